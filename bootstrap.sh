@@ -68,6 +68,19 @@ install() {
     printf '%s\n' "$now" >"$stamp"
 }
 
+# Makes .venv hold a Paceline of these sources, whichever profile is there, and what the documentation's site is built with.
+site_tools() {
+    now=$(fingerprint)
+    [ "$(cat .venv/installed-dev 2>/dev/null)" = "$now" ] || install release
+    tools=$(cksum <pyproject.toml)
+    [ "$(cat .venv/site-tools 2>/dev/null)" = "$tools" ] && return
+    read='import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["docs"], sep="\n")'
+    .venv/bin/python -c "$read" >.venv/site-tools.txt &&
+        .venv/bin/python -m pip install --disable-pip-version-check --quiet -r .venv/site-tools.txt >&2 ||
+        stop "the site's tools could not be installed; what pip said stands above."
+    printf '%s\n' "$tools" >.venv/site-tools
+}
+
 # Prints a folder for PYTHONPATH that holds the package of this clone around a simulator built with cargo's dev profile.
 # Of .venv only the libraries are used: the Paceline in it, a release, is neither asked for nor touched.
 develop() {

@@ -98,6 +98,11 @@ def _wasm() -> str | None:
     return None if built.exists() else "needs the simulator for browsers (web/build --wasm)"
 
 
+def _zensical() -> str | None:
+    there = all(importlib.util.find_spec(name) for name in ("zensical", "mkdocstrings"))
+    return None if there else "needs zensical and mkdocstrings (pip install '.[docs]')"
+
+
 def unprivileged(*command: str) -> list[str]:
     """The command as a user without privileges runs it: a name of one's own in a user namespace is enough for root."""
     if os.geteuid() != 0:
@@ -203,6 +208,7 @@ _PROBES: dict[str, Callable[[], str | None]] = {
     "cc": _cc,
     "clang": _clang,
     "maturin": _maturin,
+    "zensical": _zensical,
     "jq": _jq,
     "groff": _groff,
     "node": _node,

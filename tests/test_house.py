@@ -207,6 +207,7 @@ def test_everything_executable_says_how_it_is_run() -> None:
     for name in (
         "paceline",
         "check",
+        "docs-site",
         ".ci/run",
         ".ci/versions",
         ".ci/wheel",

@@ -1,0 +1,120 @@
+"""Pages that no document is the source of: the landing page, the Python and Rust references, files' texts, presets."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import paceline
+from places import ROOT, place
+
+GROUPS = {
+    "run": ("Run and compare", "run sweep compare merge load parse schema Scenario"),
+    "results": ("Results", "Results Comparison summarise cov jain_over_time"),
+    "judge": ("Judge", "league hunt models controllers"),
+    "own": (
+        "Your own controller",
+        "WindowController RateController MediaController parameter conform events",
+    ),
+    "live": ("In real time", "emulate call call_log send receive watch path PathRun fit campaign realtime"),
+    "more": ("Statistics, suites and figures", "statistics interval axes suite plots"),
+    "errors": (
+        "Errors",
+        "PacelineError ArgumentError ScenarioError ControllerError PathError StorageError LiveError Interrupted "
+        "Cancelled InternalError PacelineWarning",
+    ),
+}
+"""The pages of the Python reference: file's name, title, public names."""
+
+ELSEWHERE = {
+    f"{kind}Controller": f"paceline.controller.{kind}Controller" for kind in ("Window", "Rate", "Media")
+}
+"""Names that stand in the extension module, which their stub tells of."""
+
+HIGHLIGHTED = {
+    ".py": "python",
+    ".pyi": "python",
+    ".rs": "rust",
+    ".toml": "toml",
+    ".c": "c",
+    ".h": "c",
+    ".cc": "cpp",
+}
+
+
+def python_reference() -> dict[str, str]:
+    """The pages of the package's public names, by their place. Raises LookupError for a name that has none."""
+    made = {}
+    told = {name for _, names in GROUPS.values() for name in names.split()}
+    missing = sorted({*paceline.__all__} - told - {"__version__"})
+    if missing:
+        raise LookupError(f"site/pages.py: GROUPS has no place for paceline.{missing[0]}")
+    for file, (title, names) in GROUPS.items():
+        body = "\n".join(f"::: {ELSEWHERE.get(name, f'paceline.{name}')}\n" for name in names.split())
+        made[f"reference/python/{file}.md"] = f"# {title}\n\n{body}"
+    return made
+
+
+def rust_reference(crates: set[str]) -> str:
+    """The page that leads to the crates' documentation, as far as it is there."""
+    rows = []
+    for manifest in sorted(ROOT.glob("crates/*/Cargo.toml")):
+        crate = manifest.parent.name
+        main = next(p for n in ("lib.rs", "main.rs") if (p := manifest.parent / "src" / n).exists())
+        first = re.sub(
+            r"\[`?([^\]`]+)`?\]", r"\1", main.read_text().split("\n", 1)[0].removeprefix("//!").strip()
+        )
+        name = f"`paceline-{crate}`"
+        library = f"paceline_{crate}"
+        linked = f'<a href="../../rust/{library}/index.html"><code>{name.strip("`")}</code></a>'
+        rows.append(f"| {linked if library in crates else name} | {first} |")
+    said = (
+        "Each name leads to what `cargo doc` makes of the crate."
+        if crates
+        else "These pages were built without those of `cargo doc`; `./docs-site` adds them."
+    )
+    table = "\n".join(["| crate | what |", "|---|---|", *rows])
+    return (
+        "# Rust\n\nThe simulator is a workspace of crates; [contributing](../contributing.md#the-arrows) says which "
+        "uses which. "
+        f"{said}\n\n{table}\n"
+    )
+
+
+def of_file(path: str) -> str:
+    """The page of a file that is no document."""
+    text = (ROOT / path).read_text()
+    longest = max(map(len, re.findall(r"`{3,}", text)), default=2)
+    marks = "`" * (longest + 1)
+    kind = HIGHLIGHTED.get(Path(path).suffix, "text")
+    return f"---\nsearch:\n  exclude: true\n---\n\n# `{path}`\n\n{marks}{kind}\n{text.rstrip()}\n{marks}\n"
+
+
+def of_folder(path: str) -> tuple[str, list[str]]:
+    """The page of a folder without a README, and the files that it links to."""
+    files = sorted(p.relative_to(ROOT).as_posix() for p in (ROOT / path).rglob("*") if p.is_file())
+    files = [file for file in files if "__pycache__" not in file]
+    here = place(path).rpartition("/")[0]
+    links = "\n".join(
+        f"- [{file.removeprefix(path + '/')}]({place(file).removeprefix(here + '/')})" for file in files
+    )
+    return f"---\nsearch:\n  exclude: true\n---\n\n# `{path}`\n\n{links}\n", files
+
+
+def presets() -> str:
+    """The playground's presets as a part of the gallery: each with its question and its picture."""
+    listed = ROOT / "web/presets/presets.json"
+    if not listed.exists():
+        return ""
+    parts = ["\n## The playground's presets\n"]
+    for preset in json.loads(listed.read_text()):
+        file = f"web/presets/{preset['name']}.toml"
+        look = preset.get("look") or preset.get("look_at") or ""
+        scenario = paceline.load(ROOT / file)
+        kinds = [kind for kind in ("rate", "cwnd", "queue", "playout") if kind in scenario.recordable][:3]
+        parts.append(
+            f"### {preset['title']}\n{preset.get('question', '')} {look}\n\n"
+            f'[{preset["title"]}](../{file} "live: {" ".join(kinds)}")\n'
+        )
+    return "\n".join(parts)

@@ -1,0 +1,243 @@
+"""The documentation's site builds, every link in it leads somewhere, and no page loads anything from elsewhere."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import subprocess
+import sys
+import zlib
+from base64 import urlsafe_b64decode
+from dataclasses import dataclass, field
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import pytest
+
+import paceline
+from needs import require
+
+ROOT = Path(__file__).resolve().parent.parent
+LOADED = {
+    "img": "src",
+    "script": "src",
+    "iframe": "src",
+    "link": "href",
+    "source": "src",
+    "video": "src",
+    "audio": "src",
+}
+"""What a page loads of itself."""
+
+
+@dataclass
+class Page(HTMLParser):
+    """What a built page links to, loads and names."""
+
+    links: list[str] = field(default_factory=list)
+    loads: list[str] = field(default_factory=list)
+    names: set[str] = field(default_factory=set)
+    live: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        super().__init__()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        said = {name: value or "" for name, value in attrs}
+        self.names |= {said[name] for name in ("id", "name") if name in said}
+        if tag == "a" and "href" in said:
+            self.links.append(said["href"])
+        if tag in LOADED and LOADED[tag] in said and said.get("rel") not in ("canonical", "prev", "next"):
+            self.loads.append(said[LOADED[tag]])
+        if "data-live" in said:
+            self.live.append(said["data-live"])
+
+
+@cache
+def read(path: Path) -> Page:
+    page = Page()
+    page.feed(path.read_text())
+    return page
+
+
+def build(folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, ROOT / "site/make.py", folder],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder.parent,
+    )
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built site."""
+    require("zensical")
+    folder = tmp_path_factory.mktemp("site") / "out"
+    done = build(folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+def pages(site: Path) -> list[Path]:
+    return sorted(path for path in site.rglob("*.html") if path.name not in ("playground.html", "404.html"))
+
+
+def there(site: Path, page: Path, link: str) -> str | None:
+    """What is wrong with a link of a page."""
+    parts = urlsplit(link)
+    path = (page.parent / unquote(parts.path)).resolve() if parts.path else page
+    if path.is_dir() or link.endswith("/"):
+        path /= "index.html"
+    name = page.relative_to(site)
+    if not path.is_relative_to(site):
+        return f"{name}: {link} leads out of the site"
+    if not path.is_file():
+        return f"{name}: {link} is not there"
+    anchor = unquote(parts.fragment)
+    if (
+        anchor
+        and path.suffix == ".html"
+        and path.name != "playground.html"
+        and anchor not in read(path).names
+    ):
+        return f"{name}: {link}: there is no such place in the page"
+    return None
+
+
+def test_every_link_leads_somewhere(site: Path) -> None:
+    wrong = [
+        there(site, page, link)
+        for page in pages(site)
+        for link in {*read(page).links, *read(page).loads}
+        if not urlsplit(link).scheme
+    ]
+    found = sorted({w for w in wrong if w})
+    assert not found, "\n".join(found[:40])
+    assert len(wrong) > 1000, "the pages have changed their form: this test must follow"
+
+
+def test_no_page_loads_anything_from_elsewhere(site: Path) -> None:
+    outside = re.compile(r"(?:https?:)?//")
+    for page in [*pages(site), site / "404.html"]:
+        for link in read(page).loads:
+            assert not outside.match(link), f"{page.relative_to(site)} loads {link}"
+    for style in site.rglob("*.css"):
+        found = re.search(r"(?:@import|url\()\s*['\"]?(?:https?:)?//[^)]*", style.read_text())
+        assert not found, f"{style.relative_to(site)} loads {found and found[0]}"
+
+
+def live_blocks() -> list[tuple[str, str]]:
+    """The figures that documents ask for, as (document, what is recorded)."""
+    asked = re.compile(r'^```toml live="([^"]*)"|"live: ([^"]*)"\)$', flags=re.MULTILINE)
+    return [
+        (path.relative_to(ROOT).as_posix(), "".join(kinds))
+        for path in sorted(ROOT.glob("docs/**/*.md"))
+        for kinds in asked.findall(path.read_text())
+    ]
+
+
+def built(site: Path, document: str) -> Path:
+    name = document.removeprefix("docs/").removesuffix(".md").removesuffix("README")
+    return site / name / "index.html"
+
+
+def test_every_live_figure_has_its_pictures(site: Path) -> None:
+    blocks = live_blocks()
+    assert len(blocks) > 10
+    for document in {document for document, _ in blocks}:
+        wanted = sum(1 for other, _ in blocks if other == document)
+        text = built(site, document).read_text()
+        assert text.count('<figure class="live"') >= wanted, (
+            f"{document}: a live figure is missing on its page"
+        )
+        assert "live=" not in re.sub(r"<code.*?</code>", "", text, flags=re.DOTALL), document
+        sources = re.findall(r'src="([^"]*assets/figures/[^"]+)"', text)
+        assert len(sources) >= 2 * wanted
+        for source in sources:
+            picture = (built(site, document).parent / source).read_text()
+            assert "<svg" in picture
+            assert "line2d" in picture, f"{document}: {source} shows no curve"
+
+
+def test_every_controllers_golden_run_is_a_live_figure(site: Path) -> None:
+    shown = "".join(page.read_text() for page in site.glob("controllers/*/index.html"))
+    for scheme in paceline.controllers():
+        assert f"assets/figures/golden-{scheme['name']}.svg" in shown, scheme["name"]
+
+
+def test_the_addresses_of_live_figures_hold_their_scenarios() -> None:
+    """An address is what the playground reads: the whole scenario, deflated."""
+    require("zensical")
+    code = (
+        "import json, sys; sys.path.insert(0, sys.argv[1]); import live, paceline;"
+        "text = open(sys.argv[2]).read();"
+        "scenario = paceline.load(sys.argv[2]);"
+        "print(json.dumps([text, live.fragment(scenario, text)]))"
+    )
+
+    def said(name: str) -> tuple[str, str | None]:
+        out = subprocess.check_output(
+            [sys.executable, "-c", code, ROOT / "site", ROOT / "examples" / name], text=True
+        )
+        text, fragment = json.loads(out)
+        return text, fragment
+
+    def unpacked(packed: str) -> str:
+        return zlib.decompress(urlsafe_b64decode(packed + "=" * (-len(packed) % 4)), -zlib.MAX_WBITS).decode()
+
+    text, fragment = said("rate-trace.toml")
+    assert fragment
+    fields = parse_qs(fragment, strict_parsing=True)
+    assert unpacked(fields["toml"][0]) == text
+    assert json.loads(unpacked(fields["files"][0]))["traces/cell-up.txt"] == (
+        (ROOT / "examples/traces/cell-up.txt").read_text()
+    )
+    # The browser has no controllers in Python.
+    assert said("own-controller.toml")[1] is None
+
+
+def test_live_figures_open_the_playground_where_it_is(site: Path) -> None:
+    gallery = built(site, "docs/gallery.md")
+    if not (site / "playground.html").exists():
+        assert not read(gallery).live, "there is nothing to open"
+        return
+    assert read(gallery).live
+    for address in read(gallery).live:
+        assert html.unescape(address).startswith("../playground.html#embed=1&toml=")
+
+
+def test_a_page_says_which_file_it_is_and_has_no_invented_edit_link(site: Path) -> None:
+    text = built(site, "docs/measures.md").read_text()
+    assert "<code>docs/measures.md</code>" in text
+    settings = (ROOT / "site/zensical.toml").read_text()
+    configured = re.search(r"^repo_url", settings, flags=re.MULTILINE)
+    assert ('rel="edit"' in text) == bool(configured)
+    assert paceline.__version__ in text
+
+
+def test_search_knows_the_pages(site: Path) -> None:
+    index = (site / "search.json").read_text()
+    for word in ("goodput_bps", "fq-codel", "WindowController", "brakmo"):
+        assert word.lower() in index.lower(), word
+
+
+def test_a_broken_figure_says_where_it_is(tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); from live import Figures;"
+        "Figures(True).taken(sys.argv[2], 'docs/x.md', 'x.md')"
+    )
+    text = '```toml live="cwnd speed"\nduration = "1 s"\n```\n'
+    done = subprocess.run(
+        [sys.executable, "-c", code, ROOT / "site", text],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert "docs/x.md" in done.stderr
+    assert 'live="cwnd speed"' in done.stderr
