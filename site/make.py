@@ -96,7 +96,7 @@ class Site:
     def document(self, text: str, path: str, where: str) -> str:
         """A document as the site has it."""
         if path == "docs/gallery.md":
-            text += pages.presets()
+            text += pages.presets(text)
         text = self.figures.taken(text, path, where)
         for file in self.figures.files:
             self.meet(file)

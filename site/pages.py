@@ -62,9 +62,9 @@ def rust_reference(crates: set[str]) -> str:
     for manifest in sorted(ROOT.glob("crates/*/Cargo.toml")):
         crate = manifest.parent.name
         main = next(p for n in ("lib.rs", "main.rs") if (p := manifest.parent / "src" / n).exists())
-        first = re.sub(
-            r"\[`?([^\]`]+)`?\]", r"\1", main.read_text().split("\n", 1)[0].removeprefix("//!").strip()
-        )
+        about = re.match(r"(?://! .*\n)+", main.read_text())
+        sentence = re.split(r"(?<=\.)\s", about[0].replace("//! ", "").replace("\n", " "))[0] if about else ""
+        first = re.sub(r"\[(`[^`]+`)\](?:\([^)]*\))?", r"\1", sentence.strip())
         name = f"`paceline-{crate}`"
         library = f"paceline_{crate}"
         linked = f'<a href="../../rust/{library}/index.html"><code>{name.strip("`")}</code></a>'
@@ -102,19 +102,21 @@ def of_folder(path: str) -> tuple[str, list[str]]:
     return f"---\nsearch:\n  exclude: true\n---\n\n# `{path}`\n\n{links}\n", files
 
 
-def presets() -> str:
-    """The playground's presets as a part of the gallery: each with its question and its picture."""
+def presets(shown: str) -> str:
+    """The playground's presets as a part of the gallery, each with its question, what to try, and its picture; without
+    those whose files are shown there already."""
     listed = ROOT / "web/presets/presets.json"
     if not listed.exists():
         return ""
     parts = ["\n## The playground's presets\n"]
     for preset in json.loads(listed.read_text()):
-        file = f"web/presets/{preset['name']}.toml"
-        look = preset.get("look") or preset.get("look_at") or ""
-        scenario = paceline.load(ROOT / file)
-        kinds = [kind for kind in ("rate", "cwnd", "queue", "playout") if kind in scenario.recordable][:3]
+        file = preset.get("file") or f"web/presets/{preset['name']}.toml"
+        if file in shown:
+            continue
+        there = paceline.load(ROOT / file).recordable
+        kinds = [kind for kind in ("rate", "playout", "cwnd", "arrivals", "queue") if kind in there][:3]
         parts.append(
-            f"### {preset['title']}\n{preset.get('question', '')} {look}\n\n"
+            f"### {preset['title']}\n\n{preset['question']} {preset.get('tryThis', '')}\n\n"
             f'[{preset["title"]}](../{file} "live: {" ".join(kinds)}")\n'
         )
     return "\n".join(parts)

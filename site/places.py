@@ -17,9 +17,10 @@ NAMED = {
     "CHANGELOG.md": "changes.md",
     "docs/README.md": "documents.md",
     "papers/README.md": "reproductions/index.md",
-    "examples/README.md": "examples/index.md",
+    "examples/README.md": "examples.md",
+    "docs/queues/README.md": "queues.md",
 }
-"""Files with a place that their path does not say."""
+"""Files with a place that their path does not say. A section of the navigation takes an `index.md` for its own page."""
 
 LINK = re.compile(r"(?<=\]\()([^)\s]+)(?=(?:\s+\"[^\"]*\")?\))")
 REFERENCE = re.compile(r"(?<=^\[)([^\]\n]+\]:[ \t]*)(\S+)", flags=re.MULTILINE)
