@@ -64,8 +64,8 @@ def test_the_documented_controller_is_one_file_and_two_lines(tmp_path: Path) -> 
     assert entry in listed
     registry.write_text(listed)
     assert "cargo test -p paceline-control -p paceline-flow" in text
-    # Of the machines' tests those that go by the registry, so that this ends soon.
-    for part in (["paceline-control"], ["paceline-flow", "--test", "conformance"]):
+    # Of all tests those that go by the registry, so that this ends soon.
+    for part in (["paceline-control", "--lib"], ["paceline-flow", "--test", "conformance"]):
         run = subprocess.run(
             ["cargo", "test", "--quiet", "--offline", "-p", *part],
             cwd=tmp_path,
