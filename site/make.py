@@ -29,6 +29,8 @@ BUILD = HERE / "build"
 PAGES = BUILD / "pages"
 CACHE = BUILD / "figures"
 PLAYGROUND = ROOT / "python/paceline/playground.html"
+MARK = "scenario.schema.json"
+"""A file that every site of ours has at its root."""
 PICTURE = "docs/figures/playground-{}.png"
 IMAGE = re.compile(r"!\[([^\]]*)\]\(([^)\s]+)\.svg\)")
 NAV_FOLDER = re.compile(r'"([\w/-]+)/\.\.\."')
@@ -69,7 +71,7 @@ class Site:
             write(name, text)
         write("reference/rust.md", pages.rust_reference(self.crates))
         write("index.md", self.landing())
-        (PAGES / "scenario.schema.json").write_text(json.dumps(paceline.schema()))
+        (PAGES / MARK).write_text(json.dumps(paceline.schema()))
 
     def put(self, path: str) -> None:
         """One file or folder of the repository."""
@@ -241,6 +243,7 @@ def main() -> int:
     given = arguments.parse_args()
     rust: Path | None = given.rust
     try:
+        refuse_others(given.folder)
         crates = {p.parent.name for p in rust.glob("paceline_*/index.html")} if rust else set()
         shutil.rmtree(PAGES, ignore_errors=True)
         site = Site(crates)
@@ -261,6 +264,16 @@ def main() -> int:
         shutil.copytree(rust, made / "rust", dirs_exist_ok=True)
     replace(given.folder, made)
     return 0
+
+
+def refuse_others(folder: Path) -> None:
+    """Raises LookupError for a folder that holds something else than a site: what is there would be deleted."""
+    if not folder.exists() or (folder / MARK).exists():
+        return
+    if not folder.is_dir() or any(folder.iterdir()):
+        raise LookupError(
+            f"{folder}: holds something else than a site; name a new folder, an empty one or a site's"
+        )
 
 
 def replace(folder: Path, made: Path) -> None:

@@ -67,7 +67,7 @@ def rust_reference(crates: set[str]) -> str:
         first = re.sub(r"\[(`[^`]+`)\](?:\([^)]*\))?", r"\1", sentence.strip())
         name = f"`paceline-{crate}`"
         library = f"paceline_{crate}"
-        linked = f'<a href="../../rust/{library}/index.html"><code>{name.strip("`")}</code></a>'
+        linked = f'<a href="../rust/{library}/index.html"><code>{name.strip("`")}</code></a>'
         rows.append(f"| {linked if library in crates else name} | {first} |")
     said = (
         "Each name leads to what `cargo doc` makes of the crate."
@@ -92,14 +92,14 @@ def of_file(path: str) -> str:
 
 
 def of_folder(path: str) -> tuple[str, list[str]]:
-    """The page of a folder without a README, and the files that it links to."""
-    files = sorted(p.relative_to(ROOT).as_posix() for p in (ROOT / path).rglob("*") if p.is_file())
-    files = [file for file in files if "__pycache__" not in file]
+    """The page of a folder without a README, and the files in it, to which it links; folders in it are named."""
+    there = sorted(entry for entry in (ROOT / path).iterdir() if entry.name != "__pycache__")
+    files = [entry.relative_to(ROOT).as_posix() for entry in there if entry.is_file()]
     here = place(path).rpartition("/")[0]
-    links = "\n".join(
-        f"- [{file.removeprefix(path + '/')}]({place(file).removeprefix(here + '/')})" for file in files
-    )
-    return f"---\nsearch:\n  exclude: true\n---\n\n# `{path}`\n\n{links}\n", files
+    rows = [f"- `{entry.name}/`" for entry in there if entry.is_dir()]
+    rows += [f"- [{Path(file).name}]({place(file).removeprefix(here + '/')})" for file in files]
+    listed = "\n".join(rows)
+    return f"---\nsearch:\n  exclude: true\n---\n\n# `{path}`\n\n{listed}\n", files
 
 
 def presets(shown: str) -> str:

@@ -226,6 +226,17 @@ def test_search_knows_the_pages(site: Path) -> None:
         assert word.lower() in index.lower(), word
 
 
+def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    require("zensical")
+    kept = tmp_path / "home/letters.txt"
+    kept.parent.mkdir()
+    kept.write_text("dear")
+    done = build(kept.parent)
+    assert done.returncode == 1
+    assert "holds something else than a site" in done.stderr
+    assert kept.read_text() == "dear"
+
+
 def test_a_broken_figure_says_where_it_is(tmp_path: Path) -> None:
     code = (
         "import sys; sys.path.insert(0, sys.argv[1]); from live import Figures;"
