@@ -55,7 +55,8 @@ fn sources(crates: &Path) -> io::Result<u64> {
     let mut files = Vec::new();
     for entry in fs::read_dir(crates)? {
         let folder = entry?.path().join("src");
-        if folder.is_dir() && !folder.starts_with(crates.join("python")) {
+        let faces = ["python", "web"].map(|face| crates.join(face));
+        if folder.is_dir() && !faces.iter().any(|face| folder.starts_with(face)) {
             println!("cargo::rerun-if-changed={}", folder.display());
             collect(&folder, &mut files)?;
         }

@@ -36,7 +36,7 @@ from paceline import playground
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-PRESET = "film-beside-download"
+PRESET = "film"
 """The preset that the picture of the playground shows; the first one, where there is none of that name."""
 COMPARE = "compare sofa.toml --vary flow.film.cc=vegas,cubic --runs 10"
 """The README's command, over the README's scenario."""
