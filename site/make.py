@@ -32,8 +32,12 @@ PLAYGROUND = ROOT / "python/paceline/playground.html"
 MARK = "scenario.schema.json"
 """A file that every site of ours has at its root."""
 PICTURE = "docs/figures/playground-{}.png"
+PICTURES = re.compile(
+    r'<picture><source media="\(prefers-color-scheme: dark\)" srcset="([^"]+)"><img src="([^"]+)"([^>]*)></picture>'
+)
 IMAGE = re.compile(r"!\[([^\]]*)\]\(([^)\s]+)\.svg\)")
 NAV_FOLDER = re.compile(r'"([\w/-]+)/\.\.\."')
+PLAY = '<a class="md-button md-button--primary" href="playground.html">Open the playground</a>'
 LANDING_SCENARIO = "examples/coffee-shop.toml"
 
 
@@ -99,10 +103,14 @@ class Site:
         """A document as the site has it."""
         if path == "docs/gallery.md":
             text += pages.presets(text)
+        # GitHub goes by the system's scheme, the site by its own button.
+        text = PICTURES.sub(r'<img class="only-light" src="\2"\3><img class="only-dark" src="\1"\3>', text)
         text = self.figures.taken(text, path, where)
         for file in self.figures.files:
             self.meet(file)
         text = mended(text, path, where, self.meet)
+        if path == "docs/playground.md" and self.figures.playground:
+            text = text.replace("\n\n", f"\n\n<p>{PLAY}</p>\n\n", 1)
         text = translated(outside_code(text, self.in_both_lights(where)))
         return with_source(self.figures.set_in(text), path)
 
@@ -121,9 +129,8 @@ class Site:
         """The first page, with the playground's picture, or a run's where there is none."""
         text = (HERE / "landing.md").read_text()
         figure = f'[A film, some browsing and a download share a line]({LANDING_SCENARIO} "live: rate queue")'
-        play = '<a class="md-button md-button--primary" href="playground.html">Open the playground</a>'
         said = {
-            "play": play if self.figures.playground else "",
+            "play": PLAY if self.figures.playground else "",
             "primary": "" if self.figures.playground else " md-button--primary",
             "picture": self.front_picture(),
             "figure": figure,
@@ -151,6 +158,8 @@ class Site:
         images = "".join(
             f'<img class="only-{light}" src="{src}" alt="{alt}">' for light, src in shown.items()
         )
+        if self.figures.playground and pictures:
+            images = f'<a href="playground.html" title="Open the playground">{images}</a>'
         return f'<div class="picture">{images}</div>'
 
     def draw(self) -> None:
