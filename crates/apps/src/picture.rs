@@ -26,6 +26,16 @@ pub(crate) struct Picture {
     /// Frames whose delays count, and how many are left out for each that is kept: one less than a power of two.
     delays: u64,
     skips: u64,
+    sampled: Sampled,
+}
+
+/// Frames since the last sample of a recording, whether they count or not.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sampled {
+    frames: u64,
+    /// Their delays together, in nanoseconds.
+    delay: u128,
+    most: Span,
 }
 
 impl Picture {
@@ -47,6 +57,9 @@ impl Picture {
 
     /// A frame has its delay. What is kept is bounded, however many frames come.
     pub(crate) fn keep(&mut self, captured: Time, delay: Span) {
+        self.sampled.frames += 1;
+        self.sampled.delay += u128::from(delay.0);
+        self.sampled.most = self.sampled.most.max(delay);
         if !self.counts(captured) {
             return;
         }
@@ -95,6 +108,17 @@ impl Picture {
         let sum = self.durations.iter().fold(Span::ZERO, |sum, &each| sum + each);
         let mean = sum / (self.durations.len() as u64).max(1);
         duration >= (mean * 3).max(mean + FREEZE)
+    }
+
+    /// A row of a recording: frames that have had their delays since the row before, the mean and the greatest of these, and for
+    /// how long at `now` the picture has stood, or none has come; in seconds, and what there is none of is not a number.
+    pub(crate) fn sample(&mut self, now: Time) -> [f64; 4] {
+        let Sampled { frames, delay, most } = core::mem::take(&mut self.sampled);
+        let stands = now.since(self.shown.map_or(self.start, |(_, since)| since)).as_secs_f64();
+        match frames {
+            0 => [0.0, f64::NAN, f64::NAN, stands],
+            _ => [frames as f64, delay as f64 / frames as f64 * 1e-9, most.as_secs_f64(), stands],
+        }
     }
 
     /// What became of the frames, watched until `end`; how many were complete is the caller's to say.

@@ -327,6 +327,12 @@ impl FrameBuffer {
         count
     }
 
+    /// A row of a recording, as [`Viewer::sample`](crate::viewer::Viewer::sample) gives it, of frames that were shown.
+    pub fn sample(&mut self, now: Time) -> [f64; 4] {
+        self.play(now);
+        self.picture.sample(now)
+    }
+
     /// What became of the frames, watched until `end`.
     #[must_use]
     pub fn report(&self, end: Time) -> ViewReport {

@@ -161,6 +161,12 @@ impl Viewer {
         self.picture.show(now, captured);
     }
 
+    /// A row of a recording: frames that came whole since the row before, the mean and the greatest of their delays, and for how
+    /// long the picture has stood, or the screen been empty; in seconds, and what there is none of is not a number.
+    pub fn sample(&mut self, now: Time) -> [f64; 4] {
+        self.picture.sample(now)
+    }
+
     /// What became of the frames, watched until `end`. A picture that still stands then has frozen if it has stood for long
     /// enough, and so has a screen that none came to.
     #[must_use]
@@ -279,6 +285,42 @@ mod tests {
         assert_eq!(frozen(&viewer, 13_339), (1, Span::from_secs(10)));
         viewer.measure_from(ms(5000));
         assert_eq!(frozen(&viewer, 13_339), (1, Span::from_secs(10)), "as one that a picture ends after it");
+    }
+
+    /// A sample, in milliseconds.
+    fn sample(viewer: &mut Viewer, now: u64) -> [f64; 4] {
+        let [frames, mean, most, stands] = viewer.sample(ms(now));
+        [frames, mean * 1e3, most * 1e3, stands * 1e3].map(|value| (value * 1e6).round() / 1e6)
+    }
+
+    #[test]
+    fn a_sample_tells_of_the_frames_since_the_one_before() {
+        let mut viewer = Viewer::new(ms(20));
+        let is = |found: [f64; 4], expected: [f64; 4]| {
+            let same = found
+                .iter()
+                .zip(expected)
+                .all(|(found, expected)| *found == expected || (found.is_nan() && expected.is_nan()));
+            assert!(same, "{found:?} is not {expected:?}");
+        };
+        is(sample(&mut viewer, 10), [0.0, f64::NAN, f64::NAN, 0.0]);
+        is(sample(&mut viewer, 50), [0.0, f64::NAN, f64::NAN, 30.0]);
+        // captured at 0, 33 and 66 ms; of the third the last packet is missing
+        for (n, now) in [(0, 60), (1, 60), (2, 60), (3, 100), (4, 100), (5, 100), (6, 110), (7, 110)] {
+            come(&mut viewer, n, now);
+        }
+        // what counts elsewhere makes no difference here
+        viewer.measure_from(ms(50));
+        is(sample(&mut viewer, 120), [2.0, 63.5, 67.0, 20.0]);
+        is(sample(&mut viewer, 140), [0.0, f64::NAN, f64::NAN, 40.0]);
+        come(&mut viewer, 9, 150);
+        come(&mut viewer, 10, 150);
+        come(&mut viewer, 11, 150);
+        // one that comes later than its successor is whole, and not shown
+        come(&mut viewer, 8, 170);
+        is(sample(&mut viewer, 180), [2.0, 77.5, 104.0, 30.0]);
+        // one that looks back to before the picture came
+        is(sample(&mut viewer, 140), [0.0, f64::NAN, f64::NAN, 0.0]);
     }
 
     #[test]

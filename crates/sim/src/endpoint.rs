@@ -482,6 +482,15 @@ impl Sink {
         self.screen.as_deref_mut()?.arrivals.as_mut().map(ArrivalMeter::sample)
     }
 
+    /// A row of the recording of frames ([`Viewer::sample`]); `None` without a viewer.
+    pub fn sample_frames(&mut self, now: Time) -> Option<[f64; 4]> {
+        match &mut self.screen.as_deref_mut()?.show {
+            Show::Viewer(viewer) => Some(viewer.sample(now)),
+            Show::Buffer(buffer) => Some(buffer.sample(now)),
+            Show::Nothing | Show::Player(_) => None,
+        }
+    }
+
     /// Frames and arrivals count from `at` on, which is now.
     pub fn measure_from(&mut self, at: Time) {
         if let Receiver::Rtp(rtp) = &mut self.receiver {

@@ -34,6 +34,8 @@ pub struct Recording {
     pub playout: bool,
     /// One-way delay, jitter and distances of what arrives, of the flows that measure them.
     pub arrivals: bool,
+    /// What became of encoders' frames.
+    pub frames: bool,
     /// What the transmitters of cells do.
     pub airtime: bool,
     /// What the access points of cells decide on windows, decision by decision.
@@ -44,9 +46,9 @@ pub struct Recording {
 
 impl Recording {
     /// Names of the series.
-    pub const NAMES: [&'static str; 12] = [
-        "cwnd", "queue", "rate", "rtcp", "sequence", "losses", "acks", "tfrc", "playout", "arrivals", "airtime",
-        "windows",
+    pub const NAMES: [&'static str; 13] = [
+        "cwnd", "queue", "rate", "rtcp", "sequence", "losses", "acks", "tfrc", "playout", "arrivals", "frames",
+        "airtime", "windows",
     ];
     /// Record nothing.
     pub const NOTHING: Recording = Recording {
@@ -60,6 +62,7 @@ impl Recording {
         tfrc: false,
         playout: false,
         arrivals: false,
+        frames: false,
         airtime: false,
         windows: false,
         every: Span::from_millis(20),
@@ -83,6 +86,7 @@ impl Recording {
                 "tfrc" => recording.tfrc = true,
                 "playout" => recording.playout = true,
                 "arrivals" => recording.arrivals = true,
+                "frames" => recording.frames = true,
                 "airtime" => recording.airtime = true,
                 "windows" => recording.windows = true,
                 other => return Err(other),
@@ -117,6 +121,7 @@ impl Recording {
             "queue" => !model.cells.is_empty() || model.links.iter().any(LinkDirection::is_recorded),
             "playout" => model.flows.iter().any(|flow| flow.stream.is_some()),
             "arrivals" => model.flows.iter().any(|flow| flow.delays),
+            "frames" => model.flows.iter().any(has_frames),
             "airtime" => !model.cells.is_empty(),
             "windows" => model.cells.iter().any(|cell| cell.law.is_some()),
             _ => true,
@@ -141,7 +146,7 @@ impl Recording {
     #[must_use]
     pub const fn at_hosts(&self) -> bool {
         let sending = self.cwnd || self.rate || self.rtcp || self.sequence || self.losses || self.acks || self.tfrc;
-        sending || self.playout || self.arrivals
+        sending || self.playout || self.arrivals || self.frames
     }
 }
 
@@ -265,6 +270,13 @@ pub struct HostRecorder {
     goodputs: Vec<(Series, u64)>,
     playouts: Vec<Option<Series>>,
     arrivals: Vec<Option<Series>>,
+    /// With when each flow is over: it shows no more pictures then.
+    frames: Vec<(Option<Series>, Time)>,
+}
+
+/// Whether what becomes of frames can be recorded of a flow.
+pub(crate) fn has_frames(flow: &FlowModel) -> bool {
+    flow.app.frames().is_some()
 }
 
 pub(crate) fn labels(flow: &FlowModel) -> Vec<(&'static str, String)> {
@@ -287,6 +299,7 @@ impl HostRecorder {
             };
         let from_zero = |series: Vec<Series>| series.into_iter().map(|series| (series, 0)).collect();
         let losses = all(recording.losses, sources, "losses", LOSSES);
+        let frames = some(recording.frames, sinks, &has_frames, "frames", FRAMES);
         HostRecorder {
             recording,
             next: Time::ZERO,
@@ -297,6 +310,7 @@ impl HostRecorder {
             goodputs: from_zero(all(recording.rate, sinks, "rate", &["time_s", "goodput_bps"])),
             playouts: some(recording.playout, sinks, &|flow| flow.stream.is_some(), "playout", &["time_s", "buffer_s"]),
             arrivals: some(recording.arrivals, sinks, &|flow| flow.delays, "arrivals", ARRIVALS),
+            frames: frames.into_iter().zip(sinks).map(|(series, flow)| (series, flow.stop)).collect(),
         }
     }
 
@@ -347,11 +361,18 @@ impl HostRecorder {
                 series.push(&[time, level.as_secs_f64()]);
             }
         }
-        for (series, sink) in self.arrivals.iter_mut().zip(sinks) {
+        for (series, sink) in self.arrivals.iter_mut().zip(&mut *sinks) {
             if let (Some(series), Some([mean, most, widest, jitter])) = (series, sink.sample_arrivals())
                 && now > Time::ZERO
             {
                 series.push(&[time, mean, most, widest, jitter]);
+            }
+        }
+        for ((series, stop), sink) in self.frames.iter_mut().zip(sinks) {
+            if let (Some(series), Some([frames, mean, most, stands])) = (series, sink.sample_frames(now.min(*stop)))
+                && now > Time::ZERO
+            {
+                series.push(&[time, frames, mean, most, stands]);
             }
         }
         self.next = now + self.recording.every;
@@ -367,6 +388,7 @@ impl HostRecorder {
             .map(|gauged| gauged.map(Gauged::into_series))
             .chain(self.playouts)
             .chain(self.arrivals)
+            .chain(self.frames.into_iter().map(|(series, _)| series))
             .flatten();
         let losses = self.losses.into_iter().map(|(series, _)| series);
         some.chain(self.sequences).chain(losses).chain(rates).collect()
@@ -375,6 +397,9 @@ impl HostRecorder {
 
 /// Columns of table `arrivals`; what is not known is not a number.
 const ARRIVALS: &[&str] = &["time_s", "owd_s", "owd_max_s", "interarrival_max_s", "jitter_s"];
+
+/// Columns of table `frames`; delays of no frame are not numbers.
+const FRAMES: &[&str] = &["time_s", "frames", "frame_delay_s", "frame_delay_max_s", "freeze_s"];
 
 /// Columns of table `airtime`; but for the first, of the interval that ends then.
 const AIRTIME: &[&str] = &["time_s", "airtime_share", "attempts", "retries", "collisions", "longest_wait_s"];

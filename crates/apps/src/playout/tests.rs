@@ -43,6 +43,30 @@ fn frames_that_come_evenly_are_shown_as_they_come() {
 }
 
 #[test]
+fn a_sample_tells_of_what_was_shown_by_then() {
+    let model = PlayoutModel { min_margin: Span::from_millis(100), ..MODEL };
+    let mut buffer = FrameBuffer::new(model, Time::ZERO);
+    for n in 0..30 {
+        come(&mut buffer, n, ms(n / 3 * 40 + 50), &[0]);
+    }
+    // all have come at 410 ms; frame n is shown at 150 + 40 n ms
+    let untouched = buffer.clone();
+    let [frames, mean, most, stands] = buffer.sample(ms(420));
+    let near = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-6, "{found} {expected}");
+    near(frames, 7.0);
+    near(mean, 0.150);
+    near(most, 0.150);
+    near(stands, 0.030);
+    near(buffer.sample(ms(500))[0], 2.0);
+    let [frames, mean, _, stands] = buffer.sample(ms(800));
+    near(frames, 1.0);
+    near(mean, 0.150);
+    near(stands, 0.290);
+    assert!(buffer.sample(ms(1000))[1].is_nan());
+    assert_eq!(buffer.report(ms(1000)), untouched.report(ms(1000)), "looking changes nothing");
+}
+
+#[test]
 fn a_frame_is_decoded_when_the_one_before_is() {
     let mut buffer = play(10, &[12], &[0]);
     let before = counts(&buffer, ms(5000));

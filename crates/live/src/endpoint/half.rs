@@ -44,6 +44,7 @@ impl Recorder {
             playout: true,
             every,
             arrivals: true,
+            frames: true,
             ..Recording::NOTHING
         };
         let recorder = match session {
@@ -333,6 +334,10 @@ impl Half {
             &mut row.frame_delay_p99_s,
         ];
         delays.into_iter().flatten().for_each(|delay| *delay += first);
+        let columns =
+            self.tables.iter_mut().filter(|table| table.table == "frames").flat_map(|table| &mut table.columns);
+        let delays = columns.filter(|(name, _)| name.starts_with("frame_delay_"));
+        delays.flat_map(|(_, Numbers(values))| values).for_each(|delay| *delay += first);
     }
 }
 
@@ -387,8 +392,8 @@ pub fn joined(sender: &Half, receiver: &Half, from_s: f64, for_s: f64) -> FlowRo
 }
 
 /// Tables that ends record: what goes over the control channel is text.
-const TABLES: [&str; 11] =
-    ["cwnd", "rate", "rtcp", "sequence", "losses", "acks", "tfrc", "playout", "arrivals", "kernel", SENDING];
+const TABLES: [&str; 12] =
+    ["cwnd", "rate", "rtcp", "sequence", "losses", "acks", "tfrc", "playout", "arrivals", "frames", "kernel", SENDING];
 
 fn known(table: &str) -> Option<&'static str> {
     TABLES.into_iter().find(|known| *known == table)
@@ -436,6 +441,32 @@ pub fn recordings(sender: &Half, receiver: &Half, flow: &str, instance: u32) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Ends that share a clock: what a receiver tells beyond the first packet's delay is whole, in its row and over time.
+    #[test]
+    fn delays_of_frames_are_whole_by_one_clock() {
+        let capture = |stamp, at_s| Some(FirstCapture { stamp, hz: 1000, at_s });
+        let sender = Half { first_capture: capture(10, 5.0), ..Half::default() };
+        let columns = [("time_s", [0.1, 0.2]), ("frame_delay_s", [0.01, f64::NAN]), ("frame_delay_max_s", [0.02, 0.0])];
+        let columns = columns.map(|(name, values)| (name.to_owned(), Numbers(values.to_vec())));
+        let table = |name: &str| Table { table: name.to_owned(), columns: columns.to_vec() };
+        let mut receiver = Half {
+            first_capture: capture(20, 5.05),
+            row: FlowRow { frame_delay_mean_s: Some(0.01), ..FlowRow::default() },
+            tables: vec![table("frames"), table("rate")],
+            ..Half::default()
+        };
+        receiver.tell_delays_by(&sender);
+        // captured 10 ms after the sender's first, and there at 50 ms
+        let near = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-9, "{found} {expected}");
+        near(receiver.row.frame_delay_mean_s.unwrap(), 0.05);
+        let [(_, times), (_, delays), (_, most)] = &receiver.tables[0].columns[..] else { panic!("{receiver:?}") };
+        assert_eq!(times.0, [0.1, 0.2]);
+        near(delays.0[0], 0.05);
+        assert!(delays.0[1].is_nan());
+        near(most.0[0], 0.06);
+        assert_eq!(receiver.tables[1].columns[2].1.0, [0.02, 0.0]);
+    }
 
     #[test]
     fn what_may_be_under_way_is_not_lost() {
