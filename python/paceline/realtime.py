@@ -427,8 +427,8 @@ def _measured(
 
 
 def _thinned(kind: str, frame: pl.DataFrame, every_s: float) -> pl.DataFrame:
-    """A recording at longer intervals than the flows': of rates the mean of each, of counts the sum (`losses`), of all
-    else the last value."""
+    """A recording at longer intervals than the flows': of rates the mean of each, of counts the sum (`losses`,
+    `frames`), of all else the last value."""
     of = [name for name in ("flow", "instance", "direction") if name in frame.columns]
     rest = [name for name in frame.columns if name not in (*of, "time_s")]
     number = (pl.col("time_s") / every_s - 1e-6).ceil().alias("interval")
@@ -445,6 +445,8 @@ def _thinned(kind: str, frame: pl.DataFrame, every_s: float) -> pl.DataFrame:
         values = moved
     elif kind == "losses":
         values = [_counted(name) for name in rest]
+    elif kind == "frames":
+        values = [_framed(name) for name in rest]
     else:
         values = [pl.last(name) for name in rest]
     return (
@@ -465,6 +467,19 @@ def _counted(name: str) -> pl.Expr:
     known = samples > 0
     mean = (pl.col(name) * samples).filter(known).sum() / samples.filter(known).sum()
     return mean.alias(name)
+
+
+def _framed(name: str) -> pl.Expr:
+    """A column of `frames` over several of its intervals: frames together, their mean and greatest delay, and how long
+    the picture has stood at last."""
+    frames = pl.col("frames")
+    known = frames.filter(pl.col("frame_delay_s").is_not_null())
+    of = {
+        "frames": frames.sum(),
+        "frame_delay_s": ((pl.col("frame_delay_s") * frames).sum() / known.sum()).fill_nan(None),
+        "frame_delay_max_s": pl.max("frame_delay_max_s"),
+    }
+    return of.get(name, pl.last(name))
 
 
 def _of_rates(

@@ -49,6 +49,7 @@ Recording = Literal[
     "tfrc",
     "playout",
     "arrivals",
+    "frames",
     "airtime",
     "windows",
 ]

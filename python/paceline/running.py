@@ -47,7 +47,7 @@ def run(
     """Runs a scenario (a TOML file's path, or a loaded one) with seeds seed, seed + 1, ..., seed + runs - 1.
 
     `seed` is by default the scenario's; `set` replaces values at TOML paths; `record` names what to record over time
-    (cwnd, queue, rate, rtcp, sequence, losses, acks, tfrc, playout, arrivals, airtime, windows), every
+    (cwnd, queue, rate, rtcp, sequence, losses, acks, tfrc, playout, arrivals, frames, airtime, windows), every
     `record_every_s` seconds. With `out` the results are also written there; of several runs each is kept there as it
     ends, and when they were stopped the same call goes on. With `pcap`, a file, the one run's packets are written to it
     as pcapng, as they leave and reach hosts: those named in `pcap_at`, or all. `schemes` maps names that flows have in

@@ -147,6 +147,7 @@ NEEDS = {
     "queue": "a link whose queue has a limit",
     "playout": "a flow whose app is a stream",
     "arrivals": "a flow with `delays = true`",
+    "frames": "a flow whose app is an encoder",
     "airtime": "a cell",
     "windows": "a cell with `windows`",
 }

@@ -67,8 +67,8 @@ Record = Annotated[
     typer.Option(
         "--record",
         metavar="KIND,...",
-        help="Record over time: cwnd, queue, rate, rtcp, sequence, losses, acks, tfrc, playout, arrivals, airtime, "
-        "windows.",
+        help="Record over time: cwnd, queue, rate, rtcp, sequence, losses, acks, tfrc, playout, arrivals, frames, "
+        "airtime, windows.",
         show_default=False,
     ),
 ]

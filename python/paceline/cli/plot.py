@@ -30,8 +30,8 @@ def plot(
         typer.Option(
             "--kind",
             metavar="KIND,...",
-            help="cwnd, rate, rtcp, sequence, losses, acks, tfrc, kernel, queue, playout, arrivals, airtime, "
-            "windows, gauges, occupancy. Default: all there are.",
+            help="cwnd, rate, rtcp, sequence, losses, acks, tfrc, kernel, queue, playout, arrivals, frames, "
+            "airtime, windows, gauges, occupancy. Default: all there are.",
             show_default=False,
         ),
     ] = "",

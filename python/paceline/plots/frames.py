@@ -1,0 +1,33 @@
+"""Frames over time: how old they were when they came whole, or from a jitter buffer were shown.
+
+Of a lone flow also how long the picture has stood, once that is as long as none stands that is not frozen.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+from matplotlib.axes import Axes
+
+from paceline.plots import style
+from paceline.plots.timeline import Kind, Line
+
+STANDS_S = 0.15
+"""A picture that has not stood for so long is not frozen, whatever the time between frames."""
+
+
+def draw(axes: Axes, line: Line, look: dict[str, Any], span_s: float) -> None:
+    """Draws the mean delay of a flow's frames; of an interval without a frame nothing."""
+    shown = line.data.filter(pl.col("frame_delay_s").is_finite())
+    axes.plot(shown["time_s"], shown["frame_delay_s"] * 1e3, **look)
+    stands = line.data["freeze_s"].to_numpy()
+    if line.count == 1 and np.any(stands >= STANDS_S):
+        ms = np.where(stands >= STANDS_S, stands * 1e3, np.nan)
+        axes.plot(
+            line.data["time_s"], ms, color=style.OTHERS, linewidth=1.2, zorder=2, label="picture stands"
+        )
+
+
+KIND = Kind("frames", lambda _span: "delay of frames (ms)", draw, ("flow", "instance"))
