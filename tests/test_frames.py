@@ -49,13 +49,13 @@ def test_rows_are_those_of_the_calls_and_sum_to_the_flows_measures(tmp_path: Pat
     rows = results.series("frames")
     assert rows.columns == [
         *("seed", "flow", "instance", "time_s"),
-        *("frames", "frame_delay_s", "frame_delay_max_s", "freeze_s"),
+        *("frames", "frame_delay_s", "frame_delay_max_s", "picture_age_s"),
     ]
     assert rows["flow"].unique().to_list() == ["call"]
     (call,) = results.flows.filter(flow="call").to_dicts()
     assert rows["frames"].sum() == call["frames_complete"] > 80
     assert math.isclose(weighted(rows), call["frame_delay_mean_s"], rel_tol=1e-6)
-    assert max(rows["freeze_s"].to_list()) > 0.8
+    assert max(rows["picture_age_s"].to_list()) > 0.8
     assert rows.filter(pl.col("frames") == 0)["frame_delay_s"].is_nan().all()
 
 
@@ -90,7 +90,7 @@ def test_a_figure_has_delays_in_milliseconds_and_of_a_lone_call_how_long_the_pic
     values = {
         "frames": [1.0, 0.0, 2.0],
         "frame_delay_s": [0.05, math.nan, 0.07],
-        "freeze_s": [0.01, 0.4, 0.02],
+        "picture_age_s": [0.01, 0.4, 0.02],
     }
     data = pl.DataFrame({"flow": "call", "instance": 0, "time_s": [0.1, 0.2, 0.3], **values})
     (axes,) = figure(KINDS["frames"], [Panel("one", data)]).axes
@@ -101,7 +101,7 @@ def test_a_figure_has_delays_in_milliseconds_and_of_a_lone_call_how_long_the_pic
     legend = axes.get_legend()
     assert legend is not None
     assert [text.get_text() for text in legend.get_texts()] == ["call", "picture stands"]
-    smooth = data.with_columns(freeze_s=pl.lit(0.14))
+    smooth = data.with_columns(picture_age_s=pl.lit(0.14))
     assert len(figure(KINDS["frames"], [Panel("one", smooth)]).axes[0].lines) == 1
     two = pl.concat([data, data.with_columns(instance=data["instance"] + 1)])
     assert len(figure(KINDS["frames"], [Panel("two", two)]).axes[0].lines) == 2
@@ -116,7 +116,7 @@ def test_rows_at_longer_intervals_keep_frames_and_their_delays() -> None:
             "frames": [1.0, 3.0, 0.0, 0.0, 0.0, 2.0],
             "frame_delay_s": [0.1, 0.2, None, None, None, 0.4],
             "frame_delay_max_s": [0.1, 0.3, None, None, None, 0.5],
-            "freeze_s": [0.01, 0.02, 0.12, 0.22, 0.32, 0.03],
+            "picture_age_s": [0.01, 0.02, 0.12, 0.22, 0.32, 0.03],
         }
     )
     rows = realtime._thinned("frames", data, 0.2)
@@ -124,7 +124,7 @@ def test_rows_at_longer_intervals_keep_frames_and_their_delays() -> None:
     assert rows["frames"].to_list() == [4, 0, 2]
     assert rows["frame_delay_s"].to_list() == [pytest.approx(0.175), None, 0.4]
     assert rows["frame_delay_max_s"].to_list() == [0.3, None, 0.5]
-    assert rows["freeze_s"].to_list() == [0.02, 0.22, 0.03]
+    assert rows["picture_age_s"].to_list() == [0.02, 0.22, 0.03]
 
 
 @pytest.mark.realtime
@@ -145,8 +145,8 @@ def test_in_real_time_delays_are_whole_and_an_outage_shows() -> None:
         assert math.isclose(weighted(rows), call["frame_delay_mean_s"], abs_tol=0.005), call
         assert min(rows["frame_delay_s"].drop_nulls().to_list()) > 0.055
         assert (rows["frame_delay_max_s"] >= rows["frame_delay_s"]).all()
-        frozen = rows.filter(pl.col("freeze_s") > 0.6)
-        assert 0.85 < max(frozen["freeze_s"].to_list()) < 1.6, frozen
+        frozen = rows.filter(pl.col("picture_age_s") > 0.6)
+        assert 0.85 < max(frozen["picture_age_s"].to_list()) < 1.6, frozen
         assert frozen["time_s"].is_between(4.4, 5.8).all(), frozen
 
     conclusive(measure, check)

@@ -38,7 +38,7 @@ def recorded(kind: str, flows: int = 2, samples: int = 500) -> pl.DataFrame:
             "queue": ["packets", "bytes", "delay_s"],
             "playout": ["buffer_s"],
             "arrivals": ["owd_s", "owd_max_s", "interarrival_max_s", "jitter_s"],
-            "frames": ["frames", "frame_delay_s", "frame_delay_max_s", "freeze_s"],
+            "frames": ["frames", "frame_delay_s", "frame_delay_max_s", "picture_age_s"],
             "airtime": ["airtime_share"],
             "windows": ["window_packets", "outstanding_packets"],
             "feedback": ["delay_s", "lost_packets"],

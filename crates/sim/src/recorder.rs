@@ -399,7 +399,7 @@ impl HostRecorder {
 const ARRIVALS: &[&str] = &["time_s", "owd_s", "owd_max_s", "interarrival_max_s", "jitter_s"];
 
 /// Columns of table `frames`; delays of no frame are not numbers.
-const FRAMES: &[&str] = &["time_s", "frames", "frame_delay_s", "frame_delay_max_s", "freeze_s"];
+const FRAMES: &[&str] = &["time_s", "frames", "frame_delay_s", "frame_delay_max_s", "picture_age_s"];
 
 /// Columns of table `airtime`; but for the first, of the interval that ends then.
 const AIRTIME: &[&str] = &["time_s", "airtime_share", "attempts", "retries", "collisions", "longest_wait_s"];

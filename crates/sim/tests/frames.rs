@@ -81,7 +81,7 @@ fn with_a_jitter_buffer_rows_sum_to_the_frames_shown() {
 #[test]
 fn the_time_that_the_picture_stands_grows_in_an_outage() {
     let output = recorded(&call("outage = [{ from = \"10 s\", to = \"12 s\" }]", "", ""));
-    let (times, stands) = (column(&output, "time_s"), column(&output, "freeze_s"));
+    let (times, stands) = (column(&output, "time_s"), column(&output, "picture_age_s"));
     let at = |second: f64| stands[times.iter().position(|time| (time - second).abs() < 1e-9).unwrap()];
     assert_eq!((at(1.0), at(2.0)), (0.0, 0.0));
     // before the first frame, from the flow's start on: 60 ms of the path and more

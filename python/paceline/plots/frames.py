@@ -22,7 +22,7 @@ def draw(axes: Axes, line: Line, look: dict[str, Any], span_s: float) -> None:
     """Draws the mean delay of a flow's frames; of an interval without a frame nothing."""
     shown = line.data.filter(pl.col("frame_delay_s").is_finite())
     axes.plot(shown["time_s"], shown["frame_delay_s"] * 1e3, **look)
-    stands = line.data["freeze_s"].to_numpy()
+    stands = line.data["picture_age_s"].to_numpy()
     if line.count == 1 and np.any(stands >= STANDS_S):
         ms = np.where(stands >= STANDS_S, stands * 1e3, np.nan)
         axes.plot(
