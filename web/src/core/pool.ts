@@ -65,6 +65,7 @@ export class Pool {
   private hands: Hand[] = [];
   private newest: Job | undefined;
   private numbers = 0;
+  private freeing: ReturnType<typeof setTimeout> | undefined;
   /** What is run when the scenario that is shown is done, in turn. */
   private asides: Aside[] = [];
   private readonly size: number;
@@ -106,15 +107,19 @@ export class Pool {
     this.asides.splice(0).forEach((aside) => aside.done(undefined));
   }
 
-  /** Ends the workers that have been busy with older scenarios for too long. */
+  /** Ends the workers that have been busy for too long with what nobody waits for. */
   private free(): void {
+    clearTimeout(this.freeing);
     const now = performance.now();
-    for (const hand of this.hands) {
-      if (!hand.busy || hand.busy.job === this.newest?.number) continue;
-      const left = GRACE_MS - (now - hand.busy.since);
+    let soonest = Number.POSITIVE_INFINITY;
+    for (const hand of [...this.hands]) {
+      const { busy } = hand;
+      if (!busy || busy.job === this.newest?.number || this.asides.some((aside) => aside.number === busy.job)) continue;
+      const left = GRACE_MS - (now - busy.since);
       if (left <= 0) this.replace(hand);
-      else setTimeout(() => this.free(), left + 1);
+      else soonest = Math.min(soonest, left);
     }
+    if (Number.isFinite(soonest)) this.freeing = setTimeout(() => this.free(), soonest + 1);
   }
 
   private replace(hand: Hand): void {

@@ -1,6 +1,6 @@
 /** Which sliders and choices a scenario has, made of the scenario itself: what one would turn first. */
 import type { Described, Table, Value } from "../core/protocol.ts";
-import { bitsPerSecond, digits, packets, rateText, seconds, share, shareText, spanText, bytes } from "./quantities.ts";
+import { bitsPerSecond, packets, rateText, seconds, share, shareText, spanText, bytes } from "./quantities.ts";
 
 /** A key of the scenario file gets a value, or is taken out. */
 export type Change = [path: string, value: Value | null];
@@ -28,6 +28,8 @@ export interface Choice extends Common {
   value: string;
   options: { value: string; label: string; group?: string }[];
   changes(value: string): Change[];
+  /** The table some of whose keys may not go with another choice. */
+  within: string;
 }
 
 export type Control = Range | Choice;
@@ -69,7 +71,8 @@ function decades(from: number, to: number): number[] {
 }
 
 const RATES = decades(100e3, 1e9);
-const SPANS = [0, ...decades(1e-3, 1)];
+// None is zero: packets must not go round in no time.
+const SPANS = decades(1e-3, 1);
 const BUFFERS = decades(1e-3, 5);
 const SHARES = [0, ...decades(1e-4, 0.3)];
 const PACKETS = decades(2, 5000).map(Math.round);
@@ -97,7 +100,7 @@ export function bufferSeconds(limit: Value | undefined, rate: number | undefined
   return size === undefined ? undefined : (size * 8) / rate;
 }
 
-function queueControls(path: string, queue: Table, rate: number | undefined, kinds: string[]): Control[] {
+function queueControls(path: string, queue: Table, rate: number | undefined, kinds: Kinds): Control[] {
   const controls: Control[] = [];
   const limit = bufferSeconds(queue.limit, rate);
   const many = packets(queue.limit);
@@ -108,14 +111,14 @@ function queueControls(path: string, queue: Table, rate: number | undefined, kin
     const title = { path: `${path}.limit`, label: "Buffer" };
     controls.push(range(title, many, PACKETS, (to) => `${to} packets`, (to) => [[`${path}.limit`, `${to} packets`]]));
   }
-  const kept: Table = queue.limit === undefined ? {} : { limit: queue.limit };
   controls.push({
     kind: "choice",
     path: `${path}.kind`,
     label: "Queue",
     value: String(queue.kind),
-    options: kinds.map((kind) => ({ value: kind, label: QUEUES[kind] ?? kind })),
-    changes: (kind) => [[path, kind === "unlimited" ? { kind } : { kind, ...kept }]],
+    options: Object.keys(kinds).map((kind) => ({ value: kind, label: QUEUES[kind] ?? kind })),
+    within: path,
+    changes: (kind) => [[`${path}.kind`, kind], ...Object.keys(queue).filter((name) => !kinds[kind]?.includes(name)).map((name): Change => [`${path}.${name}`, null])],
   });
   return controls;
 }
@@ -132,7 +135,7 @@ const QUEUES: Record<string, string> = {
   unlimited: "unlimited",
 };
 
-function linkGroup(name: string, link: Table, alone: boolean, kinds: string[]): Group {
+function linkGroup(name: string, link: Table, alone: boolean, kinds: Kinds): Group {
   const path = `link.${key(name)}`;
   const controls: Control[] = [];
   const rate = bitsPerSecond(link.rate);
@@ -142,10 +145,12 @@ function linkGroup(name: string, link: Table, alone: boolean, kinds: string[]): 
   }
   const delay = seconds(link.delay);
   if (delay !== undefined) {
-    const even = back !== undefined && seconds(back.delay) === delay;
+    const even = alone && back !== undefined && seconds(back.delay) === delay;
     const title = { path: `${path}.delay`, label: even ? "Round trip" : "Delay, one way", help: "propagation, without any queue" };
     const ways = even ? 2 : 1;
-    controls.push(range(title, delay * ways, SPANS, spanText, (to) => [[`${path}.delay`, spanText(to / ways)]]));
+    // What goes back follows the delay unless it has its own: that would make another of what is one slider.
+    const also: Change[] = even ? [[`${path}.backward.delay`, null]] : [];
+    controls.push(range(title, delay * ways, SPANS, spanText, (to) => [[`${path}.delay`, spanText(to / ways)], ...also]));
   }
   const queue = table(link.queue);
   if (queue) controls.push(...queueControls(`${path}.queue`, queue, rate, kinds));
@@ -161,14 +166,14 @@ function linkGroup(name: string, link: Table, alone: boolean, kinds: string[]): 
   return { path, title: alone ? "The bottleneck" : `Link ${name}`, detail: rate === undefined ? "" : rateText(rate), controls };
 }
 
-function cellGroup(name: string, cell: Table, kinds: string[]): Group {
+function cellGroup(name: string, cell: Table, kinds: Kinds): Group {
   const path = `cell.${key(name)}`;
   const controls: Control[] = [];
   if (typeof cell.mcs === "number") {
     controls.push(range({ path: `${path}.mcs`, label: "MCS", help: "modulation and coding of 802.11n" }, cell.mcs, MCS, String, (to) => [[`${path}.mcs`, to]]));
   }
   const queue = table(cell.queue);
-  const there = kinds.filter((kind) => kind !== "dualpi2" && kind !== "cake" && kind !== "unlimited");
+  const { dualpi2: _, cake: __, unlimited: ___, ...there } = kinds;
   if (queue) controls.push(...queueControls(`${path}.queue`, queue, undefined, there));
   return { path, title: `Wi-Fi cell ${name}`, detail: `802.11${cell.standard ?? ""}`, controls };
 }
@@ -224,10 +229,13 @@ function flowGroup(name: string, flow: Table, duration: number, schemes: Scheme[
     label: "Control",
     value: cc,
     options: offered.map((scheme) => ({ value: scheme.name, label: scheme.name, group: MACHINES[scheme.machine] ?? scheme.machine })),
+    within: path,
     changes: (to) => [[`${path}.cc`, to], [`${path}.params`, null], [`${path}.recovery`, null]],
   });
   const count = Number(flow.count ?? 1);
-  controls.push(range({ path: `${path}.count`, label: "How many" }, count, COUNTS, String, (to) => [[`${path}.count`, to]]));
+  // Keys with a value for each instance go with that many of them.
+  const each = Object.values(flow).some((value) => Array.isArray(value) && value.length === count);
+  if (!each) controls.push(range({ path: `${path}.count`, label: "How many" }, count, COUNTS, String, (to) => [[`${path}.count`, to]]));
   const own = APP_RATES[kind];
   const rate = own ? bitsPerSecond(app[own[0]]) : undefined;
   if (own && rate !== undefined) {
@@ -236,24 +244,28 @@ function flowGroup(name: string, flow: Table, duration: number, schemes: Scheme[
   }
   const start = seconds(flow.start);
   if (start !== undefined) {
-    const starts = Array.from({ length: 51 }, (_, index) => Number(((index * duration * 0.98) / 50).toPrecision(2)));
+    const end = Math.min(duration, seconds(flow.stop) ?? duration);
+    const starts = Array.from({ length: 51 }, (_, index) => Number(((index * end) / 51).toPrecision(2))).filter((one) => one < end);
     controls.push(range({ path: `${path}.start`, label: "Starts at" }, start, [...new Set(starts)], spanText, (to) => [[`${path}.start`, spanText(to)]]));
   }
   const rtt = seconds(flow.rtt);
   if (rtt !== undefined) {
-    controls.push(range({ path: `${path}.rtt`, label: "Round trip" }, rtt, SPANS.slice(1), spanText, (to) => [[`${path}.rtt`, spanText(to)]]));
+    controls.push(range({ path: `${path}.rtt`, label: "Round trip" }, rtt, SPANS, spanText, (to) => [[`${path}.rtt`, spanText(to)]]));
   }
   return { path, title: name, detail: `${count > 1 ? `${count} × ` : ""}${APPS[kind] ?? kind}`, controls };
 }
 
+/** The kinds of queues, with the keys that each has. */
+export type Kinds = Record<string, string[]>;
+
 /** The kinds of queues that the schema names. */
-export function queueKinds(schema: { $defs?: Record<string, { oneOf?: { properties?: { kind?: { const?: string } } }[] }> }): string[] {
-  const kinds = schema.$defs?.Queue?.oneOf?.map((one) => one.properties?.kind?.const) ?? [];
-  return kinds.filter((kind): kind is string => kind !== undefined);
+export function queueKinds(schema: { $defs?: Record<string, { oneOf?: { properties?: { kind?: { const?: string } } }[] }> }): Kinds {
+  const forms = schema.$defs?.Queue?.oneOf ?? [];
+  return Object.fromEntries(forms.flatMap(({ properties }) => (properties?.kind?.const ? [[properties.kind.const, Object.keys(properties)]] : [])));
 }
 
 /** All groups of a scenario: links and cells, the narrowest first, and flows. */
-export function groupsOf(described: Described, schemes: Scheme[], kinds: string[]): { network: Group[]; flows: Group[] } {
+export function groupsOf(described: Described, schemes: Scheme[], kinds: Kinds): { network: Group[]; flows: Group[] } {
   const { filled, duration_s } = described;
   const links = Object.entries(table(filled.link) ?? {}) as [string, Table][];
   const cells = Object.entries(table(filled.cell) ?? {}) as [string, Table][];
@@ -293,5 +305,13 @@ export function addition(described: Described, index: number): Change {
   return [`flow.${free}`, { ...ends, ...flow }];
 }
 
-/** "4.8" for numbers without units. */
-export const plain = (value: number) => digits(value);
+/** The changes that take a flow out, with what the scenario says of it elsewhere. */
+export function removal(described: Described, name: string): Change[] {
+  const { flow, stop_after, friendliness_to } = described.filled;
+  const others = Object.entries(table(flow) ?? {}).filter(([other]) => other !== name);
+  const grouped = others.some(([, other]) => table(other)?.group === friendliness_to);
+  const changes: Change[] = [[`flow.${key(name)}`, null]];
+  if (stop_after === name) changes.push(["stop_after", null]);
+  if (friendliness_to !== undefined && !grouped) changes.push(["friendliness_to", null]);
+  return changes;
+}

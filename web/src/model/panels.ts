@@ -1,6 +1,7 @@
 /** From the runs of a scenario to what its plots show: lines on one grid of times. */
 import type { Described, Recording, Run, Series, Table } from "../core/protocol.ts";
 import { bufferSeconds } from "./controls.ts";
+import { grouped } from "./grouped.ts";
 import { bitsPerSecond, packets } from "./quantities.ts";
 import { interval } from "./statistics.ts";
 
@@ -200,7 +201,7 @@ function merged(columns: Float64Array[], how: "sum" | "mean"): Float64Array {
 
 /** Flows alike as one: of each run the sum or the mean over them. */
 function together(curves: Curve[], how: "sum" | "mean"): Curve[] {
-  const groups = Map.groupBy(curves, (curve) => `${curve.flow} ${curve.suffix ?? ""}`);
+  const groups = grouped(curves, (curve) => `${curve.flow} ${curve.suffix ?? ""}`);
   return [...groups.values()].map((alike) => {
     const [first] = alike as [Curve, ...Curve[]];
     if (alike.length === 1) return { ...first, instance: -1 };

@@ -1,14 +1,15 @@
 /** What the page shows: one scenario as text, and what became of it. Sliders, text, address and plots are views of this. */
 import { batch, computed, effect, signal } from "@preact/signals";
-import { edit, initSync, schema as schemaText, schemes as schemesText, version as versionText } from "../../pkg/paceline_web.js";
+import { edit, initSync, Scenario, schema as schemaText, schemes as schemesText, version as versionText } from "../../pkg/paceline_web.js";
 import { compiled } from "../core/load.ts";
 import { Pool } from "../core/pool.ts";
 import type { Described, Mistake, Refused, Run } from "../core/protocol.ts";
 import { readAddress, writeAddress } from "./address.ts";
 import { type Change, groupsOf, queueKinds, type Scheme } from "./controls.ts";
+import { fitted } from "./fit.ts";
 import { behind, type Panel, panelsOf, recordingOf } from "./panels.ts";
 import { PRESETS, type Preset, presetOf } from "./presets.ts";
-import { alternatives, changed, type Found, reason } from "./why.ts";
+import { alternatives, changed, type Found, reason, usualRun } from "./why.ts";
 import { wordsOf } from "./words.ts";
 
 /** A run that would take longer than this is not begun without asking. */
@@ -16,11 +17,16 @@ export const LONG_MS = 5000;
 /** What a run has taken by then tells how long it will take. */
 const JUDGED_AFTER_MS = 700;
 const ADDRESS_AFTER_MS = 300;
+/** What is typed is run when nothing more has been typed for so long. */
+const TYPED_AFTER_MS = 200;
+/** A run that took longer is not made again and again to find out why it went as it did. */
+const WHY_MS = 1500;
 
 export type Status =
   | { kind: "loading" }
   | { kind: "ready" }
-  | { kind: "running"; done: number; of: number; share: number }
+  /** `slow`: it has said nothing of itself for long. */
+  | { kind: "running"; done: number; of: number; share: number; slow?: true }
   | { kind: "asks"; expected_s: number }
   | { kind: "wants-files"; files: string[] };
 
@@ -38,6 +44,8 @@ export const mistakes = signal<Mistake[]>([]);
 export const status = signal<Status>({ kind: "loading" });
 /** What went wrong beside that, until something is changed. */
 export const trouble = signal("");
+/** What a choice took out of the text beside what it set, until something is changed. */
+export const leftOut = signal<string[]>([]);
 /** The last scenario that was whole, and its runs. */
 export const shown = signal<{ described: Described; runs: Run[]; every_s: number; thinned: boolean; text: string } | undefined>(undefined);
 /** The last scenario that was whole, whether or not it has been run. */
@@ -114,8 +122,8 @@ async function follow(): Promise<void> {
 /** Takes up another scenario. */
 export function open(scenario: string, from: Preset | undefined, with_files: Record<string, string>, seeds: number): void {
   batch(() => {
-    text.value = scenario;
-    trouble.value = "";
+    // the editor has its lines so
+    text.value = scenario.replaceAll("\r\n", "\n");
     preset.value = from;
     files.value = with_files;
     runs.value = seeds;
@@ -130,21 +138,45 @@ export function openPreset(from: Preset): void {
   open(from.text, from, {}, 1);
 }
 
-/** Another text of the same scenario. */
-export function write(scenario: string): void {
+let typing: ReturnType<typeof setTimeout> | undefined;
+
+/** Another text of the same scenario, as somebody types it: all else follows it at once, its runs a little later. */
+export function typed(scenario: string): void {
   if (scenario === text.value) return;
   text.value = scenario;
-  trouble.value = "";
-  ask();
+  clearTimeout(typing);
+  typing = setTimeout(ask, TYPED_AFTER_MS);
 }
 
-/** Changes keys of the text; comments and layout stay. */
-export function change(changes: Change[]): void {
+/** What is wrong with a text. */
+function wrongIn(scenario: string): Mistake[] {
   try {
-    write(edit(text.value, JSON.stringify(changes)));
-  } catch (error) {
-    fail(`The text is to be mended first: ${error instanceof Error ? error.message : String(error)}`);
+    new Scenario(scenario, fileName(), files.value, []).free();
+    return [];
+  } catch (thrown) {
+    return (thrown as Partial<Refused>).mistakes ?? [];
   }
+}
+
+/**
+ * Changes keys of the text; comments and layout stay. Keys of `within` that the checker then wants left out are left out.
+ * Whether it could be done.
+ */
+export function change(changes: Change[], within?: string): boolean {
+  let made: { text: string; leftOut: string[] };
+  try {
+    made = { text: edit(text.value, JSON.stringify(changes)), leftOut: [] };
+    if (within !== undefined) made = fitted(made.text, within, changes.map(([path]) => path), wrongIn, edit);
+  } catch (error) {
+    const said = error instanceof Error ? error.message : String(error);
+    fail(/not TOML/.test(said) ? `The text is to be mended first: ${said}` : `That cannot be set: ${said}`);
+    return false;
+  }
+  if (made.text === text.value) return true;
+  text.value = made.text;
+  ask();
+  leftOut.value = made.leftOut;
+  return true;
 }
 
 export function addFile(name: string, content: string): void {
@@ -165,6 +197,7 @@ export function runAnyway(): void {
 
 /** Ends what runs; what is done stays. */
 export function stop(): void {
+  clearTimeout(silence);
   pool?.stop();
   status.value = { kind: "ready" };
 }
@@ -176,8 +209,15 @@ function fail(message: string): void {
 /** What the scenario's file is called when it is downloaded. */
 export const fileName = () => `${preset.peek()?.name ?? "scenario"}.toml`;
 
+/** Looks after a run that tells nothing of itself. */
+let silence: ReturnType<typeof setTimeout> | undefined;
+
 /** Asks for the runs of the scenario as it now is. */
 function ask(): void {
+  clearTimeout(typing);
+  clearTimeout(silence);
+  trouble.value = "";
+  leftOut.value = [];
   const source = { file: fileName(), text: text.value, files: files.value };
   const seeds = runs.value;
   const began = performance.now();
@@ -194,11 +234,22 @@ function ask(): void {
         described.value = checked;
         mistakes.value = [];
         if (status.value.kind !== "running") status.value = { kind: "running", done: 0, of: seeds, share: 0 };
+        const [, end] = zoom.value ?? [0, 0];
+        if (end > checked.duration_s) zoom.value = undefined;
       });
+      // A hundredth of a run is the first that is told of it.
+      silence = setTimeout(() => {
+        if (wait) status.value = { kind: "running", done: 0, of: seeds, share: 0, slow: true };
+        else {
+          pool?.stop();
+          status.value = { kind: "asks", expected_s: (100 * LONG_MS) / 1000 };
+        }
+      }, LONG_MS);
       const first = BigInt(checked.seed);
       return { seeds: Array.from({ length: seeds }, (_, index) => first + BigInt(index)), recording: recordingOf(checked, seeds) };
     },
     ran(run) {
+      clearTimeout(silence);
       performance.measure("paceline: a run", { start: performance.now() - run.took_ms, duration: run.took_ms });
       done.push(run);
       if (!found) return;
@@ -217,6 +268,7 @@ function ask(): void {
       });
     },
     progress(share, elapsed_ms) {
+      clearTimeout(silence);
       const expected = (elapsed_ms / Math.max(share, 1e-4)) * Math.ceil(seeds / Math.max(1, navigator.hardwareConcurrency || 2));
       if (!wait && elapsed_ms > JUDGED_AFTER_MS && expected > LONG_MS) {
         pool?.stop();
@@ -230,6 +282,7 @@ function ask(): void {
 }
 
 function refuse(refused: Refused): void {
+  clearTimeout(silence);
   batch(() => {
     mistakes.value = refused.mistakes;
     if (refused.missing.length > 0) status.value = { kind: "wants-files", files: refused.missing };
@@ -240,25 +293,28 @@ function refuse(refused: Refused): void {
   });
 }
 
+/** What the reasons are those of. */
+let explained: object | undefined;
+
 /** Runs what is shown with one thing taken away at a time, once nothing else is to do. */
 async function askWhy(): Promise<void> {
   const now = shown.peek();
-  const [first] = now?.runs ?? [];
-  if (!now || !first || !pool || embedded.peek()) return;
+  if (!now || now === explained || !pool || embedded.peek() || mistakes.peek().length > 0) return;
+  explained = now;
   reasons.value = {};
   const source = { file: fileName(), text: now.text, files: files.peek() };
   for (const { hurt } of sentences.peek()) {
-    const harm = hurt?.of(first.summary);
-    if (!hurt || harm === undefined) continue;
+    const usual = hurt && usualRun(hurt, now.runs);
+    if (!hurt || !usual || usual.run.took_ms > WHY_MS) continue;
     const found: Found[] = [];
     for (const alternative of alternatives(now.described, hurt.flow)) {
       const other = changed(source, edit, alternative);
-      const run = other && (await pool.aside(other, first.seed));
+      const run = other && (await pool.aside(other, usual.run.seed));
       if (shown.peek() !== now) return;
       const value = run && hurt.of(run.summary);
       if (value !== undefined) found.push({ words: alternative.words, value });
     }
-    if (found.length > 0) reasons.value = { ...reasons.peek(), [hurt.flow]: reason({ ...hurt, value: harm }, found) };
+    if (found.length > 0) reasons.value = { ...reasons.peek(), [hurt.flow]: reason({ ...hurt, value: usual.harm }, found) };
   }
 }
 

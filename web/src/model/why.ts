@@ -1,6 +1,6 @@
 /** Why a flow fares badly: the same run with one thing taken away, and the one that changes most is the reason. */
 import type { Described, Source, Table, Value } from "../core/protocol.ts";
-import { type Change, key } from "./controls.ts";
+import { type Change, key, removal } from "./controls.ts";
 import type { Hurt } from "./words.ts";
 
 /** A scenario with one thing changed. */
@@ -18,7 +18,7 @@ export function alternatives(described: Described, flow: string): Alternative[] 
   const flows = Object.entries(described.filled.flow as Table) as [string, Table][];
   const made: Alternative[] = [];
   for (const [name, other] of flows.filter(([name]) => name !== flow).slice(0, MOST_FLOWS)) {
-    made.push({ words: `without ${Number(other.count ?? 1) > 1 ? `the ${other.count} flows ${name}` : name}`, changes: [[`flow.${key(name)}`, null]] });
+    made.push({ words: `without ${Number(other.count ?? 1) > 1 ? `the ${other.count} flows ${name}` : name}`, changes: removal(described, name) });
   }
   for (const [name, link] of Object.entries((described.filled.link ?? {}) as Table) as [string, Table][]) {
     const path = `link.${key(name)}`;
@@ -37,14 +37,28 @@ export interface Found {
   value: number;
 }
 
+const capital = (words: string) => words.charAt(0).toUpperCase() + words.slice(1);
+
 /** The reason in words: what helps most, if it takes away half of the harm; else that nothing alone does. */
 export function reason(hurt: Hurt, found: Found[]): string {
-  const [best] = [...found].sort((a, b) => a.value - b.value);
+  const sorted = [...found].sort((a, b) => a.value - b.value);
+  const [best, ...rest] = sorted;
   if (!best) return "";
-  if (best.value > hurt.value / 2) return "No single flow is the reason: whichever is taken away, it stays about the same.";
-  const second = found.find((one) => one !== best && one.words.startsWith("with FQ") && one.value <= hurt.value / 2);
-  const also = second && !best.words.startsWith("with FQ") ? `; ${second.words}, ${hurt.show(second.value)}` : "";
-  return `${best.words.charAt(0).toUpperCase()}${best.words.slice(1)} it would be ${hurt.show(best.value)}${also}.`;
+  const half = hurt.value / 2;
+  if (best.value > half) return `No single thing is the reason: at best, ${best.words}, it would be ${hurt.show(best.value)}.`;
+  // of what helps as well, the queue is what one can do without asking others
+  const second = rest.find((one) => one.value <= half && one.words.startsWith("with FQ")) ?? rest.find((one) => one.value <= half);
+  return `${capital(best.words)} it would be ${hurt.show(best.value)}${second ? `; ${second.words}, ${hurt.show(second.value)}` : ""}.`;
+}
+
+/** Of several runs the one whose harm is nearest the usual one, if it has harm at all. */
+export function usualRun<R extends { summary: Parameters<Hurt["of"]>[0] }>(hurt: Hurt, runs: R[]): { run: R; harm: number } | undefined {
+  const harmed = runs.flatMap((run) => {
+    const harm = hurt.of(run.summary);
+    return harm !== undefined && harm > 0 ? [{ run, harm }] : [];
+  });
+  const far = ({ harm }: { harm: number }) => Math.abs(harm - hurt.value);
+  return harmed.reduce<{ run: R; harm: number } | undefined>((near, one) => (near && far(near) <= far(one) ? near : one), undefined);
 }
 
 /** The scenario with a change; undefined if it cannot be made. */

@@ -186,7 +186,7 @@ export function Chart({ panel, height }: { panel: Panel; height: number }) {
   useEffect(() => {
     const box = place.current as HTMLDivElement;
     const from = look.value;
-    const shape = shapeOf(panel, from) + JSON.stringify([panel.marks, panel.time_s.length]);
+    const shape = shapeOf(panel, from) + JSON.stringify([panel.marks, panel.time_s.length, panel.time_s.at(-1)]);
     if (plot.current?.shape === shape) {
       const made = plot.current.made;
       Object.assign(made.scales.y as object, { range: optionsOf(panel, from, 0, 0).scales?.y?.range });

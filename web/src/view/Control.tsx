@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useId } from "preact/hooks";
 import type { Choice, Control as AnyControl, Range } from "../model/controls.ts";
+import { grouped } from "../model/grouped.ts";
 import { change } from "../model/state.ts";
 
 export function Control({ control }: { control: AnyControl }) {
@@ -36,8 +37,9 @@ function Slider({ control }: { control: Range }) {
         aria-valuetext={control.show(value)}
         onInput={(event) => {
           const to = Number(event.currentTarget.value);
-          dragged.value = to;
-          change(control.changes(steps[to] as number));
+          dragged.value = change(control.changes(steps[to] as number)) ? to : undefined;
+          // the browser has moved it already
+          if (dragged.value === undefined) event.currentTarget.value = String(place);
         }}
       />
     </div>
@@ -46,13 +48,16 @@ function Slider({ control }: { control: Range }) {
 
 function Select({ control }: { control: Choice }) {
   const id = useId();
-  const groups = Map.groupBy(control.options, (option) => option.group ?? "");
+  const groups = grouped(control.options, (option) => option.group ?? "");
   return (
     <div class="control choice">
       <label for={id} title={control.path}>
         {control.label}
       </label>
-      <select id={id} value={control.value} data-path={control.path} onChange={(event) => change(control.changes(event.currentTarget.value))}>
+      <select id={id} value={control.value} data-path={control.path} onChange={(event) => {
+          if (!change(control.changes(event.currentTarget.value), control.within)) event.currentTarget.value = control.value;
+        }}
+      >
         {[...groups].map(([group, options]) => {
           const items = options.map((option) => (
             <option key={option.value} value={option.value} selected={option.value === control.value}>

@@ -1,5 +1,5 @@
 /** The left column: the network, the flows, and how often it is run. */
-import { ADDITIONS, addition, type Group, key } from "../model/controls.ts";
+import { ADDITIONS, addition, type Group, removal } from "../model/controls.ts";
 import { change, described, embedded, groups, runs, setRuns } from "../model/state.ts";
 import { Control } from "./Control.tsx";
 import { colourOf } from "./theme.ts";
@@ -98,7 +98,7 @@ export function Controls() {
       ))}
       {flows.map((group, index) => {
         const colour = colourOf(group.title);
-        const remove = () => change([[`flow.${key(group.title)}`, null]]);
+        const remove = () => described.value && change(removal(described.value, group.title));
         const more = { ...(colour ? { colour } : {}), ...(alone ? {} : { onRemove: remove }) };
         return <Section key={group.path} group={group} open={index < OPEN_FLOWS} {...more} />;
       })}

@@ -11,10 +11,8 @@ import { useSignalEffect } from "@preact/signals";
 import { tags } from "@lezer/highlight";
 import { useEffect, useRef } from "preact/hooks";
 import type { Mistake } from "../core/protocol.ts";
-import { mistakes, text, write } from "../model/state.ts";
+import { mistakes, text, typed } from "../model/state.ts";
 import { complete } from "./complete.ts";
-
-const TYPED_AFTER_MS = 200;
 
 const colours = HighlightStyle.define([
   { tag: tags.comment, color: "var(--quiet)", fontStyle: "italic" },
@@ -49,13 +47,8 @@ export function Editor() {
   const view = useRef<EditorView | undefined>(undefined);
 
   useEffect(() => {
-    let typed: ReturnType<typeof setTimeout> | undefined;
     const listen = EditorView.updateListener.of((update) => {
-      if (!update.docChanged) return;
-      const now = update.state.doc.toString();
-      if (now === text.peek()) return;
-      clearTimeout(typed);
-      typed = setTimeout(() => write(update.view.state.doc.toString()), TYPED_AFTER_MS);
+      if (update.docChanged) typed(update.state.doc.toString());
     });
     const state = EditorState.create({
       doc: text.peek(),
@@ -77,10 +70,7 @@ export function Editor() {
       ],
     });
     view.current = new EditorView({ state, parent: place.current as HTMLDivElement });
-    return () => {
-      clearTimeout(typed);
-      view.current?.destroy();
-    };
+    return () => view.current?.destroy();
   }, []);
 
   useSignalEffect(() => {

@@ -1,5 +1,5 @@
 /** What the page is doing, and what it asks for. */
-import { addFile, files, mistakes, runAnyway, status, stop, trouble } from "../model/state.ts";
+import { addFile, files, leftOut, mistakes, runAnyway, shown, status, stop, trouble } from "../model/state.ts";
 import { digits } from "../model/quantities.ts";
 
 function duration(seconds: number): string {
@@ -22,7 +22,10 @@ export function State() {
     <div class="state" role="status" data-status={now.kind}>
       {wrong.length > 0 && (
         <div class="mistakes">
-          <b>The text has a mistake; the curves are those from before it.</b>
+          <b>
+            The text has {wrong.length > 1 ? `${wrong.length} mistakes` : "a mistake"}
+            {shown.value ? "; the curves are those from before." : "."}
+          </b>
           <ul>
             {wrong.slice(0, 6).map((mistake) => (
               <li key={`${mistake.key} ${mistake.line} ${mistake.problem}`}>
@@ -34,7 +37,7 @@ export function State() {
         </div>
       )}
       {now.kind === "loading" && <p>Loading the simulator …</p>}
-      {now.kind === "running" && (now.share > 0 || now.of > 1) && (
+      {now.kind === "running" && (now.share > 0 || now.of > 1 || now.slow) && (
         <p class="running">
           <progress value={now.of > 1 ? now.done / now.of : now.share} />{" "}
           {now.of > 1 ? `${now.done} of ${now.of} seeds` : `${Math.round(now.share * 100)} %`}{" "}
@@ -60,6 +63,11 @@ export function State() {
           <input type="file" multiple aria-label={`Choose ${now.files.join(", ")}`} onChange={(event) => void takeFiles(event.currentTarget.files, now.files)} />
           {Object.keys(files.value).length > 0 && <p class="quiet">There already: {Object.keys(files.value).join(", ")}</p>}
         </div>
+      )}
+      {leftOut.value.length > 0 && (
+        <p class="notice">
+          Left out, for it does not go with that choice: <code>{leftOut.value.join(", ")}</code>. Undo in the text brings it back.
+        </p>
       )}
       {trouble.value && <p class="failed">{trouble.value}</p>}
     </div>
