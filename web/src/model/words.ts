@@ -1,6 +1,7 @@
 /** What the runs showed, in sentences: what became of each flow, and of the narrowest queue. */
 import type { Described, Row, Run, Table } from "../core/protocol.ts";
 import { bufferSeconds } from "./controls.ts";
+import { grouped } from "./grouped.ts";
 import { bitsPerSecond, digits, rateText, shareText, spanText } from "./quantities.ts";
 import { type Interval, interval, median } from "./statistics.ts";
 
@@ -31,6 +32,9 @@ const meanOf = (rows: Row[], measure: string): number | undefined => {
   const there = rows.map((row) => row[measure]).filter((value): value is number => typeof value === "number");
   return there.length === 0 ? undefined : there.reduce((sum, value) => sum + value, 0) / there.length;
 };
+
+/** What is said before measures that are means over a flow's instances. */
+const each = (count: number) => (count > 1 ? `(each of ${count}, on average) ` : "");
 
 /** Of a flow's instances the mean, of each run. */
 const measured = (table: "flows" | "streams", flow: string, measure: string) => (rows: Rows) =>
@@ -64,7 +68,7 @@ class Over {
   }
 }
 
-function filmWords(name: string, app: Table, over: Over): Sentence {
+function filmWords(name: string, app: Table, count: number, over: Over): Sentence {
   const late = measured("streams", name, "late_share");
   const stalled = measured("streams", name, "stall_share");
   const goodput = over.mean(measured("flows", name, "goodput_bps"), rateText);
@@ -80,18 +84,20 @@ function filmWords(name: string, app: Table, over: Over): Sentence {
   });
   const parts: string[] = [];
   if (began.length > 0 && began.every((share) => share === 0)) parts.push("never begins to play: its buffer does not fill before the end");
+  else if (values.length === 0) parts.push("has nothing to play before the end");
   else if (value === 0 && values.every((one) => one === 0)) parts.push(`plays without a gap${fill ? `, after ${fill} of waiting` : ""}`);
   else {
     const said = over.median(of, shareText);
     parts.push(clock ? `${said} of the film comes too late to be shown` : `stands still for ${said} of the time`);
   }
   if (needs !== undefined && goodput) parts.push(`it needs ${rateText(needs)} and got ${goodput}`);
-  const sentence: Sentence = { flow: name, text: `${parts.join("; ")}.` };
-  if (value >= WORTH_ASKING) sentence.hurt = { flow: name, of, value, show: shareText };
+  const sentence: Sentence = { flow: name, text: `${each(count)}${parts.join("; ")}.` };
+  const show = (part: number) => `${shareText(part)} ${clock ? "late" : "of the time standing still"}`;
+  if (value >= WORTH_ASKING) sentence.hurt = { flow: name, of, value, show };
   return sentence;
 }
 
-function callWords(name: string, app: Table, over: Over): Sentence {
+function callWords(name: string, app: Table, count: number, over: Over): Sentence {
   const delay = measured("flows", name, "frame_delay_p95_s");
   const froze = measured("flows", name, "freeze_s");
   const parts: string[] = [];
@@ -100,34 +106,36 @@ function callWords(name: string, app: Table, over: Over): Sentence {
   if (sent && most !== undefined) parts.push(`sends at ${sent} of at most ${rateText(most)}`);
   const complete = over.median(measured("flows", name, "complete_share"), shareText);
   const within = over.median(delay, spanText);
-  if (complete && within) parts.push(`${complete} of its frames arrive, 95 % of these within ${within}`);
+  if (!within) parts.push("none of its frames arrives");
+  else if (complete) parts.push(`${complete} of its frames arrive, 95 % of these within ${within}`);
   const still = over.values(froze);
   if (still.some((value) => value > 0)) parts.push(`its picture freezes for ${over.median(froze, spanText)} in all`);
-  else if (still.length > 0) parts.push("its picture never freezes");
+  else if (still.length > 0 && within) parts.push("its picture never freezes");
   const values = over.values(delay);
   const value = values.length > 0 ? median(values).mean : 0;
-  const sentence: Sentence = { flow: name, text: `${parts.join("; ")}.` };
+  const sentence: Sentence = { flow: name, text: `${each(count)}${parts.join("; ")}.` };
   const frozen = still.length > 0 ? median(still).mean : 0;
   if (frozen > 0) sentence.hurt = { flow: name, of: froze, value: frozen, show: (s) => `${spanText(s)} frozen` };
   else if (value > CONVERSATION_S) sentence.hurt = { flow: name, of: delay, value, show: (s) => `95 % within ${spanText(s)}` };
   return sentence;
 }
 
-function datagramWords(name: string, kind: string, over: Over): Sentence {
+function datagramWords(name: string, kind: string, count: number, over: Over): Sentence {
   const delay = measured("flows", name, "owd_p95_s");
   const least = over.median(measured("flows", name, "owd_min_s"), spanText);
   const within = over.median(delay, spanText);
   const lost = over.values(measured("flows", name, "loss_rate"));
   const rating = over.mean(measured("flows", name, "voice_mos"), (value) => digits(value, 2));
   const parts: string[] = [];
-  if (within && least) parts.push(`95 % of its packets arrive within ${within}, the fastest in ${least}`);
+  if (within && least) parts.push(`95 % of what arrives takes at most ${within}, the fastest ${least}`);
   else parts.push(`gets ${over.mean(measured("flows", name, "goodput_bps"), rateText) ?? "nothing"}`);
-  parts.push(lost.every((share) => share === 0) ? "none is lost" : `${over.median(measured("flows", name, "loss_rate"), shareText)} are lost`);
+  if (lost.some((share) => share > 0)) parts.push(`${over.median(measured("flows", name, "loss_rate"), shareText)} of its packets are lost`);
+  else if (lost.length > 0 && within) parts.push("none is lost");
   if (kind === "voice" && rating) parts.push(`a listener would give it ${rating} of 5 (ITU-T G.107)`);
   const values = over.values(delay);
   const value = values.length > 0 ? median(values).mean : 0;
   const quickest = over.values(measured("flows", name, "owd_min_s"));
-  const sentence: Sentence = { flow: name, text: `${parts.join("; ")}.` };
+  const sentence: Sentence = { flow: name, text: `${each(count)}${parts.join("; ")}.` };
   if (quickest.length > 0 && value > 2 * Math.min(...quickest) && value > 0.02) {
     sentence.hurt = { flow: name, of: delay, value, show: (s) => `95 % within ${spanText(s)}` };
   }
@@ -138,29 +146,33 @@ function bulkWords(name: string, count: number, over: Over): Sentence {
   const goodput = over.mean(measured("flows", name, "goodput_bps"), rateText) ?? "nothing";
   const lost = over.median(measured("flows", name, "loss_rate"), shareText);
   const trip = over.mean(measured("flows", name, "rtt_mean_s"), spanText);
-  const each = count > 1 ? " each, on average" : "";
-  const parts = [`gets ${goodput}${each}`];
+  const parts = [`gets ${goodput}`];
   if (lost) parts.push(lost === "0 %" ? "loses nothing" : `${lost} of its packets are lost`);
   if (trip) parts.push(`its round trips take ${trip} on average`);
-  return { flow: name, text: `${parts.join("; ")}.` };
+  return { flow: name, text: `${each(count)}${parts.join("; ")}.` };
 }
 
-/** How evenly greedy flows share. */
-function sharing(names: string[], over: Over): Sentence[] {
-  if (names.length < 2) return [];
-  const rates = names.map((name) => {
+/** "a, b and c" */
+const listed = (names: string[]) => [names.slice(0, -1).join(", "), names.at(-1)].filter(Boolean).join(" and ");
+
+/** How evenly flows share that would take all they can get: those that go one way between the same ends. */
+function sharing(greedy: { name: string; many: boolean }[], over: Over): Sentence | undefined {
+  if (greedy.length < 2) return undefined;
+  const rates = greedy.map(({ name, many }) => {
     const values = over.values(measured("flows", name, "goodput_bps"));
-    return { name, rate: values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length) };
+    return { name: many ? `each of ${name}` : name, rate: values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length) };
   });
   rates.sort((a, b) => b.rate - a.rate);
   const [most, least] = [rates[0], rates.at(-1)];
-  if (!most || !least || most.rate === 0) return [];
+  if (!most || !least || most.rate === 0) return undefined;
   const times = most.rate / least.rate;
   const text =
     times < 1.1
-      ? `${names.join(" and ")} share evenly.`
-      : `${most.name} gets ${Number.isFinite(times) ? `${digits(times, 2)} times what ${least.name} gets` : `all, ${least.name} nothing`}.`;
-  return [{ flow: undefined, text }];
+      ? `${listed(rates.map(({ name }) => name))} share evenly.`
+      : least.rate === 0
+        ? `${least.name} gets nothing, ${most.name} most.`
+        : `${most.name} gets ${digits(times, 2)} times what ${least.name} gets.`;
+  return { flow: undefined, text };
 }
 
 function queueWords(described: Described, runs: Run[], over: Over): Sentence[] {
@@ -172,7 +184,11 @@ function queueWords(described: Described, runs: Run[], over: Over): Sentence[] {
     return typeof found?.[measure] === "number" ? (found[measure] as number) : undefined;
   };
   const link = ((described.filled.link ?? {}) as Table)[String(worst.link)] as Table | undefined;
-  const rate = bitsPerSecond(link?.rate);
+  const forward = worst.direction === "forward";
+  const back = link?.backward as Table | undefined;
+  const rate = bitsPerSecond((forward ? link : back)?.rate);
+  const queue = ((forward ? link : back)?.queue ?? {}) as Table;
+  const place = forward ? String(worst.link) : `${worst.link}, ${worst.direction},`;
   const parts: string[] = [];
   const used = over.mean(of("utilisation"), shareText);
   if (rate !== undefined) {
@@ -180,28 +196,29 @@ function queueWords(described: Described, runs: Run[], over: Over): Sentence[] {
       const size = of("mean_bytes")(rows);
       return size === undefined ? undefined : (size * 8) / rate;
     }, spanText);
-    const queue = (worst.direction === "forward" ? link?.queue : ((link?.backward as Table | undefined)?.queue ?? link?.queue)) as Table | undefined;
-    const full = bufferSeconds(queue?.limit, rate);
-    parts.push(`what enters the queue of ${worst.link} waits ${held} on average${full === undefined ? "" : `; a full one takes ${spanText(full)}`}`);
-  } else parts.push(`the queue of ${worst.link} holds ${over.mean(of("mean_packets"), (value) => `${digits(value)} packets`)} on average`);
+    const full = bufferSeconds(queue.limit, rate);
+    parts.push(`what enters the queue of ${place} waits ${held} on average${full === undefined ? "" : `; a full one takes ${spanText(full)}`}`);
+  } else parts.push(`the queue of ${place} holds ${over.mean(of("mean_packets"), (value) => `${digits(value)} packets`)} on average`);
   if (used) parts.push(`the link is used to ${used}`);
   const text = `${parts.join("; ")}.`;
   return [{ flow: undefined, text: text.charAt(0).toUpperCase() + text.slice(1) }];
 }
 
-/** All sentences, in the order of the scenario's flows. */
+/** All sentences: of the flows by their names, then how they share, and of the longest queue. */
 export function wordsOf(described: Described, runs: Run[]): Sentence[] {
   const over = new Over(runs);
   const flows = Object.entries(described.filled.flow as Table) as [string, Table][];
-  const greedy: string[] = [];
+  const greedy: { name: string; many: boolean; ends: string }[] = [];
   const sentences = flows.map(([name, flow]) => {
     const app = (flow.app ?? { kind: "ftp" }) as Table;
     const kind = String(app.kind);
-    if (kind === "stream") return filmWords(name, app, over);
-    if (kind === "encoder") return callWords(name, app, over);
-    if (["game", "voice", "cbr", "video", "video-trace", "pareto"].includes(kind)) return datagramWords(name, kind, over);
-    if (kind === "ftp") greedy.push(name);
-    return bulkWords(name, Number(flow.count ?? 1), over);
+    const count = Number(flow.count ?? 1);
+    if (kind === "stream") return filmWords(name, app, count, over);
+    if (kind === "encoder") return callWords(name, app, count, over);
+    if (["game", "voice", "cbr", "video", "video-trace", "pareto"].includes(kind)) return datagramWords(name, kind, count, over);
+    if (kind === "ftp" && app.size === undefined) greedy.push({ name, many: count > 1, ends: JSON.stringify([flow.from, flow.to]) });
+    return bulkWords(name, count, over);
   });
-  return [...sentences, ...sharing(greedy, over), ...queueWords(described, runs, over)];
+  const shared = [...grouped(greedy, ({ ends }) => ends).values()].map((alike) => sharing(alike, over));
+  return [...sentences, ...shared.filter((one) => one !== undefined), ...queueWords(described, runs, over)];
 }
