@@ -10,9 +10,28 @@ export interface Address {
 
 /** A link stays short enough for chats and mail programs. */
 const MOST_FILES = 24_000;
+/** The most seeds, as `paceline explore` has it. */
+const MOST_RUNS = 1000;
+/** The most bytes that a link may unfold to. */
+const LARGEST = 64 << 20;
 
 async function through(bytes: Uint8Array<ArrayBuffer>, stream: GenericTransformStream): Promise<Uint8Array<ArrayBuffer>> {
-  return new Uint8Array(await new Response(new Blob([bytes]).stream().pipeThrough(stream)).arrayBuffer());
+  let size = 0;
+  const bounded = new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, to) {
+      size += chunk.length;
+      if (size > LARGEST) to.error(new Error(`more than ${LARGEST} bytes`));
+      else to.enqueue(chunk);
+    },
+  });
+  return new Uint8Array(await new Response(new Blob([bytes]).stream().pipeThrough(stream).pipeThrough(bounded)).arrayBuffer());
+}
+
+/** A table of texts. Throws if it is anything else. */
+function texts(given: unknown): Record<string, string> {
+  if (typeof given !== "object" || given === null || Array.isArray(given)) throw new Error("no table");
+  if (!Object.values(given).every((text) => typeof text === "string")) throw new Error("no table of texts");
+  return given as Record<string, string>;
 }
 
 /** Raw deflate in base64url, without padding. */
@@ -31,6 +50,9 @@ export async function unpacked(code: string): Promise<string> {
   return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
 }
 
+/** Whether a fragment asks for the small page, be the rest of it damaged or not. */
+export const wantsEmbedding = (hash: string) => new URLSearchParams(hash.replace(/^#/, "")).get("embed") === "1";
+
 /** Reads a fragment. Throws an error in words if it is damaged. */
 export async function readAddress(hash: string): Promise<Address> {
   const given = new URLSearchParams(hash.replace(/^#/, ""));
@@ -38,13 +60,13 @@ export async function readAddress(hash: string): Promise<Address> {
   const preset = given.get("preset");
   if (preset) address.preset = preset;
   const runs = Number(given.get("runs"));
-  if (Number.isInteger(runs) && runs >= 1) address.runs = runs;
-  if (given.get("embed") === "1") address.embed = true;
+  if (Number.isInteger(runs) && runs >= 1) address.runs = Math.min(runs, MOST_RUNS);
+  if (wantsEmbedding(hash)) address.embed = true;
   try {
     const toml = given.get("toml");
     if (toml) address.toml = await unpacked(toml);
     const files = given.get("files");
-    if (files) address.files = JSON.parse(await unpacked(files));
+    if (files) address.files = texts(JSON.parse(await unpacked(files)));
   } catch {
     throw new Error("The link is damaged: part of it was lost on the way. Ask for it again, or begin with a preset.");
   }

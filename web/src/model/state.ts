@@ -4,7 +4,7 @@ import { edit, initSync, Scenario, schema as schemaText, schemes as schemesText,
 import { compiled } from "../core/load.ts";
 import { Pool } from "../core/pool.ts";
 import type { Described, Mistake, Refused, Run } from "../core/protocol.ts";
-import { readAddress, writeAddress } from "./address.ts";
+import { readAddress, wantsEmbedding, writeAddress } from "./address.ts";
 import { type Change, groupsOf, queueKinds, type Scheme } from "./controls.ts";
 import { fitted } from "./fit.ts";
 import { behind, type Panel, panelsOf, recordingOf } from "./panels.ts";
@@ -101,19 +101,25 @@ export async function begin(): Promise<void> {
 /** The fragment that the page wrote itself. */
 let written = "";
 
+let followed = 0;
+
 /** Opens what the address names. */
 async function follow(): Promise<void> {
   if (location.hash === written && written !== "") return;
+  // Of two that are opened at once the later one counts.
+  const mine = ++followed;
+  embedded.value = wantsEmbedding(location.hash);
   try {
     const address = await readAddress(location.hash);
+    if (mine !== followed) return;
     const named = address.preset === undefined ? undefined : presetOf(address.preset);
     const first = named ?? (address.toml === undefined ? PRESETS[0] : undefined);
-    embedded.value = address.embed ?? false;
     open(address.toml ?? first?.text ?? "", first, address.files ?? {}, address.runs ?? 1);
     if (address.preset !== undefined && !named) {
       fail(`There is no preset "${address.preset}". There are ${PRESETS.map((one) => one.name).join(", ")}.`);
     }
   } catch (error) {
+    if (mine !== followed) return;
     open(PRESETS[0]?.text ?? "", PRESETS[0], {}, 1);
     fail(String(error instanceof Error ? error.message : error));
   }
@@ -179,8 +185,9 @@ export function change(changes: Change[], within?: string): boolean {
   return true;
 }
 
-export function addFile(name: string, content: string): void {
-  files.value = { ...files.value, [name]: content };
+/** Files that the scenario is to use. */
+export function addFiles(given: Record<string, string>): void {
+  files.value = { ...files.value, ...given };
   ask();
 }
 
@@ -202,7 +209,8 @@ export function stop(): void {
   status.value = { kind: "ready" };
 }
 
-function fail(message: string): void {
+/** Tells what went wrong, until something is changed. */
+export function fail(message: string): void {
   trouble.value = message;
 }
 
@@ -284,7 +292,8 @@ function ask(): void {
 function refuse(refused: Refused): void {
   clearTimeout(silence);
   batch(() => {
-    mistakes.value = refused.mistakes;
+    // What is asked for is no mistake of the text.
+    mistakes.value = refused.mistakes.filter(({ problem }) => !/is not here: give the file/.test(problem));
     if (refused.missing.length > 0) status.value = { kind: "wants-files", files: refused.missing };
     else {
       status.value = { kind: "ready" };
@@ -318,6 +327,7 @@ async function askWhy(): Promise<void> {
   }
 }
 
+let remembering = 0;
 let remembered: ReturnType<typeof setTimeout> | undefined;
 
 /** Keeps the address in step, a little behind. */
@@ -327,7 +337,9 @@ function remember(): void {
   clearTimeout(remembered);
   remembered = setTimeout(async () => {
     if (embedded.value) return;
+    const mine = ++remembering;
     const { fragment } = await link();
+    if (mine !== remembering) return;
     written = fragment;
     history.replaceState(null, "", fragment);
   }, ADDRESS_AFTER_MS);

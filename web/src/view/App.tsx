@@ -1,7 +1,7 @@
 /** The page: controls, plots with what they show in words, and the text. */
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { changed_at, described, embedded, held, hold, link, panels, preset, status, zoom } from "../model/state.ts";
+import { changed_at, described, embedded, held, hold, link, panels, preset, zoom } from "../model/state.ts";
 import { Chart } from "./Chart.tsx";
 import { Controls } from "./Controls.tsx";
 import { Editor } from "./Editor.tsx";
@@ -73,7 +73,6 @@ export function App() {
   useEffect(() => {
     document.documentElement.dataset.theme = theme.value;
   }, [theme.value]);
-  const wanted = status.value.kind === "wants-files" ? status.value.files : [];
   const layout = embedded.value ? "page embedded" : "page";
   return (
     <div
@@ -88,7 +87,7 @@ export function App() {
       onDrop={(event) => {
         event.preventDefault();
         over.value = false;
-        void takeFiles(event.dataTransfer?.files, wanted);
+        void takeFiles(event.dataTransfer?.files);
       }}
     >
       {!embedded.value && <Header />}

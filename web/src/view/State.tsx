@@ -1,19 +1,40 @@
 /** What the page is doing, and what it asks for. */
-import { addFile, files, leftOut, mistakes, runAnyway, shown, status, stop, trouble } from "../model/state.ts";
+import { addFiles, fail, files, leftOut, mistakes, open, runAnyway, shown, status, stop, trouble } from "../model/state.ts";
 import { digits } from "../model/quantities.ts";
 
 function duration(seconds: number): string {
   return seconds < 90 ? `${digits(seconds, 2)} s` : `${Math.round(seconds / 60)} minutes`;
 }
 
-/** The trace files among those that were dropped or chosen. */
-export async function takeFiles(given: FileList | null | undefined, wanted: string[]): Promise<void> {
+/** A trace is text, and the whole scenario is held by the page several times. */
+const LARGEST_MB = 32;
+
+/** Takes what was dropped or chosen: a scenario takes the place of this one, a trace is one that it names. */
+export async function takeFiles(given: FileList | null | undefined): Promise<void> {
+  const missing = status.peek().kind === "wants-files" ? (status.peek() as { files: string[] }).files : [];
+  const names = [...missing, ...Object.keys(files.peek())];
+  const taken: Record<string, string> = {};
+  const said: string[] = [];
   for (const file of given ?? []) {
-    const named = wanted.find((name) => name.split("/").at(-1) === file.name);
-    const name = named ?? (wanted.length === 1 ? (wanted[0] as string) : file.name);
-    addFile(name, await file.text());
+    if (file.size > LARGEST_MB * 1e6) {
+      said.push(`${file.name} has ${digits(file.size / 1e6)} MB: the page takes ${LARGEST_MB} MB; \`paceline run\` takes more.`);
+      continue;
+    }
+    const content = await file.text();
+    const named = names.filter((name) => name.split("/").at(-1) === file.name);
+    if (content.includes("\0") || content.includes("\uFFFD")) said.push(`${file.name} is no text: a scenario (TOML) or a trace is needed.`);
+    else if (named.length > 0) for (const name of named) taken[name] = content;
+    else if (file.name.endsWith(".toml")) return open(content, undefined, {}, 1);
+    else if (names.length === 1) taken[names[0] as string] = content;
+    else said.push(`${file.name} is not a file that the scenario names${names.length > 0 ? ` (${names.join(", ")})` : ""}; a scenario's name ends in .toml.`);
   }
+  if (Object.keys(taken).length > 0) addFiles(taken);
+  if (said.length > 0) fail(said.join(" "));
 }
+
+const Chooser = ({ label }: { label: string }) => (
+  <input type="file" multiple aria-label={label} onChange={(event) => void takeFiles(event.currentTarget.files)} />
+);
 
 export function State() {
   const now = status.value;
@@ -34,6 +55,11 @@ export function State() {
               </li>
             ))}
           </ul>
+          {now.kind !== "wants-files" && Object.keys(files.value).length > 0 && (
+            <label>
+              Another file in place of {Object.keys(files.value).join(" or ")}: <Chooser label="Another file" />
+            </label>
+          )}
         </div>
       )}
       {now.kind === "loading" && <p>Loading the simulator …</p>}
@@ -60,7 +86,7 @@ export function State() {
             The scenario names {now.files.length > 1 ? "files" : "a file"} that the page does not have: <b>{now.files.join(", ")}</b>. Drop{" "}
             {now.files.length > 1 ? "them" : "it"} anywhere on this page, or choose:
           </p>
-          <input type="file" multiple aria-label={`Choose ${now.files.join(", ")}`} onChange={(event) => void takeFiles(event.currentTarget.files, now.files)} />
+          <Chooser label={`Choose ${now.files.join(", ")}`} />
           {Object.keys(files.value).length > 0 && <p class="quiet">There already: {Object.keys(files.value).join(", ")}</p>}
         </div>
       )}

@@ -46,6 +46,15 @@ test("addresses hold a scenario, as zlib has it too", async () => {
   await expect(readAddress(`${fragment.slice(0, 12)}&runs=5`)).rejects.toThrow(/damaged/);
 });
 
+test("a link asks for no more seeds than there may be, and unfolds to no more than the page holds", async () => {
+  expect(await readAddress("#preset=film&runs=100000")).toEqual({ preset: "film", runs: 1000 });
+  expect(await readAddress("#preset=film&runs=-1")).toEqual({ preset: "film" });
+  const bomb = await packed(" ".repeat(80 << 20));
+  expect(bomb.length).toBeLessThan(200_000);
+  await expect(unpacked(bomb)).rejects.toThrow(/more than/);
+  await expect(readAddress(`#toml=${bomb}`)).rejects.toThrow(/damaged/);
+});
+
 test("files that are too large for a link are left out, and that is told", async () => {
   const noise = Array.from({ length: 40_000 }, (_, index) => String((index * 7919) % 10_007)).join("\n");
   const { fragment, whole } = await writeAddress("x = 1", { "a.trace": noise }, 1);
