@@ -1,5 +1,5 @@
 /** A panel as a file: SVG as it is drawn, CSV with every number. */
-import type { Panel } from "./panels.ts";
+import { type Panel, topOf } from "./panels.ts";
 import { digits } from "./quantities.ts";
 
 /** The panel's lines as CSV: the time, and a column for each line; with several runs its mean and interval. */
@@ -39,22 +39,40 @@ export interface Look {
   page: string;
 }
 
-const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [720, 260, 56, 12, 46, 34];
+const [WIDTH, PLOT, LEFT, RIGHT, HEAD, BOTTOM, ROW] = [720, 180, 56, 12, 28, 34, 18];
+/** About how wide a letter is. */
+const LETTER = 6.6;
+
+interface Entry {
+  label: string;
+  colour: number | undefined;
+  dash: string;
+  x: number;
+  row: number;
+}
+
+/** Where each entry of the legend stands: in as many rows as they need. */
+function legendOf(panel: Panel): Entry[] {
+  let [x, row] = [LEFT, 0];
+  const lines = panel.lines.map(({ label, colour, dashed }) => ({ label, colour, dash: dashed ? "6 3" : "" }));
+  const marks = panel.marks.map(({ label, value }) => ({ label: `${label}: ${digits(value)} ${panel.unit}`, colour: undefined, dash: "2 4" }));
+  return [...lines, ...marks].map((entry) => {
+    const wide = 40 + entry.label.length * LETTER;
+    if (x > LEFT && x + wide > WIDTH) [x, row] = [LEFT, row + 1];
+    const place = { ...entry, x, row };
+    x += wide;
+    return place;
+  });
+}
 
 /** The panel, or the part of its time that is shown, as an SVG of its own. */
 export function svgOf(panel: Panel, look: Look, between: [number, number] | undefined): string {
   const last = panel.time_s.at(-1) ?? 1;
   const [from, to] = between ?? [0, last];
-  let most = 0;
-  for (const line of panel.lines) {
-    for (const values of [line.y, line.high ?? line.y]) {
-      values.forEach((value, row) => {
-        const time = panel.time_s[row] as number;
-        if (time >= from && time <= to && value > most) most = value;
-      });
-    }
-  }
-  const top = most > 0 ? most * 1.06 : 1;
+  const top = topOf(panel, between);
+  const places = legendOf(panel);
+  const TOP = HEAD + ROW * ((places.at(-1)?.row ?? 0) + 1);
+  const HEIGHT = TOP + PLOT + BOTTOM;
   const x = (time: number) => LEFT + ((time - from) / (to - from)) * (WIDTH - LEFT - RIGHT);
   const y = (value: number) => HEIGHT - BOTTOM - (value / top) * (HEIGHT - TOP - BOTTOM);
   const point = (row: number, value: number) => `${x(panel.time_s[row] as number).toFixed(2)},${y(value).toFixed(2)}`;
@@ -68,18 +86,12 @@ export function svgOf(panel: Panel, look: Look, between: [number, number] | unde
     parts.push(`<path d="M${x(tick).toFixed(2)} ${HEIGHT - BOTTOM}v4" stroke="${look.text}"/>`);
     parts.push(`<text x="${x(tick).toFixed(2)}" y="${HEIGHT - BOTTOM + 16}" text-anchor="middle">${digits(tick, 4)}</text>`);
   }
-  panel.lines.forEach((line) => {
-    const colour = line.colour === undefined ? look.text : (look.colours[line.colour % look.colours.length] as string);
-    const { low, high } = line;
-    if (low && high) {
-      const rows = [...panel.time_s.keys()].filter((row) => inside(row) && !Number.isNaN(low[row] as number));
-      const there = rows.map((row) => point(row, high[row] as number));
-      const back = rows.reverse().map((row) => point(row, low[row] as number));
-      parts.push(`<polygon points="${[...there, ...back].join(" ")}" fill="${colour}" fill-opacity="0.18" stroke="none"/>`);
-    }
+  const strokeOf = ({ colour }: { colour: number | undefined }) =>
+    colour === undefined ? look.text : (look.colours[colour % look.colours.length] as string);
+  const stroke = (values: Float64Array, style: string) => {
     let path = "";
     let pen = "M";
-    line.y.forEach((value, row) => {
+    values.forEach((value, row) => {
       if (!inside(row)) return;
       if (Number.isNaN(value)) {
         pen = "M";
@@ -88,14 +100,26 @@ export function svgOf(panel: Panel, look: Look, between: [number, number] | unde
       path += pen + point(row, value);
       pen = "L";
     });
-    parts.push(`<path d="${path}" fill="none" stroke="${colour}" stroke-width="1.4"${line.dashed ? ' stroke-dasharray="6 3"' : ""}/>`);
-  });
-  let at = LEFT;
-  const legend = panel.lines.map((line) => {
-    const colour = line.colour === undefined ? look.text : (look.colours[line.colour % look.colours.length] as string);
-    const entry = `<path d="M${at} 33h18" stroke="${colour}" stroke-width="2"${line.dashed ? ' stroke-dasharray="6 3"' : ""}/><text x="${at + 23}" y="37">${escaped(line.label)}</text>`;
-    at += 40 + line.label.length * 6.6;
-    return entry;
+    return `<path d="${path}" fill="none" ${style}/>`;
+  };
+  const curves: string[] = [];
+  for (const { value } of panel.marks) {
+    curves.push(`<path d="M${LEFT} ${y(value).toFixed(2)}H${WIDTH - RIGHT}" stroke="${look.text}" stroke-dasharray="2 4"/>`);
+  }
+  for (const line of panel.held) curves.push(stroke(line.y, `stroke="${strokeOf(line)}" stroke-opacity="0.5" stroke-dasharray="3 3"`));
+  for (const line of panel.lines) {
+    const { low, high } = line;
+    if (low && high) {
+      const rows = [...panel.time_s.keys()].filter((row) => inside(row) && !Number.isNaN(low[row] as number));
+      const there = rows.map((row) => point(row, high[row] as number));
+      const back = rows.reverse().map((row) => point(row, low[row] as number));
+      curves.push(`<polygon points="${[...there, ...back].join(" ")}" fill="${strokeOf(line)}" fill-opacity="0.18" stroke="none"/>`);
+    }
+    curves.push(stroke(line.y, `stroke="${strokeOf(line)}" stroke-width="1.4"${line.dashed ? ' stroke-dasharray="6 3"' : ""}`));
+  }
+  const legend = places.map(({ x: at, row, label, colour, dash }) => {
+    const middle = HEAD + ROW * row + 5;
+    return `<path d="M${at} ${middle}h18" stroke="${strokeOf({ colour })}" stroke-width="2"${dash ? ` stroke-dasharray="${dash}"` : ""}/><text x="${at + 23}" y="${middle + 4}">${escaped(label)}</text>`;
   });
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${HEIGHT}" viewBox="0 0 ${WIDTH} ${HEIGHT}" font-family="system-ui, sans-serif" font-size="12" fill="${look.text}">`,
@@ -103,6 +127,11 @@ export function svgOf(panel: Panel, look: Look, between: [number, number] | unde
     `<text x="${LEFT}" y="18" font-weight="600">${escaped(panel.title)} (${escaped(panel.unit)})</text>`,
     ...legend,
     ...parts,
+    // what leaves the plot is cut off at its edge
+    `<clipPath id="plot"><rect x="${LEFT}" y="${TOP}" width="${WIDTH - LEFT - RIGHT}" height="${PLOT}"/></clipPath>`,
+    '<g clip-path="url(#plot)">',
+    ...curves,
+    "</g>",
     `<path d="M${LEFT} ${HEIGHT - BOTTOM}H${WIDTH - RIGHT}" stroke="${look.text}"/>`,
     `<text x="${WIDTH - RIGHT}" y="${HEIGHT - 4}" text-anchor="end">time (s)</text>`,
     "</svg>",

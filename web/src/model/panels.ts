@@ -26,6 +26,8 @@ export interface Panel {
   marks: { label: string; value: number }[];
   /** Lines of curves that are held, to compare with. */
   held: Line[];
+  /** What stands above it leaves the plot: what had waited for a lost packet is delivered in one instant. */
+  roof?: number;
 }
 
 /** More lines than these are drawn together, one for all flows alike. */
@@ -260,6 +262,14 @@ function marksOf(described: Described, id: string): Panel["marks"] {
   return [];
 }
 
+/** What no curve of a goodput is above for long: half as much again as the fastest link has. None where a rate is not fixed. */
+function roofOf(described: Described): number | undefined {
+  const links = Object.values((described.filled.link ?? {}) as Table) as Table[];
+  const rates = links.flatMap((link) => [link.rate, (link.backward as Table | undefined)?.rate ?? link.rate]).map(bitsPerSecond);
+  if (rates.length === 0 || described.filled.cell !== undefined || rates.includes(undefined)) return undefined;
+  return (1.5 * Math.max(...(rates as number[]))) / 1e6;
+}
+
 /** All panels that these runs fill. */
 export function panelsOf(described: Described, runs: Run[], every_s: number): Panel[] {
   const rows = Math.floor(described.duration_s / every_s + 1e-9) + 1;
@@ -293,7 +303,10 @@ export function panelsOf(described: Described, runs: Run[], every_s: number): Pa
     if (lines.length === 0 || !lines.some((line) => line.y.some((value) => !Number.isNaN(value)))) continue;
     lines.sort((a, b) => (a.colour ?? -1) - (b.colour ?? -1));
     const time_s = new Float64Array(lines[0]?.y.length ?? 0).map((_, row) => row * every_s * bin);
-    panels.push({ id: spec.id, title: spec.title, unit: spec.unit, time_s, lines, marks: marksOf(described, spec.id), held: [] });
+    // The sum of flows that go over several links may be above each of them.
+    const summed = instances > MOST_LINES && Object.keys((described.filled.link ?? {}) as Table).length > 1;
+    const roof = spec.id === "rate" && !summed ? roofOf(described) : undefined;
+    panels.push({ id: spec.id, title: spec.title, unit: spec.unit, time_s, lines, marks: marksOf(described, spec.id), held: [], ...(roof ? { roof } : {}) });
   }
   return panels;
 }
@@ -307,4 +320,19 @@ export function behind(panels: Panel[], held: Panel[]): Panel[] {
     const moved = (values: Float64Array) => panel.time_s.map((time) => values[Math.round(time / step)] ?? Number.NaN);
     return { ...panel, held: other.lines.map(({ label, colour, dashed, y }) => ({ label, colour, dashed, y: moved(y) })) };
   });
+}
+
+/** How high a panel's axis goes over a stretch of time: to its curves, to a mark that is not far above them, not above the roof. */
+export function topOf(panel: Panel, between?: [number, number]): number {
+  const [from, to] = between ?? [0, Number.POSITIVE_INFINITY];
+  let most = 0;
+  for (const values of [...panel.lines, ...panel.held].map((line) => line.high ?? line.y)) {
+    values.forEach((value, row) => {
+      const time = panel.time_s[row] as number;
+      if (time >= from && time <= to && value > most) most = value;
+    });
+  }
+  // A limit that nothing comes near would press the curves onto the floor.
+  const marked = panel.marks.reduce((top, { value }) => (value <= 3 * most ? Math.max(top, value) : top), most);
+  return Math.min(panel.roof ?? Number.POSITIVE_INFINITY, marked || 1) * 1.06;
 }

@@ -160,7 +160,7 @@ function sharing(greedy: { name: string; many: boolean }[], over: Over): Sentenc
   if (greedy.length < 2) return undefined;
   const rates = greedy.map(({ name, many }) => {
     const values = over.values(measured("flows", name, "goodput_bps"));
-    return { name: many ? `each of ${name}` : name, rate: values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length) };
+    return { name: many ? `a flow of ${name}` : name, rate: values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length) };
   });
   rates.sort((a, b) => b.rate - a.rate);
   const [most, least] = [rates[0], rates.at(-1)];
@@ -172,7 +172,7 @@ function sharing(greedy: { name: string; many: boolean }[], over: Over): Sentenc
       : least.rate === 0
         ? `${least.name} gets nothing, ${most.name} most.`
         : `${most.name} gets ${digits(times, 2)} times what ${least.name} gets.`;
-  return { flow: undefined, text };
+  return { flow: undefined, text: text.replace(/^a flow of /, "A flow of ") };
 }
 
 function queueWords(described: Described, runs: Run[], over: Over): Sentence[] {

@@ -4,7 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { csvOf, type Look, save, svgOf } from "../model/export.ts";
-import type { Line, Panel } from "../model/panels.ts";
+import { type Line, type Panel, topOf } from "../model/panels.ts";
 import { digits } from "../model/quantities.ts";
 import { cursor_s, shown, zoom } from "../model/state.ts";
 import { look } from "./theme.ts";
@@ -43,12 +43,6 @@ function optionsOf(panel: Panel, from: Look, width: number, height: number): uPl
   }
   const last = panel.time_s.at(-1) ?? 1;
   const axis = { stroke: from.text, grid: { stroke: from.grid, width: 1 }, ticks: { stroke: from.grid, width: 1, size: 4 }, font: "11px system-ui, sans-serif" };
-  // A limit that nothing comes near would press the curves onto the floor.
-  const most = [...panel.lines, ...panel.held].reduce((top, line) => Math.max(top, greatest(line.high ?? line.y)), 0);
-  const marked = panel.marks.reduce((top, mark) => (mark.value <= 3 * most ? Math.max(top, mark.value) : top), most);
-  // What had waited for a lost packet is delivered in one instant, at many times the link's rate: that peak leaves the plot.
-  const [link] = panel.id === "rate" ? panel.marks : [];
-  const roof = link ? 1.5 * link.value : Number.POSITIVE_INFINITY;
   return {
     width,
     height,
@@ -58,7 +52,7 @@ function optionsOf(panel: Panel, from: Look, width: number, height: number): uPl
     padding: [6, 20, 0, 0],
     scales: {
       x: { time: false, range: () => zoom.peek() ?? [0, last] },
-      y: { range: (_u, _min, max) => [0, Math.min(roof, (zoom.peek() ? Math.max(max, 1e-9) : marked || 1) * 1.06)] },
+      y: { range: () => [0, topOf(panel, zoom.peek())] },
     },
     axes: [
       { ...axis, size: 22, gap: 2, values: (_u, splits) => splits.map((at) => `${digits(at, 4)} s`) },
@@ -92,12 +86,6 @@ function optionsOf(panel: Panel, from: Look, width: number, height: number): uPl
       ],
     },
   };
-}
-
-function greatest(values: Float64Array): number {
-  let top = 0;
-  for (const value of values) if (value > top) top = value;
-  return top;
 }
 
 /** What makes a new plot necessary: other lines, other colours. */

@@ -117,6 +117,21 @@ test("a panel's files have its numbers, with their letters escaped", () => {
   expect(/<path d="(M[^"]*)" fill="none"/.exec(svg)?.[1]?.match(/M/g)).toHaveLength(2);
 });
 
+test("an SVG has marks and held curves, cuts off at the roof, and its legend stays on the page", () => {
+  const long = Array.from({ length: 9 }, (_, at) => ({ ...(panel.lines[0] as (typeof panel.lines)[0]), label: `a rather long name ${at}` }));
+  const held = [{ label: "old", colour: 0, dashed: false, y: new Float64Array([2, 2, 2]) }];
+  const svg = svgOf({ ...panel, lines: long, marks: [{ label: "the link", value: 2 }], held, roof: 2.5 }, look, undefined);
+  expect(svg).toContain("the link: 2 Mbit/s");
+  expect(svg).toContain('stroke-dasharray="2 4"/>');
+  expect(svg).toContain('stroke-opacity="0.5"');
+  // 2.65 is the top of the axis, the value 3 is above it, and cut off
+  expect(svg).toContain('<g clip-path="url(#plot)">');
+  expect(svg).not.toContain(">3</text>");
+  const entries = [...svg.matchAll(/<path d="M(\d+(?:\.\d+)?) \d+h18"/g)].map(([, x]) => Number(x));
+  expect(entries).toHaveLength(10);
+  for (const x of entries) expect(x).toBeLessThan(720 - 100);
+});
+
 test("held curves are moved to the times of the new ones", () => {
   const coarse = { ...panel, time_s: new Float64Array([0, 2]), lines: [{ ...(panel.lines[0] as (typeof panel.lines)[0]), y: new Float64Array([5, 7]) }] };
   expect([...(behind([panel], [coarse])[0]?.held[0]?.y ?? [])]).toEqual([5, 7, 7]);

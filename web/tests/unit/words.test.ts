@@ -54,7 +54,7 @@ test("only flows that go the same way are said to share", () => {
   expect(said({ a: flow("l"), b: flow("l", 3), c: flow("l") }, [run(rows)]).at(-1)).toBe("a gets 2 times what c gets.");
   expect(said({ a: flow("l"), b: flow("r") }, [run(rows)])).toHaveLength(2);
   const even = [ftp(2e6), ftp(2e6, { flow: "b" }), ftp(2e6, { flow: "c" })];
-  expect(said({ a: flow("l"), b: flow("l", 3), c: flow("l") }, [run(even)]).at(-1)).toBe("a, each of b and c share evenly.");
+  expect(said({ a: flow("l"), b: flow("l", 3), c: flow("l") }, [run(even)]).at(-1)).toBe("a, a flow of b and c share evenly.");
   const none = [ftp(2e6), ftp(0, { flow: "b" }), ftp(1e6, { flow: "c" })];
   expect(said({ a: flow("l"), b: flow("l"), c: flow("l") }, [run(none)]).at(-1)).toBe("b gets nothing, a most.");
 });

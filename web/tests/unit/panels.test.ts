@@ -1,0 +1,97 @@
+/** From recordings to what is drawn: grids, bins, bands, colours, marks, the axis. */
+import { expect, test } from "vitest";
+import type { Described, Run, Series, Table } from "../../src/core/protocol.ts";
+import { type Panel, panelsOf, recordingOf, topOf } from "../../src/model/panels.ts";
+
+const described = (link: Table, flow: Table, more: Table = {}): Described => ({
+  name: "x",
+  seed: 1,
+  duration_s: 2,
+  warmup_s: 0,
+  warnings: [],
+  cut_short: [],
+  recordable: ["rate", "cwnd"],
+  files: [],
+  toml: "",
+  filled: { link, flow, ...more },
+});
+
+const series = (table: string, flow: string, instance: number, columns: Record<string, number[]>): Series => ({
+  table,
+  labels: { flow, instance: String(instance) },
+  columns: Object.fromEntries(Object.entries(columns).map(([name, values]) => [name, new Float64Array(values)])),
+});
+
+const run = (flows: [string, number][], recorded: Series[]): Run => ({
+  seed: 1n,
+  json: "",
+  series: recorded,
+  took_ms: 1,
+  summary: {
+    name: "x",
+    seed: 1,
+    duration_s: 2,
+    warmup_s: 0,
+    end_s: 2,
+    measured_s: 2,
+    engine: {},
+    flows: flows.map(([flow, instance]) => ({ flow, instance })),
+    streams: [],
+    queues: [],
+    groups: [],
+  },
+});
+
+const rates = (flow: string, goodput_bps: number[], send_rate_bps = goodput_bps) =>
+  series("rate", flow, 0, { time_s: goodput_bps.map((_, at) => (at + 1) * 0.25), goodput_bps, send_rate_bps });
+const of = (panels: Panel[], id: string) => panels.find((panel) => panel.id === id) as Panel;
+const LINK = { wan: { rate: "10 Mbit/s", queue: { kind: "droptail", limit: "12 kB" } } };
+
+test("goodput is averaged over four samples, which end where the point stands", () => {
+  const panels = panelsOf(described(LINK, { a: {} }), [run([["a", 0]], [rates("a", [0, 0, 0, 4e6, 2e6, 2e6, 2e6, 2e6])])], 0.25);
+  expect([...of(panels, "rate").time_s]).toEqual([0, 1, 2]);
+  expect([...(of(panels, "rate").lines[0]?.y ?? [])]).toEqual([Number.NaN, 1, 2]);
+});
+
+test("a window is not drawn after its flow's last packet", () => {
+  const window = series("cwnd", "a", 0, { time_s: [0.5, 1, 1.5, 2], cwnd_packets: [1, 2, 3, 4], srtt_s: [1, 1, 1, 1] });
+  const panels = panelsOf(described(LINK, { a: {} }), [run([["a", 0]], [rates("a", [1, 1, 1, 1, 0, 0, 0, 0]), window])], 0.5);
+  expect([...(of(panels, "window").lines[0]?.y ?? [])]).toEqual([Number.NaN, 1, 2, Number.NaN, Number.NaN]);
+});
+
+test("a flow has one colour in all panels, and several seeds one line with a band", () => {
+  const window = (flow: string, at: number) => series("cwnd", flow, 0, { time_s: [1, 2], cwnd_packets: [at, at + 2], srtt_s: [1, 1] });
+  const seeds = [2, 4].map((at) => run([["a", 0], ["b", 0]], [rates("a", [1, 1]), rates("b", [1, 1, 1, 1, 1, 1, 1, 1]), window("b", at)]));
+  const panels = panelsOf(described(LINK, { a: {}, b: {} }), seeds, 1);
+  const [line] = of(panels, "window").lines;
+  expect(of(panels, "rate").lines.map(({ label, colour }) => [label, colour])).toEqual([["a", 0], ["b", 1]]);
+  expect(line?.colour).toBe(1);
+  expect([...(line?.y ?? [])]).toEqual([Number.NaN, 3, 5]);
+  // the mean of 2 and 4, and t(1) = 12.706 times its error; not below zero
+  expect([line?.low?.[1], line?.high?.[1]]).toEqual([0, expect.closeTo(3 + 12.706, 3)]);
+});
+
+test("what is delivered at once leaves the plot above the fastest link, whichever that is", () => {
+  const peak = [run([["a", 0]], [rates("a", [1e6, 1e6, 1e6, 400e6, 1e6, 1e6, 1e6, 1e6])])];
+  const top = (link: Table, more: Table = {}) => topOf(of(panelsOf(described(link, { a: {} }, more), peak, 0.25), "rate"));
+  expect(top(LINK)).toBeCloseTo(15 * 1.06, 9);
+  const two = { ...LINK, lan: { rate: "2 Mbit/s", backward: { rate: "20 Mbit/s" } } };
+  expect(top(two)).toBeCloseTo(30 * 1.06, 9);
+  // of a link whose rate is not fixed, or of a radio, nothing is known
+  expect(top({ wan: { rate_schedule: [] } })).toBeCloseTo(100.75 * 1.06, 9);
+  expect(top(LINK, { cell: { home: {} } })).toBeCloseTo(100.75 * 1.06, 9);
+});
+
+test("an axis goes to a mark that is near, and to what is shown of the curves", () => {
+  const panel: Panel = { ...of(panelsOf(described(LINK, { a: {} }), [run([["a", 0]], [rates("a", [4e6, 4e6, 4e6, 4e6, 1e6, 1e6, 1e6, 1e6])])], 0.25), "rate") };
+  expect(topOf(panel)).toBeCloseTo(10 * 1.06, 9);
+  expect(topOf({ ...panel, marks: [{ label: "far", value: 13 }] })).toBeCloseTo(4 * 1.06, 9);
+  expect(topOf({ ...panel, marks: [] }, [1.5, 2])).toBeCloseTo(1 * 1.06, 9);
+});
+
+test("of very many flows and seeds samples are rarer", () => {
+  expect(recordingOf(described(LINK, { a: { count: 2 } }), 1)).toMatchObject({ kinds: ["cwnd", "rate"], thinned: false });
+  const many = recordingOf(described(LINK, { a: { count: 2000 } }), 50);
+  expect(many.thinned).toBe(true);
+  expect((2 / many.every_s) * 2000 * 25 * 50).toBeLessThanOrEqual(12e6);
+});
