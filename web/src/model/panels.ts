@@ -318,7 +318,9 @@ export function behind(panels: Panel[], held: Panel[]): Panel[] {
     if (!other) return panel;
     const step = (other.time_s[1] ?? 1) - (other.time_s[0] ?? 0);
     const moved = (values: Float64Array) => panel.time_s.map((time) => values[Math.round(time / step)] ?? Number.NaN);
-    return { ...panel, held: other.lines.map(({ label, colour, dashed, y }) => ({ label, colour, dashed, y: moved(y) })) };
+    // Colours go by flows, of which some may have come or gone since.
+    const colourNow = (label: string) => panel.lines.find((line) => line.label === label)?.colour;
+    return { ...panel, held: other.lines.map(({ label, dashed, y }) => ({ label, colour: colourNow(label), dashed, y: moved(y) })) };
   });
 }
 

@@ -1,6 +1,6 @@
 /** The left column: the network, the flows, and how often it is run. */
 import { ADDITIONS, addition, type Group, removal } from "../model/controls.ts";
-import { change, described, embedded, groups, runs, setRuns } from "../model/state.ts";
+import { change, described, embedded, fail, groups, runs, setRuns } from "../model/state.ts";
 import { Control } from "./Control.tsx";
 import { colourOf } from "./theme.ts";
 
@@ -43,8 +43,10 @@ function Repetition() {
           value={seed}
           data-path="seed"
           onChange={(event) => {
-            const to = event.currentTarget.value;
-            if (/^\d+$/.test(to)) change([["seed", Number(to)]]);
+            const to = Number(event.currentTarget.value);
+            const possible = /^\d+$/.test(event.currentTarget.value) && Number.isSafeInteger(to);
+            if (!possible) fail(`A seed is a whole number from 0 to ${Number.MAX_SAFE_INTEGER} here; the text takes larger ones.`);
+            if (!possible || !change([["seed", to]])) event.currentTarget.value = seed;
           }}
         />
       </label>

@@ -52,6 +52,11 @@ export function Header() {
           ))}
         </select>
       </label>
+      {preset.value && preset.value.text !== text.value && (
+        <button type="button" onClick={() => preset.value && openPreset(preset.value)} title="Takes back every change since the preset was chosen">
+          Begin again
+        </button>
+      )}
       <nav aria-label="Take it away">
         <button type="button" onClick={share}>
           Copy link

@@ -101,8 +101,8 @@ export function Words() {
   const notices = [...new Set(runs.flatMap((run) => run.summary.notices ?? []).map((notice) => notice.text))];
   const several = runs.length > 1;
   return (
-    <section class="words" aria-label="What it shows" aria-live="polite">
-      <ul>
+    <section class="words" aria-label="What it shows">
+      <ul aria-live="polite">
         {sentences.value.map((sentence) => (
           <li key={sentence.flow ?? sentence.text}>
             {sentence.flow && (

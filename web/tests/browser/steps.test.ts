@@ -160,3 +160,25 @@ test("the lines of a link may end as on Windows", async () => {
   expect(await toml(page)).toBe(text.replaceAll("\r\n", "\n").replace("5 Mbit/s", "6 Mbit/s"));
   await page.context().close();
 });
+
+test("a preset is begun again, and a seed that is none goes back", async () => {
+  const { page } = await opened(browser, "#preset=two-tcps");
+  const again = page.getByRole("button", { name: "Begin again" });
+  const before = await toml(page);
+  expect(await again.count()).toBe(0);
+  const seed = page.locator('[data-path="seed"]');
+  await seed.fill("1.5");
+  await seed.press("Enter");
+  await page.locator(".failed", { hasText: "whole number" }).waitFor();
+  expect(await seed.inputValue()).toBe("1");
+  await changing(page, async () => {
+    await seed.fill("7");
+    await seed.press("Enter");
+  });
+  expect(await toml(page)).toContain("seed = 7");
+  expect(await page.locator(".failed").count()).toBe(0);
+  await changing(page, () => again.click());
+  expect(await toml(page)).toBe(before);
+  await page.waitForFunction(() => location.hash === "#preset=two-tcps");
+  await page.context().close();
+});

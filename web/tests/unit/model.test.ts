@@ -136,6 +136,10 @@ test("held curves are moved to the times of the new ones", () => {
   const coarse = { ...panel, time_s: new Float64Array([0, 2]), lines: [{ ...(panel.lines[0] as (typeof panel.lines)[0]), y: new Float64Array([5, 7]) }] };
   expect([...(behind([panel], [coarse])[0]?.held[0]?.y ?? [])]).toEqual([5, 7, 7]);
   expect(behind([panel], [{ ...coarse, id: "queue" }])[0]?.held).toEqual([]);
+  // a held curve has the colour that its flow now has; one whose flow is gone has none
+  const [line] = panel.lines as [(typeof panel.lines)[0]];
+  const then = { ...panel, lines: [{ ...line, label: "gone" }, { ...line, colour: 1 }] };
+  expect(behind([panel], [then])[0]?.held.map(({ colour }) => colour)).toEqual([undefined, 0]);
 });
 
 test("ticks are round and inside", () => {
