@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import struct
 import subprocess
 import tomllib
@@ -249,6 +250,13 @@ def test_the_catalogues_are_the_same(both: Both) -> None:
     assert both.wasm["version"] == _core.version().removesuffix("+dev")
 
 
+def test_the_glue_is_of_the_version_of_the_library() -> None:
+    workspace = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["dependencies"]
+    bindgen = tomllib.loads((ROOT / "web/bindgen/Cargo.toml").read_text())["dependencies"]
+    assert workspace["wasm-bindgen"] == bindgen["wasm-bindgen-cli-support"]
+    assert re.fullmatch(r"=\d+\.\d+\.\d+", workspace["wasm-bindgen"])
+
+
 def test_models_have_the_same_bits(both: Both) -> None:
     for (model, inverse, columns), there in zip(both.models, both.wasm["columns"], strict=True):
         here = _core.model(model["name"], [column_of(c) for c in columns], inverse=inverse)
@@ -265,8 +273,9 @@ def test_mistakes_are_told_in_the_same_words(both: Both) -> None:
         assert len(mistakes) == len(str(error.value).split("\n"))
         for mistake, line in zip(mistakes, str(error.value).split("\n"), strict=True):
             assert mistake["problem"] in line
-            if "line" in mistake:
-                assert line.startswith(f"bad.toml:{mistake['line']}:")
+            assert mistake["key"] in line
+            if name != "several":
+                assert line.startswith(f"bad.toml:{mistake['line']}:"), name
         assert there["thrown"]["missing"] == []
     for pair, there in zip(BAD_VALUES.values(), both.answers_after(2), strict=True):
         with pytest.raises(paceline.ScenarioError) as error:

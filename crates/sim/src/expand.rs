@@ -19,7 +19,7 @@ use crate::scenario::repair::{NewrenoVariant, Recovery as RecoveryKey};
 use crate::scenario::rtp::RtpTable;
 use crate::scenario::values::{ClientBuffer, DelayedAck};
 use crate::scenario::windows::Windows;
-use crate::scenario::{Flow, Scenario};
+use crate::scenario::{Flow, Scenario, join};
 use crate::told;
 use app::{app, playout, voice};
 use paceline_apps::Period;
@@ -44,7 +44,7 @@ use std::collections::BTreeSet;
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ExpandError {
     /// A controller or parameter is unknown, or out of range.
-    #[error("flow.{flow}: {problem}")]
+    #[error("{}: {problem}", join("flow", .flow))]
     Controller {
         /// The flow.
         flow: String,
@@ -52,7 +52,7 @@ pub enum ExpandError {
         problem: String,
     },
     /// A fixed round-trip time is below what the path has.
-    #[error("flow.{flow}.rtt: `{rtt}` must be at least what the path itself has, {own}")]
+    #[error("{}.rtt: `{rtt}` must be at least what the path itself has, {own}", join("flow", .flow))]
     ShortRtt {
         /// The flow.
         flow: String,
@@ -62,7 +62,7 @@ pub enum ExpandError {
         own: Span,
     },
     /// A flow's ends are not connected.
-    #[error("flow.{flow}.to: there is no way from `{from}` to `{to}`; add a link between them")]
+    #[error("{}.to: there is no way from `{from}` to `{to}`; add a link between them", join("flow", .flow))]
     Unreachable {
         /// The flow.
         flow: String,
@@ -71,6 +71,18 @@ pub enum ExpandError {
         /// Where it ends.
         to: String,
     },
+}
+
+impl ExpandError {
+    /// The key to change, with which its message begins.
+    #[must_use]
+    pub fn key(&self) -> String {
+        match self {
+            ExpandError::Controller { flow, .. } => join("flow", flow),
+            ExpandError::ShortRtt { flow, .. } => join(&join("flow", flow), "rtt"),
+            ExpandError::Unreachable { flow, .. } => join(&join("flow", flow), "to"),
+        }
+    }
 }
 
 /// Draws a run of `scenario` under `seed`.

@@ -1,10 +1,10 @@
 //! A scenario that has been checked in full: by itself, and as the network that it makes.
 
+use crate::expand;
 use crate::recorder::Recording;
-use crate::scenario::{Document, Scenario, ScenarioError};
-use crate::{expand, run};
+use crate::run::{self, RunError};
+use crate::scenario::{Document, Mistake, Scenario, ScenarioError};
 use paceline_control::Scheme;
-use std::fmt::Display;
 
 /// A checked scenario, and what a front end says about it.
 #[derive(Clone, Debug)]
@@ -31,11 +31,15 @@ impl Loaded {
         foreign: &[&'static Scheme],
     ) -> Result<Loaded, ScenarioError> {
         let scenario = Scenario::check_with(document, read, foreign)?;
-        let wrong = |error: &dyn Display| ScenarioError::of_file(document.file(), &error.to_string());
-        let model = expand(&scenario, scenario.seed()).map_err(|error| wrong(&error))?;
-        run::check(&model).map_err(|error| wrong(&error))?;
-        let warnings = scenario.warnings(document, &model).map_err(|error| wrong(&error))?;
-        let cut_short = scenario.cut_short(document, &model).map_err(|error| wrong(&error))?;
+        let wrong = |error: RunError| {
+            let (key, text) = (error.key().unwrap_or_default(), error.to_string());
+            let problem = text.strip_prefix(&key).map_or(text.as_str(), |rest| rest.trim_start_matches(": "));
+            document.error(vec![Mistake::new(key, problem)])
+        };
+        let model = expand(&scenario, scenario.seed()).map_err(|error| wrong(error.into()))?;
+        run::check(&model).map_err(wrong)?;
+        let warnings = scenario.warnings(document, &model).map_err(|error| wrong(error.into()))?;
+        let cut_short = scenario.cut_short(document, &model).map_err(|error| wrong(error.into()))?;
         Ok(Loaded { scenario, warnings, cut_short, recordable: Recording::possible(&model) })
     }
 }

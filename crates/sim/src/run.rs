@@ -10,6 +10,7 @@ use crate::host::Host;
 use crate::model::{FlowModel, Model};
 use crate::recorder::{Recording, SENDING, Series, WINDOWS, has_frames};
 use crate::report::{self, Before};
+use crate::scenario::join;
 use crate::summary::Summary;
 use crate::tap::{Capture, Pending};
 use paceline_control::Failure;
@@ -146,6 +147,18 @@ pub enum RunError {
         /// Numbers in that recording.
         values: u64,
     },
+}
+
+impl RunError {
+    /// The key to change, with which its message begins; none of what is wrong with no key.
+    #[must_use]
+    pub fn key(&self) -> Option<String> {
+        match self {
+            RunError::Scenario(error) => Some(error.key()),
+            RunError::LoopWithoutDelay { key, .. } => Some(key.clone()),
+            _ => None,
+        }
+    }
 }
 
 /// The most numbers, of 8 bytes each, that one run may record.
@@ -512,7 +525,8 @@ pub(crate) fn in_words(model: &Model, error: GraphError) -> RunError {
             arcs.dedup();
             // hosts' own links have no tables of their own
             let mut links: Vec<&str> = arcs.iter().copied().filter(|name| !name.starts_with("access ")).collect();
-            let key = links.first().map_or_else(|| "access.delay".to_owned(), |name| format!("link.{name}.delay"));
+            let key =
+                links.first().map_or_else(|| "access.delay".to_owned(), |name| join(&join("link", name), "delay"));
             if links.len() < arcs.len() {
                 links.push("access");
             }

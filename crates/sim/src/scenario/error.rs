@@ -80,7 +80,8 @@ pub(super) fn hint<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) ->
 }
 
 /// Appends a key to a path, with quotes where TOML needs them.
-pub(super) fn join(path: &str, key: &str) -> String {
+#[must_use]
+pub fn join(path: &str, key: &str) -> String {
     let bare = !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
     let key = if bare { key.to_owned() } else { format!("{key:?}") };
     if path.is_empty() { key } else { format!("{path}.{key}") }

@@ -42,7 +42,7 @@ pub mod windows;
 
 pub use docs::reference;
 pub use document::{Document, Step, joined, split};
-pub use error::{Mistake, ScenarioError};
+pub use error::{Mistake, ScenarioError, join};
 pub use named::OWN;
 pub use resolve::{Direction, Flow, Link, Scenario};
 
