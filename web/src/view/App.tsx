@@ -7,8 +7,8 @@ import { Controls } from "./Controls.tsx";
 import { Editor } from "./Editor.tsx";
 import { Header } from "./Header.tsx";
 import { State, takeFiles } from "./State.tsx";
-import { theme } from "./theme.ts";
-import { Words } from "./Words.tsx";
+import { theme, wide } from "./theme.ts";
+import { Measures, Words } from "./Words.tsx";
 
 const HEIGHT = 112;
 const EMBEDDED_HEIGHT = 104;
@@ -73,6 +73,8 @@ export function App() {
   useEffect(() => {
     document.documentElement.dataset.theme = theme.value;
   }, [theme.value]);
+  // Where there is room the words stand beside the curves, in sight from the start.
+  const aside = wide.value && !embedded.value;
   const layout = embedded.value ? "page embedded" : "page";
   return (
     <div
@@ -99,14 +101,17 @@ export function App() {
           {!embedded.value && <Intro />}
           <State />
           <Plots />
-          <Words />
-          {embedded.value && <OpenOutside />}
+          {!aside && <Words />}
+          {embedded.value ? <OpenOutside /> : <Measures />}
         </div>
         {!embedded.value && (
-          <details class="right" open>
-            <summary>The scenario as text</summary>
-            <Editor />
-          </details>
+          <div class="right">
+            {aside && <Words />}
+            <details open>
+              <summary>The scenario as text</summary>
+              <Editor />
+            </details>
+          </div>
         )}
       </main>
     </div>

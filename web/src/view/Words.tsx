@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import type { Row } from "../core/protocol.ts";
 import { digits, rateText, shareText, spanText } from "../model/quantities.ts";
-import { embedded, reasons, sentences, shown } from "../model/state.ts";
+import { reasons, sentences, shown } from "../model/state.ts";
 import { median, interval } from "../model/statistics.ts";
 import { save } from "../model/export.ts";
 import { colourOf } from "./theme.ts";
@@ -94,12 +94,9 @@ function Numbers() {
   );
 }
 
+/** What became of each flow, in sentences. */
 export function Words() {
-  const now = shown.value;
-  if (!now) return null;
-  const { described, runs } = now;
-  const notices = [...new Set(runs.flatMap((run) => run.summary.notices ?? []).map((notice) => notice.text))];
-  const several = runs.length > 1;
+  if (sentences.value.length === 0) return null;
   return (
     <section class="words" aria-label="What it shows">
       <ul aria-live="polite">
@@ -115,26 +112,35 @@ export function Words() {
           </li>
         ))}
       </ul>
-      {!embedded.value && (
-        <>
-          <Numbers />
-          <p class="quiet">
-            {several
-              ? `${runs.length} seeds from ${runs[0]?.seed}: means ± half of their 95 % interval, of rare events medians [and where they lie]. Curves: the mean, and in colour its 95 % interval.`
-              : `One run, seed ${runs[0]?.seed}: it says little of chance; take several seeds.`}{" "}
-            Measured from {spanText(described.warmup_s)} to {spanText(runs[0]?.summary.end_s ?? described.duration_s)}; curves sampled every {spanText(now.every_s)}
-            {now.thinned ? ", more rarely than usual, since so many flows would not fit in memory" : ""}.{" "}
-            <button type="button" class="small" onClick={() => save(`${described.name}.json`, `${several ? `[${runs.map((run) => run.json).join(",\n")}]` : runs[0]?.json}\n`, "application/json")}>
-              All measures (JSON)
-            </button>
-          </p>
-          {[...described.warnings, ...described.cut_short, ...notices].map((notice) => (
-            <p class="notice" key={notice}>
-              {notice}
-            </p>
-          ))}
-        </>
-      )}
+    </section>
+  );
+}
+
+/** The numbers, how they were measured, and what a reader of them should know. */
+export function Measures() {
+  const now = shown.value;
+  if (!now) return null;
+  const { described, runs } = now;
+  const notices = [...new Set(runs.flatMap((run) => run.summary.notices ?? []).map((notice) => notice.text))];
+  const several = runs.length > 1;
+  return (
+    <section class="measures" aria-label="Numbers">
+      <Numbers />
+      <p class="quiet">
+        {several
+          ? `${runs.length} seeds from ${runs[0]?.seed}: means ± half of their 95 % interval, of rare events medians [and where they lie]. Curves: the mean, and in colour its 95 % interval.`
+          : `One run, seed ${runs[0]?.seed}: it says little of chance; take several seeds.`}{" "}
+        Measured from {spanText(described.warmup_s)} to {spanText(runs[0]?.summary.end_s ?? described.duration_s)}; curves sampled every {spanText(now.every_s)}
+        {now.thinned ? ", more rarely than usual, since so many flows would not fit in memory" : ""}.{" "}
+        <button type="button" class="small" onClick={() => save(`${described.name}.json`, `${several ? `[${runs.map((run) => run.json).join(",\n")}]` : runs[0]?.json}\n`, "application/json")}>
+          All measures (JSON)
+        </button>
+      </p>
+      {[...described.warnings, ...described.cut_short, ...notices].map((notice) => (
+        <p class="notice" key={notice}>
+          {notice}
+        </p>
+      ))}
     </section>
   );
 }

@@ -40,6 +40,13 @@ export function switchTheme(): void {
   }
 }
 
+const room = matchMedia("(min-width: 1181px)");
+/** Whether there is room for a third column, as style.css has it. */
+export const wide = signal(room.matches);
+room.addEventListener("change", () => {
+  wide.value = room.matches;
+});
+
 export const look = computed(() => LOOKS[theme.value]);
 
 /** The colour of a flow's first line. */
