@@ -147,7 +147,7 @@ function bulkWords(name: string, count: number, over: Over): Sentence {
   const lost = over.median(measured("flows", name, "loss_rate"), shareText);
   const trip = over.mean(measured("flows", name, "rtt_mean_s"), spanText);
   const parts = [`gets ${goodput}`];
-  if (lost) parts.push(lost === "0 %" ? "loses nothing" : `${lost} of its packets are lost`);
+  if (lost && goodput !== rateText(0)) parts.push(lost === "0 %" ? "loses nothing" : `${lost} of its packets are lost`);
   if (trip) parts.push(`its round trips take ${trip} on average`);
   return { flow: name, text: `${each(count)}${parts.join("; ")}.` };
 }
@@ -213,6 +213,8 @@ export function wordsOf(described: Described, runs: Run[]): Sentence[] {
     const app = (flow.app ?? { kind: "ftp" }) as Table;
     const kind = String(app.kind);
     const count = Number(flow.count ?? 1);
+    const sent = over.values(measured("flows", name, "packets_sent"));
+    if (sent.length > 0 && sent.every((many) => many === 0)) return { flow: name, text: "sends nothing while it is measured." };
     if (kind === "stream") return filmWords(name, app, count, over);
     if (kind === "encoder") return callWords(name, app, count, over);
     if (["game", "voice", "cbr", "video", "video-trace", "pareto"].includes(kind)) return datagramWords(name, kind, count, over);

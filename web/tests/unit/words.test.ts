@@ -41,6 +41,13 @@ test("of a flow that got nothing is not said that it lost nothing", () => {
   ]);
 });
 
+test("of a flow that ended before the measured time nothing is said but that", () => {
+  const flow = { a: { app: { kind: "ftp" } } };
+  expect(said(flow, [run([ftp(0, { packets_sent: 0, loss_rate: null })])])).toEqual(["sends nothing while it is measured."]);
+  expect(said(flow, [run([ftp(0, { packets_sent: 2 })])])).toEqual(["gets 0 bit/s."]);
+  expect(said(flow, [run([ftp(1e6, { packets_sent: 2 })])])).toEqual(["gets 1 Mbit/s; loses nothing."]);
+});
+
 test("what is late is told of what arrives, and of several flows that it is a mean", () => {
   const game = { app: { kind: "game" }, count: 2 };
   expect(said({ g: game }, [run([{ flow: "g", owd_p95_s: 0.03, owd_min_s: 0.02, loss_rate: 0.1 }, { flow: "g", owd_p95_s: 0.05, owd_min_s: 0.02, loss_rate: 0.2 }])])).toEqual([
