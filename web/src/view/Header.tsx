@@ -1,5 +1,6 @@
 /** The top: which scenario, and what one can take away from the page. */
 import { useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
 import { save } from "../model/export.ts";
 import { described, fileName, files, link, openPreset, preset, runs, text, version } from "../model/state.ts";
 import { PRESETS, presetOf } from "../model/presets.ts";
@@ -11,8 +12,13 @@ function command(): string {
   return `paceline run ${fileName()}${seeds}`;
 }
 
+const SAID_FOR_MS = 6000;
+/** Whether the page's address means nothing elsewhere: it is a file, or `paceline explore` serves it. */
+const HERE_ALONE = location.protocol === "file:" || ["127.0.0.1", "localhost"].includes(location.hostname);
+
 export function Header() {
   const said = useSignal("");
+  const silent = useRef<ReturnType<typeof setTimeout>>(undefined);
   const copy = async (what: string, words: string) => {
     try {
       await navigator.clipboard.writeText(what);
@@ -20,14 +26,16 @@ export function Header() {
     } catch {
       said.value = what;
     }
-    setTimeout(() => {
+    clearTimeout(silent.current);
+    silent.current = setTimeout(() => {
       said.value = "";
-    }, 4000);
+    }, SAID_FOR_MS);
   };
   const share = async () => {
     const { fragment, whole } = await link();
     const address = location.href.replace(/#.*$/, "") + fragment;
-    await copy(address, whole ? "Link copied: it holds the whole scenario." : "Link copied, without the trace files: they are too large for one.");
+    const held = whole ? "it holds the whole scenario" : "without the trace files, which are too large for one";
+    await copy(address, `Link copied: ${held}.${HERE_ALONE ? " It opens on this computer alone; what stands behind its # opens in any playground." : ""}`);
   };
   return (
     <header>

@@ -182,3 +182,11 @@ test("a preset is begun again, and a seed that is none goes back", async () => {
   await page.waitForFunction(() => location.hash === "#preset=two-tcps");
   await page.context().close();
 });
+
+test("a copied link says where it opens", async () => {
+  const { page } = await opened(browser, "#preset=two-tcps", { permissions: ["clipboard-read", "clipboard-write"] });
+  await page.getByRole("button", { name: "Copy link" }).click();
+  await page.locator(".said", { hasText: "on this computer alone" }).waitFor();
+  expect(await page.evaluate(() => navigator.clipboard.readText())).toMatch(/#preset=two-tcps$/);
+  await page.context().close();
+});
