@@ -125,9 +125,13 @@ async function follow(): Promise<void> {
   }
 }
 
+/** How many scenarios have been taken up. */
+export const opened = signal(0);
+
 /** Takes up another scenario. */
 export function open(scenario: string, from: Preset | undefined, with_files: Record<string, string>, seeds: number): void {
   batch(() => {
+    opened.value++;
     // the editor has its lines so
     text.value = scenario.replaceAll("\r\n", "\n");
     preset.value = from;

@@ -11,7 +11,7 @@ import { useSignalEffect } from "@preact/signals";
 import { tags } from "@lezer/highlight";
 import { useEffect, useRef } from "preact/hooks";
 import type { Mistake } from "../core/protocol.ts";
-import { mistakes, text, typed } from "../model/state.ts";
+import { mistakes, opened, text, typed } from "../model/state.ts";
 import { complete } from "./complete.ts";
 
 const colours = HighlightStyle.define([
@@ -45,31 +45,31 @@ function diagnosticsOf(view: EditorView, wrong: Mistake[]): Diagnostic[] {
 export function Editor() {
   const place = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView | undefined>(undefined);
+  const begun = useRef<((doc: string) => EditorState) | undefined>(undefined);
+  const taken = useRef(opened.peek());
 
   useEffect(() => {
     const listen = EditorView.updateListener.of((update) => {
       if (update.docChanged) typed(update.state.doc.toString());
     });
-    const state = EditorState.create({
-      doc: text.peek(),
-      extensions: [
-        lineNumbers(),
-        lintGutter(),
-        history(),
-        drawSelection(),
-        highlightActiveLine(),
-        closeBrackets(),
-        autocompletion({ override: [complete] }),
-        StreamLanguage.define(toml),
-        syntaxHighlighting(colours),
-        // Tab leaves the text, so that a keyboard can go on.
-        keymap.of([...completionKeymap, ...searchKeymap, ...historyKeymap, ...defaultKeymap]),
-        EditorView.contentAttributes.of({ "aria-label": "The scenario as TOML" }),
-        EditorView.lineWrapping,
-        listen,
-      ],
-    });
-    view.current = new EditorView({ state, parent: place.current as HTMLDivElement });
+    const extensions = [
+      lineNumbers(),
+      lintGutter(),
+      history(),
+      drawSelection(),
+      highlightActiveLine(),
+      closeBrackets(),
+      autocompletion({ override: [complete] }),
+      StreamLanguage.define(toml),
+      syntaxHighlighting(colours),
+      // Tab leaves the text, so that a keyboard can go on.
+      keymap.of([...completionKeymap, ...searchKeymap, ...historyKeymap, ...defaultKeymap]),
+      EditorView.contentAttributes.of({ "aria-label": "The scenario as TOML" }),
+      EditorView.lineWrapping,
+      listen,
+    ];
+    begun.current = (doc) => EditorState.create({ doc, extensions });
+    view.current = new EditorView({ state: begun.current(text.peek()), parent: place.current as HTMLDivElement });
     return () => view.current?.destroy();
   }, []);
 
@@ -78,7 +78,11 @@ export function Editor() {
     const editor = view.current;
     if (!editor) return;
     const old = editor.state.doc.toString();
-    if (old !== now) editor.dispatch({ changes: difference(old, now) });
+    if (taken.current !== opened.value) {
+      // another scenario: its text cannot be undone into the one before
+      taken.current = opened.value;
+      editor.setState((begun.current as (doc: string) => EditorState)(now));
+    } else if (old !== now) editor.dispatch({ changes: difference(old, now) });
   });
 
   useSignalEffect(() => {

@@ -91,6 +91,16 @@ test("every control of a preset leads to a scenario that runs", async () => {
   await page.context().close();
 }, 90_000);
 
+test("another preset's text cannot be undone into the one before", async () => {
+  const { page } = await opened(browser, "#preset=two-tcps");
+  await changing(page, () => page.locator('[data-path="preset"]').selectOption("film"));
+  const film = await toml(page);
+  await page.locator(".cm-content").click();
+  await page.keyboard.press("Control+z");
+  expect(await toml(page)).toBe(film);
+  await page.context().close();
+});
+
 test("held curves stay behind the new ones", async () => {
   const { page } = await opened(browser, "#preset=two-tcps");
   const step = () =>
@@ -169,7 +179,7 @@ test("several seeds have bands, and the terminal's means and intervals", async (
   const { page } = await opened(browser, "#preset=two-tcps");
   const before = await picture(page, "rate");
   await page.locator('[data-path="runs"]').selectOption("10");
-  await page.waitForFunction(() => /10 seeds/.test(document.querySelector(".words")?.textContent ?? "") && document.querySelector("[data-status]")?.getAttribute("data-status") === "ready");
+  await page.waitForFunction(() => /10 seeds/.test(document.querySelector(".measures")?.textContent ?? "") && document.querySelector("[data-status]")?.getAttribute("data-status") === "ready");
   expect(await picture(page, "rate")).not.toBe(before);
   const csv = (await download(page, "Save Goodput as CSV")).text;
   expect(csv.split("\n")[0]).toBe("time_s,cubic (Mbit_s) mean,cubic (Mbit_s) low,cubic (Mbit_s) high,newreno (Mbit_s) mean,newreno (Mbit_s) low,newreno (Mbit_s) high");
