@@ -20,8 +20,8 @@ export interface Listener {
   described(described: Described): Plan | undefined;
   ran(run: Run): void;
   refused(refused: Refused): void;
-  /** A run is so far (a share), after so long. */
-  progress(share: number, elapsed_ms: number): void;
+  /** The run of a seed is so far (a share), after so long. */
+  progress(seed: bigint, share: number, elapsed_ms: number): void;
 }
 
 /** A run beside the scenario that is shown, without recordings. */
@@ -179,7 +179,7 @@ export class Pool {
         if (plan) job.plan = plan;
         else this.newest = undefined;
       } else if (told.kind === "ran") job.listener.ran(told.run);
-      else if (told.kind === "progress") job.listener.progress(told.share, told.elapsed_ms);
+      else if (told.kind === "progress") job.listener.progress(told.seed, told.share, told.elapsed_ms);
       else {
         this.newest = undefined;
         job.listener.refused(told.refused);

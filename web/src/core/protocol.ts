@@ -97,5 +97,5 @@ export type Told =
   | { kind: "ready" }
   | { kind: "checked"; job: number; described: Described }
   | { kind: "refused"; job: number; refused: Refused }
-  | { kind: "progress"; job: number; share: number; elapsed_ms: number }
+  | { kind: "progress"; job: number; seed: bigint; share: number; elapsed_ms: number }
   | { kind: "ran"; job: number; run: Run };

@@ -39,7 +39,7 @@ function run(asked: Extract<Asked, { kind: "run" }>): void {
     const now = performance.now();
     if (now - began < asked.patience_ms || now - told < 50) return;
     told = now;
-    tell({ kind: "progress", job: asked.job, share, elapsed_ms: now - began });
+    tell({ kind: "progress", job: asked.job, seed: asked.seed, share, elapsed_ms: now - began });
   };
   const output = scenario.run(asked.seed, asked.recording.kinds, asked.recording.every_s, progress);
   const took_ms = performance.now() - began;

@@ -1,5 +1,6 @@
 /** From the runs of a scenario to what its plots show: lines on one grid of times. */
 import type { Described, Recording, Run, Series, Table } from "../core/protocol.ts";
+import { type Colours, isTogether } from "./colours.ts";
 import { bufferSeconds } from "./controls.ts";
 import { grouped } from "./grouped.ts";
 import { bitsPerSecond, packets } from "./quantities.ts";
@@ -30,8 +31,6 @@ export interface Panel {
   roof?: number;
 }
 
-/** More lines than these are drawn together, one for all flows alike. */
-const MOST_LINES = 8;
 /** Rows of a recording, at most; what is longer is recorded more rarely. */
 const ROWS = 1200;
 /** Numbers that all recordings of all runs may hold together, some 100 MB. */
@@ -271,19 +270,9 @@ function roofOf(described: Described): number | undefined {
 }
 
 /** All panels that these runs fill. */
-export function panelsOf(described: Described, runs: Run[], every_s: number): Panel[] {
+export function panelsOf(described: Described, runs: Run[], every_s: number, colours: Colours): Panel[] {
   const rows = Math.floor(described.duration_s / every_s + 1e-9) + 1;
-  const names = Object.keys(described.filled.flow as Table);
-  const [first] = runs;
-  const instances = first ? first.summary.flows.length : 0;
-  const colours = new Map<string, number>();
-  const colourOf = (name: string) => {
-    if (!colours.has(name)) colours.set(name, colours.size);
-    return colours.get(name) as number;
-  };
-  if (instances <= MOST_LINES) first?.summary.flows.forEach((flow) => colourOf(`${flow.flow}[${flow.instance}]`));
-  else names.forEach((name) => colourOf(`${name}[-1]`));
-
+  const joined = isTogether(runs[0]);
   const panels: Panel[] = [];
   for (const spec of SPECS) {
     const bin = spec.bin ?? 1;
@@ -291,20 +280,20 @@ export function panelsOf(described: Described, runs: Run[], every_s: number): Pa
     if (spec.id === "queue") lines = queueLines(runs, rows, every_s);
     else {
       let curves = curvesOf(runs, spec, rows, every_s);
-      if (instances > MOST_LINES) curves = together(curves, spec.together);
+      if (joined) curves = together(curves, spec.together);
       lines = curves.map((curve) => {
         const many = curves.some((other) => other.flow === curve.flow && other.instance !== curve.instance);
         const name = many ? `${curve.flow}[${curve.instance}]` : curve.flow;
         const label = curve.suffix ? `${name}, ${curve.suffix}` : name;
         const found = over(curve.runs.map((run) => (bin > 1 ? binned(run, bin) : run)));
-        return { label, colour: colourOf(`${curve.flow}[${curve.instance}]`), dashed: curve.suffix === "one way", ...found };
+        return { label, colour: colours.get(`${curve.flow}[${curve.instance}]`), dashed: curve.suffix === "one way", ...found };
       });
     }
     if (lines.length === 0 || !lines.some((line) => line.y.some((value) => !Number.isNaN(value)))) continue;
     lines.sort((a, b) => (a.colour ?? -1) - (b.colour ?? -1));
     const time_s = new Float64Array(lines[0]?.y.length ?? 0).map((_, row) => row * every_s * bin);
     // The sum of flows that go over several links may be above each of them.
-    const summed = instances > MOST_LINES && Object.keys((described.filled.link ?? {}) as Table).length > 1;
+    const summed = joined && Object.keys((described.filled.link ?? {}) as Table).length > 1;
     const roof = spec.id === "rate" && !summed ? roofOf(described) : undefined;
     panels.push({ id: spec.id, title: spec.title, unit: spec.unit, time_s, lines, marks: marksOf(described, spec.id), held: [], ...(roof ? { roof } : {}) });
   }

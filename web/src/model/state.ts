@@ -5,6 +5,7 @@ import { compiled } from "../core/load.ts";
 import { Pool } from "../core/pool.ts";
 import type { Described, Mistake, Refused, Run } from "../core/protocol.ts";
 import { readAddress, wantsEmbedding, writeAddress } from "./address.ts";
+import { type Colours, coloursOf } from "./colours.ts";
 import { type Change, groupsOf, queueKinds, type Scheme } from "./controls.ts";
 import { fitted } from "./fit.ts";
 import { behind, type Panel, panelsOf, recordingOf } from "./panels.ts";
@@ -15,7 +16,9 @@ import { wordsOf } from "./words.ts";
 /** A run that would take longer than this is not begun without asking. */
 export const LONG_MS = 5000;
 /** What a run has taken by then tells how long it will take. */
-const JUDGED_AFTER_MS = 700;
+const JUDGED_AFTER_MS = 900;
+/** How fast a run is, is measured over so long. */
+const PACE_OVER_MS = 300;
 const ADDRESS_AFTER_MS = 300;
 /** What is typed is run when nothing more has been typed for so long. */
 const TYPED_AFTER_MS = 200;
@@ -27,8 +30,17 @@ export type Status =
   | { kind: "ready" }
   /** `slow`: it has said nothing of itself for long. */
   | { kind: "running"; done: number; of: number; share: number; slow?: true }
-  | { kind: "asks"; expected_s: number }
+  | { kind: "asks"; expected_s: number; at_least?: true }
   | { kind: "wants-files"; files: string[] };
+
+export interface Shown {
+  described: Described;
+  runs: Run[];
+  every_s: number;
+  thinned: boolean;
+  text: string;
+  colours: Colours;
+}
 
 /** The scenario as it is written. */
 export const text = signal("");
@@ -47,7 +59,7 @@ export const trouble = signal("");
 /** What a choice took out of the text beside what it set, until something is changed. */
 export const leftOut = signal<string[]>([]);
 /** The last scenario that was whole, and its runs. */
-export const shown = signal<{ described: Described; runs: Run[]; every_s: number; thinned: boolean; text: string } | undefined>(undefined);
+export const shown = signal<Shown | undefined>(undefined);
 /** The last scenario that was whole, whether or not it has been run. */
 export const described = signal<Described | undefined>(undefined);
 /** When the change was made whose curves are shown. */
@@ -67,7 +79,7 @@ export const groups = computed(() =>
 );
 /** Curves that are held behind the others, to compare with. */
 export const held = signal<Panel[]>([]);
-const drawn = computed(() => (shown.value ? panelsOf(shown.value.described, shown.value.runs, shown.value.every_s) : []));
+const drawn = computed(() => (shown.value ? panelsOf(shown.value.described, shown.value.runs, shown.value.every_s, shown.value.colours) : []));
 export const panels = computed(() => behind(drawn.value, held.value));
 
 /** Holds the curves as they are, or lets them go. */
@@ -224,6 +236,9 @@ export const fileName = () => `${preset.peek()?.name ?? "scenario"}.toml`;
 /** Looks after a run that tells nothing of itself. */
 let silence: ReturnType<typeof setTimeout> | undefined;
 
+/** Of which of the scenarios that were taken up the colours are. */
+let coloured = 0;
+
 /** Asks for the runs of the scenario as it now is. */
 function ask(): void {
   clearTimeout(typing);
@@ -238,6 +253,9 @@ function ask(): void {
   const done: Run[] = [];
   let found: Described | undefined;
   let recording = { every_s: 1, thinned: false };
+  // Colours begin anew with another scenario.
+  const another = opened.value !== coloured;
+  const earlier = new Map<bigint, { share: number; elapsed_ms: number }>();
   pool?.ask(source, {
     described(checked) {
       found = checked;
@@ -254,7 +272,7 @@ function ask(): void {
         if (wait) status.value = { kind: "running", done: 0, of: seeds, share: 0, slow: true };
         else {
           pool?.stop();
-          status.value = { kind: "asks", expected_s: (100 * LONG_MS) / 1000 };
+          status.value = { kind: "asks", expected_s: (100 * LONG_MS) / 1000, at_least: true };
         }
       }, LONG_MS);
       const first = BigInt(checked.seed);
@@ -274,14 +292,22 @@ function ask(): void {
       const sorted = [...done].sort((a, b) => (a.seed < b.seed ? -1 : 1));
       const current = found;
       batch(() => {
-        shown.value = { described: current, runs: sorted, every_s: recording.every_s, thinned: recording.thinned, text: source.text };
+        coloured = opened.value;
+        const colours = coloursOf(current, run, another ? new Map() : (shown.value?.colours ?? new Map()));
+        const { every_s, thinned } = recording;
+        shown.value = { described: current, runs: sorted, every_s, thinned, text: source.text, colours };
         status.value = whole ? { kind: "ready" } : { kind: "running", done: done.length, of: seeds, share: 0 };
         changed_at.value = began;
       });
     },
-    progress(share, elapsed_ms) {
+    progress(seed, share, elapsed_ms) {
       clearTimeout(silence);
-      const expected = (elapsed_ms / Math.max(share, 1e-4)) * Math.ceil(seeds / Math.max(1, navigator.hardwareConcurrency || 2));
+      const before = earlier.get(seed) ?? { share: 0, elapsed_ms: 0 };
+      // By the pace of late: at first the browser is still compiling.
+      const pace = (share - before.share) / (elapsed_ms - before.elapsed_ms);
+      if (elapsed_ms - before.elapsed_ms >= PACE_OVER_MS) earlier.set(seed, { share, elapsed_ms });
+      const one = elapsed_ms + (1 - share) / Math.max(pace, 1e-9);
+      const expected = one * Math.ceil(seeds / Math.max(1, navigator.hardwareConcurrency || 2));
       if (!wait && elapsed_ms > JUDGED_AFTER_MS && expected > LONG_MS) {
         pool?.stop();
         status.value = { kind: "asks", expected_s: expected / 1000 };

@@ -74,7 +74,7 @@ export function State() {
       )}
       {now.kind === "asks" && (
         <p class="asks">
-          This run would take about {duration(now.expected_s)} here.{" "}
+          This run would take {now.at_least ? "more than" : "about"} {duration(now.expected_s)} here.{" "}
           <button type="button" onClick={runAnyway}>
             Run it
           </button>

@@ -1,6 +1,7 @@
 /** Light or dark, and the colours of lines in each. */
 import { computed, signal } from "@preact/signals";
 import type { Look } from "../model/export.ts";
+import { firstOf } from "../model/colours.ts";
 import { shown } from "../model/state.ts";
 
 export type Theme = "light" | "dark";
@@ -51,9 +52,7 @@ export const look = computed(() => LOOKS[theme.value]);
 
 /** The colour of a flow's first line. */
 export function colourOf(flow: string): string | undefined {
-  const rows = shown.value?.runs[0]?.summary.flows ?? [];
-  const flows = [...new Set(rows.map((row) => String(row.flow)))];
-  const index = rows.length <= 8 ? rows.findIndex((row) => row.flow === flow) : Object.keys((shown.value?.described.filled.flow ?? {}) as object).indexOf(flow);
-  if (index < 0 || !flows.includes(flow)) return undefined;
+  const index = shown.value && firstOf(shown.value.colours, flow);
+  if (index === undefined) return undefined;
   return look.value.colours[index % look.value.colours.length];
 }
