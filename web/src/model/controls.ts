@@ -90,7 +90,7 @@ function range(common: Common, value: number, steps: number[], show: (value: num
 const table = (value: Value | undefined): Table | undefined =>
   typeof value === "object" && !Array.isArray(value) ? value : undefined;
 
-/** How long a full queue takes to leave, in seconds. */
+/** How long a full queue takes to drain, in seconds. */
 export function bufferSeconds(limit: Value | undefined, rate: number | undefined): number | undefined {
   const time = seconds(limit);
   if (time !== undefined || rate === undefined) return time;
@@ -105,7 +105,7 @@ function queueControls(path: string, queue: Table, rate: number | undefined, kin
   const limit = bufferSeconds(queue.limit, rate);
   const many = packets(queue.limit);
   if (limit !== undefined) {
-    const title = { path: `${path}.limit`, label: "Buffer", help: "how long a full queue takes to leave" };
+    const title = { path: `${path}.limit`, label: "Buffer", help: "how long a full queue takes to drain" };
     controls.push(range(title, Number(limit.toPrecision(3)), BUFFERS, spanText, (to) => [[`${path}.limit`, spanText(to)]]));
   } else if (many !== undefined) {
     const title = { path: `${path}.limit`, label: "Buffer" };
@@ -194,10 +194,10 @@ export const APPS: Record<string, string> = {
 
 const MACHINES: Record<string, string> = {
   tcp: "TCP",
-  tfrc: "TFRC and its kin, over datagrams",
-  acks: "rates, each packet acknowledged",
-  rtp: "RTP: calls",
-  udp: "no control",
+  tfrc: "TFRC and relatives, over datagrams",
+  acks: "rate-based, every packet acknowledged",
+  rtp: "calls, over RTP",
+  udp: "no congestion control",
 };
 
 /** Whether an application can ride on a scheme. */
@@ -209,11 +209,11 @@ function fits(app: string, { machine, frames }: Scheme): boolean {
 
 /** The rate that an application has of its own. */
 const APP_RATES: Record<string, [string, string]> = {
-  stream: ["media_rate", "Film's rate"],
-  encoder: ["max_rate", "Encoder, at most"],
+  stream: ["media_rate", "Media rate"],
+  encoder: ["max_rate", "Maximum bit rate"],
   cbr: ["rate", "Rate"],
   video: ["rate", "Mean rate"],
-  pareto: ["rate", "Rate in a burst"],
+  pareto: ["rate", "Burst rate"],
 };
 
 function flowGroup(name: string, flow: Table, duration: number, schemes: Scheme[]): Group {
@@ -226,7 +226,7 @@ function flowGroup(name: string, flow: Table, duration: number, schemes: Scheme[
   controls.push({
     kind: "choice",
     path: `${path}.cc`,
-    label: "Control",
+    label: "Controller",
     value: cc,
     options: offered.map((scheme) => ({ value: scheme.name, label: scheme.name, group: MACHINES[scheme.machine] ?? scheme.machine })),
     within: path,

@@ -91,7 +91,7 @@ const SPECS: Spec[] = [
   },
   {
     id: "allowed",
-    title: "Rate allowed by the controller",
+    title: "Allowed rate",
     unit: "Mbit/s",
     together: "mean",
     gauges: true,
@@ -112,7 +112,7 @@ const SPECS: Spec[] = [
       { table: "arrivals", column: "owd_s", scale: 1e3, suffix: "one way" },
     ],
   },
-  { id: "frames", title: "Delay of frames", unit: "ms", together: "mean", sources: [{ table: "frames", column: "frame_delay_s", scale: 1e3 }] },
+  { id: "frames", title: "Frame delay", unit: "ms", together: "mean", sources: [{ table: "frames", column: "frame_delay_s", scale: 1e3 }] },
   { id: "playout", title: "Play-out buffer", unit: "s", together: "mean", sources: [{ table: "playout", column: "buffer_s", scale: 1 }] },
 ];
 
@@ -251,7 +251,7 @@ function marksOf(described: Described, id: string): Panel["marks"] {
   if (!link || links.length > 1) return [];
   const rate = bitsPerSecond(link.rate);
   const queue = link.queue as Table | undefined;
-  if (id === "rate" && rate !== undefined) return [{ label: "the link", value: rate / 1e6 }];
+  if (id === "rate" && rate !== undefined) return [{ label: "link rate", value: rate / 1e6 }];
   if (id === "queue" && queue) {
     const full = packets(queue.limit);
     const held = full ?? ((bufferSeconds(queue.limit, rate) ?? Number.NaN) * (rate ?? Number.NaN)) / 12000;

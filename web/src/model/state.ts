@@ -191,7 +191,7 @@ export function change(changes: Change[], within?: string): boolean {
     if (within !== undefined) made = fitted(made.text, within, changes.map(([path]) => path), wrongIn, edit);
   } catch (error) {
     const said = error instanceof Error ? error.message : String(error);
-    fail(/not TOML/.test(said) ? `The text is to be mended first: ${said}` : `That cannot be set: ${said}`);
+    fail(/not TOML/.test(said) ? `Fix the text first: ${said}` : `That cannot be set: ${said}`);
     return false;
   }
   if (made.text === text.value) return true;

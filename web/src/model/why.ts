@@ -18,7 +18,7 @@ export function alternatives(described: Described, flow: string): Alternative[] 
   const flows = Object.entries(described.filled.flow as Table) as [string, Table][];
   const made: Alternative[] = [];
   for (const [name, other] of flows.filter(([name]) => name !== flow).slice(0, MOST_FLOWS)) {
-    made.push({ words: `without ${Number(other.count ?? 1) > 1 ? `the ${other.count} flows ${name}` : name}`, changes: removal(described, name) });
+    made.push({ words: `without ${Number(other.count ?? 1) > 1 ? `the ${other.count} flows of ${name}` : name}`, changes: removal(described, name) });
   }
   for (const [name, link] of Object.entries((described.filled.link ?? {}) as Table) as [string, Table][]) {
     const path = `link.${key(name)}`;
@@ -45,10 +45,10 @@ export function reason(hurt: Hurt, found: Found[]): string {
   const [best, ...rest] = sorted;
   if (!best) return "";
   const half = hurt.value / 2;
-  if (best.value > half) return `No single thing is the reason: at best, ${best.words}, it would be ${hurt.show(best.value)}.`;
+  if (best.value > half) return `No single change helps enough. The best is ${best.words}: ${hurt.show(best.value)}.`;
   // of what helps as well, the queue is what one can do without asking others
   const second = rest.find((one) => one.value <= half && one.words.startsWith("with FQ")) ?? rest.find((one) => one.value <= half);
-  return `${capital(best.words)} it would be ${hurt.show(best.value)}${second ? `; ${second.words}, ${hurt.show(second.value)}` : ""}.`;
+  return `${capital(best.words)}: ${hurt.show(best.value)}${second ? `; ${second.words}: ${hurt.show(second.value)}` : ""}.`;
 }
 
 /** Of several runs the one whose harm is nearest the usual one, if it has harm at all. */

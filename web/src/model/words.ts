@@ -88,11 +88,11 @@ function filmWords(name: string, app: Table, count: number, over: Over): Sentenc
   else if (value === 0 && values.every((one) => one === 0)) parts.push(`plays without a gap${fill ? `, after ${fill} of waiting` : ""}`);
   else {
     const said = over.median(of, shareText);
-    parts.push(clock ? `${said} of the film comes too late to be shown` : `stands still for ${said} of the time`);
+    parts.push(clock ? `gets ${said} of its media too late to play` : `stalls for ${said} of the time`);
   }
   if (needs !== undefined && goodput) parts.push(`it needs ${rateText(needs)} and got ${goodput}`);
   const sentence: Sentence = { flow: name, text: `${each(count)}${parts.join("; ")}.` };
-  const show = (part: number) => `${shareText(part)} ${clock ? "late" : "of the time standing still"}`;
+  const show = (part: number) => `${shareText(part)} ${clock ? "late" : "of the time stalled"}`;
   if (value >= WORTH_ASKING) sentence.hurt = { flow: name, of, value, show };
   return sentence;
 }
@@ -103,7 +103,7 @@ function callWords(name: string, app: Table, count: number, over: Over): Sentenc
   const parts: string[] = [];
   const sent = over.mean(measured("flows", name, "send_rate_bps"), rateText);
   const most = bitsPerSecond(app.max_rate);
-  if (sent && most !== undefined) parts.push(`sends at ${sent} of at most ${rateText(most)}`);
+  if (sent && most !== undefined) parts.push(`sends ${sent} out of a maximum of ${rateText(most)}`);
   const complete = over.median(measured("flows", name, "complete_share"), shareText);
   const within = over.median(delay, spanText);
   if (!within) parts.push("none of its frames arrives");
@@ -127,11 +127,11 @@ function datagramWords(name: string, kind: string, count: number, over: Over): S
   const lost = over.values(measured("flows", name, "loss_rate"));
   const rating = over.mean(measured("flows", name, "voice_mos"), (value) => digits(value, 2));
   const parts: string[] = [];
-  if (within && least) parts.push(`95 % of what arrives takes at most ${within}, the fastest ${least}`);
+  if (within && least) parts.push(`has a one-way delay of at most ${within} for 95 % of what arrives, ${least} at best`);
   else parts.push(`gets ${over.mean(measured("flows", name, "goodput_bps"), rateText) ?? "nothing"}`);
   if (lost.some((share) => share > 0)) parts.push(`${over.median(measured("flows", name, "loss_rate"), shareText)} of its packets are lost`);
   else if (lost.length > 0 && within) parts.push("none is lost");
-  if (kind === "voice" && rating) parts.push(`a listener would give it ${rating} of 5 (ITU-T G.107)`);
+  if (kind === "voice" && rating) parts.push(`its estimated MOS is ${rating} out of 5 (ITU-T G.107)`);
   const values = over.values(delay);
   const value = values.length > 0 ? median(values).mean : 0;
   const quickest = over.values(measured("flows", name, "owd_min_s"));
@@ -148,7 +148,7 @@ function bulkWords(name: string, count: number, over: Over): Sentence {
   const trip = over.mean(measured("flows", name, "rtt_mean_s"), spanText);
   const parts = [`gets ${goodput}`];
   if (lost && goodput !== rateText(0)) parts.push(lost === "0 %" ? "loses nothing" : `${lost} of its packets are lost`);
-  if (trip) parts.push(`its round trips take ${trip} on average`);
+  if (trip) parts.push(`its RTT averages ${trip}`);
   return { flow: name, text: `${each(count)}${parts.join("; ")}.` };
 }
 
@@ -197,9 +197,9 @@ function queueWords(described: Described, runs: Run[], over: Over): Sentence[] {
       return size === undefined ? undefined : (size * 8) / rate;
     }, spanText);
     const full = bufferSeconds(queue.limit, rate);
-    parts.push(`what enters the queue of ${place} waits ${held} on average${full === undefined ? "" : `; a full one takes ${spanText(full)}`}`);
+    parts.push(`the queue of ${place} holds ${held} of traffic on average${full === undefined ? "" : `, ${spanText(full)} when full`}`);
   } else parts.push(`the queue of ${place} holds ${over.mean(of("mean_packets"), (value) => `${digits(value)} packets`)} on average`);
-  if (used) parts.push(`the link is used to ${used}`);
+  if (used) parts.push(`link utilisation is ${used}`);
   const text = `${parts.join("; ")}.`;
   return [{ flow: undefined, text: text.charAt(0).toUpperCase() + text.slice(1) }];
 }

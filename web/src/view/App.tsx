@@ -32,8 +32,8 @@ function Plots() {
         <Chart key={panel.id} panel={panel} height={embedded.value ? EMBEDDED_HEIGHT : HEIGHT} />
       ))}
       {!embedded.value && panels.value.length > 0 && (
-        <button type="button" class="hold small" aria-pressed={held.value.length > 0} onClick={hold} title="Keeps these curves behind those to come, to compare with">
-          {held.value.length > 0 ? "Let the held curves go" : "Hold these curves"}
+        <button type="button" class="hold small" aria-pressed={held.value.length > 0} onClick={hold} title="Keeps these curves in the background, so that you can compare the next ones with them">
+          {held.value.length > 0 ? "Release the held curves" : "Hold these curves"}
         </button>
       )}
       {zoom.value && (

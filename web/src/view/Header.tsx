@@ -34,8 +34,8 @@ export function Header() {
   const share = async () => {
     const { fragment, whole } = await link();
     const address = location.href.replace(/#.*$/, "") + fragment;
-    const held = whole ? "it holds the whole scenario" : "without the trace files, which are too large for one";
-    await copy(address, `Link copied: ${held}.${HERE_ALONE ? " It opens on this computer alone; what stands behind its # opens in any playground." : ""}`);
+    const held = whole ? "it holds the whole scenario" : "it leaves out the trace files, which are too large for a link";
+    await copy(address, `Link copied: ${held}.${HERE_ALONE ? " It opens only on this computer, but the part from the # on works in any playground." : ""}`);
   };
   return (
     <header>
@@ -61,11 +61,11 @@ export function Header() {
         </select>
       </label>
       {preset.value && preset.value.text !== text.value && (
-        <button type="button" onClick={() => preset.value && openPreset(preset.value)} title="Takes back every change since the preset was chosen">
-          Begin again
+        <button type="button" onClick={() => preset.value && openPreset(preset.value)} title="Undoes every change to the preset">
+          Reset
         </button>
       )}
-      <nav aria-label="Take it away">
+      <nav aria-label="Share and save">
         <button type="button" onClick={share}>
           Copy link
         </button>
@@ -82,7 +82,7 @@ export function Header() {
       </nav>
       <p role="status" class="said">
         {said.value}
-        {said.value.startsWith("Copied: paceline run") && Object.keys(files.value).length === 0 ? ` (beside ${fileName()}, which Download TOML gives)` : ""}
+        {said.value.startsWith("Copied: paceline run") && Object.keys(files.value).length === 0 ? `. It needs ${fileName()}, which Download TOML saves, in the current folder.` : ""}
       </p>
     </header>
   );

@@ -17,16 +17,16 @@ export async function takeFiles(given: FileList | null | undefined): Promise<voi
   const said: string[] = [];
   for (const file of given ?? []) {
     if (file.size > LARGEST_MB * 1e6) {
-      said.push(`${file.name} has ${digits(file.size / 1e6)} MB: the page takes ${LARGEST_MB} MB; \`paceline run\` takes more.`);
+      said.push(`${file.name} has ${digits(file.size / 1e6)} MB: the page takes at most ${LARGEST_MB} MB; \`paceline run\` takes more.`);
       continue;
     }
     const content = await file.text();
     const named = names.filter((name) => name.split("/").at(-1) === file.name);
-    if (content.includes("\0") || content.includes("\uFFFD")) said.push(`${file.name} is no text: a scenario (TOML) or a trace is needed.`);
+    if (content.includes("\0") || content.includes("\uFFFD")) said.push(`${file.name} is not a text file: a scenario (TOML) or a trace is needed.`);
     else if (named.length > 0) for (const name of named) taken[name] = content;
     else if (file.name.endsWith(".toml")) return open(content, undefined, {}, 1);
     else if (names.length === 1) taken[names[0] as string] = content;
-    else said.push(`${file.name} is not a file that the scenario names${names.length > 0 ? ` (${names.join(", ")})` : ""}; a scenario's name ends in .toml.`);
+    else said.push(`${file.name} is not a file that the scenario names${names.length > 0 ? ` (${names.join(", ")})` : ""}; a scenario file's name ends in .toml.`);
   }
   if (Object.keys(taken).length > 0) addFiles(taken);
   if (said.length > 0) fail(said.join(" "));
@@ -45,7 +45,7 @@ export function State() {
         <div class="mistakes">
           <b>
             The text has {wrong.length > 1 ? `${wrong.length} mistakes` : "a mistake"}
-            {shown.value ? "; the curves are those from before." : "."}
+            {shown.value ? "; the curves show the last valid version." : "."}
           </b>
           <ul>
             {wrong.slice(0, 6).map((mistake) => (
@@ -57,7 +57,7 @@ export function State() {
           </ul>
           {now.kind !== "wants-files" && Object.keys(files.value).length > 0 && (
             <label>
-              Another file in place of {Object.keys(files.value).join(" or ")}: <Chooser label="Another file" />
+              Replace {Object.keys(files.value).join(" or ")}: <Chooser label="Another file" />
             </label>
           )}
         </div>
@@ -84,15 +84,15 @@ export function State() {
         <div class="asks">
           <p>
             The scenario names {now.files.length > 1 ? "files" : "a file"} that the page does not have: <b>{now.files.join(", ")}</b>. Drop{" "}
-            {now.files.length > 1 ? "them" : "it"} anywhere on this page, or choose:
+            {now.files.length > 1 ? "them" : "it"} anywhere on this page, or choose {now.files.length > 1 ? "them" : "it"}:
           </p>
           <Chooser label={`Choose ${now.files.join(", ")}`} />
-          {Object.keys(files.value).length > 0 && <p class="quiet">There already: {Object.keys(files.value).join(", ")}</p>}
+          {Object.keys(files.value).length > 0 && <p class="quiet">Already here: {Object.keys(files.value).join(", ")}</p>}
         </div>
       )}
       {leftOut.value.length > 0 && (
         <p class="notice">
-          Left out, for it does not go with that choice: <code>{leftOut.value.join(", ")}</code>. Undo in the text brings it back.
+          Removed, because the new choice does not take it: <code>{leftOut.value.join(", ")}</code>. Undo in the text to get it back.
         </p>
       )}
       {trouble.value && <p class="failed">{trouble.value}</p>}

@@ -67,7 +67,7 @@ function Numbers() {
         <thead>
           <tr>
             <th scope="col">flow</th>
-            <th scope="col">control</th>
+            <th scope="col">controller</th>
             {COLUMNS.filter((_, index) => used[index]).map((column) => (
               <th scope="col" key={column.title} title={column.measure}>
                 {column.title}
@@ -128,10 +128,10 @@ export function Measures() {
       <Numbers />
       <p class="quiet">
         {several
-          ? `${runs.length} seeds from ${runs[0]?.seed}: means ± half of their 95 % interval, of rare events medians [and where they lie]. Curves: the mean, and in colour its 95 % interval.`
-          : `One run, seed ${runs[0]?.seed}: it says little of chance; take several seeds.`}{" "}
+          ? `${runs.length} seeds from ${runs[0]?.seed}: means ± half of their 95 % interval, for rare events, medians [and their intervals]. Curves: the mean and, shaded, its 95 % interval.`
+          : `One run, seed ${runs[0]?.seed}: it cannot tell an effect from chance. Choose more runs for intervals.`}{" "}
         Measured from {spanText(described.warmup_s)} to {spanText(runs[0]?.summary.end_s ?? described.duration_s)}; curves sampled every {spanText(now.every_s)}
-        {now.thinned ? ", more rarely than usual, since so many flows would not fit in memory" : ""}.{" "}
+        {now.thinned ? ", less often than usual, so that this many flows fit in memory" : ""}.{" "}
         <button type="button" class="small" onClick={() => save(`${described.name}.json`, `${several ? `[${runs.map((run) => run.json).join(",\n")}]` : runs[0]?.json}\n`, "application/json")}>
           All measures (JSON)
         </button>

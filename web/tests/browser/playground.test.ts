@@ -115,7 +115,7 @@ test("held curves stay behind the new ones", async () => {
   await page.getByRole("button", { name: "Hold these curves" }).click();
   await step();
   expect(await picture(page, "window")).not.toBe(alone);
-  await page.getByRole("button", { name: "Let the held curves go" }).click();
+  await page.getByRole("button", { name: "Release the held curves" }).click();
   await page.waitForFunction(() => document.querySelector(".hold")?.textContent === "Hold these curves");
   await page.locator("h1").click();
   expect(await picture(page, "window")).toBe(alone);
@@ -171,7 +171,7 @@ test("a broken text shows its error and keeps the curves", async () => {
   expect(await picture(page, "window")).toBe(before);
   await page.locator('[data-path="link.bottleneck.rate"]').focus();
   await page.keyboard.press("ArrowRight");
-  expect(await page.locator(".failed").innerText()).toMatch(/mended first/);
+  expect(await page.locator(".failed").innerText()).toMatch(/Fix the text first/);
   await page.context().close();
 });
 
@@ -245,7 +245,7 @@ test("the reason is the flow without which the film is in time", async () => {
   const { page } = await opened(browser, "#preset=film");
   const why = page.locator(".why").first();
   await why.waitFor();
-  expect(await why.innerText()).toMatch(/^Without download it would be 0 %/);
+  expect(await why.innerText()).toMatch(/^Without download: 0 %/);
   await page.context().close();
 });
 

@@ -44,7 +44,7 @@ test("a slider that could not be moved goes back", async () => {
   await page.locator(".mistakes").waitFor();
   await rate(page).focus();
   await page.keyboard.press("ArrowRight");
-  await page.locator(".failed", { hasText: "mended first" }).waitFor();
+  await page.locator(".failed", { hasText: "Fix the text first" }).waitFor();
   expect(await rate(page).inputValue()).toBe(before);
   await changing(page, () => rewrite(page, "delay", 'delay = "20 ms"'));
   expect(await rate(page).getAttribute("aria-valuetext")).toBe("10 Mbit/s");
@@ -114,7 +114,7 @@ test("files that cannot be used are told, a wrong trace is replaced, a scenario 
   const give = (name: string, content: string | Buffer) =>
     page.setInputFiles('input[type="file"]', { name, mimeType: "text/plain", buffer: Buffer.from(content as string) });
   await give("x.bin", Buffer.from([0, 1, 255]));
-  await page.locator(".failed", { hasText: "no text" }).waitFor();
+  await page.locator(".failed", { hasText: "not a text file" }).waitFor();
   await give("other.txt", "no trace\n");
   await page.locator(".mistakes", { hasText: "line 1" }).waitFor();
   await give("x.down", Array.from({ length: 5000 }, (_, at) => `${at + 1}\n`).join(""));
@@ -161,9 +161,9 @@ test("the lines of a link may end as on Windows", async () => {
   await page.context().close();
 });
 
-test("a preset is begun again, and a seed that is none goes back", async () => {
+test("a preset is reset, and a seed that is none goes back", async () => {
   const { page } = await opened(browser, "#preset=two-tcps");
-  const again = page.getByRole("button", { name: "Begin again" });
+  const again = page.getByRole("button", { name: "Reset" });
   const before = await toml(page);
   expect(await again.count()).toBe(0);
   const seed = page.locator('[data-path="seed"]');
@@ -186,7 +186,7 @@ test("a preset is begun again, and a seed that is none goes back", async () => {
 test("a copied link says where it opens", async () => {
   const { page } = await opened(browser, "#preset=two-tcps", { permissions: ["clipboard-read", "clipboard-write"] });
   await page.getByRole("button", { name: "Copy link" }).click();
-  await page.locator(".said", { hasText: "on this computer alone" }).waitFor();
+  await page.locator(".said", { hasText: "only on this computer" }).waitFor();
   expect(await page.evaluate(() => navigator.clipboard.readText())).toMatch(/#preset=two-tcps$/);
   await page.context().close();
 });

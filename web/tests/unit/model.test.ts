@@ -120,7 +120,7 @@ test("a panel's files have its numbers, with their letters escaped", () => {
 test("an SVG has marks and held curves, cuts off at the roof, and its legend stays on the page", () => {
   const long = Array.from({ length: 9 }, (_, at) => ({ ...(panel.lines[0] as (typeof panel.lines)[0]), label: `a rather long name ${at}` }));
   const held = [{ label: "old", colour: 0, dashed: false, y: new Float64Array([2, 2, 2]) }];
-  const svg = svgOf({ ...panel, lines: long, marks: [{ label: "the link", value: 2 }], held, roof: 2.5 }, look, undefined);
+  const svg = svgOf({ ...panel, lines: long, marks: [{ label: "link rate", value: 2 }], held, roof: 2.5 }, look, undefined);
   expect(svg).toContain("the link: 2 Mbit/s");
   expect(svg).toContain('stroke-dasharray="2 4"/>');
   expect(svg).toContain('stroke-opacity="0.5"');

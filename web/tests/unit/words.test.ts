@@ -33,7 +33,7 @@ test("of a flow that got nothing is not said that it lost nothing", () => {
   expect(said({ v: voice }, [run([{ flow: "v", goodput_bps: 0, loss_rate: 0, owd_p95_s: null, owd_min_s: null }])])).toEqual(["gets 0 bit/s."]);
   const call = { app: { kind: "encoder", max_rate: "2 Mbit/s" }, count: 1 };
   expect(said({ c: call }, [run([{ flow: "c", send_rate_bps: 1e6, complete_share: 0, frame_delay_p95_s: null, freeze_s: 0 }])])).toEqual([
-    "sends at 1 Mbit/s of at most 2 Mbit/s; none of its frames arrives.",
+    "sends 1 Mbit/s out of a maximum of 2 Mbit/s; none of its frames arrives.",
   ]);
   const film = { app: { kind: "stream", media_rate: "2 Mbit/s" }, count: 1 };
   expect(said({ f: film }, [run([{ flow: "f", goodput_bps: 0 }], [{ flow: "f", late_share: null, stall_share: null, began: true }])])).toEqual([
@@ -51,7 +51,7 @@ test("of a flow that ended before the measured time nothing is said but that", (
 test("what is late is told of what arrives, and of several flows that it is a mean", () => {
   const game = { app: { kind: "game" }, count: 2 };
   expect(said({ g: game }, [run([{ flow: "g", owd_p95_s: 0.03, owd_min_s: 0.02, loss_rate: 0.1 }, { flow: "g", owd_p95_s: 0.05, owd_min_s: 0.02, loss_rate: 0.2 }])])).toEqual([
-    "(each of 2, on average) 95 % of what arrives takes at most 40 ms, the fastest 20 ms; 15 % of its packets are lost.",
+    "(each of 2, on average) has a one-way delay of at most 40 ms for 95 % of what arrives, 20 ms at best; 15 % of its packets are lost.",
   ]);
 });
 
@@ -71,7 +71,7 @@ test("a queue on the way back is told of at the rate of that way", () => {
   const link = { wan: { rate: "50 Mbit/s", queue, backward: { rate: "1 Mbit/s", queue } } };
   const queues = [{ link: "wan", direction: "backward", mean_packets: 9, mean_bytes: 12500, utilisation: 0.5 }];
   expect(said({ a: { app: { kind: "ftp" } } }, [run([ftp(1e6)], [], queues)], link).at(-1)).toBe(
-    "What enters the queue of wan, backward, waits 100 ms on average; a full one takes 1 s; the link is used to 50 %.",
+    "The queue of wan, backward, holds 100 ms of traffic on average, 1 s when full; link utilisation is 50 %.",
   );
 });
 
@@ -79,11 +79,11 @@ const hurt = (value: number): Hurt => ({ flow: "f", value, of: ({ flows }) => fl
 
 test("the reason is what takes away half of the harm, and what does so too is told", () => {
   const found = [{ words: "without a", value: 0 }, { words: "without b", value: 1 }, { words: "with FQ-CoDel in place of drop-tail at x", value: 4 }];
-  expect(reason(hurt(10), found)).toBe("Without a it would be 0 s; with FQ-CoDel in place of drop-tail at x, 4 s.");
-  expect(reason(hurt(10), found.slice(0, 2))).toBe("Without a it would be 0 s; without b, 1 s.");
+  expect(reason(hurt(10), found)).toBe("Without a: 0 s; with FQ-CoDel in place of drop-tail at x: 4 s.");
+  expect(reason(hurt(10), found.slice(0, 2))).toBe("Without a: 0 s; without b: 1 s.");
   // only a queue was tried: no flow is said to have been taken away
   expect(reason(hurt(10), [{ words: "with FQ-CoDel in place of drop-tail at x", value: 9 }])).toBe(
-    "No single thing is the reason: at best, with FQ-CoDel in place of drop-tail at x, it would be 9 s.",
+    "No single change helps enough. The best is with FQ-CoDel in place of drop-tail at x: 9 s.",
   );
 });
 
@@ -98,7 +98,7 @@ test("what is tried leaves the rest of the scenario whole", () => {
   const whole = described({ f: { group: "f" }, bulk: { group: "bulk", count: 3 } }, link);
   whole.filled.stop_after = "bulk";
   expect(alternatives(whole, "f").map(({ words, changes }) => [words, changes.map(([path]) => path)])).toEqual([
-    ["without the 3 flows bulk", ["flow.bulk", "stop_after"]],
+    ["without the 3 flows of bulk", ["flow.bulk", "stop_after"]],
     ["without the random loss of wan", ["link.wan.loss"]],
     ["with FQ-CoDel in place of drop-tail at wan", ["link.wan.queue"]],
   ]);
