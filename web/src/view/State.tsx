@@ -17,7 +17,7 @@ export async function takeFiles(given: FileList | null | undefined): Promise<voi
   const said: string[] = [];
   for (const file of given ?? []) {
     if (file.size > LARGEST_MB * 1e6) {
-      said.push(`${file.name} has ${digits(file.size / 1e6)} MB: the page takes at most ${LARGEST_MB} MB; \`paceline run\` takes more.`);
+      said.push(`${file.name} is ${digits(file.size / 1e6)} MB: the page takes at most ${LARGEST_MB} MB; \`paceline run\` takes more.`);
       continue;
     }
     const content = await file.text();

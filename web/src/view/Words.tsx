@@ -128,8 +128,8 @@ export function Measures() {
       <Numbers />
       <p class="quiet">
         {several
-          ? `${runs.length} seeds from ${runs[0]?.seed}: means ± half of their 95 % interval, for rare events, medians [and their intervals]. Curves: the mean and, shaded, its 95 % interval.`
-          : `One run, seed ${runs[0]?.seed}: it cannot tell an effect from chance. Choose more runs for intervals.`}{" "}
+          ? `${runs.length} seeds from ${runs[0]?.seed}: means ± half of their 95 % interval; for rare events, medians [and their intervals]. Curves: the mean and, shaded, its 95 % interval.`
+          : `One run, seed ${runs[0]?.seed}: one run cannot tell an effect from chance. Choose more runs for intervals.`}{" "}
         Measured from {spanText(described.warmup_s)} to {spanText(runs[0]?.summary.end_s ?? described.duration_s)}; curves sampled every {spanText(now.every_s)}
         {now.thinned ? ", less often than usual, so that this many flows fit in memory" : ""}.{" "}
         <button type="button" class="small" onClick={() => save(`${described.name}.json`, `${several ? `[${runs.map((run) => run.json).join(",\n")}]` : runs[0]?.json}\n`, "application/json")}>
