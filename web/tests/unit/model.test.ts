@@ -121,7 +121,7 @@ test("an SVG has marks and held curves, cuts off at the roof, and its legend sta
   const long = Array.from({ length: 9 }, (_, at) => ({ ...(panel.lines[0] as (typeof panel.lines)[0]), label: `a rather long name ${at}` }));
   const held = [{ label: "old", colour: 0, dashed: false, y: new Float64Array([2, 2, 2]) }];
   const svg = svgOf({ ...panel, lines: long, marks: [{ label: "link rate", value: 2 }], held, roof: 2.5 }, look, undefined);
-  expect(svg).toContain("the link: 2 Mbit/s");
+  expect(svg).toContain("link rate: 2 Mbit/s");
   expect(svg).toContain('stroke-dasharray="2 4"/>');
   expect(svg).toContain('stroke-opacity="0.5"');
   // 2.65 is the top of the axis, the value 3 is above it, and cut off
