@@ -138,8 +138,9 @@ def test_a_file_with_another_name_goes_on_with_its_runs(tmp_path: Path) -> None:
 @pytest.mark.skipif(not (ROOT / "crates").is_dir(), reason="these are not the sources")
 def test_the_core_is_known_by_its_sources_and_not_by_its_build() -> None:
     crates = ROOT / "crates"
+    faces = {"python", "web"}  # they hand results on, and make none
     files = [
-        p for p in crates.glob("*/src/**/*") if p.is_file() and p.relative_to(crates).parts[0] != "python"
+        p for p in crates.glob("*/src/**/*") if p.is_file() and p.relative_to(crates).parts[0] not in faces
     ]
     number = 0xCBF29CE484222325
     for file in sorted(files, key=lambda p: p.relative_to(crates).as_posix()):

@@ -50,7 +50,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// A hash of all crates' sources but this one's, the same on every system.
+/// A hash of all crates' sources but those that only hand results on, the same on every system.
 fn sources(crates: &Path) -> io::Result<u64> {
     let mut files = Vec::new();
     for entry in fs::read_dir(crates)? {
