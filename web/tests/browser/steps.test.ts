@@ -27,7 +27,7 @@ test("the time axis follows a longer run, and a zoom beyond a shorter one ends",
   await page.locator("h1").click();
   const other = await opened(browser, `#toml=${await packed(longer)}`);
   // both have 1201 rows: only the axis tells them apart
-  expect(await picture(page, "window")).toBe(await picture(other.page, "window"));
+  await expect.poll(() => picture(page, "window"), { timeout: 5000 }).toBe(await picture(other.page, "window"));
   await page.locator('[data-panel="queue"] .plot').focus();
   await page.keyboard.press("+");
   await page.waitForSelector(".reset");
