@@ -74,10 +74,10 @@ test("slider, text, address and curves agree after quick changes with several se
   await page.locator('[data-path="runs"]').selectOption("5");
   await rate(page).focus();
   for (let press = 0; press < 7; press++) await page.keyboard.press("ArrowLeft");
-  const said = (await rate(page).getAttribute("aria-valuetext")) as string;
-  expect(await toml(page)).toContain(`rate = "${said}"`);
   await page.waitForFunction(() => /^5 seeds/.test(document.querySelector(".measures > p")?.textContent ?? ""));
   await settled(page);
+  const said = (await rate(page).getAttribute("aria-valuetext")) as string;
+  expect(await toml(page)).toContain(`rate = "${said}"`);
   await page.waitForFunction(() => location.hash.endsWith("runs=5"));
   const fresh = await opened(browser, await page.evaluate(() => location.hash));
   const goodput = async (from: Page) => (await download(from, "Save Goodput as CSV")).text;
