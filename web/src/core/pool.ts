@@ -5,8 +5,6 @@ import type { Asked, Described, Recording, Refused, Run, Source, Told } from "./
 const MOST_WORKERS = 8;
 /** A run that nobody waits for any longer may go on for so long before its worker is ended. */
 const GRACE_MS = 60;
-/** Runs that take longer than this tell how far they are. */
-const PATIENCE_MS = 300;
 
 /** Which runs of a scenario are wanted. */
 export interface Plan {
@@ -16,8 +14,8 @@ export interface Plan {
 
 /** What becomes of a scenario that was asked for. Every method may be called until the next scenario is asked for. */
 export interface Listener {
-  /** It is whole; nothing is run without a plan. */
-  described(described: Described): Plan | undefined;
+  /** It is whole: what is to be run of it. */
+  described(described: Described): Plan;
   ran(run: Run): void;
   refused(refused: Refused): void;
   /** The run of a seed is so far (a share), after so long. */
@@ -68,7 +66,8 @@ export class Pool {
   private freeing: ReturnType<typeof setTimeout> | undefined;
   /** What is run when the scenario that is shown is done, in turn. */
   private asides: Aside[] = [];
-  private readonly size: number;
+  /** How many workers there are at most. */
+  readonly size: number;
 
   constructor(private readonly module: WebAssembly.Module) {
     this.size = Math.max(1, Math.min(MOST_WORKERS, navigator.hardwareConcurrency || 2));
@@ -150,7 +149,7 @@ export class Pool {
       const hand = this.hand();
       if (!hand) return;
       const { number, source } = job;
-      hand.ask({ kind: "run", job: number, source, seed: seeds.shift() as bigint, recording, patience_ms: PATIENCE_MS });
+      hand.ask({ kind: "run", job: number, source, seed: seeds.shift() as bigint, recording });
     }
   }
 
@@ -160,7 +159,7 @@ export class Pool {
     const hand = this.hand();
     if (!waiting || !hand) return;
     const { number, source, seed } = waiting;
-    hand.ask({ kind: "run", job: number, source, seed, recording: { kinds: [], every_s: 1 }, patience_ms: PATIENCE_MS });
+    hand.ask({ kind: "run", job: number, source, seed, recording: { kinds: [], every_s: 1 } });
   }
 
   private heard(hand: Hand, told: Told): void {
@@ -174,11 +173,8 @@ export class Pool {
     const job = this.newest;
     const wanted = job && told.job === job.number;
     if (wanted) {
-      if (told.kind === "checked") {
-        const plan = job.listener.described(told.described);
-        if (plan) job.plan = plan;
-        else this.newest = undefined;
-      } else if (told.kind === "ran") job.listener.ran(told.run);
+      if (told.kind === "checked") job.plan = job.listener.described(told.described);
+      else if (told.kind === "ran") job.listener.ran(told.run);
       else if (told.kind === "progress") job.listener.progress(told.seed, told.share, told.elapsed_ms);
       else {
         this.newest = undefined;

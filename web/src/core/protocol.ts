@@ -82,7 +82,7 @@ export interface Recording {
 export type Asked =
   | { kind: "load"; module: WebAssembly.Module }
   | { kind: "check"; job: number; source: Source }
-  | { kind: "run"; job: number; source: Source; seed: bigint; recording: Recording; patience_ms: number };
+  | { kind: "run"; job: number; source: Source; seed: bigint; recording: Recording };
 
 /** Why a scenario was refused, or a run ended without a result. */
 export interface Refused {

@@ -4,6 +4,9 @@ import type { Asked, Described, Refused, Source, Told } from "./protocol.ts";
 
 const tell = (told: Told, moved: Transferable[] = []) => self.postMessage(told, { transfer: moved });
 
+/** Runs that take longer than this tell how far they are. */
+const PATIENCE_MS = 300;
+
 let known: { source: Source; scenario: Scenario } | undefined;
 
 /** The scenario of these texts, the last one if it is the same. */
@@ -37,7 +40,7 @@ function run(asked: Extract<Asked, { kind: "run" }>): void {
   let told = began;
   const progress = (share: number) => {
     const now = performance.now();
-    if (now - began < asked.patience_ms || now - told < 50) return;
+    if (now - began < PATIENCE_MS || now - told < 50) return;
     told = now;
     tell({ kind: "progress", job: asked.job, seed: asked.seed, share, elapsed_ms: now - began });
   };

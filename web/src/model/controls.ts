@@ -53,7 +53,8 @@ export interface Scheme {
   frames: boolean;
 }
 
-const FULL_PACKET_BITS = 1500 * 8;
+/** A full packet on the wire, headers included. */
+export const FULL_PACKET_BITS = 1500 * 8;
 
 /** A path's key as TOML writes it. */
 export const key = (name: string) => (/^[A-Za-z0-9_-]+$/.test(name) ? name : JSON.stringify(name));

@@ -39,6 +39,10 @@ export interface Look {
   page: string;
 }
 
+/** The colour that a line is drawn in: that of its flow, or the text's. */
+export const strokeOf = ({ colour }: { colour: number | undefined }, look: Look) =>
+  colour === undefined ? look.text : (look.colours[colour % look.colours.length] as string);
+
 const [WIDTH, PLOT, LEFT, RIGHT, HEAD, BOTTOM, ROW] = [720, 180, 56, 12, 28, 34, 18];
 /** About how wide a letter is. */
 const LETTER = 6.6;
@@ -86,8 +90,6 @@ export function svgOf(panel: Panel, look: Look, between: [number, number] | unde
     parts.push(`<path d="M${x(tick).toFixed(2)} ${HEIGHT - BOTTOM}v4" stroke="${look.text}"/>`);
     parts.push(`<text x="${x(tick).toFixed(2)}" y="${HEIGHT - BOTTOM + 16}" text-anchor="middle">${digits(tick, 4)}</text>`);
   }
-  const strokeOf = ({ colour }: { colour: number | undefined }) =>
-    colour === undefined ? look.text : (look.colours[colour % look.colours.length] as string);
   const stroke = (values: Float64Array, style: string) => {
     let path = "";
     let pen = "M";
@@ -106,20 +108,20 @@ export function svgOf(panel: Panel, look: Look, between: [number, number] | unde
   for (const { value } of panel.marks) {
     curves.push(`<path d="M${LEFT} ${y(value).toFixed(2)}H${WIDTH - RIGHT}" stroke="${look.text}" stroke-dasharray="2 4"/>`);
   }
-  for (const line of panel.held) curves.push(stroke(line.y, `stroke="${strokeOf(line)}" stroke-opacity="0.5" stroke-dasharray="3 3"`));
+  for (const line of panel.held) curves.push(stroke(line.y, `stroke="${strokeOf(line, look)}" stroke-opacity="0.5" stroke-dasharray="3 3"`));
   for (const line of panel.lines) {
     const { low, high } = line;
     if (low && high) {
       const rows = [...panel.time_s.keys()].filter((row) => inside(row) && !Number.isNaN(low[row] as number));
       const there = rows.map((row) => point(row, high[row] as number));
       const back = rows.reverse().map((row) => point(row, low[row] as number));
-      curves.push(`<polygon points="${[...there, ...back].join(" ")}" fill="${strokeOf(line)}" fill-opacity="0.18" stroke="none"/>`);
+      curves.push(`<polygon points="${[...there, ...back].join(" ")}" fill="${strokeOf(line, look)}" fill-opacity="0.18" stroke="none"/>`);
     }
-    curves.push(stroke(line.y, `stroke="${strokeOf(line)}" stroke-width="1.4"${line.dashed ? ' stroke-dasharray="6 3"' : ""}`));
+    curves.push(stroke(line.y, `stroke="${strokeOf(line, look)}" stroke-width="1.4"${line.dashed ? ' stroke-dasharray="6 3"' : ""}`));
   }
   const legend = places.map(({ x: at, row, label, colour, dash }) => {
     const middle = HEAD + ROW * row + 5;
-    return `<path d="M${at} ${middle}h18" stroke="${strokeOf({ colour })}" stroke-width="2"${dash ? ` stroke-dasharray="${dash}"` : ""}/><text x="${at + 23}" y="${middle + 4}">${escaped(label)}</text>`;
+    return `<path d="M${at} ${middle}h18" stroke="${strokeOf({ colour }, look)}" stroke-width="2"${dash ? ` stroke-dasharray="${dash}"` : ""}/><text x="${at + 23}" y="${middle + 4}">${escaped(label)}</text>`;
   });
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${HEIGHT}" viewBox="0 0 ${WIDTH} ${HEIGHT}" font-family="system-ui, sans-serif" font-size="12" fill="${look.text}">`,

@@ -1,7 +1,7 @@
 /** From the runs of a scenario to what its plots show: lines on one grid of times. */
 import type { Described, Recording, Run, Series, Table } from "../core/protocol.ts";
 import { type Colours, isTogether } from "./colours.ts";
-import { bufferSeconds } from "./controls.ts";
+import { bufferSeconds, FULL_PACKET_BITS } from "./controls.ts";
 import { grouped } from "./grouped.ts";
 import { bitsPerSecond, packets } from "./quantities.ts";
 import { interval } from "./statistics.ts";
@@ -229,15 +229,14 @@ function over(runs: Float64Array[]): Pick<Line, "y" | "low" | "high"> {
 }
 
 /** The queues worth a line: those in which something waited, the longest first. */
-function queueLines(runs: Run[], rows: number, every_s: number): Line[] {
+function queueLines(runs: Run[], source: Source, rows: number, every_s: number): Line[] {
   const [first] = runs;
   if (!first) return [];
   const rank = [...first.summary.queues].sort((a, b) => Number(b.mean_packets) - Number(a.mean_packets));
   const worth = rank.filter((queue, index) => index === 0 || Number(queue.mean_packets) > 0.5).slice(0, 4);
   return worth.flatMap((queue, index) => {
     const ours = (series: Series) =>
-      series.table === "queue" && series.labels.link === queue.link && series.labels.direction === queue.direction;
-    const source = { table: "queue", column: "packets", scale: 1 };
+      series.table === source.table && series.labels.link === queue.link && series.labels.direction === queue.direction;
     const found = runs.flatMap((run) => run.series.filter(ours).map((series) => onGrid(series, source, rows, every_s)));
     if (found.length === 0) return [];
     const label = queue.direction === "forward" ? String(queue.link) : `${queue.link} ${queue.direction}`;
@@ -254,8 +253,7 @@ function marksOf(described: Described, id: string): Panel["marks"] {
   if (id === "rate" && rate !== undefined) return [{ label: "link rate", value: rate / 1e6 }];
   if (id === "queue" && queue) {
     const full = packets(queue.limit);
-    const held = full ?? ((bufferSeconds(queue.limit, rate) ?? Number.NaN) * (rate ?? Number.NaN)) / 12000;
-    // A long queue that is never near its limit would be a line on the floor.
+    const held = full ?? ((bufferSeconds(queue.limit, rate) ?? Number.NaN) * (rate ?? Number.NaN)) / FULL_PACKET_BITS;
     return Number.isFinite(held) ? [{ label: "full", value: held }] : [];
   }
   return [];
@@ -277,7 +275,7 @@ export function panelsOf(described: Described, runs: Run[], every_s: number, col
   for (const spec of SPECS) {
     const bin = spec.bin ?? 1;
     let lines: Line[];
-    if (spec.id === "queue") lines = queueLines(runs, rows, every_s);
+    if (spec.id === "queue") lines = spec.sources.flatMap((source) => queueLines(runs, source, rows, every_s));
     else {
       let curves = curvesOf(runs, spec, rows, every_s);
       if (joined) curves = together(curves, spec.together);

@@ -252,7 +252,7 @@ function ask(): void {
   patient = false;
   const done: Run[] = [];
   let found: Described | undefined;
-  let recording = { every_s: 1, thinned: false };
+  let recording: ReturnType<typeof recordingOf>;
   // Colours begin anew with another scenario.
   const another = opened.value !== coloured;
   const earlier = new Map<bigint, { share: number; elapsed_ms: number }>();
@@ -276,7 +276,7 @@ function ask(): void {
         }
       }, LONG_MS);
       const first = BigInt(checked.seed);
-      return { seeds: Array.from({ length: seeds }, (_, index) => first + BigInt(index)), recording: recordingOf(checked, seeds) };
+      return { seeds: Array.from({ length: seeds }, (_, index) => first + BigInt(index)), recording };
     },
     ran(run) {
       clearTimeout(silence);
@@ -307,7 +307,7 @@ function ask(): void {
       const pace = (share - before.share) / (elapsed_ms - before.elapsed_ms);
       if (elapsed_ms - before.elapsed_ms >= PACE_OVER_MS) earlier.set(seed, { share, elapsed_ms });
       const one = elapsed_ms + (1 - share) / Math.max(pace, 1e-9);
-      const expected = one * Math.ceil(seeds / Math.max(1, navigator.hardwareConcurrency || 2));
+      const expected = one * Math.ceil(seeds / (pool?.size ?? 1));
       if (!wait && elapsed_ms > JUDGED_AFTER_MS && expected > LONG_MS) {
         pool?.stop();
         status.value = { kind: "asks", expected_s: expected / 1000 };

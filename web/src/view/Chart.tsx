@@ -3,17 +3,14 @@ import { useSignalEffect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import { csvOf, type Look, save, svgOf } from "../model/export.ts";
-import { type Line, type Panel, topOf } from "../model/panels.ts";
+import { csvOf, type Look, save, strokeOf, svgOf } from "../model/export.ts";
+import { type Panel, topOf } from "../model/panels.ts";
 import { digits } from "../model/quantities.ts";
 import { cursor_s, shown, zoom } from "../model/state.ts";
 import { look } from "./theme.ts";
 
 const SYNC = uPlot.sync("time");
 const AXIS_WIDTH = 52;
-
-const strokeOf = (line: Line, from: Look) =>
-  line.colour === undefined ? from.text : (from.colours[line.colour % from.colours.length] as string);
 
 /** Columns as uPlot takes them: the time, then a line each, then the bands' edges. */
 function dataOf(panel: Panel): uPlot.AlignedData {

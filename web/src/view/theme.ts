@@ -1,6 +1,6 @@
 /** Light or dark, and the colours of lines in each. */
 import { computed, signal } from "@preact/signals";
-import type { Look } from "../model/export.ts";
+import { type Look, strokeOf } from "../model/export.ts";
 import { firstOf } from "../model/colours.ts";
 import { shown } from "../model/state.ts";
 
@@ -53,6 +53,5 @@ export const look = computed(() => LOOKS[theme.value]);
 /** The colour of a flow's first line. */
 export function colourOf(flow: string): string | undefined {
   const index = shown.value && firstOf(shown.value.colours, flow);
-  if (index === undefined) return undefined;
-  return look.value.colours[index % look.value.colours.length];
+  return index === undefined ? undefined : strokeOf({ colour: index }, look.value);
 }
