@@ -7,10 +7,13 @@
 //! Look first at [`Sender`], then at [`tcp::TcpSender`].
 
 pub mod acks;
+mod delivery;
 mod histogram;
 pub mod machine;
 pub mod multfrc;
 mod pacer;
+mod pacing;
+pub mod quic;
 pub mod rtp;
 mod segment;
 mod stats;

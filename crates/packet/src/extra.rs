@@ -2,6 +2,7 @@
 //! one arena a run.
 
 use crate::Stamp;
+use crate::quic::{AckRange, Frame, StreamPiece};
 use crate::rtcp::Compound;
 use crate::rtp::RtpData;
 use core::num::NonZeroU32;
@@ -133,6 +134,12 @@ pub struct TfrcReport {
 pub enum Extra {
     /// Of an acknowledgement of one packet.
     Ack(LastHole),
+    /// Of a QUIC packet, in either direction: its frames.
+    Quic(Box<[Frame]>),
+    /// Of a QUIC packet that has nothing but an acknowledgement of one range.
+    QuicAck(AckRange),
+    /// Of a QUIC packet that has nothing but data of a stream.
+    QuicStream(StreamPiece),
     /// Of an RTCP packet, in either direction.
     Rtcp(Box<Compound>),
     /// Of an RTP data packet.

@@ -6,6 +6,7 @@
 
 mod extra;
 mod ntp;
+pub mod quic;
 pub mod rtcp;
 pub mod rtp;
 pub mod wire;

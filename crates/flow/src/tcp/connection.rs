@@ -4,10 +4,10 @@
 use super::TcpConfig;
 use super::delivery::Delivery;
 use super::handshake::{Bits, Codepoint};
-use super::pacing::Pacing;
 use super::rtt::Rtt;
 use super::sent::Sent;
 use crate::SenderStats;
+use crate::pacing::Pacing;
 use paceline_control::{Ecn, Needs, Profile, Recovery, TcpController, WindowController};
 use paceline_random as random;
 use paceline_units::{Span, Time};

@@ -1,86 +1,32 @@
-//! How fast the path delivers: what was known when each outstanding segment left, and what its delivery says.
-//!
-//! Source: draft-ietf-ccwg-bbr (August 2026), "Detailed Delivery Rate Sampling Algorithm"; Linux `net/ipv4/tcp_rate.c`. Segments
-//! count as full ones, as in Linux; only flows whose controller asks for samples have this.
+//! What was known when each outstanding segment left, for a controller that asks for samples of the delivery rate
+//! ([`Sampler`]). Segments count as full ones, as in Linux.
 
 use super::sent::{Delivered, Sent};
+use crate::delivery::{Sampler, Snapshot};
 use paceline_control::{LostSegment, RateSample};
-use paceline_units::{Span, Time};
-
-/// What was known when a segment left (P), in segments.
-#[derive(Clone, Copy, Debug, Default)]
-struct Snapshot {
-    first_send_time: Time,
-    delivered_time: Time,
-    delivered: u64,
-    lost: u64,
-    tx_in_flight: u32,
-    app_limited: bool,
-}
-
-/// The newest segment that an acknowledgement delivers, with what was known when it left.
-#[derive(Clone, Copy, Debug)]
-struct Newest {
-    send_time: Time,
-    seq: u32,
-    /// It was sent before: its round trip is ambiguous.
-    again: bool,
-    left: Snapshot,
-}
+use paceline_units::Time;
 
 /// The connection's side (C), in segments.
 #[derive(Debug)]
 pub(super) struct Delivery {
     /// Of the outstanding segments, each in the place that [`Sent`] has for it; of one that was acknowledged, until the next leaves.
     slots: Vec<Snapshot>,
-    delivered: u64,
-    delivered_time: Time,
-    first_send_time: Time,
-    lost: u64,
-    /// Samples are the application's until so many are delivered; 0: they are not.
-    app_limited: u64,
-    min_rtt: Span,
-    /// Of the acknowledgement that is being read: the newest segment, and counts.
-    newest: Option<Newest>,
-    newly_acked: u64,
-    newly_lost: u64,
+    sampler: Sampler,
 }
 
 impl Delivery {
     pub(super) fn new() -> Delivery {
-        Delivery {
-            slots: Vec::new(),
-            delivered: 0,
-            delivered_time: Time::ZERO,
-            first_send_time: Time::ZERO,
-            lost: 0,
-            app_limited: 0,
-            min_rtt: Span::MAX,
-            newest: None,
-            newly_acked: 0,
-            newly_lost: 0,
-        }
+        Delivery { slots: Vec::new(), sampler: Sampler::new() }
     }
 
-    /// OnPacketSent: the segment at this place of `sent` leaves at `time`, for the first time or again, and `in_flight` are then in
-    /// flight.
+    /// The segment at this place of `sent` leaves at `time`, for the first time or again, and `in_flight` are then in flight.
     #[inline(always)]
     pub(super) fn sent(&mut self, place: usize, sent: &Sent, time: Time, in_flight: u32) {
-        if in_flight <= 1 {
-            self.first_send_time = time;
-            self.delivered_time = time;
-        }
+        let left = self.sampler.sent(time, in_flight, in_flight <= 1);
         if self.slots.len() != sent.places() {
             self.grow(sent);
         }
-        self.slots[place] = Snapshot {
-            first_send_time: self.first_send_time,
-            delivered_time: self.delivered_time,
-            delivered: self.delivered,
-            lost: self.lost,
-            tx_in_flight: in_flight,
-            app_limited: self.app_limited != 0,
-        };
+        self.slots[place] = left;
     }
 
     #[cold]
@@ -99,76 +45,39 @@ impl Delivery {
         self.slots.get(seq as usize & self.slots.len().wrapping_sub(1)).copied()
     }
 
-    /// UpdateRateSample: an acknowledgement tells of the segment for the first time.
+    /// An acknowledgement tells of the segment for the first time.
     #[inline]
     pub(super) fn delivered(&mut self, d: &Delivered, now: Time) {
-        let Some(&left) = self.slots.get(d.place) else { return };
-        self.delivered += 1;
-        self.newly_acked += 1;
-        self.delivered_time = now;
-        if self.newest.is_none_or(|newest| (d.sent, d.seq) > (newest.send_time, newest.seq)) {
-            self.newest = Some(Newest { send_time: d.sent, seq: d.seq, again: d.again, left });
-        }
+        let Some(left) = self.slots.get(d.place) else { return };
+        self.sampler.delivered(left, 1, (d.sent, d.seq), d.again, now);
     }
 
     /// The segment was found lost.
     pub(super) fn lost(&mut self, seq: u32, segment: u64) -> Option<LostSegment> {
-        let slot = self.at(seq)?;
-        self.lost += 1;
-        self.newly_lost += 1;
-        Some(LostSegment {
-            seq,
-            size: segment,
-            total: self.delivered * segment,
-            tx_in_flight: u64::from(slot.tx_in_flight) * segment,
-            lost: (self.lost - slot.lost) * segment,
-            app_limited: slot.app_limited,
-        })
+        let left = self.at(seq)?;
+        Some(self.sampler.lost(&left, seq, 1, segment))
     }
 
-    /// GenerateRateSample, of segments of `segment` bytes; `None`: the acknowledgement delivers nothing.
+    /// The sample of an acknowledgement, of segments of `segment` bytes; `None`: it delivers nothing.
     #[inline]
     pub(super) fn sample(&mut self, now: Time, segment: u64, in_flight: u32) -> Option<RateSample> {
-        if self.app_limited != 0 && self.delivered > self.app_limited {
-            self.app_limited = 0;
-        }
-        let Newest { send_time, again, left: p, .. } = self.newest.take()?;
-        self.first_send_time = self.first_send_time.max(send_time);
-        let rtt = (!again).then(|| now.since(send_time));
-        self.min_rtt = rtt.map_or(self.min_rtt, |rtt| self.min_rtt.min(rtt));
-        let interval = send_time.since(p.first_send_time).max(now.since(p.delivered_time));
-        let newly_acked = core::mem::take(&mut self.newly_acked);
-        Some(RateSample {
-            total: self.delivered * segment,
-            newly_acked: newly_acked * segment,
-            newly_lost: core::mem::take(&mut self.newly_lost) * segment,
-            newly_marked: 0,
-            prior_delivered: p.delivered * segment,
-            delivered: (self.delivered - p.delivered) * segment,
-            interval: if interval < self.min_rtt && self.min_rtt < Span::MAX { Span::ZERO } else { interval },
-            rtt,
-            tx_in_flight: u64::from(p.tx_in_flight) * segment,
-            lost: (self.lost - p.lost) * segment,
-            app_limited: p.app_limited,
-            prior_in_flight: 0,
-            in_flight: u64::from(in_flight) * segment,
-            window_limited: false,
-        })
+        self.sampler.sample(now, segment, in_flight)
     }
 
-    /// MarkConnectionAppLimited, with `in_flight` in flight.
+    /// The application limits what is sent, with `in_flight` in flight.
     pub(super) fn limit(&mut self, in_flight: u32) {
-        self.app_limited = (self.delivered + u64::from(in_flight)).max(1);
+        self.sampler.limit(in_flight);
     }
 
     pub(super) fn is_app_limited(&self) -> bool {
-        self.app_limited != 0
+        self.sampler.is_app_limited()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use paceline_units::Span;
 
     /// Samples beside the record of what was sent.
     struct Pair(Sent, Delivery);

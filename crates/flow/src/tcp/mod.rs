@@ -14,7 +14,6 @@ mod delivery;
 mod handshake;
 mod in_order;
 mod output;
-mod pacing;
 mod receiver;
 mod repair;
 mod ring;

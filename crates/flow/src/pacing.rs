@@ -5,8 +5,8 @@
 
 use paceline_units::{Span, Time};
 
-#[derive(Debug)]
-pub(super) struct Pacing {
+#[derive(Clone, Debug)]
+pub(crate) struct Pacing {
     /// C.next_send_time, and the fraction of a nanosecond beyond it.
     next: Time,
     fraction: f64,
@@ -18,13 +18,13 @@ pub(super) struct Pacing {
 }
 
 impl Pacing {
-    pub(super) fn new() -> Pacing {
+    pub(crate) fn new() -> Pacing {
         Pacing { next: Time::ZERO, fraction: 0.0, began: Time::NEVER, left: 0, credit: 0.0 }
     }
 
     /// When the next segment may leave; a time that is not after `now` says that it may at once, with up to `quantum` bytes.
     #[inline]
-    pub(super) fn due(&mut self, now: Time, quantum: impl FnOnce() -> u32) -> Time {
+    pub(crate) fn due(&mut self, now: Time, quantum: impl FnOnce() -> u32) -> Time {
         if self.began == now && self.left > 0 {
             return now;
         }
@@ -41,14 +41,14 @@ impl Pacing {
 
     /// Until when nothing may leave; `None` if something may now.
     #[inline(always)]
-    pub(super) fn waits(&self, now: Time) -> Option<Time> {
+    pub(crate) fn waits(&self, now: Time) -> Option<Time> {
         let begun = self.began == now && self.left > 0;
         (self.next > now && !begun).then_some(self.next)
     }
 
     /// A segment of `bytes` leaves at `rate` bytes a second.
     #[inline]
-    pub(super) fn sent(&mut self, now: Time, bytes: u32, rate: f64) {
+    pub(crate) fn sent(&mut self, now: Time, bytes: u32, rate: f64) {
         self.left = self.left.saturating_sub(bytes);
         if self.next < now {
             (self.next, self.fraction) = (now, 0.0); // sent without asking: a probe

@@ -1,0 +1,149 @@
+//! How fast the path delivers: what was known when each outstanding packet left, and what its delivery says.
+//!
+//! Source: draft-ietf-ccwg-bbr (August 2026), "Detailed Delivery Rate Sampling Algorithm"; Linux `net/ipv4/tcp_rate.c`. A
+//! machine counts in units of its own: TCP's in segments, each as a full one, as Linux does; QUIC's in bytes.
+
+use paceline_control::{LostSegment, RateSample};
+use paceline_units::{Span, Time};
+
+/// What was known when a packet left (P), in the machine's units.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Snapshot {
+    first_send_time: Time,
+    delivered_time: Time,
+    delivered: u64,
+    lost: u64,
+    /// In flight once it had left, itself included.
+    pub(crate) tx_in_flight: u32,
+    app_limited: bool,
+}
+
+/// The newest packet that an acknowledgement delivers, with what was known when it left.
+#[derive(Clone, Copy, Debug)]
+struct Newest {
+    send_time: Time,
+    number: u32,
+    /// Its round trip is ambiguous: it was sent before under the same number.
+    again: bool,
+    left: Snapshot,
+}
+
+/// The connection's side (C).
+#[derive(Clone, Debug)]
+pub(crate) struct Sampler {
+    delivered: u64,
+    delivered_time: Time,
+    first_send_time: Time,
+    lost: u64,
+    /// Samples are the application's until so much is delivered; 0: they are not.
+    app_limited: u64,
+    min_rtt: Span,
+    /// Of the acknowledgement that is being read: the newest packet, and counts.
+    newest: Option<Newest>,
+    newly_acked: u64,
+    newly_lost: u64,
+}
+
+impl Sampler {
+    pub(crate) fn new() -> Sampler {
+        Sampler {
+            delivered: 0,
+            delivered_time: Time::ZERO,
+            first_send_time: Time::ZERO,
+            lost: 0,
+            app_limited: 0,
+            min_rtt: Span::MAX,
+            newest: None,
+            newly_acked: 0,
+            newly_lost: 0,
+        }
+    }
+
+    /// OnPacketSent: a packet leaves at `time`, with which `in_flight` is in flight; `alone`: nothing else is.
+    #[inline(always)]
+    pub(crate) fn sent(&mut self, time: Time, in_flight: u32, alone: bool) -> Snapshot {
+        if alone {
+            self.first_send_time = time;
+            self.delivered_time = time;
+        }
+        Snapshot {
+            first_send_time: self.first_send_time,
+            delivered_time: self.delivered_time,
+            delivered: self.delivered,
+            lost: self.lost,
+            tx_in_flight: in_flight,
+            app_limited: self.app_limited != 0,
+        }
+    }
+
+    /// UpdateRateSample: an acknowledgement tells for the first time of a packet of `size`, which left at `sent`.
+    #[inline]
+    pub(crate) fn delivered(
+        &mut self,
+        left: &Snapshot,
+        size: u64,
+        (sent, number): (Time, u32),
+        again: bool,
+        now: Time,
+    ) {
+        self.delivered += size;
+        self.newly_acked += size;
+        self.delivered_time = now;
+        if self.newest.is_none_or(|newest| (sent, number) > (newest.send_time, newest.number)) {
+            self.newest = Some(Newest { send_time: sent, number, again, left: *left });
+        }
+    }
+
+    /// A packet of `size` was found lost; `unit`: bytes of a unit.
+    pub(crate) fn lost(&mut self, left: &Snapshot, number: u32, size: u64, unit: u64) -> LostSegment {
+        self.lost += size;
+        self.newly_lost += size;
+        LostSegment {
+            seq: number,
+            size: size * unit,
+            total: self.delivered * unit,
+            tx_in_flight: u64::from(left.tx_in_flight) * unit,
+            lost: (self.lost - left.lost) * unit,
+            app_limited: left.app_limited,
+        }
+    }
+
+    /// GenerateRateSample, in units of `unit` bytes; `None`: the acknowledgement delivers nothing.
+    #[inline]
+    pub(crate) fn sample(&mut self, now: Time, unit: u64, in_flight: u32) -> Option<RateSample> {
+        if self.app_limited != 0 && self.delivered > self.app_limited {
+            self.app_limited = 0;
+        }
+        let Newest { send_time, again, left: p, .. } = self.newest.take()?;
+        self.first_send_time = self.first_send_time.max(send_time);
+        let rtt = (!again).then(|| now.since(send_time));
+        self.min_rtt = rtt.map_or(self.min_rtt, |rtt| self.min_rtt.min(rtt));
+        let interval = send_time.since(p.first_send_time).max(now.since(p.delivered_time));
+        let newly_acked = core::mem::take(&mut self.newly_acked);
+        Some(RateSample {
+            total: self.delivered * unit,
+            newly_acked: newly_acked * unit,
+            newly_lost: core::mem::take(&mut self.newly_lost) * unit,
+            newly_marked: 0,
+            prior_delivered: p.delivered * unit,
+            delivered: (self.delivered - p.delivered) * unit,
+            interval: if interval < self.min_rtt && self.min_rtt < Span::MAX { Span::ZERO } else { interval },
+            rtt,
+            tx_in_flight: u64::from(p.tx_in_flight) * unit,
+            lost: (self.lost - p.lost) * unit,
+            app_limited: p.app_limited,
+            prior_in_flight: 0,
+            in_flight: u64::from(in_flight) * unit,
+            window_limited: false,
+        })
+    }
+
+    /// MarkConnectionAppLimited, with `in_flight` in flight.
+    pub(crate) fn limit(&mut self, in_flight: u32) {
+        self.app_limited = (self.delivered + u64::from(in_flight)).max(1);
+    }
+
+    pub(crate) fn is_app_limited(&self) -> bool {
+        self.app_limited != 0
+    }
+}

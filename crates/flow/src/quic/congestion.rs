@@ -1,0 +1,451 @@
+//! What QUIC's feedback is to a window controller: the one place where bytes of packets become what [`TcpController`]s are told.
+//!
+//! Sources: RFC 9002 section 7 and appendix B; what a law is beyond it stands in the controller. Used by our own machine and by
+//! the adaptor for quinn, so that both obey the same law.
+//!
+//! A window of n is n full datagrams of `datagram` bytes. Each full datagram's worth of acknowledged bytes is an event of
+//! its own, as RFC 9002 counts packet by packet: a TCP that hears once of two segments grows its slow start by one (RFC 5681
+//! equation 2), QUIC by both. In place of FlightSize the law sees the window: RFC 9002 halves the window where RFC 5681 halves what
+//! is in flight. The window is never below two datagrams (kMinimumWindow).
+
+use super::Rtt;
+use super::bucket::Bucket;
+use crate::delivery::{Sampler, Snapshot};
+use crate::pacing::Pacing;
+use paceline_control::{
+    Controller, Gauges, LostSegment, Needs, PathView, Profile, TcpController, TcpEvent, Threshold, WindowController,
+};
+use paceline_random::Stream;
+use paceline_units::{Span, Time};
+
+/// kMinimumWindow, in datagrams.
+const LEAST: f64 = 2.0;
+/// RFC 9002 section 7.7's N: by how much pacing is faster than a window a round trip.
+const PACING_GAIN: f64 = 1.25;
+/// What may leave at once where a window is paced, in datagrams: an initial window (section 7.7).
+const BURST: u32 = 10;
+
+/// What was before a window was cut, in case it was for nothing.
+#[derive(Clone, Copy, Debug)]
+struct Before {
+    window: f64,
+    threshold: f64,
+}
+
+/// Congestion control of one path.
+#[derive(Clone, Debug)]
+pub struct Congestion {
+    controller: TcpController,
+    needs: Needs,
+    datagram: u32,
+    profile: Profile,
+    /// bytes_in_flight.
+    in_flight: u64,
+    /// What was in flight before the acknowledgement that is being read.
+    prior_in_flight: u64,
+    /// Acknowledged bytes that are not yet a datagram's worth, and may let the window grow.
+    credit: u64,
+    /// congestion_recovery_start_time.
+    recovery_start: Option<Time>,
+    /// The controller was told of its beginning and not yet of its end.
+    recovering: bool,
+    before: Option<Before>,
+    sampler: Option<Box<Sampler>>,
+    lost: Vec<LostSegment>,
+    pacing: Pacing,
+    bucket: Bucket,
+    rtt: Rtt,
+    /// One past the greatest number acknowledged, and the next.
+    acked: u32,
+    next: u32,
+    marked: u32,
+    last_sent: Time,
+    cuts: Cuts,
+}
+
+/// How often the window was cut.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Cuts {
+    /// By losses and persistent congestion.
+    pub losses: u64,
+    /// By marks.
+    pub marks: u64,
+    /// Of these taken back: what had seemed lost came late.
+    pub undone: u64,
+}
+
+impl Congestion {
+    /// Of a path that takes datagrams of `datagram` bytes (UDP payload), around a fresh `controller` of this profile, whose window
+    /// opens to `initial_window` bytes. `stream` feeds a controller that draws.
+    #[must_use]
+    pub fn new(
+        mut controller: TcpController,
+        profile: Profile,
+        datagram: u16,
+        initial_window: u64,
+        stream: Stream,
+    ) -> Congestion {
+        let needs = controller.needs();
+        controller.draw_from(stream);
+        if !needs.pacing {
+            controller.is_paced();
+        }
+        let mut congestion = Congestion {
+            controller,
+            needs,
+            datagram: u32::from(datagram.max(1)),
+            profile,
+            in_flight: 0,
+            prior_in_flight: 0,
+            credit: 0,
+            recovery_start: None,
+            recovering: false,
+            before: None,
+            sampler: needs.deliveries.then(|| Box::new(Sampler::new())),
+            lost: Vec::new(),
+            pacing: Pacing::new(),
+            bucket: Bucket::default(),
+            rtt: Rtt::default(),
+            acked: 0,
+            next: 0,
+            marked: 0,
+            last_sent: Time::ZERO,
+            cuts: Cuts::default(),
+        };
+        let window = initial_window as f64 / f64::from(congestion.datagram);
+        congestion.tell(Time::ZERO, TcpEvent::Established { window });
+        congestion
+    }
+
+    /// The initial window that RFC 9002 section 7.2 recommends for datagrams of so many bytes.
+    #[must_use]
+    pub fn initial_window(datagram: u16) -> u64 {
+        let datagram = u64::from(datagram);
+        (10 * datagram).min((2 * datagram).max(14_720))
+    }
+
+    /// The window in bytes.
+    #[inline]
+    #[must_use]
+    pub fn window(&self) -> u64 {
+        let window = self.controller.window();
+        let window = if window > LEAST { window } else { LEAST };
+        (window * f64::from(self.datagram)) as u64
+    }
+
+    /// Bytes sent and neither acknowledged nor lost.
+    #[inline]
+    #[must_use]
+    pub fn in_flight(&self) -> u64 {
+        self.in_flight
+    }
+
+    /// The controller.
+    #[must_use]
+    pub fn controller(&self) -> &TcpController {
+        &self.controller
+    }
+
+    /// How often the window was cut.
+    #[must_use]
+    pub fn cuts(&self) -> Cuts {
+        self.cuts
+    }
+
+    /// What the controller needs beyond events.
+    #[must_use]
+    pub fn needs(&self) -> Needs {
+        self.needs
+    }
+
+    /// The path takes datagrams of so many bytes from now on. The window in bytes follows (RFC 9002 section 7.2).
+    pub fn set_datagram(&mut self, datagram: u16) {
+        self.datagram = u32::from(datagram.max(1));
+    }
+
+    /// Bytes a second at which packets leave: the controller's own rate, else a window and a quarter a round trip (section 7.7).
+    /// Infinite before there is a round trip.
+    #[inline]
+    #[must_use]
+    pub fn pacing_rate(&self) -> f64 {
+        if self.needs.pacing {
+            return self.controller.pacing_rate();
+        }
+        if !self.rtt.is_known() {
+            return f64::INFINITY;
+        }
+        PACING_GAIN * self.window() as f64 / self.rtt.smoothed.as_secs_f64().max(1e-9)
+    }
+
+    /// When pacing lets the next packet leave; a time that is not after `now` says: at once.
+    #[inline]
+    pub fn due(&mut self, now: Time) -> Time {
+        if self.needs.pacing {
+            let (controller, datagram) = (&self.controller, self.datagram);
+            return self.pacing.due(now, || controller.send_quantum().max(datagram));
+        }
+        if !self.rtt.is_known() {
+            return now;
+        }
+        self.bucket.due(now, self.datagram, BURST * self.datagram, self.pacing_rate())
+    }
+
+    /// A packet of `bytes` (UDP payload) that counts leaves. Gives what is to be told again when it is acknowledged or lost.
+    #[inline]
+    pub fn on_sent(&mut self, now: Time, bytes: u16) -> Snapshot {
+        let alone = self.in_flight == 0;
+        if alone && self.next > 0 {
+            self.resumed(now);
+        }
+        self.in_flight += u64::from(bytes);
+        self.next = self.next.wrapping_add(1);
+        self.last_sent = now;
+        if self.needs.pacing {
+            let rate = self.controller.pacing_rate();
+            if rate.is_finite() {
+                self.pacing.sent(now, bytes.into(), rate);
+            }
+        } else {
+            self.bucket.take(bytes);
+        }
+        match &mut self.sampler {
+            Some(sampler) => sampler.sent(now, self.in_flight.min(u64::from(u32::MAX)) as u32, alone),
+            None => Snapshot::default(),
+        }
+    }
+
+    #[cold]
+    fn resumed(&mut self, now: Time) {
+        let app_limited = self.sampler.as_ref().is_none_or(|sampler| sampler.is_app_limited());
+        let idle = super::rtt::between(self.last_sent, now);
+        self.tell(now, TcpEvent::Resumed { idle, app_limited });
+    }
+
+    /// There is nothing more to send though the window has room: samples of what leaves now are the application's.
+    #[inline]
+    pub fn on_app_limited(&mut self) {
+        if let Some(sampler) = &mut self.sampler {
+            sampler.limit(self.in_flight.min(u64::from(u32::MAX)) as u32);
+        }
+    }
+
+    /// An acknowledgement is going to be read; `rtt` has its sample.
+    #[inline]
+    pub fn on_ack_begin(&mut self, rtt: &Rtt) {
+        self.rtt = *rtt;
+        self.prior_in_flight = self.in_flight;
+    }
+
+    /// It acknowledges a packet of `bytes` that left at `sent` as the `number`th, newly; `limited`: the window was what limited the
+    /// sender, not the application.
+    #[inline]
+    pub fn on_acked(&mut self, now: Time, left: &Snapshot, sent: Time, number: u32, bytes: u16, limited: bool) {
+        self.in_flight = self.in_flight.saturating_sub(u64::from(bytes));
+        self.acked = self.acked.max(number.wrapping_add(1));
+        if let Some(sampler) = &mut self.sampler {
+            sampler.delivered(left, bytes.into(), (sent, number), false, now);
+        }
+        if self.recovery_start.is_some_and(|start| sent <= start) {
+            return; // InCongestionRecovery
+        }
+        if self.recovering {
+            self.recovered(now);
+        }
+        if limited || self.profile == Profile::Linux || self.needs.deliveries {
+            self.credit += u64::from(bytes);
+        }
+    }
+
+    #[cold]
+    fn recovered(&mut self, now: Time) {
+        self.recovering = false;
+        self.tell(now, TcpEvent::Recovered { at_most: f64::INFINITY });
+    }
+
+    /// All packets that it acknowledges have been told of; `limited` as in [`Congestion::on_acked`].
+    #[inline]
+    pub fn on_ack_end(&mut self, now: Time, limited: bool) {
+        let datagram = u64::from(self.datagram);
+        if self.credit >= datagram {
+            let full = (self.credit / datagram) as u32;
+            self.credit %= datagram;
+            self.grow(now, full, limited);
+        }
+        if self.sampler.is_some() {
+            self.deliver(now, limited);
+        }
+    }
+
+    /// So many full datagrams were acknowledged, outside of recovery.
+    #[inline]
+    fn grow(&mut self, now: Time, full: u32, limited: bool) {
+        let flight = datagrams(self.prior_in_flight, self.datagram);
+        let in_flight = if limited { flight.max(self.controller.window() as u32 + 1) } else { flight };
+        if let TcpController::Reno(reno) = &mut self.controller
+            && self.profile == Profile::Rfc
+        {
+            return (0..full).for_each(|_| reno.acked(1, in_flight));
+        }
+        self.grow_others(now, full, in_flight);
+    }
+
+    #[inline(never)]
+    fn grow_others(&mut self, now: Time, full: u32, in_flight: u32) {
+        let path = PathView { in_flight, ..self.path(now) };
+        let rtt = Some(self.rtt.latest);
+        if self.profile == Profile::Linux {
+            self.controller.on_feedback(&TcpEvent::Acked { segments: full, in_flight, rtt }, &path);
+            return;
+        }
+        for left in (0..full).rev() {
+            let rtt = rtt.filter(|_| left == 0);
+            self.controller.on_feedback(&TcpEvent::Acked { segments: 1, in_flight, rtt }, &path);
+        }
+    }
+
+    #[inline(never)]
+    fn deliver(&mut self, now: Time, limited: bool) {
+        self.tell_lost(now);
+        let in_flight = self.in_flight.min(u64::from(u32::MAX)) as u32;
+        let Some(sampler) = &mut self.sampler else { return };
+        let Some(mut sample) = sampler.sample(now, 1, in_flight) else { return };
+        sample.prior_in_flight = self.prior_in_flight;
+        sample.window_limited = limited;
+        sample.newly_marked = core::mem::take(&mut self.marked);
+        let path = self.path(now);
+        self.controller.on_delivery(&sample, &path);
+        if self.controller.holds_back()
+            && let Some(sampler) = &mut self.sampler
+        {
+            sampler.limit(in_flight);
+        }
+    }
+
+    /// A packet that left as the `number`th was found lost.
+    #[cold]
+    pub fn on_lost(&mut self, left: &Snapshot, number: u32, bytes: u16) {
+        self.on_discarded(bytes);
+        if let Some(sampler) = &mut self.sampler {
+            self.lost.push(sampler.lost(left, number, bytes.into(), 1));
+        }
+    }
+
+    /// A packet will never be told of again, without having been lost: its keys are gone.
+    pub fn on_discarded(&mut self, bytes: u16) {
+        self.in_flight = self.in_flight.saturating_sub(u64::from(bytes));
+    }
+
+    /// All packets found lost at once have been told of, of which the newest left at `sent`: the window is cut once for what left
+    /// before the cut (OnCongestionEvent).
+    #[cold]
+    pub fn on_congestion(&mut self, now: Time, sent: Time) {
+        if self.begins(now, sent) {
+            self.cuts.losses += 1;
+            self.tell(now, TcpEvent::Lost { duplicates: 0, again: false });
+        }
+        self.tell_lost(now);
+    }
+
+    /// Of `acked` packets newly acknowledged `marked` came with CE; the newest of them left at `sent` (ProcessECN). Before the events
+    /// of the packets themselves.
+    pub fn on_marks(&mut self, now: Time, acked: u32, marked: u32, sent: Time) {
+        self.marked += marked;
+        if self.needs.ecn.counts() {
+            let path = self.path(now);
+            self.controller.on_marks(acked, marked, &path);
+        }
+        if marked > 0 && self.begins(now, sent) {
+            self.before = None; // a mark is never spurious
+            self.cuts.marks += 1;
+            self.tell(now, TcpEvent::EcnEcho);
+        }
+    }
+
+    /// Whether a recovery period begins: not for what left before the last one's beginning.
+    fn begins(&mut self, now: Time, sent: Time) -> bool {
+        if self.recovery_start.is_some_and(|start| sent <= start) {
+            return false;
+        }
+        self.recovery_start = Some(now);
+        self.recovering = true;
+        self.credit = 0;
+        self.before = Some(Before { window: self.controller.window(), threshold: self.controller.threshold() });
+        true
+    }
+
+    /// Nothing came through for so long that the window begins with the least (section 7.6.2). After [`Congestion::on_congestion`].
+    #[cold]
+    pub fn on_persistent(&mut self, now: Time) {
+        self.before = None;
+        self.recovery_start = None;
+        self.recovering = false;
+        self.tell(now, TcpEvent::Timeout(Threshold::Keep));
+        // A TCP begins with one segment, QUIC with two datagrams: as if one of them had been acknowledged.
+        let path = self.path(now);
+        self.controller.on_feedback(&TcpEvent::Acked { segments: 1, in_flight: 1, rtt: None }, &path);
+    }
+
+    /// All that was lost in the last recovery period has come after all: its reduction was for nothing.
+    #[cold]
+    pub fn on_spurious(&mut self, now: Time) {
+        if let Some(Before { window, threshold }) = self.before.take() {
+            self.cuts.undone += 1;
+            self.recovery_start = None;
+            self.recovering = false;
+            self.tell(now, TcpEvent::Undo { window, threshold });
+        }
+    }
+
+    /// When the last recovery period began, if its reduction can still be taken back.
+    #[must_use]
+    pub fn undoable(&self) -> Option<Time> {
+        self.before.and(self.recovery_start)
+    }
+
+    fn tell_lost(&mut self, now: Time) {
+        if self.lost.is_empty() {
+            return;
+        }
+        let path = self.path(now);
+        for lost in self.lost.drain(..) {
+            self.controller.on_lost(&lost, &path);
+        }
+    }
+
+    fn tell(&mut self, now: Time, event: TcpEvent) {
+        let mut path = self.path(now);
+        if !self.needs.deliveries && self.profile == Profile::Rfc {
+            path.in_flight = path.in_flight.max((self.controller.window() as u32).saturating_add(1));
+        }
+        self.controller.on_feedback(&event, &path);
+    }
+
+    fn path(&self, now: Time) -> PathView {
+        let known = self.rtt.is_known();
+        PathView {
+            now,
+            srtt: if known { self.rtt.smoothed } else { Span::ZERO },
+            rttvar: if known { self.rtt.variation } else { Span::ZERO },
+            min_rtt: self.rtt.least,
+            in_flight: datagrams(self.in_flight, self.datagram),
+            acked: self.acked,
+            next: self.next,
+            receive_window: u32::MAX,
+            segment: self.datagram,
+        }
+    }
+
+    /// What a plot should show: the controller's gauges.
+    pub fn gauges(&self, to: &mut dyn Gauges) {
+        self.controller.gauges(to);
+    }
+}
+
+/// So many bytes in full datagrams, rounded up.
+#[inline]
+fn datagrams(bytes: u64, datagram: u32) -> u32 {
+    bytes.div_ceil(u64::from(datagram)) as u32
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,161 @@
+//! Sets of numbers that come mostly in order: packet numbers, bytes of a stream.
+
+use core::ops::Range;
+
+/// Half-open ranges, ascending, none of which touches another.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Ranges {
+    list: Vec<Range<u64>>,
+}
+
+impl Ranges {
+    /// Adds `new`, and tells `fresh` of each part of it that was not there, ascending.
+    #[inline]
+    pub(super) fn insert(&mut self, new: Range<u64>, mut fresh: impl FnMut(Range<u64>)) {
+        if new.is_empty() {
+            return;
+        }
+        match self.list.last_mut() {
+            // in order, by far the most common
+            Some(last) if new.start >= last.start && new.start <= last.end => {
+                if new.end > last.end {
+                    let from = last.end;
+                    last.end = new.end;
+                    fresh(from..new.end);
+                }
+            }
+            Some(last) if new.start < last.start => self.insert_within(new, fresh),
+            _ => {
+                self.list.push(new.clone());
+                fresh(new);
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn insert_within(&mut self, new: Range<u64>, mut fresh: impl FnMut(Range<u64>)) {
+        let first = self.list.partition_point(|old| old.end < new.start);
+        let (mut at, mut merged, mut last) = (new.start, new.clone(), first);
+        while let Some(old) = self.list.get(last).filter(|old| old.start <= new.end) {
+            if at < old.start {
+                fresh(at..old.start);
+            }
+            at = at.max(old.end);
+            merged = merged.start.min(old.start)..merged.end.max(old.end);
+            last += 1;
+        }
+        if at < new.end {
+            fresh(at..new.end);
+        }
+        if last == first + 1 {
+            self.list[first] = merged;
+        } else {
+            self.list.splice(first..last, [merged]);
+        }
+    }
+
+    /// Takes `gone` out.
+    pub(super) fn remove(&mut self, gone: Range<u64>) {
+        let first = self.list.partition_point(|old| old.end <= gone.start);
+        let last = self.list.partition_point(|old| old.start < gone.end);
+        if gone.is_empty() || first >= last {
+            return;
+        }
+        let (before, after) = (self.list[first].start..gone.start, gone.end..self.list[last - 1].end);
+        self.list.splice(first..last, [before, after].into_iter().filter(|part| !part.is_empty()));
+    }
+
+    /// Takes out all below `end`.
+    #[inline]
+    pub(super) fn forget_below(&mut self, end: u64) {
+        let gone = self.list.iter().take_while(|range| range.end <= end).count();
+        if gone > 0 {
+            self.list.drain(..gone);
+        }
+    }
+
+    /// How many there are.
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Whether there is none.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// The ranges, ascending.
+    #[inline]
+    pub(super) fn iter(&self) -> core::slice::Iter<'_, Range<u64>> {
+        self.list.iter()
+    }
+
+    /// The lowest.
+    #[inline]
+    pub(super) fn first(&self) -> Option<Range<u64>> {
+        self.list.first().cloned()
+    }
+
+    /// The highest.
+    #[inline]
+    pub(super) fn last(&self) -> Option<Range<u64>> {
+        self.list.last().cloned()
+    }
+
+    /// Whether `number` is in one.
+    pub(super) fn contains(&self, number: u64) -> bool {
+        let at = self.list.partition_point(|range| range.end <= number);
+        self.list.get(at).is_some_and(|range| range.start <= number)
+    }
+
+    /// How far it reaches from 0 on without a gap.
+    #[inline]
+    pub(super) fn prefix(&self) -> u64 {
+        self.list.first().filter(|range| range.start == 0).map_or(0, |range| range.end)
+    }
+
+    /// Keeps the highest `most`.
+    pub(super) fn keep_last(&mut self, most: usize) {
+        let over = self.list.len().saturating_sub(most);
+        self.list.drain(..over);
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.list.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        /// The same as a set of numbers.
+        #[test]
+        fn as_a_set(steps in proptest::collection::vec((0u64..60, 0u64..12, any::<bool>()), 1..60)) {
+            let (mut ranges, mut set) = (Ranges::default(), BTreeSet::new());
+            for (start, len, adds) in steps {
+                let all = start..start + len;
+                if adds {
+                    let mut fresh = Vec::new();
+                    ranges.insert(all.clone(), |part| fresh.extend(part));
+                    let wanted: Vec<u64> = all.filter(|n| set.insert(*n)).collect();
+                    prop_assert_eq!(fresh, wanted);
+                } else {
+                    ranges.remove(all.clone());
+                    for n in all {
+                        set.remove(&n);
+                    }
+                }
+                let members: Vec<u64> = ranges.iter().cloned().flatten().collect();
+                prop_assert_eq!(&members, &set.iter().copied().collect::<Vec<_>>());
+                prop_assert!(ranges.list.windows(2).all(|two| two[0].end < two[1].start), "{:?}", ranges);
+                prop_assert!((0..80).all(|n| ranges.contains(n) == set.contains(&n)));
+            }
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! The round-trip estimate (RFC 9002 section 5).
+
+use paceline_units::{Span, Time};
+
+/// kGranularity.
+const GRANULARITY: Span = Span::from_millis(1);
+/// kInitialRtt.
+const INITIAL: Span = Span::from_millis(333);
+
+/// The estimate of a connection.
+#[derive(Clone, Copy, Debug)]
+pub struct Rtt {
+    /// The latest sample, with the peer's delay; zero before the first.
+    pub latest: Span,
+    /// The mean (smoothed_rtt).
+    pub smoothed: Span,
+    /// Its variation (rttvar).
+    pub variation: Span,
+    /// The least (min_rtt), without regard to the peer's delay; [`Span::MAX`] before the first.
+    pub least: Span,
+}
+
+impl Default for Rtt {
+    fn default() -> Rtt {
+        Rtt { latest: Span::ZERO, smoothed: INITIAL, variation: INITIAL / 2, least: Span::MAX }
+    }
+}
+
+impl Rtt {
+    /// Whether there has been a sample.
+    #[must_use]
+    pub fn is_known(&self) -> bool {
+        self.least < Span::MAX
+    }
+
+    /// A sample, of which the peer says that it held the acknowledgement back for `delay`; that is no more than it ever is to.
+    #[inline]
+    pub fn sample(&mut self, latest: Span, delay: Span) {
+        self.latest = latest;
+        if !self.is_known() {
+            (self.least, self.smoothed, self.variation) = (latest, latest, latest / 2);
+            return;
+        }
+        self.least = self.least.min(latest);
+        let adjusted = if latest >= self.least + delay { latest - delay } else { latest };
+        let off = Span(self.smoothed.0.abs_diff(adjusted.0));
+        self.variation = Span((3 * self.variation.0 + off.0) / 4);
+        self.smoothed = Span((7 * self.smoothed.0 + adjusted.0) / 8);
+    }
+
+    /// When a packet that left before others which have been acknowledged is taken for lost: so long after it left (section 6.1.2).
+    #[inline]
+    #[must_use]
+    pub fn loss_delay(&self) -> Span {
+        // kTimeThreshold is 9/8
+        let base = self.latest.max(self.smoothed);
+        (base + base / 8).max(GRANULARITY)
+    }
+
+    /// After how long without an acknowledgement the peer is asked for one, if it may hold it back for `delay` (section 6.2.1).
+    #[inline]
+    #[must_use]
+    pub fn probe_timeout(&self, delay: Span) -> Span {
+        self.smoothed + (self.variation * 4).max(GRANULARITY) + delay
+    }
+
+    /// What lies between two losses of persistent congestion at the least (section 7.6.1); `delay`: the longest that the peer holds an
+    /// acknowledgement back.
+    #[must_use]
+    pub fn persistent(&self, delay: Span) -> Span {
+        // kPersistentCongestionThreshold is 3
+        self.probe_timeout(delay) * 3
+    }
+}
+
+/// `later` - `earlier`, of two times of which the caller is not sure.
+pub(super) fn between(earlier: Time, later: Time) -> Span {
+    Span(later.0.saturating_sub(earlier.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn ms(n: u64) -> Span {
+        Span::from_millis(n)
+    }
+
+    /// RFC 9002 section 5.3, step by step.
+    #[test]
+    fn as_the_rfc_says() {
+        let mut rtt = Rtt::default();
+        assert_eq!((rtt.probe_timeout(Span::ZERO), rtt.is_known()), (ms(999), false));
+        rtt.sample(ms(100), ms(20));
+        assert_eq!((rtt.smoothed, rtt.variation, rtt.least), (ms(100), ms(50), ms(100)), "the first as it is");
+        rtt.sample(ms(140), ms(20));
+        assert_eq!(rtt.smoothed, ms(100) * 7 / 8 + ms(120) / 8);
+        assert_eq!(rtt.variation, ms(50) * 3 / 4 + ms(20) / 4);
+        rtt.sample(ms(110), ms(20));
+        assert_eq!(rtt.least, ms(100), "less than the least with its delay taken off: the delay is not");
+        assert!(rtt.smoothed > ms(102));
+        let steady = Rtt { latest: ms(80), smoothed: ms(72), variation: Span::ZERO, least: ms(70) };
+        assert_eq!((steady.loss_delay(), steady.probe_timeout(ms(25))), (ms(90), ms(98)));
+        assert_eq!(steady.persistent(ms(25)), ms(294));
+    }
+}
