@@ -5,6 +5,7 @@
 
 use crate::acks::{AcksConfig, AcksReceiver, AcksSender};
 use crate::multfrc::{MultfrcReceiver, MultfrcSender};
+use crate::quic::{QuicConfig, QuicReceiver, QuicSender};
 use crate::rtp::{RtpConfig, RtpReceiver, RtpSender};
 use crate::tcp::{Burst, TcpConfig, TcpReceiver, TcpSender};
 use crate::tfrc::{TfrcConfig, TfrcReceiver, TfrcSender};
@@ -26,6 +27,13 @@ pub enum Transport {
         config: AcksConfig,
         /// The controller, ready to start.
         controller: AcksController,
+    },
+    /// QUIC.
+    Quic {
+        /// The settings of both ends.
+        config: QuicConfig,
+        /// The controller, ready to start.
+        controller: TcpController,
     },
     /// RTP.
     Rtp {
@@ -60,6 +68,9 @@ impl Transport {
             Transport::Rtp { config, controller } => {
                 Sender::Rtp(Box::new(RtpSender::new(config, controller.clone(), stream)))
             }
+            Transport::Quic { config, controller } => {
+                Sender::Quic(Box::new(QuicSender::new(config, controller.clone(), stream)))
+            }
             Transport::Acks { config, controller } => {
                 Sender::Acks(Box::new(AcksSender::new(config, controller.clone(), stream)))
             }
@@ -80,6 +91,9 @@ impl Transport {
     pub fn receiver(&self, stream: Stream) -> Receiver {
         match self {
             Transport::Rtp { config, .. } => Receiver::Rtp(Box::new(RtpReceiver::new(config, stream))),
+            Transport::Quic { config, controller } => {
+                Receiver::Quic(Box::new(QuicReceiver::new(config, controller.clone(), stream)))
+            }
             Transport::Acks { config, .. } => Receiver::Acks(Box::new(AcksReceiver::new(config))),
             Transport::Tcp { config, .. } => Receiver::Tcp(TcpReceiver::new(config)),
             Transport::Tfrc { config, .. } if config.settings.several => {
@@ -93,7 +107,8 @@ impl Transport {
     /// Says which flow it is of, for what a foreign controller has to tell.
     pub fn belongs_to(&mut self, flow: &str) {
         match self {
-            Transport::Tcp { controller: TcpController::Foreign(foreign), .. } => foreign.belongs_to(flow),
+            Transport::Tcp { controller: TcpController::Foreign(foreign), .. }
+            | Transport::Quic { controller: TcpController::Foreign(foreign), .. } => foreign.belongs_to(flow),
             Transport::Tfrc { controller: TfrcController::Foreign(foreign), .. } => foreign.belongs_to(flow),
             Transport::Rtp { controller: RtpController::Foreign(foreign), .. } => foreign.belongs_to(flow),
             _ => {}
@@ -106,6 +121,7 @@ impl Transport {
         matches!(
             self,
             Transport::Tcp { controller: TcpController::Foreign(_), .. }
+                | Transport::Quic { controller: TcpController::Foreign(_), .. }
                 | Transport::Tfrc { controller: TfrcController::Foreign(_), .. }
                 | Transport::Rtp { controller: RtpController::Foreign(_), .. }
         )
@@ -115,6 +131,7 @@ impl Transport {
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
+            Transport::Quic { .. } => "quic",
             Transport::Rtp { .. } => "rtp",
             Transport::Acks { .. } => "acks",
             Transport::Tcp { .. } => "tcp",
@@ -123,10 +140,11 @@ impl Transport {
         }
     }
 
-    /// Payload of a full segment in bytes.
+    /// Payload of a full segment in bytes; of QUIC the UDP payload of a full packet.
     #[must_use]
     pub const fn segment(&self) -> u16 {
         match self {
+            Transport::Quic { config, .. } => config.datagram,
             Transport::Rtp { config, .. } => config.segment,
             Transport::Acks { config, .. } => config.segment,
             Transport::Tcp { config, .. } => config.segment,
@@ -139,6 +157,7 @@ impl Transport {
     #[must_use]
     pub const fn header(&self) -> u16 {
         match self {
+            Transport::Quic { config, .. } => config.header,
             Transport::Rtp { config, .. } => config.header,
             Transport::Acks { config, .. } => config.header,
             Transport::Tcp { config, .. } => config.header,
@@ -151,6 +170,7 @@ impl Transport {
     #[must_use]
     pub const fn whole_segments(&self) -> bool {
         match self {
+            Transport::Quic { .. } => false,
             Transport::Rtp { config, .. } => config.whole_segments,
             Transport::Acks { config, .. } => config.whole_segments,
             Transport::Tcp { config, .. } => config.whole_segments,
@@ -168,6 +188,8 @@ impl Transport {
 pub enum Sender {
     /// That of per-packet acknowledgements.
     Acks(Box<AcksSender>),
+    /// QUIC's.
+    Quic(Box<QuicSender>),
     /// RTP's.
     Rtp(Box<RtpSender>),
     /// TCP's.
@@ -186,6 +208,7 @@ impl Sender {
     /// The flow begins; what was supplied before has waited for this.
     pub fn start(&mut self, now: Time, out: &mut impl Transmit) {
         match self {
+            Sender::Quic(quic) => quic.start(now, out),
             Sender::Rtp(rtp) => rtp.start(now, out),
             Sender::Acks(acks) => acks.start(now, out),
             Sender::Tcp(tcp) => tcp.start(now, out),
@@ -198,6 +221,7 @@ impl Sender {
     /// The application writes `bytes`.
     pub fn supply(&mut self, bytes: u64, now: Time, out: &mut impl Transmit) {
         match self {
+            Sender::Quic(quic) => quic.supply(bytes, false, now, out),
             Sender::Rtp(rtp) => rtp.supply(bytes, now, out),
             Sender::Acks(acks) => acks.supply(bytes, now, out),
             Sender::Tcp(tcp) => tcp.supply(bytes, now, out),
@@ -210,6 +234,7 @@ impl Sender {
     /// The application will never run dry. A machine that has no rate of its own (UDP) sends nothing then.
     pub fn supply_endless(&mut self, now: Time, out: &mut impl Transmit) {
         match self {
+            Sender::Quic(quic) => quic.supply_endless(now, out),
             Sender::Rtp(rtp) => rtp.supply_endless(now, out),
             Sender::Acks(acks) => acks.supply_endless(now, out),
             Sender::Tcp(tcp) => tcp.supply_endless(now, out),
@@ -219,16 +244,19 @@ impl Sender {
         }
     }
 
-    /// The application takes back what has not been sent yet, and may write again. TCP alone can.
+    /// The application takes back what has not been sent yet, and may write again. TCP and QUIC can.
     pub fn withdraw(&mut self) {
-        if let Sender::Tcp(tcp) = self {
-            tcp.withdraw();
+        match self {
+            Sender::Quic(quic) => quic.withdraw(),
+            Sender::Tcp(tcp) => tcp.withdraw(),
+            _ => {}
         }
     }
 
     /// The application stops: what has not been sent yet never will be.
     pub fn stop(&mut self) {
         match self {
+            Sender::Quic(quic) => quic.stop(),
             Sender::Rtp(rtp) => rtp.stop(),
             Sender::Acks(acks) => acks.stop(),
             Sender::Tcp(tcp) => tcp.stop(),
@@ -241,6 +269,7 @@ impl Sender {
     /// Begins afresh, without history and with nothing supplied; statistics go on counting. Call [`Sender::start`] then.
     pub fn restart(&mut self, now: Time) {
         match self {
+            Sender::Quic(quic) => quic.restart(now),
             Sender::Rtp(rtp) => rtp.restart(now),
             Sender::Acks(acks) => acks.restart(now),
             Sender::Tcp(tcp) => tcp.restart(now),
@@ -281,6 +310,10 @@ impl Sender {
     #[inline(never)]
     fn on_report(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>, out: &mut impl Transmit) -> Time {
         match self {
+            Sender::Quic(quic) => {
+                quic.on_packet(now, packet, extra, out);
+                quic.next_wake()
+            }
             Sender::Rtp(rtp) => {
                 rtp.on_rtcp(now, packet, extra, out);
                 rtp.next_wake()
@@ -304,6 +337,7 @@ impl Sender {
     /// The time that [`Sender::next_wake`] named has come; a call too early does nothing.
     pub fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
         match self {
+            Sender::Quic(quic) => quic.on_timer(now, out),
             Sender::Rtp(rtp) => rtp.on_timer(now, out),
             Sender::Acks(acks) => acks.on_timer(now, out),
             Sender::Tcp(tcp) => tcp.on_timer(now, out),
@@ -326,6 +360,7 @@ impl Sender {
     #[inline(never)]
     fn next_wake_of_others(&self) -> Time {
         match self {
+            Sender::Quic(quic) => quic.next_wake(),
             Sender::Rtp(rtp) => rtp.next_wake(),
             Sender::Acks(acks) => acks.next_wake(),
             Sender::Tfrc(tfrc) => tfrc.next_wake(),
@@ -360,6 +395,7 @@ impl Sender {
     #[must_use]
     pub fn acked_all(&self) -> bool {
         match self {
+            Sender::Quic(quic) => quic.acked_all(),
             Sender::Rtp(rtp) => rtp.acked_all(),
             Sender::Acks(acks) => acks.acked_all(),
             Sender::Tcp(tcp) => tcp.acked_all(),
@@ -373,6 +409,7 @@ impl Sender {
     #[must_use]
     pub fn remembered_writes(&self) -> usize {
         match self {
+            Sender::Quic(quic) => quic.remembered_writes(),
             Sender::Rtp(rtp) => rtp.remembered_writes(),
             Sender::Acks(acks) => acks.remembered_writes(),
             Sender::Tcp(tcp) => tcp.remembered_writes(),
@@ -387,6 +424,7 @@ impl Sender {
     #[must_use]
     pub fn stats(&self) -> &SenderStats {
         match self {
+            Sender::Quic(quic) => quic.stats(),
             Sender::Rtp(rtp) => rtp.stats(),
             Sender::Acks(acks) => acks.stats(),
             Sender::Tcp(tcp) => tcp.stats(),
@@ -399,6 +437,7 @@ impl Sender {
     /// Brings the integrals in [`Sender::stats`] up to `now`.
     pub fn account(&mut self, now: Time) {
         match self {
+            Sender::Quic(quic) => quic.account(now),
             Sender::Rtp(rtp) => rtp.account(now),
             Sender::Acks(acks) => acks.account(now),
             Sender::Tcp(tcp) => tcp.account(now),
@@ -412,6 +451,7 @@ impl Sender {
     #[must_use]
     pub fn congestion_window(&self) -> Option<f64> {
         match self {
+            Sender::Quic(quic) => Some(quic.congestion_window()),
             Sender::Tcp(tcp) => Some(tcp.controller().window()),
             _ => None,
         }
@@ -420,6 +460,7 @@ impl Sender {
     /// Tells `to` what a plot should show.
     pub fn gauges(&self, to: &mut dyn Gauges) {
         match self {
+            Sender::Quic(quic) => quic.gauges(to),
             Sender::Rtp(rtp) => rtp.gauges(to),
             Sender::Acks(acks) => acks.gauges(to),
             Sender::Tcp(tcp) => tcp.gauges(to),
@@ -435,6 +476,8 @@ impl Sender {
 pub enum Receiver {
     /// That of per-packet acknowledgements.
     Acks(Box<AcksReceiver>),
+    /// QUIC's.
+    Quic(Box<QuicReceiver>),
     /// RTP's.
     Rtp(Box<RtpReceiver>),
     /// TCP's.
@@ -463,6 +506,10 @@ impl Receiver {
     /// A data packet has come; `extra` is its side record. Returns what [`Receiver::next_wake`] says then.
     pub fn on_data(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>, out: &mut impl Transmit) -> Time {
         match self {
+            Receiver::Quic(quic) => {
+                quic.on_packet(now, packet, extra, out);
+                quic.next_wake()
+            }
             Receiver::Rtp(rtp) => {
                 rtp.on_data(now, packet, extra, out);
                 rtp.next_wake()
@@ -493,6 +540,7 @@ impl Receiver {
     /// The time that [`Receiver::next_wake`] named has come; a call too early does nothing.
     pub fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
         match self {
+            Receiver::Quic(quic) => quic.on_timer(now, out),
             Receiver::Rtp(rtp) => rtp.on_timer(now, out),
             Receiver::Tcp(tcp) => tcp.on_timer(now, out),
             Receiver::Tfrc(tfrc) => tfrc.on_timer(now, out),
@@ -506,6 +554,7 @@ impl Receiver {
     #[must_use]
     pub fn next_wake(&self) -> Time {
         match self {
+            Receiver::Quic(quic) => quic.next_wake(),
             Receiver::Rtp(rtp) => rtp.next_wake(),
             Receiver::Tcp(tcp) => tcp.next_wake(),
             Receiver::Tfrc(tfrc) => tfrc.next_wake(),
@@ -519,6 +568,7 @@ impl Receiver {
     #[must_use]
     pub fn stats(&self) -> &ReceiverStats {
         match self {
+            Receiver::Quic(quic) => quic.stats(),
             Receiver::Rtp(rtp) => rtp.stats(),
             Receiver::Acks(acks) => acks.stats(),
             Receiver::Tcp(tcp) => tcp.stats(),

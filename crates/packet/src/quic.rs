@@ -94,6 +94,9 @@ pub enum Frame {
     },
     /// A run of the handshake's bytes (section 19.6).
     Crypto {
+        /// The number of the first packet of the connection that is being opened, which tells it from others of the flow: what the
+        /// packet's connection identifiers are for.
+        connection: u32,
         /// Where it begins.
         offset: u32,
         /// Bytes.
@@ -114,6 +117,9 @@ pub enum Frame {
         /// Its frame is a key frame.
         key: bool,
     },
+    /// The packet is a 0-RTT packet (section 17.2.3) of the connection that begins with this number: what it takes more than another's
+    /// header.
+    Early(u32),
     /// The handshake is confirmed (section 19.20).
     HandshakeDone,
     /// So many bytes may be sent on all streams together (section 19.9).
@@ -159,9 +165,10 @@ impl Frame {
             Frame::Ack(ack, more) => ack.size(more),
             Frame::AckFrequency { threshold, delay } => 2 + 2 + varint((*threshold).into()) + varint((*delay).into()),
             Frame::Close { code } => 1 + varint((*code).into()) + 2,
-            Frame::Crypto { offset, length } => 1 + varint((*offset).into()) + varint((*length).into()) + length,
+            Frame::Crypto { offset, length, .. } => 1 + varint((*offset).into()) + varint((*length).into()) + length,
             Frame::DataBlocked(limit) | Frame::MaxData(limit) => 1 + varint(*limit),
             Frame::Datagram { length, .. } => 1 + varint((*length).into()) + length,
+            Frame::Early(_) => LONG_HEADER - short_header(0x7f),
             Frame::HandshakeDone | Frame::Ping => 1,
             Frame::MaxStreamData { stream, limit } | Frame::StreamDataBlocked { stream, limit } => {
                 1 + varint((*stream).into()) + varint(*limit)
@@ -176,7 +183,7 @@ impl Frame {
     /// Whether the peer is to acknowledge it (RFC 9002 section 2).
     #[must_use]
     pub const fn elicits_ack(&self) -> bool {
-        !matches!(self, Frame::Ack(..) | Frame::Close { .. } | Frame::Padding(_))
+        !matches!(self, Frame::Ack(..) | Frame::Close { .. } | Frame::Early(_) | Frame::Padding(_))
     }
 }
 

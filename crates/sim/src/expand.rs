@@ -1,6 +1,7 @@
 //! From a scenario and a seed to a [`Model`]: hosts, access links, instances, and everything that is drawn once a run.
 
 mod app;
+mod transport;
 
 use crate::bundling::BundleModel;
 use crate::graph::{Arc, Graph, GraphError, Path};
@@ -13,32 +14,21 @@ use crate::scenario::flow::{AccessCategory, App};
 use crate::scenario::link::AccessTable;
 use crate::scenario::loss::Loss;
 use crate::scenario::model::Profile;
-use crate::scenario::parameters::given;
 use crate::scenario::queue::Queue as QueueKey;
-use crate::scenario::repair::{NewrenoVariant, Recovery as RecoveryKey};
-use crate::scenario::rtp::RtpTable;
-use crate::scenario::values::{ClientBuffer, DelayedAck};
 use crate::scenario::windows::Windows;
 use crate::scenario::{Flow, Scenario, join};
 use crate::told;
 use app::{app, playout, voice};
 use paceline_apps::Period;
-use paceline_control::Allotted;
 use paceline_control::allocation::Claim;
-use paceline_control::{AckController, AcksController, Ecn};
-use paceline_control::{Machine, MediaController, RateController, RtpController, TcpController, TfrcController};
 use paceline_flow::Transport;
-use paceline_flow::acks::AcksConfig;
-use paceline_flow::rtp::RtpConfig;
-use paceline_flow::tcp::{PartialAcks, TcpConfig};
-use paceline_flow::tfrc::TfrcConfig;
-use paceline_flow::udp::UdpConfig;
 use paceline_packet::FlowId;
 use paceline_path::wifi::{Access, Category, Edca};
 use paceline_path::{FlowSet, Hosts, LinkModel, Loss as PathLoss, On, Queue};
 use paceline_random::Stream;
 use paceline_units::{Rate, Ratio, Size, Span, Time};
 use std::collections::BTreeSet;
+use transport::transport;
 
 /// Why a checked scenario still cannot be run.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -419,127 +409,6 @@ fn instance_of(
         voice: voice(&flow.app),
         transport,
     })
-}
-
-/// The machine that the scheme rides on, set as the scenario says.
-fn transport(flow: &Flow) -> Result<Transport, String> {
-    let scheme = flow.scheme().map_err(|error| error.to_string())?;
-    let profile = flow.profile.control();
-    let params = given(flow, scheme);
-    Ok(match scheme.machine {
-        Machine::Acks => {
-            let controller = AcksController::new(scheme, profile, &params).map_err(|error| error.to_string())?;
-            Transport::Acks { config: acks_config(flow, AcksConfig::new(profile, controller.settings())), controller }
-        }
-        Machine::Rtp => {
-            let controller = RtpController::new(scheme, profile, &params).map_err(|error| error.to_string())?;
-            let controller = match flow.leader() {
-                Some(_) => RtpController::Allotted(Box::new(Allotted::new(controller.settings()))),
-                None => controller,
-            };
-            Transport::Rtp { config: rtp_config(flow, RtpConfig::new(profile, controller.settings())), controller }
-        }
-        Machine::Tcp(_) => Transport::Tcp {
-            config: tcp_config(flow, TcpConfig::new(profile, scheme)),
-            controller: TcpController::new(scheme, profile, &params).map_err(|error| error.to_string())?,
-        },
-        Machine::Tfrc => {
-            let controller = TfrcController::new(scheme, profile, &params).map_err(|error| error.to_string())?;
-            Transport::Tfrc { config: tfrc_config(flow, TfrcConfig::new(profile, controller.settings())), controller }
-        }
-        Machine::Udp => {
-            let defaults = UdpConfig::new(profile);
-            let whole_segments = defaults.whole_segments && !flow.app.has_own_sizes();
-            Transport::Udp(UdpConfig { segment: flow.segment as u16, header: flow.header as u16, whole_segments })
-        }
-    })
-}
-
-/// The profile's settings with what the scenario says otherwise.
-fn acks_config(flow: &Flow, defaults: AcksConfig) -> AcksConfig {
-    AcksConfig {
-        segment: flow.segment as u16,
-        header: flow.header as u16,
-        ack_size: flow.ack_size.map_or(defaults.ack_size, |size| size.bytes() as u16),
-        send_overhead: flow.send_overhead,
-        ..defaults
-    }
-}
-
-/// Whether TCP's segments can be marked, and how marks are told; `usual`: the controller's own.
-fn ecn(flow: &Flow, usual: Ecn) -> Ecn {
-    match flow.ecn.unwrap_or(usual.is_on()) {
-        false => Ecn::Off,
-        true => match flow.ecn_feedback {
-            Some(told) => told.control(),
-            None if usual.is_on() => usual,
-            None => Ecn::Classic,
-        },
-    }
-}
-
-/// The profile's settings with what the scenario says otherwise.
-fn rtp_config(flow: &Flow, defaults: RtpConfig) -> RtpConfig {
-    let session = flow.rtp.clone().unwrap_or_default();
-    let sound = flow.bundle.is_some() && matches!(flow.app, App::Voice { .. });
-    let session = RtpTable { nack: session.nack && !sound, ..session };
-    session.config(RtpConfig {
-        sound,
-        bundled: flow.leader().is_some(),
-        segment: flow.segment as u16,
-        header: flow.header as u16,
-        ecn: flow.ecn.unwrap_or(defaults.ecn),
-        frames: matches!(flow.app, App::Encoder { .. }),
-        frame_period: match flow.app {
-            App::Encoder { frame_rate, .. } => Span::from_secs_f64(1.0 / frame_rate),
-            _ => Span::ZERO,
-        },
-        ..defaults
-    })
-}
-
-/// The profile's settings with what the scenario says otherwise.
-fn tfrc_config(flow: &Flow, defaults: TfrcConfig) -> TfrcConfig {
-    TfrcConfig {
-        segment: flow.segment as u16,
-        header: flow.header as u16,
-        report_size: flow.ack_size.map_or(defaults.report_size, |size| size.bytes() as u16),
-        frames: matches!(flow.app, App::Encoder { .. }),
-        ecn: flow.ecn.unwrap_or(defaults.ecn),
-        ..defaults
-    }
-}
-
-/// The profile's settings with what the scenario says otherwise.
-fn tcp_config(flow: &Flow, defaults: TcpConfig) -> TcpConfig {
-    TcpConfig {
-        segment: flow.segment as u16,
-        header: flow.header as u16,
-        ack_size: flow.ack_size.map_or(defaults.ack_size, |size| size.bytes() as u16),
-        initial_window: flow.initial_window.unwrap_or(defaults.initial_window),
-        receive_window: flow.receive_window.unwrap_or(defaults.receive_window),
-        receive_buffer: flow.receive_buffer.map_or(defaults.receive_buffer, ClientBuffer::bytes),
-        send_buffer: flow.send_buffer.map_or(defaults.send_buffer, ClientBuffer::bytes),
-        delayed_ack: match flow.delayed_ack {
-            None => defaults.delayed_ack,
-            Some(DelayedAck::Off) => None,
-            Some(DelayedAck::Within(span)) => Some(span),
-        },
-        recovery: flow.recovery.map_or(defaults.recovery, RecoveryKey::control),
-        partial_acks: match flow.newreno {
-            None => defaults.partial_acks,
-            Some(NewrenoVariant::Impatient) => PartialAcks::Impatient,
-            Some(NewrenoVariant::SlowButSteady) => PartialAcks::SlowButSteady,
-        },
-        limited_transmit: flow.limited_transmit.unwrap_or(defaults.limited_transmit),
-        ecn: ecn(flow, defaults.ecn),
-        prr: flow.prr.unwrap_or(defaults.prr),
-        pacing: flow.pacing.unwrap_or(defaults.pacing),
-        min_rto: flow.min_rto.unwrap_or(defaults.min_rto),
-        handshake: flow.handshake.unwrap_or(defaults.handshake),
-        send_overhead: flow.send_overhead,
-        ..defaults
-    }
 }
 
 /// Puts what a flow's round trip lacks on its source's access link, half each way.

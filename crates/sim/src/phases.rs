@@ -42,7 +42,10 @@ pub fn delay_at_hosts(model: &mut Model, paths: &[Path], delay: HostDelay) {
 /// Whether a flow's segments leave when acknowledgements come. Those whose rate leads mix by themselves, and what lay in their host
 /// would be in flight to them, but not in their round trips.
 fn follows_acknowledgements(flow: &FlowModel) -> bool {
-    matches!(&flow.transport, Transport::Tcp { controller, .. } if !controller.needs().rate_leads)
+    match &flow.transport {
+        Transport::Quic { controller, .. } | Transport::Tcp { controller, .. } => !controller.needs().rate_leads,
+        _ => false,
+    }
 }
 
 /// The nodes whose hosts keep the order of each flow's packets, but not of all together: those that delay TCP's data and
@@ -86,7 +89,8 @@ pub fn phases_decide(model: &Model, paths: &[Path], seen: &Seen, notices: &mut V
         .map(|(id, report)| (*id, Shared { passed: report.departed_bytes.bytes(), in_step: 0, transfers: Vec::new() }))
         .collect();
     for ((flow, path), bytes) in model.flows.iter().zip(paths).zip(seen.bytes) {
-        let transfer = matches!((&flow.transport, &flow.app), (Transport::Tcp { .. }, Application::Ftp(_)));
+        let window = matches!(flow.transport, Transport::Quic { .. } | Transport::Tcp { .. });
+        let transfer = window && matches!(flow.app, Application::Ftp(_));
         let constant = matches!((&flow.transport, &flow.app), (Transport::Udp(_), Application::Cbr(_)));
         let (Some(bytes), true) = (*bytes, transfer || constant) else { continue };
         for id in &path.0 {

@@ -115,7 +115,7 @@ impl Recording {
     pub fn possible(model: &Model) -> Vec<&'static str> {
         let on = |machine: &str| model.flows.iter().any(|flow| flow.transport.name() == machine);
         let there = |name: &&str| match *name {
-            "cwnd" => on("tcp"),
+            "cwnd" => on("tcp") || on("quic"),
             "acks" | "tfrc" => on(name),
             "rtcp" => on("rtp"),
             "queue" => !model.cells.is_empty() || model.links.iter().any(LinkDirection::is_recorded),
@@ -133,7 +133,7 @@ impl Recording {
     #[must_use]
     pub fn gauges_of(&self, flow: &FlowModel) -> Option<&'static str> {
         let (wanted, table) = match &flow.transport {
-            Transport::Tcp { .. } => (self.cwnd, "cwnd"),
+            Transport::Quic { .. } | Transport::Tcp { .. } => (self.cwnd, "cwnd"),
             Transport::Acks { .. } => (self.acks, "acks"),
             Transport::Tfrc { .. } => (self.tfrc, "tfrc"),
             Transport::Rtp { .. } => (self.rtcp, "rtcp"),

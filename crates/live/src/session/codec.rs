@@ -90,7 +90,8 @@ impl Codec {
             Transport::Rtp { .. } => Kind::Rtp,
             Transport::Tcp { config, .. } => Kind::Tcp { bare_syn: config.bare_syn() },
             Transport::Tfrc { config, .. } => Kind::Tfrc { several: config.settings.several, frames: config.frames },
-            Transport::Udp(_) => Kind::Udp,
+            // a session of QUIC has no codec of its own: `FlowRequest::model` refuses it
+            Transport::Quic { .. } | Transport::Udp(_) => Kind::Udp,
         };
         let (header, segment) = (transport.header(), transport.segment());
         let (stamps, arrived) = (VecDeque::new(), Vec::new());

@@ -95,6 +95,10 @@ impl FlowSpec {
                 "ns-2's TFRC tells its receiver what no real packet has a field for; use profile rfc or linux";
             return Err(mistake("profile", problem));
         }
+        if machine == "quic" {
+            let problem = "`quic` is there in the simulator alone; leave it out, or run the scenario with `paceline run`";
+            return Err(mistake("transport", problem));
+        }
         let (header, answer) = self.headers(&asked.transport);
         let segment = asked.transport.segment().min(MTU - header);
         let frame = self.app(&self.scenario(&[])?).map_or(0.0, frame);
@@ -238,7 +242,8 @@ impl FlowSpec {
                 let frame = if config.frames { FRAME_LEN } else { 0 };
                 (SHORT_LEN + more + frame, FEEDBACK_LEN + more)
             }
-            Transport::Udp(_) => (SEGMENT_LEN, 0),
+            // QUIC is refused before it has a header
+            Transport::Quic { .. } | Transport::Udp(_) => (SEGMENT_LEN, 0),
         };
         (header as u16 + self.family.headers(), answer as u16 + self.family.headers())
     }
@@ -260,6 +265,7 @@ fn frame(app: &App) -> f64 {
 /// Whether a flow's data packets are ECN-capable.
 pub(crate) fn is_ecn_capable(transport: &Transport) -> bool {
     match transport {
+        Transport::Quic { config, .. } => config.ecn,
         Transport::Rtp { config, .. } => config.ecn,
         Transport::Tcp { config, .. } => config.ecn.is_on(),
         Transport::Tfrc { config, .. } => config.ecn,

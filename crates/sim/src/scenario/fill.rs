@@ -9,6 +9,7 @@ use super::values::{ClientBuffer, DelayedAck, HostDelay};
 use paceline_control::{AckController, AcksController};
 use paceline_control::{Machine, MediaController, RateController, RtpController, RtpFeedback, TfrcController};
 use paceline_flow::acks::AcksConfig;
+use paceline_flow::quic::QuicConfig;
 use paceline_flow::rtp::RtpConfig;
 use paceline_flow::tcp::{PartialAcks, TcpConfig};
 use paceline_flow::tfrc::TfrcConfig;
@@ -72,6 +73,7 @@ pub(super) fn fill(file: &mut File, stem: &str) {
                         fill_rtp(flow, RtpConfig::new(profile, controller.settings()), frames);
                     }
                 }
+                Machine::Tcp(_) if flow.is_quic() => fill_quic(flow, &QuicConfig::new(profile, scheme)),
                 Machine::Tcp(_) => fill_tcp(flow, &TcpConfig::new(profile, scheme)),
                 Machine::Tfrc => {
                     if let Ok(controller) = TfrcController::new(scheme, profile, &[]) {
@@ -168,6 +170,13 @@ fn fill_tcp(flow: &mut FlowTable, tcp: &TcpConfig) {
     }
     flow.min_rto.get_or_insert(tcp.min_rto);
     flow.handshake.get_or_insert(tcp.handshake);
+}
+
+fn fill_quic(flow: &mut FlowTable, quic: &QuicConfig) {
+    flow.segment.get_or_insert(Size::from_bytes(quic.datagram.into()));
+    flow.header.get_or_insert(Size::from_bytes(quic.header.into()));
+    flow.ecn.get_or_insert(quic.ecn);
+    flow.quic.get_or_insert_default().fill(&flow.app, quic);
 }
 
 fn fill_tfrc(flow: &mut FlowTable, tfrc: &TfrcConfig) {

@@ -1,5 +1,7 @@
-//! Flows in a scenario file: endpoints, TCP and its options, the application.
+//! Flows in a scenario file: endpoints, controller, and the options of what carries it.
 
+pub(crate) use super::app::RTP_HEADER;
+pub use super::app::{App, FrameFormat, GameWay, Limited, Playout, WebArrivals};
 use super::bundle::BundleTable;
 pub use super::codec::Codec;
 use super::coupled::CoupledTable;
@@ -10,10 +12,11 @@ use super::link::FlowAccessTable;
 use super::model::Profile;
 use super::named::Named;
 use super::parameters::ParameterValue;
+use super::quic::{QuicTable, TransportKey};
 use super::repair::{EcnFeedback, NewrenoVariant, Recovery};
 use super::rtp::RtpTable;
 use super::values::{ClientBuffer, DelayedAck};
-use paceline_units::{Rate, Ratio, Size, Span};
+use paceline_units::{Size, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -48,6 +51,10 @@ pub struct FlowTable {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "the scenario's"))]
     pub profile: Option<Profile>,
+    /// What carries it, for controllers that set a window (those of TCP).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "`tcp`; other controllers have transports of their own"))]
+    pub transport: Option<TransportKey>,
     /// When the flow starts. Before the duration.
     #[serde(default = "at_once")]
     pub start: Draw<Span>,
@@ -78,11 +85,11 @@ pub struct FlowTable {
     pub access_category: Option<AccessCategory>,
     /// Payload of a full segment. Segment and header together are at most 65535 B.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "1460 B; 1448 B in profile linux, 1000 B in ns2 and ns2-linux; RAP and TFRCP 1456 B, TFRC 1452 B, MULTFRC 1448 B, RTP 1460 B, UDP 1472 B, all 1000 B in ns2 and ns2-linux", "x-min" = "1 B", "x-max" = "65535 B"))]
+    #[schemars(extend("x-default" = "1460 B; 1448 B in profile linux, 1000 B in ns2 and ns2-linux; RAP and TFRCP 1456 B, TFRC 1452 B, MULTFRC 1448 B, RTP 1460 B, UDP 1472 B, all 1000 B in ns2 and ns2-linux; QUIC 1472 B, of which its own headers are a part", "x-min" = "1 B", "x-max" = "65535 B"))]
     pub segment: Option<Size>,
     /// What a data packet has on the wire beside its payload.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "40 B; 52 B in profile linux, 0 B in ns2 and ns2-linux; RAP and TFRCP 44 B, TFRC 48 B, MULTFRC 52 B, RTP 40 B, UDP 28 B, all 0 B in ns2 and ns2-linux", "x-max" = "65534 B"))]
+    #[schemars(extend("x-default" = "40 B; 52 B in profile linux, 0 B in ns2 and ns2-linux; RAP and TFRCP 44 B, TFRC 48 B, MULTFRC 52 B, RTP 40 B, UDP 28 B, all 0 B in ns2 and ns2-linux; QUIC 28 B", "x-max" = "65534 B"))]
     pub header: Option<Size>,
     /// Size of an acknowledgement (of TFRC a report) on the wire.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -167,6 +174,10 @@ pub struct FlowTable {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "nothing"))]
     pub access: Option<FlowAccessTable>,
+    /// The QUIC connection; with `transport = "quic"` alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "each of its keys' own"))]
+    pub quic: Option<QuicTable>,
     /// The RTP session; for controllers that ride on RTP alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "each of its keys' own"))]
@@ -176,388 +187,9 @@ pub struct FlowTable {
     pub app: App,
 }
 
-/// A time in which a greedy application has less to send.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Limited {
-    /// Its beginning: what has not been sent by then is withdrawn.
-    pub from: Span,
-    /// Its end, from which on there is always something to send again; later than `from`.
-    pub to: Span,
-    /// Payload per second meanwhile, in whole segments at equal distances, the first at once.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "none: it pauses", "x-min" = "1 bit/s", "x-max" = "100 Gbit/s"))]
-    pub rate: Option<Rate>,
-}
-
-/// What sends over a connection.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-#[schemars(extend("x-kind" = "ftp"))]
-pub enum App {
-    /// A transfer, greedy: as fast as TCP lets it.
-    Ftp {
-        /// Bytes to send.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        #[schemars(extend("x-default" = "endless", "x-min" = "1 B", "x-max" = "1000000 GB"))]
-        size: Option<Size>,
-        /// Times in which it has less to send, of an endless transfer over TCP.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        limited: Vec<Limited>,
-    },
-    /// Web-like traffic: transfers of Pareto sizes, with exponential or Pareto gaps.
-    Web {
-        /// Mean of the gaps.
-        #[serde(default = "half_second")]
-        #[schemars(extend("x-min" = "1 us", "x-max" = "1000000 s"))]
-        gap: Span,
-        /// Shape of the gaps' Pareto law, more than 1; the variance is infinite up to 2.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        #[schemars(range(min = 1.0, max = 100.0), extend("x-default" = "none: gaps are exponential"))]
-        gap_shape: Option<f64>,
-        /// What a gap lies between.
-        #[serde(default)]
-        arrivals: WebArrivals,
-        /// Mean size of a transfer; needs a shape above 1.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        #[schemars(extend("x-default" = "50 kB, unless median_size is given", "x-min" = "1 B", "x-max" = "1000 GB"))]
-        mean_size: Option<Size>,
-        /// Instead of `mean_size`: median size of a transfer.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        #[schemars(extend("x-default" = "none", "x-min" = "1 B", "x-max" = "1000 GB"))]
-        median_size: Option<Size>,
-        /// Shape of the Pareto law; the variance is infinite up to 2.
-        #[serde(default = "pareto_shape")]
-        #[schemars(range(min = 0.1, max = 100.0))]
-        shape: f64,
-        /// Larger draws are cut to this.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        #[schemars(extend("x-default" = "none", "x-min" = "1 B", "x-max" = "1000000 GB"))]
-        max_size: Option<Size>,
-    },
-    /// Pareto on/off traffic, as in ns-2: bursts at a constant rate, silences between, both of Pareto lengths. It begins
-    /// with a silence.
-    Pareto {
-        /// Payload per second within a burst; it leaves in whole segments.
-        #[serde(default = "telephone")]
-        #[schemars(extend("x-min" = "1 bit/s", "x-max" = "100 Gbit/s"))]
-        rate: Rate,
-        /// Mean length of a burst.
-        #[serde(default = "half_second")]
-        #[schemars(extend("x-min" = "1 us", "x-max" = "1000000 s"))]
-        burst: Span,
-        /// Mean length of a silence.
-        #[serde(default = "half_second")]
-        #[schemars(extend("x-max" = "1000000 s"))]
-        idle: Span,
-        /// Shape of both Pareto laws, more than 1; the variance is infinite up to 2.
-        #[serde(default = "on_off_shape")]
-        #[schemars(range(min = 1.0, max = 100.0))]
-        shape: f64,
-    },
-    /// Constant bit rate: whole segments at equal distances, the first at once.
-    Cbr {
-        /// Payload per second.
-        #[serde(default = "telephone")]
-        #[schemars(extend("x-min" = "1 bit/s", "x-max" = "100 Gbit/s"))]
-        rate: Rate,
-    },
-    /// One way of an online game: small packets at a tick. Two flows make a game, one `down` to the player and one `up`.
-    Game {
-        /// Which way: it says what `packet` and `interval` are if they are not given.
-        #[serde(default)]
-        way: GameWay,
-        /// Payload of a packet.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        #[schemars(extend("x-default" = "200 B down, 42 B up", "x-min" = "1 B", "x-max" = "65507 B"))]
-        packet: Option<Size>,
-        /// From one tick to the next.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        #[schemars(extend("x-default" = "50 ms down, 60 ms up", "x-min" = "100 us", "x-max" = "1000 s"))]
-        interval: Option<Span>,
-        /// A packet leaves up to this after its tick, drawn uniformly. Less than the interval.
-        #[serde(default)]
-        #[schemars(extend("x-max" = "1000 s"))]
-        jitter: Span,
-    },
-    /// One way of a voice call: a codec's packets with RTP's header (12 B), all the time or in talk spurts.
-    Voice {
-        /// The codec: it says what `packet` and `interval` are if they are not given.
-        #[serde(default)]
-        codec: Codec,
-        /// What the codec puts into a packet, without RTP's header.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        #[schemars(extend("x-default" = "by codec", "x-min" = "1 B", "x-max" = "60 kB"))]
-        packet: Option<Size>,
-        /// From one packet to the next.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        #[schemars(extend("x-default" = "by codec", "x-min" = "1 ms", "x-max" = "1000 s"))]
-        interval: Option<Span>,
-        /// Nothing is sent in pauses: talk spurts and pauses of exponential lengths (ITU-T P.59).
-        #[serde(default)]
-        spurts: bool,
-        /// Mean length of a talk spurt; with `spurts`.
-        #[serde(default = "talk_spurt")]
-        #[schemars(extend("x-min" = "1 ms", "x-max" = "1000000 s"))]
-        talk: Span,
-        /// Mean length of a pause; with `spurts`.
-        #[serde(default = "pause")]
-        #[schemars(extend("x-max" = "1000000 s"))]
-        pause: Span,
-    },
-    /// Video of variable bit rate, of a model: frames of gamma laws with correlation (Heyman 1997) in groups that begin with a
-    /// key frame. A frame leaves at once, in as many packets as it needs.
-    Video {
-        /// Mean rate of payload.
-        #[serde(default = "one_megabit")]
-        #[schemars(extend("x-min" = "1 kbit/s", "x-max" = "100 Gbit/s"))]
-        rate: Rate,
-        /// Frames a second.
-        #[serde(default = "twenty_five")]
-        #[schemars(range(min = 0.1, max = 1000.0))]
-        frame_rate: f64,
-        /// Frames from one key frame to the next.
-        #[serde(default = "twelve")]
-        #[schemars(range(min = 1, max = 1_000_000))]
-        group: u32,
-        /// Size of a key frame over that of another.
-        #[serde(default = "four")]
-        #[schemars(range(min = 1.0, max = 100.0))]
-        key_size: f64,
-        /// Coefficient of variation of the frames' sizes beside their kind; 0: all of one kind are equal.
-        #[serde(default = "variation")]
-        #[schemars(range(min = 0.0, max = 3.0))]
-        variation: f64,
-        /// Correlation of that from one frame to the next.
-        #[serde(default = "correlation")]
-        #[schemars(range(min = 0.0, max = 0.9999))]
-        correlation: f64,
-    },
-    /// Video as it was recorded: a file of frame sizes, which begins again at its end.
-    VideoTrace {
-        /// Path of the file, relative to the scenario file: a line a frame, its size in bytes last; `%` and `#` begin comments.
-        file: String,
-        /// What stands in it.
-        #[serde(default)]
-        format: FrameFormat,
-        /// Frames a second, with `format = "sizes"`.
-        #[serde(default = "thirty")]
-        #[schemars(range(min = 0.1, max = 1000.0))]
-        frame_rate: f64,
-    },
-    /// A live video encoder, for controllers on RTP and TFRC: frames whose sizes follow the rate that the controller would have it
-    /// send (RFC 8593 section 5). The first is captured up to a frame's interval after the flow's start, by a draw of each run: cameras
-    /// do not run in step. The receiver shows a frame when all its packets have come.
-    Encoder {
-        /// Frames a second.
-        #[serde(default = "thirty")]
-        #[schemars(range(min = 0.1, max = 1000.0))]
-        frame_rate: f64,
-        /// The least rate that it can be set to, all headers counted.
-        #[serde(default = "hundred_kilobits")]
-        #[schemars(extend("x-min" = "1 kbit/s", "x-max" = "100 Gbit/s"))]
-        min_rate: Rate,
-        /// The greatest.
-        #[serde(default = "two_megabits")]
-        #[schemars(extend("x-min" = "1 kbit/s", "x-max" = "100 Gbit/s"))]
-        max_rate: Rate,
-        /// Scale of the Laplace law of frame sizes, as a share of their mean.
-        #[serde(default = "fifteen_percent")]
-        jitter: Ratio,
-        /// The same of the intervals between frames, as a share of theirs (`SCALE_t`; its example is 0.15).
-        #[serde(default)]
-        interval_jitter: Ratio,
-        /// What an abrupt change of the rate begins: a large frame, for which those after it make up.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[schemars(extend("x-default" = "none"))]
-        burst: Option<EncoderBurst>,
-        /// After a change of the rate none follows for so long.
-        #[serde(default = "fifth_second")]
-        #[schemars(extend("x-max" = "1000 s"))]
-        reaction: Span,
-        /// From one key frame to the next; 0 s: only the first frame is one.
-        #[serde(default = "ten_seconds")]
-        #[schemars(extend("x-max" = "1000000 s"))]
-        key_interval: Span,
-        /// Size of a key frame over that of a mean frame; the seven frames after it make up for it.
-        #[serde(default = "four")]
-        #[schemars(range(min = 1.0, max = 8.0))]
-        key_size: f64,
-        /// Frames as an encoder has made them of one sequence at several rates, in place of drawn sizes (RFC 8593, section 6): a target
-        /// between two has what lies between theirs.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        traces: Vec<EncoderTrace>,
-        /// With `traces`: so many frames at their beginning are left out when they begin again.
-        #[serde(default = "twenty_frames")]
-        #[schemars(range(max = 1_000_000))]
-        skip_frames: u32,
-        /// Times without frames, as of a camera that is off; the first frame after one is a key frame.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        pauses: Vec<Pause>,
-        /// Each frame needs the one before it, key frames are made on request, and the receiver has a jitter buffer. Without it no
-        /// frame needs another, and each is shown when all of it has come.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[schemars(extend("x-default" = "none"))]
-        jitter_buffer: Option<JitterBuffer>,
-        /// A frame is skipped when what waits at the sender would take longer than this to leave at the rate allowed.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[schemars(extend("x-default" = "none: no frame is skipped", "x-min" = "1 ms", "x-max" = "1000 s"))]
-        max_queue: Option<Span>,
-    },
-    /// A stored medium: the sender hands chunks to TCP, the receiver buffers and plays.
-    Stream {
-        /// Encoding rate of the medium.
-        #[serde(default = "one_megabit")]
-        #[schemars(extend("x-min" = "1 bit/s", "x-max" = "100 Gbit/s"))]
-        media_rate: Rate,
-        /// Playing time of the medium.
-        #[serde(default = "five_minutes")]
-        #[schemars(extend("x-min" = "1 ms", "x-max" = "1000000 s"))]
-        length: Span,
-        /// The sender hands data to TCP at this many times the media rate; 1 is constrained streaming.
-        #[serde(default = "eight")]
-        #[schemars(range(min = 0.001, max = 1e6))]
-        xfactor: f64,
-        /// How often it does so.
-        #[serde(default = "tenth_second")]
-        #[schemars(extend("x-min" = "1 us", "x-max" = "1000 s"))]
-        heartbeat: Span,
-        /// Play-out starts when this share of the medium's length is buffered, in playing time. More than 0.
-        #[serde(default = "five_percent")]
-        buffer: Ratio,
-        /// What the player does when data come too late.
-        #[serde(default)]
-        playout: Playout,
-        /// The most that the player holds; what exceeds it is discarded. At least what `buffer` asks for.
-        #[serde(default = "unlimited")]
-        client_buffer: ClientBuffer,
-    },
-}
-
-/// Which way a game's packets go.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum GameWay {
-    /// From the server to the player.
-    #[default]
-    Down,
-    /// From the player to the server.
-    Up,
-}
-
-/// What stands in a file of frames.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum FrameFormat {
-    /// Before each frame's size, the last field, its time in seconds.
-    #[default]
-    Times,
-    /// Only the last field of a line counts, the frame's size; frames come at `frame_rate`.
-    Sizes,
-}
-
-/// What a web client's gaps lie between.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum WebArrivals {
-    /// From the last acknowledged byte to the next transfer, each on a fresh connection.
-    #[default]
-    Think,
-    /// The same on one persistent connection.
-    ThinkPersistent,
-    /// From one arrival to the next, whatever is still on its way, on one persistent connection.
-    Open,
-}
-
-/// What a player does when data come too late.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Playout {
-    /// It plays on by the clock: what comes after its instant is late.
-    #[default]
-    Clock,
-    /// It stops and fills its buffer again.
-    Stall,
-}
-
-impl App {
-    /// Payload and distance of the packets of a game or, with RTP's header, of a voice; `None` for what has none of its own.
-    #[must_use]
-    pub fn ticks(&self) -> Option<(Size, Span)> {
-        let (packet, interval, (size, span), header) = match self {
-            App::Game { way: GameWay::Down, packet, interval, .. } => {
-                (packet, interval, (Size::from_bytes(200), Span::from_millis(50)), 0)
-            }
-            App::Game { way: GameWay::Up, packet, interval, .. } => {
-                (packet, interval, (Size::from_bytes(42), Span::from_millis(60)), 0)
-            }
-            App::Voice { codec, packet, interval, .. } => (packet, interval, codec.packets(), RTP_HEADER),
-            _ => return None,
-        };
-        Some((Size::from_bytes(packet.unwrap_or(size).bytes() + header), interval.unwrap_or(span)))
-    }
-
-    /// Whether what it hands over are packets or frames with sizes of their own, whatever a segment is.
-    #[must_use]
-    pub fn has_own_sizes(&self) -> bool {
-        matches!(self, App::Game { .. } | App::Voice { .. } | App::Video { .. } | App::VideoTrace { .. })
-    }
-}
-
 /// The scheme of a flow that names none.
 pub(super) const USUAL_CC: &str = "newreno";
 
-/// RTP's fixed header (RFC 3550 section 5.1).
-pub(crate) const RTP_HEADER: u64 = 12;
-
-impl Default for App {
-    fn default() -> App {
-        App::Ftp { size: None, limited: Vec::new() }
-    }
-}
-
-pub(super) const fn talk_spurt() -> Span {
-    Span::from_millis(1004)
-}
-pub(super) const fn pause() -> Span {
-    Span::from_millis(1587)
-}
-const fn twenty_five() -> f64 {
-    25.0
-}
-const fn twelve() -> u32 {
-    12
-}
-const fn variation() -> f64 {
-    0.3
-}
-const fn correlation() -> f64 {
-    0.98
-}
-pub(super) const fn thirty() -> f64 {
-    30.0
-}
-const fn hundred_kilobits() -> Rate {
-    Rate::from_bps(100_000)
-}
-const fn two_megabits() -> Rate {
-    Rate::from_bps(2_000_000)
-}
-pub(super) const fn twenty_frames() -> u32 {
-    20
-}
-const fn fifteen_percent() -> Ratio {
-    Ratio(0.15)
-}
-const fn fifth_second() -> Span {
-    Span::from_millis(200)
-}
-const fn ten_seconds() -> Span {
-    Span::from_secs(10)
-}
-const fn four() -> f64 {
-    4.0
-}
 const fn one() -> u32 {
     1
 }
@@ -567,33 +199,11 @@ fn newreno() -> String {
 const fn at_once() -> Draw<Span> {
     Draw::Fixed(Span::ZERO)
 }
-const fn half_second() -> Span {
-    Span::from_millis(500)
-}
-const fn pareto_shape() -> f64 {
-    1.2
-}
-const fn on_off_shape() -> f64 {
-    1.5
-}
-const fn telephone() -> Rate {
-    Rate::from_bps(64_000)
-}
-const fn one_megabit() -> Rate {
-    Rate::from_bps(1_000_000)
-}
-const fn five_minutes() -> Span {
-    Span::from_secs(300)
-}
-const fn eight() -> f64 {
-    8.0
-}
-const fn tenth_second() -> Span {
-    Span::from_millis(100)
-}
-const fn five_percent() -> Ratio {
-    Ratio(0.05)
-}
-const fn unlimited() -> ClientBuffer {
-    ClientBuffer::Unlimited
+
+impl FlowTable {
+    /// Whether QUIC carries it.
+    #[must_use]
+    pub fn is_quic(&self) -> bool {
+        self.transport == Some(TransportKey::Quic)
+    }
 }

@@ -6,6 +6,7 @@
 //! source, beside the registry for what controllers take ([`parameters`]): the JSON Schema and docs/scenario.md are made
 //! from it. No file is read here; trace files are asked for by name.
 
+pub mod app;
 pub mod bundle;
 pub mod cell;
 mod codec;
@@ -24,6 +25,7 @@ pub mod model;
 mod named;
 pub mod parameters;
 pub mod queue;
+pub mod quic;
 pub mod repair;
 mod resolve;
 pub mod rtp;
@@ -31,6 +33,7 @@ mod rules;
 mod rules_cell;
 pub(crate) mod rules_machine;
 mod rules_network;
+mod rules_quic;
 pub mod values;
 mod walk;
 mod warnings;

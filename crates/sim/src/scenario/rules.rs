@@ -16,6 +16,7 @@ use paceline_control::{AckController, AcksController};
 use paceline_control::{Machine, MediaController, RateController, RtpController, Scheme, TfrcController};
 use paceline_control::{Profile as ControlProfile, Recovery as ControlRecovery, TcpController, WindowController};
 use paceline_flow::acks::AcksConfig;
+use paceline_flow::quic::QuicConfig;
 use paceline_flow::rtp::{FeedbackFormat, RtpConfig};
 use paceline_flow::tcp::TcpConfig;
 use paceline_flow::tfrc::TfrcConfig;
@@ -41,8 +42,12 @@ pub(super) struct Rules {
 }
 
 /// Payload and header of a full segment unless told otherwise, over RTP with feedback of this kind.
-fn sizes(scheme: &Scheme, profile: ControlProfile, feedback: Option<FeedbackFormat>) -> (u16, u16) {
+fn sizes(scheme: &Scheme, profile: ControlProfile, quic: bool, feedback: Option<FeedbackFormat>) -> (u16, u16) {
     match scheme.machine {
+        Machine::Tcp(_) if quic => {
+            let quic = QuicConfig::new(profile, scheme);
+            (quic.datagram, quic.header)
+        }
         Machine::Acks => AcksController::new(scheme, profile, &[]).map_or((0, 0), |controller| {
             let acks = AcksConfig::new(profile, controller.settings());
             (acks.segment, acks.header)
@@ -168,7 +173,8 @@ impl Rules {
         let profile = flow.profile.unwrap_or(file.profile);
         // A controller that is not known is told of elsewhere.
         let feedback = flow.rtp.as_ref().and_then(super::rtp::RtpTable::format);
-        let (segment, header) = flow.scheme().map_or((0, 0), |scheme| sizes(scheme, profile.control(), feedback));
+        let (segment, header) =
+            flow.scheme().map_or((0, 0), |scheme| sizes(scheme, profile.control(), flow.is_quic(), feedback));
         let segment = flow.segment.map_or(segment.into(), Size::bytes);
         let header = flow.header.map_or(header.into(), Size::bytes);
         if segment.saturating_add(header) > MOST_PACKET {
@@ -220,7 +226,9 @@ impl Rules {
         if flow.kernel {
             self.kernel(path, flow, scheme, profile);
         }
+        self.quic(path, flow, scheme, profile);
         match scheme.machine {
+            Machine::Tcp(_) if flow.is_quic() => {}
             Machine::Tcp(_) => {
                 if matches!(flow.app, App::Encoder { .. }) {
                     self.note(join(&join(path, "app"), "kind"), no_frames(scheme));

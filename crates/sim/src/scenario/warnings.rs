@@ -395,14 +395,14 @@ impl Warnings<'_> {
         match &flow.app {
             App::Voice { spurts: false, talk, pause, .. } => {
                 let why = "without `spurts = true`: set that, or leave it out";
-                self.waits(&app, "talk", (talk, &super::flow::talk_spurt()), "spurts", why);
-                self.waits(&app, "pause", (pause, &super::flow::pause()), "spurts", why);
+                self.waits(&app, "talk", (talk, &super::app::talk_spurt()), "spurts", why);
+                self.waits(&app, "pause", (pause, &super::app::pause()), "spurts", why);
             }
             App::Encoder { traces, skip_frames, jitter, burst, key_interval, key_size, .. } => {
                 let beside = "beside `traces`, whose frames have sizes of their own: leave it out";
                 if traces.is_empty() {
                     let why = "without `traces` beside it: give those, or leave it out";
-                    self.idle(&app, "skip_frames", skip_frames, &super::flow::twenty_frames(), why);
+                    self.idle(&app, "skip_frames", skip_frames, &super::app::twenty_frames(), why);
                 } else {
                     self.idle(&app, "jitter", jitter, &Ratio(0.15), beside);
                     self.idle(&app, "burst", burst, &None, beside);
@@ -412,7 +412,7 @@ impl Warnings<'_> {
             }
             App::VideoTrace { format: FrameFormat::Times, frame_rate, .. } => {
                 let why = "with `format = \"times\"`, whose frames have times of their own";
-                self.waits(&app, "frame_rate", (frame_rate, &super::flow::thirty()), "format", why);
+                self.waits(&app, "frame_rate", (frame_rate, &super::app::thirty()), "format", why);
             }
             _ => {}
         }

@@ -77,7 +77,9 @@ fn marks_on(model: &Model, way: &[usize]) -> Marks {
 /// Whether a flow's packets are those of a scalable sender, ECT(1).
 pub(super) fn is_scalable(transport: &Transport) -> bool {
     match transport {
-        Transport::Tcp { controller, .. } => is_capable(transport) && controller.needs().l4s,
+        Transport::Quic { controller, .. } | Transport::Tcp { controller, .. } => {
+            is_capable(transport) && controller.needs().l4s
+        }
         Transport::Rtp { config, .. } => is_capable(transport) && config.settings.l4s,
         Transport::Acks { .. } | Transport::Tfrc { .. } | Transport::Udp(_) => false,
     }
@@ -87,6 +89,7 @@ pub(super) fn is_scalable(transport: &Transport) -> bool {
 pub(super) fn is_capable(transport: &Transport) -> bool {
     match transport {
         Transport::Tcp { config, .. } => config.ecn.is_on(),
+        Transport::Quic { config, .. } => config.ecn,
         Transport::Rtp { config, .. } => config.ecn,
         Transport::Tfrc { config, .. } => config.ecn,
         Transport::Acks { .. } | Transport::Udp(_) => false,

@@ -1,0 +1,267 @@
+//! What acknowledgements do: what has arrived, what was lost, what that means for the window (RFC 9002 section 6, appendix A).
+
+use super::Snapshot;
+use super::connection::{Connection, End, Phase, ranges};
+use super::incoming::Grant;
+use super::rtt::between;
+use super::sent::{Carried, State};
+use paceline_packet::Block;
+use paceline_packet::quic::{AckRange, Frame};
+use paceline_units::{Span, Time};
+
+/// kPacketThreshold.
+const PACKET_THRESHOLD: u32 = 3;
+
+/// A packet that an acknowledgement tells of for the first time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Newly {
+    number: u32,
+    sent: Time,
+    bytes: u16,
+    left: Snapshot,
+}
+
+/// A packet that was found lost.
+#[derive(Clone, Copy, Debug)]
+struct Lost {
+    number: u32,
+    sent: Time,
+    bytes: u16,
+}
+
+impl Connection {
+    /// An acknowledgement of these ranges, of which `more` are older than the first, newest first.
+    pub(super) fn on_ack(&mut self, now: Time, range: &AckRange, more: &[Block]) {
+        if range.largest >= self.log.next() || range.largest < self.log.base() && range.largest < self.base {
+            return; // of what never left, or of another connection
+        }
+        self.sample(now, range);
+        self.congestion.on_ack_begin(&self.rtt);
+        let capable = self.take_acked(now, range, more);
+        self.largest_acked = self.largest_acked.max(Some(range.largest));
+        self.read_marks(now, range, capable);
+        self.detect_losses(now);
+        if !self.newly.is_empty() {
+            self.stats.advance(now, self.window_packets());
+            for newly in self.newly.drain(..) {
+                let Newly { number, sent, bytes, ref left } = newly;
+                self.congestion.on_acked(now, left, sent, number, bytes, self.limited);
+            }
+            self.congestion.on_ack_end(now, self.limited);
+            // a server that does not answer may only be silent (section 6.2.1)
+            if self.phase == Phase::Established || self.end == End::Answerer {
+                self.probe_count = 0;
+            }
+        }
+        let keep = self.rtt.probe_timeout(self.config.max_ack_delay) * 3;
+        self.log.prune(Time(now.0.saturating_sub(keep.0)));
+        self.acked.forget_below(u64::from(self.log.base()));
+        self.arm();
+    }
+
+    /// The round trip of the greatest number, if that is new (section 5.1).
+    #[inline]
+    fn sample(&mut self, now: Time, range: &AckRange) {
+        if self.largest_acked.is_some_and(|largest| range.largest <= largest) {
+            return;
+        }
+        let Some(packet) = self.log.get_mut(range.largest) else { return };
+        if packet.state != State::Out {
+            return;
+        }
+        let latest = between(packet.sent, now);
+        let delay = Span::from_micros(u64::from(range.delay)).min(self.config.max_ack_delay);
+        if !self.rtt.is_known() {
+            self.first_sample = now;
+        }
+        self.rtt.sample(latest, delay);
+        self.stats.round_trip(latest);
+    }
+
+    /// Notes what is acknowledged and was not before. Gives how many of these were ECN-capable.
+    #[inline]
+    fn take_acked(&mut self, now: Time, range: &AckRange, more: &[Block]) -> u32 {
+        let mut acked = core::mem::take(&mut self.acked);
+        let base = u64::from(self.log.base());
+        let mut capable = 0;
+        for range in ranges(range, more) {
+            let range = range.start.max(base)..range.end.max(base);
+            acked.insert(range, |part| {
+                for number in part {
+                    capable += u32::from(self.packet_acked(now, number as u32));
+                }
+            });
+        }
+        self.acked = acked;
+        capable
+    }
+
+    /// Says whether it was ECN-capable.
+    #[inline]
+    fn packet_acked(&mut self, now: Time, number: u32) -> bool {
+        let left = self.log.snapshot(number);
+        let Some(packet) = self.log.get_mut(number) else { return false };
+        let (state, sent, bytes, ect) = (packet.state, packet.sent, packet.bytes, packet.ect);
+        packet.state = State::Done;
+        match core::mem::replace(&mut packet.carried, Carried::Nothing) {
+            Carried::Stream(piece) => {
+                let gain = self.outgoing.acked(&piece);
+                self.stats.bytes_acked += gain.bytes;
+            }
+            Carried::Nothing => {}
+            Carried::Frames(frames) => frames.iter().for_each(|frame| self.frame_acked(frame)),
+        }
+        match state {
+            State::Out => {
+                self.out -= 1;
+                self.newly.push(Newly { number, sent, bytes, left });
+            }
+            State::Lost => self.came_late(now, number),
+            State::Done => {}
+        }
+        ect
+    }
+
+    fn frame_acked(&mut self, frame: &Frame) {
+        match *frame {
+            Frame::Stream(ref piece) => {
+                let gain = self.outgoing.acked(piece);
+                self.stats.bytes_acked += gain.bytes;
+            }
+            Frame::Crypto { offset, length, .. } => {
+                let start = u64::from(offset);
+                self.crypto.acked(start..start + u64::from(length));
+            }
+            Frame::Datagram { length, .. } => self.stats.bytes_acked += u64::from(length),
+            Frame::Ack(range, _) => self.received.told(range.largest),
+            Frame::ResetStream { stream, .. } => self.outgoing.reset_acked(stream),
+            _ => {}
+        }
+    }
+
+    /// What had been taken for lost has arrived.
+    #[cold]
+    fn came_late(&mut self, now: Time, number: u32) {
+        self.spurious += 1;
+        let before = self.unproven.len();
+        self.unproven.retain(|&lost| lost != number);
+        if before > 0 && self.unproven.is_empty() && self.congestion.undoable().is_some() {
+            self.congestion.on_spurious(now);
+        }
+    }
+
+    /// What the acknowledgement tells of marks; `capable` newly acknowledged packets left with ECT.
+    #[inline]
+    fn read_marks(&mut self, now: Time, range: &AckRange, capable: u32) {
+        if !self.config.ecn || self.newly.is_empty() {
+            return;
+        }
+        let marked = self.ecn.told(range.ect, range.ce, capable);
+        let acked = self.newly.len() as u32;
+        if let Some(newest) = self.newly.last() {
+            self.congestion.on_marks(now, acked, marked, newest.sent);
+        }
+    }
+
+    /// Finds what was lost: three packets or an eighth of a round trip late (section 6.1).
+    pub(super) fn detect_losses(&mut self, now: Time) {
+        self.loss_time = Time::NEVER;
+        let Some(largest) = self.largest_acked else { return };
+        let delay = self.rtt.loss_delay();
+        let Some((number, first)) = self.log.first_out(largest) else { return };
+        if first.sent + delay > now && largest < number + PACKET_THRESHOLD {
+            self.loss_time = first.sent + delay;
+            return;
+        }
+        self.lose(now, largest, delay);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn lose(&mut self, now: Time, largest: u32, delay: Span) {
+        let mut lost = Vec::new();
+        while let Some((number, packet)) = self.log.first_out(largest) {
+            if packet.sent + delay > now && largest < number + PACKET_THRESHOLD {
+                self.loss_time = packet.sent + delay;
+                break;
+            }
+            packet.state = State::Lost;
+            let carried = packet.carried.clone();
+            lost.push(Lost { number, sent: packet.sent, bytes: packet.bytes });
+            self.out -= 1;
+            self.send_again(&carried);
+        }
+        let Some(newest) = lost.last().map(|packet| packet.sent) else { return };
+        self.stats.advance(now, self.window_packets());
+        for packet in &lost {
+            let left = self.log.snapshot(packet.number);
+            self.congestion.on_lost(&left, packet.number, packet.bytes);
+        }
+        let before = self.congestion.undoable();
+        self.congestion.on_congestion(now, newest);
+        if self.congestion.undoable() != before {
+            self.unproven.clear();
+            self.stats.fast_retransmits += 1;
+        }
+        self.unproven.extend(lost.iter().map(|packet| packet.number));
+        if self.is_persistent(&lost) {
+            self.congestion.on_persistent(now);
+            self.unproven.clear();
+        }
+    }
+
+    /// Whether two of these lie further apart than three probe timeouts, with nothing acknowledged between them (section 7.6).
+    fn is_persistent(&self, lost: &[Lost]) -> bool {
+        let after = lost.iter().skip_while(|packet| packet.sent <= self.first_sample);
+        let longest = self.rtt.persistent(self.config.max_ack_delay);
+        let (mut begin, mut last): (Option<Time>, u32) = (None, 0);
+        for packet in after {
+            let mut between_them = last + 1..packet.number;
+            let whole = begin.is_some() && between_them.all(|number| !self.acked.contains(u64::from(number)));
+            let from = begin.filter(|_| whole).unwrap_or(packet.sent);
+            begin = Some(from);
+            last = packet.number;
+            if between(from, packet.sent) > longest {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// What a lost packet carried and is still wanted leaves again (RFC 9000 section 13.3).
+    fn send_again(&mut self, carried: &Carried) {
+        match carried {
+            Carried::Nothing => {}
+            Carried::Stream(piece) => self.outgoing.lost(piece),
+            Carried::Frames(frames) => frames.iter().for_each(|frame| self.send_frame_again(frame)),
+        }
+    }
+
+    fn send_frame_again(&mut self, frame: &Frame) {
+        let grant = match *frame {
+            Frame::Stream(ref piece) => return self.outgoing.lost(piece),
+            Frame::Crypto { offset, length, .. } => {
+                let start = u64::from(offset);
+                return self.crypto.lost(start..start + u64::from(length));
+            }
+            Frame::HandshakeDone | Frame::ResetStream { .. } | Frame::AckFrequency { .. } => {
+                return self.control.push_back(frame.clone());
+            }
+            Frame::MaxData(limit) => Grant::Data(limit),
+            Frame::MaxStreamData { stream, limit } => Grant::Stream(stream, limit),
+            Frame::MaxStreams(limit) => Grant::Streams(limit),
+            _ => return,
+        };
+        if let Some(frame) = self.incoming.current(grant).map(Grant::frame)
+            && !self.control.contains(&frame)
+        {
+            self.control.push_back(frame);
+        }
+    }
+
+    /// The oldest packets that are out leave again, without being taken for lost: what they carried may have come.
+    pub(super) fn send_oldest_again(&mut self, most: usize) {
+        let oldest: Vec<Carried> = self.log.out().take(most).map(|(_, packet)| packet.carried.clone()).collect();
+        oldest.iter().for_each(|carried| self.send_again(carried));
+    }
+}

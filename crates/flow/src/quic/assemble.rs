@@ -1,0 +1,315 @@
+//! Packets on their way out: when one may leave, and what it carries.
+
+use super::Snapshot;
+use super::connection::{Connection, End, Phase};
+use super::sent::{Carried, SentPacket, State};
+use crate::{Segment, Transmit};
+use paceline_packet::quic::{Frame, INITIAL_DATAGRAM, LONG_HEADER, StreamPiece, short_header, varint};
+use paceline_packet::{Extra, Flags, Stamp};
+use paceline_units::{Span, Time};
+
+/// A frame of a stream in what is left of a packet pays from so many bytes on.
+const WORTHWHILE: u16 = 32;
+
+/// What a packet is made of.
+struct Made {
+    carried: Carried,
+    /// UDP payload.
+    bytes: u16,
+    eliciting: bool,
+    /// Data that left before.
+    again: bool,
+}
+
+impl Connection {
+    /// Sends what may be sent.
+    pub(super) fn pump(&mut self, now: Time, out: &mut impl Transmit) {
+        self.resumes = Time::NEVER;
+        if matches!(self.phase, Phase::Idle | Phase::Closed) {
+            return;
+        }
+        let mut sent = false;
+        loop {
+            let waits = self.has_frames();
+            if !waits && self.probes == 0 {
+                self.note_app_limited();
+                break;
+            }
+            if self.probes == 0 && !self.admits(now, out) {
+                break;
+            }
+            if !self.send(now, out) {
+                self.note_app_limited();
+                break;
+            }
+            sent = true;
+        }
+        if self.received.due() <= now {
+            sent |= self.send_ack(now, out);
+        }
+        if sent {
+            self.arm();
+        }
+        if let Some(violation) = self.violation {
+            self.say_close(now, violation.code(), out);
+        } else if self.stopped && self.out == 0 && self.outgoing.is_settled() && !self.has_frames() {
+            self.say_close(now, 0, out);
+        }
+    }
+
+    /// Whether anything waits that wants an acknowledgement.
+    #[inline]
+    fn has_frames(&self) -> bool {
+        self.sends_data() && (self.outgoing.is_ready() || !self.datagrams.is_empty())
+            || !self.control.is_empty()
+            || self.crypto.is_ready()
+    }
+
+    /// Whether window, pacing and the host's interface let a packet leave; if not by when to ask again.
+    #[inline]
+    fn admits(&mut self, now: Time, out: &impl Transmit) -> bool {
+        if self.congestion.in_flight() + u64::from(self.config.datagram) > self.congestion.window() {
+            self.limited = true;
+            return false;
+        }
+        if self.is_amplifying(self.config.datagram) {
+            return false;
+        }
+        let due = self.congestion.due(now);
+        if due > now {
+            self.limited = true; // what pacing holds back the window would let go (RFC 9002 section 7.8)
+            self.resumes = due;
+            return false;
+        }
+        if let Some(until) = out.full_until() {
+            self.resumes = until;
+            return false;
+        }
+        true
+    }
+
+    /// Nothing is left to send: whether that, and not the window, is the limit.
+    #[inline]
+    fn note_app_limited(&mut self) {
+        let room = self.congestion.window().saturating_sub(self.congestion.in_flight());
+        if room > u64::from(self.config.datagram) {
+            self.limited = false;
+            self.congestion.on_app_limited();
+        }
+    }
+
+    /// A packet that wants an acknowledgement leaves; `false`: there was nothing for it.
+    fn send(&mut self, now: Time, out: &mut impl Transmit) -> bool {
+        let header = short_header(self.unacknowledged());
+        let room = self.config.datagram - header;
+        let plain = !self.received.is_wanted()
+            && self.probes == 0
+            && self.control.is_empty()
+            && self.datagrams.is_empty()
+            && self.phase == Phase::Established
+            && !self.crypto.is_ready();
+        let made = if plain {
+            let Some(offer) = self.outgoing.take(room) else { return false };
+            let piece = offer.piece;
+            let bytes = header + StreamPiece::header(piece.stream, piece.offset, true) + piece.length;
+            if self.config.datagram - bytes < WORTHWHILE || !self.outgoing.is_ready() {
+                Made { carried: Carried::Stream(piece), bytes, eliciting: true, again: offer.again }
+            } else {
+                self.fill(header, vec![Frame::Stream(piece)], offer.again)
+            }
+        } else {
+            self.assemble(now, header)
+        };
+        if !made.eliciting {
+            // limits let no data leave; what was to be acknowledged is
+            self.leave_unwatched(now, made, out);
+            return false;
+        }
+        self.emit(now, made, out);
+        true
+    }
+
+    /// A packet of whatever waits.
+    #[inline(never)]
+    fn assemble(&mut self, now: Time, header: u16) -> Made {
+        let mut frames = Vec::new();
+        let mut header = header;
+        let datagram = self.config.datagram;
+        if self.sends_early() {
+            frames.push(Frame::Early(self.base));
+        }
+        if self.received.is_wanted()
+            && let Some((range, more)) = self.received.take(now)
+        {
+            frames.push(Frame::Ack(range, more));
+        }
+        let mut again = false;
+        if self.crypto.is_ready() {
+            header = LONG_HEADER;
+            let used = header + frames.iter().map(Frame::size).sum::<u16>();
+            let most = datagram.saturating_sub(used + 1 + 2 + 2);
+            if let Some((run, was_sent)) = self.crypto.take(u64::from(most)) {
+                again = was_sent;
+                let length = (run.end - run.start) as u16;
+                // first, so that the other end knows at once whose packet it is
+                frames.insert(0, Frame::Crypto { connection: self.base, offset: run.start as u32, length });
+            }
+        }
+        let used = |frames: &[Frame]| header + frames.iter().map(Frame::size).sum::<u16>();
+        while let Some(size) = self.control.front().map(Frame::size) {
+            if used(&frames) + size > datagram {
+                break;
+            }
+            frames.extend(self.control.pop_front());
+        }
+        if self.sends_data() {
+            let room = datagram.saturating_sub(used(&frames));
+            self.add_datagrams(&mut frames, room);
+        }
+        self.fill(header, frames, again)
+    }
+
+    /// Datagrams that fit into `room`. One that is larger than a packet leaves in several (an application's business: RFC 9221
+    /// section 5).
+    fn add_datagrams(&mut self, frames: &mut Vec<Frame>, mut room: u16) {
+        while let Some(waiting) = self.datagrams.front_mut() {
+            let most = room.saturating_sub(1 + 2);
+            let length = waiting.left.min(u64::from(most)) as u16;
+            // one that would fit a packet of its own is not cut for the rest of another
+            let whole = u64::from(self.config.datagram - LONG_HEADER);
+            if length == 0 || u64::from(length) < waiting.left && waiting.left <= whole && room < whole as u16 {
+                return;
+            }
+            waiting.left -= u64::from(length);
+            let last = waiting.left == 0;
+            let (captured, key) = (waiting.captured, waiting.key);
+            frames.push(Frame::Datagram { length, number: self.datagram_number, captured, last, key });
+            room -= 1 + varint(u64::from(length)) + length;
+            if last {
+                self.datagram_number += 1;
+                self.datagrams.pop_front();
+                self.next_deadline = self.deadline();
+            }
+        }
+    }
+
+    /// What is left of the packet is filled with data of streams; a probe that has nothing to say says so.
+    fn fill(&mut self, header: u16, mut frames: Vec<Frame>, mut again: bool) -> Made {
+        let mut bytes = header + frames.iter().map(Frame::size).sum::<u16>();
+        if self.sends_data() {
+            // each says how long it is, which takes two bytes
+            while let Some(room) = self.config.datagram.checked_sub(bytes + 2).filter(|&room| room >= WORTHWHILE) {
+                let Some(offer) = self.outgoing.take(room) else { break };
+                again |= offer.again;
+                let frame = Frame::Stream(offer.piece);
+                bytes += frame.size();
+                frames.push(frame);
+            }
+        }
+        let mut eliciting = frames.iter().any(Frame::elicits_ack);
+        if !eliciting && self.probes > 0 {
+            frames.push(Frame::Ping);
+            bytes += 1;
+            eliciting = true;
+        }
+        let crypto = matches!(frames.first(), Some(Frame::Crypto { .. }));
+        let initial = crypto && (self.phase == Phase::Opening || self.end == End::Answerer);
+        if initial && bytes < INITIAL_DATAGRAM {
+            frames.push(Frame::Padding(INITIAL_DATAGRAM - bytes));
+            bytes = INITIAL_DATAGRAM;
+        }
+        Made { carried: Carried::Frames(frames.into_boxed_slice()), bytes, eliciting, again }
+    }
+
+    /// An acknowledgement leaves by itself. Where it tells of holes, the other end is asked once a round trip to say that it has
+    /// come: then the holes are told of no more (RFC 9000 section 13.2.4).
+    fn send_ack(&mut self, now: Time, out: &mut impl Transmit) -> bool {
+        let Some((range, more)) = self.received.take(now) else { return false };
+        self.arrived.acks += 1;
+        let size = short_header(self.unacknowledged()) + range.size(&more);
+        let pings = self.received.has_holes() && now >= self.next_ping && self.out == 0;
+        if pings {
+            self.next_ping = now + self.rtt.smoothed.max(Span::from_millis(1));
+            let frames: Box<[Frame]> = Box::new([Frame::Ack(range, more), Frame::Ping]);
+            let made = Made { carried: Carried::Frames(frames), bytes: size + 1, eliciting: true, again: false };
+            self.emit(now, made, out);
+            return true;
+        }
+        let extra =
+            if more.is_empty() { Extra::QuicAck(range) } else { Extra::Quic(Box::new([Frame::Ack(range, more)])) };
+        self.leave_forgotten(now, size, extra, out);
+        false
+    }
+
+    /// A packet that wants no acknowledgement leaves, if it says anything.
+    #[cold]
+    fn leave_unwatched(&mut self, now: Time, made: Made, out: &mut impl Transmit) {
+        let Carried::Frames(frames) = made.carried else { return };
+        if frames.iter().any(|frame| matches!(frame, Frame::Ack(..) | Frame::Close { .. })) {
+            self.leave_forgotten(now, made.bytes, Extra::Quic(frames), out);
+        }
+    }
+
+    /// The same, of which nothing is remembered but its number.
+    fn leave_forgotten(&mut self, now: Time, bytes: u16, extra: Extra, out: &mut impl Transmit) {
+        let packet = SentPacket { sent: now, carried: Carried::Nothing, bytes, state: State::Done, ect: false };
+        let number = self.log.next();
+        self.log.push(packet, Snapshot::default());
+        self.leave(now, number, bytes, Flags::NONE, extra, out);
+    }
+
+    /// The connection ends, and says so (RFC 9000 section 10.2).
+    #[cold]
+    fn say_close(&mut self, now: Time, code: u32, out: &mut impl Transmit) {
+        let frame = Frame::Close { code };
+        let bytes = short_header(self.unacknowledged()) + frame.size();
+        self.leave_forgotten(now, bytes, Extra::Quic(Box::new([frame])), out);
+        self.close();
+    }
+
+    /// Numbers that an answer may have to tell apart.
+    #[inline]
+    fn unacknowledged(&self) -> u32 {
+        self.log.next() - self.largest_acked.map_or(self.base, |largest| largest + 1)
+    }
+
+    /// A packet that wants an acknowledgement leaves.
+    #[inline]
+    fn emit(&mut self, now: Time, made: Made, out: &mut impl Transmit) {
+        let Made { carried, bytes, again, .. } = made;
+        let number = self.log.next();
+        let ect = self.config.ecn && self.ecn.leaves();
+        let mut flags = if again { Flags::RETRANSMISSION } else { Flags::NONE };
+        if ect {
+            let l4s = self.congestion.needs().l4s;
+            flags = flags.with(if l4s { Flags::ECT.with(Flags::L4S) } else { Flags::ECT });
+        }
+        self.stats.retransmitted += u64::from(again);
+        let extra = match &carried {
+            Carried::Stream(piece) => Extra::QuicStream(*piece),
+            Carried::Frames(frames) => Extra::Quic(frames.clone()),
+            Carried::Nothing => return,
+        };
+        self.leave(now, number, bytes, flags, extra, out);
+        let left = out.left(now);
+        let snapshot = self.congestion.on_sent(left, bytes);
+        self.log.push(SentPacket { sent: left, carried, bytes, state: State::Out, ect }, snapshot);
+        self.out += 1;
+        self.last_eliciting = left;
+        self.probes = self.probes.saturating_sub(1);
+        if self.out == 1 {
+            self.alive(now);
+        }
+    }
+
+    #[inline]
+    fn leave(&mut self, now: Time, number: u32, bytes: u16, flags: Flags, extra: Extra, out: &mut impl Transmit) {
+        let size = bytes + self.config.header;
+        if let Some((_, left)) = &mut self.unvalidated {
+            *left += u64::from(bytes);
+        }
+        let flags = if self.end == End::Answerer { flags.with(Flags::ACK) } else { flags };
+        self.stats.sent(size);
+        out.transmit(Segment { seq: number, stamp: Stamp::at(now), size, flags, extra: Some(extra) });
+    }
+}

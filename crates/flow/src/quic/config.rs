@@ -1,0 +1,104 @@
+//! A connection's settings, for both its ends.
+
+use super::Congestion;
+use paceline_control::{Profile, Scheme, TcpController, WindowController};
+use paceline_packet::UDP_IPV4;
+use paceline_units::Span;
+
+/// How a connection begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Handshake {
+    /// Both ends know all already, as if the handshake had just been.
+    Done,
+    /// Data follow the answer of the other end (RFC 9001): one round trip.
+    OneRtt,
+    /// A session is resumed: data leave with the first packet.
+    ZeroRtt,
+}
+
+/// What becomes of what an application writes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Carriage {
+    /// One stream for all, in order.
+    Stream,
+    /// A stream for each write: a media frame, a response.
+    StreamEach,
+    /// A stream for each group of pictures: a key frame begins one.
+    StreamPerGroup,
+    /// Datagrams, which are not sent again (RFC 9221).
+    Datagrams,
+}
+
+/// The settings of a connection.
+#[derive(Clone, PartialEq, Debug)]
+pub struct QuicConfig {
+    /// Whose law the controller obeys; the machine is one (RFC 9002).
+    pub profile: Profile,
+    /// UDP payload of a full packet in bytes (max_datagram_size); QUIC's own headers come out of it.
+    pub datagram: u16,
+    /// Bytes on the wire beside it: of IP and UDP.
+    pub header: u16,
+    /// Initial window in datagrams; `None`: as RFC 9002 section 7.2 has it.
+    pub initial_window: Option<u32>,
+    /// Bytes that the receiver lets the other end send on all streams before it reads: initial_max_data, and how far beyond what was
+    /// read each MAX_DATA goes.
+    pub receive_window: u64,
+    /// The same of each stream.
+    pub stream_window: u64,
+    /// How many streams may be open at once.
+    pub max_streams: u32,
+    /// So many packets are acknowledged together (RFC 9000 section 13.2.2).
+    pub ack_threshold: u16,
+    /// How long an acknowledgement may wait (max_ack_delay).
+    pub max_ack_delay: Span,
+    /// Whether packets are ECN-capable.
+    pub ecn: bool,
+    /// How it begins.
+    pub handshake: Handshake,
+    /// After so long without a packet the connection is over; `None`: never (max_idle_timeout 0).
+    pub idle_timeout: Option<Span>,
+    /// What becomes of what the application writes.
+    pub carriage: Carriage,
+    /// A stream that is older is reset; `None`: never.
+    pub deadline: Option<Span>,
+}
+
+impl QuicConfig {
+    /// A packet that with IPv4 and UDP takes 1500 bytes.
+    const DATAGRAM: u16 = 1500 - UDP_IPV4 as u16;
+
+    /// The defaults of a flow of `scheme` under `profile`.
+    #[must_use]
+    pub fn new(profile: Profile, scheme: &Scheme) -> QuicConfig {
+        let needs = TcpController::new(scheme, profile, &[]).map(|controller| controller.needs());
+        QuicConfig {
+            profile,
+            datagram: QuicConfig::DATAGRAM,
+            header: UDP_IPV4 as u16,
+            initial_window: None,
+            receive_window: 1 << 40,
+            stream_window: 1 << 40,
+            max_streams: 1 << 20,
+            ack_threshold: 2,
+            max_ack_delay: Span::from_millis(25), // RFC 9000 section 18.2
+            ecn: needs.is_ok_and(|needs| needs.ecn.is_on()),
+            handshake: Handshake::OneRtt,
+            idle_timeout: None,
+            carriage: Carriage::Stream,
+            deadline: None,
+        }
+    }
+
+    /// Initial window in bytes.
+    #[must_use]
+    pub fn initial_window(&self) -> u64 {
+        let given = self.initial_window.map(|datagrams| u64::from(datagrams) * u64::from(self.datagram));
+        given.unwrap_or_else(|| Congestion::initial_window(self.datagram))
+    }
+
+    /// Bytes on the wire of a full packet.
+    #[must_use]
+    pub fn wire(&self) -> u16 {
+        self.datagram.saturating_add(self.header)
+    }
+}

@@ -1,0 +1,508 @@
+//! One end of a connection: what it knows, what comes, what time does. `ack` has what acknowledgements do, `assemble` how packets
+//! are made.
+//!
+//! Packet numbers are in one space: those of the handshake are not told from the others, and keys are not there.
+
+use super::ecn::Validation;
+use super::handshake::{AMPLIFICATION, ANSWER, CryptoOut, FINISHED, HELLO, RESUMED};
+use super::incoming::{Grant, Incoming, Object, Violation};
+use super::outgoing::Outgoing;
+use super::ranges::Ranges;
+use super::received::Received;
+use super::sent::SentLog;
+use super::{Congestion, Handshake, QuicConfig, Rtt};
+use crate::{ReceiverStats, SenderStats, Transmit};
+use paceline_control::TcpController;
+use paceline_packet::quic::{AckRange, Frame, StreamPiece};
+use paceline_packet::{Block, Extra, Packet, Stamp};
+use paceline_random as random;
+use paceline_units::{Span, Time};
+use std::collections::VecDeque;
+
+/// Which end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum End {
+    /// It opens the connection, and sends the flow's data.
+    Opener,
+    /// It answers.
+    Answerer,
+}
+
+/// How far the connection is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Phase {
+    /// Not begun.
+    Idle,
+    /// The handshake is under way.
+    Opening,
+    /// Data may be sent.
+    Established,
+    /// It is over.
+    Closed,
+}
+
+/// A datagram that waits to be sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Waiting {
+    pub(super) left: u64,
+    pub(super) captured: Stamp,
+    pub(super) key: bool,
+    /// It is given up then.
+    pub(super) deadline: Time,
+}
+
+/// The state of one end.
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub(super) end: End,
+    pub(super) phase: Phase,
+    /// The window, not the application, was what limited sending.
+    pub(super) limited: bool,
+    pub(super) config: Box<QuicConfig>,
+    pub(super) congestion: Congestion,
+    pub(super) rtt: Rtt,
+    pub(super) log: SentLog,
+    /// Numbers that were acknowledged, as far as the log goes back.
+    pub(super) acked: Ranges,
+    pub(super) largest_acked: Option<u32>,
+    /// Packets that are out, all of which want an acknowledgement; when the last of them left.
+    pub(super) out: u32,
+    pub(super) last_eliciting: Time,
+    /// When the next packet is taken for lost by time; when the other end is asked for an acknowledgement.
+    pub(super) loss_time: Time,
+    pub(super) timer: Time,
+    pub(super) probe_count: u32,
+    /// So many packets leave whatever the window says.
+    pub(super) probes: u8,
+    /// When there was a first round trip: losses before it are no persistent congestion.
+    pub(super) first_sample: Time,
+    /// Lost in the last recovery period and not come since.
+    pub(super) unproven: Vec<u32>,
+    pub(super) received: Received,
+    pub(super) outgoing: Outgoing,
+    pub(super) incoming: Incoming,
+    pub(super) control: VecDeque<Frame>,
+    pub(super) crypto: CryptoOut,
+    crypto_in: Ranges,
+    pub(super) datagrams: VecDeque<Waiting>,
+    pub(super) datagram_number: u32,
+    pub(super) ecn: Validation,
+    /// The first packet of the connection, of either end.
+    pub(super) base: u32,
+    peer_base: u32,
+    /// What came and left before the other end's address was validated; `None` once it is.
+    pub(super) unvalidated: Option<(u64, u64)>,
+    /// When pacing, or the host's interface, lets the next packet leave.
+    pub(super) resumes: Time,
+    /// When the connection ends if nothing comes.
+    idle_at: Time,
+    /// When the other end is next asked to say that it has seen acknowledgements.
+    pub(super) next_ping: Time,
+    /// When the next stream is reset.
+    pub(super) next_deadline: Time,
+    pub(super) stopped: bool,
+    pub(super) violation: Option<Violation>,
+    pub(super) stats: SenderStats,
+    pub(super) arrived: ReceiverStats,
+    pub(super) reset_streams: u64,
+    pub(super) spurious: u64,
+    fresh: TcpController,
+    stream: random::Stream,
+    /// Acknowledged packets of the acknowledgement that is being read.
+    pub(super) newly: Vec<super::ack::Newly>,
+    grants: Vec<Grant>,
+}
+
+impl Connection {
+    pub(super) fn new(end: End, config: &QuicConfig, controller: TcpController, stream: random::Stream) -> Connection {
+        let congestion = Connection::congestion(config, &controller, stream, 0);
+        let mut connection = Connection {
+            end,
+            phase: Phase::Idle,
+            limited: false,
+            log: SentLog::default(),
+            congestion,
+            rtt: Rtt::default(),
+            acked: Ranges::default(),
+            largest_acked: None,
+            out: 0,
+            last_eliciting: Time::ZERO,
+            loss_time: Time::NEVER,
+            timer: Time::NEVER,
+            probe_count: 0,
+            probes: 0,
+            first_sample: Time::NEVER,
+            unproven: Vec::new(),
+            received: Received::new(config.ack_threshold, config.max_ack_delay),
+            outgoing: Outgoing::new(0, 0, 0),
+            incoming: Incoming::new(0, 0, 0),
+            control: VecDeque::new(),
+            crypto: CryptoOut::default(),
+            crypto_in: Ranges::default(),
+            datagrams: VecDeque::new(),
+            datagram_number: 0,
+            ecn: Validation::new(false),
+            base: 0,
+            peer_base: 0,
+            unvalidated: None,
+            resumes: Time::NEVER,
+            idle_at: Time::NEVER,
+            next_ping: Time::ZERO,
+            next_deadline: Time::NEVER,
+            stopped: false,
+            violation: None,
+            stats: SenderStats::new(config.wire()),
+            arrived: ReceiverStats::default(),
+            reset_streams: 0,
+            spurious: 0,
+            config: Box::new(config.clone()),
+            fresh: controller,
+            stream,
+            newly: Vec::new(),
+            grants: Vec::new(),
+        };
+        connection.begin(0, 0);
+        connection
+    }
+
+    fn congestion(config: &QuicConfig, fresh: &TcpController, stream: random::Stream, base: u32) -> Congestion {
+        let stream = stream.fork(u64::from(base));
+        Congestion::new(fresh.clone(), config.profile, config.datagram, config.initial_window(), stream)
+    }
+
+    /// A fresh connection, whose packets are numbered from `base` on, the other end's from `peer_base`.
+    pub(super) fn begin(&mut self, base: u32, peer_base: u32) {
+        let config = &self.config;
+        self.phase = if config.handshake == Handshake::Done { Phase::Established } else { Phase::Idle };
+        self.limited = false;
+        self.congestion = Connection::congestion(config, &self.fresh, self.stream, base);
+        self.rtt = Rtt::default();
+        self.log = SentLog::new(base, self.congestion.needs().deliveries);
+        self.acked.clear();
+        self.largest_acked = None;
+        self.out = 0;
+        (self.loss_time, self.timer) = (Time::NEVER, Time::NEVER);
+        (self.probe_count, self.probes) = (0, 0);
+        self.first_sample = Time::NEVER;
+        self.unproven.clear();
+        self.received = Received::new(config.ack_threshold, config.max_ack_delay);
+        self.outgoing = Outgoing::new(config.receive_window, config.stream_window, config.max_streams);
+        self.incoming = Incoming::new(config.receive_window, config.stream_window, config.max_streams);
+        self.control.clear();
+        self.crypto = CryptoOut::default();
+        self.crypto_in.clear();
+        self.datagrams.clear();
+        self.ecn = Validation::new(config.ecn && self.end == End::Opener);
+        (self.base, self.peer_base) = (base, peer_base);
+        let validates = self.end == End::Answerer && config.handshake != Handshake::Done;
+        self.unvalidated = validates.then_some((0, 0));
+        self.resumes = Time::NEVER;
+        self.idle_at = Time::NEVER;
+        self.next_deadline = Time::NEVER;
+        self.stopped = false;
+        self.violation = None;
+    }
+
+    /// The opener says hello.
+    pub(super) fn open(&mut self, now: Time) {
+        self.stats.begin(now);
+        if self.phase == Phase::Idle && self.end == End::Opener {
+            self.phase = Phase::Opening;
+            self.crypto.write(HELLO);
+        }
+        self.alive(now);
+    }
+
+    /// Bytes of the handshake that the other end sends before this one may go on.
+    fn expected(&self) -> u64 {
+        match (self.end, self.config.handshake) {
+            (End::Answerer, _) => HELLO,
+            (End::Opener, Handshake::ZeroRtt) => RESUMED,
+            (End::Opener, _) => ANSWER,
+        }
+    }
+
+    /// Whether data may be sent.
+    #[inline]
+    pub(super) fn sends_data(&self) -> bool {
+        self.phase == Phase::Established || self.sends_early()
+    }
+
+    /// Whether they are sent before the handshake is done.
+    #[inline]
+    pub(super) fn sends_early(&self) -> bool {
+        self.phase == Phase::Opening && self.end == End::Opener && self.config.handshake == Handshake::ZeroRtt
+    }
+
+    /// Something came or left: the idle timer begins anew (RFC 9000 section 10.1).
+    #[inline]
+    pub(super) fn alive(&mut self, now: Time) {
+        if let Some(timeout) = self.config.idle_timeout {
+            let least = self.rtt.probe_timeout(self.config.max_ack_delay) * 3;
+            self.idle_at = now + timeout.max(least);
+        }
+    }
+
+    /// A packet of the other end has come; `extra` is its side record. Gives whether it is of use: not of another connection, and
+    /// not a copy.
+    pub(super) fn on_packet(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>) -> bool {
+        self.arrived.packets += 1;
+        self.arrived.wire_bytes += u64::from(packet.size);
+        self.arrived.last = now;
+        self.arrived.marks += u64::from(packet.flags.has(paceline_packet::Flags::CE));
+        let frames: &[Frame] = match extra {
+            Some(Extra::Quic(frames)) => frames,
+            _ => &[],
+        };
+        if let [Frame::Crypto { connection, .. }, ..] | [Frame::Early(connection), ..] = *frames
+            && self.end == End::Answerer
+            && (connection > self.peer_base || self.phase == Phase::Idle)
+        {
+            self.begin(self.log.next(), connection);
+            self.phase = Phase::Opening;
+        }
+        if packet.seq < self.peer_base || matches!(self.phase, Phase::Idle | Phase::Closed) {
+            return false;
+        }
+        if !self.received.note(now, packet.seq, packet.flags) {
+            self.arrived.duplicates += 1;
+            return false;
+        }
+        if let Some((came, _)) = &mut self.unvalidated {
+            *came += u64::from(packet.size.saturating_sub(self.config.header));
+        }
+        self.alive(now);
+        match extra {
+            Some(Extra::QuicStream(piece)) => {
+                self.received.want(now, packet.seq, packet.flags, false);
+                self.on_piece(piece);
+            }
+            Some(Extra::QuicAck(range)) => self.on_ack(now, range, &[]),
+            _ => self.on_frames(now, packet, frames),
+        }
+        true
+    }
+
+    #[inline(never)]
+    fn on_frames(&mut self, now: Time, packet: &Packet, frames: &[Frame]) {
+        if frames.iter().any(Frame::elicits_ack) {
+            let crypto = frames.iter().any(|frame| matches!(frame, Frame::Crypto { .. }));
+            self.received.want(now, packet.seq, packet.flags, crypto);
+        }
+        for frame in frames {
+            self.on_frame(now, frame);
+        }
+    }
+
+    fn on_frame(&mut self, now: Time, frame: &Frame) {
+        match *frame {
+            Frame::Ack(range, ref more) => self.on_ack(now, &range, more),
+            Frame::Stream(ref piece) => self.on_piece(piece),
+            Frame::Crypto { offset, length, .. } => self.on_crypto(u64::from(offset), u64::from(length)),
+            Frame::Datagram { length, number, captured, last, key } => {
+                self.arrived.bytes += u64::from(length);
+                if last {
+                    let object = Object { captured, number, size: u64::from(length), key, reset: false };
+                    self.incoming.objects.push(object);
+                }
+            }
+            Frame::AckFrequency { threshold, delay } => {
+                self.received.set_frequency(threshold, Span::from_micros(u64::from(delay)));
+            }
+            Frame::MaxData(limit) => self.outgoing.set_max_data(limit),
+            Frame::MaxStreamData { stream, limit } => self.outgoing.set_limit(stream, limit),
+            Frame::MaxStreams(limit) => self.outgoing.set_max_streams(limit),
+            Frame::ResetStream { stream, size } => {
+                if let Err(violation) = self.incoming.reset(stream, size, &mut self.grants) {
+                    self.violate(violation);
+                }
+                self.grant();
+            }
+            Frame::Close { .. } => self.close(),
+            Frame::HandshakeDone
+            | Frame::DataBlocked(_)
+            | Frame::Early(_)
+            | Frame::Padding(_)
+            | Frame::Ping
+            | Frame::StreamDataBlocked { .. }
+            | Frame::StreamsBlocked(_) => {}
+        }
+    }
+
+    #[inline]
+    fn on_piece(&mut self, piece: &StreamPiece) {
+        match self.incoming.piece(piece, &mut self.grants) {
+            Ok((bytes, again)) => {
+                self.arrived.bytes += bytes;
+                self.arrived.duplicates += u64::from(again);
+            }
+            Err(violation) => self.violate(violation),
+        }
+        if !self.grants.is_empty() {
+            self.grant();
+        }
+    }
+
+    #[cold]
+    fn violate(&mut self, violation: Violation) {
+        self.violation = Some(violation);
+    }
+
+    #[cold]
+    fn grant(&mut self) {
+        self.control.extend(self.grants.drain(..).map(Grant::frame));
+    }
+
+    #[cold]
+    fn on_crypto(&mut self, offset: u64, length: u64) {
+        self.crypto_in.insert(offset..offset + length, |_| {});
+        let have = self.crypto_in.prefix();
+        if self.phase == Phase::Opening && have >= self.expected() {
+            match self.end {
+                End::Opener => {
+                    self.phase = Phase::Established;
+                    self.crypto.write(FINISHED);
+                }
+                // it may send as well, but has nothing to
+                End::Answerer => {
+                    self.phase = Phase::Established;
+                    let resumes = self.config.handshake == Handshake::ZeroRtt;
+                    self.crypto.write(if resumes { RESUMED } else { ANSWER });
+                }
+            }
+        }
+        if self.end == End::Answerer && have >= HELLO + FINISHED && self.unvalidated.take().is_some() {
+            self.control.push_back(Frame::HandshakeDone);
+        }
+    }
+
+    /// Whether the other end's address is not validated, and no more may be sent to it.
+    pub(super) fn is_amplifying(&self, bytes: u16) -> bool {
+        self.unvalidated.is_some_and(|(came, left)| left + u64::from(bytes) > AMPLIFICATION * came)
+    }
+
+    /// It is over: nothing is sent or taken any more.
+    pub(super) fn close(&mut self) {
+        self.phase = Phase::Closed;
+        (self.timer, self.loss_time, self.resumes, self.idle_at) = (Time::NEVER, Time::NEVER, Time::NEVER, Time::NEVER);
+        self.next_deadline = Time::NEVER;
+        self.received.end();
+        self.control.clear();
+    }
+
+    /// When [`Connection::on_timer`] is needed.
+    #[inline]
+    pub(super) fn next_wake(&self) -> Time {
+        self.timer.min(self.received.due()).min(self.resumes).min(self.idle_at.min(self.next_deadline))
+    }
+
+    /// The time has come, or an earlier one.
+    pub(super) fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
+        if self.phase == Phase::Closed {
+            return;
+        }
+        if self.idle_at <= now {
+            return self.close();
+        }
+        if self.next_deadline <= now {
+            self.expire(now);
+        }
+        if self.timer <= now {
+            self.stats.advance(now, self.window_packets());
+            if self.loss_time <= now {
+                self.detect_losses(now);
+            } else {
+                self.probe();
+            }
+            self.arm();
+        }
+        self.pump(now, out);
+    }
+
+    /// Streams and datagrams that are too old are given up.
+    #[cold]
+    pub(super) fn expire(&mut self, now: Time) {
+        for (stream, size) in self.outgoing.expire(now) {
+            self.reset_streams += 1;
+            // the other end knows nothing of a stream of which nothing has left
+            self.control.push_back(Frame::ResetStream { stream, size });
+        }
+        self.datagrams.retain(|waiting| waiting.deadline > now);
+        self.next_deadline = self.deadline();
+    }
+
+    /// When the next stream or datagram is given up.
+    pub(super) fn deadline(&self) -> Time {
+        if self.config.deadline.is_none() {
+            return Time::NEVER;
+        }
+        let datagram = self.datagrams.front().map_or(Time::NEVER, |waiting| waiting.deadline);
+        self.outgoing.next_deadline().min(datagram)
+    }
+
+    /// The probe timer has expired (RFC 9002 section 6.2.4): two packets leave, with new data or else what is oldest.
+    #[cold]
+    fn probe(&mut self) {
+        self.probe_count += 1;
+        self.stats.timeouts += 1;
+        if self.probe_count == 1 {
+            self.stats.first_timeouts += 1;
+            self.stats.first_timeout_sum += self.rtt.probe_timeout(self.config.max_ack_delay);
+        }
+        self.probes = if self.out == 0 { 1 } else { 2 };
+        let waits = self.sends_data() && (self.outgoing.is_ready() || !self.datagrams.is_empty());
+        if !waits {
+            self.send_oldest_again(2);
+        }
+        if self.largest_acked.is_none() && self.probe_count >= 3 {
+            self.ecn.all_lost();
+        }
+    }
+
+    /// Sets the timer of losses and probes (SetLossDetectionTimer).
+    #[inline]
+    pub(super) fn arm(&mut self) {
+        self.timer = if self.loss_time < Time::NEVER {
+            self.loss_time
+        } else if self.out > 0 || self.end == End::Opener && self.phase == Phase::Opening {
+            let delay = if self.phase == Phase::Established { self.config.max_ack_delay } else { Span::ZERO };
+            self.last_eliciting + self.rtt.probe_timeout(delay) * (1 << self.probe_count.min(20))
+        } else {
+            Time::NEVER
+        };
+    }
+
+    /// The window in full datagrams.
+    #[inline]
+    pub(super) fn window_packets(&self) -> f64 {
+        self.congestion.window() as f64 / f64::from(self.config.datagram)
+    }
+}
+
+impl Violation {
+    /// The error code (RFC 9000 section 20.1).
+    pub(super) const fn code(self) -> u32 {
+        match self {
+            Violation::FlowControl => 0x03,
+            Violation::StreamLimit => 0x04,
+            Violation::FinalSize => 0x06,
+        }
+    }
+}
+
+impl Grant {
+    pub(super) const fn frame(self) -> Frame {
+        match self {
+            Grant::Data(limit) => Frame::MaxData(limit),
+            Grant::Stream(stream, limit) => Frame::MaxStreamData { stream, limit },
+            Grant::Streams(limit) => Frame::MaxStreams(limit),
+        }
+    }
+}
+
+/// The blocks of an acknowledgement as ranges, oldest first.
+#[inline]
+pub(super) fn ranges<'a>(range: &AckRange, more: &'a [Block]) -> impl Iterator<Item = core::ops::Range<u64>> + use<'a> {
+    let first = u64::from(range.smallest)..u64::from(range.largest) + 1;
+    more.iter().rev().map(|block| u64::from(block.start)..u64::from(block.end)).chain([first])
+}

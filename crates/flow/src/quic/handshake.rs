@@ -1,0 +1,63 @@
+//! The handshake as it costs time and bytes (RFC 9001): an Initial, an answer, an end. Keys and certificates are not there.
+
+use super::ranges::Ranges;
+use core::ops::Range;
+
+/// Bytes of a ClientHello of today's browsers and libraries; what carries it is filled up to 1200 (RFC 9000 section 14.1).
+pub(super) const HELLO: u64 = 320;
+/// Bytes of a server's answer with a chain of two certificates, and of one that resumes a session.
+pub(super) const ANSWER: u64 = 2800;
+pub(super) const RESUMED: u64 = 250;
+/// Bytes of the client's Finished.
+pub(super) const FINISHED: u64 = 36;
+/// Until the other end's address is validated, no more than so many times what came may leave (RFC 9000 section 8.1).
+pub(super) const AMPLIFICATION: u64 = 3;
+
+/// One direction of the handshake's bytes, as its sender sees it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct CryptoOut {
+    written: u64,
+    next: u64,
+    acked: Ranges,
+    lost: Ranges,
+}
+
+impl CryptoOut {
+    pub(super) fn write(&mut self, bytes: u64) {
+        self.written += bytes;
+    }
+
+    /// Whether something is to leave.
+    #[inline]
+    pub(super) fn is_ready(&self) -> bool {
+        self.next < self.written || !self.lost.is_empty()
+    }
+
+    /// The next run of at most `most` bytes, and whether it was sent before; it is taken to leave.
+    pub(super) fn take(&mut self, most: u64) -> Option<(Range<u64>, bool)> {
+        let (run, again) = match self.lost.first() {
+            Some(lost) => (lost.start..lost.end.min(lost.start + most), true),
+            None => (self.next..self.written.min(self.next + most), false),
+        };
+        if run.is_empty() {
+            return None;
+        }
+        if again {
+            self.lost.remove(run.clone());
+        } else {
+            self.next = run.end;
+        }
+        Some((run, again))
+    }
+
+    pub(super) fn acked(&mut self, run: Range<u64>) {
+        self.lost.remove(run.clone());
+        self.acked.insert(run, |_| {});
+    }
+
+    pub(super) fn lost(&mut self, run: Range<u64>) {
+        self.lost.insert(run.clone(), |_| {});
+        let acked: Vec<_> = self.acked.iter().filter(|a| a.start < run.end && a.end > run.start).cloned().collect();
+        acked.into_iter().for_each(|range| self.lost.remove(range));
+    }
+}

@@ -1,0 +1,208 @@
+//! Streams on their receiving side (RFC 9000 section 3.2): what has come, in order, and how much more may.
+
+use super::ranges::Ranges;
+use paceline_packet::Stamp;
+use paceline_packet::quic::StreamPiece;
+use std::collections::VecDeque;
+
+/// A stream.
+#[derive(Debug, Default)]
+struct Stream {
+    /// What has come; one past the greatest byte; its end, once known.
+    have: Ranges,
+    end: u64,
+    size: Option<u64>,
+    /// What the application has been given.
+    given: u64,
+    /// How far the other end may go.
+    limit: u64,
+    captured: Stamp,
+    key: bool,
+    done: bool,
+}
+
+/// What has come of a stream whose application reads each to its end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Object {
+    /// When it was captured, by its sender's clock.
+    pub captured: Stamp,
+    /// Its number among the connection's streams.
+    pub number: u32,
+    /// Bytes of it; of one that was reset those that were to come by then.
+    pub size: u64,
+    /// It is a key frame.
+    pub key: bool,
+    /// It was reset: not all of it will come.
+    pub reset: bool,
+}
+
+/// All streams that an end receives.
+#[derive(Debug)]
+pub(super) struct Incoming {
+    streams: VecDeque<Stream>,
+    base: u32,
+    window: u64,
+    /// MAX_DATA as it was told last, its window, and bytes that the application has taken.
+    max_data: u64,
+    data_window: u64,
+    taken: u64,
+    /// What counts against it: how far each stream has come.
+    seen: u64,
+    /// MAX_STREAMS likewise.
+    max_streams: u32,
+    streams_window: u32,
+    closed: u32,
+    /// What has come to its end since it was last asked for.
+    pub(super) objects: Vec<Object>,
+}
+
+/// What the other end is to be told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Grant {
+    /// MAX_DATA.
+    Data(u64),
+    /// MAX_STREAM_DATA of the stream with this id.
+    Stream(u32, u64),
+    /// MAX_STREAMS.
+    Streams(u32),
+}
+
+/// What the other end did that it must not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Violation {
+    /// FLOW_CONTROL_ERROR.
+    FlowControl,
+    /// STREAM_LIMIT_ERROR.
+    StreamLimit,
+    /// FINAL_SIZE_ERROR.
+    FinalSize,
+}
+
+impl Incoming {
+    pub(super) fn new(data_window: u64, window: u64, max_streams: u32) -> Incoming {
+        Incoming {
+            streams: VecDeque::new(),
+            base: 0,
+            window,
+            max_data: data_window,
+            data_window,
+            taken: 0,
+            seen: 0,
+            max_streams,
+            streams_window: max_streams,
+            closed: 0,
+            objects: Vec::new(),
+        }
+    }
+
+    /// The place of a stream among those kept; `None`: it is over.
+    #[inline]
+    fn place(&mut self, id: u32) -> Result<Option<usize>, Violation> {
+        let number = id / 4;
+        let Some(place) = number.checked_sub(self.base) else { return Ok(None) };
+        if number >= self.max_streams {
+            return Err(Violation::StreamLimit);
+        }
+        while self.streams.len() <= place as usize {
+            self.streams.push_back(Stream { limit: self.window, ..Stream::default() });
+        }
+        Ok(Some(place as usize))
+    }
+
+    /// Data have come. Gives the bytes that the application has in order now and had not before, and whether they had come before.
+    #[inline]
+    pub(super) fn piece(&mut self, piece: &StreamPiece, grants: &mut Vec<Grant>) -> Result<(u64, bool), Violation> {
+        let Some(place) = self.place(piece.stream)? else { return Ok((0, true)) };
+        let stream = &mut self.streams[place];
+        let end = piece.end();
+        let further = end.saturating_sub(stream.end);
+        if end > stream.limit || self.seen + further > self.max_data {
+            return Err(Violation::FlowControl);
+        }
+        if stream.size.is_some_and(|size| end > size || piece.fin && end != size) || piece.fin && end < stream.end {
+            return Err(Violation::FinalSize);
+        }
+        if stream.done {
+            return Ok((0, true));
+        }
+        (stream.captured, stream.key) = (piece.captured, piece.key);
+        stream.end += further;
+        self.seen += further;
+        if piece.fin {
+            stream.size = Some(end);
+        }
+        let mut fresh = 0;
+        stream.have.insert(piece.offset..end, |part| fresh += part.end - part.start);
+        let prefix = stream.have.prefix();
+        let given = prefix - stream.given;
+        stream.given = prefix;
+        self.taken += given;
+        if stream.limit - prefix < self.window / 2 && stream.size.is_none() {
+            stream.limit = prefix + self.window;
+            grants.push(Grant::Stream(piece.stream, stream.limit));
+        }
+        if stream.size == Some(prefix) {
+            self.close(place, false);
+        }
+        self.grant(grants);
+        Ok((given, fresh == 0 && piece.length > 0))
+    }
+
+    /// A stream was reset when so many of its bytes had been sent.
+    pub(super) fn reset(&mut self, id: u32, size: u64, grants: &mut Vec<Grant>) -> Result<(), Violation> {
+        let Some(place) = self.place(id)? else { return Ok(()) };
+        let stream = &mut self.streams[place];
+        if size < stream.end || stream.size.is_some_and(|known| known != size) {
+            return Err(Violation::FinalSize);
+        }
+        if !stream.done {
+            // what never comes counts as taken (section 4.5)
+            self.taken += size - stream.given;
+            self.seen += size - stream.end;
+            (stream.given, stream.end) = (size, size);
+            self.close(place, true);
+        }
+        self.grant(grants);
+        Ok(())
+    }
+
+    /// A stream is over.
+    fn close(&mut self, place: usize, reset: bool) {
+        let number = self.base + place as u32;
+        let stream = &mut self.streams[place];
+        stream.done = true;
+        stream.have.clear();
+        let Stream { captured, key, end: size, .. } = *stream;
+        self.objects.push(Object { captured, number, size, key, reset });
+        self.closed += 1;
+        while self.streams.front().is_some_and(|stream| stream.done) {
+            self.streams.pop_front();
+            self.base += 1;
+        }
+    }
+
+    /// Raises limits of which half is used.
+    #[inline]
+    fn grant(&mut self, grants: &mut Vec<Grant>) {
+        if self.max_data - self.taken.min(self.max_data) < self.data_window / 2 {
+            self.max_data = self.taken + self.data_window;
+            grants.push(Grant::Data(self.max_data));
+        }
+        if self.max_streams - self.closed < self.streams_window.div_ceil(2) {
+            self.max_streams = self.closed + self.streams_window;
+            grants.push(Grant::Streams(self.max_streams));
+        }
+    }
+
+    /// The limit that is in force: what is told again if what told of it was lost.
+    pub(super) fn current(&self, grant: Grant) -> Option<Grant> {
+        match grant {
+            Grant::Data(_) => Some(Grant::Data(self.max_data)),
+            Grant::Streams(_) => Some(Grant::Streams(self.max_streams)),
+            Grant::Stream(id, _) => {
+                let stream = self.streams.get((id / 4).checked_sub(self.base)? as usize)?;
+                (stream.size.is_none() && !stream.done).then_some(Grant::Stream(id, stream.limit))
+            }
+        }
+    }
+}

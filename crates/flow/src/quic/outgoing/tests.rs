@@ -1,0 +1,79 @@
+use super::*;
+
+fn kind(priority: u8) -> Kind {
+    Kind { priority, captured: Stamp(0), key: false, deadline: Time::NEVER }
+}
+
+/// The id, offset, length and end of what leaves next.
+fn next(outgoing: &mut Outgoing, room: u16) -> Option<(u32, u64, u16, bool)> {
+    outgoing.take(room).map(|offer| {
+        let StreamPiece { stream, offset, length, fin, .. } = offer.piece;
+        (stream, offset, length, fin)
+    })
+}
+
+#[test]
+fn the_most_urgent_and_then_the_oldest() {
+    let mut outgoing = Outgoing::new(1 << 30, 1 << 30, 10);
+    for (priority, bytes) in [(5, 150), (1, 50), (5, 20)] {
+        let place = outgoing.open(kind(priority));
+        outgoing.write(place, bytes, true);
+    }
+    // a frame's header takes two bytes at offset 0, and four beyond 64
+    assert_eq!(next(&mut outgoing, 102), Some((6, 0, 50, true)));
+    assert_eq!(next(&mut outgoing, 102), Some((2, 0, 100, false)));
+    assert_eq!(next(&mut outgoing, 104), Some((2, 100, 50, true)));
+    assert_eq!(next(&mut outgoing, 102), Some((10, 0, 20, true)));
+    assert_eq!((next(&mut outgoing, 102), outgoing.is_ready(), outgoing.is_settled()), (None, false, false));
+}
+
+#[test]
+fn what_was_lost_leaves_before_what_is_new_and_only_what_is_wanted() {
+    let mut outgoing = Outgoing::new(1 << 30, 1 << 30, 10);
+    let place = outgoing.open(kind(0));
+    outgoing.write(place, 1000, true);
+    let pieces: Vec<_> = (0..3).map(|_| outgoing.take(104).unwrap().piece).collect();
+    assert_eq!(outgoing.acked(&pieces[1]).bytes, u64::from(pieces[1].length));
+    outgoing.lost(&pieces[0]);
+    outgoing.lost(&pieces[1]);
+    let again = outgoing.take(104).unwrap();
+    assert!(again.again && again.piece.offset == 0 && again.piece.length == pieces[0].length);
+    assert!(!outgoing.take(104).unwrap().again);
+    assert_eq!(outgoing.acked(&pieces[1]).bytes, 0, "told twice");
+}
+
+#[test]
+fn a_lost_end_is_said_again() {
+    let mut outgoing = Outgoing::new(1 << 30, 1 << 30, 10);
+    let place = outgoing.open(kind(0));
+    outgoing.write(place, 10, true);
+    let piece = outgoing.take(100).unwrap().piece;
+    outgoing.lost(&piece);
+    let again = outgoing.take(100).unwrap().piece;
+    assert_eq!(again, piece);
+    assert_eq!(outgoing.acked(&again), Gain { bytes: 10, completed: true });
+    assert!(outgoing.is_settled());
+    assert_eq!(outgoing.acked(&piece), Gain::default(), "of a stream that is over");
+    let empty = outgoing.open(kind(0));
+    outgoing.write(empty, 0, true);
+    assert_eq!(next(&mut outgoing, 100), Some((6, 0, 0, true)));
+}
+
+#[test]
+fn limits_hold_new_data_back_and_not_what_was_lost() {
+    let mut outgoing = Outgoing::new(150, 100, 10);
+    for _ in 0..2 {
+        let place = outgoing.open(kind(0));
+        outgoing.write(place, 120, false);
+    }
+    let first = outgoing.take(1000).unwrap().piece;
+    assert_eq!((first.stream, first.length), (2, 100), "the stream's limit");
+    assert_eq!(next(&mut outgoing, 1000), Some((6, 0, 50, false)), "the connection's");
+    assert_eq!(next(&mut outgoing, 1000), None);
+    outgoing.lost(&first);
+    assert_eq!(next(&mut outgoing, 1000), Some((2, 0, 100, false)));
+    outgoing.set_max_data(1000);
+    assert_eq!(next(&mut outgoing, 1000), Some((6, 50, 50, false)));
+    outgoing.set_limit(2, 110);
+    assert_eq!(next(&mut outgoing, 1000), Some((2, 100, 10, false)));
+}

@@ -1,0 +1,220 @@
+//! What has come, and when it is acknowledged (RFC 9000 section 13.2).
+
+use super::ranges::Ranges;
+use paceline_packet::quic::AckRange;
+use paceline_packet::{Block, Flags};
+use paceline_units::{Span, Time};
+
+/// So many ranges an acknowledgement tells of at most; older ones are forgotten (section 13.2.3).
+const MOST_RANGES: usize = 32;
+
+/// The packets that have come.
+#[derive(Debug)]
+pub(super) struct Received {
+    ranges: Ranges,
+    /// Nothing below it is taken any more: it may have come before.
+    floor: u64,
+    /// When the greatest came.
+    largest_at: Time,
+    /// Of those that want an acknowledgement: how many wait for one, the greatest number.
+    waiting: u32,
+    largest_eliciting: Option<u32>,
+    /// By when one leaves at the latest.
+    due: Time,
+    /// With ECT and with CE.
+    ect: u32,
+    ce: u32,
+    /// After how many, and how long (draft-ietf-quic-ack-frequency may change both).
+    threshold: u32,
+    delay: Span,
+}
+
+impl Received {
+    pub(super) fn new(threshold: u16, delay: Span) -> Received {
+        Received {
+            ranges: Ranges::default(),
+            floor: 0,
+            largest_at: Time::ZERO,
+            waiting: 0,
+            largest_eliciting: None,
+            due: Time::NEVER,
+            ect: 0,
+            ce: 0,
+            threshold: u32::from(threshold.max(1)),
+            delay,
+        }
+    }
+
+    /// One past the greatest number that has come.
+    pub(super) fn next(&self) -> u32 {
+        self.ranges.last().map_or(0, |last| last.end as u32)
+    }
+
+    /// The other end asks for acknowledgements after so many packets and so long.
+    pub(super) fn set_frequency(&mut self, threshold: u16, delay: Span) {
+        (self.threshold, self.delay) = (u32::from(threshold.max(1)), delay);
+    }
+
+    /// The packet has come; `false`: it had before.
+    #[inline]
+    pub(super) fn note(&mut self, now: Time, number: u32, flags: Flags) -> bool {
+        let largest = self.ranges.last().map(|range| range.end);
+        let mut new = false;
+        let number = u64::from(number);
+        if number < self.floor {
+            return false;
+        }
+        self.ranges.insert(number..number + 1, |_| new = true);
+        if !new {
+            return false;
+        }
+        if largest.is_none_or(|end| number >= end) {
+            self.largest_at = now;
+        }
+        if self.ranges.len() > MOST_RANGES {
+            self.ranges.keep_last(MOST_RANGES);
+            self.raise_floor();
+        }
+        // the codepoint that the sender chose is replaced by CE
+        if flags.has(Flags::CE) {
+            self.ce += 1;
+        } else if flags.has(Flags::ECT) {
+            self.ect += 1;
+        }
+        true
+    }
+
+    /// The same packet wants an acknowledgement; `at_once`: without delay, as those of the handshake (section 13.2.1).
+    #[inline]
+    pub(super) fn want(&mut self, now: Time, number: u32, flags: Flags, at_once: bool) {
+        self.waiting += 1;
+        // out of order, or after a hole
+        let next = self.largest_eliciting.map_or(number, |largest| largest + 1);
+        let regular = number == next || number > next && self.is_whole(next, number);
+        self.largest_eliciting = Some(self.largest_eliciting.map_or(number, |largest| largest.max(number)));
+        if at_once || !regular || flags.has(Flags::CE) || self.waiting >= self.threshold {
+            self.due = now;
+        } else if self.due == Time::NEVER {
+            self.due = now + self.delay;
+        }
+    }
+
+    /// Whether all from one number to another have come: acknowledgements between them want none.
+    fn is_whole(&self, from: u32, to: u32) -> bool {
+        self.ranges.last().is_some_and(|last| last.start <= u64::from(from) && u64::from(to) < last.end)
+    }
+
+    /// When an acknowledgement leaves at the latest.
+    #[inline]
+    pub(super) fn due(&self) -> Time {
+        self.due
+    }
+
+    /// None leaves any more.
+    pub(super) fn end(&mut self) {
+        self.due = Time::NEVER;
+    }
+
+    /// Whether one is wanted, now or later.
+    #[inline]
+    pub(super) fn is_wanted(&self) -> bool {
+        self.waiting > 0
+    }
+
+    /// Whether there are several ranges: what the other end has been told of could be forgotten.
+    #[inline]
+    pub(super) fn has_holes(&self) -> bool {
+        self.ranges.len() > 1
+    }
+
+    /// The acknowledgement, which leaves now; `None` if nothing has come.
+    #[inline]
+    pub(super) fn take(&mut self, now: Time) -> Option<(AckRange, Box<[Block]>)> {
+        let last = self.ranges.last()?;
+        self.waiting = 0;
+        self.due = Time::NEVER;
+        let delay = super::rtt::between(self.largest_at, now).0 / 1000;
+        let range = AckRange {
+            largest: (last.end - 1) as u32,
+            smallest: last.start as u32,
+            delay: delay.min(u64::from(u32::MAX)) as u32,
+            ect: self.ect,
+            ce: self.ce,
+        };
+        let more = if self.ranges.len() > 1 {
+            let older = self.ranges.iter().rev().skip(1);
+            older.map(|range| Block { start: range.start as u32, end: range.end as u32 }).collect()
+        } else {
+            Box::default()
+        };
+        Some((range, more))
+    }
+
+    /// The other end knows of all up to `largest`, and of what was lost among them: it is told of no more.
+    pub(super) fn told(&mut self, largest: u32) {
+        // the range that holds it stays, from which the next acknowledgement is told
+        self.ranges.forget_below(u64::from(largest));
+        self.raise_floor();
+    }
+
+    /// What was forgotten would be taken for new (section 13.2.3).
+    fn raise_floor(&mut self) {
+        self.floor = self.ranges.first().map_or(self.floor, |first| self.floor.max(first.start));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DELAY: Span = Span::from_millis(25);
+
+    fn ms(n: u64) -> Time {
+        Time(n * 1_000_000)
+    }
+
+    fn comes(received: &mut Received, at: u64, number: u32, flags: Flags) -> Time {
+        assert!(received.note(ms(at), number, flags));
+        received.want(ms(at), number, flags, false);
+        received.due()
+    }
+
+    /// Section 13.2: every second, after 25 ms, at once where order is broken or a mark came.
+    #[test]
+    fn when_an_acknowledgement_leaves() {
+        let mut received = Received::new(2, DELAY);
+        assert_eq!(comes(&mut received, 0, 0, Flags::NONE), ms(25));
+        assert_eq!(comes(&mut received, 1, 1, Flags::NONE), ms(1));
+        let (range, more) = received.take(ms(1)).unwrap();
+        assert_eq!((range.largest, range.smallest, range.delay, more.len()), (1, 0, 0, 0));
+        assert_eq!((received.due(), received.is_wanted()), (Time::NEVER, false));
+        assert_eq!(comes(&mut received, 2, 3, Flags::NONE), ms(2), "a hole");
+        received.take(ms(2));
+        assert_eq!(comes(&mut received, 3, 2, Flags::NONE), ms(3), "late");
+        received.take(ms(3));
+        assert_eq!(comes(&mut received, 4, 4, Flags::NONE), ms(29));
+        received.take(ms(4));
+        assert_eq!(comes(&mut received, 5, 5, Flags::CE), ms(5), "marked");
+        let (range, _) = received.take(ms(6)).unwrap();
+        assert_eq!((range.ce, range.delay, range.smallest), (1, 1000, 0));
+        // one that wants no acknowledgement leaves no hole
+        assert!(received.note(ms(7), 6, Flags::NONE));
+        assert_eq!(comes(&mut received, 7, 7, Flags::NONE), ms(32));
+        assert!(!received.note(ms(8), 7, Flags::NONE), "a copy");
+    }
+
+    #[test]
+    fn many_holes_are_told_the_newest_first_and_forgotten_once_told() {
+        let mut received = Received::new(2, DELAY);
+        for number in (0..200).step_by(2) {
+            received.note(ms(0), number, Flags::NONE);
+        }
+        let (range, more) = received.take(ms(0)).unwrap();
+        assert_eq!((range.largest, range.smallest, more.len()), (198, 198, MOST_RANGES - 1));
+        assert_eq!(more[0], Block { start: 196, end: 197 });
+        received.told(190);
+        let (_, more) = received.take(ms(0)).unwrap();
+        assert_eq!(more.last(), Some(&Block { start: 190, end: 191 }));
+        assert!(!received.note(ms(1), 100, Flags::NONE), "a copy of what was forgotten, for all that is known");
+    }
+}

@@ -1,0 +1,56 @@
+//! The end that answers, as a host sees it.
+
+use super::connection::{Connection, End};
+use super::{Object, QuicConfig};
+use crate::{ReceiverStats, Transmit};
+use paceline_control::TcpController;
+use paceline_packet::{Extra, Packet};
+use paceline_random as random;
+use paceline_units::Time;
+
+/// The receiving end of a flow over QUIC. It sends acknowledgements, and what raises limits; its own congestion control, of the
+/// same law, has nothing to do.
+#[derive(Debug)]
+pub struct QuicReceiver {
+    connection: Connection,
+}
+
+impl QuicReceiver {
+    /// A receiver.
+    #[must_use]
+    pub fn new(config: &QuicConfig, controller: TcpController, stream: random::Stream) -> QuicReceiver {
+        QuicReceiver { connection: Connection::new(End::Answerer, config, controller, stream) }
+    }
+
+    /// A packet of the sender has come; `extra` is its side record.
+    pub fn on_packet(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>, out: &mut impl Transmit) {
+        if self.connection.on_packet(now, packet, extra) {
+            self.connection.pump(now, out);
+        }
+    }
+
+    /// The time that [`QuicReceiver::next_wake`] named has come; a call too early does nothing.
+    pub fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
+        if self.connection.next_wake() <= now {
+            self.connection.on_timer(now, out);
+        }
+    }
+
+    /// When [`QuicReceiver::on_timer`] should be called.
+    #[inline]
+    #[must_use]
+    pub fn next_wake(&self) -> Time {
+        self.connection.next_wake()
+    }
+
+    /// Streams and datagrams that have come to their end since the last call, in that order.
+    pub fn take_objects(&mut self) -> impl Iterator<Item = Object> + '_ {
+        self.connection.incoming.objects.drain(..)
+    }
+
+    /// Counts up to now.
+    #[must_use]
+    pub fn stats(&self) -> &ReceiverStats {
+        &self.connection.arrived
+    }
+}

@@ -1,0 +1,271 @@
+//! The end that opens a connection and sends a flow's data, as a host sees it.
+
+use super::connection::Waiting;
+use super::connection::{Connection, End, Phase};
+use super::outgoing::Kind;
+use super::{Carriage, Cuts, QuicConfig, Rtt};
+use crate::{SenderStats, Transmit};
+use paceline_control::{Gauges, TcpController, WindowController, known};
+use paceline_packet::{Extra, Packet, Stamp};
+use paceline_random as random;
+use paceline_units::Time;
+
+/// The sending end of a flow over QUIC.
+///
+/// What the application writes becomes data of streams or datagrams, by the [`Carriage`] of its settings.
+#[derive(Debug)]
+pub struct QuicSender {
+    connection: Connection,
+    started: bool,
+    /// The stream that is being written, if writes share one.
+    current: Option<u32>,
+    /// What could not be written: the other end lets no more streams be opened.
+    waiting: std::collections::VecDeque<(u64, Time, bool)>,
+    /// The same without end.
+    endless: bool,
+    cuts: Cuts,
+}
+
+impl QuicSender {
+    /// A sender that has not started; `stream` feeds a controller that draws.
+    #[must_use]
+    pub fn new(config: &QuicConfig, controller: TcpController, stream: random::Stream) -> QuicSender {
+        QuicSender {
+            connection: Connection::new(End::Opener, config, controller, stream),
+            started: false,
+            current: None,
+            waiting: std::collections::VecDeque::new(),
+            endless: false,
+            cuts: Cuts::default(),
+        }
+    }
+
+    /// Opens the connection.
+    pub fn start(&mut self, now: Time, out: &mut impl Transmit) {
+        self.started = true;
+        self.connection.open(now);
+        self.connection.pump(now, out);
+    }
+
+    /// A fresh connection with nothing written; statistics go on counting. Call [`QuicSender::start`] for it.
+    pub fn restart(&mut self, now: Time) {
+        self.account(now);
+        let cuts = self.connection.congestion.cuts();
+        (self.cuts.losses, self.cuts.marks) = (self.cuts.losses + cuts.losses, self.cuts.marks + cuts.marks);
+        let next = self.connection.log.next();
+        self.connection.begin(next, next_of_peer(&self.connection));
+        (self.current, self.endless) = (None, false);
+        self.waiting.clear();
+    }
+
+    /// The application writes `bytes`: of a frame, if its carriage knows frames, which is a key frame or not.
+    pub fn supply(&mut self, bytes: u64, key: bool, now: Time, out: &mut impl Transmit) {
+        if bytes == 0 || self.connection.stopped || self.endless {
+            return;
+        }
+        if self.started && self.is_closed() {
+            // nothing came for too long: another connection
+            self.restart(now);
+            self.connection.open(now);
+        }
+        self.waiting.push_back((bytes, now, key));
+        self.write();
+        if self.started {
+            self.connection.pump(now, out);
+        }
+    }
+
+    /// The application will never run dry.
+    pub fn supply_endless(&mut self, now: Time, out: &mut impl Transmit) {
+        if self.connection.stopped || self.endless {
+            return;
+        }
+        self.endless = true;
+        let place = self.stream(now, false);
+        if let Some(place) = place {
+            self.connection.outgoing.write_endlessly(place);
+        }
+        if self.started {
+            self.connection.pump(now, out);
+        }
+    }
+
+    /// The stream that all is written to.
+    fn stream(&mut self, now: Time, key: bool) -> Option<u32> {
+        if self.current.is_none() && self.connection.outgoing.may_open() {
+            let kind = self.kind(now, key);
+            self.current = Some(self.connection.outgoing.open(kind));
+        }
+        self.current
+    }
+
+    fn kind(&self, captured: Time, key: bool) -> Kind {
+        let deadline = self.connection.config.deadline.map_or(Time::NEVER, |deadline| captured + deadline);
+        Kind { priority: 0, captured: Stamp::at(captured), key, deadline }
+    }
+
+    /// What waits becomes data of streams, as far as those may be opened.
+    fn write(&mut self) {
+        while let Some(&(bytes, captured, key)) = self.waiting.front() {
+            match self.connection.config.carriage {
+                Carriage::Stream => {
+                    let Some(place) = self.stream(captured, key) else { return };
+                    self.connection.outgoing.write(place, bytes, false);
+                }
+                Carriage::StreamEach => {
+                    if !self.connection.outgoing.may_open() {
+                        return;
+                    }
+                    let kind = self.kind(captured, key);
+                    let place = self.connection.outgoing.open(kind);
+                    self.connection.outgoing.write(place, bytes, true);
+                    self.connection.next_deadline = self.connection.next_deadline.min(kind.deadline);
+                }
+                Carriage::StreamPerGroup => {
+                    if key && let Some(place) = self.current.take() {
+                        self.connection.outgoing.write(place, 0, true);
+                    }
+                    let Some(place) = self.stream(captured, key) else { return };
+                    self.connection.outgoing.write(place, bytes, false);
+                }
+                Carriage::Datagrams => {
+                    let Kind { captured, key, deadline, .. } = self.kind(captured, key);
+                    self.connection.datagrams.push_back(Waiting { left: bytes, captured, key, deadline });
+                    self.connection.next_deadline = self.connection.next_deadline.min(deadline);
+                }
+            }
+            self.waiting.pop_front();
+        }
+    }
+
+    /// The application takes back what has not been sent yet.
+    pub fn withdraw(&mut self) {
+        self.connection.outgoing.withdraw(false);
+        self.connection.datagrams.clear();
+        self.waiting.clear();
+        self.endless = false;
+    }
+
+    /// The application stops: what has not been sent yet never will be.
+    pub fn stop(&mut self) {
+        self.withdraw();
+        self.connection.outgoing.withdraw(true);
+        self.connection.stopped = true;
+    }
+
+    /// A packet of the receiver has come; `extra` is its side record.
+    pub fn on_packet(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>, out: &mut impl Transmit) {
+        if self.connection.on_packet(now, packet, extra) {
+            if !self.waiting.is_empty() {
+                self.write();
+            }
+            self.connection.pump(now, out);
+        }
+    }
+
+    /// The time that [`QuicSender::next_wake`] named has come; a call too early does nothing.
+    pub fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
+        if self.started && self.connection.next_wake() <= now {
+            self.connection.on_timer(now, out);
+        } else if self.started && self.connection.stopped {
+            self.connection.pump(now, out); // the end of a stream
+        }
+    }
+
+    /// When [`QuicSender::on_timer`] should be called.
+    #[inline]
+    #[must_use]
+    pub fn next_wake(&self) -> Time {
+        self.connection.next_wake()
+    }
+
+    /// Whether all that was written has been acknowledged, or given up.
+    #[must_use]
+    pub fn acked_all(&self) -> bool {
+        let quiet = self.connection.datagrams.is_empty() && self.waiting.is_empty() && !self.endless;
+        self.started && quiet && self.connection.outgoing.is_settled()
+    }
+
+    /// Streams, datagrams and packets that are remembered one by one.
+    #[must_use]
+    pub fn remembered_writes(&self) -> usize {
+        self.waiting.len() + self.connection.datagrams.len()
+    }
+
+    /// Counts up to now.
+    #[must_use]
+    pub fn stats(&self) -> &SenderStats {
+        &self.connection.stats
+    }
+
+    /// Completes the integrals of [`QuicSender::stats`], and the counts that the congestion control keeps.
+    pub fn account(&mut self, now: Time) {
+        let window = self.connection.window_packets();
+        let stats = &mut self.connection.stats;
+        if self.started {
+            stats.advance(now, window);
+        }
+        let cuts = self.connection.congestion.cuts();
+        stats.ecn_cuts = self.cuts.marks + cuts.marks;
+        stats.window_cuts = stats.ecn_cuts + self.cuts.losses + cuts.losses;
+    }
+
+    /// The congestion window in full datagrams.
+    #[must_use]
+    pub fn congestion_window(&self) -> f64 {
+        self.connection.window_packets()
+    }
+
+    /// The controller.
+    #[must_use]
+    pub fn controller(&self) -> &TcpController {
+        self.connection.congestion.controller()
+    }
+
+    /// The round-trip estimate.
+    #[must_use]
+    pub fn rtt(&self) -> &Rtt {
+        &self.connection.rtt
+    }
+
+    /// Streams that were reset because their deadline came.
+    #[must_use]
+    pub fn reset_streams(&self) -> u64 {
+        self.connection.reset_streams
+    }
+
+    /// Packets that had been taken for lost and came after all.
+    #[must_use]
+    pub fn spurious_losses(&self) -> u64 {
+        self.connection.spurious
+    }
+
+    /// Whether the connection is over.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.connection.phase == Phase::Closed
+    }
+
+    /// What a plot should show: the controller's gauges, `srtt`, `rttvar`, `in_flight` and the rate of pacing.
+    pub fn gauges(&self, to: &mut dyn Gauges) {
+        let connection = &self.connection;
+        connection.congestion.gauges(to);
+        let rtt = &connection.rtt;
+        let (srtt, rttvar) = if rtt.is_known() { (rtt.smoothed, rtt.variation) } else { Default::default() };
+        to.seconds("srtt", known(srtt.as_secs_f64()));
+        to.seconds("rttvar", known(rttvar.as_secs_f64()));
+        to.packets("in_flight", connection.congestion.in_flight() as f64 / f64::from(connection.config.datagram));
+        to.bits_per_second("pacing_rate", known(8.0 * connection.congestion.pacing_rate()));
+    }
+
+    /// The greatest window that its controller has told of, for statistics.
+    #[must_use]
+    pub fn threshold(&self) -> f64 {
+        self.connection.congestion.controller().threshold()
+    }
+}
+
+/// The number that the other end's next connection begins with: above all that has come of this one.
+fn next_of_peer(connection: &Connection) -> u32 {
+    connection.received.next()
+}

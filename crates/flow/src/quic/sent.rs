@@ -1,0 +1,172 @@
+//! What left and was not told of yet, and what was taken for lost and may still be.
+
+use super::Snapshot;
+use paceline_packet::quic::{Frame, StreamPiece};
+use paceline_units::Time;
+use std::collections::VecDeque;
+
+/// What a packet carried that matters when it is acknowledged or lost.
+#[derive(Clone, Debug)]
+pub(super) enum Carried {
+    /// Nothing: it was an acknowledgement.
+    Nothing,
+    /// Data of one stream.
+    Stream(StreamPiece),
+    /// Several frames, or rare ones.
+    Frames(Box<[Frame]>),
+}
+
+/// What is known of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum State {
+    /// On its way, and in flight.
+    Out,
+    /// Done with: acknowledged, or of no interest.
+    Done,
+    /// Taken for lost.
+    Lost,
+}
+
+/// A packet that left.
+#[derive(Clone, Debug)]
+pub(super) struct SentPacket {
+    pub(super) sent: Time,
+    pub(super) carried: Carried,
+    /// UDP payload.
+    pub(super) bytes: u16,
+    pub(super) state: State,
+    /// It was ECN-capable.
+    pub(super) ect: bool,
+}
+
+/// The packets of a connection by number, the oldest that matters first.
+#[derive(Debug, Default)]
+pub(super) struct SentLog {
+    /// Of the first.
+    base: u32,
+    packets: VecDeque<SentPacket>,
+    /// What the rate sampler knew when each left; empty where there is none.
+    snapshots: VecDeque<Snapshot>,
+    samples: bool,
+    /// Below it none is [`State::Out`].
+    settled: u32,
+}
+
+impl SentLog {
+    /// The first has this number; `samples`: snapshots are kept.
+    pub(super) fn new(base: u32, samples: bool) -> SentLog {
+        SentLog { base, settled: base, samples, ..SentLog::default() }
+    }
+
+    /// The next packet's number.
+    #[inline]
+    pub(super) fn next(&self) -> u32 {
+        self.base + self.packets.len() as u32
+    }
+
+    /// The lowest number that is kept.
+    #[inline]
+    pub(super) fn base(&self) -> u32 {
+        self.base
+    }
+
+    /// The packet with the number [`SentLog::next`] leaves.
+    #[inline]
+    pub(super) fn push(&mut self, packet: SentPacket, left: Snapshot) {
+        if packet.state == State::Done && self.packets.is_empty() {
+            self.base += 1; // no one will ask for it
+            self.settled = self.settled.max(self.base);
+            return;
+        }
+        self.packets.push_back(packet);
+        if self.samples {
+            self.snapshots.push_back(left);
+        }
+    }
+
+    /// The packet, if it is kept.
+    #[inline]
+    pub(super) fn get_mut(&mut self, number: u32) -> Option<&mut SentPacket> {
+        self.packets.get_mut(number.checked_sub(self.base)? as usize)
+    }
+
+    /// What was known when it left.
+    #[inline]
+    pub(super) fn snapshot(&self, number: u32) -> Snapshot {
+        if !self.samples {
+            return Snapshot::default();
+        }
+        let place = number.wrapping_sub(self.base) as usize;
+        self.snapshots.get(place).copied().unwrap_or_default()
+    }
+
+    /// The oldest that is out and below `end`.
+    #[inline]
+    pub(super) fn first_out(&mut self, end: u32) -> Option<(u32, &mut SentPacket)> {
+        self.settled = self.settled.max(self.base);
+        while self.settled < end {
+            let place = (self.settled - self.base) as usize;
+            match self.packets.get(place)?.state {
+                State::Out => return Some((self.settled, &mut self.packets[place])),
+                State::Done | State::Lost => self.settled += 1,
+            }
+        }
+        None
+    }
+
+    /// All that are out, oldest first.
+    pub(super) fn out(&self) -> impl Iterator<Item = (u32, &SentPacket)> {
+        let from = self.settled.saturating_sub(self.base) as usize;
+        let all = self.packets.iter().enumerate().skip(from);
+        all.filter(|(_, packet)| packet.state == State::Out).map(|(place, packet)| (self.base + place as u32, packet))
+    }
+
+    /// Forgets what is done with at the beginning, and what was lost there and left before `before`.
+    #[inline]
+    pub(super) fn prune(&mut self, before: Time) {
+        while let Some(first) = self.packets.front() {
+            match first.state {
+                State::Done => {}
+                State::Lost if first.sent < before => {}
+                State::Lost | State::Out => break,
+            }
+            self.packets.pop_front();
+            if self.samples {
+                self.snapshots.pop_front();
+            }
+            self.base += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet(sent: u64, state: State) -> SentPacket {
+        SentPacket { sent: Time(sent), carried: Carried::Nothing, bytes: 100, state, ect: false }
+    }
+
+    #[test]
+    fn what_is_settled_is_not_looked_at_again() {
+        let mut log = SentLog::new(5, false);
+        log.push(packet(0, State::Done), Snapshot::default());
+        assert_eq!((log.base(), log.next()), (6, 6), "acknowledgements alone leave no trace");
+        for n in 0..4 {
+            log.push(packet(n, State::Out), Snapshot::default());
+        }
+        log.push(packet(4, State::Done), Snapshot::default());
+        assert_eq!(log.next(), 11);
+        log.get_mut(6).unwrap().state = State::Lost;
+        log.get_mut(7).unwrap().state = State::Done;
+        assert_eq!(log.first_out(11).map(|(n, _)| n), Some(8));
+        assert_eq!(log.out().map(|(n, _)| n).collect::<Vec<_>>(), [8, 9]);
+        assert_eq!(log.first_out(8).map(|(n, _)| n), None);
+        log.prune(Time(0));
+        assert_eq!(log.base(), 6, "it may yet turn out not to be lost");
+        log.prune(Time(1));
+        assert_eq!(log.base(), 8);
+        assert!(log.get_mut(7).is_none());
+        assert_eq!(size_of::<SentPacket>(), 40);
+    }
+}

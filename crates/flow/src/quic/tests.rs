@@ -1,0 +1,385 @@
+//! Both ends over a path that delays, loses and swaps.
+
+use super::*;
+use crate::Segment;
+use paceline_control::{Profile, TcpController, registry};
+use paceline_packet::{Extra, ExtraId, Flags, FlowId, Packet, quic::Frame};
+use paceline_random::Stream;
+use paceline_units::{Span, Time};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+fn config(cc: &str) -> QuicConfig {
+    QuicConfig::new(Profile::Rfc, registry::scheme(cc).unwrap())
+}
+
+fn controller(cc: &str) -> TcpController {
+    TcpController::new(registry::scheme(cc).unwrap(), Profile::Rfc, &[]).unwrap()
+}
+
+/// A sender and a receiver 20 ms apart.
+struct World {
+    sender: QuicSender,
+    receiver: QuicReceiver,
+    now: Time,
+    /// What is on its way: when it arrives, in order of departure; to the receiver or back.
+    under_way: BTreeMap<(Time, u64), (bool, Segment)>,
+    left: u64,
+    /// What becomes of the nth packet of all: lost, or later by so much.
+    fate: Box<dyn FnMut(u64, bool, &Segment) -> Option<Span>>,
+    log: Vec<(Time, bool, Segment)>,
+}
+
+impl World {
+    fn new(cc: &str, config: &QuicConfig) -> World {
+        let stream = Stream::new(1, "quic");
+        World {
+            sender: QuicSender::new(config, controller(cc), stream),
+            receiver: QuicReceiver::new(config, controller(cc), stream),
+            now: Time::ZERO,
+            under_way: BTreeMap::new(),
+            left: 0,
+            fate: Box::new(|_, _, _| Some(Span::ZERO)),
+            log: Vec::new(),
+        }
+    }
+
+    fn takes(&mut self, segments: Vec<Segment>, ahead: bool) {
+        for segment in segments {
+            self.log.push((self.now, ahead, segment.clone()));
+            self.left += 1;
+            if let Some(extra) = (self.fate)(self.left, ahead, &segment) {
+                let at = self.now + Span::from_millis(20) + extra;
+                self.under_way.insert((at, self.left), (ahead, segment));
+            }
+        }
+    }
+
+    fn with_sender(&mut self, act: impl FnOnce(&mut QuicSender, Time, &mut Vec<Segment>)) {
+        let mut out = Vec::new();
+        act(&mut self.sender, self.now, &mut out);
+        self.takes(out, true);
+    }
+
+    /// Until then, or until nothing is left to do.
+    fn run(&mut self, until: Time) {
+        for _ in 0..2_000_000 {
+            let arrival = self.under_way.keys().next().map_or(Time::NEVER, |key| key.0);
+            let next = arrival.min(self.sender.next_wake()).min(self.receiver.next_wake());
+            if next > until || next == Time::NEVER {
+                self.now = until;
+                return;
+            }
+            self.now = self.now.max(next);
+            let mut out = Vec::new();
+            if arrival <= self.now {
+                let (_, (ahead, segment)) = self.under_way.pop_first().unwrap();
+                let packet = Packet {
+                    time: self.now,
+                    cursor: 0,
+                    size: segment.size,
+                    flags: segment.flags,
+                    flow: FlowId(0),
+                    seq: segment.seq,
+                    stamp: segment.stamp,
+                    extra: ExtraId::NONE,
+                };
+                if ahead {
+                    self.receiver.on_packet(self.now, &packet, segment.extra.as_ref(), &mut out);
+                } else {
+                    self.sender.on_packet(self.now, &packet, segment.extra.as_ref(), &mut out);
+                }
+                self.takes(out, !ahead);
+            } else if self.sender.next_wake() <= self.now {
+                self.sender.on_timer(self.now, &mut out);
+                self.takes(out, true);
+            } else {
+                self.receiver.on_timer(self.now, &mut out);
+                self.takes(out, false);
+            }
+        }
+        panic!("it does not come to an end");
+    }
+
+    fn transfer(cc: &str, config: &QuicConfig, bytes: u64) -> World {
+        let mut world = World::new(cc, config);
+        world.begin(bytes);
+        world
+    }
+
+    /// The same, of which the nth packets of the sender are lost, or late.
+    fn transfer_with(config: &QuicConfig, bytes: u64, nth: &'static [u32], fate: Option<Span>) -> World {
+        let mut world = World::new("newreno", config);
+        world.fate = Box::new(move |_, ahead, s| if ahead && nth.contains(&s.seq) { fate } else { Some(Span::ZERO) });
+        world.begin(bytes);
+        world
+    }
+
+    fn begin(&mut self, bytes: u64) {
+        self.with_sender(|sender, now, out| {
+            sender.start(now, out);
+            sender.supply(bytes, false, now, out);
+        });
+    }
+}
+
+fn ms(n: u64) -> Time {
+    Time(n * 1_000_000)
+}
+
+fn frames(segment: &Segment) -> Vec<Frame> {
+    match &segment.extra {
+        Some(Extra::Quic(frames)) => frames.to_vec(),
+        Some(Extra::QuicStream(piece)) => vec![Frame::Stream(*piece)],
+        Some(Extra::QuicAck(range)) => vec![Frame::Ack(*range, Box::default())],
+        _ => panic!("{segment:?}"),
+    }
+}
+
+#[test]
+fn a_round_trip_of_handshake_and_then_the_data() {
+    let mut world = World::transfer("newreno", &config("newreno"), 5000);
+    world.run(ms(1000));
+    assert!(world.sender.acked_all());
+    assert_eq!(world.receiver.stats().bytes, 5000);
+    let first_data = world.log.iter().find(|(_, _, s)| frames(s).iter().any(|f| matches!(f, Frame::Stream(_))));
+    assert_eq!(first_data.unwrap().0, ms(40));
+    let (_, _, hello) = &world.log[0];
+    assert_eq!(hello.size, 1200 + 28, "an Initial is filled up");
+    let answer: u32 =
+        world.log.iter().filter(|(at, ahead, _)| !ahead && *at == ms(20)).map(|(_, _, s)| u32::from(s.size)).sum();
+    assert!((2800..=3 * 1200 + 3 * 28).contains(&answer), "{answer}: no more than three times what came");
+    assert!(world.log.iter().all(|(_, _, s)| s.size <= 1500));
+}
+
+#[test]
+fn a_resumed_session_sends_at_once() {
+    let mut world =
+        World::transfer("newreno", &QuicConfig { handshake: Handshake::ZeroRtt, ..config("newreno") }, 5000);
+    world.run(ms(25));
+    assert_eq!(world.receiver.stats().bytes, 5000);
+    world.run(ms(1000));
+    assert!(world.sender.acked_all());
+}
+
+/// RFC 9002 sections 6.1.1 and 7: one loss, found by three later ones, halves the window; numbers are never used again.
+#[test]
+fn a_lost_packet_is_found_by_three_later_ones() {
+    let settings = QuicConfig { handshake: Handshake::Done, ack_threshold: 1, ..config("newreno") };
+    let mut world = World::transfer_with(&settings, 100_000, &[14], None);
+    world.run(ms(5000));
+    assert!(world.sender.acked_all());
+    assert_eq!(world.receiver.stats().bytes, 100_000);
+    world.sender.account(world.now);
+    let stats = world.sender.stats();
+    assert_eq!((stats.window_cuts, stats.retransmitted, stats.timeouts), (1, 1, 0));
+    let numbers: Vec<u32> = world.log.iter().filter(|(_, ahead, _)| *ahead).map(|(_, _, s)| s.seq).collect();
+    assert!(numbers.windows(2).all(|two| two[1] == two[0] + 1), "{numbers:?}");
+}
+
+/// The last packet of all is lost: nothing later tells of it but a probe (section 6.2).
+#[test]
+fn a_lost_tail_is_found_by_a_probe() {
+    let settings = QuicConfig { handshake: Handshake::Done, ..config("newreno") };
+    let mut world = World::transfer_with(&settings, 10_000, &[6], None);
+    world.run(ms(3000));
+    assert_eq!(world.receiver.stats().bytes, 10_000);
+    assert_eq!(world.sender.stats().timeouts, 1);
+    let probes: Vec<_> = world.log.iter().filter(|(at, ahead, _)| *ahead && *at > ms(0)).collect();
+    // three samples of 40 ms leave 9/16 of the first variation, half of it; the receiver may wait for 25 ms: 40 + 4 x 11.25 + 25
+    assert_eq!(probes[0].0, ms(110), "{probes:?}");
+}
+
+/// Section 6.1.2: a loss with fewer than three packets after it is found after 9/8 of a round trip.
+#[test]
+fn a_loss_near_the_end_is_found_by_time() {
+    let settings = QuicConfig { handshake: Handshake::Done, ack_threshold: 1, ..config("newreno") };
+    let mut world = World::transfer_with(&settings, 10_000, &[5], None);
+    world.run(ms(3000));
+    assert_eq!((world.receiver.stats().bytes, world.sender.stats().timeouts), (10_000, 0));
+    let again = world.log.iter().find(|(_, ahead, s)| *ahead && s.flags.has(Flags::RETRANSMISSION)).unwrap();
+    assert_eq!(again.0, ms(45));
+}
+
+/// Section 7.6: all of more than three probe timeouts is lost.
+#[test]
+fn persistent_congestion_leaves_two_datagrams() {
+    let settings = QuicConfig { handshake: Handshake::Done, ..config("newreno") };
+    let mut world = World::transfer("newreno", &settings, 3_000_000);
+    world.run(ms(300));
+    world.fate = Box::new(|_, _, _| None);
+    world.run(ms(3000));
+    world.fate = Box::new(|_, _, _| Some(Span::ZERO));
+    let timer = world.sender.next_wake();
+    world.run(timer + Span::from_millis(41));
+    assert!(world.sender.congestion_window() < 5.0, "{}", world.sender.congestion_window());
+    world.run(ms(60_000));
+    assert_eq!(world.receiver.stats().bytes, 3_000_000);
+}
+
+/// A packet that was only late: the reduction is taken back.
+#[test]
+fn a_loss_that_was_none_is_undone() {
+    let settings = QuicConfig { handshake: Handshake::Done, ack_threshold: 1, ..config("newreno") };
+    let mut world = World::transfer_with(&settings, 400_000, &[14], Some(Span::from_millis(15)));
+    world.run(ms(5000));
+    assert_eq!(world.sender.spurious_losses(), 1);
+    assert_eq!(world.receiver.stats().bytes, 400_000);
+    assert!(world.sender.threshold().is_infinite(), "{}", world.sender.threshold());
+}
+
+/// Nothing is sent beyond what the other end takes; as it reads it takes more.
+#[test]
+fn flow_control_binds_at_both_levels() {
+    for (receive_window, stream_window) in [(20_000, 1 << 30), (1 << 30, 20_000)] {
+        let settings = QuicConfig { handshake: Handshake::Done, receive_window, stream_window, ..config("newreno") };
+        let mut world = World::transfer("newreno", &settings, 500_000);
+        world.run(ms(20));
+        world.run(ms(10_000));
+        assert_eq!(world.receiver.stats().bytes, 500_000, "{receive_window} {stream_window}");
+        // 20,000 bytes a round trip of 40 ms at most, and half of them at least
+        let took = world.log.iter().rev().find(|(_, ahead, _)| *ahead).unwrap().0;
+        assert!(took.0 >= 500_000 / 20_000 * 40_000_000 - 40_000_000, "{took:?}");
+        assert!(took.0 <= 500_000 / 10_000 * 45_000_000, "{took:?}");
+    }
+}
+
+/// Streams beyond the limit wait for earlier ones to end.
+#[test]
+fn streams_wait_for_their_limit() {
+    let settings =
+        QuicConfig { handshake: Handshake::Done, max_streams: 3, carriage: Carriage::StreamEach, ..config("newreno") };
+    let mut world = World::new("newreno", &settings);
+    world.with_sender(|sender, now, out| {
+        sender.start(now, out);
+        (0..20).for_each(|_| sender.supply(500, false, now, out));
+    });
+    world.run(ms(10));
+    assert_eq!(world.receiver.take_objects().count(), 0);
+    world.run(ms(5000));
+    let objects: Vec<_> = world.receiver.take_objects().collect();
+    assert_eq!(objects.len(), 20);
+    assert!(objects.iter().enumerate().all(|(n, o)| o.number == n as u32 && o.size == 500));
+    assert!(world.sender.acked_all());
+}
+
+/// A stream that is too old is reset, and the connection goes on.
+#[test]
+fn a_stream_past_its_deadline_is_reset() {
+    let deadline = Some(Span::from_millis(100));
+    let settings =
+        QuicConfig { handshake: Handshake::Done, carriage: Carriage::StreamEach, deadline, ..config("newreno") };
+    let mut world = World::new("newreno", &settings);
+    world.with_sender(|sender, now, out| {
+        sender.start(now, out);
+        sender.supply(200_000, true, now, out);
+    });
+    world.run(ms(150));
+    world.with_sender(|sender, now, out| sender.supply(1000, false, now, out));
+    world.run(ms(1000));
+    let objects: Vec<_> = world.receiver.take_objects().collect();
+    assert_eq!(objects.iter().map(|o| (o.reset, o.key)).collect::<Vec<_>>(), [(true, true), (false, false)]);
+    assert_eq!((world.sender.reset_streams(), world.sender.acked_all()), (1, true));
+}
+
+#[test]
+fn datagrams_come_or_do_not() {
+    let settings = QuicConfig { handshake: Handshake::Done, carriage: Carriage::Datagrams, ..config("newreno") };
+    let mut world = World::new("newreno", &settings);
+    world.fate = Box::new(|n, _, _| (n != 2).then_some(Span::ZERO)); // the second, number 1
+    world.with_sender(|sender, now, out| {
+        sender.start(now, out);
+        (0..4).for_each(|_| sender.supply(1000, false, now, out));
+        sender.supply(5000, true, now, out);
+    });
+    world.run(ms(1000));
+    assert_eq!(world.receiver.stats().bytes, 3 * 1000 + 5000);
+    assert_eq!(world.receiver.take_objects().map(|o| o.number).collect::<Vec<_>>(), [0, 2, 3, 4]);
+    assert!(world.sender.acked_all() && world.sender.stats().retransmitted == 0);
+}
+
+/// Both ends begin anew; what is late of the old connection is not taken for the new one's.
+#[test]
+fn a_fresh_connection_forgets_the_old() {
+    for handshake in [Handshake::OneRtt, Handshake::ZeroRtt] {
+        let mut world = World::transfer("newreno", &QuicConfig { handshake, ..config("newreno") }, 50_000);
+        world.run(ms(130));
+        world.with_sender(|sender, now, out| {
+            sender.restart(now);
+            sender.supply(7000, false, now, out);
+            sender.start(now, out);
+        });
+        let before = world.receiver.stats().bytes;
+        world.run(ms(2000));
+        assert!(world.sender.acked_all(), "{handshake:?}");
+        assert!(world.receiver.stats().bytes >= before + 7000 && world.receiver.stats().bytes <= 57_000);
+    }
+}
+
+#[test]
+fn an_idle_connection_ends_and_another_is_opened() {
+    let settings = QuicConfig { idle_timeout: Some(Span::from_secs(2)), ..config("newreno") };
+    let mut world = World::transfer("newreno", &settings, 5000);
+    world.run(ms(10_000));
+    assert!(world.sender.is_closed());
+    world.with_sender(|sender, now, out| sender.supply(3000, false, now, out));
+    world.run(ms(11_000));
+    assert_eq!(world.receiver.stats().bytes, 8000);
+}
+
+#[test]
+fn a_flow_that_stops_closes() {
+    let mut world = World::transfer("newreno", &config("newreno"), 500_000);
+    world.run(ms(150));
+    world.with_sender(|sender, now, out| {
+        sender.stop();
+        sender.on_timer(now, out);
+    });
+    world.run(ms(10_000));
+    assert!(world.sender.is_closed() && world.sender.acked_all());
+    let (_, _, last) = world.log.iter().rev().find(|(_, ahead, _)| *ahead).unwrap();
+    assert_eq!(frames(last), [Frame::Close { code: 0 }]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    /// Whatever the path does, all that was written arrives, under every kind of controller and however it begins.
+    #[test]
+    fn everything_arrives(
+        seed in any::<u64>(),
+        loss in 0.0f64..0.25,
+        swap in 0.0f64..0.3,
+        cc in prop::sample::select(vec!["newreno", "cubic", "vegas", "bbr", "bbr3", "c4", "copa", "ledbat-plus-plus", "prague"]),
+        handshake in prop::sample::select(vec![Handshake::Done, Handshake::OneRtt, Handshake::ZeroRtt]),
+        carriage in prop::sample::select(vec![Carriage::Stream, Carriage::StreamEach, Carriage::StreamPerGroup]),
+        window in prop::sample::select(vec![3_000u64, 50_000, 1 << 30]),
+    ) {
+        let settings = QuicConfig {
+            handshake, carriage, receive_window: window, stream_window: window, max_streams: 5, ..config(cc)
+        };
+        let mut world = World::new(cc, &settings);
+        let draws = Stream::new(seed, "fate");
+        world.fate = Box::new(move |n, _, _| {
+            if draws.unit(2 * n) < loss {
+                return None;
+            }
+            let late = draws.unit(2 * n + 1);
+            Some(if late < swap { Span::from_millis((30.0 * late / swap) as u64) } else { Span::ZERO })
+        });
+        let mut total = 0;
+        world.with_sender(|sender, now, out| sender.start(now, out));
+        for n in 0..20u64 {
+            world.run(ms(30 * n));
+            let bytes = 1 + (draws.unit(1_000_000 + n) * 6000.0) as u64;
+            total += bytes;
+            world.with_sender(|sender, now, out| sender.supply(bytes, n % 5 == 0, now, out));
+        }
+        world.run(ms(3_000_000));
+        prop_assert!(world.sender.acked_all());
+        prop_assert_eq!(world.receiver.stats().bytes, total);
+        if carriage == Carriage::StreamEach {
+            prop_assert_eq!(world.receiver.take_objects().count(), 20);
+        }
+        prop_assert_eq!(world.sender.stats().bytes_acked, total);
+    }
+}

@@ -1,0 +1,136 @@
+//! QUIC in a scenario file: how a connection begins and ends, what its limits are, what becomes of what the application writes.
+
+use super::flow::App;
+use paceline_flow::quic::{Carriage as MachineCarriage, Handshake as MachineHandshake, QuicConfig};
+use paceline_units::{Size, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What carries a window controller.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum TransportKey {
+    /// TCP, by profile.
+    #[default]
+    Tcp,
+    /// QUIC (RFC 9000, RFC 9002, RFC 9221): its own loss detection, pacing and handshake, whatever the profile.
+    Quic,
+}
+
+/// A QUIC connection; for flows with `transport = "quic"`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct QuicTable {
+    /// How a connection begins.
+    #[serde(default)]
+    pub handshake: HandshakeKey,
+    /// What becomes of what the application writes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "`stream-each` for `web`, `encoder`, `video`, `video-trace`, `voice` and `game`, else `stream`"))]
+    pub carriage: Option<CarriageKey>,
+    /// A stream that was not acknowledged so long after it was written is reset, and a datagram that has not left is dropped. Not with
+    /// `carriage = "stream"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "none", "x-min" = "1 ms", "x-max" = "1000 s"))]
+    pub deadline: Option<Span>,
+    /// What the receiver takes on all streams together before it has read it (MAX_DATA).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "never binding", "x-min" = "1200 B", "x-max" = "1000 GB"))]
+    pub receive_window: Option<Size>,
+    /// The same of each stream (MAX_STREAM_DATA).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "never binding", "x-min" = "1200 B", "x-max" = "1000 GB"))]
+    pub stream_window: Option<Size>,
+    /// How many streams may be open at once (MAX_STREAMS).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1_000_000), extend("x-default" = "never binding"))]
+    pub max_streams: Option<u32>,
+    /// So many packets are acknowledged together (RFC 9000, 13.2.2; draft-ietf-quic-ack-frequency).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1000), extend("x-default" = "2"))]
+    pub ack_threshold: Option<u16>,
+    /// The longest that an acknowledgement waits (max_ack_delay).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "25 ms", "x-min" = "1 us", "x-max" = "16 s"))]
+    pub max_ack_delay: Option<Span>,
+    /// A connection on which nothing came for so long is over; what is written then opens another.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "none", "x-min" = "1 ms", "x-max" = "1000000 s"))]
+    pub idle_timeout: Option<Span>,
+}
+
+/// How a connection begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum HandshakeKey {
+    /// Data follow the answer of the other end: one round trip.
+    #[default]
+    OneRtt,
+    /// A session is resumed: data leave with the first packet.
+    ZeroRtt,
+    /// It has just been: neither time nor bytes.
+    Done,
+}
+
+/// What becomes of what the application writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CarriageKey {
+    /// One stream for all, in order.
+    Stream,
+    /// A stream for each write: a frame, a response.
+    StreamEach,
+    /// A stream for each group of pictures, of app `encoder`: a key frame begins one.
+    StreamPerGroup,
+    /// Datagrams, which are not sent again (RFC 9221).
+    Datagrams,
+}
+
+impl QuicTable {
+    /// What an application's writes become unless told otherwise.
+    #[must_use]
+    pub fn usual_carriage(app: &App) -> CarriageKey {
+        match app {
+            App::Encoder { .. }
+            | App::Game { .. }
+            | App::Video { .. }
+            | App::VideoTrace { .. }
+            | App::Voice { .. }
+            | App::Web { .. } => CarriageKey::StreamEach,
+            App::Cbr { .. } | App::Ftp { .. } | App::Pareto { .. } | App::Stream { .. } => CarriageKey::Stream,
+        }
+    }
+
+    /// The keys that have a value for `app`, whatever else the file says, filled in.
+    pub(super) fn fill(&mut self, app: &App, usual: &QuicConfig) {
+        self.carriage.get_or_insert_with(|| QuicTable::usual_carriage(app));
+        self.ack_threshold.get_or_insert(usual.ack_threshold);
+        self.max_ack_delay.get_or_insert(usual.max_ack_delay);
+    }
+
+    /// The machine's settings: `usual` with what the table says otherwise.
+    #[must_use]
+    pub fn config(&self, app: &App, usual: QuicConfig) -> QuicConfig {
+        QuicConfig {
+            handshake: match self.handshake {
+                HandshakeKey::OneRtt => MachineHandshake::OneRtt,
+                HandshakeKey::ZeroRtt => MachineHandshake::ZeroRtt,
+                HandshakeKey::Done => MachineHandshake::Done,
+            },
+            carriage: match self.carriage.unwrap_or_else(|| QuicTable::usual_carriage(app)) {
+                CarriageKey::Stream => MachineCarriage::Stream,
+                CarriageKey::StreamEach => MachineCarriage::StreamEach,
+                CarriageKey::StreamPerGroup => MachineCarriage::StreamPerGroup,
+                CarriageKey::Datagrams => MachineCarriage::Datagrams,
+            },
+            deadline: self.deadline,
+            receive_window: self.receive_window.map_or(usual.receive_window, Size::bytes),
+            stream_window: self.stream_window.map_or(usual.stream_window, Size::bytes),
+            max_streams: self.max_streams.unwrap_or(usual.max_streams),
+            ack_threshold: self.ack_threshold.unwrap_or(usual.ack_threshold),
+            max_ack_delay: self.max_ack_delay.unwrap_or(usual.max_ack_delay),
+            idle_timeout: self.idle_timeout,
+            ..usual
+        }
+    }
+}

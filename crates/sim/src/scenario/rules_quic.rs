@@ -1,0 +1,110 @@
+//! What a flow over QUIC may say: keys that only TCP has, and what an application needs of its streams.
+
+use super::error::join;
+use super::flow::{App, FlowTable};
+use super::model::Profile;
+use super::quic::{CarriageKey, QuicTable};
+use super::rules::Rules;
+use paceline_control::{Machine, Scheme};
+use paceline_units::{Size, Span};
+
+/// What a path of QUIC takes at least (RFC 9000 section 14).
+const LEAST_DATAGRAM: u64 = 1200;
+
+impl Rules {
+    /// `transport`, and the table of its connection.
+    pub(super) fn quic(&mut self, path: &str, flow: &FlowTable, scheme: &Scheme, profile: Profile) {
+        if flow.transport.is_some() && !matches!(scheme.machine, Machine::Tcp(_)) {
+            let problem = format!(
+                "is for controllers that set a window; `{}` has a transport of its own, {}: leave the key out",
+                scheme.name,
+                scheme.machine.name()
+            );
+            return self.note(join(path, "transport"), problem);
+        }
+        if !flow.is_quic() {
+            if flow.quic.is_some() {
+                self.note(
+                    join(path, "quic"),
+                    "goes with `transport = \"quic\"` alone: set that, or leave the table out",
+                );
+            }
+            return;
+        }
+        if profile.is_ns2() {
+            let problem = format!("`quic` is not there under profile `{}`; use `rfc` or `linux`", profile.name());
+            self.note(join(path, "transport"), problem);
+        }
+        if scheme.name == "tahoe" {
+            let problem =
+                "`tahoe` is a way in which TCP repairs losses, and QUIC has its own: use `newreno`, Reno's window";
+            self.note(join(path, "cc"), problem);
+        }
+        let of_tcp = [
+            ("ack_size", flow.ack_size.is_some()),
+            ("receive_window", flow.receive_window.is_some()),
+            ("receive_buffer", flow.receive_buffer.is_some()),
+            ("send_buffer", flow.send_buffer.is_some()),
+            ("delayed_ack", flow.delayed_ack.is_some()),
+            ("recovery", flow.recovery.is_some()),
+            ("newreno", flow.newreno.is_some()),
+            ("limited_transmit", flow.limited_transmit.is_some()),
+            ("prr", flow.prr.is_some()),
+            ("pacing", flow.pacing.is_some()),
+            ("min_rto", flow.min_rto.is_some()),
+            ("ecn_feedback", flow.ecn_feedback.is_some()),
+            ("handshake", flow.handshake.is_some()),
+            ("send_overhead", flow.send_overhead > Span::ZERO),
+            ("kernel", flow.kernel),
+        ];
+        for (key, _) in of_tcp.into_iter().filter(|(_, given)| *given) {
+            let instead = match key {
+                "receive_window" | "handshake" => format!("; QUIC's is `quic.{key}`"),
+                "delayed_ack" => "; QUIC's is `quic.max_ack_delay`".to_owned(),
+                _ => "; leave the key out".to_owned(),
+            };
+            self.note(join(path, key), format!("is TCP's{instead}"));
+        }
+        if let Some(size) = flow.segment.filter(|size| *size < Size::from_bytes(LEAST_DATAGRAM)) {
+            let problem =
+                format!("`{size}` must be at least {LEAST_DATAGRAM} B, which every path of QUIC takes (RFC 9000, 14)");
+            self.note(join(path, "segment"), problem);
+        }
+        self.carriage(path, flow, &flow.quic.clone().unwrap_or_default());
+    }
+
+    /// What becomes of the application's writes.
+    fn carriage(&mut self, path: &str, flow: &FlowTable, table: &QuicTable) {
+        let at = join(path, "quic");
+        let carriage = table.carriage.unwrap_or_else(|| QuicTable::usual_carriage(&flow.app));
+        let key = join(&at, "carriage");
+        let all = matches!(flow.app, App::Ftp { .. } | App::Stream { .. } | App::Web { .. });
+        match carriage {
+            CarriageKey::Stream => {}
+            CarriageKey::Datagrams if all => {
+                self.note(key, "`datagrams` are not sent again, and this application needs every byte: use a stream");
+            }
+            CarriageKey::StreamEach | CarriageKey::Datagrams if matches!(flow.app, App::Ftp { size: None, .. }) => {
+                self.note(key, "an endless transfer is one write without end: use `stream`");
+            }
+            CarriageKey::StreamPerGroup if !matches!(flow.app, App::Encoder { .. }) => {
+                self.note(key, "`stream-per-group` needs key frames, which only `encoder` tells of: use `stream-each`");
+            }
+            CarriageKey::StreamEach | CarriageKey::StreamPerGroup | CarriageKey::Datagrams => {}
+        }
+        if table.deadline.is_some() && carriage == CarriageKey::Stream {
+            let problem =
+                "resets a stream, and all that is written is one: use `carriage = \"stream-each\"`, or leave it out";
+            self.note(join(&at, "deadline"), problem);
+        } else if table.deadline.is_some() && all {
+            let problem = "gives up what is late, and this application needs every byte: leave it out";
+            self.note(join(&at, "deadline"), problem);
+        }
+        if let (Some(all), Some(one)) = (table.receive_window, table.stream_window)
+            && one > all
+        {
+            let problem = format!("`{one}` must be at most `receive_window`, `{all}`");
+            self.note(join(&at, "stream_window"), problem);
+        }
+    }
+}
