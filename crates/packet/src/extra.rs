@@ -136,7 +136,7 @@ pub enum Extra {
     Ack(LastHole),
     /// Of a QUIC packet, in either direction: its frames.
     Quic(Box<[Frame]>),
-    /// Of a QUIC packet that has nothing but an acknowledgement of one range.
+    /// Of a QUIC packet that has nothing but an acknowledgement of two ranges at most.
     QuicAck(AckRange),
     /// Of a QUIC packet that has nothing but data of a stream.
     QuicStream(StreamPiece),

@@ -36,7 +36,7 @@ impl StreamPiece {
     }
 }
 
-/// What is acknowledged by a single range (RFC 9000 section 19.3); further ranges are the frame's.
+/// What is acknowledged by two ranges at most (RFC 9000 section 19.3); further ranges are the frame's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct AckRange {
     /// The greatest number that has come.
@@ -49,27 +49,35 @@ pub struct AckRange {
     pub ect: u32,
     /// Packets that came with CE.
     pub ce: u32,
+    /// The range before that, empty if there is none.
+    pub older: Block,
 }
 
 /// Bytes of the acknowledgement's delay as 3 is its exponent (RFC 9000 section 18.2).
 const ACK_DELAY_EXPONENT: u32 = 3;
 
 impl AckRange {
-    /// Bytes of an ACK frame of this range and `more`, newest first.
+    /// Bytes of an ACK frame of this and `more`, newest first.
+    #[inline]
     #[must_use]
     pub fn size(&self, more: &[Block]) -> u16 {
         let delay = varint(u64::from(self.delay >> ACK_DELAY_EXPONENT));
-        let mut len = 1 + varint(self.largest.into()) + delay + varint(more.len() as u64);
-        len += varint(u64::from(self.largest - self.smallest));
+        let mut len = 1 + varint(self.largest.into()) + delay + varint(u64::from(self.largest - self.smallest));
+        len += if self.older.end == 0 { 1 } else { self.size_of_older(more) };
+        if self.ect > 0 || self.ce > 0 {
+            len += varint(self.ect.into()) + 1 + varint(self.ce.into());
+        }
+        len
+    }
+
+    fn size_of_older(&self, more: &[Block]) -> u16 {
+        let mut len = varint(more.len() as u64 + 1);
         let mut lowest = self.smallest;
-        for block in more {
+        for block in core::iter::once(&self.older).chain(more) {
             // a gap counts what lies between, less one (section 19.3.1)
             let gap = lowest.saturating_sub(block.end + 1);
             len += varint(gap.into()) + varint(u64::from(block.end - block.start - 1));
             lowest = block.start;
-        }
-        if self.ect > 0 || self.ce > 0 {
-            len += varint(self.ect.into()) + 1 + varint(self.ce.into());
         }
         len
     }
@@ -78,7 +86,7 @@ impl AckRange {
 /// A frame.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Frame {
-    /// Packets that have come: one range, and more of them, newest first.
+    /// Packets that have come: two ranges, and more of them, newest first.
     Ack(AckRange, Box<[Block]>),
     /// The receiver is to acknowledge after so many packets, or after so many microseconds (draft-ietf-quic-ack-frequency).
     AckFrequency {
@@ -249,9 +257,10 @@ mod tests {
         assert_eq!(Frame::Stream(piece).size(), 1 + 1 + 2 + 100);
         assert_eq!(StreamPiece::header(2, 0, true), 2);
         assert_eq!(StreamPiece::header(100, 20_000, true), 1 + 2 + 4);
-        let ack = AckRange { largest: 100, smallest: 90, delay: 25_000, ect: 0, ce: 0 };
+        let ack = AckRange { largest: 100, smallest: 90, delay: 25_000, ..AckRange::default() };
         assert_eq!(ack.size(&[]), 1 + 2 + 2 + 1 + 1);
-        assert_eq!(ack.size(&[Block { start: 80, end: 85 }, Block { start: 1, end: 3 }]), 7 + 2 + 3);
+        let holes = AckRange { older: Block { start: 80, end: 85 }, ..ack };
+        assert_eq!((holes.size(&[]), holes.size(&[Block { start: 1, end: 3 }])), (7 + 2, 7 + 2 + 3));
         assert_eq!(AckRange { ce: 70, ect: 30, ..ack }.size(&[]), 7 + 1 + 1 + 2);
         assert!(!Frame::Ack(ack, Box::new([])).elicits_ack() && Frame::Ping.elicits_ack());
         assert_eq!(size_of::<StreamPiece>(), 24);

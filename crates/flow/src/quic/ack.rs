@@ -1,7 +1,7 @@
 //! What acknowledgements do: what has arrived, what was lost, what that means for the window (RFC 9002 section 6, appendix A).
 
 use super::Snapshot;
-use super::connection::{Connection, End, Phase, ranges};
+use super::connection::{Connection, End, LostPacket, Phase, ranges};
 use super::incoming::Grant;
 use super::rtt::between;
 use super::sent::{Carried, State};
@@ -32,13 +32,63 @@ struct Lost {
 impl Connection {
     /// An acknowledgement of these ranges, of which `more` are older than the first, newest first.
     pub(super) fn on_ack(&mut self, now: Time, range: &AckRange, more: &[Block]) {
-        if range.largest >= self.log.next() || range.largest < self.log.base() && range.largest < self.base {
+        if range.largest >= self.log.next() || range.largest < self.base {
             return; // of what never left, or of another connection
         }
         self.sample(now, range);
         self.congestion.on_ack_begin(&self.rtt);
-        let capable = self.take_acked(now, range, more);
         self.largest_acked = self.largest_acked.max(Some(range.largest));
+        if !self.lost.is_empty() {
+            self.note_late(now, range, more);
+        }
+        if range.smallest <= self.log.base() && !self.config.ecn {
+            self.take_oldest(now, range.largest);
+        } else {
+            self.take_any(now, range, more);
+        }
+    }
+
+    /// All up to `largest` have arrived: by far the most common.
+    #[inline]
+    fn take_oldest(&mut self, now: Time, largest: u32) {
+        let before = self.log.base();
+        if before > largest {
+            return;
+        }
+        self.stats.advance(now, self.window_packets());
+        for number in before..=largest {
+            let Some((packet, left)) = self.log.pop() else { break };
+            self.arrived_at_last(&packet.carried);
+            if packet.state == State::Out {
+                self.out -= 1;
+                self.congestion.on_acked(now, &left, packet.sent, number, packet.bytes, self.limited);
+            }
+        }
+        self.log.prune();
+        self.loss_time = Time::NEVER;
+        self.acked_some(now);
+    }
+
+    /// Some were acknowledged, and the window has grown for each.
+    #[inline]
+    fn acked_some(&mut self, now: Time) {
+        self.congestion.on_ack_end(now, self.limited);
+        // a server that does not answer may only be silent (section 6.2.1)
+        if self.phase == Phase::Established || self.end == End::Answerer {
+            self.probe_count = 0;
+        }
+    }
+
+    /// Some of what is out has arrived: losses are found before the window grows, as in OnAckReceived.
+    #[inline(never)]
+    fn take_any(&mut self, now: Time, range: &AckRange, more: &[Block]) {
+        let base = self.log.base();
+        let mut capable = 0;
+        for range in ranges(range, more) {
+            for number in (range.start as u32).max(base)..range.end as u32 {
+                capable += u32::from(self.packet_acked(number));
+            }
+        }
         self.read_marks(now, range, capable);
         self.detect_losses(now);
         if !self.newly.is_empty() {
@@ -47,16 +97,9 @@ impl Connection {
                 let Newly { number, sent, bytes, ref left } = newly;
                 self.congestion.on_acked(now, left, sent, number, bytes, self.limited);
             }
-            self.congestion.on_ack_end(now, self.limited);
-            // a server that does not answer may only be silent (section 6.2.1)
-            if self.phase == Phase::Established || self.end == End::Answerer {
-                self.probe_count = 0;
-            }
+            self.acked_some(now);
         }
-        let keep = self.rtt.probe_timeout(self.config.max_ack_delay) * 3;
-        self.log.prune(Time(now.0.saturating_sub(keep.0)));
-        self.acked.forget_below(u64::from(self.log.base()));
-        self.arm();
+        self.log.prune();
     }
 
     /// The round trip of the greatest number, if that is new (section 5.1).
@@ -78,56 +121,32 @@ impl Connection {
         self.stats.round_trip(latest);
     }
 
-    /// Notes what is acknowledged and was not before. Gives how many of these were ECN-capable.
-    #[inline]
-    fn take_acked(&mut self, now: Time, range: &AckRange, more: &[Block]) -> u32 {
-        let mut acked = core::mem::take(&mut self.acked);
-        let base = u64::from(self.log.base());
-        let mut capable = 0;
-        for range in ranges(range, more) {
-            let range = range.start.max(base)..range.end.max(base);
-            acked.insert(range, |part| {
-                for number in part {
-                    capable += u32::from(self.packet_acked(now, number as u32));
-                }
-            });
-        }
-        self.acked = acked;
-        capable
+    /// Says whether it was ECN-capable, and not acknowledged before.
+    fn packet_acked(&mut self, number: u32) -> bool {
+        let left = self.log.snapshot(number);
+        let Some(packet) = self.log.get_mut(number).filter(|packet| packet.state == State::Out) else { return false };
+        let (sent, bytes, ect) = (packet.sent, packet.bytes, packet.ect);
+        packet.state = State::Acked;
+        let carried = core::mem::replace(&mut packet.carried, Carried::Nothing);
+        self.arrived_at_last(&carried);
+        self.out -= 1;
+        self.newly.push(Newly { number, sent, bytes, left });
+        ect
     }
 
-    /// Says whether it was ECN-capable.
+    /// What a packet carried has arrived.
     #[inline]
-    fn packet_acked(&mut self, now: Time, number: u32) -> bool {
-        let left = self.log.snapshot(number);
-        let Some(packet) = self.log.get_mut(number) else { return false };
-        let (state, sent, bytes, ect) = (packet.state, packet.sent, packet.bytes, packet.ect);
-        packet.state = State::Done;
-        match core::mem::replace(&mut packet.carried, Carried::Nothing) {
-            Carried::Stream(piece) => {
-                let gain = self.outgoing.acked(&piece);
-                self.stats.bytes_acked += gain.bytes;
-            }
+    fn arrived_at_last(&mut self, carried: &Carried) {
+        match carried {
+            Carried::Stream(piece) => self.stats.bytes_acked += self.outgoing.acked(piece).bytes,
             Carried::Nothing => {}
             Carried::Frames(frames) => frames.iter().for_each(|frame| self.frame_acked(frame)),
         }
-        match state {
-            State::Out => {
-                self.out -= 1;
-                self.newly.push(Newly { number, sent, bytes, left });
-            }
-            State::Lost => self.came_late(now, number),
-            State::Done => {}
-        }
-        ect
     }
 
     fn frame_acked(&mut self, frame: &Frame) {
         match *frame {
-            Frame::Stream(ref piece) => {
-                let gain = self.outgoing.acked(piece);
-                self.stats.bytes_acked += gain.bytes;
-            }
+            Frame::Stream(ref piece) => self.stats.bytes_acked += self.outgoing.acked(piece).bytes,
             Frame::Crypto { offset, length, .. } => {
                 let start = u64::from(offset);
                 self.crypto.acked(start..start + u64::from(length));
@@ -139,13 +158,25 @@ impl Connection {
         }
     }
 
-    /// What had been taken for lost has arrived.
+    /// What had been taken for lost may have arrived. What was lost long ago is forgotten.
     #[cold]
-    fn came_late(&mut self, now: Time, number: u32) {
-        self.spurious += 1;
-        let before = self.unproven.len();
-        self.unproven.retain(|&lost| lost != number);
-        if before > 0 && self.unproven.is_empty() && self.congestion.undoable().is_some() {
+    fn note_late(&mut self, now: Time, range: &AckRange, more: &[Block]) {
+        let keep = self.rtt.probe_timeout(self.config.max_ack_delay) * 3;
+        let mut came = false;
+        let mut kept = core::mem::take(&mut self.lost);
+        kept.retain(|lost| {
+            let number = u64::from(lost.number);
+            if ranges(range, more).any(|range| range.contains(&number)) {
+                self.spurious += 1;
+                came |= lost.counts;
+                self.arrived_at_last(&lost.carried);
+                return false;
+            }
+            between(lost.sent, now) <= keep
+        });
+        let all = !kept.iter().any(|lost| lost.counts);
+        self.lost = kept;
+        if came && all && self.congestion.undoable().is_some() {
             self.congestion.on_spurious(now);
         }
     }
@@ -186,10 +217,12 @@ impl Connection {
                 break;
             }
             packet.state = State::Lost;
-            let carried = packet.carried.clone();
+            let carried = core::mem::replace(&mut packet.carried, Carried::Nothing);
             lost.push(Lost { number, sent: packet.sent, bytes: packet.bytes });
+            let sent = packet.sent;
             self.out -= 1;
             self.send_again(&carried);
+            self.lost.push(LostPacket { number, sent, carried, counts: true });
         }
         let Some(newest) = lost.last().map(|packet| packet.sent) else { return };
         self.stats.advance(now, self.window_packets());
@@ -200,14 +233,14 @@ impl Connection {
         let before = self.congestion.undoable();
         self.congestion.on_congestion(now, newest);
         if self.congestion.undoable() != before {
-            self.unproven.clear();
+            let first = lost[0].number;
+            self.lost.iter_mut().filter(|old| old.number < first).for_each(|old| old.counts = false);
             self.stats.fast_retransmits += 1;
         }
-        self.unproven.extend(lost.iter().map(|packet| packet.number));
         if self.is_persistent(&lost) {
             self.congestion.on_persistent(now);
-            self.unproven.clear();
         }
+        self.log.prune();
     }
 
     /// Whether two of these lie further apart than three probe timeouts, with nothing acknowledged between them (section 7.6).
@@ -217,7 +250,8 @@ impl Connection {
         let (mut begin, mut last): (Option<Time>, u32) = (None, 0);
         for packet in after {
             let mut between_them = last + 1..packet.number;
-            let whole = begin.is_some() && between_them.all(|number| !self.acked.contains(u64::from(number)));
+            let whole = begin.is_some()
+                && between_them.all(|n| self.log.get(n).is_none_or(|packet| packet.state != State::Acked));
             let from = begin.filter(|_| whole).unwrap_or(packet.sent);
             begin = Some(from);
             last = packet.number;

@@ -2,6 +2,7 @@
 
 use super::Snapshot;
 use super::connection::{Connection, End, Phase};
+use super::outgoing::Offer;
 use super::sent::{Carried, SentPacket, State};
 use crate::{Segment, Transmit};
 use paceline_packet::quic::{Frame, INITIAL_DATAGRAM, LONG_HEADER, StreamPiece, short_header, varint};
@@ -28,7 +29,63 @@ impl Connection {
         if matches!(self.phase, Phase::Idle | Phase::Closed) {
             return;
         }
-        let mut sent = false;
+        if self.is_plain() {
+            self.pump_stream(now, out);
+        } else {
+            self.pump_any(now, out);
+        }
+        self.arm();
+    }
+
+    /// Whether nothing is to leave but data of streams.
+    #[inline]
+    fn is_plain(&self) -> bool {
+        let quiet = !self.received.is_wanted() && self.control.is_empty() && self.datagrams.is_empty();
+        quiet && self.probes == 0 && self.is_steady() && self.violation.is_none() && !self.crypto.is_ready()
+    }
+
+    /// Whether the handshake is done, and the end is not near.
+    #[inline]
+    fn is_steady(&self) -> bool {
+        self.phase == Phase::Established && self.unvalidated.is_none() && !self.stopped
+    }
+
+    /// Sends data of streams, and nothing else.
+    #[inline]
+    fn pump_stream(&mut self, now: Time, out: &mut impl Transmit) {
+        let window = self.congestion.window();
+        let datagram = self.config.datagram;
+        while self.outgoing.is_ready() {
+            if self.congestion.in_flight() + u64::from(datagram) > window {
+                self.limited = true;
+                return;
+            }
+            let due = self.congestion.due(now);
+            if due > now {
+                self.limited = true; // what pacing holds back the window would let go (RFC 9002 section 7.8)
+                self.resumes = due;
+                return;
+            }
+            if let Some(until) = out.full_until() {
+                self.resumes = until;
+                return;
+            }
+            let header = short_header(self.unacknowledged());
+            let Some(Offer { piece, again }) = self.outgoing.take(datagram - header) else { break };
+            let bytes = header + StreamPiece::header(piece.stream, piece.offset, true) + piece.length;
+            let made = if datagram - bytes < WORTHWHILE || !self.outgoing.is_ready() {
+                Made { carried: Carried::Stream(piece), bytes, eliciting: true, again }
+            } else {
+                self.fill(header, vec![Frame::Stream(piece)], again)
+            };
+            self.emit(now, made, out);
+        }
+        self.note_app_limited();
+    }
+
+    /// Sends whatever there is.
+    #[inline(never)]
+    fn pump_any(&mut self, now: Time, out: &mut impl Transmit) {
         loop {
             let waits = self.has_frames();
             if !waits && self.probes == 0 {
@@ -42,13 +99,9 @@ impl Connection {
                 self.note_app_limited();
                 break;
             }
-            sent = true;
         }
         if self.received.due() <= now {
-            sent |= self.send_ack(now, out);
-        }
-        if sent {
-            self.arm();
+            self.send_ack(now, out);
         }
         if let Some(violation) = self.violation {
             self.say_close(now, violation.code(), out);
@@ -59,7 +112,7 @@ impl Connection {
 
     /// Whether anything waits that wants an acknowledgement.
     #[inline]
-    fn has_frames(&self) -> bool {
+    pub(super) fn has_frames(&self) -> bool {
         self.sends_data() && (self.outgoing.is_ready() || !self.datagrams.is_empty())
             || !self.control.is_empty()
             || self.crypto.is_ready()
@@ -100,26 +153,7 @@ impl Connection {
 
     /// A packet that wants an acknowledgement leaves; `false`: there was nothing for it.
     fn send(&mut self, now: Time, out: &mut impl Transmit) -> bool {
-        let header = short_header(self.unacknowledged());
-        let room = self.config.datagram - header;
-        let plain = !self.received.is_wanted()
-            && self.probes == 0
-            && self.control.is_empty()
-            && self.datagrams.is_empty()
-            && self.phase == Phase::Established
-            && !self.crypto.is_ready();
-        let made = if plain {
-            let Some(offer) = self.outgoing.take(room) else { return false };
-            let piece = offer.piece;
-            let bytes = header + StreamPiece::header(piece.stream, piece.offset, true) + piece.length;
-            if self.config.datagram - bytes < WORTHWHILE || !self.outgoing.is_ready() {
-                Made { carried: Carried::Stream(piece), bytes, eliciting: true, again: offer.again }
-            } else {
-                self.fill(header, vec![Frame::Stream(piece)], offer.again)
-            }
-        } else {
-            self.assemble(now, header)
-        };
+        let made = self.assemble(now, short_header(self.unacknowledged()));
         if !made.eliciting {
             // limits let no data leave; what was to be acknowledged is
             self.leave_unwatched(now, made, out);
@@ -223,8 +257,8 @@ impl Connection {
 
     /// An acknowledgement leaves by itself. Where it tells of holes, the other end is asked once a round trip to say that it has
     /// come: then the holes are told of no more (RFC 9000 section 13.2.4).
-    fn send_ack(&mut self, now: Time, out: &mut impl Transmit) -> bool {
-        let Some((range, more)) = self.received.take(now) else { return false };
+    pub(super) fn send_ack(&mut self, now: Time, out: &mut impl Transmit) {
+        let Some((range, more)) = self.received.take(now) else { return };
         self.arrived.acks += 1;
         let size = short_header(self.unacknowledged()) + range.size(&more);
         let pings = self.received.has_holes() && now >= self.next_ping && self.out == 0;
@@ -233,12 +267,11 @@ impl Connection {
             let frames: Box<[Frame]> = Box::new([Frame::Ack(range, more), Frame::Ping]);
             let made = Made { carried: Carried::Frames(frames), bytes: size + 1, eliciting: true, again: false };
             self.emit(now, made, out);
-            return true;
+            return self.arm();
         }
         let extra =
             if more.is_empty() { Extra::QuicAck(range) } else { Extra::Quic(Box::new([Frame::Ack(range, more)])) };
         self.leave_forgotten(now, size, extra, out);
-        false
     }
 
     /// A packet that wants no acknowledgement leaves, if it says anything.
@@ -252,7 +285,7 @@ impl Connection {
 
     /// The same, of which nothing is remembered but its number.
     fn leave_forgotten(&mut self, now: Time, bytes: u16, extra: Extra, out: &mut impl Transmit) {
-        let packet = SentPacket { sent: now, carried: Carried::Nothing, bytes, state: State::Done, ect: false };
+        let packet = SentPacket { sent: now, carried: Carried::Nothing, bytes, state: State::Silent, ect: false };
         let number = self.log.next();
         self.log.push(packet, Snapshot::default());
         self.leave(now, number, bytes, Flags::NONE, extra, out);

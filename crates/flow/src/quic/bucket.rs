@@ -14,12 +14,12 @@ pub(super) struct Bucket {
 impl Bucket {
     /// When a packet of `bytes` may leave, the bucket filling at `rate` bytes a second up to `burst`; at first it is full.
     #[inline]
-    pub(super) fn due(&mut self, now: Time, bytes: u32, burst: u32, rate: f64) -> Time {
+    pub(super) fn due(&mut self, now: Time, bytes: u32, burst: u32, rate: impl Fn() -> f64) -> Time {
         let burst = f64::from(burst);
         match self.at {
             Some(at) if at == now => {}
             Some(at) => {
-                let filled = self.tokens + rate * super::rtt::between(at, now).as_secs_f64();
+                let filled = self.tokens + rate() * super::rtt::between(at, now).as_secs_f64();
                 (self.tokens, self.at) = (if filled < burst { filled } else { burst }, Some(now));
             }
             None => (self.tokens, self.at) = (self.tokens + burst, Some(now)),
@@ -29,7 +29,7 @@ impl Bucket {
             return now;
         }
         // a nanosecond more, lest rounding find it still short
-        now + Span((missing * 1e9 / rate).min(1e18) as u64 + 1)
+        now + Span((missing * 1e9 / rate()).min(1e18) as u64 + 1)
     }
 
     /// A packet leaves; a probe may without asking.
@@ -49,14 +49,14 @@ mod tests {
         let mut now = Time::ZERO;
         let mut times = Vec::new();
         for _ in 0..8 {
-            now = bucket.due(now, 1000, 3000, 1e6).max(now);
+            now = bucket.due(now, 1000, 3000, || 1e6).max(now);
             bucket.take(1000);
             times.push(now.0 / 1_000_000);
         }
         assert_eq!(times, [0, 0, 0, 1, 2, 3, 4, 5]);
         let later = Time(60_000_000);
         let free = (0..4).take_while(|_| {
-            let at_once = bucket.due(later, 1000, 3000, 1e6) <= later;
+            let at_once = bucket.due(later, 1000, 3000, || 1e6) <= later;
             bucket.take(1000);
             at_once
         });

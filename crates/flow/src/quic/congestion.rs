@@ -174,7 +174,7 @@ impl Congestion {
         if !self.rtt.is_known() {
             return f64::INFINITY;
         }
-        PACING_GAIN * self.window() as f64 / self.rtt.smoothed.as_secs_f64().max(1e-9)
+        window_rate(self.window(), self.rtt.smoothed)
     }
 
     /// When pacing lets the next packet leave; a time that is not after `now` says: at once.
@@ -187,7 +187,8 @@ impl Congestion {
         if !self.rtt.is_known() {
             return now;
         }
-        self.bucket.due(now, self.datagram, BURST * self.datagram, self.pacing_rate())
+        let (window, srtt) = (self.window(), self.rtt.smoothed);
+        self.bucket.due(now, self.datagram, BURST * self.datagram, || window_rate(window, srtt))
     }
 
     /// A packet of `bytes` (UDP payload) that counts leaves. Gives what is to be told again when it is acknowledged or lost.
@@ -439,6 +440,11 @@ impl Congestion {
     pub fn gauges(&self, to: &mut dyn Gauges) {
         self.controller.gauges(to);
     }
+}
+
+/// The rate that paces a window (section 7.7).
+fn window_rate(window: u64, srtt: Span) -> f64 {
+    PACING_GAIN * window as f64 / srtt.as_secs_f64().max(1e-9)
 }
 
 /// So many bytes in full datagrams, rounded up.

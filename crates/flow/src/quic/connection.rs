@@ -9,7 +9,7 @@ use super::incoming::{Grant, Incoming, Object, Violation};
 use super::outgoing::Outgoing;
 use super::ranges::Ranges;
 use super::received::Received;
-use super::sent::SentLog;
+use super::sent::{Carried, SentLog};
 use super::{Congestion, Handshake, QuicConfig, Rtt};
 use crate::{ReceiverStats, SenderStats, Transmit};
 use paceline_control::TcpController;
@@ -41,6 +41,16 @@ pub(super) enum Phase {
     Closed,
 }
 
+/// A packet that was taken for lost.
+#[derive(Debug)]
+pub(super) struct LostPacket {
+    pub(super) number: u32,
+    pub(super) sent: Time,
+    pub(super) carried: Carried,
+    /// In the last recovery period.
+    pub(super) counts: bool,
+}
+
 /// A datagram that waits to be sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waiting {
@@ -62,8 +72,8 @@ pub(super) struct Connection {
     pub(super) congestion: Congestion,
     pub(super) rtt: Rtt,
     pub(super) log: SentLog,
-    /// Numbers that were acknowledged, as far as the log goes back.
-    pub(super) acked: Ranges,
+    /// What was taken for lost not long ago: it may come after all.
+    pub(super) lost: Vec<LostPacket>,
     pub(super) largest_acked: Option<u32>,
     /// Packets that are out, all of which want an acknowledgement; when the last of them left.
     pub(super) out: u32,
@@ -76,8 +86,6 @@ pub(super) struct Connection {
     pub(super) probes: u8,
     /// When there was a first round trip: losses before it are no persistent congestion.
     pub(super) first_sample: Time,
-    /// Lost in the last recovery period and not come since.
-    pub(super) unproven: Vec<u32>,
     pub(super) received: Received,
     pub(super) outgoing: Outgoing,
     pub(super) incoming: Incoming,
@@ -108,7 +116,7 @@ pub(super) struct Connection {
     pub(super) spurious: u64,
     fresh: TcpController,
     stream: random::Stream,
-    /// Acknowledged packets of the acknowledgement that is being read.
+    /// What the acknowledgement that is being read tells of for the first time.
     pub(super) newly: Vec<super::ack::Newly>,
     grants: Vec<Grant>,
 }
@@ -123,7 +131,7 @@ impl Connection {
             log: SentLog::default(),
             congestion,
             rtt: Rtt::default(),
-            acked: Ranges::default(),
+            lost: Vec::new(),
             largest_acked: None,
             out: 0,
             last_eliciting: Time::ZERO,
@@ -132,7 +140,6 @@ impl Connection {
             probe_count: 0,
             probes: 0,
             first_sample: Time::NEVER,
-            unproven: Vec::new(),
             received: Received::new(config.ack_threshold, config.max_ack_delay),
             outgoing: Outgoing::new(0, 0, 0),
             incoming: Incoming::new(0, 0, 0),
@@ -178,13 +185,12 @@ impl Connection {
         self.congestion = Connection::congestion(config, &self.fresh, self.stream, base);
         self.rtt = Rtt::default();
         self.log = SentLog::new(base, self.congestion.needs().deliveries);
-        self.acked.clear();
+        self.lost.clear();
         self.largest_acked = None;
         self.out = 0;
         (self.loss_time, self.timer) = (Time::NEVER, Time::NEVER);
         (self.probe_count, self.probes) = (0, 0);
         self.first_sample = Time::NEVER;
-        self.unproven.clear();
         self.received = Received::new(config.ack_threshold, config.max_ack_delay);
         self.outgoing = Outgoing::new(config.receive_window, config.stream_window, config.max_streams);
         self.incoming = Incoming::new(config.receive_window, config.stream_window, config.max_streams);
@@ -243,6 +249,27 @@ impl Connection {
         }
     }
 
+    /// The fast path of [`Connection::on_packet`]: data of a stream, and nothing out of the ordinary. `false`: nothing has been done.
+    #[inline]
+    pub(super) fn on_data_in_order(&mut self, now: Time, packet: &Packet, piece: &StreamPiece) -> bool {
+        let steady =
+            self.phase == Phase::Established && self.unvalidated.is_none() && self.config.idle_timeout.is_none();
+        if !steady || packet.seq < self.peer_base || !self.incoming.piece_in_order(piece) {
+            return false;
+        }
+        self.arrived.packets += 1;
+        self.arrived.wire_bytes += u64::from(packet.size);
+        self.arrived.last = now;
+        self.arrived.bytes += u64::from(piece.length);
+        if !self.received.note_in_order(now, packet.seq, packet.flags) {
+            // its data are new: so is it
+            self.received.note(now, packet.seq, packet.flags);
+            self.received.want(now, packet.seq, packet.flags, false);
+            self.arrived.marks += u64::from(packet.flags.has(paceline_packet::Flags::CE));
+        }
+        true
+    }
+
     /// A packet of the other end has come; `extra` is its side record. Gives whether it is of use: not of another connection, and
     /// not a copy.
     pub(super) fn on_packet(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>) -> bool {
@@ -277,7 +304,12 @@ impl Connection {
                 self.received.want(now, packet.seq, packet.flags, false);
                 self.on_piece(piece);
             }
-            Some(Extra::QuicAck(range)) => self.on_ack(now, range, &[]),
+            Some(Extra::QuicAck(range)) => {
+                self.on_ack(now, range, &[]);
+                if self.end == End::Answerer {
+                    self.arm();
+                }
+            }
             _ => self.on_frames(now, packet, frames),
         }
         true
@@ -296,7 +328,10 @@ impl Connection {
 
     fn on_frame(&mut self, now: Time, frame: &Frame) {
         match *frame {
-            Frame::Ack(range, ref more) => self.on_ack(now, &range, more),
+            Frame::Ack(range, ref more) => {
+                self.on_ack(now, &range, more);
+                self.arm(); // the end that answers may have nothing to send
+            }
             Frame::Stream(ref piece) => self.on_piece(piece),
             Frame::Crypto { offset, length, .. } => self.on_crypto(u64::from(offset), u64::from(length)),
             Frame::Datagram { length, number, captured, last, key } => {
@@ -414,7 +449,6 @@ impl Connection {
             } else {
                 self.probe();
             }
-            self.arm();
         }
         self.pump(now, out);
     }
@@ -462,7 +496,9 @@ impl Connection {
     /// Sets the timer of losses and probes (SetLossDetectionTimer).
     #[inline]
     pub(super) fn arm(&mut self) {
-        self.timer = if self.loss_time < Time::NEVER {
+        self.timer = if self.phase == Phase::Closed {
+            Time::NEVER
+        } else if self.loss_time < Time::NEVER {
             self.loss_time
         } else if self.out > 0 || self.end == End::Opener && self.phase == Phase::Opening {
             let delay = if self.phase == Phase::Established { self.config.max_ack_delay } else { Span::ZERO };
@@ -504,5 +540,6 @@ impl Grant {
 #[inline]
 pub(super) fn ranges<'a>(range: &AckRange, more: &'a [Block]) -> impl Iterator<Item = core::ops::Range<u64>> + use<'a> {
     let first = u64::from(range.smallest)..u64::from(range.largest) + 1;
-    more.iter().rev().map(|block| u64::from(block.start)..u64::from(block.end)).chain([first])
+    let of = |block: &Block| u64::from(block.start)..u64::from(block.end);
+    more.iter().rev().map(of).chain([of(&range.older), first])
 }

@@ -109,6 +109,26 @@ impl Incoming {
         Ok(Some(place as usize))
     }
 
+    /// Data have come that follow what has come of a stream, within all limits; gives whether that is so. Nothing has been done if not.
+    #[inline]
+    pub(super) fn piece_in_order(&mut self, piece: &StreamPiece) -> bool {
+        let length = u64::from(piece.length);
+        let place = (piece.stream / 4).wrapping_sub(self.base) as usize;
+        let Some(stream) = self.streams.get_mut(place) else { return false };
+        let end = piece.end();
+        let follows = stream.given == piece.offset && stream.end == piece.offset && !piece.fin && !stream.done;
+        // grants leave when half a window is used
+        let within =
+            end + self.window / 2 <= stream.limit && self.taken + length + self.data_window / 2 <= self.max_data;
+        if !(follows && within && stream.have.follow(piece.offset..end)) {
+            return false;
+        }
+        (stream.given, stream.end) = (end, end);
+        self.seen += length;
+        self.taken += length;
+        true
+    }
+
     /// Data have come. Gives the bytes that the application has in order now and had not before, and whether they had come before.
     #[inline]
     pub(super) fn piece(&mut self, piece: &StreamPiece, grants: &mut Vec<Grant>) -> Result<(u64, bool), Violation> {

@@ -88,6 +88,8 @@ pub(super) struct Outgoing {
     base: u32,
     /// Those that have something to send: by priority, then by age.
     ready: BTreeSet<(u8, u32)>,
+    /// The first of them, unless it is not known.
+    front: Option<(u8, u32)>,
     /// How many the other end lets be opened in all.
     max_streams: u32,
     /// MAX_DATA, and what counts against it: bytes sent for the first time.
@@ -107,6 +109,7 @@ impl Outgoing {
             streams: VecDeque::new(),
             base: 0,
             ready: BTreeSet::new(),
+            front: None,
             max_streams,
             max_data,
             spent: 0,
@@ -172,7 +175,7 @@ impl Outgoing {
         let ready = stream.has_data();
         self.owed += bytes;
         if ready {
-            self.ready.insert(key);
+            self.add_ready(key);
         }
     }
 
@@ -196,6 +199,7 @@ impl Outgoing {
                 self.ready.remove(&key);
             }
         }
+        self.front = None;
     }
 
     /// Whether all that was written has been acknowledged, or given up.
@@ -207,14 +211,30 @@ impl Outgoing {
     /// Whether something could leave but for the congestion window.
     #[inline]
     pub(super) fn is_ready(&self) -> bool {
-        self.ready.first().is_some()
+        self.front.is_some() || !self.ready.is_empty()
+    }
+
+    /// A stream has something to send.
+    #[inline]
+    fn add_ready(&mut self, key: (u8, u32)) {
+        self.ready.insert(key);
+        self.front = None;
+    }
+
+    /// A stream has nothing to send any more.
+    fn remove_ready(&mut self, key: (u8, u32)) {
+        self.ready.remove(&key);
+        self.front = None;
     }
 
     /// What leaves next in a packet with room for `room` bytes of a frame, the `last` of its packet; it is taken to leave. `None` if
     /// nothing can: nothing is there, the connection's limit is reached, or there is too little room.
     #[inline]
     pub(super) fn take(&mut self, room: u16) -> Option<Offer> {
-        let &(priority, place) = self.ready.first()?;
+        let (priority, place) = match self.front {
+            Some(front) => front,
+            None => *self.front.insert(*self.ready.first()?),
+        };
         let left = self.max_data - self.spent;
         let stream = self.streams.get_mut((place - self.base) as usize)?;
         if left == 0 && stream.lost.is_empty() && !stream.owes_fin() {
@@ -224,7 +244,7 @@ impl Outgoing {
             self.spent += if offer.again { 0 } else { u64::from(offer.piece.length) };
             let stream = &self.streams[(place - self.base) as usize];
             if !stream.has_data() {
-                self.ready.remove(&(priority, place));
+                self.remove_ready((priority, place));
             }
         })
     }
@@ -237,7 +257,7 @@ impl Outgoing {
         let key = *self.ready.iter().find(|key| !self.streams[of(key.1)].lost.is_empty())?;
         let offer = Self::cut(&mut self.streams[of(key.1)], room, 0)?;
         if !self.streams[of(key.1)].has_data() {
-            self.ready.remove(&key);
+            self.remove_ready(key);
         }
         Some(offer)
     }
@@ -287,7 +307,7 @@ impl Outgoing {
         let completed = !stream.done && !stream.reset && stream.is_acked();
         if completed {
             stream.done = true;
-            self.ready.remove(&(self.streams[(place - self.base) as usize].kind.priority, place));
+            self.remove_ready((self.streams[(place - self.base) as usize].kind.priority, place));
             self.retire();
         }
         Gain { bytes, completed }
@@ -311,7 +331,7 @@ impl Outgoing {
         }
         let key = (stream.kind.priority, place);
         if stream.has_data() {
-            self.ready.insert(key);
+            self.add_ready(key);
         }
     }
 
@@ -326,7 +346,7 @@ impl Outgoing {
         stream.limit = stream.limit.max(limit);
         let key = (stream.kind.priority, place);
         if stream.has_data() {
-            self.ready.insert(key);
+            self.add_ready(key);
         }
     }
 
@@ -345,6 +365,7 @@ impl Outgoing {
                 let acked: u64 = stream.acked.iter().map(|range| range.end - range.start).sum();
                 self.owed -= stream.written - acked;
                 self.ready.remove(&(stream.kind.priority, self.base + place as u32));
+                self.front = None;
                 expired.push((stream.id, stream.next));
             }
         }

@@ -54,6 +54,18 @@ impl Ranges {
         }
     }
 
+    /// Adds `next` to the highest range if it follows it.
+    #[inline(always)]
+    pub(super) fn follow(&mut self, next: Range<u64>) -> bool {
+        match self.list.last_mut() {
+            Some(last) if last.end == next.start => {
+                last.end = next.end;
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// Takes `gone` out.
     pub(super) fn remove(&mut self, gone: Range<u64>) {
         let first = self.list.partition_point(|old| old.end <= gone.start);
@@ -105,7 +117,8 @@ impl Ranges {
     }
 
     /// Whether `number` is in one.
-    pub(super) fn contains(&self, number: u64) -> bool {
+    #[cfg(test)]
+    fn contains(&self, number: u64) -> bool {
         let at = self.list.partition_point(|range| range.end <= number);
         self.list.get(at).is_some_and(|range| range.start <= number)
     }

@@ -55,6 +55,30 @@ impl Received {
         (self.threshold, self.delay) = (u32::from(threshold.max(1)), delay);
     }
 
+    /// The packet has come as the next of all, without a mark, and wants an acknowledgement; `false`: nothing has been done.
+    #[inline]
+    pub(super) fn note_in_order(&mut self, now: Time, number: u32, flags: Flags) -> bool {
+        let plain = self.ect == 0 && flags.0 & (Flags::CE.0 | Flags::ECT.0) == 0;
+        let follows = self.largest_eliciting.is_some_and(|largest| largest + 1 == number);
+        if !(plain && follows && self.ranges.follow(u64::from(number)..u64::from(number) + 1)) {
+            return false;
+        }
+        (self.largest_at, self.largest_eliciting) = (now, Some(number));
+        self.wait(now, false);
+        true
+    }
+
+    /// One more waits to be acknowledged.
+    #[inline]
+    fn wait(&mut self, now: Time, at_once: bool) {
+        self.waiting += 1;
+        if at_once || self.waiting >= self.threshold {
+            self.due = now;
+        } else if self.due == Time::NEVER {
+            self.due = now + self.delay;
+        }
+    }
+
     /// The packet has come; `false`: it had before.
     #[inline]
     pub(super) fn note(&mut self, now: Time, number: u32, flags: Flags) -> bool {
@@ -87,16 +111,11 @@ impl Received {
     /// The same packet wants an acknowledgement; `at_once`: without delay, as those of the handshake (section 13.2.1).
     #[inline]
     pub(super) fn want(&mut self, now: Time, number: u32, flags: Flags, at_once: bool) {
-        self.waiting += 1;
         // out of order, or after a hole
         let next = self.largest_eliciting.map_or(number, |largest| largest + 1);
         let regular = number == next || number > next && self.is_whole(next, number);
         self.largest_eliciting = Some(self.largest_eliciting.map_or(number, |largest| largest.max(number)));
-        if at_once || !regular || flags.has(Flags::CE) || self.waiting >= self.threshold {
-            self.due = now;
-        } else if self.due == Time::NEVER {
-            self.due = now + self.delay;
-        }
+        self.wait(now, at_once || !regular || flags.has(Flags::CE));
     }
 
     /// Whether all from one number to another have come: acknowledgements between them want none.
@@ -140,14 +159,16 @@ impl Received {
             delay: delay.min(u64::from(u32::MAX)) as u32,
             ect: self.ect,
             ce: self.ce,
+            older: Block::default(),
         };
-        let more = if self.ranges.len() > 1 {
-            let older = self.ranges.iter().rev().skip(1);
-            older.map(|range| Block { start: range.start as u32, end: range.end as u32 }).collect()
-        } else {
-            Box::default()
-        };
-        Some((range, more))
+        Some(if self.ranges.len() > 1 { self.with_older(range) } else { (range, Box::default()) })
+    }
+
+    #[inline(never)]
+    fn with_older(&self, range: AckRange) -> (AckRange, Box<[Block]>) {
+        let block = |range: &core::ops::Range<u64>| Block { start: range.start as u32, end: range.end as u32 };
+        let mut older = self.ranges.iter().rev().skip(1).map(block);
+        (AckRange { older: older.next().unwrap_or_default(), ..range }, older.collect())
     }
 
     /// The other end knows of all up to `largest`, and of what was lost among them: it is told of no more.
@@ -210,8 +231,8 @@ mod tests {
             received.note(ms(0), number, Flags::NONE);
         }
         let (range, more) = received.take(ms(0)).unwrap();
-        assert_eq!((range.largest, range.smallest, more.len()), (198, 198, MOST_RANGES - 1));
-        assert_eq!(more[0], Block { start: 196, end: 197 });
+        assert_eq!((range.largest, range.smallest, more.len()), (198, 198, MOST_RANGES - 2));
+        assert_eq!(range.older, Block { start: 196, end: 197 });
         received.told(190);
         let (_, more) = received.take(ms(0)).unwrap();
         assert_eq!(more.last(), Some(&Block { start: 190, end: 191 }));

@@ -24,8 +24,18 @@ impl QuicReceiver {
 
     /// A packet of the sender has come; `extra` is its side record.
     pub fn on_packet(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>, out: &mut impl Transmit) {
-        if self.connection.on_packet(now, packet, extra) {
-            self.connection.pump(now, out);
+        let connection = &mut self.connection;
+        let plain = match extra {
+            Some(Extra::QuicStream(piece)) => connection.on_data_in_order(now, packet, piece),
+            _ => false,
+        };
+        if !plain && !connection.on_packet(now, packet, extra) {
+            return;
+        }
+        if connection.has_frames() || connection.violation.is_some() {
+            connection.pump(now, out);
+        } else if connection.received.due() <= now {
+            connection.send_ack(now, out); // by far the most common
         }
     }
 

@@ -21,10 +21,12 @@ pub(super) enum Carried {
 pub(super) enum State {
     /// On its way, and in flight.
     Out,
-    /// Done with: acknowledged, or of no interest.
-    Done,
+    /// Acknowledged.
+    Acked,
     /// Taken for lost.
     Lost,
+    /// It wants no acknowledgement.
+    Silent,
 }
 
 /// A packet that left.
@@ -73,7 +75,7 @@ impl SentLog {
     /// The packet with the number [`SentLog::next`] leaves.
     #[inline]
     pub(super) fn push(&mut self, packet: SentPacket, left: Snapshot) {
-        if packet.state == State::Done && self.packets.is_empty() {
+        if packet.state == State::Silent && self.packets.is_empty() {
             self.base += 1; // no one will ask for it
             self.settled = self.settled.max(self.base);
             return;
@@ -108,7 +110,7 @@ impl SentLog {
             let place = (self.settled - self.base) as usize;
             match self.packets.get(place)?.state {
                 State::Out => return Some((self.settled, &mut self.packets[place])),
-                State::Done | State::Lost => self.settled += 1,
+                State::Acked | State::Lost | State::Silent => self.settled += 1,
             }
         }
         None
@@ -121,21 +123,26 @@ impl SentLog {
         all.filter(|(_, packet)| packet.state == State::Out).map(|(place, packet)| (self.base + place as u32, packet))
     }
 
-    /// Forgets what is done with at the beginning, and what was lost there and left before `before`.
+    /// The packet, if it is kept.
+    pub(super) fn get(&self, number: u32) -> Option<&SentPacket> {
+        self.packets.get(number.checked_sub(self.base)? as usize)
+    }
+
+    /// Forgets what is done with at the beginning.
     #[inline]
-    pub(super) fn prune(&mut self, before: Time) {
-        while let Some(first) = self.packets.front() {
-            match first.state {
-                State::Done => {}
-                State::Lost if first.sent < before => {}
-                State::Lost | State::Out => break,
-            }
-            self.packets.pop_front();
-            if self.samples {
-                self.snapshots.pop_front();
-            }
-            self.base += 1;
+    pub(super) fn prune(&mut self) {
+        while self.packets.front().is_some_and(|first| first.state != State::Out) {
+            self.pop();
         }
+    }
+
+    /// Takes out the oldest.
+    #[inline]
+    pub(super) fn pop(&mut self) -> Option<(SentPacket, Snapshot)> {
+        let first = self.packets.pop_front()?;
+        let left = if self.samples { self.snapshots.pop_front().unwrap_or_default() } else { Snapshot::default() };
+        self.base += 1;
+        Some((first, left))
     }
 }
 
@@ -150,21 +157,19 @@ mod tests {
     #[test]
     fn what_is_settled_is_not_looked_at_again() {
         let mut log = SentLog::new(5, false);
-        log.push(packet(0, State::Done), Snapshot::default());
+        log.push(packet(0, State::Silent), Snapshot::default());
         assert_eq!((log.base(), log.next()), (6, 6), "acknowledgements alone leave no trace");
         for n in 0..4 {
             log.push(packet(n, State::Out), Snapshot::default());
         }
-        log.push(packet(4, State::Done), Snapshot::default());
+        log.push(packet(4, State::Silent), Snapshot::default());
         assert_eq!(log.next(), 11);
         log.get_mut(6).unwrap().state = State::Lost;
-        log.get_mut(7).unwrap().state = State::Done;
+        log.get_mut(7).unwrap().state = State::Acked;
         assert_eq!(log.first_out(11).map(|(n, _)| n), Some(8));
         assert_eq!(log.out().map(|(n, _)| n).collect::<Vec<_>>(), [8, 9]);
         assert_eq!(log.first_out(8).map(|(n, _)| n), None);
-        log.prune(Time(0));
-        assert_eq!(log.base(), 6, "it may yet turn out not to be lost");
-        log.prune(Time(1));
+        log.prune();
         assert_eq!(log.base(), 8);
         assert!(log.get_mut(7).is_none());
         assert_eq!(size_of::<SentPacket>(), 40);

@@ -17,6 +17,9 @@ fn controller(cc: &str) -> TcpController {
     TcpController::new(registry::scheme(cc).unwrap(), Profile::Rfc, &[]).unwrap()
 }
 
+/// What becomes of the nth packet of all, there or back: lost, or later by so much.
+type Fate = Box<dyn FnMut(u64, bool, &Segment) -> Option<Span>>;
+
 /// A sender and a receiver 20 ms apart.
 struct World {
     sender: QuicSender,
@@ -25,8 +28,7 @@ struct World {
     /// What is on its way: when it arrives, in order of departure; to the receiver or back.
     under_way: BTreeMap<(Time, u64), (bool, Segment)>,
     left: u64,
-    /// What becomes of the nth packet of all: lost, or later by so much.
-    fate: Box<dyn FnMut(u64, bool, &Segment) -> Option<Span>>,
+    fate: Fate,
     log: Vec<(Time, bool, Segment)>,
 }
 

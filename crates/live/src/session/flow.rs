@@ -96,7 +96,8 @@ impl FlowSpec {
             return Err(mistake("profile", problem));
         }
         if machine == "quic" {
-            let problem = "`quic` is there in the simulator alone; leave it out, or run the scenario with `paceline run`";
+            let problem =
+                "`quic` is there in the simulator alone; leave it out, or run the scenario with `paceline run`";
             return Err(mistake("transport", problem));
         }
         let (header, answer) = self.headers(&asked.transport);
