@@ -123,6 +123,11 @@ impl Viewer {
         }
     }
 
+    /// A frame has come whole, by whatever put its packets together.
+    pub fn on_frame(&mut self, now: Time, captured: Time) {
+        self.frame(now, captured);
+    }
+
     /// Whether the frame around `place` is whole now and was not before.
     fn look(&mut self, now: Time, place: usize) {
         let Some(came) = self.packets.get(place).copied().flatten() else { return };

@@ -373,6 +373,7 @@ impl Sender {
     #[must_use]
     pub fn target(&self) -> Option<Rate> {
         match self {
+            Sender::Quic(quic) => quic.target(),
             Sender::Rtp(rtp) => rtp.target(),
             Sender::Tfrc(tfrc) => tfrc.target(),
             _ => None,
@@ -383,6 +384,7 @@ impl Sender {
     #[must_use]
     pub fn queueing(&self) -> Span {
         match self {
+            Sender::Quic(quic) => quic.queueing(),
             Sender::Rtp(rtp) => rtp.queueing(),
             Sender::Tfrc(tfrc) => tfrc.queueing(),
             _ => Span::ZERO,

@@ -10,14 +10,16 @@ pub struct StreamPiece {
     pub offset: u64,
     /// The stream.
     pub stream: u32,
-    /// When what the stream carries was captured, by its sender's clock: of an application's frame, of which its header tells.
+    /// When what it is a part of was captured, by its sender's clock: of an application's frame, of which its header tells.
     pub captured: Stamp,
     /// Bytes.
     pub length: u16,
     /// The stream ends with it.
     pub fin: bool,
-    /// What the stream carries is a key frame.
+    /// It is of a key frame.
     pub key: bool,
+    /// A frame ends with it.
+    pub last: bool,
 }
 
 impl StreamPiece {
@@ -116,8 +118,10 @@ pub enum Frame {
     Datagram {
         /// Bytes.
         length: u16,
-        /// Its number among the connection's.
+        /// The number of its frame among the connection's.
         number: u32,
+        /// Where in its frame it begins.
+        offset: u32,
         /// When it was captured.
         captured: Stamp,
         /// It is the last of its frame.
@@ -253,7 +257,8 @@ mod tests {
 
     #[test]
     fn frames_take_what_the_rfc_says() {
-        let piece = StreamPiece { offset: 0, stream: 2, captured: Stamp(0), length: 100, fin: true, key: false };
+        let piece =
+            StreamPiece { offset: 0, stream: 2, captured: Stamp(0), length: 100, fin: true, key: false, last: false };
         assert_eq!(Frame::Stream(piece).size(), 1 + 1 + 2 + 100);
         assert_eq!(StreamPiece::header(2, 0, true), 2);
         assert_eq!(StreamPiece::header(100, 20_000, true), 1 + 2 + 4);

@@ -234,6 +234,7 @@ impl Source {
                     return;
                 }
                 Action::Send(size) => match &mut self.sender {
+                    Sender::Quic(quic) => quic.supply(size.bytes(), self.app.made_key(), now, out),
                     Sender::Rtp(rtp) if self.app.made_key() => rtp.supply_key(size.bytes(), now, out),
                     sender => sender.supply(size.bytes(), now, out),
                 },
@@ -395,6 +396,13 @@ impl Sink {
     /// account.
     pub fn on_data(&mut self, packet: &Packet, extra: Option<Extra>, out: &mut impl Transmit) -> Time {
         let wake = self.receiver.on_data(packet.time, packet, extra.as_ref(), out);
+        if let Receiver::Quic(quic) = &mut self.receiver {
+            for object in quic.take_objects().filter(|object| !object.reset) {
+                if let Some(Show::Viewer(viewer)) = self.screen.as_mut().map(|screen| &mut screen.show) {
+                    viewer.on_frame(packet.time, packet.time - object.captured.age(packet.time));
+                }
+            }
+        }
         if let Some(screen) = &mut self.screen {
             screen.on_packet(packet, extra.as_ref(), self.receiver.stats().bytes);
             if let Show::Buffer(_) = screen.show {

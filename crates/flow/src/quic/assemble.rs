@@ -2,6 +2,7 @@
 
 use super::Snapshot;
 use super::connection::{Connection, End, Phase};
+use super::datagrams::Waiting;
 use super::outgoing::Offer;
 use super::sent::{Carried, SentPacket, State};
 use crate::{Segment, Transmit};
@@ -125,7 +126,7 @@ impl Connection {
             self.limited = true;
             return false;
         }
-        if self.is_amplifying(self.config.datagram) {
+        if self.is_amplifying(self.largest()) {
             return false;
         }
         let due = self.congestion.due(now);
@@ -168,7 +169,7 @@ impl Connection {
     fn assemble(&mut self, now: Time, header: u16) -> Made {
         let mut frames = Vec::new();
         let mut header = header;
-        let datagram = self.config.datagram;
+        let datagram = self.largest();
         if self.sends_early() {
             frames.push(Frame::Early(self.base));
         }
@@ -216,8 +217,9 @@ impl Connection {
             }
             waiting.left -= u64::from(length);
             let last = waiting.left == 0;
-            let (captured, key) = (waiting.captured, waiting.key);
-            frames.push(Frame::Datagram { length, number: self.datagram_number, captured, last, key });
+            let Waiting { captured, key, offset, .. } = *waiting;
+            waiting.offset += u32::from(length);
+            frames.push(Frame::Datagram { length, number: self.datagram_number, offset, captured, last, key });
             room -= 1 + varint(u64::from(length)) + length;
             if last {
                 self.datagram_number += 1;
@@ -246,9 +248,8 @@ impl Connection {
             bytes += 1;
             eliciting = true;
         }
-        let crypto = matches!(frames.first(), Some(Frame::Crypto { .. }));
-        let initial = crypto && (self.phase == Phase::Opening || self.end == End::Answerer);
-        if initial && bytes < INITIAL_DATAGRAM {
+        let answers = self.end == End::Answerer && matches!(frames.first(), Some(Frame::Crypto { .. }));
+        if (answers || self.fills_up()) && bytes < INITIAL_DATAGRAM {
             frames.push(Frame::Padding(INITIAL_DATAGRAM - bytes));
             bytes = INITIAL_DATAGRAM;
         }
@@ -269,9 +270,26 @@ impl Connection {
             self.emit(now, made, out);
             return self.arm();
         }
+        if self.fills_up() && size < INITIAL_DATAGRAM {
+            let padding = Frame::Padding(INITIAL_DATAGRAM - size);
+            let frames: Box<[Frame]> = Box::new([Frame::Ack(range, more), padding]);
+            return self.leave_forgotten(now, INITIAL_DATAGRAM, Extra::Quic(frames), out);
+        }
         let extra =
             if more.is_empty() { Extra::QuicAck(range) } else { Extra::Quic(Box::new([Frame::Ack(range, more)])) };
         self.leave_forgotten(now, size, extra, out);
+    }
+
+    /// The largest packet: no more than every path takes before the other end's address is validated.
+    fn largest(&self) -> u16 {
+        let most = if self.unvalidated.is_some() { INITIAL_DATAGRAM } else { u16::MAX };
+        self.config.datagram.min(most)
+    }
+
+    /// Whether this end's packets are Initial ones, which are filled up: without what they bring the other end may not answer
+    /// (RFC 9000 sections 8.1 and 14.1).
+    fn fills_up(&self) -> bool {
+        self.end == End::Opener && self.phase == Phase::Opening
     }
 
     /// A packet that wants no acknowledgement leaves, if it says anything.

@@ -3,6 +3,7 @@
 use super::Congestion;
 use paceline_control::{Profile, Scheme, TcpController, WindowController};
 use paceline_packet::UDP_IPV4;
+use paceline_packet::quic::{StreamPiece, short_header};
 use paceline_units::Span;
 
 /// How a connection begins.
@@ -59,6 +60,8 @@ pub struct QuicConfig {
     pub idle_timeout: Option<Span>,
     /// What becomes of what the application writes.
     pub carriage: Carriage,
+    /// Each write is a frame, whose completion the receiver tells of, also where frames share a stream.
+    pub frames: bool,
     /// A stream that is older is reset; `None`: never.
     pub deadline: Option<Span>,
 }
@@ -85,8 +88,15 @@ impl QuicConfig {
             handshake: Handshake::OneRtt,
             idle_timeout: None,
             carriage: Carriage::Stream,
+            frames: false,
             deadline: None,
         }
+    }
+
+    /// Bytes of data that a full packet carries, far into a stream and with a packet number of two bytes.
+    #[must_use]
+    pub fn payload(&self) -> u16 {
+        self.datagram.saturating_sub(short_header(0x80) + StreamPiece::header(1 << 8, 1 << 20, true))
     }
 
     /// Initial window in bytes.

@@ -3,6 +3,7 @@
 //!
 //! Packet numbers are in one space: those of the handshake are not told from the others, and keys are not there.
 
+use super::datagrams::{Assembly, Part, Waiting};
 use super::ecn::Validation;
 use super::handshake::{AMPLIFICATION, ANSWER, CryptoOut, FINISHED, HELLO, RESUMED};
 use super::incoming::{Grant, Incoming, Object, Violation};
@@ -14,7 +15,7 @@ use super::{Congestion, Handshake, QuicConfig, Rtt};
 use crate::{ReceiverStats, SenderStats, Transmit};
 use paceline_control::TcpController;
 use paceline_packet::quic::{AckRange, Frame, StreamPiece};
-use paceline_packet::{Block, Extra, Packet, Stamp};
+use paceline_packet::{Block, Extra, Packet};
 use paceline_random as random;
 use paceline_units::{Span, Time};
 use std::collections::VecDeque;
@@ -51,16 +52,6 @@ pub(super) struct LostPacket {
     pub(super) counts: bool,
 }
 
-/// A datagram that waits to be sent.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Waiting {
-    pub(super) left: u64,
-    pub(super) captured: Stamp,
-    pub(super) key: bool,
-    /// It is given up then.
-    pub(super) deadline: Time,
-}
-
 /// The state of one end.
 #[derive(Debug)]
 pub(super) struct Connection {
@@ -94,6 +85,7 @@ pub(super) struct Connection {
     crypto_in: Ranges,
     pub(super) datagrams: VecDeque<Waiting>,
     pub(super) datagram_number: u32,
+    assembly: Assembly,
     pub(super) ecn: Validation,
     /// The first packet of the connection, of either end.
     pub(super) base: u32,
@@ -148,6 +140,7 @@ impl Connection {
             crypto_in: Ranges::default(),
             datagrams: VecDeque::new(),
             datagram_number: 0,
+            assembly: Assembly::default(),
             ecn: Validation::new(false),
             base: 0,
             peer_base: 0,
@@ -198,6 +191,7 @@ impl Connection {
         self.crypto = CryptoOut::default();
         self.crypto_in.clear();
         self.datagrams.clear();
+        self.assembly = Assembly::default();
         self.ecn = Validation::new(config.ecn && self.end == End::Opener);
         (self.base, self.peer_base) = (base, peer_base);
         let validates = self.end == End::Answerer && config.handshake != Handshake::Done;
@@ -334,11 +328,11 @@ impl Connection {
             }
             Frame::Stream(ref piece) => self.on_piece(piece),
             Frame::Crypto { offset, length, .. } => self.on_crypto(u64::from(offset), u64::from(length)),
-            Frame::Datagram { length, number, captured, last, key } => {
+            Frame::Datagram { length, number, offset, captured, last, key } => {
                 self.arrived.bytes += u64::from(length);
-                if last {
-                    let object = Object { captured, number, size: u64::from(length), key, reset: false };
-                    self.incoming.objects.push(object);
+                let part = Part { offset, length, last };
+                if let Some(size) = self.assembly.part(number, part) {
+                    self.incoming.objects.push(Object { captured, number, size, key, reset: false });
                 }
             }
             Frame::AckFrequency { threshold, delay } => {

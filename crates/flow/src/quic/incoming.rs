@@ -16,23 +16,32 @@ struct Stream {
     given: u64,
     /// How far the other end may go.
     limit: u64,
-    captured: Stamp,
-    key: bool,
+    /// Ends of frames that are not complete, and the end of the last that is.
+    marks: Vec<Mark>,
+    told: u64,
     done: bool,
 }
 
-/// What has come of a stream whose application reads each to its end.
+/// The end of a frame within a stream.
+#[derive(Clone, Copy, Debug)]
+struct Mark {
+    end: u64,
+    captured: Stamp,
+    key: bool,
+}
+
+/// A frame of the application that has come, all of it and all before it in its stream; or a stream that was reset.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Object {
     /// When it was captured, by its sender's clock.
     pub captured: Stamp,
-    /// Its number among the connection's streams.
+    /// The number of its stream among the connection's, or of the datagram.
     pub number: u32,
-    /// Bytes of it; of one that was reset those that were to come by then.
+    /// Bytes of it.
     pub size: u64,
     /// It is a key frame.
     pub key: bool,
-    /// It was reset: not all of it will come.
+    /// The stream was reset: what is missing of it will not come.
     pub reset: bool,
 }
 
@@ -52,7 +61,7 @@ pub(super) struct Incoming {
     max_streams: u32,
     streams_window: u32,
     closed: u32,
-    /// What has come to its end since it was last asked for.
+    /// Frames that have come since they were last asked for.
     pub(super) objects: Vec<Object>,
 }
 
@@ -116,7 +125,8 @@ impl Incoming {
         let place = (piece.stream / 4).wrapping_sub(self.base) as usize;
         let Some(stream) = self.streams.get_mut(place) else { return false };
         let end = piece.end();
-        let follows = stream.given == piece.offset && stream.end == piece.offset && !piece.fin && !stream.done;
+        let follows =
+            stream.given == piece.offset && stream.end == piece.offset && !(piece.fin || piece.last || stream.done);
         // grants leave when half a window is used
         let within =
             end + self.window / 2 <= stream.limit && self.taken + length + self.data_window / 2 <= self.max_data;
@@ -145,7 +155,6 @@ impl Incoming {
         if stream.done {
             return Ok((0, true));
         }
-        (stream.captured, stream.key) = (piece.captured, piece.key);
         stream.end += further;
         self.seen += further;
         if piece.fin {
@@ -157,6 +166,12 @@ impl Incoming {
         let given = prefix - stream.given;
         stream.given = prefix;
         self.taken += given;
+        if piece.last && fresh > 0 {
+            stream.marks.push(Mark { end, captured: piece.captured, key: piece.key });
+        }
+        if !stream.marks.is_empty() {
+            Self::tell(stream, piece.stream / 4, &mut self.objects);
+        }
         if stream.limit - prefix < self.window / 2 && stream.size.is_none() {
             stream.limit = prefix + self.window;
             grants.push(Grant::Stream(piece.stream, stream.limit));
@@ -166,6 +181,16 @@ impl Incoming {
         }
         self.grant(grants);
         Ok((given, fresh == 0 && piece.length > 0))
+    }
+
+    /// Tells of the frames of a stream that are complete.
+    fn tell(stream: &mut Stream, number: u32, objects: &mut Vec<Object>) {
+        stream.marks.sort_unstable_by_key(|mark| mark.end);
+        let complete = stream.marks.partition_point(|mark| mark.end <= stream.given);
+        for Mark { end, captured, key } in stream.marks.drain(..complete) {
+            objects.push(Object { captured, number, size: end - stream.told, key, reset: false });
+            stream.told = end;
+        }
     }
 
     /// A stream was reset when so many of its bytes had been sent.
@@ -192,8 +217,10 @@ impl Incoming {
         let stream = &mut self.streams[place];
         stream.done = true;
         stream.have.clear();
-        let Stream { captured, key, end: size, .. } = *stream;
-        self.objects.push(Object { captured, number, size, key, reset });
+        if reset {
+            let size = stream.end - stream.told;
+            self.objects.push(Object { captured: Stamp(0), number, size, key: false, reset });
+        }
         self.closed += 1;
         while self.streams.front().is_some_and(|stream| stream.done) {
             self.streams.pop_front();

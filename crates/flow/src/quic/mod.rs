@@ -11,6 +11,7 @@ mod bucket;
 mod config;
 mod congestion;
 mod connection;
+mod datagrams;
 mod ecn;
 mod handshake;
 mod incoming;

@@ -18,12 +18,17 @@ const ID_STEP: u32 = 4;
 pub(super) struct Kind {
     /// Streams of a lower number are served first.
     pub(super) priority: u8,
-    /// When what it carries was captured.
-    pub(super) captured: Stamp,
-    /// It carries a key frame.
-    pub(super) key: bool,
     /// When it is reset if it is not acknowledged by then.
     pub(super) deadline: Time,
+}
+
+/// A frame of the application within a stream.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mark {
+    /// One past its last byte.
+    end: u64,
+    captured: Stamp,
+    key: bool,
 }
 
 /// A stream.
@@ -42,6 +47,8 @@ struct Stream {
     /// Bytes that were acknowledged, and those of the others that are to be sent again.
     acked: Ranges,
     lost: Ranges,
+    /// Its frames that are not acknowledged, if it consists of such.
+    marks: VecDeque<Mark>,
     /// It was reset, with so many bytes sent; that has been acknowledged.
     reset: bool,
     done: bool,
@@ -99,6 +106,8 @@ pub(super) struct Outgoing {
     window: u64,
     /// Bytes written and not acknowledged, of streams that were not reset.
     owed: u64,
+    /// Of these never sent.
+    unsent: u64,
     endless: bool,
 }
 
@@ -115,6 +124,7 @@ impl Outgoing {
             spent: 0,
             window,
             owed: 0,
+            unsent: 0,
             endless: false,
         }
     }
@@ -148,6 +158,7 @@ impl Outgoing {
             fin_acked: false,
             acked: Ranges::default(),
             lost: Ranges::default(),
+            marks: VecDeque::new(),
             reset: false,
             done: false,
         });
@@ -174,9 +185,19 @@ impl Outgoing {
         let key = (stream.kind.priority, place);
         let ready = stream.has_data();
         self.owed += bytes;
+        self.unsent += bytes;
         if ready {
             self.add_ready(key);
         }
+    }
+
+    /// Appends a frame to a stream; `finish`: nothing follows.
+    pub(super) fn write_frame(&mut self, place: u32, bytes: u64, captured: Stamp, key: bool, finish: bool) {
+        if let Some(stream) = self.get(place) {
+            let end = stream.written + bytes;
+            stream.marks.push_back(Mark { end, captured, key });
+        }
+        self.write(place, bytes, finish);
     }
 
     /// A stream will never run dry.
@@ -190,6 +211,8 @@ impl Outgoing {
         self.endless = false;
         for (place, stream) in self.streams.iter_mut().enumerate().filter(|(_, stream)| !stream.finished) {
             self.owed -= stream.written - stream.next;
+            self.unsent -= stream.written - stream.next;
+            stream.marks.retain(|mark| mark.end <= stream.next);
             stream.written = stream.next;
             stream.finished = finish && stream.written > 0;
             let key = (stream.kind.priority, self.base + place as u32);
@@ -206,6 +229,11 @@ impl Outgoing {
     #[inline]
     pub(super) fn is_settled(&self) -> bool {
         self.owed == 0 && !self.endless
+    }
+
+    /// Bytes that have never left.
+    pub(super) fn unsent(&self) -> u64 {
+        self.unsent
     }
 
     /// Whether something could leave but for the congestion window.
@@ -241,7 +269,9 @@ impl Outgoing {
             return self.take_again(room);
         }
         Self::cut(stream, room, left).inspect(|offer| {
-            self.spent += if offer.again { 0 } else { u64::from(offer.piece.length) };
+            let new = if offer.again { 0 } else { u64::from(offer.piece.length) };
+            self.spent += new;
+            self.unsent -= new;
             let stream = &self.streams[(place - self.base) as usize];
             if !stream.has_data() {
                 self.remove_ready((priority, place));
@@ -273,6 +303,16 @@ impl Outgoing {
             }
         };
         let data = room.checked_sub(StreamPiece::header(stream.id, start, true))?;
+        let mut piece = StreamPiece {
+            offset: start,
+            stream: stream.id,
+            captured: Stamp(0),
+            length: 0,
+            fin: false,
+            key: false,
+            last: false,
+        };
+        let end = if stream.marks.is_empty() { end } else { Self::within_frame(stream, &mut piece, end) };
         let length = (end - start).min(u64::from(data)) as u16;
         let fin = stream.finished && start + u64::from(length) == stream.written;
         if length == 0 && !fin {
@@ -284,9 +324,19 @@ impl Outgoing {
             stream.next += u64::from(length);
         }
         stream.fin_sent |= fin;
-        let Kind { captured, key, .. } = stream.kind;
-        let piece = StreamPiece { offset: start, stream: stream.id, captured, length, fin, key };
+        (piece.length, piece.fin) = (length, fin);
+        piece.last &= start + u64::from(length) == end;
         Some(Offer { piece, again })
+    }
+
+    /// A piece is of one frame: where it ends at the latest, which was to be by `end`.
+    #[inline(never)]
+    fn within_frame(stream: &Stream, piece: &mut StreamPiece, end: u64) -> u64 {
+        let at = stream.marks.partition_point(|mark| mark.end <= piece.offset);
+        let Some(mark) = stream.marks.get(at) else { return end };
+        (piece.captured, piece.key) = (mark.captured, mark.key);
+        piece.last = mark.end <= end;
+        end.min(mark.end)
     }
 
     /// A piece has arrived.
@@ -300,6 +350,12 @@ impl Outgoing {
             stream.lost.remove(range);
         }
         stream.fin_acked |= piece.fin;
+        if !stream.marks.is_empty() {
+            let prefix = stream.acked.prefix();
+            while stream.marks.front().is_some_and(|mark| mark.end <= prefix) {
+                stream.marks.pop_front();
+            }
+        }
         if !stream.reset {
             self.owed -= bytes;
         }
@@ -364,6 +420,7 @@ impl Outgoing {
                 stream.reset = true;
                 let acked: u64 = stream.acked.iter().map(|range| range.end - range.start).sum();
                 self.owed -= stream.written - acked;
+                self.unsent -= stream.written - stream.next;
                 self.ready.remove(&(stream.kind.priority, self.base + place as u32));
                 self.front = None;
                 expired.push((stream.id, stream.next));

@@ -1,14 +1,14 @@
 //! The end that opens a connection and sends a flow's data, as a host sees it.
 
-use super::connection::Waiting;
 use super::connection::{Connection, End, Phase};
+use super::datagrams::Waiting;
 use super::outgoing::Kind;
 use super::{Carriage, Cuts, QuicConfig, Rtt};
 use crate::{SenderStats, Transmit};
 use paceline_control::{Gauges, TcpController, WindowController, known};
 use paceline_packet::{Extra, Packet, Stamp};
 use paceline_random as random;
-use paceline_units::Time;
+use paceline_units::{Rate, Span, Time};
 
 /// The sending end of a flow over QUIC.
 ///
@@ -81,8 +81,7 @@ impl QuicSender {
             return;
         }
         self.endless = true;
-        let place = self.stream(now, false);
-        if let Some(place) = place {
+        if let Some(place) = self.stream(now) {
             self.connection.outgoing.write_endlessly(place);
         }
         if self.started {
@@ -91,46 +90,54 @@ impl QuicSender {
     }
 
     /// The stream that all is written to.
-    fn stream(&mut self, now: Time, key: bool) -> Option<u32> {
+    fn stream(&mut self, now: Time) -> Option<u32> {
         if self.current.is_none() && self.connection.outgoing.may_open() {
-            let kind = self.kind(now, key);
-            self.current = Some(self.connection.outgoing.open(kind));
+            let deadline = self.deadline(now);
+            self.current = Some(self.open_stream(deadline));
         }
         self.current
     }
 
-    fn kind(&self, captured: Time, key: bool) -> Kind {
-        let deadline = self.connection.config.deadline.map_or(Time::NEVER, |deadline| captured + deadline);
-        Kind { priority: 0, captured: Stamp::at(captured), key, deadline }
+    /// Opens a stream that is given up then.
+    fn open_stream(&mut self, deadline: Time) -> u32 {
+        self.connection.next_deadline = self.connection.next_deadline.min(deadline);
+        self.connection.outgoing.open(Kind { priority: 0, deadline })
+    }
+
+    fn deadline(&self, captured: Time) -> Time {
+        self.connection.config.deadline.map_or(Time::NEVER, |deadline| captured + deadline)
     }
 
     /// What waits becomes data of streams, as far as those may be opened.
     fn write(&mut self) {
         while let Some(&(bytes, captured, key)) = self.waiting.front() {
+            let (stamp, deadline) = (Stamp::at(captured), self.deadline(captured));
             match self.connection.config.carriage {
                 Carriage::Stream => {
-                    let Some(place) = self.stream(captured, key) else { return };
-                    self.connection.outgoing.write(place, bytes, false);
+                    let Some(place) = self.stream(captured) else { return };
+                    if self.connection.config.frames {
+                        self.connection.outgoing.write_frame(place, bytes, stamp, key, false);
+                    } else {
+                        self.connection.outgoing.write(place, bytes, false);
+                    }
                 }
                 Carriage::StreamEach => {
                     if !self.connection.outgoing.may_open() {
                         return;
                     }
-                    let kind = self.kind(captured, key);
-                    let place = self.connection.outgoing.open(kind);
-                    self.connection.outgoing.write(place, bytes, true);
-                    self.connection.next_deadline = self.connection.next_deadline.min(kind.deadline);
+                    let place = self.open_stream(deadline);
+                    self.connection.outgoing.write_frame(place, bytes, stamp, key, true);
                 }
                 Carriage::StreamPerGroup => {
                     if key && let Some(place) = self.current.take() {
                         self.connection.outgoing.write(place, 0, true);
                     }
-                    let Some(place) = self.stream(captured, key) else { return };
-                    self.connection.outgoing.write(place, bytes, false);
+                    let Some(place) = self.stream(captured) else { return };
+                    self.connection.outgoing.write_frame(place, bytes, stamp, key, false);
                 }
                 Carriage::Datagrams => {
-                    let Kind { captured, key, deadline, .. } = self.kind(captured, key);
-                    self.connection.datagrams.push_back(Waiting { left: bytes, captured, key, deadline });
+                    let waiting = Waiting { left: bytes, offset: 0, captured: stamp, key, deadline };
+                    self.connection.datagrams.push_back(waiting);
                     self.connection.next_deadline = self.connection.next_deadline.min(deadline);
                 }
             }
@@ -214,6 +221,30 @@ impl QuicSender {
     #[must_use]
     pub fn congestion_window(&self) -> f64 {
         self.connection.window_packets()
+    }
+
+    /// What an encoder should aim at, in bits a second with all headers: what the window lets through in a round trip, or the
+    /// controller's own rate if that is less; `None` before there is a round trip.
+    #[must_use]
+    pub fn target(&self) -> Option<Rate> {
+        let connection = &self.connection;
+        if !connection.rtt.is_known() {
+            return None;
+        }
+        let by_window = connection.congestion.window() as f64 / connection.rtt.smoothed.as_secs_f64().max(1e-6);
+        let paces = connection.congestion.needs().pacing;
+        let rate = if paces { by_window.min(connection.congestion.pacing_rate()) } else { by_window };
+        let (datagram, wire) = (f64::from(connection.config.datagram), f64::from(connection.config.wire()));
+        Some(Rate::from_bps((rate * 8.0 * wire / datagram).min(1e15) as u64))
+    }
+
+    /// How long what has not left takes to leave at that rate.
+    #[must_use]
+    pub fn queueing(&self) -> Span {
+        let waiting: u64 = self.waiting.iter().map(|(bytes, ..)| bytes).sum();
+        let datagrams: u64 = self.connection.datagrams.iter().map(|datagram| datagram.left).sum();
+        let bits = 8.0 * (self.connection.outgoing.unsent() + waiting + datagrams) as f64;
+        self.target().map_or(Span::ZERO, |rate| Span::from_secs_f64((bits / rate.bps().max(1.0)).min(1e6)))
     }
 
     /// The controller.

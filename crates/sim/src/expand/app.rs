@@ -59,7 +59,10 @@ pub(super) fn app(
     period: Period,
     stream: Stream,
 ) -> (paceline_apps::Application, Option<StreamModel>) {
-    let segment = Size::from_bytes(u64::from(transport.segment()));
+    // QUIC's own headers come out of what it calls a full packet
+    let payload = if let Transport::Quic { config, .. } = transport { config.payload() } else { transport.segment() };
+    let segment = Size::from_bytes(u64::from(payload));
+    let header = transport.header() + (transport.segment() - payload);
     let rounding = if transport.whole_segments() { Rounding::WholeSegments(segment) } else { Rounding::Exact };
     let timed = |source: Timed| (paceline_apps::Application::Timed(source), None);
     match &flow.app {
@@ -143,7 +146,7 @@ pub(super) fn app(
                 key_interval: *key_interval,
                 key_size: *key_size,
                 segment,
-                header: Size::from_bytes(u64::from(transport.header())),
+                header: Size::from_bytes(u64::from(header)),
                 needs: if jitter_buffer.is_some() { FrameNeeds::Before } else { FrameNeeds::Nothing },
                 max_queue: max_queue.unwrap_or(Span::MAX),
             };

@@ -123,6 +123,7 @@ impl QuicTable {
                 CarriageKey::StreamPerGroup => MachineCarriage::StreamPerGroup,
                 CarriageKey::Datagrams => MachineCarriage::Datagrams,
             },
+            frames: matches!(app, App::Encoder { .. }),
             deadline: self.deadline,
             receive_window: self.receive_window.map_or(usual.receive_window, Size::bytes),
             stream_window: self.stream_window.map_or(usual.stream_window, Size::bytes),

@@ -70,6 +70,11 @@ impl Rules {
                 format!("`{size}` must be at least {LEAST_DATAGRAM} B, which every path of QUIC takes (RFC 9000, 14)");
             self.note(join(path, "segment"), problem);
         }
+        if matches!(flow.app, App::Encoder { jitter_buffer: Some(_), .. }) {
+            let problem =
+                "asks for key frames by RTCP, which QUIC has not: leave it out, or use a `cc` of RTP, as `nada`";
+            self.note(join(&join(path, "app"), "jitter_buffer"), problem);
+        }
         self.carriage(path, flow, &flow.quic.clone().unwrap_or_default());
     }
 

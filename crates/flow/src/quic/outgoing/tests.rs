@@ -1,7 +1,7 @@
 use super::*;
 
 fn kind(priority: u8) -> Kind {
-    Kind { priority, captured: Stamp(0), key: false, deadline: Time::NEVER }
+    Kind { priority, deadline: Time::NEVER }
 }
 
 /// The id, offset, length and end of what leaves next.
@@ -76,4 +76,24 @@ fn limits_hold_new_data_back_and_not_what_was_lost() {
     assert_eq!(next(&mut outgoing, 1000), Some((6, 50, 50, false)));
     outgoing.set_limit(2, 110);
     assert_eq!(next(&mut outgoing, 1000), Some((2, 100, 10, false)));
+}
+
+/// Where frames share a stream, a piece is of one of them, and says when it ends.
+#[test]
+fn pieces_end_where_frames_do() {
+    let mut outgoing = Outgoing::new(1 << 30, 1 << 30, 10);
+    let place = outgoing.open(kind(0));
+    outgoing.write_frame(place, 150, Stamp(7), true, false);
+    outgoing.write_frame(place, 30, Stamp(8), false, true);
+    let pieces: Vec<StreamPiece> = (0..3).map(|_| outgoing.take(104).unwrap().piece).collect();
+    let told: Vec<_> = pieces.iter().map(|p| (p.offset, p.length, p.captured.0, p.key, p.last, p.fin)).collect();
+    assert_eq!(
+        told,
+        [(0, 102, 7, true, false, false), (102, 48, 7, true, true, false), (150, 30, 8, false, true, true)]
+    );
+    outgoing.lost(&pieces[1]);
+    outgoing.lost(&pieces[2]);
+    assert_eq!(outgoing.take(104).unwrap().piece, pieces[1]);
+    assert_eq!(outgoing.take(104).unwrap().piece, pieces[2]);
+    assert_eq!((outgoing.unsent(), outgoing.is_settled()), (0, false));
 }
