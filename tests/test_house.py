@@ -26,6 +26,7 @@ USES: dict[str, set[str]] = {
     "apps": {"units", "random"},
     "sim": {"flow", "path", "apps"},
     "library": {"control"},
+    "qlog": {"units"},
     "calls": {"sim"},
     "live": {"sim"},
     "web": {"sim"},
