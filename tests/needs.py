@@ -83,6 +83,10 @@ def _maturin() -> str | None:
     return None if importlib.util.find_spec("maturin") else "needs maturin (pip install maturin)"
 
 
+def _aioquic() -> str | None:
+    return None if importlib.util.find_spec("aioquic") else "needs aioquic (pip install aioquic)"
+
+
 def _node() -> str | None:
     if shutil.which("node") is None:
         return "needs node (package nodejs)"
@@ -207,6 +211,7 @@ _PROBES: dict[str, Callable[[], str | None]] = {
     "tshark": _tshark,
     "cc": _cc,
     "clang": _clang,
+    "aioquic": _aioquic,
     "maturin": _maturin,
     "zensical": _zensical,
     "jq": _jq,

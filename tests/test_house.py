@@ -30,7 +30,7 @@ USES: dict[str, set[str]] = {
     "calls": {"sim"},
     "live": {"sim"},
     "web": {"sim"},
-    "python": {"calls", "library", "live"},
+    "python": {"calls", "library", "live", "qlog"},
     "gateway": {"live"},
 }
 WITH_IO = {"library", "live", "python", "gateway"}

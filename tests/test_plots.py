@@ -35,6 +35,7 @@ def recorded(kind: str, flows: int = 2, samples: int = 500) -> pl.DataFrame:
             "acks": ["allowed_bps", "gap_s", "srtt_s", "timeout_s", "in_flight_packets"],
             "tfrc": ["allowed_bps", "receive_bps", "loss_event_rate", "srtt_s", "window_packets"],
             "kernel": ["srtt_s", "rtt_min_s", "retransmits"],
+            "qlog": ["srtt_s", "latest_rtt_s", "rtt_min_s", "lost_packets"],
             "queue": ["packets", "bytes", "delay_s"],
             "playout": ["buffer_s"],
             "arrivals": ["owd_s", "owd_max_s", "interarrival_max_s", "jitter_s"],

@@ -1,13 +1,22 @@
-"""qlog: what is written is what the drafts say."""
+"""qlog: what is written is what the drafts say, and what others have written is read."""
 
 from __future__ import annotations
 
+import gzip
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import jsonschema
+import polars as pl
 import pytest
+
+import paceline
+from needs import require
+from paceline.errors import PacelineError, StorageError
 
 CRATE = Path(__file__).parent.parent / "crates/qlog/tests"
 SCHEMA = json.loads((CRATE / "schema.json").read_text())
@@ -51,3 +60,211 @@ def test_what_is_written_fits_the_drafts_definitions() -> None:
 )
 def test_the_schema_refuses_what_is_wrong(event: dict[str, Any]) -> None:
     assert not _validator("Event").is_valid(event)
+
+
+def head(**more: object) -> dict[str, Any]:
+    return {"qlog_version": "0.3", "trace": {"vantage_point": {"type": "server"}, **more}}
+
+
+def packet(kind: str, ms: float, number: int, *frames: dict[str, Any], size: int = 1200) -> dict[str, Any]:
+    data = {
+        "header": {"packet_type": "1RTT", "packet_number": number},
+        "raw": {"length": size},
+        "frames": frames,
+    }
+    return {"time": ms, "name": f"quic:packet_{kind}", "data": data}
+
+
+def metrics(ms: float, **values: float) -> dict[str, Any]:
+    return {"time": ms, "name": "recovery:metrics_updated", "data": values}
+
+
+def stream(offset: int, length: int = 1000) -> dict[str, Any]:
+    return {"frame_type": "stream", "stream_id": 0, "offset": offset, "length": length}
+
+
+def acks(first: int, last: int) -> dict[str, Any]:
+    return {"frame_type": "ack", "ack_delay": 0, "acked_ranges": [[first, last]]}
+
+
+def sequence(path: Path, *records: dict[str, Any]) -> Path:
+    path.write_text("".join(f"\x1e{json.dumps(record)}\n" for record in records))
+    return path
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """A sender's log: 100 packets of 1000 bytes in a second, of which one is lost; 50 ms, 24000 bytes of window."""
+    records = [head(common_fields={"ODCID": "ab12"})]
+    for number in range(100):
+        records.append(packet("sent", number * 10, number, stream(number * 1000)))
+        records.append(metrics(number * 10, congestion_window=24_000, bytes_in_flight=6000))
+    for number in range(100):
+        if number == 50:
+            lost = {"header": {"packet_type": "1RTT", "packet_number": 50}, "trigger": "time_threshold"}
+            records.append({"time": 560, "name": "recovery:packet_lost", "data": lost})
+        else:
+            records.append(packet("received", number * 10 + 50, number, acks(number, number), size=30))
+            records.append(metrics(number * 10 + 50, latest_rtt=50, smoothed_rtt=50, min_rtt=50))
+    state = {"time": 700, "name": "recovery:congestion_state_updated", "data": {"new": "recovery"}}
+    records.append(state)
+    records[1:] = sorted(records[1:], key=lambda record: record["time"])
+    return sequence(tmp_path / "server.sqlog", *records)
+
+
+def test_a_log_is_read_as_a_run(log: Path, tmp_path: Path) -> None:
+    results = paceline.qlog(log, out=tmp_path / "out")
+    row = results.flows.row(0, named=True)
+    assert (row["flow"], row["profile"], row["from"], row["to"]) == ("server", "qlog", "server", "client")
+    assert (row["packets_sent"], row["packets_delivered"], row["packets_lost"]) == (100, 99, 1)
+    assert row["bytes_delivered"] == 99_000
+    assert row["goodput_bps"] == pytest.approx(99_000 * 8 / 1.04)
+    assert row["loss_rate"] == pytest.approx(0.01)
+    assert row["rtt_mean_s"] == pytest.approx(0.05)
+    assert row["cwnd_mean_packets"] == pytest.approx(20)
+    assert row["ended"] == "open"
+    qlog = results.series("qlog")
+    assert qlog["acked_packets"].max() == 99
+    assert qlog["state"].unique().drop_nulls().to_list() == ["recovery"]
+    assert qlog["sample_rtt_s"].drop_nulls().unique().to_list() == pytest.approx([0.05])
+    rate = results.series("rate")
+    lasts = rate["time_s"].diff().fill_null(rate["time_s"])
+    assert (rate["goodput_bps"] * lasts).sum() / 8 == pytest.approx(99_000)
+    again = paceline.Results.read(tmp_path / "out")
+    assert again.flows.equals(results.flows)
+    assert again.recorded() == ["cwnd", "rate", "qlog"]
+    assert again.manifest["qlog"]["connections"][0]["group"] == "ab12"
+    assert again.plot("qlog").axes
+
+
+def test_compressed_logs_and_several_files(log: Path, tmp_path: Path) -> None:
+    packed = tmp_path / "client.qlog.gz"
+    packed.write_bytes(gzip.compress(log.read_bytes()))
+    results = paceline.qlog([log, packed], every_s=0)
+    assert results.flows["flow"].to_list() == ["server", "client"]
+    assert results.flows["bytes_delivered"].to_list() == [99_000, 99_000]
+    # One that was written when the program was killed.
+    packed.write_bytes(packed.read_bytes()[:-200])
+    cut = paceline.qlog(packed)
+    assert cut.flows["ended"].to_list() == ["cut"]
+    assert any("ends in the middle" in note for note in cut.manifest["notes"])
+
+
+def test_the_interval_of_rows(log: Path) -> None:
+    assert len(paceline.qlog(log, every_s=0.1).series("qlog")) == 12
+    assert len(paceline.qlog(log, every_s=0).series("qlog")) == 105
+
+
+def test_what_is_wrong_with_a_file_is_said(tmp_path: Path) -> None:
+    broken = sequence(tmp_path / "a.sqlog", head(), metrics(0, cwnd=1), {"time": "soon", "name": "x"}, head())
+    with pytest.raises(PacelineError, match=r'a\.sqlog, line 3, column 1: the event\'s time is "soon"'):
+        paceline.qlog(broken)
+    (tmp_path / "b.qlog").write_text("time,cwnd\n")
+    with pytest.raises(PacelineError, match=r"b\.qlog is no qlog: it does not begin with an object"):
+        paceline.qlog(tmp_path / "b.qlog")
+    with pytest.raises(StorageError, match=r"c\.qlog: No such file"):
+        paceline.qlog(tmp_path / "c.qlog")
+    with pytest.raises(PacelineError, match="named twice"):
+        paceline.qlog([broken, broken])
+    with pytest.raises(PacelineError, match="say what to read"):
+        paceline.qlog([])
+    with pytest.raises(PacelineError, match="every_s = -1 is not in 0"):
+        paceline.qlog(broken, every_s=-1)
+
+
+def watch(*words: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "paceline", "watch", *map(str, words)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "COLUMNS": "150", "NO_COLOR": "1"},
+    )
+
+
+def test_the_command(log: Path, tmp_path: Path) -> None:
+    done = watch(log, "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert "server.sqlog: 1 connection in 1.04 s" in done.stdout
+    line = next(line for line in done.stdout.splitlines() if line.startswith("server "))
+    assert "762 kbit/s" in line
+    assert "50 ms" in line
+    assert (tmp_path / "out/manifest.json").exists()
+    told = json.loads(watch("--json", "--every", "100ms", log).stdout)
+    assert told["flows"][0]["packets_lost"] == 1
+    assert told["watch"]["qlog"]["events"] == 400
+    wrong = watch("--port", "443", log)
+    assert wrong.returncode == 2
+    assert "is a log to read" in wrong.stderr
+    # Behind a program's name stands what is its own.
+    assert watch("true", "x.qlog").returncode == 0
+
+
+SERVE = """
+import asyncio, datetime, json, sys
+from pathlib import Path
+from aioquic.asyncio import connect, serve
+from aioquic.quic.configuration import QuicConfiguration
+from aioquic.quic.logger import QuicLogger
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+where, size = Path(sys.argv[1]), int(sys.argv[2])
+
+def certificate():
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
+    now, day = datetime.datetime.now(datetime.timezone.utc), datetime.timedelta(days=1)
+    builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).serial_number(1)
+    builder = builder.public_key(key.public_key()).not_valid_before(now - day).not_valid_after(now + day)
+    pem = serialization.Encoding.PEM
+    (where / "certificate.pem").write_bytes(builder.sign(key, hashes.SHA256()).public_bytes(pem))
+    plain = serialization.NoEncryption()
+    (where / "key.pem").write_bytes(key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain))
+
+async def main():
+    certificate()
+    logs = {"server": QuicLogger(), "client": QuicLogger()}
+    ours = QuicConfiguration(is_client=False, alpn_protocols=["any"], quic_logger=logs["server"])
+    ours.load_cert_chain(where / "certificate.pem", where / "key.pem")
+
+    async def answer(reader, writer):
+        writer.write(bytes(int(await reader.readline())))
+        writer.write_eof()
+
+    server = await serve("127.0.0.1", 0, configuration=ours,
+                         stream_handler=lambda *ends: asyncio.ensure_future(answer(*ends)))
+    port = server._transport.get_extra_info("sockname")[1]
+    theirs = QuicConfiguration(is_client=True, alpn_protocols=["any"], verify_mode=0, quic_logger=logs["client"])
+    async with connect("127.0.0.1", port, configuration=theirs) as client:
+        reader, writer = await client.create_stream()
+        writer.write(b"%d\\n" % size)
+        writer.write_eof()
+        assert len(await reader.read()) == size
+        await asyncio.sleep(0.2)
+    server.close()
+    for name, log in logs.items():
+        (where / f"{name}.qlog").write_text(json.dumps(log.to_dict()))
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.realtime
+def test_logs_of_a_foreign_program(tmp_path: Path) -> None:
+    require("aioquic")
+    size = 500_000
+    subprocess.run([sys.executable, "-c", SERVE, str(tmp_path), str(size)], check=True, timeout=60)
+    results = paceline.qlog([tmp_path / "server.qlog", tmp_path / "client.qlog"], every_s=0)
+    server, client = results.flows.sort("flow", descending=True).iter_rows(named=True)
+    # Both ends tell of the same bytes, each in its way.
+    assert client["bytes_delivered"] == size
+    assert server["bytes_delivered"] == size
+    assert server["packets_lost"] <= server["packets_sent"] - server["packets_delivered"] + 3
+    assert 0 < server["rtt_min_s"] < 1
+    # What it tells of its round trips, and what its packets tell.
+    table = results.series("qlog").filter(pl.col("flow") == "server")
+    told, seen = table["latest_rtt_s"].drop_nulls().median(), table["sample_rtt_s"].drop_nulls().median()
+    assert seen == pytest.approx(told, rel=0.5, abs=2e-3)
+    assert {"cwnd", "rate", "qlog"} <= set(results.recorded())

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from paceline.leagues import league
     from paceline.merging import merge
     from paceline.paths import PathRun, path
+    from paceline.qlogs import qlog
     from paceline.realtime import run as emulate
     from paceline.receiving import receive
     from paceline.results import Results, summarise
@@ -91,6 +92,7 @@ _LATER = {
     "path": "paths",
     "playground": "",
     "plots": "",
+    "qlog": "qlogs",
     "realtime": "",
     "receive": "receiving",
     "run": "running",
@@ -163,6 +165,7 @@ __all__ = [
     "parameter",
     "parse",
     "path",
+    "qlog",
     "receive",
     "run",
     "schema",

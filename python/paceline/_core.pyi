@@ -123,6 +123,11 @@ class CallLog:
         """What a scheme would have thought of it: its gauges, a row each `every_s`. Raises ValueError for a scheme or a
         parameter that there is not, or where the log has not what the scheme goes by."""
 
+def qlog(files: Sequence[tuple[pathlib.Path, str]], every_s: float, name: str) -> tuple[RunOutput, str]:
+    """Reads qlog files, each with the name of its flow; also JSON of `states` (the names of the numbers in the column
+    `state`), `skipped`, `events` and `connections`. Raises ValueError for what is no qlog, with its place, and
+    OSError."""
+
 _Rtp = tuple[int, bool, int, int, int, int, bool, int, int, int | None]
 
 @final

@@ -59,8 +59,8 @@ GAUGES = ("cwnd", "acks", "tfrc", "rtcp")
 """Those whose columns are the gauges of controllers and machines; null in the rows of a flow that has no such gauge."""
 REAL_SERIES = (*SERIES, "kernel", "delay")
 """Also what only the kernel's TCP on real paths tells, and the delays of an emulated path."""
-ALL_SERIES = (*REAL_SERIES, "feedback", "reports")
-"""Also what the logs of others' calls tell of their feedback."""
+ALL_SERIES = (*REAL_SERIES, "feedback", "reports", "qlog")
+"""Also what the logs of others' calls and QUIC connections tell."""
 
 _WHOLE = frozenset(
     [

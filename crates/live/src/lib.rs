@@ -1,7 +1,7 @@
 //! What touches files, devices and the real clock, beside the Python module: scenario files and the traces beside them,
 //! captures of runs, paths in real time, flows between hosts, and the Linux gateway.
 //!
-//! What moves packets or asks the kernel takes Linux, and is there alone; scenario files and captures are everywhere.
+//! What moves packets or asks the kernel takes Linux, and is there alone; scenario files, captures and the shape of results are everywhere.
 //!
 //! Uses sim and path. Look first at [`scenario::load`], [`capture::simulate`], [`path`] and [`session`].
 
@@ -29,7 +29,6 @@ pub mod netns;
 pub mod path;
 #[cfg(target_os = "linux")]
 mod peer_text;
-#[cfg(target_os = "linux")]
 pub mod results;
 pub mod scenario;
 #[cfg(target_os = "linux")]

@@ -19,6 +19,7 @@ mod own;
 mod panics;
 #[cfg(target_os = "linux")]
 mod path;
+mod qlog;
 mod run;
 mod scenario;
 
@@ -42,6 +43,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(environment::features, module)?)?;
     module.add_function(wrap_pyfunction!(own::scheme::extremes, module)?)?;
     module.add_class::<calls::CallLog>()?;
+    module.add_function(wrap_pyfunction!(qlog::qlog, module)?)?;
     module.add_class::<run::Watch>()?;
     module.add_class::<run::Series>()?;
     module.add_class::<run::RunOutput>()?;

@@ -79,9 +79,12 @@ class Commands(Mapping[str, Any]):
         return len(COMMANDS)
 
     def __getitem__(self, name: str) -> Any:
-        function = getattr(importlib.import_module(f"{__name__}.{COMMANDS[name]}"), name.replace("-", "_"))
+        module = importlib.import_module(f"{__name__}.{COMMANDS[name]}")
+        function = getattr(module, name.replace("-", "_"))
         alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-        alone.command(name, cls=Command, context_settings=SETTINGS.get(name))(function)
+        alone.command(name, cls=getattr(module, "PARSED", Command), context_settings=SETTINGS.get(name))(
+            function
+        )
         return typer.main.get_command(alone)
 
 

@@ -30,7 +30,7 @@ def plot(
         typer.Option(
             "--kind",
             metavar="KIND,...",
-            help="cwnd, rate, rtcp, sequence, losses, acks, tfrc, kernel, queue, playout, arrivals, frames, "
+            help="cwnd, rate, rtcp, sequence, losses, acks, tfrc, kernel, qlog, queue, playout, arrivals, frames, "
             "airtime, windows, gauges, occupancy. Default: all there are.",
             show_default=False,
         ),

@@ -1,4 +1,4 @@
-"""`paceline watch`."""
+"""`paceline watch`: other programs' connections, or what QUIC programs have logged of theirs."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from rich.console import Console
 
 from paceline import files
 from paceline.cli import documents, layout
+from paceline.cli.help import Command
 from paceline.cli.layout import Column, Layout
 from paceline.cli.options import Out, span
 from paceline.errors import PacelineError
@@ -25,12 +26,39 @@ if TYPE_CHECKING:
 MOST_ROWS = 30
 
 
+class Watching(Command):
+    """With a program to run, all that stands behind its name is its own; behind a log options go on."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parses the words of the command line."""
+        from paceline.qlogs import is_log
+
+        takes = {
+            name for option in self.params if not getattr(option, "is_flag", True) for name in option.opts
+        }
+        words = iter(args)
+        for word in words:
+            if word in takes:
+                next(words, None)
+            elif not word.startswith("-"):
+                ctx.allow_interspersed_args = is_log(word)
+                break
+            elif word == "--":
+                break
+        return super().parse_args(ctx, args)
+
+
+PARSED = Watching
+"""How this command is parsed."""
+
+
 def watch(
     command: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[-- COMMAND...]",
-            help="A program to run; its connections and those of all it starts are followed.",
+            metavar="[FILE... | -- COMMAND...]",
+            help="Logs of QUIC connections (.qlog, .sqlog, also .gz) to read; or a program to run: its connections and "
+            "those of all it starts are followed.",
             show_default=False,
         ),
     ] = None,
@@ -54,7 +82,12 @@ def watch(
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="All connections of this host.")] = False,
     every: Annotated[
-        str, typer.Option("--every", metavar="SPAN", help="How often a connection's internals are read.")
+        str,
+        typer.Option(
+            "--every",
+            metavar="SPAN",
+            help="How often a connection's internals are read; of FILE, a row for each such span.",
+        ),
     ] = "10ms",
     search_every: Annotated[
         str,
@@ -77,21 +110,33 @@ def watch(
         ),
     ] = False,
 ) -> None:
-    """Follow the kernel-TCP connections of other programs: window, RTT, retransmissions, rates.
+    """Follow the kernel-TCP connections of other programs: window, RTT, retransmissions, rates. Or read what programs
+    have logged of their QUIC connections.
 
     New connections are found as they come, and the last state of those that end is kept. With a COMMAND its exit code
-    is passed on, and the table goes to stderr.
+    is passed on, and the table goes to stderr. A FILE is a qlog, of any version.
 
     \b
     Examples:
       paceline watch --port 443 --for 2s
       paceline watch --all --every 50ms --for 1s --out out/now
       paceline watch --out out/get -- curl -so /dev/null http://example.org/
+      paceline watch server.sqlog --out out/server
     """
+    from paceline.qlogs import is_log
+
+    if command and all(map(is_log, command)):
+        if port or pid or everything or duration:
+            raise PacelineError(
+                f"{command[0]} is a log to read: --port, --pid, --all and --for are for connections to follow"
+            )
+        _read(command, every, out, as_json=as_json)
+        return
+
     from paceline.watching import watch as follow
 
     if sum(map(bool, (command, port, pid, everything))) != 1:
-        raise PacelineError("say what to watch: one of --port P, --pid N, --all, or -- COMMAND")
+        raise PacelineError("say what to watch: one of --port P, --pid N, --all, -- COMMAND, or FILE.qlog")
     # A program's own output shares the terminal with nothing.
     with _viewing(wanted=not command) as view:
         results = follow(
@@ -119,8 +164,20 @@ def watch(
 
 def document(results: Results) -> dict[str, Any]:
     """The JSON of `--json`: the summary, and how the watch ended."""
-    about = {key: results.manifest[key] for key in ("interrupted", "exit_code", "host_state")}
+    keys = ("interrupted", "exit_code", "host_state", "qlog")
+    about = {key: results.manifest[key] for key in keys if key in results.manifest}
     return {**results.summaries[0], "watch": about, "versions": files.versions()}
+
+
+def _read(names: list[str], every: str, out: Path | None, *, as_json: bool) -> None:
+    """Reads logs and tells of them."""
+    from paceline.qlogs import qlog
+
+    results = qlog(names, every_s=span(every, "--every"), out=out)
+    if as_json:
+        documents.say(document(results), sys.stdout)
+    else:
+        _say(results, command=False, out=out)
 
 
 def _say(results: Results, *, command: bool, out: Path | None) -> None:
@@ -144,7 +201,7 @@ def report(console: Console, results: Results) -> None:
     )
     if flows:
         layout.say(console, "")
-        layout.show(console, [table(flows)])
+        layout.show(console, [table(flows, _OF_LOGS if "qlog" in results.manifest else _MEASURES)])
     for note in summary["notes"]:
         layout.say(console, f"Note: {note}.")
 
@@ -159,11 +216,13 @@ _MEASURES = (
     ("cwnd_max_packets", "max"),
     ("active_s", "lasted"),
 )
+_OF_LOGS = (*_MEASURES[:4], ("packets_lost", "lost"), *_MEASURES[4:])
+"""What the kernel does not count, a log does."""
 
 
-def table(flows: list[dict[str, Any]]) -> Layout:
+def table(flows: list[dict[str, Any]], measures: tuple[tuple[str, str], ...] = _MEASURES) -> Layout:
     """A row a connection, those with most bytes first."""
-    ordered = sorted(flows, key=lambda row: -row["bytes_delivered"])
+    ordered = sorted(flows, key=lambda row: -(row["bytes_delivered"] or 0))
     shown = ordered[:MOST_ROWS]
     alone = {row["flow"] for row in flows} - {row["flow"] for row in flows if row["instance"] > 0}
     names = [row["flow"] if row["flow"] in alone else f"{row['flow']}[{row['instance']}]" for row in shown]
@@ -172,7 +231,7 @@ def table(flows: list[dict[str, Any]]) -> Layout:
         Column("from", [row["from"] for row in shown], right=False),
         Column("to", [row["to"] for row in shown], right=False),
         Column("cc", [row["cc"] or "-" for row in shown], right=False),
-        *(Column(head, [_cell(measure, row) for row in shown]) for measure, head in _MEASURES),
+        *(Column(head, [_cell(measure, row) for row in shown]) for measure, head in measures),
         Column("end", [row["ended"] for row in shown], right=False),
     ]
     rest = len(ordered) - len(shown)

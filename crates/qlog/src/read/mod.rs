@@ -1,0 +1,496 @@
+//! qlog files of any QUIC program: what became of each connection over time.
+//!
+//! Three forms are read, whichever a file has: one JSON value with all traces (`.qlog`), a JSON text sequence (`.sqlog`), and a
+//! JSON value a line; events in them as objects or, in the oldest drafts, as lists; times since an epoch, relative, or from event
+//! to event, in milliseconds or microseconds. A file is read as a stream, with one event in memory at a time.
+//!
+//! ```
+//! use paceline_qlog::Reader;
+//! use paceline_units::Span;
+//!
+//! let text = r#"{"qlog_version": "0.3", "traces": [{"vantage_point": {"type": "server"}, "events": [
+//!     {"time": 1000, "name": "recovery:metrics_updated", "data": {"cwnd": 12000, "latest_rtt": 50.5}}]}]}"#;
+//! let mut reader = Reader::new(Span::from_millis(10));
+//! reader.read("a.qlog", &mut || Ok(Box::new(text.as_bytes())))?;
+//! let reading = reader.finish();
+//! assert_eq!(reading.connections[0].vantage, "server");
+//! # Ok::<(), paceline_qlog::Error>(())
+//! ```
+
+mod connection;
+mod contained;
+mod once;
+mod packets;
+mod records;
+mod rows;
+mod rtt;
+mod state;
+mod trace;
+mod value;
+
+pub use connection::{Connection, Ended, Measures, QLOG, Table, Way};
+
+use contained::{File, For, Metered, Outline};
+use paceline_units::Span;
+use records::Records;
+use serde::de::DeserializeSeed as _;
+use serde_json::Value;
+use state::State;
+use std::collections::BTreeMap;
+use std::io::{self, BufReader, Read};
+use trace::{Clock, Head, said};
+
+/// Rows of all connections that are kept at most, about 100 MB; intervals get longer when there are more.
+const MOST_ROWS: usize = 1 << 19;
+
+/// Connections that are followed at most.
+pub const MOST_CONNECTIONS: usize = 10_000;
+
+/// Bytes that are read at once.
+const PIECE: usize = 1 << 16;
+
+/// States of controllers, and events that are skipped, of which the names are kept.
+const MOST_NAMES: usize = 1000;
+
+/// Why a file cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The system does not give it.
+    #[error("{file}: {error}")]
+    Io {
+        /// Which.
+        file: String,
+        /// Why.
+        error: io::Error,
+    },
+    /// It is JSON, or almost, but not of a qlog.
+    #[error("{file}, line {line}, column {column}: {what}")]
+    Malformed {
+        /// Which.
+        file: String,
+        /// Where, from 1 on.
+        line: usize,
+        /// Where in the line, in bytes from 1 on.
+        column: usize,
+        /// What is wrong.
+        what: String,
+    },
+    /// It is no qlog.
+    #[error(
+        "{file} is no qlog: {why}. A qlog begins with an object that has qlog_version or file_schema, be it one JSON value (.qlog) or a sequence of them (.sqlog)"
+    )]
+    NotQlog {
+        /// Which.
+        file: String,
+        /// What it lacks.
+        why: String,
+    },
+}
+
+/// What all files said.
+#[derive(Debug, Default)]
+pub struct Reading {
+    /// A connection for each trace, and for each group of events in it; in the order of the files.
+    pub connections: Vec<Connection>,
+    /// Names of the controllers' states: the column `state` has their numbers.
+    pub states: Vec<String>,
+    /// Events that are not read, by name.
+    pub skipped: BTreeMap<String, u64>,
+    /// Events that are.
+    pub events: u64,
+    /// What a reader of the results should know, in sentences.
+    pub notes: Vec<String>,
+}
+
+struct Following {
+    file: usize,
+    trace: usize,
+    group: Option<String>,
+    state: State,
+}
+
+#[derive(Default)]
+struct TraceState {
+    head: Head,
+    clock: Clock,
+}
+
+struct FileState {
+    name: String,
+    cut: bool,
+}
+
+/// Reads files, and tells of all of them at the end.
+pub struct Reader {
+    every: Span,
+    most_rows: usize,
+    rows: usize,
+    files: Vec<FileState>,
+    traces: Vec<TraceState>,
+    by_key: BTreeMap<(usize, Option<String>), usize>,
+    connections: Vec<Following>,
+    beyond: u64,
+    broken: u64,
+    thinned: bool,
+    reading: Reading,
+}
+
+/// Opens a file, as often as it is asked to.
+pub type Open<'o> = &'o mut dyn FnMut() -> io::Result<Box<dyn Read>>;
+
+impl Reader {
+    /// Of which a row is kept for each interval of `every` in which something was logged; for each instant if that is zero.
+    #[must_use]
+    pub fn new(every: Span) -> Reader {
+        Reader {
+            every,
+            most_rows: MOST_ROWS,
+            rows: 0,
+            files: Vec::new(),
+            traces: Vec::new(),
+            by_key: BTreeMap::new(),
+            connections: Vec::new(),
+            beyond: 0,
+            broken: 0,
+            thinned: false,
+            reading: Reading::default(),
+        }
+    }
+
+    /// Reads a file. `open` gives its bytes from the beginning, uncompressed; it is called up to three times. What is whole of a
+    /// file that ends in the middle is read.
+    ///
+    /// # Errors
+    /// [`Error`]. What was read of other files stays, and of this one what came before.
+    pub fn read(&mut self, name: &str, open: Open) -> Result<(), Error> {
+        let io = |error| Error::Io { file: name.to_owned(), error };
+        self.files.push(FileState { name: name.to_owned(), cut: false });
+        let mut start = [0; 4096];
+        let mut first = open().map_err(io)?;
+        let read = first.read(&mut start).map_err(io)?;
+        drop(first);
+        let begins = start[..read].iter().find(|byte| !byte.is_ascii_whitespace()).copied();
+        match begins {
+            Some(records::SEPARATOR) => self.read_records(name, open),
+            Some(b'{') => {
+                let mut outline = Outline::default();
+                let (from, meter) = Metered::new(open().map_err(io)?);
+                let mut json = serde_json::Deserializer::from_reader(BufReader::with_capacity(PIECE, from));
+                let done = File(For::Outline(&mut outline), &meter).deserialize(&mut json);
+                if outline.has_traces {
+                    self.read_contained(name, open, outline, done.map_err(|error| (error, meter.ended())))
+                } else {
+                    self.read_records(name, open)
+                }
+            }
+            Some(byte) if byte < 0x80 && (byte.is_ascii_graphic() || byte.is_ascii_control()) => {
+                Err(not_qlog(name, "it does not begin with an object of JSON"))
+            }
+            Some(_) => Err(not_qlog(name, "it is no text; if it is compressed, only gzip is read")),
+            None => Err(not_qlog(name, "it is empty")),
+        }
+    }
+
+    /// What all files said.
+    #[must_use]
+    pub fn finish(mut self) -> Reading {
+        let shifts = self.shifts();
+        let mut reading = std::mem::take(&mut self.reading);
+        self.say(&mut reading.notes, &reading.skipped, &shifts);
+        for Following { file, trace, group, state } in self.connections {
+            let FileState { name, cut } = &self.files[file];
+            let vantage = &self.traces[trace].head.vantage;
+            reading.connections.push(state.finish(name, vantage, group, *cut, shifts[trace].unwrap_or_default()));
+        }
+        say_of_connections(&mut reading);
+        reading
+    }
+
+    /// When each trace began on the clock of all; none: that is not known, and it begins at zero.
+    fn shifts(&self) -> Vec<Option<Span>> {
+        let began: Option<Vec<f64>> = self.traces.iter().map(|trace| trace.clock.began_s).collect();
+        let first = began.iter().flatten().copied().fold(f64::INFINITY, f64::min);
+        match began {
+            Some(began) if began.len() > 1 && began.iter().all(|at| at - first < 86_400.0) => {
+                began.iter().map(|at| Some(Span::from_secs_f64(at - first))).collect()
+            }
+            _ => vec![None; self.traces.len()],
+        }
+    }
+
+    /// What a reader of the results should know of the files.
+    fn say(&self, notes: &mut Vec<String>, skipped: &BTreeMap<String, u64>, shifts: &[Option<Span>]) {
+        for file in self.files.iter().filter(|file| file.cut) {
+            notes.push(format!("{} ends in the middle of an event: what came before it was read", file.name));
+        }
+        if self.traces.len() > 1 && shifts.iter().any(Option::is_none) {
+            notes.push("the files do not all tell when they began: each trace begins at 0 s".to_owned());
+        }
+        let back: u64 = self.traces.iter().map(|trace| trace.clock.back).sum();
+        if back > 0 {
+            notes.push(format!("{back} events were logged after later ones: they count at the later time"));
+        }
+        let count: u64 = skipped.values().sum();
+        if let Some((name, most)) = skipped.iter().max_by_key(|(_, count)| **count) {
+            notes.push(format!("{count} events of {} kinds are not read, {most} of them {name}", skipped.len()));
+        }
+        if self.broken > 0 {
+            notes.push(format!("{} records end too early and were left out", self.broken));
+        }
+        if self.beyond > 0 {
+            notes.push(format!(
+                "{} events belong to connections beyond the first {MOST_CONNECTIONS}, which were not followed",
+                self.beyond
+            ));
+        }
+        if self.thinned {
+            notes.push(format!("the logs are long: rows are {:.3} s apart", self.every.as_secs_f64()));
+        }
+    }
+
+    fn read_contained(
+        &mut self,
+        name: &str,
+        open: Open,
+        outline: Outline,
+        done: Result<(), (serde_json::Error, bool)>,
+    ) -> Result<(), Error> {
+        if let Err((error, ended)) = done {
+            self.stopped(name, error, 1, ended)?;
+        }
+        if !self.files.last().is_some_and(|file| file.cut) {
+            check(name, &Value::Object(outline.about))?;
+        }
+        if outline.errors > 0 {
+            self.reading.notes.push(format!("{name} says of {} traces that they could not be had", outline.errors));
+        }
+        let first = self.traces.len();
+        self.traces.extend(outline.heads.into_iter().map(|head| TraceState { head, clock: Clock::default() }));
+        let from = open().map_err(|error| Error::Io { file: name.to_owned(), error })?;
+        let (from, meter) = Metered::new(from);
+        let mut json = serde_json::Deserializer::from_reader(BufReader::with_capacity(PIECE, from));
+        let mut take = |trace: usize, event| self.event(first + trace, event);
+        let done = File(For::Events(&mut take), &meter).deserialize(&mut json);
+        done.or_else(|error| self.stopped(name, error, 1, meter.ended()))
+    }
+
+    fn read_records(&mut self, name: &str, open: Open) -> Result<(), Error> {
+        let io = |error: io::Error| Error::Io { file: name.to_owned(), error };
+        let mut records = Records::new(BufReader::with_capacity(PIECE, open().map_err(io)?)).map_err(io)?;
+        let mut trace = None;
+        loop {
+            let record = match records.next() {
+                Ok(Some(record)) => record,
+                Ok(None) => break,
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                    self.cut();
+                    break;
+                }
+                Err(error) => return Err(io(error)),
+            };
+            let value: Value = match serde_json::from_slice(&record.bytes) {
+                Ok(value) => value,
+                // A program was killed while it wrote this.
+                Err(_) if trace.is_some() && record.last && !record.whole => {
+                    self.cut();
+                    break;
+                }
+                // RFC 7464, 2.4: another one has gone on behind what a killed one left.
+                Err(error) if trace.is_some() && error.classify() == serde_json::error::Category::Eof => {
+                    self.broken += 1;
+                    continue;
+                }
+                Err(error) => return self.stopped(name, error, record.line, false),
+            };
+            match trace {
+                None => {
+                    check(name, &value)?;
+                    trace = Some(self.traces.len());
+                    let head = Head::of(value.get("trace").unwrap_or(&value));
+                    self.traces.push(TraceState { head, clock: Clock::default() });
+                }
+                Some(trace) => self.event(trace, value).map_err(|what| Error::Malformed {
+                    file: name.to_owned(),
+                    line: record.line,
+                    column: 1,
+                    what,
+                })?,
+            }
+        }
+        match trace {
+            Some(_) => Ok(()),
+            None => Err(not_qlog(name, "there is nothing in it")),
+        }
+    }
+
+    /// What became of a reading that stopped: a file that ends too early is no error. `line`: where the text began; `ended`:
+    /// whether the file was read to its end, so that what is wrong may be that it has one.
+    fn stopped(&mut self, name: &str, error: serde_json::Error, line: usize, ended: bool) -> Result<(), Error> {
+        use serde_json::error::Category;
+        let malformed = |what: String, error: &serde_json::Error| Error::Malformed {
+            file: name.to_owned(),
+            line: line + error.line().saturating_sub(1),
+            column: error.column().max(1),
+            what,
+        };
+        match error.classify() {
+            Category::Eof => {
+                self.cut();
+                Ok(())
+            }
+            Category::Io => {
+                let error = io::Error::from(error);
+                if error.kind() == io::ErrorKind::UnexpectedEof {
+                    self.cut();
+                    return Ok(());
+                }
+                Err(Error::Io { file: name.to_owned(), error })
+            }
+            Category::Syntax if ended => {
+                self.cut();
+                Ok(())
+            }
+            Category::Syntax | Category::Data => {
+                // Its own words end with the place, which stands before them here.
+                let text = error.to_string();
+                let what = text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what).to_owned();
+                Err(malformed(what, &error))
+            }
+        }
+    }
+
+    fn cut(&mut self) {
+        if let Some(file) = self.files.last_mut() {
+            file.cut = true;
+        }
+    }
+
+    /// Takes an event of a trace. Text: what is wrong with it.
+    fn event(&mut self, trace: usize, event: Value) -> Result<(), String> {
+        let TraceState { head, clock } = &mut self.traces[trace];
+        let said = said(head, clock, event)?;
+        let unit = head.unit;
+        let key = (trace, said.group);
+        let number = match self.by_key.get(&key) {
+            Some(number) => *number,
+            None if self.connections.len() >= MOST_CONNECTIONS => {
+                self.beyond += 1;
+                return Ok(());
+            }
+            None => {
+                let (file, group) = (self.files.len() - 1, key.1.clone());
+                self.connections.push(Following { file, trace, group, state: State::default() });
+                self.by_key.insert(key, self.connections.len() - 1);
+                self.connections.len() - 1
+            }
+        };
+        let state = &mut self.connections[number].state;
+        state.advance(said.at);
+        if hear(state, &said.name, &said.data, unit, &mut self.reading.states) {
+            self.reading.events += 1;
+            self.rows += usize::from(state.record(self.every));
+        } else {
+            let skipped = &mut self.reading.skipped;
+            let known = skipped.len() < MOST_NAMES || skipped.contains_key(&said.name);
+            let name = if known { said.name } else { "others".to_owned() };
+            *skipped.entry(name).or_default() += 1;
+        }
+        while self.rows > self.most_rows {
+            self.thinned = true;
+            self.every = Span(self.every.0.max(500_000).saturating_mul(2));
+            let gone: usize = self.connections.iter_mut().map(|one| one.state.rows.thin(self.every)).sum();
+            self.rows -= gone;
+            if self.every.0 > 1 << 56 {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Tells a connection of an event. Whether it is one that is read.
+fn hear(state: &mut State, name: &str, data: &Value, unit: f64, states: &mut Vec<String>) -> bool {
+    let (category, event) = name.rsplit_once(':').unwrap_or(("", name));
+    // What other layers log under like names (`http:parameters_set`) is theirs.
+    if !matches!(
+        category,
+        "" | "quic" | "transport" | "recovery" | "connectivity" | "loss" | "metric_update" | "congestion"
+    ) {
+        return false;
+    }
+    let frames = || data.get("frames").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    match event {
+        "packet_sent" => state.sent(data),
+        "packet_received" => state.received(data, unit),
+        "packet_lost" => state.lost(data),
+        "packets_lost" => state.several_lost(data),
+        "packets_acked" => state.packets_acked(data),
+        "frames_processed" | "frames_parsed" => state.acknowledgements(2, frames(), unit),
+        "metrics_updated" | "recovery_metrics_updated" | "metric_update" | "congestion_metric_update" => {
+            state.metrics(data, unit);
+            if event == "congestion_metric_update" {
+                state.state = value::text_of(data, &["state"]).and_then(|name| numbered(states, name)).or(state.state);
+            }
+        }
+        "congestion_state_updated" => {
+            state.state = value::text_of(data, &["new"]).and_then(|name| numbered(states, name)).or(state.state);
+        }
+        "parameters_set" | "recovery_parameters_set" => state.parameters(data),
+        "mtu_updated" => state.mtu(data),
+        "timer_updated" | "loss_timer_updated" => state.timer(data),
+        "connection_started" => state.started(data),
+        "connection_closed" | "connection_close" => state.closed = true,
+        "connection_state_updated" => {
+            state.closed |= matches!(value::text_of(data, &["new"]), Some("closed" | "closing" | "draining"));
+        }
+        _ => return false,
+    }
+    true
+}
+
+/// The number of a name; it gets one if there is room.
+fn numbered(names: &mut Vec<String>, name: &str) -> Option<usize> {
+    let name: String = name.chars().take(100).collect();
+    names.iter().position(|known| *known == name).or_else(|| {
+        (names.len() < MOST_NAMES).then(|| {
+            names.push(name);
+            names.len() - 1
+        })
+    })
+}
+
+/// Whether a file's first object is a qlog's.
+fn check(name: &str, first: &Value) -> Result<(), Error> {
+    if first.get("qlog_version").is_none() && first.get("file_schema").is_none() {
+        let why = "its first object has neither qlog_version nor file_schema";
+        return Err(not_qlog(name, why));
+    }
+    Ok(())
+}
+
+fn not_qlog(file: &str, why: &str) -> Error {
+    Error::NotQlog { file: file.to_owned(), why: why.to_owned() }
+}
+
+/// What a reader of the results should know of connections.
+fn say_of_connections(reading: &mut Reading) {
+    let Reading { connections, notes, .. } = reading;
+    let several =
+        |count: usize| if count == 1 { "of one connection".to_owned() } else { format!("of {count} connections") };
+    for what in ["round-trip times", "bytes in flight", "losses"] {
+        let count = connections.iter().filter(|connection| connection.derived.contains(&what)).count();
+        if count > 0 {
+            notes.push(format!(
+                "the {what} {} are derived from packets and acknowledgements: the log does not tell them",
+                several(count)
+            ));
+        }
+    }
+    let seconds = connections.iter().filter(|connection| connection.rtt_in_seconds).count();
+    if seconds > 0 {
+        notes.push(format!(
+            "the round-trip times {} stand there in seconds, as quinn writes them, and are read so",
+            several(seconds)
+        ));
+    }
+}

@@ -1,0 +1,69 @@
+//! Which bytes of a connection's streams have been counted, so that none counts twice.
+
+use std::collections::BTreeMap;
+
+/// Pieces with gaps between them that are kept at most; a stream that is whole so far is one. What comes when there are so many is
+/// counted as it comes.
+const MOST: usize = 1 << 17;
+
+/// Bytes of streams, each once.
+#[derive(Clone, Debug, Default)]
+pub struct Once {
+    streams: BTreeMap<u64, BTreeMap<u64, u64>>,
+    pieces: usize,
+}
+
+impl Once {
+    /// Takes a piece of a stream; how many of its bytes are new.
+    pub fn add(&mut self, stream: u64, offset: u64, length: u64) -> u64 {
+        let end = offset.saturating_add(length);
+        if end == offset {
+            return 0;
+        }
+        if self.pieces >= MOST {
+            return end - offset;
+        }
+        let pieces = self.streams.entry(stream).or_default();
+        let (mut first, mut last, mut new) = (offset, end, end - offset);
+        // Those that it overlaps or touches become one with it.
+        while let Some((&from, &to)) = pieces.range(..=last).next_back() {
+            if to < first {
+                break;
+            }
+            new -= to.min(end).saturating_sub(from.max(offset)).min(new);
+            first = first.min(from);
+            last = last.max(to);
+            pieces.remove(&from);
+            self.pieces -= 1;
+        }
+        pieces.insert(first, last);
+        self.pieces += 1;
+        new
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn each_byte_counts_once(pieces in proptest::collection::vec((0u64..2, 0u64..60, 0u64..20), 0..40)) {
+            let mut once = Once::default();
+            let mut seen = std::collections::BTreeSet::new();
+            for (stream, offset, length) in pieces {
+                let before = seen.len();
+                seen.extend((offset..offset + length).map(|byte| (stream, byte)));
+                prop_assert_eq!(once.add(stream, offset, length), (seen.len() - before) as u64);
+            }
+        }
+    }
+
+    #[test]
+    fn the_end_of_numbers_is_no_trap() {
+        let mut once = Once::default();
+        assert_eq!(once.add(0, u64::MAX - 1, 10), 1);
+        assert_eq!(once.add(0, u64::MAX, 10), 0);
+    }
+}

@@ -1,0 +1,192 @@
+//! Packets under way, and what acknowledgements say of them.
+
+use super::value::{number_of, text_of, whole, whole_of};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// Packets of one number space that are remembered at most: the latest. An acknowledgement of an older one is not seen.
+const MOST: usize = 1 << 17;
+
+/// Packets that must overtake one before it counts as lost (RFC 9002, 6.1.1).
+pub const REORDERING: u64 = 3;
+
+/// A packet as an event tells of it.
+#[derive(Clone, Debug, Default)]
+pub struct Told<'v> {
+    pub space: usize,
+    pub number: Option<u64>,
+    /// Bytes of it in its datagram.
+    pub size: Option<u64>,
+    /// None: they were not logged.
+    pub frames: Option<&'v [Value]>,
+    /// Its size stands in a header that has no other, and frames are not logged: as quinn does it.
+    pub bare: bool,
+}
+
+impl<'v> Told<'v> {
+    /// Of the data of `packet_sent`, `packet_received` or `packet_lost`.
+    pub fn of(data: &'v Value) -> Told<'v> {
+        let header = data.get("header").unwrap_or(data);
+        let kind = text_of(header, &["packet_type", "type"]).or_else(|| text_of(data, &["packet_type", "type"]));
+        let raw = data.get("raw").unwrap_or(&Value::Null);
+        let size = whole_of(raw, &["length"])
+            .or_else(|| whole_of(header, &["packet_size"]))
+            .or_else(|| whole_of(data, &["packet_size"]));
+        let frames = data.get("frames").and_then(Value::as_array).map(Vec::as_slice);
+        let bare_size = if size.is_none() { whole_of(header, &["length"]) } else { None };
+        Told {
+            space: space(kind),
+            number: whole_of(header, &["packet_number"]).or_else(|| whole_of(data, &["packet_number"])),
+            size: size.or(bare_size),
+            frames,
+            bare: bare_size.is_some() && frames.is_none(),
+        }
+    }
+}
+
+/// Which numbers a packet of that type has: 0 for Initial, 1 for Handshake, 2 for the rest.
+pub fn space(kind: Option<&str>) -> usize {
+    match kind.map(str::to_ascii_lowercase).as_deref() {
+        Some("initial") => 0,
+        Some("handshake") => 1,
+        _ => 2,
+    }
+}
+
+/// A piece of a stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Piece {
+    pub stream: u64,
+    pub offset: u64,
+    pub length: u64,
+}
+
+/// What the frames of a packet carry.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Carried {
+    pub pieces: Vec<Piece>,
+    /// Bytes in DATAGRAM frames.
+    pub datagrams: u64,
+    /// Whether the peer is to acknowledge it (RFC 9002, 2).
+    pub eliciting: bool,
+}
+
+impl Carried {
+    pub fn of(frames: Option<&[Value]>) -> Carried {
+        // What is not known may well ask for an acknowledgement: most packets do.
+        let Some(frames) = frames else { return Carried { eliciting: true, ..Carried::default() } };
+        let mut carried = Carried::default();
+        for frame in frames {
+            let kind = text_of(frame, &["frame_type", "type"]).unwrap_or("").to_ascii_lowercase();
+            let length = whole_of(frame, &["length"]).or_else(|| {
+                let raw = frame.get("raw")?;
+                whole_of(raw, &["payload_length", "length"])
+            });
+            match kind.as_str() {
+                "ack" | "ack_ecn" | "ack_receive_timestamps" | "padding" | "connection_close" => continue,
+                "stream" => carried.pieces.extend(whole_of(frame, &["stream_id", "id"]).map(|stream| Piece {
+                    stream,
+                    offset: whole_of(frame, &["offset"]).unwrap_or(0),
+                    length: length.unwrap_or(0),
+                })),
+                "datagram" => carried.datagrams = carried.datagrams.saturating_add(length.unwrap_or(0)),
+                _ => {}
+            }
+            carried.eliciting = true;
+        }
+        carried
+    }
+}
+
+/// An ACK frame.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Ack {
+    /// First and last number of each range.
+    pub ranges: Vec<(u64, u64)>,
+    /// In the log's unit of time.
+    pub delay: f64,
+    /// Packets that came with congestion experienced, so far.
+    pub ce: Option<u64>,
+}
+
+impl Ack {
+    /// The frame, if it is one.
+    pub fn of(frame: &Value) -> Option<Ack> {
+        let kind = text_of(frame, &["frame_type", "type"])?.to_ascii_lowercase();
+        if !matches!(kind.as_str(), "ack" | "ack_ecn" | "ack_receive_timestamps") {
+            return None;
+        }
+        let range = |range: &Value| match range.as_array()?.as_slice() {
+            [one] => whole(one).map(|n| (n, n)),
+            [first, last] => Some((whole(first)?, whole(last)?)).map(|(a, b)| (a.min(b), a.max(b))),
+            _ => None,
+        };
+        let ranges = frame.get("acked_ranges").and_then(Value::as_array)?;
+        Some(Ack {
+            ranges: ranges.iter().filter_map(range).collect(),
+            delay: number_of(frame, &["ack_delay"]).unwrap_or(0.0).max(0.0),
+            ce: whole_of(frame, &["ce"]),
+        })
+    }
+}
+
+/// A packet that was sent and has not been acknowledged.
+#[derive(Clone, Debug)]
+pub struct Sent {
+    /// Nanoseconds.
+    pub at: u64,
+    pub size: u64,
+    pub carried: Carried,
+    pub lost: bool,
+}
+
+impl Sent {
+    /// Bytes in flight.
+    pub fn in_flight(&self) -> u64 {
+        if self.carried.eliciting && !self.lost { self.size } else { 0 }
+    }
+}
+
+/// The packets of one number space.
+#[derive(Clone, Debug, Default)]
+pub struct Space {
+    under_way: BTreeMap<u64, Sent>,
+    pub largest_acked: Option<u64>,
+    /// Whether packets have been forgotten.
+    pub forgot: bool,
+}
+
+impl Space {
+    /// Bytes that fell out of flight, with a packet of the same number or with one that is forgotten.
+    pub fn send(&mut self, number: u64, sent: Sent) -> u64 {
+        let before = self.under_way.insert(number, sent).map_or(0, |old| old.in_flight());
+        if self.under_way.len() <= MOST {
+            return before;
+        }
+        self.forgot = true;
+        before.saturating_add(self.under_way.pop_first().map_or(0, |(_, old)| old.in_flight()))
+    }
+
+    /// The packet is lost. Bytes that fell out of flight.
+    pub fn lose(&mut self, number: u64) -> u64 {
+        self.under_way.get_mut(&number).map_or(0, |sent| {
+            let bytes = sent.in_flight();
+            sent.lost = true;
+            bytes
+        })
+    }
+
+    /// The packets that a range acknowledges for the first time.
+    pub fn acknowledge(&mut self, first: u64, last: u64) -> Vec<(u64, Sent)> {
+        self.largest_acked = self.largest_acked.max(Some(last));
+        // As many steps as there are packets, whatever the range is.
+        let numbers: Vec<u64> = self.under_way.range(first..=last).map(|(number, _)| *number).collect();
+        numbers.into_iter().filter_map(|number| Some((number, self.under_way.remove(&number)?))).collect()
+    }
+
+    /// Packets that were never acknowledged, though one that was sent [`REORDERING`] later was.
+    pub fn overtaken(&self) -> usize {
+        let Some(largest) = self.largest_acked else { return 0 };
+        self.under_way.range(..=largest.saturating_sub(REORDERING)).filter(|(n, _)| **n + REORDERING <= largest).count()
+    }
+}

@@ -1,0 +1,51 @@
+//! Round-trip times by RFC 9002, section 5, where a log tells of packets but not of these.
+
+/// In seconds.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Rtt {
+    /// The latest sample, as it was.
+    pub latest: Option<f64>,
+    /// Least of all samples.
+    pub least: Option<f64>,
+    /// Smoothed.
+    pub smoothed: Option<f64>,
+    /// Mean deviation.
+    pub deviation: Option<f64>,
+}
+
+impl Rtt {
+    /// Takes a sample and how long the peer says that it held its acknowledgement back.
+    pub fn take(&mut self, sample: f64, ack_delay: f64) {
+        self.latest = Some(sample);
+        let least = self.least.map_or(sample, |least| least.min(sample));
+        self.least = Some(least);
+        let (Some(smoothed), Some(deviation)) = (self.smoothed, self.deviation) else {
+            self.smoothed = Some(sample);
+            self.deviation = Some(sample / 2.0);
+            return;
+        };
+        let adjusted = if sample >= least + ack_delay { sample - ack_delay } else { sample };
+        self.deviation = Some(0.75 * deviation + 0.25 * (smoothed - adjusted).abs());
+        self.smoothed = Some(0.875 * smoothed + 0.125 * adjusted);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_smooths_as_the_rfc_does() {
+        let mut rtt = Rtt::default();
+        rtt.take(0.1, 0.02);
+        assert_eq!(rtt, Rtt { latest: Some(0.1), least: Some(0.1), smoothed: Some(0.1), deviation: Some(0.05) });
+        // 200 ms of which 20 are the peer's: 180 count.
+        rtt.take(0.2, 0.02);
+        assert_eq!(rtt.latest, Some(0.2));
+        assert!((rtt.smoothed.unwrap() - 0.11).abs() < 1e-12);
+        assert!((rtt.deviation.unwrap() - (0.75 * 0.05 + 0.25 * 0.08)).abs() < 1e-12);
+        // The delay is not taken off where that would be less than the least.
+        rtt.take(0.105, 0.02);
+        assert!((rtt.smoothed.unwrap() - (0.875 * 0.11 + 0.125 * 0.105)).abs() < 1e-12);
+    }
+}

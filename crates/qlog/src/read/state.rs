@@ -1,0 +1,381 @@
+//! A connection as its log is read: what it is at, and what it has done so far.
+
+use super::once::Once;
+use super::packets::{Ack, Carried, Sent, Space, Told};
+use super::rows::{Rows, WIDTH};
+use super::rtt::Rtt;
+use super::value::{number_of, text_of, whole, whole_of};
+use paceline_units::{Span, Time};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// What a log tells of recovery itself; seconds, bytes, bits a second.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Recovery {
+    pub cwnd: Option<f64>,
+    pub ssthresh: Option<f64>,
+    pub in_flight: Option<f64>,
+    pub rtt: Rtt,
+    pub pacing: Option<f64>,
+    pub pto_count: Option<f64>,
+}
+
+/// A mean over time: a value holds until the next.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Mean {
+    sum: f64,
+    length: f64,
+    pub most: Option<f64>,
+}
+
+impl Mean {
+    pub fn hold(&mut self, value: Option<f64>, seconds: f64) {
+        if let Some(value) = value {
+            self.sum += value * seconds;
+            self.length += seconds;
+        }
+    }
+
+    pub fn seen(&mut self, value: Option<f64>) {
+        if let Some(value) = value {
+            self.most = Some(self.most.map_or(value, |most| most.max(value)));
+        }
+    }
+
+    /// The mean; of what held for no time at all the greatest.
+    pub fn value(&self) -> Option<f64> {
+        if self.length > 0.0 { Some(self.sum / self.length) } else { self.most }
+    }
+}
+
+/// Counts so far; bytes are those of datagrams, payload is what streams and DATAGRAM frames carry.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counts {
+    pub sent: (u64, u64),
+    pub acked: (u64, u64),
+    pub received: (u64, u64),
+    pub delivered: u64,
+    pub taken: u64,
+    pub lost: u64,
+    pub resent: u64,
+    pub ce: Option<u64>,
+    pub timeouts: u64,
+}
+
+/// What a log has shown to tell.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tells {
+    pub sent: bool,
+    pub sizes: bool,
+    pub sent_frames: bool,
+    pub received_frames: bool,
+    pub acks: bool,
+    pub losses: bool,
+    pub rtt: bool,
+    pub in_flight: bool,
+    pub timers: bool,
+    pub pto_count: bool,
+}
+
+/// An address and a port.
+#[derive(Clone, Debug, Default)]
+pub struct End {
+    pub address: Option<String>,
+    pub port: Option<u64>,
+}
+
+/// One connection.
+#[derive(Clone, Debug, Default)]
+pub struct State {
+    pub start: Time,
+    pub now: Time,
+    pub begun: bool,
+    pub ends: [End; 2],
+    pub congestion_control: Option<String>,
+    pub closed: bool,
+    pub state: Option<usize>,
+    pub told: Recovery,
+    pub derived: Rtt,
+    pub derived_in_flight: u64,
+    pub counts: Counts,
+    pub tells: Tells,
+    pub datagram: Option<u64>,
+    pub greatest_packet: u64,
+    /// Whether its round-trip times are seconds; none: not seen yet.
+    pub seconds: Option<bool>,
+    pub cwnd: Mean,
+    pub srtt: Mean,
+    pub derived_srtt: Mean,
+    pub derived_latest: Mean,
+    pub rows: Rows,
+    pub spaces: [Space; 3],
+    bare: bool,
+    first_sent: Option<Time>,
+    max_ack_delay: Option<f64>,
+    delivered: Once,
+    taken: Once,
+    sent_to: BTreeMap<u64, u64>,
+}
+
+/// Streams of which it is remembered how far they have been sent.
+const MOST_STREAMS: usize = 1 << 17;
+
+impl State {
+    /// Goes on to an instant, not before the one before.
+    pub fn advance(&mut self, at: Time) {
+        if !self.begun {
+            (self.begun, self.start, self.now) = (true, at, at);
+        }
+        let seconds = at.since(self.now).as_secs_f64();
+        self.cwnd.hold(self.told.cwnd, seconds);
+        self.srtt.hold(self.told.rtt.smoothed, seconds);
+        self.derived_srtt.hold(self.derived.smoothed, seconds);
+        self.now = self.now.max(at);
+    }
+
+    /// Adds the state to the rows. Whether there is one more.
+    pub fn record(&mut self, every: Span) -> bool {
+        self.cwnd.seen(self.told.cwnd);
+        self.srtt.seen(self.told.rtt.smoothed);
+        self.derived_srtt.seen(self.derived.smoothed);
+        self.derived_latest.seen(self.derived.latest);
+        let row = self.row();
+        self.rows.take(self.now, every, row)
+    }
+
+    /// What it is at, in the order of the columns that `finish` makes of it.
+    fn row(&self) -> [f64; WIDTH] {
+        let (told, counts, derived) = (&self.told, &self.counts, &self.derived);
+        let some = |value: Option<f64>| value.unwrap_or(f64::NAN);
+        [
+            self.state.map_or(f64::NAN, |state| state as f64),
+            some(told.cwnd),
+            some(told.ssthresh),
+            some(told.in_flight),
+            some(told.rtt.latest),
+            some(told.rtt.smoothed),
+            some(told.rtt.deviation),
+            some(told.rtt.least),
+            some(told.pacing),
+            some(told.pto_count),
+            counts.sent.0 as f64,
+            counts.sent.1 as f64,
+            counts.acked.0 as f64,
+            counts.acked.1 as f64,
+            counts.lost as f64,
+            counts.received.0 as f64,
+            counts.received.1 as f64,
+            counts.delivered as f64,
+            counts.taken as f64,
+            counts.resent as f64,
+            self.derived_in_flight as f64,
+            some(derived.latest),
+            some(derived.smoothed),
+            some(derived.deviation),
+            some(derived.least),
+        ]
+    }
+
+    /// A packet was sent.
+    pub fn sent(&mut self, data: &Value) {
+        let packet = Told::of(data);
+        let size = packet.size.unwrap_or(0);
+        self.first_sent = self.first_sent.or(Some(self.now));
+        self.tells.sent = true;
+        self.tells.sizes |= packet.size.is_some();
+        self.tells.sent_frames |= packet.frames.is_some();
+        self.bare |= packet.bare;
+        self.counts.sent.0 += 1;
+        self.counts.sent.1 = self.counts.sent.1.saturating_add(size);
+        self.greatest_packet = self.greatest_packet.max(size);
+        let carried = Carried::of(packet.frames);
+        if self.is_again(&carried) {
+            self.counts.resent += 1;
+        }
+        let Some(number) = packet.number else { return };
+        let sent = Sent { at: self.now.0, size, carried, lost: false };
+        let more = sent.in_flight();
+        let less = self.spaces[packet.space].send(number, sent);
+        self.derived_in_flight = self.derived_in_flight.saturating_add(more).saturating_sub(less);
+    }
+
+    /// Whether it carries bytes of a stream that have been sent before.
+    fn is_again(&mut self, carried: &Carried) -> bool {
+        let mut again = false;
+        for piece in carried.pieces.iter().filter(|piece| piece.length > 0) {
+            let to = self.sent_to.get(&piece.stream).copied().unwrap_or(0);
+            again |= piece.offset < to;
+            if self.sent_to.len() < MOST_STREAMS || self.sent_to.contains_key(&piece.stream) {
+                self.sent_to.insert(piece.stream, to.max(piece.offset.saturating_add(piece.length)));
+            }
+        }
+        again
+    }
+
+    /// A packet came. `unit` is the log's unit of time in seconds.
+    pub fn received(&mut self, data: &Value, unit: f64) {
+        let packet = Told::of(data);
+        self.counts.received.0 += 1;
+        self.counts.received.1 = self.counts.received.1.saturating_add(packet.size.unwrap_or(0));
+        self.tells.sizes |= packet.size.is_some();
+        self.tells.received_frames |= packet.frames.is_some();
+        let carried = Carried::of(packet.frames);
+        for piece in &carried.pieces {
+            let new = self.taken.add(piece.stream, piece.offset, piece.length);
+            self.counts.taken = self.counts.taken.saturating_add(new);
+        }
+        self.counts.taken = self.counts.taken.saturating_add(carried.datagrams);
+        self.acknowledgements(packet.space, packet.frames.unwrap_or_default(), unit);
+    }
+
+    /// Frames that came, of which acknowledgements count.
+    pub fn acknowledgements(&mut self, space: usize, frames: &[Value], unit: f64) {
+        for ack in frames.iter().filter_map(Ack::of) {
+            self.counts.ce = self.counts.ce.max(ack.ce);
+            self.acknowledged(space, &ack.ranges, ack.delay * unit);
+        }
+    }
+
+    /// Packets were acknowledged, perhaps again.
+    fn acknowledged(&mut self, space: usize, ranges: &[(u64, u64)], delay: f64) {
+        let Some(largest) = ranges.iter().map(|range| range.1).max() else { return };
+        self.tells.acks = true;
+        let (mut sample, mut eliciting) = (None, false);
+        for &(first, last) in ranges {
+            for (number, sent) in self.spaces[space].acknowledge(first, last) {
+                self.counts.acked.0 += 1;
+                self.counts.acked.1 = self.counts.acked.1.saturating_add(sent.size);
+                self.derived_in_flight = self.derived_in_flight.saturating_sub(sent.in_flight());
+                eliciting |= sent.carried.eliciting;
+                if number == largest {
+                    sample = Some(self.now.0.saturating_sub(sent.at));
+                }
+                for piece in &sent.carried.pieces {
+                    let new = self.delivered.add(piece.stream, piece.offset, piece.length);
+                    self.counts.delivered = self.counts.delivered.saturating_add(new);
+                }
+                self.counts.delivered = self.counts.delivered.saturating_add(sent.carried.datagrams);
+            }
+        }
+        // RFC 9002, 5.1: the largest is new, and something in it was to be acknowledged.
+        if let Some(sample) = sample.filter(|_| eliciting) {
+            let delay = if space == 2 { self.max_ack_delay.map_or(delay, |most| delay.min(most)) } else { 0.0 };
+            self.derived.take(Span(sample).as_secs_f64(), delay);
+        }
+    }
+
+    /// `packets_acked`.
+    pub fn packets_acked(&mut self, data: &Value) {
+        let numbers = data.get("packet_numbers").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        let ranges: Vec<(u64, u64)> = numbers.iter().filter_map(whole).map(|number| (number, number)).collect();
+        let space = super::packets::space(text_of(data, &["packet_number_space"]));
+        self.acknowledged(space, &ranges, 0.0);
+    }
+
+    /// `packet_lost`.
+    pub fn lost(&mut self, data: &Value) {
+        self.tells.losses = true;
+        self.counts.lost += 1;
+        let packet = Told::of(data);
+        if let Some(number) = packet.number {
+            self.derived_in_flight = self.derived_in_flight.saturating_sub(self.spaces[packet.space].lose(number));
+        }
+        // RFC 9002, 6.2.4: what some senders do when the probe timer expires.
+        if text_of(data, &["trigger"]) == Some("pto_expired") && !self.tells.timers && !self.tells.pto_count {
+            self.counts.timeouts += 1;
+        }
+    }
+
+    /// mvfst's `packets_lost`, which counts them.
+    pub fn several_lost(&mut self, data: &Value) {
+        self.tells.losses = true;
+        self.counts.lost = self.counts.lost.saturating_add(whole_of(data, &["lost_packets"]).unwrap_or(1));
+    }
+
+    /// Metrics of recovery, by any of their names.
+    pub fn metrics(&mut self, data: &Value, unit: f64) {
+        let rtts = ["latest_rtt", "smoothed_rtt", "min_rtt", "rtt_variance"].map(|name| number_of(data, &[name]));
+        if let Some(rtt) = rtts[0].or(rtts[1]).filter(|rtt| *rtt > 0.0) {
+            self.tells.rtt = true;
+            self.seconds = self.seconds.or_else(|| Some(self.are_seconds(rtt)));
+        }
+        let unit = if self.seconds == Some(true) { 1.0 } else { unit };
+        let rtt = &mut self.told.rtt;
+        for (to, value) in
+            [&mut rtt.latest, &mut rtt.smoothed, &mut rtt.least, &mut rtt.deviation].into_iter().zip(rtts)
+        {
+            // Before the first sample there is none; some write 0, and for the least their greatest number.
+            *to = value.map(|value| value * unit).filter(|value| (0.0..1e6).contains(value)).or(*to);
+        }
+        if self.told.rtt.latest == Some(0.0) && self.told.rtt.least == Some(0.0) {
+            (self.told.rtt.latest, self.told.rtt.least) = (None, None);
+        }
+        let of = |names: &[&str]| number_of(data, names).filter(|value| (0.0..9e18).contains(value));
+        let told = &mut self.told;
+        told.cwnd = of(&["congestion_window", "cwnd", "current_cwnd"]).or(told.cwnd);
+        told.ssthresh = of(&["ssthresh", "slow_start_threshold"]).or(told.ssthresh);
+        told.pacing = of(&["pacing_rate"]).or(told.pacing);
+        if let Some(bytes) = of(&["bytes_in_flight"]) {
+            self.tells.in_flight = true;
+            told.in_flight = Some(bytes);
+        }
+        if let Some(count) = of(&["pto_count"]) {
+            let more = (count - told.pto_count.unwrap_or(0.0)).max(0.0);
+            self.tells.pto_count = true;
+            if !self.tells.timers {
+                self.counts.timeouts += more.min(65_535.0) as u64;
+            }
+            told.pto_count = Some(count);
+        }
+    }
+
+    /// Whether a round-trip time is in seconds, where the drafts want milliseconds: so do quinn's logs, which are known by their
+    /// packets. It is, if the connection is old enough for it: no sample is longer than the time since the first packet.
+    fn are_seconds(&self, rtt: f64) -> bool {
+        self.bare && self.first_sent.is_some_and(|first| rtt <= self.now.since(first).as_secs_f64())
+    }
+
+    /// Parameters of either end, or of recovery.
+    pub fn parameters(&mut self, data: &Value) {
+        if let Some(name) = text_of(data, &["congestion_control", "cc_algorithm", "congestion_controller"]) {
+            self.congestion_control = Some(name.to_owned());
+        }
+        self.datagram = whole_of(data, &["max_datagram_size"]).filter(|size| *size > 0).or(self.datagram);
+        // The peer's: that is what its acknowledgements keep to. It is in milliseconds whatever the log's unit is.
+        let peers = text_of(data, &["initiator", "owner"]) == Some("remote");
+        if let Some(delay) =
+            number_of(data, &["max_ack_delay"]).filter(|delay| peers && (0.0..16_384.0).contains(delay))
+        {
+            self.max_ack_delay = Some(delay * 1e-3);
+        }
+    }
+
+    /// `mtu_updated`.
+    pub fn mtu(&mut self, data: &Value) {
+        self.datagram = whole_of(data, &["new"]).filter(|size| *size > 0).or(self.datagram);
+    }
+
+    /// A timer; those of probes count when they run out.
+    pub fn timer(&mut self, data: &Value) {
+        let probe = text_of(data, &["timer_type"]) == Some("pto");
+        if probe && text_of(data, &["event_type"]) == Some("expired") {
+            if !self.tells.timers {
+                // The counts of other events were a makeshift.
+                (self.tells.timers, self.counts.timeouts) = (true, 0);
+            }
+            self.counts.timeouts += 1;
+        }
+    }
+
+    /// `connection_started`: by the drafts' fields, or by the older ones.
+    pub fn started(&mut self, data: &Value) {
+        let old = [("src_ip", "src_port"), ("dst_ip", "dst_port")];
+        for ((end, name), (ip, port)) in self.ends.iter_mut().zip(["local", "remote"]).zip(old) {
+            let of = data.get(name).unwrap_or(&Value::Null);
+            let address = text_of(of, &["ip_v4", "ip_v6"]).or_else(|| text_of(data, &[ip]));
+            let port = whole_of(of, &["port_v4", "port_v6"]).or_else(|| whole_of(data, &[port]));
+            end.address = address.map(str::to_owned).or(end.address.take());
+            end.port = port.or(end.port);
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! A trace of a file: what its head says, and its events, in any dialect, handed to their connections.
+
+use super::value::{number, number_of, text_of};
+use paceline_units::Time;
+use serde_json::Value;
+
+/// An event later than that after the first one is a mistake of its time.
+const LONGEST_S: f64 = 366.0 * 86_400.0;
+
+/// How an event's time is counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Format {
+    /// From an epoch, be it 1970 or the log's own.
+    #[default]
+    Since,
+    /// From the reference time.
+    Relative,
+    /// From the event before.
+    Delta,
+}
+
+impl Format {
+    fn of(name: &str) -> Option<Format> {
+        match name {
+            "absolute" | "relative_to_epoch" => Some(Format::Since),
+            "relative" => Some(Format::Relative),
+            "delta" | "relative_to_previous_event" => Some(Format::Delta),
+            _ => None,
+        }
+    }
+}
+
+/// What stands before the events of a trace.
+#[derive(Clone, Debug, Default)]
+pub struct Head {
+    pub vantage: String,
+    group: Option<String>,
+    format: Format,
+    reference: Option<f64>,
+    /// Seconds.
+    pub unit: f64,
+    fields: Vec<String>,
+}
+
+/// An event's parts.
+#[derive(Debug)]
+pub struct Said {
+    pub at: Time,
+    /// Category and colon included, as it stands there; lower case.
+    pub name: String,
+    pub group: Option<String>,
+    pub data: Value,
+}
+
+impl Head {
+    /// Of the object that `trace`, or an entry of `traces`, is; its events may be left out.
+    pub fn of(trace: &Value) -> Head {
+        let null = &Value::Null;
+        let common = trace.get("common_fields").unwrap_or(null);
+        let vantage = trace.get("vantage_point").unwrap_or(null);
+        let configuration = trace.get("configuration").unwrap_or(null);
+        let unit = match text_of(configuration, &["time_units"]).or_else(|| text_of(common, &["time_units"])) {
+            Some("us" | "micros") => 1e-6,
+            Some("ns") => 1e-9,
+            Some("s") => 1.0,
+            _ => 1e-3,
+        };
+        let fields = trace.get("event_fields").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        let reference = common.get("reference_time").unwrap_or(null);
+        let since_1970 = text_of(reference, &["epoch"]).is_some_and(|epoch| epoch.starts_with("1970-01-01T00:00:00"));
+        Head {
+            vantage: text_of(vantage, &["type"]).unwrap_or("unknown").to_ascii_lowercase(),
+            group: group(common),
+            format: text_of(common, &["time_format"]).and_then(Format::of).unwrap_or_default(),
+            reference: if since_1970 { Some(0.0) } else { number(reference) },
+            unit,
+            fields: fields.iter().map(|field| field.as_str().unwrap_or("").to_ascii_lowercase()).collect(),
+        }
+    }
+}
+
+/// What an event, or a trace, says that it belongs to.
+fn group(of: &Value) -> Option<String> {
+    let named = ["group_id", "ODCID", "odcid", "dcid"].iter().find_map(|name| of.get(name))?;
+    match named {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        // An object with several parts, in the oldest drafts.
+        other => Some(other.to_string()),
+    }
+}
+
+/// The clock of a trace.
+#[derive(Clone, Debug, Default)]
+pub struct Clock {
+    /// In the log's unit.
+    before: Option<f64>,
+    first: Option<f64>,
+    now: Time,
+    /// When the first event was, in seconds since 1970, if the log tells.
+    pub began_s: Option<f64>,
+    /// Events whose time lies before that of the one before.
+    pub back: u64,
+}
+
+impl Clock {
+    /// The instant of an event, counted from the first one; it does not go back.
+    fn at(&mut self, value: f64, format: Format, head: &Head) -> Result<Time, String> {
+        let value = if format == Format::Delta { self.before.unwrap_or(0.0) + value } else { value };
+        self.before = Some(value);
+        let first = *self.first.get_or_insert(value);
+        if first == value && self.now == Time::ZERO && self.began_s.is_none() {
+            let from = if format == Format::Relative { head.reference } else { head.reference.or(Some(0.0)) };
+            // What is no date, but an instant of some clock, lies in the seventies.
+            self.began_s = from.map(|from| (from + value) * head.unit).filter(|seconds| *seconds > 1e9);
+        }
+        let seconds = (value - first) * head.unit;
+        if !(-LONGEST_S..=LONGEST_S).contains(&seconds) {
+            return Err(format!(
+                "its time, {value}, lies more than a year from the first event's: are time_format and the unit right?"
+            ));
+        }
+        let at = Time::from_secs_f64(seconds);
+        if at < self.now {
+            self.back += 1;
+        }
+        self.now = self.now.max(at);
+        Ok(self.now)
+    }
+}
+
+/// Takes an event apart.
+pub fn said(head: &Head, clock: &mut Clock, event: Value) -> Result<Said, String> {
+    match event {
+        Value::Array(values) => listed(head, clock, values),
+        Value::Object(_) => named(head, clock, event),
+        other => Err(format!("an event is an object, or a list by event_fields; this is {}", short(&other))),
+    }
+}
+
+/// An event of draft-00 and draft-01: a list, whose parts `event_fields` names.
+fn listed(head: &Head, clock: &mut Clock, values: Vec<Value>) -> Result<Said, String> {
+    if head.fields.is_empty() {
+        return Err("an event is a list, but the trace has no event_fields that say what is in it".to_owned());
+    }
+    let (mut time, mut category, mut kind, mut own_group, mut data) =
+        (None, None, None, head.group.clone(), Value::Null);
+    for (field, value) in head.fields.iter().zip(values) {
+        match field.as_str() {
+            "time" => time = Some((value, Format::Since)),
+            "relative_time" => time = Some((value, Format::Relative)),
+            "delta_time" => time = Some((value, Format::Delta)),
+            "category" => category = value.as_str().map(str::to_ascii_lowercase),
+            "event" | "event_type" | "type" | "name" => kind = value.as_str().map(str::to_ascii_lowercase),
+            "group_id" | "group_ids" | "odcid" => own_group = group(&serde_json::json!({ "group_id": value })),
+            "data" => data = value,
+            _ => {}
+        }
+    }
+    let (value, format) = time.ok_or("event_fields has none of time, relative_time and delta_time")?;
+    let value = number(&value).ok_or_else(|| format!("the event's time is {}, not a number", short(&value)))?;
+    let kind = kind.ok_or("the event has no name")?;
+    let name = category.map_or(kind.clone(), |category| format!("{category}:{kind}"));
+    Ok(Said { at: clock.at(value, format, head)?, name, group: own_group, data })
+}
+
+/// An event of the later drafts: an object.
+fn named(head: &Head, clock: &mut Clock, mut event: Value) -> Result<Said, String> {
+    let times = [("time", head.format), ("relative_time", Format::Relative), ("delta_time", Format::Delta)];
+    let (field, mut format) =
+        times.into_iter().find(|(field, _)| event.get(field).is_some()).ok_or("the event has no time")?;
+    if let Some(own) = text_of(&event, &["time_format"]).and_then(Format::of) {
+        format = own;
+    }
+    let value = number_of(&event, &[field])
+        .ok_or_else(|| format!("the event's {field} is {}, not a number", short(&event[field])))?;
+    let kind = text_of(&event, &["name", "event", "event_type", "type"]).ok_or("the event has no name")?;
+    let name = match text_of(&event, &["category"]) {
+        Some(category) if !kind.contains(':') => format!("{category}:{kind}"),
+        _ => kind.to_owned(),
+    };
+    let own_group = group(&event).or_else(|| head.group.clone());
+    let data = event.get_mut("data").map(Value::take).unwrap_or_default();
+    Ok(Said { at: clock.at(value, format, head)?, name: name.to_ascii_lowercase(), group: own_group, data })
+}
+
+/// A value, in no more characters than an error should have.
+fn short(value: &Value) -> String {
+    let text = value.to_string();
+    if text.chars().count() <= 40 { text } else { text.chars().take(40).chain("...".chars()).collect() }
+}

@@ -1,0 +1,370 @@
+//! What is read of each dialect: the same connection, told by different programs, gives the same measures.
+
+use paceline_qlog::read::{Ended, Reader, Reading, Way};
+use paceline_qlog::{Connection, Error};
+use paceline_units::Span;
+use std::io;
+
+fn read_every(every: Span, texts: &[(&str, &str)]) -> Result<Reading, Error> {
+    let mut reader = Reader::new(every);
+    for (name, text) in texts {
+        reader.read(name, &mut || Ok(Box::new(io::Cursor::new((*text).to_owned().into_bytes()))))?;
+    }
+    Ok(reader.finish())
+}
+
+fn read(text: &str) -> Reading {
+    read_every(Span::from_millis(10), &[("a.qlog", text)]).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn column(connection: &Connection, table: &str, name: &str) -> Vec<f64> {
+    let table = connection.tables.iter().find(|one| one.name == table).unwrap();
+    table.columns.iter().find(|column| column.0 == name).unwrap().1.clone()
+}
+
+fn last(connection: &Connection, name: &str) -> f64 {
+    *column(connection, "qlog", name).last().unwrap()
+}
+
+/// The connection of all dialects: three packets of 1000 bytes of payload, the second lost, its payload sent again; 50 ms.
+fn check(reading: &Reading) {
+    let [connection] = &reading.connections[..] else { panic!("{} connections", reading.connections.len()) };
+    let measures = &connection.measures;
+    assert_eq!((measures.packets_sent, measures.sent_bytes), (Some(4), Some(4200)));
+    assert_eq!((measures.packets_delivered, measures.packets_lost), (Some(3), Some(1)));
+    assert_eq!((measures.packets_retransmitted, measures.delivered_bytes), (Some(1), Some(3000)));
+    assert_eq!((connection.way, connection.vantage.as_str()), (Way::Out, "server"));
+    let near = |value: Option<f64>, expected: f64| {
+        assert!(value.is_some_and(|value| (value - expected).abs() < 1e-6), "{value:?}, not {expected}");
+    };
+    near(measures.rtt_min_s, 0.05);
+    near(Some(last(connection, "latest_rtt_s")), 0.0505);
+    near(Some(last(connection, "srtt_s")), 0.0502);
+    near(Some(last(connection, "sample_rtt_s")), 0.05);
+    assert_eq!(last(connection, "cwnd_bytes"), 12_000.0);
+    assert_eq!(connection.packet_bytes, Some(1050));
+    assert_eq!(last(connection, "acked_bytes"), 3150.0);
+    near(Some(connection.end.as_secs_f64()), 0.15);
+    assert_eq!(connection.ended, Ended::Closed);
+    let (times, goodput) = (column(connection, "rate", "time_s"), column(connection, "rate", "goodput_bps"));
+    let bits: f64 =
+        times.iter().scan(0.0, |t, at| Some(at - std::mem::replace(t, *at))).zip(goodput).map(|(l, r)| l * r).sum();
+    near(Some(bits / 8.0), 3000.0);
+}
+
+/// Its events, as `transport:...` of 0.3 with times in ms from `from` on, one a line.
+fn events(from: f64, packets: &str, recovery: &str, lengths: fn(u64) -> String) -> Vec<String> {
+    let sent = |ms: f64, number: u64, offset: u64| {
+        format!(
+            r#"{{"time": {}, "name": "{packets}:packet_sent", "data": {{"header": {{"packet_type": "1RTT", "packet_number": {number}}}, "raw": {{"length": 1050}}, "frames": [{{"frame_type": "stream", "stream_id": 4, "offset": {offset}, {}}}]}}}}"#,
+            from + ms,
+            lengths(1000)
+        )
+    };
+    let acked = |ms: f64, number: u64, ranges: &str| {
+        format!(
+            r#"{{"time": {}, "name": "{packets}:packet_received", "data": {{"header": {{"packet_type": "1RTT", "packet_number": {number}}}, "raw": {{"length": 40}}, "frames": [{{"frame_type": "ack", "ack_delay": 0.5, "acked_ranges": {ranges}}}]}}}}"#,
+            from + ms
+        )
+    };
+    let metrics = if recovery == "quic" { "quic:recovery_metrics_updated" } else { "recovery:metrics_updated" };
+    vec![
+        sent(0.0, 0, 0),
+        sent(1.0, 1, 1000),
+        sent(2.0, 2, 2000),
+        acked(50.0, 0, "[[0]]"),
+        format!(
+            r#"{{"time": {}, "name": "{metrics}", "data": {{"latest_rtt": 50, "smoothed_rtt": 50, "min_rtt": 50, "congestion_window": 24000, "bytes_in_flight": 2100}}}}"#,
+            from + 50.0
+        ),
+        acked(52.0, 1, "[[2, 2], [0, 0]]"),
+        format!(
+            r#"{{"time": {}, "name": "{recovery}:packet_lost", "data": {{"header": {{"packet_type": "1RTT", "packet_number": 1}}, "trigger": "reordering_threshold"}}}}"#,
+            from + 52.0
+        ),
+        format!(
+            r#"{{"time": {}, "name": "{metrics}", "data": {{"latest_rtt": 50.5, "smoothed_rtt": 50.2, "congestion_window": 12000}}}}"#,
+            from + 52.0
+        ),
+        sent(100.0, 3, 1000),
+        acked(150.0, 2, "[[2, 3], [0]]"),
+        format!(r#"{{"time": {}, "name": "{packets}:connection_closed", "data": {{}}}}"#, from + 150.0),
+    ]
+}
+
+fn short_length(length: u64) -> String {
+    format!(r#""length": {length}"#)
+}
+
+fn raw_length(length: u64) -> String {
+    format!(r#""raw": {{"length": {length}}}"#)
+}
+
+#[test]
+fn one_value_of_version_0_3() {
+    let events = events(1.6e12, "transport", "recovery", short_length).join(",\n");
+    let text = format!(
+        r#"{{"qlog_format": "JSON", "qlog_version": "0.3", "traces": [{{"common_fields": {{"ODCID": "ab"}}, "events": [{events}], "vantage_point": {{"type": "server"}}}}]}}"#
+    );
+    check(&read(&text));
+}
+
+#[test]
+fn a_text_sequence_of_version_0_3_and_one_of_the_current_drafts() {
+    let old = r#"{"qlog_version": "0.3", "qlog_format": "JSON-SEQ", "title": "t", "trace": {"vantage_point": {"type": "server"}, "common_fields": {"time_format": "relative", "reference_time": 1600000000000}}}"#;
+    let new = r#"{"file_schema": "urn:ietf:params:qlog:file:sequential", "serialization_format": "application/qlog+json-seq", "trace": {"vantage_point": {"type": "server"}, "event_schemas": ["urn:ietf:params:qlog:events:quic-12"], "common_fields": {"time_format": "relative_to_epoch", "reference_time": {"clock_type": "monotonic", "epoch": "unknown"}}}}"#;
+    for (head, recovery, packets) in [(old, "recovery", "transport"), (old, "recovery", "quic"), (new, "quic", "quic")]
+    {
+        let events = events(7.0, packets, recovery, if head == new { raw_length } else { short_length });
+        let records = |between: &str| {
+            [head.to_owned()].iter().chain(&events).map(|one| format!("{between}{one}\n")).collect::<String>()
+        };
+        check(&read(&records("\u{1e}")));
+        // As older quic-go has it.
+        check(&read(&records("")));
+    }
+}
+
+#[test]
+fn times_from_event_to_event() {
+    let mut before = 0.0;
+    let events: Vec<String> = events(7.0, "quic", "quic", raw_length)
+        .into_iter()
+        .map(|event| {
+            let mut event: serde_json::Value = serde_json::from_str(&event).unwrap();
+            let at = event["time"].as_f64().unwrap();
+            event["time"] = (at - std::mem::replace(&mut before, at)).into();
+            event.to_string()
+        })
+        .collect();
+    let text = format!(
+        r#"{{"traces": [{{"events": [{}], "common_fields": {{"time_format": "relative_to_previous_event"}}, "vantage_point": {{"type": "server"}}}}], "file_schema": "urn:ietf:params:qlog:file:contained"}}"#,
+        events.join(",")
+    );
+    check(&read(&text));
+}
+
+/// draft-00 and draft-01: events as lists, microseconds, and numbers as text.
+#[test]
+fn lists_of_the_first_drafts() {
+    for (fields, unit, scale) in [
+        (r#"["relative_time", "category", "event", "data"]"#, "us", 1000.0),
+        (r#"["time", "CATEGORY", "EVENT_TYPE", "DATA"]"#, "ms", 1.0),
+        (r#"["delta_time", "category", "event_type", "data"]"#, "us", 1000.0),
+    ] {
+        let mut before = 0.0;
+        let lists: Vec<String> = events(3.0, "transport", "recovery", short_length)
+            .into_iter()
+            .map(|event| {
+                let mut event: serde_json::Value = serde_json::from_str(&event).unwrap();
+                let (category, name) = event["name"].as_str().unwrap().split_once(':').unwrap();
+                let mut at = event["time"].as_f64().unwrap() * scale;
+                if fields.contains("delta") {
+                    at -= std::mem::replace(&mut before, at);
+                }
+                let upper = fields.contains("TYPE");
+                let cased = |text: &str| if upper { text.to_uppercase() } else { text.to_owned() };
+                let (category, name) = (cased(category), cased(name));
+                let data = event["data"].as_object_mut().unwrap();
+                for (key, value) in data.iter_mut() {
+                    if key.ends_with("_rtt") {
+                        *value = (value.as_f64().unwrap() * scale).to_string().into();
+                    }
+                }
+                if let Some(size) = data.remove("raw") {
+                    data["header"]["packet_size"] = size["length"].clone();
+                    let number = data["header"]["packet_number"].to_string();
+                    data["header"]["packet_number"] = number.into();
+                    let kind = data["header"].as_object_mut().unwrap().remove("packet_type").unwrap();
+                    data.insert("packet_type".to_owned(), kind);
+                }
+                serde_json::json!([at.to_string(), category, name, data]).to_string()
+            })
+            .collect();
+        let text = format!(
+            r#"{{"qlog_version": "draft-01", "traces": [{{"events": [{}], "event_fields": {fields}, "configuration": {{"time_units": "{unit}"}}, "vantage_point": {{"type": "SERVER"}}}}]}}"#,
+            lists.join(",")
+        );
+        check(&read(&text));
+    }
+}
+
+#[test]
+fn what_the_log_lacks_is_derived_and_said() {
+    let events: Vec<String> = events(0.0, "transport", "recovery", short_length)
+        .into_iter()
+        .filter(|event| !event.contains("recovery:"))
+        .collect();
+    let late: Vec<String> = (4..7)
+        .map(|n| format!(r#"{{"time": 160, "name": "transport:packet_sent", "data": {{"header": {{"packet_type": "1RTT", "packet_number": {n}}}, "raw": {{"length": 1050}}, "frames": [{{"frame_type": "ping"}}]}}}}"#))
+        .collect();
+    let ack = r#"{"time": 210, "name": "transport:packet_received", "data": {"header": {"packet_type": "1RTT"}, "frames": [{"frame_type": "ack", "acked_ranges": [[6, 6]]}]}}"#;
+    let text = format!(
+        r#"{{"qlog_version": "0.3", "traces": [{{"events": [{}, {}, {ack}], "vantage_point": {{"type": "server"}}}}]}}"#,
+        events.join(","),
+        late.join(",")
+    );
+    let reading = read(&text);
+    let connection = &reading.connections[0];
+    assert_eq!(connection.derived, ["round-trip times", "bytes in flight", "losses"]);
+    assert_eq!(connection.measures.packets_lost, Some(1), "one that was sent three later has been acknowledged");
+    assert!((connection.measures.rtt_min_s.unwrap() - 0.05).abs() < 1e-9);
+    assert!((last(connection, "srtt_s") - 0.05).abs() < 1e-9);
+    // The lost one, which the log has not told of, and two pings.
+    assert_eq!(last(connection, "in_flight_bytes"), 3.0 * 1050.0);
+    assert_eq!(connection.measures.cwnd_mean_packets, None);
+    assert_eq!(reading.notes.len(), 3, "{:?}", reading.notes);
+}
+
+#[test]
+fn what_a_receiver_logs_is_a_flow_to_it() {
+    let received = |ms: u64, number: u64, offset: u64| {
+        format!(
+            r#"{{"time": {ms}, "name": "quic:packet_received", "data": {{"header": {{"packet_type": "1RTT", "packet_number": {number}}}, "raw": {{"length": 1050}}, "frames": [{{"frame_type": "stream", "stream_id": 3, "offset": {offset}, "raw": {{"payload_length": 1000}}}}, {{"frame_type": "datagram", "length": 10}}]}}}}"#
+        )
+    };
+    let started = r#"{"time": 0, "name": "quic:connection_started", "data": {"local": {"ip_v6": "2001:db8::1", "port_v6": 9}, "remote": {"ip_v4": "192.0.2.1", "port_v4": 443}}}"#;
+    let text = [
+        r#"{"qlog_version": "0.4", "trace": {"vantage_point": {"type": "client"}}}"#,
+        started,
+        &received(0, 0, 0),
+        // Again, as if an acknowledgement had been lost: no byte counts twice.
+        &received(50, 1, 0),
+        &received(100, 2, 500),
+    ];
+    let reading = read(&text.map(|one| format!("\u{1e}{one}\n")).concat());
+    let connection = &reading.connections[0];
+    assert_eq!((connection.way, connection.measures.taken_bytes), (Way::In, Some(1530)));
+    assert_eq!((connection.local.as_str(), connection.remote.as_str()), ("[2001:db8::1]:9", "192.0.2.1:443"));
+    assert_eq!((connection.ended, connection.measures.rtt_mean_s), (Ended::Open, None));
+    assert_eq!(column(connection, "rate", "goodput_bps").len(), 2);
+}
+
+#[test]
+fn a_file_that_ends_in_the_middle_gives_what_was_whole() {
+    let events = events(0.0, "transport", "recovery", short_length);
+    let contained = format!(
+        r#"{{"qlog_version": "0.3", "traces": [{{"vantage_point": {{"type": "server"}}, "events": [{}]}}]}}"#,
+        events.join(",")
+    );
+    let head = r#"{"qlog_version": "0.3", "trace": {"vantage_point": {"type": "server"}}}"#;
+    let sequence: String = [head.to_owned()].iter().chain(&events).map(|one| format!("\u{1e}{one}\n")).collect();
+    for text in [&contained, &sequence] {
+        let (mut sent, mut cuts) = (0, 0);
+        for end in 2..text.len() {
+            let read = read_every(Span(0), &[("a", &text[..end])]).unwrap();
+            let now = read.connections.first().and_then(|one| one.measures.packets_sent).unwrap_or(0);
+            assert!(now >= sent, "at {end}");
+            sent = now;
+            cuts += usize::from(read.notes.iter().any(|note| note.contains("ends in the middle")));
+        }
+        assert_eq!(sent, 4);
+        assert!(cuts > text.len() / 2, "{cuts} of {}", text.len());
+    }
+    // One that another program went on with.
+    let broken = sequence.replacen(r#""trigger": "reordering_threshold"}}"#, "", 1);
+    let read = read(&broken);
+    assert_eq!(read.connections[0].measures.packets_sent, Some(4));
+    assert!(read.notes.iter().any(|note| note == "1 records end too early and were left out"), "{:?}", read.notes);
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_place() {
+    let error =
+        |text: &str| read_every(Span(0), &[("a.qlog", text)]).err().map(|error| error.to_string()).unwrap_or_default();
+    let contained =
+        |events: &str| format!("{{\"qlog_version\": \"0.3\", \"traces\": [{{\n\"events\": [\n{events}]}}]}}");
+    let at = error(&contained("{\"time\": 0, \"name\": \"a:b\"},\n{\"time\": 1 \"name\": \"a:b\"}"));
+    assert_eq!(at, "a.qlog, line 4, column 12: expected `,` or `}`");
+    let at = error(&contained("{\"time\": \"soon\", \"name\": \"a:b\"}"));
+    assert_eq!(at, "a.qlog, line 3, column 32: the event's time is \"soon\", not a number");
+    assert!(error(&contained("{\"name\": \"a:b\"}")).ends_with("the event has no time"));
+    assert!(error(&contained("{\"time\": 3}")).ends_with("the event has no name"));
+    assert!(error(&contained("[1, \"a\", \"b\", {}]")).ends_with("no event_fields that say what is in it"));
+    assert!(
+        error(&contained("{\"time\": 0, \"name\": \"a\"}, {\"time\": 1e14, \"name\": \"a\"}"))
+            .contains("more than a year")
+    );
+    let sequence = "\u{1e}{\"qlog_version\": \"0.3\", \"trace\": {}}\n\u{1e}{\"time\": 1,\n \"name\" \"a:b\"}\n\u{1e}{\"time\": 2, \"name\": \"a:b\"}\n";
+    assert_eq!(error(sequence), "a.qlog, line 3, column 9: expected `:`");
+    for (text, why) in [
+        ("", "it is empty"),
+        ("  \n", "it is empty"),
+        ("time,cwnd\n", "does not begin with an object"),
+        ("{\"a\": 1}", "neither qlog_version"),
+        ("{\"traces\": []}", "neither"),
+    ] {
+        let error = error(text);
+        assert!(error.starts_with("a.qlog is no qlog: ") && error.contains(why), "{error}");
+    }
+    assert!(error("\u{28}\u{b5}\u{2f}\u{fd}").contains("no qlog"));
+}
+
+#[test]
+fn unknown_events_are_skipped_and_counted() {
+    let names = ["http3:frame_created", "http3:parameters_set", "http3:frame_created", "quic:key_updated"];
+    let events =
+        names.map(|name| format!("{{\"time\": 0, \"name\": \"{name}\", \"data\": {{\"max_datagram_size\": 7}}}}"));
+    let text = format!(r#"{{"qlog_version": "0.3", "traces": [{{"events": [{}]}}]}}"#, events.join(","));
+    let reading = read(&text);
+    assert_eq!((reading.skipped.len(), reading.skipped["http3:frame_created"], reading.events), (3, 2, 0));
+    assert_eq!(reading.connections[0].packet_bytes, None);
+    assert_eq!(reading.notes, ["4 events of 3 kinds are not read, 2 of them http3:frame_created"]);
+}
+
+#[test]
+fn connections_are_told_apart_by_their_group_and_files_share_a_clock_where_they_can() {
+    let metrics = |ms: f64, group: &str, cwnd: u64| {
+        format!(
+            r#"{{"time": {ms}, "name": "recovery:metrics_updated", "group_id": "{group}", "data": {{"cwnd": {cwnd}}}}}"#
+        )
+    };
+    let file = |from: f64| {
+        let events = [metrics(from, "a", 1), metrics(from + 5.0, "b", 2), metrics(from + 9.0, "a", 3)];
+        format!(r#"{{"qlog_version": "0.3", "traces": [{{"events": [{}]}}]}}"#, events.join(","))
+    };
+    let (one, two) = (file(1.6e12), file(1.6e12 + 250.0));
+    let reading = read_every(Span(0), &[("one", &one), ("two", &two)]).unwrap();
+    let starts: Vec<(String, Option<&str>, f64)> = reading
+        .connections
+        .iter()
+        .map(|one| (one.file.clone(), one.group.as_deref(), (one.start.as_secs_f64() * 1e3).round()))
+        .collect();
+    let expected = [("one", "a", 0.0), ("one", "b", 5.0), ("two", "a", 250.0), ("two", "b", 255.0)];
+    assert_eq!(starts, expected.map(|(file, group, at)| (file.to_owned(), Some(group), at)));
+    assert_eq!(column(&reading.connections[0], "qlog", "cwnd_bytes"), [1.0, 3.0]);
+    let reading = read_every(Span(0), &[("one", &one), ("two", &file(3.0))]).unwrap();
+    assert_eq!(reading.connections[2].start.0, 0);
+    assert_eq!(reading.notes, ["the files do not all tell when they began: each trace begins at 0 s"]);
+}
+
+#[test]
+fn quinns_seconds_are_seconds() {
+    let events = |rtt: f64| {
+        let sent = r#"{"time": 0, "name": "transport:packet_sent", "data": {"header": {"packet_type": "initial", "packet_number": 0, "length": 1200}}}"#;
+        format!(
+            r#"{{"qlog_version": "0.3", "traces": [{{"events": [{sent}, {{"time": 60, "name": "recovery:metrics_updated", "data": {{"smoothed_rtt": {rtt}}}}}]}}]}}"#
+        )
+    };
+    let reading = read(&events(0.055));
+    assert!((reading.connections[0].measures.rtt_mean_s.unwrap() - 0.055).abs() < 1e-12);
+    assert!(reading.notes.iter().any(|note| note.contains("in seconds")), "{:?}", reading.notes);
+    // 55 s after 60 ms: no, these are milliseconds.
+    let reading = read(&events(55.0));
+    assert!((reading.connections[0].measures.rtt_mean_s.unwrap() - 0.055).abs() < 1e-12);
+}
+
+#[test]
+fn what_we_write_we_read() {
+    let reading = read_every(Span(0), &[("w.sqlog", include_str!("written.sqlog"))]).unwrap();
+    let connection = &reading.connections[0];
+    assert_eq!((connection.vantage.as_str(), connection.group.as_deref()), ("server", Some("8f3c21aa")));
+    assert_eq!((connection.local.as_str(), connection.remote.as_str()), ("192.0.2.1:4433", "[2001:db8::7]:50001"));
+    assert_eq!((connection.congestion_control.as_deref(), connection.ended), (Some("cubic"), Ended::Closed));
+    assert_eq!((connection.measures.packets_lost, connection.measures.ecn_marks), (Some(1), Some(1)));
+    assert_eq!((last(connection, "ssthresh_bytes"), last(connection, "pacing_rate_bps")), (9000.0, 2.4e6));
+    assert!(
+        (last(connection, "latest_rtt_s") - 0.051).abs() + (last(connection, "rtt_min_s") - 0.049_87).abs() < 1e-12
+    );
+    assert_eq!(reading.states, ["recovery"]);
+}

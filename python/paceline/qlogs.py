@@ -1,0 +1,96 @@
+"""`paceline.qlog`: what QUIC programs logged of their connections, read as a run on a real path."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from paceline import _core
+from paceline.arguments import PLACE, checked
+from paceline.errors import PacelineError, StorageError
+from paceline.live import live_record, live_results
+from paceline.results import Results, RunRecord
+from paceline.store import claim
+
+EVERY_S = 0.01
+"""How far apart the rows of a recording are, at least."""
+
+SUFFIXES = (".qlog", ".sqlog", ".qlog.gz", ".sqlog.gz")
+"""What the names of logs end with."""
+
+
+@checked(files=PLACE.or_several())
+def qlog(
+    files: str | Path | Sequence[str | Path],
+    *,
+    every_s: float = EVERY_S,
+    out: str | Path | None = None,
+) -> Results:
+    """Reads logs of QUIC connections (qlog, of any version from draft-00 on), compressed with gzip or not.
+
+    Each connection is a flow named after its file, in the direction of most of its payload; recordings are `qlog`,
+    `cwnd` and `rate` (docs/qlog.md), with a row for each interval of `every_s` seconds in which something was logged,
+    or each instant if that is 0. What is whole of a file that ends in the middle is read. The manifest's `notes` say
+    what a reader should know, as what is derived; `qlog` has for each connection its file, end and connection ID, and
+    the events that were skipped, by name. With `out` all is also written there.
+    Raises PacelineError for a file that is no qlog, with the place of what is wrong, and StorageError.
+    """
+    paths = [Path(files)] if isinstance(files, str | Path) else [Path(path) for path in files]
+    if not paths:
+        raise PacelineError("say what to read: the name of a qlog, or a list of such")
+    twice = sorted({str(path) for path in paths if paths.count(path) > 1})
+    if twice:
+        raise PacelineError(f"{twice[0]} is named twice")
+    if not 0 <= every_s <= 3.2e9:
+        raise PacelineError(f"every_s = {every_s} is not in 0 to 3.2e9")
+    name = ", ".join(path.name for path in paths)
+    with claim(out, "watch"):
+        try:
+            output, told = _core.qlog([(path, _flow(path)) for path in paths], every_s, name)
+        except ValueError as error:
+            raise PacelineError(str(error)) from None
+        except OSError as error:
+            raise StorageError(str(error)) from None
+        about = json.loads(told)
+        record = _with_states(live_record(output), about.pop("states"))
+        more: dict[str, Any] = {
+            "watch": {"whose": "files", "files": [str(path) for path in paths]},
+            "every_s": every_s,
+            "qlog": about,
+            "interrupted": False,
+            "exit_code": None,
+            "notes": record.summary["notes"],
+        }
+        results = live_results([record], "watch", name, more)
+        if out is not None:
+            results.write(out)
+        return results
+
+
+def is_log(name: str) -> bool:
+    """Whether the name is a log's."""
+    return name.lower().endswith(SUFFIXES)
+
+
+def _flow(path: Path) -> str:
+    """The name of a file's flows."""
+    name = path.name
+    for suffix in sorted(SUFFIXES, key=len, reverse=True):
+        if name.lower().endswith(suffix):
+            return name[: -len(suffix)] or "quic"
+    return path.stem or "quic"
+
+
+def _with_states(record: RunRecord, states: Sequence[str]) -> RunRecord:
+    """The record with names in place of the numbers of the controllers' states."""
+    if "qlog" not in record.series:
+        return record
+    names = {float(number): name for number, name in enumerate(states)}
+    table = record.series["qlog"]
+    named = pl.col("state").replace_strict(names, default=None, return_dtype=pl.String)
+    return replace(record, series={**record.series, "qlog": table.with_columns(named)})
