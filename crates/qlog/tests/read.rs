@@ -341,17 +341,34 @@ fn connections_are_told_apart_by_their_group_and_files_share_a_clock_where_they_
 #[test]
 fn quinns_seconds_are_seconds() {
     let events = |rtt: f64| {
-        let sent = r#"{"time": 0, "name": "transport:packet_sent", "data": {"header": {"packet_type": "initial", "packet_number": 0, "length": 1200}}}"#;
-        format!(
-            r#"{{"qlog_version": "0.3", "traces": [{{"events": [{sent}, {{"time": 60, "name": "recovery:metrics_updated", "data": {{"smoothed_rtt": {rtt}}}}}]}}]}}"#
-        )
+        let metrics = |ms: f64, rtt: f64| {
+            format!(
+                r#"{{"time": {ms}, "name": "recovery:metrics_updated", "data": {{"smoothed_rtt": {rtt}, "min_rtt": {rtt}}}}}"#
+            )
+        };
+        let events = [
+            // What it assumes before the first sample.
+            metrics(3.0, 0.333),
+            r#"{"time": 4, "name": "transport:packet_sent", "data": {"header": {"packet_type": "initial", "packet_number": 0, "length": 1200}}}"#.to_owned(),
+            metrics(4.0, 0.333),
+            r#"{"time": 64, "name": "transport:packet_received", "data": {"header": {"packet_type": "initial", "packet_number": 0}}}"#.to_owned(),
+            metrics(64.0, rtt),
+            metrics(164.0, rtt),
+        ];
+        format!(r#"{{"qlog_version": "0.3", "traces": [{{"events": [{}]}}]}}"#, events.join(","))
     };
-    let reading = read(&events(0.055));
-    assert!((reading.connections[0].measures.rtt_mean_s.unwrap() - 0.055).abs() < 1e-12);
-    assert!(reading.notes.iter().any(|note| note.contains("in seconds")), "{:?}", reading.notes);
-    // 55 s after 60 ms: no, these are milliseconds.
-    let reading = read(&events(55.0));
-    assert!((reading.connections[0].measures.rtt_mean_s.unwrap() - 0.055).abs() < 1e-12);
+    // 55 s after 60 ms: no, that is milliseconds.
+    for (rtt, seconds) in [(0.055, true), (55.0, false)] {
+        let reading = read(&events(rtt));
+        let connection = &reading.connections[0];
+        assert_eq!(connection.rtt_in_seconds, seconds);
+        assert!((last(connection, "srtt_s") - 0.055).abs() < 1e-12);
+        assert_eq!(reading.notes.iter().any(|note| note.contains("in seconds")), seconds, "{:?}", reading.notes);
+        if seconds {
+            assert!((connection.measures.rtt_mean_s.unwrap() - 0.055).abs() < 1e-12, "without what was assumed");
+            assert_eq!(column(connection, "qlog", "srtt_s").iter().filter(|srtt| srtt.is_nan()).count(), 2);
+        }
+    }
 }
 
 #[test]

@@ -122,7 +122,8 @@ pub const QLOG: [&str; 22] = [
 
 impl State {
     /// Ends the reading: `shift` is when the trace's clock began on the clock of all.
-    pub fn finish(self, file: &str, vantage: &str, group: Option<String>, cut: bool, shift: Span) -> Connection {
+    pub fn finish(mut self, file: &str, vantage: &str, group: Option<String>, cut: bool, shift: Span) -> Connection {
+        self.settle();
         let (tells, counts) = (self.tells, self.counts);
         let packet_bytes = self.datagram.or((self.greatest_packet > 0).then_some(self.greatest_packet));
         let own_rtt = !tells.rtt && self.derived.latest.is_some();

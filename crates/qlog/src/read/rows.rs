@@ -36,6 +36,13 @@ impl Rows {
         }
     }
 
+    /// Forgets some values of the rows so far.
+    pub fn blank(&mut self, which: std::ops::Range<usize>) {
+        for row in &mut self.rows {
+            row.values[which.clone()].fill(f64::NAN);
+        }
+    }
+
     /// Makes the intervals longer. How many rows fell away.
     pub fn thin(&mut self, every: Span) -> usize {
         let before = self.rows.len();

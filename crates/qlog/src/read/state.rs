@@ -101,7 +101,7 @@ pub struct State {
     pub tells: Tells,
     pub datagram: Option<u64>,
     pub greatest_packet: u64,
-    /// Whether its round-trip times are seconds; none: not seen yet.
+    /// Whether its round-trip times are seconds; none: not decided, and milliseconds so far.
     pub seconds: Option<bool>,
     pub cwnd: Mean,
     pub srtt: Mean,
@@ -116,6 +116,9 @@ pub struct State {
     taken: Once,
     sent_to: BTreeMap<u64, u64>,
 }
+
+/// Where round-trip times stand in [`State::row`].
+const RTTS: std::ops::Range<usize> = 4..8;
 
 /// Streams of which it is remembered how far they have been sent.
 const MOST_STREAMS: usize = 1 << 17;
@@ -297,7 +300,7 @@ impl State {
         let rtts = ["latest_rtt", "smoothed_rtt", "min_rtt", "rtt_variance"].map(|name| number_of(data, &[name]));
         if let Some(rtt) = rtts[0].or(rtts[1]).filter(|rtt| *rtt > 0.0) {
             self.tells.rtt = true;
-            self.seconds = self.seconds.or_else(|| Some(self.are_seconds(rtt)));
+            self.decide_unit(rtt);
         }
         let unit = if self.seconds == Some(true) { 1.0 } else { unit };
         let rtt = &mut self.told.rtt;
@@ -329,10 +332,31 @@ impl State {
         }
     }
 
-    /// Whether a round-trip time is in seconds, where the drafts want milliseconds: so do quinn's logs, which are known by their
-    /// packets. It is, if the connection is old enough for it: no sample is longer than the time since the first packet.
-    fn are_seconds(&self, rtt: f64) -> bool {
-        self.bare && self.first_sent.is_some_and(|first| rtt <= self.now.since(first).as_secs_f64())
+    /// Decides whether round-trip times are in seconds, where the drafts want milliseconds: so do quinn's logs, which are known by
+    /// their packets. They are, if the connection is old enough for the first sample: none is longer than the time since the first
+    /// packet. What is told before an answer has come is no sample but an assumption.
+    fn decide_unit(&mut self, rtt: f64) {
+        let Some(first) = self.first_sent.filter(|_| self.bare && self.seconds.is_none() && self.counts.received.0 > 0)
+        else {
+            return;
+        };
+        let seconds = rtt <= self.now.since(first).as_secs_f64();
+        self.seconds = Some(seconds);
+        if seconds {
+            self.told.rtt = Rtt::default();
+            self.srtt = Mean::default();
+            self.rows.blank(RTTS);
+        }
+    }
+
+    /// What is to be done when all is read: of a connection that never got an answer all round-trip times were assumed.
+    pub fn settle(&mut self) {
+        if self.bare && self.seconds.is_none() {
+            self.told.rtt = Rtt::default();
+            self.srtt = Mean::default();
+            self.tells.rtt = false;
+            self.rows.blank(RTTS);
+        }
     }
 
     /// Parameters of either end, or of recovery.
