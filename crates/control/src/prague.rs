@@ -39,6 +39,8 @@ pub struct Prague {
     lost_before: i64,
     pacing: u64,
     smss: u64,
+    /// Bytes acknowledged and lost that are no whole packet yet: QUIC's packets are not all full.
+    rest: (u64, u64),
 }
 
 /// Microseconds of a clock that begins with one.
@@ -67,7 +69,16 @@ impl Build for Prague {
         let (initial, most) = ((values[0] / 8.0) as u64, (values[1] / 8.0) as u64);
         let limits = Limits { packet: 1460, initial, least: LEAST_RATE, most, frames: None };
         let law = Law::new(limits, FIRST_WINDOW, 1);
-        Prague { initial, most, law, counts: Counts::default(), lost_before: 0, pacing: initial, smss: 1460 }
+        Prague {
+            initial,
+            most,
+            law,
+            counts: Counts::default(),
+            lost_before: 0,
+            pacing: initial,
+            smss: 1460,
+            rest: (0, 0),
+        }
     }
 }
 
@@ -80,7 +91,7 @@ impl Controller for Prague {
                 self.smss = u64::from(path.segment);
                 self.law = Law::new(self.limits(self.smss), FIRST_WINDOW, micros(path.now));
                 self.counts = Counts::default();
-                self.lost_before = 0;
+                (self.lost_before, self.rest) = (0, (0, 0));
                 self.pacing = self.law.pacing(micros(path.now));
             }
             TcpEvent::Lost { .. } => self.lost_before = self.counts.lost,
@@ -124,9 +135,11 @@ impl WindowController for Prague {
         if let Some(rtt) = sample.rtt.or((path.srtt > Span::ZERO).then_some(path.srtt)) {
             self.law.round_trip((rtt.0 / 1000).max(1) as i64);
         }
-        self.counts.received += (sample.newly_acked / self.smss) as i64;
+        let (acked, lost) = (self.rest.0 + sample.newly_acked, self.rest.1 + sample.newly_lost);
+        self.rest = (acked % self.smss, lost % self.smss);
+        self.counts.received += (acked / self.smss) as i64;
         self.counts.marked += i64::from(sample.newly_marked);
-        self.counts.lost += (sample.newly_lost / self.smss) as i64;
+        self.counts.lost += (lost / self.smss) as i64;
         let in_flight = (sample.in_flight / self.smss) as i64;
         self.counts.sent = self.counts.received + self.counts.lost + in_flight;
         self.counts.marked = self.counts.marked.min(self.counts.received);

@@ -343,7 +343,7 @@ impl Connection {
         };
         self.leave(now, number, bytes, flags, extra, out);
         let left = out.left(now);
-        let snapshot = self.congestion.on_sent(left, bytes);
+        let snapshot = self.congestion.on_sent(left, number, bytes);
         self.log.push(SentPacket { sent: left, carried, bytes, state: State::Out, ect }, snapshot);
         self.out += 1;
         self.last_eliciting = left;

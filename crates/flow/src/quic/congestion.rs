@@ -191,15 +191,15 @@ impl Congestion {
         self.bucket.due(now, self.datagram, BURST * self.datagram, || window_rate(window, srtt))
     }
 
-    /// A packet of `bytes` (UDP payload) that counts leaves. Gives what is to be told again when it is acknowledged or lost.
+    /// The packet `number`, of `bytes` (UDP payload), that counts leaves. Gives what is to be told again when it is acknowledged or lost.
     #[inline]
-    pub fn on_sent(&mut self, now: Time, bytes: u16) -> Snapshot {
+    pub fn on_sent(&mut self, now: Time, number: u32, bytes: u16) -> Snapshot {
         let alone = self.in_flight == 0;
         if alone && self.next > 0 {
             self.resumed(now);
         }
         self.in_flight += u64::from(bytes);
-        self.next = self.next.wrapping_add(1);
+        self.next = number.wrapping_add(1);
         self.last_sent = now;
         if self.needs.pacing {
             let rate = self.controller.pacing_rate();
@@ -237,7 +237,7 @@ impl Congestion {
         self.prior_in_flight = self.in_flight;
     }
 
-    /// It acknowledges a packet of `bytes` that left at `sent` as the `number`th, newly; `limited`: the window was what limited the
+    /// It acknowledges the packet `number`, of `bytes`, that left at `sent`, newly; `limited`: the window was what limited the
     /// sender, not the application.
     #[inline]
     pub fn on_acked(&mut self, now: Time, left: &Snapshot, sent: Time, number: u32, bytes: u16, limited: bool) {
@@ -322,7 +322,7 @@ impl Congestion {
         }
     }
 
-    /// A packet that left as the `number`th was found lost.
+    /// The packet `number` was found lost.
     #[cold]
     pub fn on_lost(&mut self, left: &Snapshot, number: u32, bytes: u16) {
         self.on_discarded(bytes);
