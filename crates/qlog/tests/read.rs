@@ -1,8 +1,10 @@
 //! What is read of each dialect: the same connection, told by different programs, gives the same measures.
 
 use paceline_qlog::read::{Ended, Reader, Reading, Way};
+use paceline_qlog::write::{Event, Frame, LossTrigger, Packet, PacketKind, PacketName, Trace, Vantage, Writer};
 use paceline_qlog::{Connection, Error};
-use paceline_units::Span;
+use paceline_units::{Span, Time};
+use proptest::prelude::*;
 use std::io;
 
 fn read_every(every: Span, texts: &[(&str, &str)]) -> Result<Reading, Error> {
@@ -368,6 +370,50 @@ fn quinns_seconds_are_seconds() {
             assert!((connection.measures.rtt_mean_s.unwrap() - 0.055).abs() < 1e-12, "without what was assumed");
             assert_eq!(column(connection, "qlog", "srtt_s").iter().filter(|srtt| srtt.is_nan()).count(), 2);
         }
+    }
+}
+
+proptest! {
+    /// A sender's packets, each acknowledged, lost or neither, written by us: all of it is read, whatever the interval of rows.
+    #[test]
+    fn what_a_sender_did_is_what_is_read(fates in proptest::collection::vec(0u8..3, 1..60), every in prop_oneof![Just(0u64), Just(7_000_000)]) {
+        let vantage = Vantage::server("");
+        let mut log = Writer::new(Vec::new(), &Trace { vantage, ..Trace::default() }).unwrap();
+        for (number, fate) in (0u64..).zip(&fates) {
+            let at = number * 3_000_000;
+            let frames = [Frame::Stream { id: 0, offset: number * 500, length: 500, fin: false }, Frame::Datagram { length: 7 }];
+            log.write(Time(at), &Event::PacketSent(Packet::new(PacketKind::OneRtt, number, 600, &frames))).unwrap();
+            let ranges = [(number, number)];
+            let ack = [Frame::ack(Span(0), &ranges)];
+            let answer = match fate {
+                0 => continue,
+                1 => Event::PacketReceived(Packet::new(PacketKind::OneRtt, number, 40, &ack)),
+                _ => Event::PacketLost {
+                    packet: PacketName { kind: PacketKind::OneRtt, number },
+                    frames: &[],
+                    is_mtu_probe_packet: false,
+                    trigger: Some(LossTrigger::TimeThreshold),
+                },
+            };
+            log.write(Time(at + 2_000_000), &answer).unwrap();
+        }
+        let text = String::from_utf8(log.finish().unwrap()).unwrap();
+        let reading = read_every(Span(every), &[("w", &text)]).unwrap();
+        let connection = &reading.connections[0];
+        let count = |which: u8| fates.iter().filter(|fate| **fate == which).count() as u64;
+        let measures = connection.measures;
+        prop_assert_eq!(measures.packets_sent, Some(fates.len() as u64));
+        if count(2) > 0 {
+            prop_assert_eq!(measures.packets_lost, Some(count(2)));
+        }
+        if count(1) > 0 {
+            prop_assert_eq!(measures.packets_delivered, Some(count(1)));
+            prop_assert_eq!(measures.delivered_bytes, Some(count(1) * 507));
+            prop_assert_eq!(last(connection, "in_flight_bytes"), (count(0) * 600) as f64);
+            prop_assert!((measures.rtt_min_s.unwrap() - 0.002).abs() < 1e-12);
+        }
+        let times = column(connection, "qlog", "time_s");
+        prop_assert!(times.windows(2).all(|two| two[0] < two[1]));
     }
 }
 

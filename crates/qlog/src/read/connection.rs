@@ -151,7 +151,7 @@ impl State {
             ecn_marks: counts.ce,
             timeouts: some(tells.timers || tells.pto_count || counts.timeouts > 0, counts.timeouts),
             rtt_mean_s: srtt.value(),
-            rtt_min_s: if own_rtt { self.derived.least } else { self.told.rtt.least },
+            rtt_min_s: if own_rtt { self.derived.least } else { self.told.rtt.least.or(self.least_told) },
             rtt_max_s: latest.most,
             cwnd_mean_packets: packets(self.cwnd.value()),
             cwnd_max_packets: packets(self.cwnd.most),

@@ -19,6 +19,7 @@
 
 mod connection;
 mod contained;
+mod hear;
 mod once;
 mod packets;
 mod records;
@@ -31,6 +32,7 @@ mod value;
 pub use connection::{Connection, Ended, Measures, QLOG, Table, Way};
 
 use contained::{File, For, Metered, Outline};
+use hear::hear;
 use paceline_units::Span;
 use records::Records;
 use serde::de::DeserializeSeed as _;
@@ -406,57 +408,6 @@ impl Reader {
         }
         Ok(())
     }
-}
-
-/// Tells a connection of an event. Whether it is one that is read.
-fn hear(state: &mut State, name: &str, data: &Value, unit: f64, states: &mut Vec<String>) -> bool {
-    let (category, event) = name.rsplit_once(':').unwrap_or(("", name));
-    // What other layers log under like names (`http:parameters_set`) is theirs.
-    if !matches!(
-        category,
-        "" | "quic" | "transport" | "recovery" | "connectivity" | "loss" | "metric_update" | "congestion"
-    ) {
-        return false;
-    }
-    let frames = || data.get("frames").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    match event {
-        "packet_sent" => state.sent(data),
-        "packet_received" => state.received(data, unit),
-        "packet_lost" => state.lost(data),
-        "packets_lost" => state.several_lost(data),
-        "packets_acked" => state.packets_acked(data),
-        "frames_processed" | "frames_parsed" => state.acknowledgements(2, frames(), unit),
-        "metrics_updated" | "recovery_metrics_updated" | "metric_update" | "congestion_metric_update" => {
-            state.metrics(data, unit);
-            if event == "congestion_metric_update" {
-                state.state = value::text_of(data, &["state"]).and_then(|name| numbered(states, name)).or(state.state);
-            }
-        }
-        "congestion_state_updated" => {
-            state.state = value::text_of(data, &["new"]).and_then(|name| numbered(states, name)).or(state.state);
-        }
-        "parameters_set" | "recovery_parameters_set" => state.parameters(data),
-        "mtu_updated" => state.mtu(data),
-        "timer_updated" | "loss_timer_updated" => state.timer(data),
-        "connection_started" => state.started(data),
-        "connection_closed" | "connection_close" => state.closed = true,
-        "connection_state_updated" => {
-            state.closed |= matches!(value::text_of(data, &["new"]), Some("closed" | "closing" | "draining"));
-        }
-        _ => return false,
-    }
-    true
-}
-
-/// The number of a name; it gets one if there is room.
-fn numbered(names: &mut Vec<String>, name: &str) -> Option<usize> {
-    let name: String = name.chars().take(100).collect();
-    names.iter().position(|known| *known == name).or_else(|| {
-        (names.len() < MOST_NAMES).then(|| {
-            names.push(name);
-            names.len() - 1
-        })
-    })
 }
 
 /// Whether a file's first object is a qlog's.

@@ -109,6 +109,8 @@ pub struct State {
     pub derived_latest: Mean,
     pub rows: Rows,
     pub spaces: [Space; 3],
+    /// Least of the samples that the log tells.
+    pub least_told: Option<f64>,
     bare: bool,
     first_sent: Option<Time>,
     max_ack_delay: Option<f64>,
@@ -313,6 +315,9 @@ impl State {
         if self.told.rtt.latest == Some(0.0) && self.told.rtt.least == Some(0.0) {
             (self.told.rtt.latest, self.told.rtt.least) = (None, None);
         }
+        // Of a log without a least one, the least that it has told.
+        let latest = self.told.rtt.latest.filter(|_| rtts[0].is_some());
+        self.least_told = [self.least_told, latest].into_iter().flatten().reduce(f64::min);
         let of = |names: &[&str]| number_of(data, names).filter(|value| (0.0..9e18).contains(value));
         let told = &mut self.told;
         told.cwnd = of(&["congestion_window", "cwnd", "current_cwnd"]).or(told.cwnd);
@@ -343,20 +348,23 @@ impl State {
         let seconds = rtt <= self.now.since(first).as_secs_f64();
         self.seconds = Some(seconds);
         if seconds {
-            self.told.rtt = Rtt::default();
-            self.srtt = Mean::default();
-            self.rows.blank(RTTS);
+            self.forget_rtt();
         }
     }
 
     /// What is to be done when all is read: of a connection that never got an answer all round-trip times were assumed.
     pub fn settle(&mut self) {
         if self.bare && self.seconds.is_none() {
-            self.told.rtt = Rtt::default();
-            self.srtt = Mean::default();
             self.tells.rtt = false;
-            self.rows.blank(RTTS);
+            self.forget_rtt();
         }
+    }
+
+    fn forget_rtt(&mut self) {
+        self.told.rtt = Rtt::default();
+        self.least_told = None;
+        self.srtt = Mean::default();
+        self.rows.blank(RTTS);
     }
 
     /// Parameters of either end, or of recovery.
