@@ -129,9 +129,14 @@ pub enum Frame {
         /// Its frame is a key frame.
         key: bool,
     },
-    /// The packet is a 0-RTT packet (section 17.2.3) of the connection that begins with this number: what it takes more than another's
-    /// header.
-    Early(u32),
+    /// The packet is one of the first of a connection, of which the handshake says nothing that the other end has heard: in a header
+    /// the connection identifier says so.
+    Early {
+        /// The connection's first number.
+        connection: u32,
+        /// It is a 0-RTT packet (section 17.2.3), whose header is longer than another's.
+        zero_rtt: bool,
+    },
     /// The handshake is confirmed (section 19.20).
     HandshakeDone,
     /// So many bytes may be sent on all streams together (section 19.9).
@@ -180,7 +185,13 @@ impl Frame {
             Frame::Crypto { offset, length, .. } => 1 + varint((*offset).into()) + varint((*length).into()) + length,
             Frame::DataBlocked(limit) | Frame::MaxData(limit) => 1 + varint(*limit),
             Frame::Datagram { length, .. } => 1 + varint((*length).into()) + length,
-            Frame::Early(_) => LONG_HEADER - short_header(0x7f),
+            Frame::Early { zero_rtt, .. } => {
+                if *zero_rtt {
+                    LONG_HEADER - short_header(0x7f)
+                } else {
+                    0
+                }
+            }
             Frame::HandshakeDone | Frame::Ping => 1,
             Frame::MaxStreamData { stream, limit } | Frame::StreamDataBlocked { stream, limit } => {
                 1 + varint((*stream).into()) + varint(*limit)
@@ -195,7 +206,7 @@ impl Frame {
     /// Whether the peer is to acknowledge it (RFC 9002 section 2).
     #[must_use]
     pub const fn elicits_ack(&self) -> bool {
-        !matches!(self, Frame::Ack(..) | Frame::Close { .. } | Frame::Early(_) | Frame::Padding(_))
+        !matches!(self, Frame::Ack(..) | Frame::Close { .. } | Frame::Early { .. } | Frame::Padding(_))
     }
 }
 

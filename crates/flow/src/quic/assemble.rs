@@ -42,7 +42,12 @@ impl Connection {
     #[inline]
     fn is_plain(&self) -> bool {
         let quiet = !self.received.is_wanted() && self.control.is_empty() && self.datagrams.is_empty();
-        quiet && self.probes == 0 && self.is_steady() && self.violation.is_none() && !self.crypto.is_ready()
+        quiet
+            && self.probes == 0
+            && !self.is_unheard()
+            && self.is_steady()
+            && self.violation.is_none()
+            && !self.crypto.is_ready()
     }
 
     /// Whether the handshake is done, and the end is not near.
@@ -171,7 +176,9 @@ impl Connection {
         let mut header = header;
         let datagram = self.largest();
         if self.sends_early() {
-            frames.push(Frame::Early(self.base));
+            frames.push(Frame::Early { connection: self.base, zero_rtt: true });
+        } else if self.is_unheard() && self.phase == Phase::Established {
+            frames.push(Frame::Early { connection: self.base, zero_rtt: false });
         }
         if self.received.is_wanted()
             && let Some((range, more)) = self.received.take(now)

@@ -234,6 +234,12 @@ impl Connection {
         self.phase == Phase::Opening && self.end == End::Opener && self.config.handshake == Handshake::ZeroRtt
     }
 
+    /// Whether the other end may not know yet that this is another connection than the one before.
+    #[inline]
+    pub(super) fn is_unheard(&self) -> bool {
+        self.base > 0 && self.largest_acked.is_none() && self.end == End::Opener
+    }
+
     /// Something came or left: the idle timer begins anew (RFC 9000 section 10.1).
     #[inline]
     pub(super) fn alive(&mut self, now: Time) {
@@ -275,12 +281,14 @@ impl Connection {
             Some(Extra::Quic(frames)) => frames,
             _ => &[],
         };
-        if let [Frame::Crypto { connection, .. }, ..] | [Frame::Early(connection), ..] = *frames
+        if let [Frame::Crypto { connection, .. }, ..] | [Frame::Early { connection, .. }, ..] = *frames
             && self.end == End::Answerer
             && (connection > self.peer_base || self.phase == Phase::Idle)
         {
             self.begin(self.log.next(), connection);
-            self.phase = Phase::Opening;
+            if self.phase == Phase::Idle {
+                self.phase = Phase::Opening;
+            }
         }
         if packet.seq < self.peer_base || matches!(self.phase, Phase::Idle | Phase::Closed) {
             return false;
@@ -350,7 +358,7 @@ impl Connection {
             Frame::Close { .. } => self.close(),
             Frame::HandshakeDone
             | Frame::DataBlocked(_)
-            | Frame::Early(_)
+            | Frame::Early { .. }
             | Frame::Padding(_)
             | Frame::Ping
             | Frame::StreamDataBlocked { .. }

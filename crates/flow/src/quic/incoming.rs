@@ -166,7 +166,8 @@ impl Incoming {
         let given = prefix - stream.given;
         stream.given = prefix;
         self.taken += given;
-        if piece.last && fresh > 0 {
+        // a piece that was cut anew when it was sent again may end a frame twice
+        if piece.last && end > stream.told && !stream.marks.iter().any(|mark| mark.end == end) {
             stream.marks.push(Mark { end, captured: piece.captured, key: piece.key });
         }
         if !stream.marks.is_empty() {
@@ -251,5 +252,54 @@ impl Incoming {
                 (stream.size.is_none() && !stream.done).then_some(Grant::Stream(id, stream.limit))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A frame whose end came by a piece of another cut than the one that was late is told of once.
+    #[test]
+    fn a_frame_is_told_of_once_however_it_was_cut() {
+        let mut incoming = Incoming::new(1 << 30, 1 << 30, 10);
+        let piece = |offset, length, last| StreamPiece {
+            offset,
+            stream: 2,
+            captured: Stamp(5),
+            length,
+            fin: last,
+            key: false,
+            last,
+        };
+        let grants = &mut Vec::new();
+        assert_eq!(incoming.piece(&piece(60, 40, true), grants), Ok((0, false)));
+        assert_eq!(incoming.piece(&piece(0, 100, true), grants), Ok((100, false)));
+        assert_eq!(incoming.piece(&piece(0, 60, false), grants), Ok((0, true)));
+        let told: Vec<_> = incoming.objects.drain(..).map(|o| (o.size, o.captured.0, o.reset)).collect();
+        assert_eq!(told, [(100, 5, false)]);
+    }
+
+    #[test]
+    fn what_goes_beyond_a_limit_is_a_violation() {
+        let mut incoming = Incoming::new(150, 100, 2);
+        let piece = |stream, offset, length| StreamPiece {
+            offset,
+            stream,
+            captured: Stamp(0),
+            length,
+            fin: false,
+            key: false,
+            last: false,
+        };
+        let grants = &mut Vec::new();
+        assert_eq!(incoming.piece(&piece(2, 50, 51), grants), Err(Violation::FlowControl), "the stream's");
+        assert_eq!(incoming.piece(&piece(2, 0, 40), grants), Ok((40, false)));
+        assert_eq!(incoming.piece(&piece(6, 60, 40), grants), Ok((0, false)));
+        assert_eq!(incoming.piece(&piece(2, 40, 11), grants), Err(Violation::FlowControl), "the connection's");
+        assert_eq!(incoming.piece(&piece(10, 0, 1), grants), Err(Violation::StreamLimit));
+        assert_eq!(incoming.reset(6, 99, grants), Err(Violation::FinalSize));
+        assert_eq!(incoming.reset(6, 100, grants), Ok(()));
+        assert!(grants.contains(&Grant::Data(140 + 150)), "{grants:?}");
     }
 }

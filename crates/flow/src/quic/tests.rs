@@ -313,7 +313,7 @@ fn datagrams_come_or_do_not() {
 /// Both ends begin anew; what is late of the old connection is not taken for the new one's.
 #[test]
 fn a_fresh_connection_forgets_the_old() {
-    for handshake in [Handshake::OneRtt, Handshake::ZeroRtt] {
+    for handshake in [Handshake::Done, Handshake::OneRtt, Handshake::ZeroRtt] {
         let mut world = World::transfer("newreno", &QuicConfig { handshake, ..config("newreno") }, 50_000);
         world.run(ms(130));
         world.with_sender(|sender, now, out| {
@@ -354,7 +354,7 @@ fn a_flow_that_stops_closes() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(256))]
     /// Whatever the path does, all that was written arrives, under every kind of controller and however it begins.
     #[test]
     fn everything_arrives(
