@@ -10,27 +10,31 @@ from matplotlib.axes import Axes
 from paceline.plots.timeline import Kind, Line
 
 
-def draw(axes: Axes, line: Line, look: dict[str, Any], span_s: float) -> None:
-    """Draws a flow's smoothed RTT."""
+def round_trips(axes: Axes, line: Line, look: dict[str, Any], counter: str, event: str) -> None:
+    """Draws a flow's smoothed RTT, and a tick each time that the column `counter` grows, which is an `event`."""
     data = line.data
     axes.plot(data["time_s"], data["srtt_s"] * 1e3, **look)
-    resent = data.filter(pl.col("retransmits").diff() > 0)
+    grew = data.filter(pl.col(counter).diff() > 0)
     # On the time axis: they show when losses were, whatever the RTT was.
-    label = "retransmission" if line.count == 1 else None
     axes.plot(
-        resent["time_s"],
-        [0.0] * len(resent),
+        grew["time_s"],
+        [0.0] * len(grew),
         linestyle="",
         marker="|",
         markersize=9,
         color=look["color"],
         clip_on=False,
-        label=label,
+        label=event if line.count == 1 else None,
         zorder=3,
     )
+
+
+def draw(axes: Axes, line: Line, look: dict[str, Any], span_s: float) -> None:
+    """Draws a flow's smoothed RTT."""
+    round_trips(axes, line, look, "retransmits", "retransmission")
     if line.count == 1:
-        least = data["rtt_min_s"] * 1e3
-        axes.plot(data["time_s"], least, color="#B8B8B8", linewidth=0.7, zorder=2, label="least RTT")
+        least = line.data["rtt_min_s"] * 1e3
+        axes.plot(line.data["time_s"], least, color="#B8B8B8", linewidth=0.7, zorder=2, label="least RTT")
 
 
 KIND = Kind("kernel", lambda _span: "smoothed RTT (ms)", draw, ("flow", "instance"))

@@ -54,24 +54,29 @@ fn is_ns2s(flow: &FlowTable, scheme: &Scheme, profile: ScenarioProfile) -> bool 
         .is_ok_and(|tfrc| tfrc.settings().law == Law::Ns2)
 }
 
+/// The keys of a flow that only TCP has, and whether they are given.
+pub(super) fn tcp_keys(flow: &FlowTable) -> [(&'static str, bool); 13] {
+    [
+        ("initial_window", flow.initial_window.is_some()),
+        ("receive_window", flow.receive_window.is_some()),
+        ("receive_buffer", flow.receive_buffer.is_some()),
+        ("send_buffer", flow.send_buffer.is_some()),
+        ("delayed_ack", flow.delayed_ack.is_some()),
+        ("recovery", flow.recovery.is_some()),
+        ("newreno", flow.newreno.is_some()),
+        ("limited_transmit", flow.limited_transmit.is_some()),
+        ("prr", flow.prr.is_some()),
+        ("pacing", flow.pacing.is_some()),
+        ("min_rto", flow.min_rto.is_some()),
+        ("ecn_feedback", flow.ecn_feedback.is_some()),
+        ("handshake", flow.handshake.is_some()),
+    ]
+}
+
 impl Rules {
     /// A flow of a machine other than TCP.
     pub(super) fn machine(&mut self, path: &str, flow: &FlowTable, scheme: &Scheme, profile: ScenarioProfile) {
-        let of_tcp = [
-            ("initial_window", flow.initial_window.is_some()),
-            ("receive_window", flow.receive_window.is_some()),
-            ("receive_buffer", flow.receive_buffer.is_some()),
-            ("send_buffer", flow.send_buffer.is_some()),
-            ("delayed_ack", flow.delayed_ack.is_some()),
-            ("recovery", flow.recovery.is_some()),
-            ("newreno", flow.newreno.is_some()),
-            ("limited_transmit", flow.limited_transmit.is_some()),
-            ("prr", flow.prr.is_some()),
-            ("pacing", flow.pacing.is_some()),
-            ("min_rto", flow.min_rto.is_some()),
-            ("ecn_feedback", flow.ecn_feedback.is_some()),
-            ("handshake", flow.handshake.is_some()),
-        ];
+        let of_tcp = tcp_keys(flow);
         // UDP reports nothing, RTCP's packets have the size that they have, of all these only TFRC and RTP heed marks, and
         // only the machine of per-packet acknowledgements adds to its gaps
         let overhead = ("send_overhead", flow.send_overhead > Span::ZERO);

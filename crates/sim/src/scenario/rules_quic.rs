@@ -5,6 +5,7 @@ use super::flow::{App, FlowTable};
 use super::model::Profile;
 use super::quic::{CarriageKey, QuicTable};
 use super::rules::Rules;
+use super::rules_machine::tcp_keys;
 use paceline_control::{Machine, Scheme};
 use paceline_units::{Size, Span};
 
@@ -40,24 +41,14 @@ impl Rules {
                 "`tahoe` is a way in which TCP repairs losses, and QUIC has its own: use `newreno`, Reno's window";
             self.note(join(path, "cc"), problem);
         }
-        let of_tcp = [
+        let others = [
             ("ack_size", flow.ack_size.is_some()),
-            ("receive_window", flow.receive_window.is_some()),
-            ("receive_buffer", flow.receive_buffer.is_some()),
-            ("send_buffer", flow.send_buffer.is_some()),
-            ("delayed_ack", flow.delayed_ack.is_some()),
-            ("recovery", flow.recovery.is_some()),
-            ("newreno", flow.newreno.is_some()),
-            ("limited_transmit", flow.limited_transmit.is_some()),
-            ("prr", flow.prr.is_some()),
-            ("pacing", flow.pacing.is_some()),
-            ("min_rto", flow.min_rto.is_some()),
-            ("ecn_feedback", flow.ecn_feedback.is_some()),
-            ("handshake", flow.handshake.is_some()),
             ("send_overhead", flow.send_overhead > Span::ZERO),
             ("kernel", flow.kernel),
         ];
-        for (key, _) in of_tcp.into_iter().filter(|(_, given)| *given) {
+        // of TCP's QUIC has the initial window alone
+        let of_tcp = tcp_keys(flow).into_iter().filter(|(key, _)| *key != "initial_window").chain(others);
+        for (key, _) in of_tcp.filter(|(_, given)| *given) {
             let instead = match key {
                 "receive_window" | "handshake" => format!("; QUIC's is `quic.{key}`"),
                 "delayed_ack" => "; QUIC's is `quic.max_ack_delay`".to_owned(),
