@@ -26,10 +26,13 @@ fn app(scheme: &str) -> &'static str {
 #[test]
 fn the_gauges_of_every_scheme_are_the_columns_of_its_recording() {
     let kinds = ["cwnd", "acks", "tfrc", "rtcp"];
-    for scheme in registry::schemes().filter(|scheme| scheme.machine != Machine::Udp) {
+    let all = || registry::schemes().filter(|scheme| scheme.machine != Machine::Udp);
+    let over_quic = all().filter(|scheme| matches!(scheme.machine, Machine::Tcp(_)) && scheme.name != "tahoe");
+    let over_quic = over_quic.map(|scheme| (scheme, "transport = \"quic\"\n"));
+    for (scheme, carrier) in all().map(|scheme| (scheme, "")).chain(over_quic) {
         let text = format!(
             "duration = \"20 s\"\n[link.bottleneck]\nrate = \"1 Mbit/s\"\ndelay = \"20 ms\"\n\
-             queue = {{ kind = \"droptail\", limit = \"10 packets\" }}\n[flow.f]\ncc = \"{}\"\n{}",
+             queue = {{ kind = \"droptail\", limit = \"10 packets\" }}\n[flow.f]\ncc = \"{}\"\n{carrier}{}",
             scheme.name,
             app(scheme.name)
         );

@@ -277,19 +277,16 @@ impl QuicSender {
         self.connection.phase == Phase::Closed
     }
 
-    /// What a plot should show: the controller's gauges, `srtt`, `rttvar`, `in_flight` and the rate of pacing.
+    /// What a plot should show: the controller's gauges, `srtt`, and `in_flight` in full datagrams, as TCP's.
     pub fn gauges(&self, to: &mut dyn Gauges) {
         let connection = &self.connection;
         connection.congestion.gauges(to);
-        let rtt = &connection.rtt;
-        let (srtt, rttvar) = if rtt.is_known() { (rtt.smoothed, rtt.variation) } else { Default::default() };
+        let srtt = if connection.rtt.is_known() { connection.rtt.smoothed } else { Span::ZERO };
         to.seconds("srtt", known(srtt.as_secs_f64()));
-        to.seconds("rttvar", known(rttvar.as_secs_f64()));
         to.packets("in_flight", connection.congestion.in_flight() as f64 / f64::from(connection.config.datagram));
-        to.bits_per_second("pacing_rate", known(8.0 * connection.congestion.pacing_rate()));
     }
 
-    /// The greatest window that its controller has told of, for statistics.
+    /// The slow-start threshold in full datagrams.
     #[must_use]
     pub fn threshold(&self) -> f64 {
         self.connection.congestion.controller().threshold()
