@@ -222,7 +222,9 @@ function flowGroup(name: string, flow: Table, duration: number, schemes: Scheme[
   const app = table(flow.app) ?? {};
   const kind = String(app.kind ?? "ftp");
   const cc = String(flow.cc);
-  const offered = schemes.filter((scheme) => fits(kind, scheme) || scheme.name === cc);
+  // A way in which TCP repairs losses is no controller of QUIC's.
+  const carried = (scheme: Scheme) => flow.transport !== "quic" || scheme.name !== "tahoe";
+  const offered = schemes.filter((scheme) => (fits(kind, scheme) && carried(scheme)) || scheme.name === cc);
   const controls: Control[] = [];
   controls.push({
     kind: "choice",
