@@ -199,17 +199,6 @@ impl Connection {
         self.loss_time = Time::NEVER;
         let Some(largest) = self.largest_acked else { return };
         let delay = self.rtt.loss_delay();
-        let Some((number, first)) = self.log.first_out(largest) else { return };
-        if first.sent + delay > now && largest < number + PACKET_THRESHOLD {
-            self.loss_time = first.sent + delay;
-            return;
-        }
-        self.lose(now, largest, delay);
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn lose(&mut self, now: Time, largest: u32, delay: Span) {
         let mut lost = Vec::new();
         while let Some((number, packet)) = self.log.first_out(largest) {
             if packet.sent + delay > now && largest < number + PACKET_THRESHOLD {
@@ -224,9 +213,17 @@ impl Connection {
             self.send_again(&carried);
             self.lost.push(LostPacket { number, sent, carried, counts: true });
         }
-        let Some(newest) = lost.last().map(|packet| packet.sent) else { return };
+        if let Some(newest) = lost.last() {
+            self.lose(now, &lost, newest.sent);
+        }
+    }
+
+    /// What losing these does, of which the newest left at `newest`.
+    #[cold]
+    #[inline(never)]
+    fn lose(&mut self, now: Time, lost: &[Lost], newest: Time) {
         self.stats.advance(now, self.window_packets());
-        for packet in &lost {
+        for packet in lost {
             let left = self.log.snapshot(packet.number);
             self.congestion.on_lost(&left, packet.number, packet.bytes);
         }
@@ -237,7 +234,7 @@ impl Connection {
             self.lost.iter_mut().filter(|old| old.number < first).for_each(|old| old.counts = false);
             self.stats.fast_retransmits += 1;
         }
-        if self.is_persistent(&lost) {
+        if self.is_persistent(lost) {
             self.congestion.on_persistent(now);
         }
         self.log.prune();

@@ -59,21 +59,9 @@ impl Connection {
     /// Sends data of streams, and nothing else.
     #[inline]
     fn pump_stream(&mut self, now: Time, out: &mut impl Transmit) {
-        let window = self.congestion.window();
         let datagram = self.config.datagram;
         while self.outgoing.is_ready() {
-            if self.congestion.in_flight() + u64::from(datagram) > window {
-                self.limited = true;
-                return;
-            }
-            let due = self.congestion.due(now);
-            if due > now {
-                self.limited = true; // what pacing holds back the window would let go (RFC 9002 section 7.8)
-                self.resumes = due;
-                return;
-            }
-            if let Some(until) = out.full_until() {
-                self.resumes = until;
+            if !self.admits(now, out) {
                 return;
             }
             let header = short_header(self.unacknowledged());

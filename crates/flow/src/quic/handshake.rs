@@ -56,8 +56,6 @@ impl CryptoOut {
     }
 
     pub(super) fn lost(&mut self, run: Range<u64>) {
-        self.lost.insert(run.clone(), |_| {});
-        let acked: Vec<_> = self.acked.iter().filter(|a| a.start < run.end && a.end > run.start).cloned().collect();
-        acked.into_iter().for_each(|range| self.lost.remove(range));
+        self.lost.insert_without(run, &self.acked);
     }
 }

@@ -1,7 +1,6 @@
 //! Streams on their sending side (RFC 9000 section 3.1): what is written, what has left, what is to be sent again.
 
 use super::ranges::Ranges;
-use core::ops::Range;
 use paceline_packet::Stamp;
 use paceline_packet::quic::StreamPiece;
 use paceline_units::Time;
@@ -375,13 +374,7 @@ impl Outgoing {
         if stream.reset || stream.done {
             return;
         }
-        let Range { start, end } = piece.offset..piece.end();
-        stream.lost.insert(start..end, |_| {});
-        let acked: Vec<Range<u64>> =
-            stream.acked.iter().filter(|range| range.start < end && range.end > start).cloned().collect();
-        for range in acked {
-            stream.lost.remove(range);
-        }
+        stream.lost.insert_without(piece.offset..piece.end(), &stream.acked);
         if piece.fin && !stream.fin_acked {
             stream.fin_sent = false;
         }

@@ -77,6 +77,13 @@ impl Ranges {
         self.list.splice(first..last, [before, after].into_iter().filter(|part| !part.is_empty()));
     }
 
+    /// Adds what of `new` is not in `others`.
+    pub(super) fn insert_without(&mut self, new: Range<u64>, others: &Ranges) {
+        self.insert(new.clone(), |_| {});
+        let within = others.list.iter().filter(|other| other.start < new.end && other.end > new.start);
+        within.for_each(|other| self.remove(other.clone()));
+    }
+
     /// Takes out all below `end`.
     #[inline]
     pub(super) fn forget_below(&mut self, end: u64) {

@@ -53,7 +53,8 @@ impl QuicSender {
         let cuts = self.connection.congestion.cuts();
         (self.cuts.losses, self.cuts.marks) = (self.cuts.losses + cuts.losses, self.cuts.marks + cuts.marks);
         let next = self.connection.log.next();
-        self.connection.begin(next, next_of_peer(&self.connection));
+        // the other end's numbers go on above all that has come of this connection
+        self.connection.begin(next, self.connection.received.next());
         (self.current, self.endless) = (None, false);
         self.waiting.clear();
     }
@@ -291,9 +292,4 @@ impl QuicSender {
     pub fn threshold(&self) -> f64 {
         self.connection.congestion.controller().threshold()
     }
-}
-
-/// The number that the other end's next connection begins with: above all that has come of this one.
-fn next_of_peer(connection: &Connection) -> u32 {
-    connection.received.next()
 }
