@@ -17,7 +17,10 @@ GROUPS = {
         "Your own controller",
         "WindowController RateController MediaController parameter conform events",
     ),
-    "live": ("In real time", "emulate call call_log send receive watch qlog path PathRun fit campaign realtime"),
+    "live": (
+        "In real time",
+        "emulate call call_log send receive watch qlog path PathRun fit campaign realtime",
+    ),
     "more": ("Statistics, suites and figures", "statistics interval axes suite plots"),
     "errors": (
         "Errors",
