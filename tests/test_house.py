@@ -28,7 +28,7 @@ USES: dict[str, set[str]] = {
     "library": {"control"},
     "qlog": {"units"},
     "calls": {"sim"},
-    "live": {"sim"},
+    "live": {"qlog", "sim"},
     "web": {"sim"},
     "python": {"calls", "library", "live", "qlog"},
     "gateway": {"live"},

@@ -268,3 +268,58 @@ def test_logs_of_a_foreign_program(tmp_path: Path) -> None:
     told, seen = table["latest_rtt_s"].drop_nulls().median(), table["sample_rtt_s"].drop_nulls().median()
     assert seen == pytest.approx(told, rel=0.5, abs=2e-3)
     assert {"cwnd", "rate", "qlog"} <= set(results.recorded())
+
+
+RUN = """
+duration = "10 s"
+[link.bottleneck]
+rate = "8 Mbit/s"
+delay = "20 ms"
+queue = { kind = "droptail", limit = "30 packets" }
+[flow.film]
+cc = "CC"
+transport = "quic"
+"""
+
+
+@pytest.mark.parametrize("cc", ["cubic", "newreno", "bbr3"])
+def test_a_run_s_log_says_what_its_recordings_say(tmp_path: Path, cc: str) -> None:
+    (tmp_path / "film.toml").write_text(RUN.replace("CC", cc))
+    results = paceline.run(tmp_path / "film.toml", record=["cwnd", "losses"], qlog=tmp_path / "logs")
+    header, *events = _records(tmp_path / "logs/film-client.sqlog")
+    _validator("Header").validate(header)
+    event = _validator("Event")
+    for record in events[:: max(1, len(events) // 2000)]:
+        event.validate(record)
+    log = paceline.qlog(tmp_path / "logs/film-client.sqlog", every_s=0.0)
+    rows = log.series("qlog").select("time_s", "cwnd_bytes", "in_flight_bytes", "srtt_s", "latest_rtt_s")
+    recorded = results.series("cwnd").select("time_s", "cwnd_packets", "srtt_s", "in_flight_packets")
+    # A sample is taken before what happens at its instant.
+    rows = rows.with_columns(pl.col("time_s") + 1e-9)
+    both = recorded.join_asof(rows, on="time_s", suffix="_log").drop_nulls()
+    assert len(both) > 450
+    # Windows are whole bytes in the log, and times whole nanoseconds in both.
+    for row in both.iter_rows(named=True):
+        assert row["cwnd_bytes"] == int(row["cwnd_packets"] * 1472)
+        assert row["in_flight_bytes"] == round(row["in_flight_packets"] * 1472)
+        assert round(row["srtt_s_log"] * 1e9) == round(row["srtt_s"] * 1e9)
+    # As many round trips and losses as the run has counted.
+    flow = results.flows.row(0, named=True)
+    lost = sum(record["name"] == "quic:packet_lost" for record in events)
+    assert log.flows["packets_lost"].item() == lost
+    assert (lost == 0) == (flow["window_cuts"] == 0) or cc == "bbr3"
+    assert log.flows["packets_sent"].item() == sum(record["name"] == "quic:packet_sent" for record in events)
+
+
+def test_a_folder_of_logs_is_refused_where_it_would_mix_or_be_empty(tmp_path: Path) -> None:
+    (tmp_path / "film.toml").write_text(RUN.replace("CC", "cubic"))
+    (tmp_path / "old").write_text("")
+    with pytest.raises(PacelineError, match="is not empty"):
+        paceline.run(tmp_path / "film.toml", qlog=tmp_path)
+    with pytest.raises(PacelineError, match="leave out qlog, or runs"):
+        paceline.run(tmp_path / "film.toml", runs=2, qlog=tmp_path / "logs")
+    (tmp_path / "tcp.toml").write_text(RUN.replace("CC", "cubic").replace('transport = "quic"', ""))
+    with pytest.raises(PacelineError, match="no flow is over QUIC"):
+        paceline.run(tmp_path / "tcp.toml", qlog=tmp_path / "logs")
+    with pytest.raises(StorageError, match="logs"):
+        paceline.run(tmp_path / "film.toml", qlog=tmp_path / "old/logs")

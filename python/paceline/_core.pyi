@@ -400,9 +400,11 @@ def run(
     record_every_s: float,
     watch: Watch | None = None,
     pcap: tuple[str, list[str]] | None = None,
+    qlog: str | None = None,
 ) -> RunOutput:
     """Runs to the end, without the interpreter lock. `pcap` is a file for the packets that leave and reach hosts, and
-    the names of the hosts (none: all). Raises Cancelled, InternalError, OSError, ScenarioError, ValueError.
+    the names of the hosts (none: all); `qlog` a folder for the logs of connections over QUIC. Raises Cancelled,
+    InternalError, OSError, ScenarioError, ValueError.
     """
 
 @final

@@ -164,6 +164,7 @@ KINDS: dict[str, Kind] = {
     "beginning": PLACE,
     "pcap": PLACE,
     "pcap_at": NAMES,
+    "qlog": PLACE,
     "pid": WHOLE.or_several(),
     "port": WHOLE,
     "ports": WHOLE,

@@ -16,7 +16,7 @@ from paceline.store import Kept, claim
 from paceline.sweeping import (
     MOST,
     RECORD_EVERY_S,
-    Pcap,
+    Captured,
     Point,
     Progress,
     check_recordings,
@@ -39,6 +39,7 @@ def run(
     out: str | Path | None = None,
     pcap: str | Path | None = None,
     pcap_at: Sequence[str] = (),
+    qlog: str | Path | None = None,
     until: str | Sequence[str] = (),
     most: int = MOST,
     schemes: Schemes | None = None,
@@ -50,20 +51,23 @@ def run(
     (cwnd, queue, rate, rtcp, sequence, losses, acks, tfrc, playout, arrivals, frames, airtime, windows), every
     `record_every_s` seconds. With `out` the results are also written there; of several runs each is kept there as it
     ends, and when they were stopped the same call goes on. With `pcap`, a file, the one run's packets are written to it
-    as pcapng, as they leave and reach hosts: those named in `pcap_at`, or all. `schemes` maps names that flows have in
+    as pcapng, as they leave and reach hosts: those named in `pcap_at`, or all. With `qlog`, a new or empty folder, the
+    one run's connections over QUIC are logged there, a file for each and each end, which `paceline.qlog` reads.
+    `schemes` maps names that flows have in
     `cc` to classes of yours. `executor`, any `concurrent.futures.Executor` or a name as "dask=ADDRESS"
     (`paceline.executing.opened`), makes the runs elsewhere.
     With `until`, as "goodput_bps 1 %" or several, seeds are added until the 95 % intervals of those measures are that
     narrow, `most` runs at most (`paceline.precision`).
     Raises ScenarioError, ControllerError, PacelineError, StorageError, Interrupted.
     """
-    if pcap is not None and runs != 1:
-        raise PacelineError(f"a capture holds one run, not {runs}: leave out pcap, or runs")
+    for word, where in (("pcap", pcap), ("qlog", qlog)):
+        if where is not None and runs != 1:
+            raise PacelineError(f"a capture holds one run, not {runs}: leave out {word}, or runs")
+        if where is not None and parsed(until):
+            raise PacelineError(f"a capture holds one run: leave out {word}, or until")
     if pcap is None and pcap_at:
         raise PacelineError("pcap_at without pcap: name the capture's file")
     untils = parsed(until)
-    if untils and pcap is not None:
-        raise PacelineError("a capture holds one run: leave out pcap, or until")
     loaded = load(scenario, set, schemes)
     seeds = seeds_from(loaded.seed if seed is None else seed, runs)
     what = {
@@ -90,8 +94,11 @@ def run(
             records = run_until([Point(loaded)], seeds[0], untils, least=runs, most=most, **how)
             kept.manifest["seeds"] = [record.seed for record in records]
         else:
-            captured = None if pcap is None else Pcap(Path(pcap), pcap_at)
-            records = run_points([Point(loaded)], seeds, pcap=captured, **how)
+            captured = None
+            if pcap is not None or qlog is not None:
+                file, folder = (None if where is None else Path(where) for where in (pcap, qlog))
+                captured = Captured(file, pcap_at, folder)
+            records = run_points([Point(loaded)], seeds, captured=captured, **how)
         results = Results(records, kept.manifest)
         if out is not None:
             results.write(out)

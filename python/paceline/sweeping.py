@@ -165,11 +165,12 @@ def seeds_from(first: int, runs: int) -> list[int]:
 
 
 @dataclass(frozen=True)
-class Pcap:
-    """A capture of a run: its file, and the names of the hosts to capture at (none: all)."""
+class Captured:
+    """What is written of a run while it goes: a capture at the named hosts (none: all), and a folder of logs (qlog)."""
 
-    path: Path
+    pcap: Path | None = None
     hosts: Sequence[str] = ()
+    qlog: Path | None = None
 
 
 def simulate(
@@ -178,16 +179,17 @@ def simulate(
     record: Sequence[str],
     record_every_s: float,
     watch: _core.Watch,
-    pcap: Pcap | None,
+    captured: Captured | None,
 ) -> _core.RunOutput:
     """One run. Raises what `_core.run` raises; of a capture StorageError and PacelineError."""
-    if pcap is None:
+    if captured is None:
         return _core.run(scenario, seed, list(record), record_every_s, watch)
     try:
-        where = (str(pcap.path), list(pcap.hosts))
-        return _core.run(scenario, seed, list(record), record_every_s, watch, where)
+        pcap = None if captured.pcap is None else (str(captured.pcap), list(captured.hosts))
+        qlog = None if captured.qlog is None else str(captured.qlog)
+        return _core.run(scenario, seed, list(record), record_every_s, watch, pcap, qlog)
     except OSError as error:
-        raise files.refused(pcap.path, error) from error
+        raise files.refused(Path(error.filename), error) from error
     except ValueError as error:
         raise PacelineError(f"capture: {error}") from error
 
@@ -201,7 +203,7 @@ def run_points(
     workers: int | None = None,
     store: Store | None = None,
     progress: Progress | None = None,
-    pcap: Pcap | None = None,
+    captured: Captured | None = None,
     shard: Shard = ALL,
     executor: ExecutorLike | None = None,
     failures: dict[int, ControllerError] | None = None,
@@ -219,8 +221,8 @@ def run_points(
     if workers < 1:
         raise PacelineError(f"the number of workers must be at least 1, not {workers}")
     jobs = shard.of([(point, seed) for point in points for seed in point.seeds or seeds])
-    making = _Making(jobs, record, record_every_s, store, pcap, progress or notebook.progress("runs"))
-    if pcap is not None and executor is not None:
+    making = _Making(jobs, record, record_every_s, store, captured, progress or notebook.progress("runs"))
+    if captured is not None and executor is not None:
         raise PacelineError("a capture is written by this process: leave out the executor")
     with opened(executor, workers) as who:
         return _made(making, making.crew(workers, who), workers, failures)
@@ -257,11 +259,11 @@ class _Making:
         record: Sequence[str],
         record_every_s: float,
         store: Store | None,
-        pcap: Pcap | None,
+        captured: Captured | None,
         progress: Progress | None,
     ) -> None:
         self._jobs, self._record, self._every_s = jobs, record, record_every_s
-        self._store, self._pcap, self._progress = store, pcap, progress
+        self._store, self._captured, self._progress = store, captured, progress
         self.done: dict[int, RunRecord] = {}
         self._failed: dict[int, ControllerError] = {}
         self._keys: list[str] = []
@@ -286,7 +288,7 @@ class _Making:
         how long it is the first run tells."""
         if executor is not None:
             return self._batches(executor.executor, executor.workers, None)
-        in_python = self._pcap is None and any(point.scenario.in_python for point, _ in self._jobs)
+        in_python = self._captured is None and any(point.scenario.in_python for point, _ in self._jobs)
         self._on_trial = in_python and workers > 1
         return Threads(1 if in_python else workers, self._make)
 
@@ -312,7 +314,7 @@ class _Making:
 
     def _make(self, i: int, watch: _core.Watch) -> RunRecord:
         point, seed = self._jobs[i]
-        output = simulate(point.scenario, seed, self._record, self._every_s, watch, self._pcap)
+        output = simulate(point.scenario, seed, self._record, self._every_s, watch, self._captured)
         return self._keep(i, RunRecord.of(seed, output, point.labels))
 
     def take(self, made: Sequence[Made]) -> None:

@@ -1,22 +1,34 @@
-//! A run's packets as a capture file (pcapng), as `tcpdump` would take them at every host.
+//! A run's packets as a capture file (pcapng), as `tcpdump` would take them at every host, and its connections over QUIC as logs.
 //!
 //! One interface a host, named after it: a packet stands in the file where it leaves a host and, if it was not lost,
-//! where it reaches one. Only headers are kept of it (`docs/capture.md`). Look first at [`simulate`].
+//! where it reaches one. Only headers are kept of it (`docs/capture.md`). Logs have a file for each connection and end
+//! (`docs/qlog.md`). Look first at [`simulate`].
 
 mod frames;
 pub(crate) mod pcapng;
+mod qlog;
 mod tcp;
 mod tfrc;
 mod udp;
 
 use frames::Frames;
 use paceline_sim::model::Model;
-use paceline_sim::{Capture, Captured, RunError, RunOptions, RunOutput, Scenario, expand, run_captured};
+use paceline_sim::{Capture, Captured, Noted, RunError, RunOptions, RunOutput, Scenario, expand, run_captured};
 use pcapng::Pcapng;
-use std::io::{self, BufWriter, Write};
+use qlog::Logs;
+use std::io::{self, BufWriter};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// What is written of a run while it goes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Written<'a> {
+    /// A capture of its packets.
+    pub pcap: Option<CaptureFile<'a>>,
+    /// A folder for the logs of its connections over QUIC; it is made, or it is empty.
+    pub qlog: Option<&'a Path>,
+}
 
 /// What to capture, and where to.
 #[derive(Clone, Copy, Debug)]
@@ -30,10 +42,14 @@ pub struct CaptureFile<'a> {
 /// Why there is no result, or no whole capture.
 #[derive(Debug)]
 pub enum CaptureError {
-    /// The run failed or was cancelled. The file has what was captured until then.
+    /// The run failed or was cancelled. The files have what was captured until then.
     Run(RunError),
-    /// The file could not be written.
-    File(io::Error),
+    /// This file could not be written, or one of this folder.
+    File(PathBuf, io::Error),
+    /// The folder for logs has something in it.
+    NotEmpty(PathBuf),
+    /// There are to be logs, and no flow is over QUIC.
+    NothingToLog,
     /// There is no such host; with the names of those that are there.
     NoHost(String, Vec<String>),
 }
@@ -42,7 +58,17 @@ impl core::fmt::Display for CaptureError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             CaptureError::Run(error) => error.fmt(f),
-            CaptureError::File(error) => error.fmt(f),
+            CaptureError::File(path, error) => write!(f, "{}: {error}", path.display()),
+            CaptureError::NotEmpty(folder) => {
+                write!(
+                    f,
+                    "{} is not empty, and logs of two runs would mix: name another folder, or empty it",
+                    folder.display()
+                )
+            }
+            CaptureError::NothingToLog => {
+                f.write_str("no flow is over QUIC, so there is nothing to log: give one `transport = \"quic\"`")
+            }
             CaptureError::NoHost(name, hosts) => {
                 const SHOWN: usize = 12;
                 let shown: Vec<String> = hosts.iter().take(SHOWN).map(|host| format!("`{host}`")).collect();
@@ -55,8 +81,8 @@ impl core::fmt::Display for CaptureError {
 
 impl core::error::Error for CaptureError {}
 
-/// Runs a scenario once, with this seed, and writes its packets: under another name beside the file, which takes its place
-/// when the run has ended or was cancelled. If it cannot be written whole, what was there before stays.
+/// Runs a scenario once, with this seed, and writes its packets and logs: packets under another name beside the file, which takes its
+/// place when the run has ended or was cancelled. If it cannot be written whole, what was there before stays.
 ///
 /// # Errors
 /// [`CaptureError`].
@@ -64,22 +90,32 @@ pub fn simulate(
     scenario: &Scenario,
     seed: u64,
     options: &RunOptions<'_>,
-    to: &CaptureFile<'_>,
+    to: &Written<'_>,
 ) -> Result<RunOutput, CaptureError> {
     let model = expand(scenario, seed).map_err(|error| CaptureError::Run(error.into()))?;
-    let interfaces = interfaces(&model, to.hosts)?;
-    let part = part_of(to.path);
-    let written = write(&model, options, interfaces, part.as_deref().unwrap_or(to.path));
+    let interfaces = to.pcap.map(|pcap| interfaces(&model, pcap.hosts)).transpose()?;
+    let logs = to.qlog.map(|folder| Logs::begin(&model, folder)).transpose()?;
+    let (Some(pcap), Some(interfaces)) = (to.pcap, interfaces) else { return write(&model, options, None, logs) };
+    let part = part_of(pcap.path);
+    let packets = Writing::create(part.as_deref().unwrap_or(pcap.path), &model, interfaces);
+    let written = packets.map_err(failed(pcap.path)).and_then(|packets| {
+        let packets = Some((packets, pcap.path));
+        write(&model, options, packets, logs)
+    });
     let Some(part) = part else { return written };
     let done = match written {
-        Err(CaptureError::File(error)) => Err(CaptureError::File(error)),
-        done => std::fs::rename(&part, to.path).map_err(CaptureError::File).and(done),
+        Err(error @ CaptureError::File(..)) => Err(error),
+        done => std::fs::rename(&part, pcap.path).map_err(failed(pcap.path)).and(done),
     };
-    if matches!(done, Err(CaptureError::File(_))) {
+    if matches!(done, Err(CaptureError::File(..))) {
         // a part is of no use, and the error that is told says why there is no more
         let _ = std::fs::remove_file(&part);
     }
     done
+}
+
+fn failed(path: &Path) -> impl Fn(io::Error) -> CaptureError {
+    move |error| CaptureError::File(path.to_owned(), error)
 }
 
 /// Where a file is written before it is whole; none for a pipe or a device, into which all goes at once.
@@ -91,20 +127,71 @@ fn part_of(path: &Path) -> Option<PathBuf> {
     Some(path.with_file_name(format!(".{name}.{}.part", std::process::id())))
 }
 
+/// Runs the model and writes what is wanted of it.
 fn write(
     model: &Model,
     options: &RunOptions<'_>,
-    interfaces: Vec<Option<u32>>,
-    path: &Path,
+    packets: Option<(Writing, &Path)>,
+    logs: Option<Logs<'_>>,
 ) -> Result<RunOutput, CaptureError> {
-    #[expect(clippy::disallowed_types, reason = "the crate that writes files")]
-    let file = std::fs::File::create(path).map_err(CaptureError::File)?;
-    let mut writing = Writing::begin(BufWriter::new(file), model, interfaces).map_err(CaptureError::File)?;
-    let done = run_captured(model, options, &mut writing);
-    match (writing.finish(), done) {
-        (Err(error), _) => Err(CaptureError::File(error)),
+    let mut takers = Takers { packets, logs, failed: None };
+    let done = run_captured(model, options, &mut takers);
+    match (takers.finish(), done) {
+        (Err(error), _) => Err(error),
         (Ok(()), Err(error)) => Err(CaptureError::Run(error)),
         (Ok(()), Ok(output)) => Ok(output),
+    }
+}
+
+/// Who takes what a run hands over.
+struct Takers<'a> {
+    packets: Option<(Writing, &'a Path)>,
+    logs: Option<Logs<'a>>,
+    failed: Option<CaptureError>,
+}
+
+impl Takers<'_> {
+    /// Writes what is still in memory.
+    fn finish(self) -> Result<(), CaptureError> {
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
+        if let Some((packets, path)) = self.packets {
+            packets.finish().map_err(failed(path))?;
+        }
+        self.logs.map_or(Ok(()), Logs::finish)
+    }
+
+    fn went(&mut self, how: Result<(), CaptureError>) -> ControlFlow<()> {
+        match how {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                self.failed = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    }
+}
+
+impl Capture for Takers<'_> {
+    fn packet(&mut self, captured: &Captured) -> ControlFlow<()> {
+        let mut how = Ok(());
+        if let Some((packets, path)) = &mut self.packets {
+            how = packets.write(captured).map_err(failed(path));
+        }
+        if let Some(logs) = self.logs.as_mut().filter(|_| how.is_ok()) {
+            how = logs.packet(captured);
+        }
+        self.went(how)
+    }
+
+    fn wants_notes(&self) -> bool {
+        self.logs.is_some()
+    }
+
+    fn noted(&mut self, noted: &Noted) -> ControlFlow<()> {
+        let how = self.logs.as_mut().map_or(Ok(()), |logs| logs.noted(noted));
+        self.went(how)
     }
 }
 
@@ -130,22 +217,25 @@ fn interfaces(model: &Model, hosts: &[String]) -> Result<Vec<Option<u32>>, Captu
     Ok(model.nodes.iter().zip(&has_flows).map(number).collect())
 }
 
+#[expect(clippy::disallowed_types, reason = "the crate that writes files")]
+type File = std::fs::File;
+
 /// A capture that is being written.
-struct Writing<W: Write> {
-    file: Pcapng<W>,
+struct Writing {
+    file: Pcapng<BufWriter<File>>,
     interfaces: Vec<Option<u32>>,
     frames: Frames,
     bytes: Vec<u8>,
-    failed: Option<io::Error>,
 }
 
-impl<W: Write> Writing<W> {
-    fn begin(to: W, model: &Model, interfaces: Vec<Option<u32>>) -> io::Result<Writing<W>> {
+impl Writing {
+    fn create(path: &Path, model: &Model, interfaces: Vec<Option<u32>>) -> io::Result<Writing> {
+        let to = BufWriter::new(File::create(path)?);
         let captured = model.nodes.iter().zip(&interfaces).filter(|(_, interface)| interface.is_some());
         let captured: Vec<&str> = captured.map(|(name, _)| name.as_str()).collect();
         let names = model.nodes.iter().enumerate().map(|(node, name)| (frames::address(node), name.as_str()));
         let file = Pcapng::begin(to, &captured, &names.collect::<Vec<_>>())?;
-        Ok(Writing { file, interfaces, frames: Frames::new(model), bytes: Vec::new(), failed: None })
+        Ok(Writing { file, interfaces, frames: Frames::new(model), bytes: Vec::new() })
     }
 
     fn write(&mut self, captured: &Captured) -> io::Result<()> {
@@ -157,21 +247,6 @@ impl<W: Write> Writing<W> {
 
     /// Writes what is still in memory.
     fn finish(mut self) -> io::Result<()> {
-        match self.failed {
-            Some(error) => Err(error),
-            None => self.file.flush(),
-        }
-    }
-}
-
-impl<W: Write> Capture for Writing<W> {
-    fn packet(&mut self, captured: &Captured) -> ControlFlow<()> {
-        match self.write(captured) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => {
-                self.failed = Some(error);
-                ControlFlow::Break(())
-            }
-        }
+        self.file.flush()
     }
 }

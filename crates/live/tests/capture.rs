@@ -1,7 +1,7 @@
 //! Captures of runs, read back: what leaves and reaches hosts, in order, with the results that a run has without one.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test reads its files")]
 
-use paceline_live::capture::{CaptureError, CaptureFile, simulate};
+use paceline_live::capture::{CaptureError, CaptureFile, Written, simulate};
 use paceline_live::scenario::load;
 use paceline_sim::{RunOptions, Scenario};
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;
@@ -16,6 +16,10 @@ fn example(name: &str) -> Scenario {
 
 fn file(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("paceline-{}-{name}.pcapng", std::process::id()))
+}
+
+fn pcap<'a>(path: &'a Path, hosts: &'a [String]) -> Written<'a> {
+    Written { pcap: Some(CaptureFile { path, hosts }), qlog: None }
 }
 
 /// A packet of a file: interface, time in ns, length on the wire, bytes kept, flags.
@@ -64,7 +68,7 @@ fn a_run_gives_the_same_with_a_capture_and_every_packet_is_in_it() {
         let scenario = example(name);
         let to = file(name);
         let options = RunOptions::default();
-        let output = simulate(&scenario, 1, &options, &CaptureFile { path: &to, hosts: &[] }).unwrap();
+        let output = simulate(&scenario, 1, &options, &pcap(&to, &[])).unwrap();
         let plain = paceline_sim::simulate(&scenario, 1, &options).unwrap();
         let json = |summary: &paceline_sim::Summary| serde_json::to_string(summary).unwrap();
         assert_eq!(json(&output.summary), json(&plain.summary), "{name}");
@@ -102,8 +106,7 @@ fn sum(bytes: &[u8]) -> u16 {
 fn checksums_are_those_of_the_whole_packet_and_wrong_in_damaged_ones() {
     let to = file("checksums");
     for (name, damages) in [("impairments.toml", true), ("tfrc.toml", false)] {
-        let output =
-            simulate(&example(name), 1, &RunOptions::default(), &CaptureFile { path: &to, hosts: &[] }).unwrap();
+        let output = simulate(&example(name), 1, &RunOptions::default(), &pcap(&to, &[])).unwrap();
         let (_, packets) = read(&to);
         let mut wrong = 0;
         for packet in &packets {
@@ -126,10 +129,10 @@ fn one_hosts_capture_is_that_part_of_all() {
     let scenario = example("tfrc.toml");
     let (all, one) = (file("all"), file("one"));
     let options = RunOptions::default();
-    simulate(&scenario, 1, &options, &CaptureFile { path: &all, hosts: &[] }).unwrap();
+    simulate(&scenario, 1, &options, &pcap(&all, &[])).unwrap();
     let (hosts, packets) = read(&all);
     let wanted = [hosts[1].clone()];
-    simulate(&scenario, 1, &options, &CaptureFile { path: &one, hosts: &wanted }).unwrap();
+    simulate(&scenario, 1, &options, &pcap(&one, &wanted)).unwrap();
     let (only, part) = read(&one);
     assert_eq!(only, wanted);
     let expected: Vec<_> = packets.iter().filter(|p| p.interface == 1).map(|p| (p.nanos, p.len, &p.bytes)).collect();
@@ -143,12 +146,12 @@ fn what_cannot_be_captured_is_named() {
     let options = RunOptions::default();
     let hosts = ["nobody".to_owned()];
     let to = file("nobody");
-    let refused = simulate(&scenario, 1, &options, &CaptureFile { path: &to, hosts: &hosts }).unwrap_err();
+    let refused = simulate(&scenario, 1, &options, &pcap(&to, &hosts)).unwrap_err();
     assert!(matches!(refused, CaptureError::NoHost(..)) && refused.to_string().contains("`nobody`"), "{refused}");
     assert!(!to.exists());
     let nowhere = Path::new("no such folder/x.pcapng");
-    let refused = simulate(&scenario, 1, &options, &CaptureFile { path: nowhere, hosts: &[] }).unwrap_err();
-    assert!(matches!(refused, CaptureError::File(_)), "{refused}");
+    let refused = simulate(&scenario, 1, &options, &pcap(nowhere, &[])).unwrap_err();
+    assert!(matches!(refused, CaptureError::File(..)), "{refused}");
 }
 
 #[test]
@@ -156,8 +159,8 @@ fn what_cannot_be_captured_is_named() {
 fn a_full_disk_ends_the_run() {
     let full = Path::new("/dev/full");
     let scenario = example("tfrc.toml");
-    let refused = simulate(&scenario, 1, &RunOptions::default(), &CaptureFile { path: full, hosts: &[] }).unwrap_err();
-    let CaptureError::File(error) = &refused else { panic!("{refused}") };
+    let refused = simulate(&scenario, 1, &RunOptions::default(), &pcap(full, &[])).unwrap_err();
+    let CaptureError::File(_, error) = &refused else { panic!("{refused}") };
     assert_eq!(error.kind(), std::io::ErrorKind::StorageFull);
 }
 
@@ -175,7 +178,7 @@ fn a_cancelled_run_leaves_a_file_that_can_be_read() {
             watch.cancel();
         });
         let options = RunOptions { watch: Some(&watch), ..RunOptions::default() };
-        let ended = simulate(&scenario, 1, &options, &CaptureFile { path: &to, hosts: &[] });
+        let ended = simulate(&scenario, 1, &options, &pcap(&to, &[]));
         // on a machine that is slow to tell, the run may be over
         assert!(matches!(ended, Ok(_) | Err(CaptureError::Run(paceline_sim::RunError::Cancelled))));
     });
@@ -189,7 +192,7 @@ fn headers(name: &str, text: &str) -> Vec<(bool, etherparse::LaxPacketHeaders<'s
     let (scenario, target) = (file(name).with_extension("toml"), file(name));
     std::fs::write(&scenario, text).unwrap();
     let loaded = load(&scenario).unwrap_or_else(|error| panic!("{error}"));
-    simulate(&loaded, 1, &RunOptions::default(), &CaptureFile { path: &target, hosts: &[] }).unwrap();
+    simulate(&loaded, 1, &RunOptions::default(), &pcap(&target, &[])).unwrap();
     let (_, packets) = read(&target);
     std::fs::remove_file(&scenario).unwrap();
     std::fs::remove_file(&target).unwrap();

@@ -2,9 +2,9 @@
 
 use crate::scenario::Scenario;
 use crate::{Cancelled, ControllerError, InternalError, ScenarioError, panics};
-use paceline_live::capture::{self, CaptureError, CaptureFile};
+use paceline_live::capture::{self, CaptureError, CaptureFile, Written};
 use paceline_sim::{Recording, RunError, RunOptions};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use std::path::PathBuf;
@@ -93,8 +93,8 @@ pub struct RunOutput {
 
 /// Runs a scenario to its end, without the interpreter lock.
 #[pyfunction]
-#[pyo3(signature = (scenario, seed, record, record_every_s, watch = None, pcap = None))]
-#[expect(clippy::needless_pass_by_value, reason = "how Python's arguments arrive")]
+#[pyo3(signature = (scenario, seed, record, record_every_s, watch = None, pcap = None, qlog = None))]
+#[expect(clippy::needless_pass_by_value, clippy::too_many_arguments, reason = "how Python's arguments arrive")]
 pub fn run(
     py: Python<'_>,
     scenario: &Scenario,
@@ -103,6 +103,7 @@ pub fn run(
     record_every_s: f64,
     watch: Option<Py<Watch>>,
     pcap: Option<(PathBuf, Vec<String>)>,
+    qlog: Option<PathBuf>,
 ) -> PyResult<RunOutput> {
     let names = record.iter().map(String::as_str);
     let recording = Recording::sampled(names, record_every_s).map_err(PyValueError::new_err)?;
@@ -111,9 +112,11 @@ pub fn run(
         panics::guarded(|| {
             let options =
                 RunOptions { recording, watch: watch.as_ref().map(|w| &*w.get().watch as _), ..RunOptions::default() };
-            let output = match &pcap {
-                None => paceline_sim::simulate(&checked, seed, &options).map_err(CaptureError::Run)?,
-                Some((path, hosts)) => capture::simulate(&checked, seed, &options, &CaptureFile { path, hosts })?,
+            let pcap = pcap.as_ref().map(|(path, hosts)| CaptureFile { path, hosts });
+            let output = if pcap.is_none() && qlog.is_none() {
+                paceline_sim::simulate(&checked, seed, &options).map_err(CaptureError::Run)?
+            } else {
+                capture::simulate(&checked, seed, &options, &Written { pcap, qlog: qlog.as_deref() })?
             };
             let summary = serde_json::to_string(&output.summary);
             Ok((summary, output.series))
@@ -127,8 +130,13 @@ pub fn run(
     };
     match finished {
         Err(panic) => Err(defect(&panic)),
-        Ok(Err(CaptureError::File(error))) => Err(error.into()),
-        Ok(Err(error @ CaptureError::NoHost(..))) => Err(PyValueError::new_err(error.to_string())),
+        Ok(Err(CaptureError::File(path, error))) => {
+            let number = error.raw_os_error().unwrap_or(0);
+            Err(PyOSError::new_err((number, words_of(&error), path)))
+        }
+        Ok(Err(error @ (CaptureError::NoHost(..) | CaptureError::NotEmpty(_) | CaptureError::NothingToLog))) => {
+            Err(PyValueError::new_err(error.to_string()))
+        }
         Ok(Err(CaptureError::Run(RunError::Controller(failure)))) => {
             Err(ControllerError::new_err(format!("{name}, seed {seed}: {failure}")))
         }
@@ -137,4 +145,10 @@ pub fn run(
         Ok(Ok((Err(error), _))) => Err(defect(&error.to_string())),
         Ok(Ok((Ok(summary_json), series))) => Ok(RunOutput { summary_json, series: of_series(py, series)? }),
     }
+}
+
+/// The system's words for an error, without its number, which Python says too.
+fn words_of(error: &std::io::Error) -> String {
+    let words = error.to_string();
+    words.split(" (os error").next().unwrap_or_default().to_owned()
 }

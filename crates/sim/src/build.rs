@@ -5,8 +5,9 @@ use crate::cell::CellElement;
 use crate::coupling::Coupling;
 use crate::endpoint::{Sink, Source};
 use crate::graph::{Arc, Graph, GraphError, Plan, Planning, Taps, Unit};
-use crate::host::Host;
+use crate::host::{Attending, Host};
 use crate::model::{LinkDirection, Model};
+use crate::noting::Noting;
 use crate::phases::hosts_apart;
 use crate::port::{Backpressure, EmissionClock};
 use crate::recorder::{HostRecorder, Recording};
@@ -225,7 +226,7 @@ pub fn build(model: &Model, recording: Recording, planning: Planning) -> Result<
             }
         })
         .collect();
-    if planning.taps == Taps::Hosts {
+    if planning.taps != Taps::None {
         folded.extend((0..model.nodes.len()).map(|node| Folded::Other(Box::new(Other::Tap(Tap::new(node))))));
     }
     let inboxes =
@@ -253,7 +254,7 @@ pub fn build(model: &Model, recording: Recording, planning: Planning) -> Result<
             }
             Unit::Host(node) => {
                 hosts[node] = Some(i);
-                Node::Host(host(model, recording, &plan, node, &endpoints[node]))
+                Node::Host(host(model, recording, (&plan, planning.taps), node, &endpoints[node]))
             }
         });
     }
@@ -309,7 +310,7 @@ fn backpressure(model: &Model, plan: &Plan, sources: &[usize]) -> Backpressure {
 fn host(
     model: &Model,
     recording: Recording,
-    plan: &Plan,
+    (plan, taps): (&Plan, Taps),
     node: usize,
     (sources, sinks): &(Vec<usize>, Vec<usize>),
 ) -> Host {
@@ -321,12 +322,14 @@ fn host(
     let draws = Sequence::new(Stream::new(model.seed, &format!("host {}", model.nodes[node])));
     let backpressure = backpressure(model, plan, sources);
     let apart = sources.iter().chain(sinks).copied().filter(|_| plan.apart.contains(&node));
-    Host::new(
-        sources.iter().map(|&i| Source::new(&model.flows[i], model.seed, id(i), plan.cursors[i].0)).collect(),
-        sinks.iter().map(|&i| Sink::new(&model.flows[i], model.seed, id(i), plan.cursors[i].1)).collect(),
-        EmissionClock::new(draws, backpressure, apart.map(id)),
-        (Coupling::of(&sending), Bundling::of(&sending, &receiving)),
-        recorder,
-        meter,
-    )
+    let sources: Vec<_> =
+        sources.iter().map(|&i| Source::new(&model.flows[i], model.seed, id(i), plan.cursors[i].0)).collect();
+    let sinks: Vec<_> =
+        sinks.iter().map(|&i| Sink::new(&model.flows[i], model.seed, id(i), plan.cursors[i].1)).collect();
+    let attending = Attending {
+        coupling: Coupling::of(&sending),
+        bundling: Bundling::of(&sending, &receiving),
+        noting: (taps == Taps::Ends).then(|| Noting::of(node, &sources, &sinks)).flatten(),
+    };
+    Host::new(sources, sinks, EmissionClock::new(draws, backpressure, apart.map(id)), attending, recorder, meter)
 }

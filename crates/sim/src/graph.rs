@@ -95,6 +95,8 @@ pub enum Taps {
     /// Where they leave a host and where they reach one: each way begins and ends with one more folded link, which has
     /// the number of folded arcs and the node's added.
     Hosts,
+    /// The same, and ends of flows over QUIC note what they come to.
+    Ends,
 }
 
 /// Which arcs are folded.
@@ -370,7 +372,7 @@ impl Graph {
                 let origin = (self.arcs.len() + from) as u32;
                 // A tap has the id of what brings the packet to it: the order of arrivals stays what it is.
                 let tap =
-                    |node: usize, id: u32| (taps == Taps::Hosts).then(|| Way::folded((folded.len() + node) as u32, id));
+                    |node: usize, id: u32| (taps != Taps::None).then(|| Way::folded((folded.len() + node) as u32, id));
                 let last = arcs.last().map_or(origin, |&arc| arc as u32);
                 let mut steps: Vec<Way> = tap(from, origin).into_iter().collect();
                 steps.extend(arcs.iter().map(|&arc| arc_ways[arc].expect("every arc on a path has a place")));

@@ -6,6 +6,7 @@ use crate::build::Folded;
 use crate::bundling::Bundling;
 use crate::coupling::Coupling;
 use crate::endpoint::{Sink, Source};
+use crate::noting::{Noted, Noting};
 use crate::port::{EmissionClock, Port};
 use crate::recorder::HostRecorder;
 use crate::timers::Timers;
@@ -28,10 +29,25 @@ pub struct Host {
     coupling: Option<Box<Coupling>>,
     /// Which of its flows leave and are told of together, if any do.
     bundling: Option<Box<Bundling>>,
+    /// Notes what its ends come to, if that is wanted.
+    noting: Option<Box<Noting>>,
+    /// Whether there is one of these three, who are told of whatever happens to an endpoint.
+    attended: bool,
     /// Samples what was asked for.
     pub recorder: Option<Box<HostRecorder>>,
     /// Measures how much the flows vary their rates.
     pub meter: Option<Box<RateMeter>>,
+}
+
+/// Who is told of whatever happens to an endpoint of a host.
+#[derive(Debug)]
+pub struct Attending {
+    /// Which of its sources share their rates, if any do.
+    pub(crate) coupling: Option<Box<Coupling>>,
+    /// Which of its flows leave and are told of together, if any do.
+    pub(crate) bundling: Option<Box<Bundling>>,
+    /// What notes what its ends come to, if that is wanted.
+    pub(crate) noting: Option<Box<Noting>>,
 }
 
 impl Host {
@@ -41,7 +57,7 @@ impl Host {
         sources: Vec<Source>,
         sinks: Vec<Sink>,
         clock: EmissionClock,
-        (coupling, bundling): (Option<Box<Coupling>>, Option<Box<Bundling>>),
+        Attending { coupling, bundling, noting }: Attending,
         recorder: Option<Box<HostRecorder>>,
         meter: Option<Box<RateMeter>>,
     ) -> Host {
@@ -49,7 +65,9 @@ impl Host {
         entries.extend(sinks.iter().map(|sink| sink.entry));
         entries.extend(recorder.iter().map(|recorder| recorder.next_sample()));
         entries.extend(meter.iter().map(|meter| meter.next_sample()));
-        Host { timers: Timers::new(entries), sources, sinks, clock, coupling, bundling, recorder, meter }
+        let timers = Timers::new(entries);
+        let attended = coupling.is_some() || bundling.is_some() || noting.is_some();
+        Host { timers, sources, sinks, clock, coupling, bundling, noting, attended, recorder, meter }
     }
 
     /// Timers up to and including `to`, in order.
@@ -75,16 +93,35 @@ impl Host {
                 self.watchers(now, slot - sinks_from - self.sinks.len())
             };
             self.timers.set(slot, next);
-            if slot < sinks_from && (self.coupling.is_some() || self.bundling.is_some()) {
-                self.exchange(slot, now, network);
+            if self.attended {
+                if slot < sinks_from {
+                    self.exchange(slot, now, network);
+                } else {
+                    self.note(slot, now);
+                }
             }
         }
+    }
+
+    /// Something has happened to an endpoint.
+    #[cold]
+    #[inline(never)]
+    fn note(&mut self, slot: usize, now: Time) {
+        if let Some(noting) = &mut self.noting {
+            noting.hear(slot, now, &self.sources, &self.sinks);
+        }
+    }
+
+    /// What its ends came to since the last call, if that is noted.
+    pub(crate) fn take_notes(&mut self) -> impl Iterator<Item = Noted> + '_ {
+        self.noting.iter_mut().flat_map(|noting| noting.take())
     }
 
     /// Something has happened to a source, which others of its host are to know.
     #[cold]
     #[inline(never)]
     fn exchange(&mut self, slot: usize, now: Time, network: &mut Network<Folded>) {
+        self.note(slot, now);
         self.settle(slot, now, network);
         let (sources, clock) = (&mut self.sources, &mut self.clock);
         let Some(group) = self.coupling.as_mut().and_then(|coupling| coupling.group(slot)) else { return };
@@ -145,7 +182,7 @@ impl Host {
                 source.entry = wake;
                 self.timers.earlier(endpoint, wake);
             }
-            if packet.extra != ExtraId::NONE && (self.coupling.is_some() || self.bundling.is_some()) {
+            if packet.extra != ExtraId::NONE && self.attended {
                 self.exchange(endpoint, now, network);
             }
         } else {
@@ -165,7 +202,8 @@ impl Host {
                 sink.entry = wake;
                 self.timers.earlier(self.sources.len() + endpoint, wake);
             }
-            if packet.extra != ExtraId::NONE && self.bundling.is_some() {
+            if packet.extra != ExtraId::NONE && self.attended {
+                self.note(self.sources.len() + endpoint, now);
                 self.carry(endpoint, now, network);
             }
         }

@@ -213,7 +213,8 @@ pub fn run(model: &Model, options: &RunOptions<'_>) -> Result<RunOutput, RunErro
     run_with(model, options, &mut None)
 }
 
-/// Runs a model to its end and hands `capture` every packet that leaves or reaches a host before it.
+/// Runs a model to its end and hands `capture` every packet that leaves or reaches a host before it, and what ends of flows over
+/// QUIC came to if it wants that.
 ///
 /// # Errors
 /// As [`run`], and if the capture ended the run.
@@ -221,8 +222,10 @@ pub fn run(model: &Model, options: &RunOptions<'_>) -> Result<RunOutput, RunErro
 /// # Panics
 /// As [`run`].
 pub fn run_captured(model: &Model, options: &RunOptions<'_>, capture: &mut dyn Capture) -> Result<RunOutput, RunError> {
-    let planning = Planning { taps: Taps::Hosts, ..options.planning };
-    run_with(model, &RunOptions { planning, ..*options }, &mut Some(Pending::new(capture)))
+    let taps = if capture.wants_notes() { Taps::Ends } else { Taps::Hosts };
+    let planning = Planning { taps, ..options.planning };
+    let sources = model.flows.iter().map(|flow| flow.source);
+    run_with(model, &RunOptions { planning, ..*options }, &mut Some(Pending::new(capture, sources)))
 }
 
 fn run_with(model: &Model, options: &RunOptions<'_>, pending: &mut Option<Pending<'_>>) -> Result<RunOutput, RunError> {
@@ -310,6 +313,12 @@ fn advance(
 fn hand_over(built: &mut Built, pending: &mut Option<Pending<'_>>) -> Result<(), RunError> {
     let Some(pending) = pending else { return Ok(()) };
     let now = built.engine.now();
+    let mut notes = Vec::new();
+    for element in built.engine.elements_mut() {
+        if let Node::Host(host) = element {
+            notes.extend(host.take_notes());
+        }
+    }
     let taps = built.engine.network.hops_mut().iter_mut().filter_map(|hop| match hop {
         Folded::Other(other) => match &mut **other {
             Other::Tap(tap) => Some(tap),
@@ -317,7 +326,7 @@ fn hand_over(built: &mut Built, pending: &mut Option<Pending<'_>>) -> Result<(),
         },
         Folded::Pipe(_) => None,
     });
-    if pending.hand_over(taps, now).is_break() { Err(RunError::CaptureEnded) } else { Ok(()) }
+    if pending.hand_over(taps, notes, now).is_break() { Err(RunError::CaptureEnded) } else { Ok(()) }
 }
 
 /// The least time that is simulated between two looks at who watches.

@@ -1,9 +1,10 @@
-//! Captures: packets as they leave a host and as they reach one, in order of time.
+//! Captures: packets as they leave a host and as they reach one, in order of time; and what ends of flows over QUIC come to.
 //!
 //! A tap is one more folded link, without delay, at both ends of each way. Without a capture there are no taps, and a run
 //! costs what it always did; with one, it gives the same results.
 
-use paceline_packet::{Extra, Extras, Packet};
+use crate::noting::{Note, Noted};
+use paceline_packet::{Extra, Extras, Flags, FlowId, Packet};
 use paceline_units::Time;
 use std::ops::ControlFlow;
 
@@ -22,6 +23,17 @@ pub struct Captured {
 pub trait Capture {
     /// The next packet: never earlier than the one before. [`ControlFlow::Break`] ends the run.
     fn packet(&mut self, captured: &Captured) -> ControlFlow<()>;
+
+    /// Whether it wants what ends of flows over QUIC come to.
+    fn wants_notes(&self) -> bool {
+        false
+    }
+
+    /// What an end came to: in order of time with packets. Of one instant and host, what reaches it comes first, then what was
+    /// lost, then what leaves, then where recovery is.
+    fn noted(&mut self, _noted: &Noted) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
 }
 
 /// The tap at one host.
@@ -50,20 +62,55 @@ impl Tap {
 pub(crate) struct Pending<'a> {
     capture: &'a mut dyn Capture,
     waiting: Vec<Captured>,
+    noted: Vec<Noted>,
+    /// The node of each flow's sender; empty if there are no notes.
+    sources: Vec<usize>,
 }
 
+/// Where something stands among what is of one instant and host.
+type Place = (Time, usize, u8);
+
 impl<'a> Pending<'a> {
-    pub(crate) fn new(capture: &'a mut dyn Capture) -> Pending<'a> {
-        Pending { capture, waiting: Vec::new() }
+    /// For a run with flows whose senders are at these nodes.
+    pub(crate) fn new(capture: &'a mut dyn Capture, sources: impl Iterator<Item = usize>) -> Pending<'a> {
+        let sources = if capture.wants_notes() { sources.collect() } else { Vec::new() };
+        Pending { capture, waiting: Vec::new(), noted: Vec::new(), sources }
     }
 
     /// Everything before `now` has happened: what the taps have seen before it is handed over. Links are evaluated when a
     /// packet enters them, so that a tap behind them sees it ahead of the clock.
-    pub(crate) fn hand_over<'t>(&mut self, taps: impl Iterator<Item = &'t mut Tap>, now: Time) -> ControlFlow<()> {
+    pub(crate) fn hand_over<'t>(
+        &mut self,
+        taps: impl Iterator<Item = &'t mut Tap>,
+        notes: Vec<Noted>,
+        now: Time,
+    ) -> ControlFlow<()> {
         taps.for_each(|tap| self.waiting.append(&mut tap.seen));
+        self.noted.extend(notes);
         // one host's packets of one instant keep their order
-        self.waiting.sort_by_key(|captured| (captured.packet.time, captured.node));
+        let sources = &self.sources;
+        self.waiting.sort_by_key(|captured| place_of(captured, sources));
+        self.noted.sort_by_key(place);
         let due = self.waiting.partition_point(|captured| captured.packet.time < now);
-        self.waiting.drain(..due).try_for_each(|captured| self.capture.packet(&captured))
+        let known = self.noted.partition_point(|noted| noted.time < now);
+        let mut notes = self.noted.drain(..known).peekable();
+        for captured in self.waiting.drain(..due) {
+            while let Some(note) = notes.next_if(|note| place(note) < place_of(&captured, sources)) {
+                self.capture.noted(&note)?;
+            }
+            self.capture.packet(&captured)?;
+        }
+        notes.try_for_each(|note| self.capture.noted(&note))
     }
+}
+
+fn place_of(captured: &Captured, sources: &[usize]) -> Place {
+    let Packet { flow: FlowId(flow), flags, time, .. } = captured.packet;
+    let source = sources.get(flow as usize);
+    let leaves = source.is_some_and(|source| (*source == captured.node) != flags.has(Flags::ACK));
+    (time, captured.node, if leaves { 2 } else { 0 })
+}
+
+fn place(noted: &Noted) -> Place {
+    (noted.time, noted.node, if matches!(noted.what, Note::Lost(_)) { 1 } else { 3 })
 }

@@ -63,6 +63,15 @@ def run(
             show_default=False,
         ),
     ] = None,
+    qlog: Annotated[
+        Path | None,
+        typer.Option(
+            "--qlog",
+            metavar="FOLDER",
+            help="Log the run's connections over QUIC there (qlog), each at both ends.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: AsJson = False,
     workers: Workers = None,
     executor: ExecutorName = None,
@@ -81,11 +90,13 @@ def run(
       paceline run examples/coffee-shop.toml --record cwnd,queue --out out/coffee
       paceline run examples/coffee-shop.toml --json > coffee.json
       paceline run examples/tfrc.toml --pcap t.pcapng --pcap-at "sack[0].sink"
+      paceline run examples/quic.toml --qlog out/logs
     """
     every_s = span(record_every, "--record-every")
     wanted = recorded(record, every_s, out)
-    if pcap is not None and runs != 1:
-        raise PacelineError("--pcap holds one run: leave out --runs")
+    for option, where in (("--pcap", pcap), ("--qlog", qlog)):
+        if where is not None and runs != 1:
+            raise PacelineError(f"{option} holds one run: leave out --runs")
     if pcap is None and pcap_at:
         raise PacelineError("--pcap-at without --pcap: add --pcap FILE")
     scenario = read(file)
@@ -104,9 +115,10 @@ def run(
             out=out,
             pcap=pcap,
             pcap_at=pcap_at or [],
+            qlog=qlog,
             progress=show_progress,
         )
-    say(results, as_json, out, pcap)
+    say(results, as_json, out, pcap, qlog)
 
 
 def read(file: Path) -> ScenarioLike:
@@ -129,7 +141,9 @@ def text_of_input() -> str:
         raise PacelineError(f"standard input is no text: {error}") from None
 
 
-def say(results: Results, as_json: bool, out: Path | None, pcap: Path | None = None) -> None:
+def say(
+    results: Results, as_json: bool, out: Path | None, pcap: Path | None = None, qlog: Path | None = None
+) -> None:
     """Prints what runs of a scenario have measured, and where it and their packets are written."""
     if as_json:
         documents.say(documents.of_runs(results))
@@ -142,6 +156,8 @@ def say(results: Results, as_json: bool, out: Path | None, pcap: Path | None = N
         layout.say(console, f"\nWritten to {out}.")
     if pcap:
         layout.say(console, f"\nPackets written to {pcap}.")
+    if qlog:
+        layout.say(console, f"\nLogs of connections written to {qlog}.")
 
 
 def headline(results: Results) -> str:

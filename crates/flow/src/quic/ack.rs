@@ -218,6 +218,11 @@ impl Connection {
         }
     }
 
+    /// Whether enough packets that left after this one have come that it counts as lost.
+    pub(super) fn is_overtaken(&self, number: u32) -> bool {
+        self.largest_acked.is_some_and(|largest| largest >= number + PACKET_THRESHOLD)
+    }
+
     /// What losing these does, of which the newest left at `newest`.
     #[cold]
     #[inline(never)]

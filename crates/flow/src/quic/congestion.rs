@@ -146,6 +146,11 @@ impl Congestion {
         &self.controller
     }
 
+    /// Whether the window was cut, and nothing of what left since has been acknowledged.
+    pub(super) fn is_recovering(&self) -> bool {
+        self.recovering
+    }
+
     /// How often the window was cut.
     #[must_use]
     pub fn cuts(&self) -> Cuts {

@@ -12,7 +12,7 @@ use paceline_units::Time;
 /// same law, has nothing to do.
 #[derive(Debug)]
 pub struct QuicReceiver {
-    connection: Connection,
+    pub(super) connection: Connection,
 }
 
 impl QuicReceiver {

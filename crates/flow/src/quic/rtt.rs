@@ -8,7 +8,7 @@ const GRANULARITY: Span = Span::from_millis(1);
 const INITIAL: Span = Span::from_millis(333);
 
 /// The estimate of a connection.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rtt {
     /// The latest sample, with the peer's delay; zero before the first.
     pub latest: Span,

@@ -15,7 +15,7 @@ use paceline_units::{Rate, Span, Time};
 /// What the application writes becomes data of streams or datagrams, by the [`Carriage`] of its settings.
 #[derive(Debug)]
 pub struct QuicSender {
-    connection: Connection,
+    pub(super) connection: Connection,
     started: bool,
     /// The stream that is being written, if writes share one.
     current: Option<u32>,

@@ -1,0 +1,60 @@
+//! A run's connections over QUIC as logs (qlog): a file for each connection and end, in one folder.
+
+mod connection;
+mod end;
+mod packets;
+
+use super::{CaptureError, failed};
+use end::{End, Flow};
+use paceline_packet::FlowId;
+use paceline_sim::model::Model;
+use paceline_sim::{Captured, Noted};
+use std::path::Path;
+
+/// The logs of a run.
+pub(super) struct Logs<'a> {
+    folder: &'a Path,
+    /// By their numbers; none of flows that are not over QUIC.
+    flows: Vec<Option<(Flow, [End; 2])>>,
+    /// The node of each flow's sender.
+    sources: Vec<usize>,
+}
+
+impl<'a> Logs<'a> {
+    /// Logs of this run's flows in a folder, which is made if it is not there.
+    pub(super) fn begin(model: &Model, folder: &'a Path) -> Result<Logs<'a>, CaptureError> {
+        let ends = || [End::new(true), End::new(false)];
+        let flow = |number| Flow::of(model, number).map(|flow| (flow, ends()));
+        let flows: Vec<_> = (0..model.flows.len()).map(flow).collect();
+        if flows.iter().all(Option::is_none) {
+            return Err(CaptureError::NothingToLog);
+        }
+        let made = std::fs::create_dir_all(folder).and_then(|()| std::fs::read_dir(folder));
+        if made.map_err(failed(folder))?.next().is_some() {
+            return Err(CaptureError::NotEmpty(folder.to_owned()));
+        }
+        let sources = model.flows.iter().map(|flow| flow.source).collect();
+        Ok(Logs { folder, flows, sources })
+    }
+
+    /// A packet leaves a host, or reaches one.
+    pub(super) fn packet(&mut self, captured: &Captured) -> Result<(), CaptureError> {
+        let FlowId(number) = captured.packet.flow;
+        let at_source = self.sources.get(number as usize) == Some(&captured.node);
+        let Some(Some((flow, ends))) = self.flows.get_mut(number as usize) else { return Ok(()) };
+        ends[usize::from(!at_source)].packet(captured, flow, self.folder).map_err(failed(self.folder))
+    }
+
+    /// An end came to something.
+    pub(super) fn noted(&mut self, noted: &Noted) -> Result<(), CaptureError> {
+        let FlowId(number) = noted.flow;
+        let Some(Some((flow, ends))) = self.flows.get_mut(number as usize) else { return Ok(()) };
+        ends[usize::from(!noted.sends)].noted(noted, flow, self.folder).map_err(failed(self.folder))
+    }
+
+    /// What is in memory is written.
+    pub(super) fn finish(self) -> Result<(), CaptureError> {
+        let mut ends = self.flows.into_iter().flatten().flat_map(|(_, ends)| ends);
+        ends.try_for_each(|mut end| end.finish()).map_err(failed(self.folder))
+    }
+}

@@ -1,0 +1,95 @@
+//! What ends of flows over QUIC come to, event by event, for who logs their connections.
+//!
+//! A host that is asked looks at an end after each event that concerned it, and notes what has changed. A host that is not
+//! asked does nothing for it.
+
+use crate::endpoint::{Sink, Source};
+use paceline_flow::quic::{LostNumber, Recovery};
+use paceline_flow::{Receiver, Sender};
+use paceline_packet::FlowId;
+use paceline_units::Time;
+
+/// What an end of a flow over QUIC came to.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Noted {
+    /// The node of its host.
+    pub node: usize,
+    /// The flow.
+    pub flow: FlowId,
+    /// Whether the end is the flow's sender.
+    pub sends: bool,
+    /// When.
+    pub time: Time,
+    /// What.
+    pub what: Note,
+}
+
+/// What there is to note.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Note {
+    /// A packet counts as lost.
+    Lost(LostNumber),
+    /// Recovery is somewhere else now.
+    Recovery(Recovery),
+}
+
+/// What was noted of one end.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    flow: FlowId,
+    recovery: Option<Recovery>,
+    /// One past the last number that was lost.
+    lost: u32,
+}
+
+/// The notes of one host.
+#[derive(Debug)]
+pub struct Noting {
+    node: usize,
+    /// One an endpoint, sources first; none of those that are not QUIC's.
+    ends: Vec<Option<Known>>,
+    noted: Vec<Noted>,
+}
+
+impl Noting {
+    /// For the host of this node; `None` if no end there is QUIC's.
+    #[must_use]
+    pub fn of(node: usize, sources: &[Source], sinks: &[Sink]) -> Option<Box<Noting>> {
+        let known = |flow: FlowId, is: bool| is.then_some(Known { flow, recovery: None, lost: 0 });
+        let sources = sources.iter().map(|source| known(source.flow, matches!(source.sender, Sender::Quic(_))));
+        let sinks = sinks.iter().map(|sink| known(sink.flow, matches!(sink.receiver, Receiver::Quic(_))));
+        let ends: Vec<_> = sources.chain(sinks).collect();
+        ends.iter().any(Option::is_some).then(|| Box::new(Noting { node, ends, noted: Vec::new() }))
+    }
+
+    /// Something has happened to the endpoint of this number, sources first.
+    pub(crate) fn hear(&mut self, slot: usize, now: Time, sources: &[Source], sinks: &[Sink]) {
+        let Some(Some(known)) = self.ends.get_mut(slot) else { return };
+        let sends = slot < sources.len();
+        let (node, flow, from) = (self.node, known.flow, known.lost);
+        let noted = &mut self.noted;
+        let mut note = |what| noted.push(Noted { node, flow, sends, time: now, what });
+        let mut lose = |lost: LostNumber| {
+            known.lost = lost.number + 1;
+            note(Note::Lost(lost));
+        };
+        let recovery = if sends {
+            let Sender::Quic(quic) = &sources[slot].sender else { return };
+            quic.lost_from(from).for_each(&mut lose);
+            quic.recovery()
+        } else {
+            let Receiver::Quic(quic) = &sinks[slot - sources.len()].receiver else { return };
+            quic.lost_from(from).for_each(&mut lose);
+            quic.recovery()
+        };
+        if known.recovery != Some(recovery) {
+            known.recovery = Some(recovery);
+            note(Note::Recovery(recovery));
+        }
+    }
+
+    /// What was noted since the last call.
+    pub(crate) fn take(&mut self) -> impl Iterator<Item = Noted> + '_ {
+        self.noted.drain(..)
+    }
+}
