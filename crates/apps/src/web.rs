@@ -123,7 +123,7 @@ impl Web {
         {
             self.under_way.pop_front();
             self.tally.completed(now, since);
-            if self.model.arrivals != WebArrivals::Open {
+            if self.model.arrivals != WebArrivals::Open && !self.stopped {
                 self.next = Some(now + self.gap());
             }
         }
@@ -170,5 +170,26 @@ impl Web {
     #[must_use]
     pub fn transfers(&self) -> Transfers {
         self.tally.read(self.under_way.len() as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A page that is acknowledged after the stop is no reason to wake again: a time that is past would be due without end.
+    #[test]
+    fn a_page_that_is_acknowledged_after_the_stop_is_followed_by_none() {
+        for arrivals in [WebArrivals::Think, WebArrivals::ThinkPersistent] {
+            let sizes = Pareto::with_mean(Size(20_000), 1.2).unwrap();
+            let model =
+                WebModel { gap: Span::from_millis(200), gap_shape: None, arrivals, sizes, rounding: Rounding::Exact };
+            let stop = Time(1_000_000_000);
+            let mut web = Web::new(model, Stream::new(1, "web"), Period { start: Time::ZERO, stop });
+            let Action::Send(size) = web.next_action(Time::ZERO, Size(0)) else { panic!("a page") };
+            assert!(matches!(web.next_action(stop, Size(0)), Action::Stop));
+            assert!(matches!(web.next_action(stop + Span::from_millis(1), size), Action::Wait));
+            assert_eq!((web.transfers().completed, web.next_wake()), (1, None));
+        }
     }
 }
