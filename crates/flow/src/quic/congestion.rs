@@ -408,6 +408,12 @@ impl Congestion {
         self.before.and(self.recovery_start)
     }
 
+    /// The window was cut, and nothing that left since has been acknowledged (section 7.3.2).
+    #[must_use]
+    pub fn is_recovering(&self) -> bool {
+        self.recovering
+    }
+
     fn tell_lost(&mut self, now: Time) {
         if self.lost.is_empty() {
             return;

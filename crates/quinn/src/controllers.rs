@@ -1,0 +1,121 @@
+//! The factory: a scheme and its parameters, checked at once, from which each of quinn's paths gets a fresh controller.
+
+use crate::{Adaptor, Law, Witness};
+use paceline_control::{
+    ParameterError, Profile, Scheme, TcpController, UnknownScheme, WindowController as _, registry,
+};
+use paceline_flow::quic::Congestion;
+use paceline_random::Stream;
+use quinn_proto::congestion::{Controller, ControllerFactory};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+/// Why there is no such controller for quinn.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+pub enum Refused {
+    /// No scheme has this name.
+    #[error(transparent)]
+    Unknown(#[from] UnknownScheme),
+    /// A parameter is wrong, or the scheme sets no window.
+    #[error(transparent)]
+    Parameter(#[from] ParameterError),
+    /// It counts marks.
+    #[error("{scheme} counts the packets that were marked, and quinn tells only that some were; choose another")]
+    Marks {
+        /// The scheme.
+        scheme: &'static str,
+    },
+}
+
+/// Makes controllers of one scheme: quinn's `congestion_controller_factory`.
+#[derive(Debug)]
+pub struct Controllers {
+    /// In a lock, for one of a shared library is not `Sync`.
+    fresh: Mutex<TcpController>,
+    profile: Profile,
+    stream: Stream,
+    /// How many were made.
+    made: AtomicU64,
+    witness: Option<Witness>,
+}
+
+impl Controllers {
+    /// Of the scheme of that name (`paceline controllers` lists them), with the parameters given, the others at their defaults. Schemes
+    /// that draw (`bbr`, `bbr3`) draw from `seed`: take another in each process, lest connections probe in step; with the same one
+    /// the draws are the same.
+    ///
+    /// # Errors
+    /// There is no such scheme or parameter, a value is out of range, the scheme sets no window, or wants what quinn does not tell.
+    pub fn new(name: &str, parameters: &[(&str, f64)], seed: u64) -> Result<Controllers, Refused> {
+        Controllers::of(registry::scheme(name)?, Profile::Rfc, parameters, seed)
+    }
+
+    /// Of this scheme, one of a shared library perhaps, under this profile. See [`Controllers::new`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn of(
+        scheme: &Scheme,
+        profile: Profile,
+        parameters: &[(&str, f64)],
+        seed: u64,
+    ) -> Result<Controllers, Refused> {
+        let fresh = TcpController::new(scheme, profile, parameters)?;
+        if fresh.needs().ecn.counts() {
+            return Err(Refused::Marks { scheme: scheme.name });
+        }
+        let (fresh, stream) = (Mutex::new(fresh), Stream::new(seed, scheme.name));
+        Ok(Controllers { fresh, profile, stream, made: AtomicU64::new(0), witness: None })
+    }
+
+    /// The same, with a witness of all that its controllers do.
+    #[must_use]
+    pub fn seen_by(mut self, witness: Witness) -> Controllers {
+        self.witness = Some(witness);
+        self
+    }
+}
+
+impl ControllerFactory for Controllers {
+    fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn Controller> {
+        let path = self.made.fetch_add(1, Ordering::Relaxed);
+        let initial = Congestion::initial_window(current_mtu);
+        let fresh = self.fresh.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let congestion = Congestion::new(fresh, self.profile, current_mtu, initial, self.stream.fork(path));
+        Box::new(Adaptor::new(Law::new(congestion, current_mtu), now, initial, path, self.witness.clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_control::Machine;
+
+    #[test]
+    fn every_window_controller_is_one_for_quinn_but_those_that_count_marks() {
+        let (mut made, mut refused) = (0, Vec::new());
+        for scheme in registry::schemes() {
+            match (scheme.machine, Controllers::new(scheme.name, &[], 1)) {
+                (Machine::Tcp(_), Ok(_)) => made += 1,
+                (Machine::Tcp(_), Err(Refused::Marks { scheme })) => refused.push(scheme),
+                (Machine::Tcp(_), Err(error)) => panic!("{error}"),
+                (_, answer) => assert!(matches!(answer, Err(Refused::Parameter(ParameterError::Machine { .. })))),
+            }
+        }
+        refused.sort_unstable();
+        assert_eq!((made > 8, refused), (true, vec!["dctcp", "prague"]));
+    }
+
+    #[test]
+    fn errors_say_what_to_do() {
+        let error = |name, parameters: &[(&str, f64)]| Controllers::new(name, parameters, 1).unwrap_err().to_string();
+        assert_eq!(error("cubik", &[]), "there is no congestion control `cubik`; did you mean `cubic`?");
+        assert_eq!(error("vegas", &[("alpha", -1.0)]), "vegas: alpha = -1 is not from 0 to 1000 segments");
+        assert_eq!(error("gcc", &[]), "gcc rides on the machine rtp, not on this one");
+        assert_eq!(
+            error("prague", &[]),
+            "prague counts the packets that were marked, and quinn tells only that some were; choose another"
+        );
+    }
+}

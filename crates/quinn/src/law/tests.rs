@@ -1,0 +1,240 @@
+//! quinn's calls against the pseudocode of RFC 9002, appendix B, in the order in which quinn makes them.
+
+use super::*;
+use paceline_control::{Profile, TcpController, registry};
+use paceline_random::Stream;
+use proptest::prelude::*;
+
+const DATAGRAM: u64 = 1452;
+const RTT: Span = Span::from_millis(50);
+
+fn ms(n: u64) -> Time {
+    Time(n * 1_000_000)
+}
+
+fn law(cc: &str) -> Law {
+    let controller = TcpController::new(registry::scheme(cc).unwrap(), Profile::Rfc, &[]).unwrap();
+    let initial = Congestion::initial_window(DATAGRAM as u16);
+    let congestion = Congestion::new(controller, Profile::Rfc, DATAGRAM as u16, initial, Stream::new(1, "test"));
+    Law::new(congestion, DATAGRAM as u16)
+}
+
+/// Appendix B of RFC 9002, in bytes.
+struct Pseudocode {
+    congestion_window: f64,
+    ssthresh: f64,
+    recovery_start: Option<Time>,
+}
+
+impl Pseudocode {
+    fn in_recovery(&self, sent: Time) -> bool {
+        self.recovery_start.is_some_and(|start| sent <= start)
+    }
+    fn on_packet_acked(&mut self, sent: Time, app_limited: bool) {
+        if app_limited || self.in_recovery(sent) {
+            return;
+        }
+        let datagram = DATAGRAM as f64;
+        let avoids = self.congestion_window >= self.ssthresh;
+        self.congestion_window += if avoids { datagram * datagram / self.congestion_window } else { datagram };
+    }
+    fn on_congestion_event(&mut self, now: Time, sent: Time) {
+        if !self.in_recovery(sent) {
+            self.recovery_start = Some(now);
+            self.ssthresh = (self.congestion_window * 0.5).max(2.0 * DATAGRAM as f64);
+            self.congestion_window = self.ssthresh;
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    /// So many datagrams in one call.
+    Send(usize),
+    /// The nth and the mth of what is out, in one acknowledgement.
+    Ack {
+        nth: usize,
+        mth: usize,
+        app_limited: bool,
+    },
+    Mark,
+    Persistent,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let ack = (0usize..8, 0usize..8, proptest::bool::weighted(0.1));
+    let step = prop_oneof![
+        6 => (1usize..8).prop_map(Step::Send),
+        12 => ack.prop_map(|(nth, mth, app_limited)| Step::Ack { nth, mth, app_limited }),
+        1 => Just(Step::Mark),
+        1 => Just(Step::Persistent),
+    ];
+    proptest::collection::vec(step, 1..400)
+}
+
+proptest! {
+    /// The granted window after every event, less the byte that quinn's comparison takes; what is three packets behind is lost.
+    #[test]
+    fn newreno_is_the_pseudocode(steps in steps()) {
+        let mut ours = law("newreno");
+        let mut rfc = Pseudocode { congestion_window: 14_520.0, ssthresh: f64::INFINITY, recovery_start: None };
+        let (mut out, mut number, mut largest): (Vec<(Time, u64)>, u64, u64) = (Vec::new(), 0, 0);
+        let (mut lost, mut pending) = (0, false);
+        for (k, step) in steps.into_iter().enumerate() {
+            let now = ms(1000 + 3 * k as u64);
+            match step {
+                Step::Send(most) => {
+                    let room = (ours.window() - 1).saturating_sub(out.len() as u64 * DATAGRAM);
+                    let datagrams = most.min((room / DATAGRAM) as usize);
+                    ours.on_sent(now, datagrams as u64 * DATAGRAM);
+                    out.extend((number..number + datagrams as u64).map(|n| (now, n)));
+                    number += datagrams as u64;
+                }
+                Step::Ack { nth, mth, app_limited } if nth < out.len() => {
+                    let mut acked = vec![out.remove(nth)];
+                    if mth < out.len() {
+                        acked.push(out.remove(mth));
+                    }
+                    acked.sort_unstable_by_key(|&(_, n)| n);
+                    for &(sent, n) in &acked {
+                        ours.on_ack(sent, DATAGRAM);
+                        rfc.on_packet_acked(sent, app_limited);
+                        largest = largest.max(n);
+                    }
+                    ours.on_end_acks(now, out.len() as u64 * DATAGRAM, RTT, !app_limited);
+                    let behind: Vec<_> = out.extract_if(.., |&mut (_, n)| n + 3 <= largest).collect();
+                    if let Some(&(sent, _)) = behind.last() {
+                        let told = ours.on_lost(now, sent, behind.len() as u64 * DATAGRAM, pending);
+                        prop_assert_eq!(told.datagrams, behind.len() as u64);
+                        lost += behind.len() as u64;
+                        rfc.on_congestion_event(now, sent);
+                        if pending {
+                            (rfc.congestion_window, rfc.recovery_start) = (2.0 * DATAGRAM as f64, None);
+                        }
+                        pending = false;
+                    }
+                }
+                Step::Mark if !out.is_empty() => {
+                    ours.on_marked(now, out[0].0);
+                    rfc.on_congestion_event(now, out[0].0);
+                }
+                Step::Persistent => pending = true,
+                _ => {}
+            }
+            prop_assert_eq!(ours.congestion().in_flight(), out.len() as u64 * DATAGRAM);
+            prop_assert_eq!(ours.state().lost, Lost { datagrams: lost, bytes: lost * DATAGRAM });
+            let off = (ours.window() as f64 - 1.0 - rfc.congestion_window).abs();
+            prop_assert!(off <= 1.0 + DATAGRAM as f64 * 1e-6, "{} and {} after {k} {step:?}", ours.window(), rfc.congestion_window);
+        }
+    }
+}
+
+/// Sends a datagram and has it acknowledged a round trip later, so that the round trip is known.
+fn begin(law: &mut Law) {
+    law.on_sent(ms(0), DATAGRAM);
+    law.on_ack(ms(0), DATAGRAM);
+    law.on_end_acks(ms(50), 0, Span::from_millis(333), true);
+}
+
+/// quinn compares with "less than": its check, with our window, lets ten datagrams leave.
+#[test]
+fn a_window_of_ten_is_ten() {
+    let law = law("newreno");
+    let fits = (0..).take_while(|n| n * DATAGRAM + DATAGRAM < law.window()).count();
+    assert_eq!((law.window(), fits), (14_521, 10));
+}
+
+#[test]
+fn round_trips_are_the_packets_own_and_smoothed_by_quinn_s() {
+    let mut law = law("newreno");
+    begin(&mut law);
+    let rtt = law.state().rtt;
+    assert_eq!((rtt.latest, rtt.smoothed, rtt.variation, rtt.least), (RTT, RTT, RTT / 2, RTT), "the first as it is");
+    law.on_sent(ms(100), 2 * DATAGRAM);
+    law.on_ack(ms(100), DATAGRAM);
+    // quinn had taken 10 ms of delay off
+    law.on_end_acks(ms(190), DATAGRAM, Span::from_millis(40), true);
+    let rtt = law.state().rtt;
+    assert_eq!((rtt.latest, rtt.least), (Span::from_millis(90), RTT));
+    assert_eq!(rtt.smoothed, Span::from_millis(40) * 7 / 8 + Span::from_millis(90) / 8);
+    // an acknowledgement of something older is no sample
+    law.on_sent(ms(200), DATAGRAM);
+    law.on_ack(ms(200), DATAGRAM);
+    law.on_end_acks(ms(250), DATAGRAM, rtt.smoothed, true);
+    law.on_ack(ms(100), DATAGRAM);
+    law.on_end_acks(ms(400), 0, rtt.smoothed, true);
+    assert_eq!(law.state().rtt.latest, RTT);
+}
+
+/// What quinn counts is what is in flight: acknowledgements alone are not.
+#[test]
+fn acknowledgements_alone_are_forgotten() {
+    let mut law = law("newreno");
+    begin(&mut law);
+    law.on_sent(ms(60), 40);
+    law.on_sent(ms(61), DATAGRAM);
+    law.on_sent(ms(62), DATAGRAM);
+    assert_eq!(law.state().in_flight, 2 * DATAGRAM + 40);
+    law.on_ack(ms(61), DATAGRAM);
+    law.on_end_acks(ms(111), DATAGRAM, RTT, true);
+    assert_eq!(law.state().in_flight, DATAGRAM);
+    // one that only receives has nothing acknowledged: what it keeps is bounded by its window
+    for k in 0..100_000 {
+        law.on_sent(ms(200 + k), 40);
+    }
+    assert!((600..900).contains(&law.log.len()), "{}", law.log.len());
+}
+
+/// quinn does not tell that it sends a probe for a greater datagram, but that it is acknowledged.
+#[test]
+fn a_probe_for_a_greater_datagram_counts_for_nothing() {
+    let mut law = law("newreno");
+    begin(&mut law);
+    let before = (law.window(), law.state().in_flight);
+    law.on_ack(ms(70), 1492);
+    law.on_end_acks(ms(120), 0, RTT, true);
+    assert_eq!((law.window(), law.state().in_flight), before);
+    law.set_datagram(1492);
+    assert_eq!(law.state().window, before.0 / DATAGRAM * 1492, "as many datagrams of the new size (RFC 9002, 7.2)");
+}
+
+/// A mark cuts once a round trip, is never taken back, and puts the law into recovery until something newer is acknowledged.
+#[test]
+fn marks_and_phases() {
+    let mut law = law("newreno");
+    begin(&mut law);
+    assert_eq!(law.state().phase, Phase::SlowStart);
+    law.on_sent(ms(60), 4 * DATAGRAM);
+    law.on_ack(ms(60), DATAGRAM);
+    law.on_end_acks(ms(110), 3 * DATAGRAM, RTT, true);
+    let before = law.state().window;
+    law.on_marked(ms(110), ms(60));
+    law.on_marked(ms(111), ms(60));
+    let state = law.state();
+    assert_eq!((state.window, state.cuts.marks, state.phase), (before / 2, 1, Phase::Recovery));
+    assert_eq!(state.threshold, Some(before / 2));
+    law.on_sent(ms(120), DATAGRAM);
+    law.on_ack(ms(120), DATAGRAM);
+    law.on_end_acks(ms(170), 3 * DATAGRAM, RTT, true);
+    assert_eq!(law.state().phase, Phase::Avoidance);
+}
+
+/// A controller that paces is granted what its rate sends in a round trip, where that is less than its window.
+#[test]
+fn a_rate_becomes_a_window() {
+    let mut law = law("bbr3");
+    assert_eq!(law.window(), law.state().window + 1, "no round trip is known");
+    let mut now = 0;
+    for _ in 0..60 {
+        law.on_sent(ms(now), 10 * DATAGRAM);
+        (0..10).for_each(|_| law.on_ack(ms(now), DATAGRAM));
+        now += 50;
+        law.on_end_acks(ms(now), 0, RTT, true);
+        now += 1;
+    }
+    let state = law.state();
+    let rate = state.pacing_rate.unwrap() * state.rtt.smoothed.as_secs_f64();
+    let quantum = law.congestion().controller().send_quantum();
+    assert_eq!(state.granted, (rate as u64 + u64::from(quantum)).min(state.window) + 1);
+    assert!(state.granted < state.window, "{state:?}");
+}
