@@ -111,8 +111,12 @@ impl Law {
     }
 
     /// What quinn may have in flight, in bytes. quinn sends what makes it less than its window, RFC 9002 what makes it no more: one
-    /// byte is added. The window of a controller that paces is no more than its rate brings in a smoothed round trip, and what it lets leave at
-    /// once: a rate over a window is a round trip, so that on average no more than the rate leaves.
+    /// byte is added.
+    ///
+    /// The window of a controller that paces is no more than what its rate sends in the mean of the least and the smoothed round trip, and what
+    /// it lets leave at once (a quantum). Over the smoothed one alone the quantum would be a queue, which makes the round trip longer, and with it the
+    /// window, without an end; so the queue that it makes itself stays at two quanta, and where others' queues make the round trip longer, half
+    /// of that is its own to fill.
     #[must_use]
     pub fn window(&self) -> u64 {
         self.granted
@@ -249,7 +253,8 @@ impl Law {
     fn settle(&mut self) {
         let mut window = self.congestion.window();
         if self.congestion.needs().pacing && self.rtt.is_known() {
-            let rate = self.congestion.pacing_rate() * self.rtt.smoothed.as_secs_f64();
+            let trip = (self.rtt.least.as_secs_f64() + self.rtt.smoothed.as_secs_f64()) / 2.0;
+            let rate = self.congestion.pacing_rate() * trip;
             let quantum = self.congestion.controller().send_quantum().max(self.datagram.into());
             let least = LEAST * u64::from(self.datagram);
             window = window.min((rate as u64).saturating_add(quantum.into()).max(least));

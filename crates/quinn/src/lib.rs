@@ -27,8 +27,7 @@
 //! - Losses come after the acknowledgements of the same packet, not before (RFC 9002, appendix A.7): the window grows, then it is cut.
 //!
 //! **What quinn does not ask:** when a packet may leave. It paces by 1.25 windows a smoothed round trip, at least ten datagrams at
-//! once. The window is the only handle: that of a controller that paces is never more than its rate sends in a smoothed round trip, with
-//! what may leave at once ([`Law::window`]).
+//! once. The window is the only handle, and a controller's rate is made one ([`Law::window`]).
 #![allow(clippy::disallowed_types, reason = "quinn's trait is told the time as an Instant; none is taken here")]
 
 mod adaptor;

@@ -233,7 +233,7 @@ fn a_rate_becomes_a_window() {
         now += 1;
     }
     let state = law.state();
-    let rate = state.pacing_rate.unwrap() * state.rtt.smoothed.as_secs_f64();
+    let rate = state.pacing_rate.unwrap() * (state.rtt.least + state.rtt.smoothed).as_secs_f64() / 2.0;
     let quantum = law.congestion().controller().send_quantum();
     assert_eq!(state.granted, (rate as u64 + u64::from(quantum)).min(state.window) + 1);
     assert!(state.granted < state.window, "{state:?}");
