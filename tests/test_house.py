@@ -106,7 +106,9 @@ def test_every_crate_takes_the_lints_and_none_escapes_them() -> None:
     for crate in TOLD_INSTANTS:
         for path in (ROOT / "crates" / crate / "src").rglob("*.rs"):
             text = path.read_text()
-            assert "disallowed_methods" not in text, f"{_name(path)} turns off a lint that keeps it from taking the time"
+            assert "disallowed_methods" not in text, (
+                f"{_name(path)} turns off a lint that keeps it from taking the time"
+            )
             found = re.search(r"\bstd::(?:fs|net|env|process|thread)\b|\bSystemTime\b", text)
             assert not found, f"{_name(path)} touches the system: {found and found.group()}"
     for path in _simulator_sources():
