@@ -24,6 +24,8 @@ from paceline.store import claim
 
 PORT = 5050
 """Where a server listens, over TCP and UDP."""
+QUIC = "quic://"
+"""What stands before a server to which flows go over QUIC."""
 KERNEL = "kernel:"
 """What the name of one of the kernel's congestion controls is preceded by."""
 
@@ -44,7 +46,9 @@ def place(host: str, port: int = PORT) -> tuple[str, int]:
     PacelineError."""
     found = _PLACE.fullmatch(host)
     if found is None and not _is_ipv6(host):
-        raise PacelineError(f"{host!r} is not HOST, HOST:PORT, [IPV6]:PORT or rtp://HOST:PORT")
+        raise PacelineError(
+            f"{host!r} is not HOST, HOST:PORT or [IPV6]:PORT, quic:// before it or not, or rtp://HOST:PORT"
+        )
     name, within = (host, None) if found is None else (found["six"] or found["name"], found["port"])
     number = port if within is None else int(within)
     if within is not None and port not in {PORT, number}:
@@ -100,7 +104,8 @@ def send(
 ) -> Results:
     """Sends to `paceline serve` on `host` for `duration_s` seconds, or from there (`direction` "reverse"), or both.
 
-    `host` may have its port after it (HOST:PORT, [IPV6]:PORT). `cc` is one of `paceline.controllers()`, also with
+    `host` may have its port after it (HOST:PORT, [IPV6]:PORT), and "quic://" before it for flows over QUIC, each a
+    connection of its own, under any controller that sets a window. `cc` is one of `paceline.controllers()`, also with
     "tcp-" before it, or "kernel:NAME" for a congestion control of the kernel's TCP; `set` replaces keys of the flow's
     table in a scenario ("params.c", "profile"), `app` names its application, `rate` is that of "udp". A `host`
     "rtp://HOST:PORT" is a receiver of plain RTP in place of `paceline serve` (`rtp.Receiver`): one flow of lda-plus, or
@@ -125,15 +130,21 @@ def send(
         controller = controller_of(cc)
         first = secrets.randbits(62) if seed is None else seed
         logs = None if log_events is None else str(log_events)
-        watch = _core.SendWatch()
+        watch, over_quic = _core.SendWatch(), False
         if host.startswith(rtp.SCHEME):
             plain = direction == "forward" and flows == 1 and key is None and port == PORT
             set = rtp.limits(rtp.Receiver.parse(host), controller, max_rate, app, set, plain=plain)  # noqa: A001
         else:
-            host, port = _server(host, port, max_rate)
-        wanted = _flows(
-            controller, _settings(controller, set, app, rate), direction, flows, duration_s, first
-        )
+            over_quic = host.startswith(QUIC)
+            host, port = _server(host.removeprefix(QUIC), port, max_rate)
+        settings = _settings(controller, set, app, rate)
+        if over_quic:
+            if controller.startswith(KERNEL):
+                raise PacelineError(
+                    f"{controller} is the kernel's TCP, which does not go over QUIC: leave out {QUIC}"
+                )
+            settings.append(("transport", "quic"))
+        wanted = _flows(controller, settings, direction, flows, duration_s, first)
         schemes = [foreign.load(controller)] if foreign.is_own(controller) else []
         if schemes and direction != "forward":
             raise PacelineError(
@@ -154,7 +165,8 @@ def send(
             "interrupted": interrupted,
             "notes": json.loads(notes),
         }
-        results = live_results([record], "live", f"{controller} {'and '.join(_words(direction))}{host}", more)
+        way = f"{'over QUIC ' if over_quic else ''}{'and '.join(_words(direction))}"
+        results = live_results([record], "live", f"{controller} {way}{host}", more)
         if out is not None:
             results.write(out)
         return results

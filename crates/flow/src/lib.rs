@@ -2,12 +2,14 @@
 //! a trait, nothing is read from the system.
 //!
 //! What lives here: [`tcp`]; [`acks`], rate control by per-packet acknowledgements; [`tfrc`], and [`multfrc`], several of
-//! them in one flow; [`rtp`]; [`udp`], datagrams without control; [`machine`], any of them as a host drives it. All share
+//! them in one flow; [`rtp`]; [`udp`], datagrams without control; [`ForeignSender`], what another crate brings; [`machine`], any
+//! of them as a host drives it. All share
 //! [`Segment`], [`Transmit`] and the counts, [`SenderStats`] and [`ReceiverStats`]. Uses control, packet and random.
 //! Look first at [`Sender`], then at [`tcp::TcpSender`].
 
 pub mod acks;
 mod delivery;
+mod foreign;
 mod histogram;
 pub mod machine;
 pub mod multfrc;
@@ -22,6 +24,7 @@ pub mod tcp;
 pub mod tfrc;
 pub mod udp;
 
+pub use foreign::{Datagrams, ForeignReceiver, ForeignSender};
 pub use histogram::Histogram;
 pub use machine::{Receiver, Sender, Transport};
 pub use segment::{Segment, Transmit};

@@ -3,14 +3,19 @@
 //! TCP's lie in the enums themselves, for a host goes through thousands of them; others are boxed. The enums have no tag
 //! of their own: it hides in a vector's capacity, in a cache line that TCP touches anyway.
 
+mod receiver;
+
+pub use receiver::Receiver;
+
 use crate::acks::{AcksConfig, AcksReceiver, AcksSender};
+use crate::foreign::ForeignSender;
 use crate::multfrc::{MultfrcReceiver, MultfrcSender};
 use crate::quic::{QuicConfig, QuicReceiver, QuicSender};
 use crate::rtp::{RtpConfig, RtpReceiver, RtpSender};
 use crate::tcp::{Burst, TcpConfig, TcpReceiver, TcpSender};
 use crate::tfrc::{TfrcConfig, TfrcReceiver, TfrcSender};
 use crate::udp::{UdpConfig, UdpReceiver, UdpSender};
-use crate::{ReceiverStats, Segment, SenderStats, Transmit};
+use crate::{SenderStats, Transmit};
 use paceline_control::{
     AcksController, Gauges, RateController, RtpController, TcpController, TfrcController, WindowController,
 };
@@ -188,6 +193,8 @@ impl Transport {
 pub enum Sender {
     /// That of per-packet acknowledgements.
     Acks(Box<AcksSender>),
+    /// That of another crate.
+    Foreign(Box<dyn ForeignSender>),
     /// QUIC's.
     Quic(Box<QuicSender>),
     /// RTP's.
@@ -209,6 +216,7 @@ impl Sender {
     pub fn start(&mut self, now: Time, out: &mut impl Transmit) {
         match self {
             Sender::Quic(quic) => quic.start(now, out),
+            Sender::Foreign(foreign) => foreign.start(now),
             Sender::Rtp(rtp) => rtp.start(now, out),
             Sender::Acks(acks) => acks.start(now, out),
             Sender::Tcp(tcp) => tcp.start(now, out),
@@ -222,6 +230,7 @@ impl Sender {
     pub fn supply(&mut self, bytes: u64, now: Time, out: &mut impl Transmit) {
         match self {
             Sender::Quic(quic) => quic.supply(bytes, false, now, out),
+            Sender::Foreign(foreign) => foreign.supply(bytes, false, now),
             Sender::Rtp(rtp) => rtp.supply(bytes, now, out),
             Sender::Acks(acks) => acks.supply(bytes, now, out),
             Sender::Tcp(tcp) => tcp.supply(bytes, now, out),
@@ -235,6 +244,7 @@ impl Sender {
     pub fn supply_endless(&mut self, now: Time, out: &mut impl Transmit) {
         match self {
             Sender::Quic(quic) => quic.supply_endless(now, out),
+            Sender::Foreign(foreign) => foreign.supply_endless(now),
             Sender::Rtp(rtp) => rtp.supply_endless(now, out),
             Sender::Acks(acks) => acks.supply_endless(now, out),
             Sender::Tcp(tcp) => tcp.supply_endless(now, out),
@@ -247,6 +257,7 @@ impl Sender {
     /// The application takes back what has not been sent yet, and may write again. TCP and QUIC can.
     pub fn withdraw(&mut self) {
         match self {
+            Sender::Foreign(foreign) => foreign.withdraw(),
             Sender::Quic(quic) => quic.withdraw(),
             Sender::Tcp(tcp) => tcp.withdraw(),
             _ => {}
@@ -257,6 +268,7 @@ impl Sender {
     pub fn stop(&mut self) {
         match self {
             Sender::Quic(quic) => quic.stop(),
+            Sender::Foreign(foreign) => foreign.stop(),
             Sender::Rtp(rtp) => rtp.stop(),
             Sender::Acks(acks) => acks.stop(),
             Sender::Tcp(tcp) => tcp.stop(),
@@ -270,6 +282,7 @@ impl Sender {
     pub fn restart(&mut self, now: Time) {
         match self {
             Sender::Quic(quic) => quic.restart(now),
+            Sender::Foreign(foreign) => foreign.restart(now),
             Sender::Rtp(rtp) => rtp.restart(now),
             Sender::Acks(acks) => acks.restart(now),
             Sender::Tcp(tcp) => tcp.restart(now),
@@ -314,6 +327,7 @@ impl Sender {
                 quic.on_packet(now, packet, extra, out);
                 quic.next_wake()
             }
+            Sender::Foreign(foreign) => foreign.next_wake(),
             Sender::Rtp(rtp) => {
                 rtp.on_rtcp(now, packet, extra, out);
                 rtp.next_wake()
@@ -338,6 +352,7 @@ impl Sender {
     pub fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
         match self {
             Sender::Quic(quic) => quic.on_timer(now, out),
+            Sender::Foreign(foreign) => foreign.on_timer(now),
             Sender::Rtp(rtp) => rtp.on_timer(now, out),
             Sender::Acks(acks) => acks.on_timer(now, out),
             Sender::Tcp(tcp) => tcp.on_timer(now, out),
@@ -361,6 +376,7 @@ impl Sender {
     fn next_wake_of_others(&self) -> Time {
         match self {
             Sender::Quic(quic) => quic.next_wake(),
+            Sender::Foreign(foreign) => foreign.next_wake(),
             Sender::Rtp(rtp) => rtp.next_wake(),
             Sender::Acks(acks) => acks.next_wake(),
             Sender::Tfrc(tfrc) => tfrc.next_wake(),
@@ -374,6 +390,7 @@ impl Sender {
     pub fn target(&self) -> Option<Rate> {
         match self {
             Sender::Quic(quic) => quic.target(),
+            Sender::Foreign(foreign) => foreign.target(),
             Sender::Rtp(rtp) => rtp.target(),
             Sender::Tfrc(tfrc) => tfrc.target(),
             _ => None,
@@ -385,6 +402,7 @@ impl Sender {
     pub fn queueing(&self) -> Span {
         match self {
             Sender::Quic(quic) => quic.queueing(),
+            Sender::Foreign(foreign) => foreign.queueing(),
             Sender::Rtp(rtp) => rtp.queueing(),
             Sender::Tfrc(tfrc) => tfrc.queueing(),
             _ => Span::ZERO,
@@ -398,6 +416,7 @@ impl Sender {
     pub fn acked_all(&self) -> bool {
         match self {
             Sender::Quic(quic) => quic.acked_all(),
+            Sender::Foreign(foreign) => foreign.acked_all(),
             Sender::Rtp(rtp) => rtp.acked_all(),
             Sender::Acks(acks) => acks.acked_all(),
             Sender::Tcp(tcp) => tcp.acked_all(),
@@ -412,6 +431,7 @@ impl Sender {
     pub fn remembered_writes(&self) -> usize {
         match self {
             Sender::Quic(quic) => quic.remembered_writes(),
+            Sender::Foreign(foreign) => foreign.remembered_writes(),
             Sender::Rtp(rtp) => rtp.remembered_writes(),
             Sender::Acks(acks) => acks.remembered_writes(),
             Sender::Tcp(tcp) => tcp.remembered_writes(),
@@ -427,6 +447,7 @@ impl Sender {
     pub fn stats(&self) -> &SenderStats {
         match self {
             Sender::Quic(quic) => quic.stats(),
+            Sender::Foreign(foreign) => foreign.stats(),
             Sender::Rtp(rtp) => rtp.stats(),
             Sender::Acks(acks) => acks.stats(),
             Sender::Tcp(tcp) => tcp.stats(),
@@ -440,6 +461,7 @@ impl Sender {
     pub fn account(&mut self, now: Time) {
         match self {
             Sender::Quic(quic) => quic.account(now),
+            Sender::Foreign(foreign) => foreign.account(now),
             Sender::Rtp(rtp) => rtp.account(now),
             Sender::Acks(acks) => acks.account(now),
             Sender::Tcp(tcp) => tcp.account(now),
@@ -453,6 +475,7 @@ impl Sender {
     #[must_use]
     pub fn congestion_window(&self) -> Option<f64> {
         match self {
+            Sender::Foreign(foreign) => Some(foreign.congestion_window()),
             Sender::Quic(quic) => Some(quic.congestion_window()),
             Sender::Tcp(tcp) => Some(tcp.controller().window()),
             _ => None,
@@ -463,120 +486,13 @@ impl Sender {
     pub fn gauges(&self, to: &mut dyn Gauges) {
         match self {
             Sender::Quic(quic) => quic.gauges(to),
+            Sender::Foreign(foreign) => foreign.gauges(to),
             Sender::Rtp(rtp) => rtp.gauges(to),
             Sender::Acks(acks) => acks.gauges(to),
             Sender::Tcp(tcp) => tcp.gauges(to),
             Sender::Tfrc(tfrc) => tfrc.gauges(to),
             Sender::Multfrc(multfrc) => multfrc.gauges(to),
             Sender::Udp(_) => {}
-        }
-    }
-}
-
-/// The receiving end of a flow.
-#[derive(Debug)]
-pub enum Receiver {
-    /// That of per-packet acknowledgements.
-    Acks(Box<AcksReceiver>),
-    /// QUIC's.
-    Quic(Box<QuicReceiver>),
-    /// RTP's.
-    Rtp(Box<RtpReceiver>),
-    /// TCP's.
-    Tcp(TcpReceiver),
-    /// TFRC's.
-    Tfrc(Box<TfrcReceiver>),
-    /// Several TFRCs'.
-    Multfrc(Box<MultfrcReceiver>),
-    /// UDP's.
-    Udp(Box<UdpReceiver>),
-}
-
-const _: () = assert!(size_of::<Receiver>() == size_of::<TcpReceiver>(), "the tag must find room in TCP's receiver");
-
-impl Receiver {
-    /// The fast path for a data packet without a side record: see [`TcpReceiver::on_data_in_order`]. Gives what leaves, and
-    /// waits for nothing then; `None`: nothing has been done, and it is one for [`Receiver::on_data`].
-    #[inline(always)]
-    pub fn on_data_in_order(&mut self, now: Time, packet: &Packet) -> Option<Segment> {
-        match self {
-            Receiver::Tcp(tcp) => tcp.on_data_in_order(now, packet),
-            _ => None,
-        }
-    }
-
-    /// A data packet has come; `extra` is its side record. Returns what [`Receiver::next_wake`] says then.
-    pub fn on_data(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>, out: &mut impl Transmit) -> Time {
-        match self {
-            Receiver::Quic(quic) => {
-                quic.on_packet(now, packet, extra, out);
-                quic.next_wake()
-            }
-            Receiver::Rtp(rtp) => {
-                rtp.on_data(now, packet, extra, out);
-                rtp.next_wake()
-            }
-            Receiver::Acks(acks) => {
-                acks.on_data(now, packet, out);
-                Time::NEVER
-            }
-            Receiver::Tcp(tcp) => {
-                tcp.on_data(now, packet, out);
-                tcp.next_wake()
-            }
-            Receiver::Tfrc(tfrc) => {
-                tfrc.on_data(now, packet, extra, out);
-                tfrc.next_wake()
-            }
-            Receiver::Multfrc(multfrc) => {
-                multfrc.on_data(now, packet, extra, out);
-                multfrc.next_wake()
-            }
-            Receiver::Udp(udp) => {
-                udp.on_data(now, packet);
-                Time::NEVER
-            }
-        }
-    }
-
-    /// The time that [`Receiver::next_wake`] named has come; a call too early does nothing.
-    pub fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
-        match self {
-            Receiver::Quic(quic) => quic.on_timer(now, out),
-            Receiver::Rtp(rtp) => rtp.on_timer(now, out),
-            Receiver::Tcp(tcp) => tcp.on_timer(now, out),
-            Receiver::Tfrc(tfrc) => tfrc.on_timer(now, out),
-            Receiver::Multfrc(multfrc) => multfrc.on_timer(now, out),
-            Receiver::Acks(_) | Receiver::Udp(_) => {}
-        }
-    }
-
-    /// When [`Receiver::on_timer`] should be called; it may move later without notice.
-    #[inline(always)]
-    #[must_use]
-    pub fn next_wake(&self) -> Time {
-        match self {
-            Receiver::Quic(quic) => quic.next_wake(),
-            Receiver::Rtp(rtp) => rtp.next_wake(),
-            Receiver::Tcp(tcp) => tcp.next_wake(),
-            Receiver::Tfrc(tfrc) => tfrc.next_wake(),
-            Receiver::Multfrc(multfrc) => multfrc.next_wake(),
-            Receiver::Acks(_) | Receiver::Udp(_) => Time::NEVER,
-        }
-    }
-
-    /// Counts up to now.
-    #[inline]
-    #[must_use]
-    pub fn stats(&self) -> &ReceiverStats {
-        match self {
-            Receiver::Quic(quic) => quic.stats(),
-            Receiver::Rtp(rtp) => rtp.stats(),
-            Receiver::Acks(acks) => acks.stats(),
-            Receiver::Tcp(tcp) => tcp.stats(),
-            Receiver::Tfrc(tfrc) => tfrc.stats(),
-            Receiver::Multfrc(multfrc) => multfrc.stats(),
-            Receiver::Udp(udp) => udp.stats(),
         }
     }
 }

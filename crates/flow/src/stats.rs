@@ -57,7 +57,8 @@ pub struct SenderStats {
 
 impl SenderStats {
     /// Nothing yet; a full segment has `full` bytes on the wire.
-    pub(crate) fn new(full: u16) -> SenderStats {
+    #[must_use]
+    pub fn new(full: u16) -> SenderStats {
         SenderStats {
             packets_sent: 0,
             window_integral: 0.0,
@@ -100,7 +101,7 @@ impl SenderStats {
 
     /// Counts a segment of `size` bytes on the wire.
     #[inline]
-    pub(crate) fn sent(&mut self, size: u16) {
+    pub fn sent(&mut self, size: u16) {
         self.packets_sent += 1;
         self.smaller += i64::from(self.full) - i64::from(size);
     }
@@ -113,7 +114,7 @@ impl SenderStats {
 
     /// Counts a round-trip time.
     #[inline]
-    pub(crate) fn round_trip(&mut self, rtt: Span) {
+    pub fn round_trip(&mut self, rtt: Span) {
         self.rtt_sum += rtt;
         self.rtt_count += 1;
         if rtt > self.rtt_max {
@@ -126,7 +127,7 @@ impl SenderStats {
     }
 
     /// The flow starts, or begins afresh: counts run from its first start on.
-    pub(crate) fn begin(&mut self, now: Time) {
+    pub fn begin(&mut self, now: Time) {
         if self.packets_sent == 0 {
             self.until = now;
             self.from = now;
@@ -135,7 +136,7 @@ impl SenderStats {
 
     /// The window was `window` up to `now`.
     #[inline]
-    pub(crate) fn advance(&mut self, now: Time, window: f64) {
+    pub fn advance(&mut self, now: Time, window: f64) {
         self.window_integral += window * (now.since(self.until).0 as i64 as f64 * 1e-9);
         self.until = now;
     }

@@ -29,6 +29,8 @@ pub mod netns;
 pub mod path;
 #[cfg(target_os = "linux")]
 mod peer_text;
+#[cfg(target_os = "linux")]
+pub mod quic;
 pub mod results;
 pub mod scenario;
 #[cfg(target_os = "linux")]

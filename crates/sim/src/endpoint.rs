@@ -11,6 +11,7 @@ use paceline_apps::playout::{FrameBuffer, MediaPacket, Part};
 use paceline_apps::viewer::{FramePacket, ViewReport, Viewer};
 use paceline_apps::{Action, Application, Transfers};
 use paceline_control::Gauges;
+use paceline_flow::quic::Object;
 use paceline_flow::rtp::FeedbackSent;
 use paceline_flow::{Receiver, Sender, Transmit, Transport};
 use paceline_packet::rtp::RtpData;
@@ -235,6 +236,7 @@ impl Source {
                 }
                 Action::Send(size) => match &mut self.sender {
                     Sender::Quic(quic) => quic.supply(size.bytes(), self.app.made_key(), now, out),
+                    Sender::Foreign(foreign) => foreign.supply(size.bytes(), self.app.made_key(), now),
                     Sender::Rtp(rtp) if self.app.made_key() => rtp.supply_key(size.bytes(), now, out),
                     sender => sender.supply(size.bytes(), now, out),
                 },
@@ -311,6 +313,15 @@ impl Screen {
         }
         if let Some(arrivals) = &mut self.arrivals {
             arrivals.on_packet(packet, extra);
+        }
+    }
+}
+
+/// Shows frames that have come whole at `now`.
+fn show(now: Time, objects: impl Iterator<Item = Object>, screen: &mut Option<Box<Screen>>) {
+    for object in objects.filter(|object| !object.reset) {
+        if let Some(Show::Viewer(viewer)) = screen.as_mut().map(|screen| &mut screen.show) {
+            viewer.on_frame(now, now - object.captured.age(now));
         }
     }
 }
@@ -396,12 +407,10 @@ impl Sink {
     /// account.
     pub fn on_data(&mut self, packet: &Packet, extra: Option<Extra>, out: &mut impl Transmit) -> Time {
         let wake = self.receiver.on_data(packet.time, packet, extra.as_ref(), out);
-        if let Receiver::Quic(quic) = &mut self.receiver {
-            for object in quic.take_objects().filter(|object| !object.reset) {
-                if let Some(Show::Viewer(viewer)) = self.screen.as_mut().map(|screen| &mut screen.show) {
-                    viewer.on_frame(packet.time, packet.time - object.captured.age(packet.time));
-                }
-            }
+        match &mut self.receiver {
+            Receiver::Quic(quic) => show(packet.time, quic.take_objects(), &mut self.screen),
+            Receiver::Foreign(foreign) => show(packet.time, foreign.take_objects().into_iter(), &mut self.screen),
+            _ => {}
         }
         if let Some(screen) = &mut self.screen {
             screen.on_packet(packet, extra.as_ref(), self.receiver.stats().bytes);

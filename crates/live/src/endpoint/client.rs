@@ -12,6 +12,7 @@ use super::udp::UdpPort;
 use crate::beginning::Announcer;
 use crate::clock::Clock;
 use crate::host::{HostReport, HostState};
+use crate::quic::{Keys, OwnKey};
 use crate::session::{Family, SessionSpec, Side};
 use paceline_control::Failure;
 use paceline_sim::model::FlowModel;
@@ -236,14 +237,23 @@ fn told(channel: &mut Channel) -> Result<Tell, SendError> {
     }
 }
 
-/// The server's flows: connection ids and secrets, and the rate that it allows in bytes a second.
-type Opened = (Vec<(u32, u64)>, u32);
+/// The server's flows: connection ids and secrets; the rate that it allows in bytes a second; both ends' keys of flows over QUIC.
+struct Opened {
+    flows: Vec<(u32, u64)>,
+    limit: u32,
+    keys: Option<Keys>,
+}
 
 fn agree(channel: &mut Channel, offers: &[Offer]) -> Result<Opened, SendError> {
+    let own = offers.iter().any(|offer| offer.spec.is_quic()).then(OwnKey::generate).transpose()?;
     let Tell::Welcome { .. } = told(channel)? else { return Err(SendError::Protocol("no welcome".to_owned())) };
-    channel.write(&Ask::Open { flows: offers.iter().map(Offer::told).collect() }, PATIENCE)?;
+    let key = own.as_ref().map(OwnKey::fingerprint);
+    channel.write(&Ask::Open { flows: offers.iter().map(Offer::told).collect(), key }, PATIENCE)?;
     match told(channel)? {
-        Tell::Opened { flows, limit } if flows.len() == offers.len() => Ok((flows, limit)),
+        Tell::Opened { flows, limit, key } if flows.len() == offers.len() => match (own, key) {
+            (Some(_), None) => Err(SendError::Protocol("it has no key for flows over QUIC".to_owned())),
+            (own, peer) => Ok(Opened { flows, limit, keys: own.map(|own| Keys { own, peer }) }),
+        },
         _ => Err(SendError::Protocol("it has not opened the flows".to_owned())),
     }
 }
@@ -271,9 +281,9 @@ pub fn send(options: &SendOptions, watch: &SendWatch) -> Result<LiveRun, SendErr
     let mut offers: Vec<Offer> = options.flows.iter().map(|wanted| wanted.offer.clone()).collect();
     offers.iter_mut().for_each(|offer| offer.spec.family = family);
     let mut channel = Channel::open(stream, options.key.as_ref())?;
-    let (opened, limit) = agree(&mut channel, &offers)?;
+    let opened = agree(&mut channel, &offers)?;
     let before = HostState::now().ok();
-    let mut run = Run::start(options, &offers, opened, limit, server, local)?;
+    let mut run = Run::start(options, &offers, opened, server, local)?;
     watch.begin(&run.handle, &options.flows);
     let done = run.until_done(channel, watch, longest_told(&offers));
     run.handle.quit();
@@ -339,11 +349,11 @@ impl Run {
     fn start(
         options: &SendOptions,
         offers: &[Offer],
-        opened: Vec<(u32, u64)>,
-        limit: u32,
+        opened: Opened,
         server: SocketAddr,
         local: SocketAddr,
     ) -> Result<Run, SendError> {
+        let Opened { flows: opened, limit, keys } = opened;
         let clock = Clock::start();
         let announcer = options.beginning.as_ref().map(|pipe| Announcer::new(pipe, clock)).transpose()?.map(Arc::new);
         let (mut ports, mut news, mut kernels) = (Vec::new(), Vec::new(), Vec::new());
@@ -375,6 +385,7 @@ impl Run {
                 log,
                 measure: offer.measure,
                 charge: None,
+                keys: keys.clone().filter(|_| offer.spec.is_quic()),
                 announcer: announcer.clone(),
             });
             ports.push(port);

@@ -10,6 +10,7 @@
 use super::half::{EVERY, Half};
 use super::numbers::few;
 use crate::peer_text::peer_text;
+use crate::quic::Fingerprint;
 use crate::session::FlowSpec;
 use paceline_units::Span;
 use serde::de::DeserializeOwned;
@@ -159,6 +160,9 @@ pub enum Ask {
         /// The flows. One too many is heard, and told why it is not served.
         #[serde(deserialize_with = "few::<_, _, { MOST_FLOWS + 1 }>")]
         flows: Vec<Offer>,
+        /// The client's key of flows over QUIC.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        key: Option<Fingerprint>,
     },
     /// No more.
     Stop,
@@ -187,6 +191,9 @@ pub enum Tell {
         flows: Vec<(u32, u64)>,
         /// The highest rate, in bytes of datagrams' contents a second.
         limit: u32,
+        /// The server's key of flows over QUIC.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        key: Option<Fingerprint>,
     },
     /// A flow is over at the server.
     Result {
@@ -275,7 +282,7 @@ pub fn hex(bytes: &[u8]) -> String {
 }
 
 /// The bytes of hexadecimal digits; none if they are no such, or more than 256.
-pub(super) fn unhex(digits: &str) -> Option<Vec<u8>> {
+pub(crate) fn unhex(digits: &str) -> Option<Vec<u8>> {
     let digits = digits.as_bytes();
     if digits.len() % 2 != 0 || digits.len() > 256 {
         return None;
@@ -292,10 +299,10 @@ mod tests {
     #[test]
     fn messages_come_back() {
         let mut bytes = Vec::new();
-        write(&mut bytes, &Ask::Open { flows: Vec::new() }).unwrap();
+        write(&mut bytes, &Ask::Open { flows: Vec::new(), key: None }).unwrap();
         write(&mut bytes, &Ask::Stop).unwrap();
         let mut rest = &bytes[..];
-        assert!(matches!(read(&mut rest, MOST_ASKED), Ok(Ask::Open { flows }) if flows.is_empty()));
+        assert!(matches!(read(&mut rest, MOST_ASKED), Ok(Ask::Open { flows, .. }) if flows.is_empty()));
         assert!(matches!(read(&mut rest, MOST_ASKED), Ok(Ask::Stop)));
         let end = read::<Ask>(&mut rest, MOST_ASKED).unwrap_err();
         assert_eq!(end.kind(), io::ErrorKind::UnexpectedEof);

@@ -14,6 +14,7 @@ use super::turns::Turns;
 use super::udp::UdpPort;
 use crate::beginning::Announcer;
 use crate::clock::{Clock, Waiter, readable};
+use crate::quic::Keys;
 use crate::session::{End, Input, Outbox, SILENCE, Session, SessionSpec};
 use paceline_control::Failure;
 use paceline_units::{Span, Time};
@@ -75,6 +76,8 @@ pub struct NewFlow {
     pub measure: Option<Measure>,
     /// What it takes of a server's budget, until it is gone from here.
     pub charge: Option<Arc<Charge>>,
+    /// Of a flow over QUIC: the keys of its two ends.
+    pub keys: Option<Keys>,
     /// Whom to tell when its data begin.
     pub announcer: Option<Arc<Announcer>>,
 }

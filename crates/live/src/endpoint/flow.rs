@@ -62,7 +62,14 @@ impl Flow {
     /// What is wrong with it.
     pub(super) fn new(new: NewFlow) -> Result<Flow, String> {
         let model = new.spec.flow.model().map_err(|error: ScenarioError| error.to_string())?;
-        let session = Session::new(&new.spec).map_err(|error| error.to_string())?;
+        let session = Session::with_keys(&new.spec, new.keys.as_ref()).map_err(|error| error.to_string())?;
+        if new.log.is_some() && new.spec.flow.is_quic() {
+            return Err(
+                "an event log of a flow over QUIC could not be replayed, for its keys are drawn anew each time: leave \
+                        it out (--log-events)"
+                    .to_owned(),
+            );
+        }
         let log = match &new.log {
             None => None,
             Some(path) => {

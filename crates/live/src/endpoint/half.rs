@@ -233,8 +233,9 @@ fn sent(session: &mut SenderSession, model: &FlowModel, end: Time, before: &Befo
             packets_sent: Some(sent.packets_sent),
             packets_retransmitted: Some(sent.retransmitted),
             loss_event_rate: sent.mean_loss_event_rate(),
-            timeouts: Some(sent.timeouts),
-            timeout_series: Some(sent.first_timeouts),
+            // quinn tells nobody of its probes
+            timeouts: (machine != "quic").then_some(sent.timeouts),
+            timeout_series: (machine != "quic").then_some(sent.first_timeouts),
             fast_retransmits: Some(sent.fast_retransmits),
             window_cuts: Some(sent.window_cuts),
             rtt_mean_s: rtt(sent.mean_rtt()),
@@ -300,7 +301,8 @@ fn received(session: &mut ReceiverSession, model: &FlowModel, end: Time, before:
             interarrival_sd_s: gap.map(|(_, deviation)| deviation),
             interarrival_p99_s: seconds(arrived.and_then(|arrived| arrived.gap(0.99))),
             interarrival_max_s: seconds(arrived.and_then(ArrivalReport::widest_gap)),
-            jitter_s: arrived.and_then(ArrivalReport::mean_jitter),
+            // packets of QUIC do not say when they left
+            jitter_s: arrived.filter(|_| model.transport.name() != "quic").and_then(ArrivalReport::mean_jitter),
             ..FlowRow::default()
         },
         last_s: received.last.as_secs_f64(),

@@ -182,7 +182,7 @@ mod tests {
                 rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO)).unwrap();
                 let mut channel = Channel::open(stream, None).unwrap();
                 assert!(matches!(channel.read(MOST_ASKED, PATIENCE), Ok(Tell::Welcome { .. })));
-                channel.write(&Ask::Open { flows: (0..18).map(offer).collect() }, PATIENCE).unwrap();
+                channel.write(&Ask::Open { flows: (0..18).map(offer).collect(), key: None }, PATIENCE).unwrap();
             }
             let nothing = || {
                 let of_flows = shared.budget.taken().sessions as usize + shared.handle.views().len();

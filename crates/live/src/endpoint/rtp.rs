@@ -75,6 +75,7 @@ pub fn send_rtp(
         log,
         measure,
         charge,
+        keys: None,
         announcer: None,
     });
     if let Err(why) = added {

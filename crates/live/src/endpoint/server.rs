@@ -15,6 +15,7 @@ use super::{Words, kernel, terms};
 use crate::clock::Clock;
 use crate::endpoint::udp::UdpPort;
 use crate::peer_text::peer_text;
+use crate::quic::{Fingerprint, Keys, OwnKey};
 use crate::session::Brought;
 use crate::session::{Family, SessionSpec, Side};
 use paceline_units::{Rate, Span, Time};
@@ -228,10 +229,10 @@ impl Shared {
         };
         // what it says is many times as large as its text
         let Some(look) = Look::begins(self, ip) else { return Ok(()) };
-        let flows = match control::parse(&text) {
-            Ok(Ask::Open { mut flows }) => {
+        let (flows, key) = match control::parse(&text) {
+            Ok(Ask::Open { mut flows, key }) => {
                 flows.iter_mut().for_each(|offer| offer.spec.foreign = self.options.schemes.clone());
-                flows
+                (flows, key)
             }
             Ok(Ask::Stop) => return Ok(()),
             Err(error) => return self.came_to_nothing(ip, &error),
@@ -254,7 +255,7 @@ impl Shared {
         }
         let longest = flows.iter().map(Offer::lasts_ms).max().unwrap_or(0);
         drop(stranger);
-        let served = self.serve(&mut stream, ip, &flows, &charge, Duration::from_millis(longest) + GRACE);
+        let served = self.serve(&mut stream, (ip, key), &flows, &charge, Duration::from_millis(longest) + GRACE);
         budget::give_back();
         served
     }
@@ -290,7 +291,7 @@ impl Shared {
     fn serve(
         &self,
         stream: &mut Channel,
-        ip: IpAddr,
+        (ip, peer): (IpAddr, Option<Fingerprint>),
         offers: &[Offer],
         charge: &Arc<Charge>,
         longest: Duration,
@@ -300,6 +301,8 @@ impl Shared {
         let (half, halves) = channel();
         let stop = Arc::new(AtomicBool::new(false));
         let mut open = Open { shared: self, ids: BTreeMap::new(), tickets: Vec::new(), stop: Arc::clone(&stop) };
+        let own = offers.iter().any(|offer| offer.spec.is_quic()).then(OwnKey::generate).transpose()?;
+        let key = own.as_ref().map(OwnKey::fingerprint);
         let mut opened = Vec::new();
         for (index, offer) in offers.iter().enumerate() {
             let connection = u32::from_ne_bytes(control::random()?);
@@ -333,6 +336,7 @@ impl Shared {
                 log: None,
                 measure,
                 charge,
+                keys: own.clone().filter(|_| offer.spec.is_quic()).map(|own| Keys { own, peer }),
                 announcer: None,
             }) {
                 return refuse(stream, &why);
@@ -342,7 +346,7 @@ impl Shared {
             let cc = peer_text(cc);
             self.say_of_flow(&format!("{ip}: {cc} {words} {ip} for {} s", offer.spec.for_ms as f64 / 1e3));
         }
-        stream.write(&Tell::Opened { flows: opened, limit }, PATIENCE)?;
+        stream.write(&Tell::Opened { flows: opened, limit, key }, PATIENCE)?;
         self.until_done(stream, &mut Waiting { open, left: offers.len(), outcomes, halves, longest })
     }
 

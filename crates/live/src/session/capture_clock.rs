@@ -21,12 +21,12 @@ pub(crate) struct CaptureClock {
 
 impl CaptureClock {
     /// Of a clock of `hz` ticks a second, from its first packet on.
-    pub(super) fn new(hz: u32, first: u32, at: Time) -> CaptureClock {
+    pub(crate) fn new(hz: u32, first: u32, at: Time) -> CaptureClock {
         CaptureClock { hz, first, at, newest: first, ticks: 0 }
     }
 
     /// The time of a time stamp, which lies less than half a round of 32 bits from the newest.
-    pub(super) fn time(&mut self, stamp: u32) -> Time {
+    pub(crate) fn time(&mut self, stamp: u32) -> Time {
         let later = stamp.wrapping_sub(self.newest) as i32;
         let ticks = self.ticks.saturating_add(later.into());
         if later > 0 {

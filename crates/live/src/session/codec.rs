@@ -43,9 +43,16 @@ pub(super) enum Decoded {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
     Acks,
+    /// Its datagrams are its machine's: here are the agreement's messages alone.
+    Quic,
     Rtp,
-    Tcp { bare_syn: bool },
-    Tfrc { several: bool, frames: bool },
+    Tcp {
+        bare_syn: bool,
+    },
+    Tfrc {
+        several: bool,
+        frames: bool,
+    },
     Udp,
 }
 
@@ -90,8 +97,8 @@ impl Codec {
             Transport::Rtp { .. } => Kind::Rtp,
             Transport::Tcp { config, .. } => Kind::Tcp { bare_syn: config.bare_syn() },
             Transport::Tfrc { config, .. } => Kind::Tfrc { several: config.settings.several, frames: config.frames },
-            // a session of QUIC has no codec of its own: `FlowRequest::model` refuses it
-            Transport::Quic { .. } | Transport::Udp(_) => Kind::Udp,
+            Transport::Quic { .. } => Kind::Quic,
+            Transport::Udp(_) => Kind::Udp,
         };
         let (header, segment) = (transport.header(), transport.segment());
         let (stamps, arrived) = (VecDeque::new(), Vec::new());

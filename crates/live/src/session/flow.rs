@@ -2,6 +2,7 @@
 
 use super::brought::Brought;
 use super::codec::AHEAD;
+use crate::quic;
 use paceline_flow::Transport;
 use paceline_packet::wire::tfrc::{
     ACK_LEN, FEEDBACK_LEN, FRAME_LEN, SEGMENT_ACK_LEN, SEGMENT_LEN, SHORT_LEN, SINGLE_LEN, SUBFLOW_LEN,
@@ -95,10 +96,10 @@ impl FlowSpec {
                 "ns-2's TFRC tells its receiver what no real packet has a field for; use profile rfc or linux";
             return Err(mistake("profile", problem));
         }
-        if machine == "quic" {
-            let problem =
-                "`quic` is there in the simulator alone; leave it out, or run the scenario with `paceline run`";
-            return Err(mistake("transport", problem));
+        if let Transport::Quic { config, .. } = &asked.transport
+            && let Some((key, problem)) = quic::unsupported(config, &asked.scheme)
+        {
+            return Err(mistake(key, problem));
         }
         let (header, answer) = self.headers(&asked.transport);
         let segment = asked.transport.segment().min(MTU - header);
@@ -128,6 +129,13 @@ impl FlowSpec {
             Transport::Tcp { config, .. } => Some((config.segment, config.receive_window)),
             _ => None,
         }
+    }
+
+    /// Whether it goes over QUIC.
+    #[must_use]
+    pub fn is_quic(&self) -> bool {
+        let said = self.settings.iter().rfind(|(key, _)| key == "transport");
+        said.is_some_and(|(_, transport)| transport.trim_matches('"') == "quic")
     }
 
     /// Payload of a full segment; `None` if there is a mistake.
@@ -243,8 +251,9 @@ impl FlowSpec {
                 let frame = if config.frames { FRAME_LEN } else { 0 };
                 (SHORT_LEN + more + frame, FEEDBACK_LEN + more)
             }
-            // QUIC is refused before it has a header
-            Transport::Quic { .. } | Transport::Udp(_) => (SEGMENT_LEN, 0),
+            // QUIC's own come out of what a datagram carries
+            Transport::Quic { .. } => (0, 0),
+            Transport::Udp(_) => (SEGMENT_LEN, 0),
         };
         (header as u16 + self.family.headers(), answer as u16 + self.family.headers())
     }

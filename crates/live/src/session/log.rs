@@ -131,6 +131,7 @@ pub(super) fn state(state: State) -> u8 {
         State::Ended(End::Left) => 15,
         State::Ended(End::TooMuchWork) => 16,
         State::Ended(End::TooManyWrites) => 17,
+        State::Ended(End::Quic(_)) => 18,
     }
 }
 

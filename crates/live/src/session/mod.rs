@@ -14,6 +14,7 @@ mod codec;
 pub mod flow;
 pub mod log;
 mod outbox;
+mod quic;
 mod receiver;
 mod replay;
 pub(crate) mod reports;
@@ -24,6 +25,7 @@ mod work;
 
 pub use brought::Brought;
 pub use bundle::Bundled;
+pub(crate) use capture_clock::CaptureClock;
 pub use flow::{Family, FlowSpec};
 pub use outbox::{Outbox, Outgoing};
 pub use receiver::ReceiverSession;
@@ -32,6 +34,7 @@ pub(crate) use reports::is_rtcp;
 pub use reports::{CAUTIOUS_BPS, Reported, RtpPeer};
 pub use sender::SenderSession;
 
+use crate::quic::{Keys, Lost};
 use paceline_packet::Flags;
 use paceline_packet::wire::tfrc::{self, ConnectionId, Message, Nonce, RateLimit, Reason};
 use paceline_sim::scenario::ScenarioError;
@@ -177,6 +180,8 @@ pub enum End {
     NothingArrives,
     /// It has said BYE.
     Left,
+    /// The connection of QUIC is lost.
+    Quic(Lost),
 }
 
 impl core::fmt::Display for End {
@@ -215,6 +220,7 @@ impl core::fmt::Display for End {
             End::ReportsCeased => f.write_str("the receiver's reports have ceased: it is gone, or the path is cut"),
             End::NothingArrives => f.write_str("the receiver reports that nothing of the stream arrives any more"),
             End::Left => f.write_str("the receiver has left (RTCP BYE)"),
+            End::Quic(lost) => lost.fmt(f),
         }
     }
 }
@@ -307,13 +313,21 @@ impl Session {
     /// # Errors
     /// What is wrong with the flow's settings.
     pub fn new(spec: &SessionSpec) -> Result<Session, ScenarioError> {
+        Session::with_keys(spec, None)
+    }
+
+    /// The same of a flow over QUIC, whose two ends have these keys: without them nobody is the other end.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn with_keys(spec: &SessionSpec, keys: Option<&Keys>) -> Result<Session, ScenarioError> {
         let model = spec.flow.model()?;
         if spec.rtp.is_some() {
             reports::check(spec, &model)?;
         }
         Ok(match spec.side {
-            Side::Sender => Session::Sender(SenderSession::new(spec, &model)),
-            Side::Receiver => Session::Receiver(ReceiverSession::new(spec, &model)),
+            Side::Sender => Session::Sender(SenderSession::new(spec, &model, keys)),
+            Side::Receiver => Session::Receiver(ReceiverSession::new(spec, &model, keys)),
         })
     }
 

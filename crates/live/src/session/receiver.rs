@@ -2,9 +2,11 @@
 
 use super::capture_clock::CaptureClock;
 use super::codec::{Codec, Decoded};
+use super::quic::Quic;
 use super::times::{MOST, Times};
 use super::work::Work;
 use super::{Counts, EcnBits, End, Input, Outbox, SILENCE, SessionSpec, State};
+use crate::quic::Keys;
 use paceline_flow::rtp::Carried;
 use paceline_flow::{Segment, Transmit};
 use paceline_packet::wire::tfrc::{Accept, Close, Message, RateLimit, Reason};
@@ -24,7 +26,7 @@ const GRACE_BYTES: u64 = 200_000;
 /// The receiving end of a flow.
 #[derive(Debug)]
 pub struct ReceiverSession {
-    spec: SessionSpec,
+    pub(super) spec: SessionSpec,
     pub(super) state: State,
     codec: Codec,
     pub(super) sink: Sink,
@@ -32,14 +34,16 @@ pub struct ReceiverSession {
     /// When the next announcement is due.
     due: Time,
     /// When the other end was last heard.
-    heard: Time,
+    pub(super) heard: Time,
     /// The interval in which the rate is watched: its start, and bytes since.
     watched: (Time, u64),
-    counts: Counts,
+    pub(super) counts: Counts,
+    /// Of a flow over QUIC.
+    pub(super) quic: Option<Quic>,
 }
 
 /// Where the machine's answers go.
-struct Port<'a> {
+pub(super) struct Port<'a> {
     codec: &'a mut Codec,
     out: &'a mut Outbox,
 }
@@ -51,18 +55,24 @@ impl Transmit for Port<'_> {
 }
 
 impl ReceiverSession {
-    /// A session that has not been started.
+    /// A session that has not been started; `keys` are of a flow over QUIC.
     #[must_use]
-    pub fn new(spec: &SessionSpec, model: &FlowModel) -> ReceiverSession {
+    pub fn new(spec: &SessionSpec, model: &FlowModel, keys: Option<&Keys>) -> ReceiverSession {
+        let mut sink = Sink::new(model, spec.flow.seed, FlowId(0), Packet::NOWHERE);
+        let quic = Quic::of(model);
+        if let Some(quic) = &quic {
+            quic.receiver(model, keys, &mut sink.receiver);
+        }
         ReceiverSession {
             state: State::Idle,
             codec: Codec::new(spec.id(), &model.transport, spec.flow.family.headers()),
-            sink: Sink::new(model, spec.flow.seed, FlowId(0), Packet::NOWHERE),
+            sink,
             times: Times::default(),
             due: Time::NEVER,
             heard: Time::ZERO,
             watched: (Time::ZERO, 0),
             counts: Counts::default(),
+            quic,
             spec: spec.clone(),
         }
     }
@@ -92,7 +102,7 @@ impl ReceiverSession {
 
     /// The timestamp of the first RTP packet that was sent or came, and the machine's time of its capture or arrival.
     pub(crate) fn captures(&self) -> Option<CaptureClock> {
-        self.codec.captures()
+        self.codec.captures().or_else(|| self.quic.as_ref()?.told.captures.get().copied())
     }
 
     /// The session's time at which the machine's began; zero before it has.
@@ -107,6 +117,7 @@ impl ReceiverSession {
         let silence = self.heard + SILENCE;
         match self.state {
             State::Idle | State::Closing | State::Ended(_) => Time::NEVER,
+            _ if self.quic.as_ref().is_some_and(|quic| quic.more) => Time::ZERO,
             State::Asking => self.due.min(silence),
             State::Running => {
                 let machine = self.times.wake(self.sink.next_wake());
@@ -145,6 +156,11 @@ impl ReceiverSession {
                 }
             }
         }
+        self.drain_quic(out);
+    }
+
+    pub(super) fn port<'a>(&'a mut self, out: &'a mut Outbox) -> (&'a mut Sink, Port<'a>) {
+        (&mut self.sink, Port { codec: &mut self.codec, out })
     }
 
     /// A packet of another stream has come, which the machine is to tell of.
@@ -162,7 +178,7 @@ impl ReceiverSession {
         self.codec.agreement(Message::Accept(accept), out);
     }
 
-    fn close(&self, reason: Reason, out: &mut Outbox) {
+    pub(super) fn close(&self, reason: Reason, out: &mut Outbox) {
         self.codec.agreement(Message::Close(Close { nonce: self.spec.secret(), reason }), out);
     }
 
@@ -174,6 +190,9 @@ impl ReceiverSession {
         if self.state == State::Running {
             // before the codec sees it: what has come by then is what a report tells
             self.run(now, out);
+        }
+        if self.quic.is_some() && Quic::takes(bytes) {
+            return self.take_quic(now, bytes, ecn, out);
         }
         match self.codec.decode_data(bytes, ecn, time) {
             Decoded::Garbage => self.counts.garbage += 1,
@@ -216,7 +235,7 @@ impl ReceiverSession {
     }
 
     /// Holds the sender to what it was granted.
-    fn watch(&mut self, now: Time, bytes: u64, out: &mut Outbox) {
+    pub(super) fn watch(&mut self, now: Time, bytes: u64, out: &mut Outbox) {
         let RateLimit::BytesPerSecond(limit) = self.spec.limit() else { return };
         let (since, before) = self.watched;
         self.watched.1 = before.saturating_add(bytes);

@@ -44,6 +44,9 @@ pub enum ReplayError {
     /// Its session cannot be made.
     #[error("the log's session cannot be made: {0}")]
     Session(#[from] ScenarioError),
+    /// Its flow went over QUIC, whose keys are drawn anew each time.
+    #[error("a flow over QUIC cannot be replayed: its keys are drawn anew each time")]
+    Quic,
     /// The session differs.
     #[error("{0}")]
     Diverged(Divergence),
@@ -55,6 +58,9 @@ pub enum ReplayError {
 /// The first difference, or why the log cannot be replayed.
 pub fn replay(log: &[u8]) -> Result<Replayed, ReplayError> {
     let (mut reader, spec) = LogReader::new(log).map_err(ReplayError::Log)?;
+    if spec.flow.is_quic() {
+        return Err(ReplayError::Quic);
+    }
     let mut session = Session::new(&spec)?;
     let mut done = Replayed { inputs: 0, datagrams: 0, end: Time::ZERO, unread: 0 };
     let mut out = Outbox::default();

@@ -4,11 +4,13 @@
 use super::capture_clock::CaptureClock;
 use super::codec::{Codec, Decoded};
 use super::flow::is_ecn_capable;
+use super::quic::Quic;
 use super::reports::{CAUTIOUS_BPS, Heard, Reported, Reports};
 use super::shaper::Shaper;
 use super::times::{MOST, Times};
 use super::work::{Behind, MOST_WAITING, Work};
 use super::{ASK_AGAIN, Counts, EcnBits, End, Input, Outbox, SILENCE, SessionSpec, State};
+use crate::quic::Keys;
 use paceline_control::{GaugeUnit, Gauges, SentPacket};
 use paceline_flow::{Segment, Sender, Transmit};
 use paceline_packet::rtcp::Compound;
@@ -36,10 +38,10 @@ const REPAIR: Span = Span::from_secs(5);
 /// The sending end of a flow.
 #[derive(Debug)]
 pub struct SenderSession {
-    spec: SessionSpec,
+    pub(super) spec: SessionSpec,
     pub(super) state: State,
-    codec: Codec,
-    shaper: Shaper,
+    pub(super) codec: Codec,
+    pub(super) shaper: Shaper,
     pub(super) source: Source,
     request: Request,
     pub(super) times: Times,
@@ -52,12 +54,12 @@ pub struct SenderSession {
     /// The request's round trip.
     round_trip: Option<Span>,
     /// When the other end was last heard.
-    heard: Time,
+    pub(super) heard: Time,
     /// When the session closes because all is done.
     closes: Time,
     /// How it will have ended.
     end: End,
-    counts: Counts,
+    pub(super) counts: Counts,
     /// What the input that is being taken has cost, and since when inputs end with work left.
     work: Work,
     behind: Behind,
@@ -67,6 +69,8 @@ pub struct SenderSession {
     stream: Option<Ssrc>,
     /// Of one that is led: what has left in its last turn.
     pub(super) in_turn: Option<SentPacket>,
+    /// Of a flow over QUIC.
+    pub(super) quic: Option<Quic>,
 }
 
 /// Where the machine's segments go.
@@ -136,9 +140,9 @@ impl Gauges for Figure {
 }
 
 impl SenderSession {
-    /// A session that has not been started.
+    /// A session that has not been started; `keys` are of a flow over QUIC.
     #[must_use]
-    pub fn new(spec: &SessionSpec, model: &FlowModel) -> SenderSession {
+    pub fn new(spec: &SessionSpec, model: &FlowModel, keys: Option<&Keys>) -> SenderSession {
         let below = spec.flow.family.headers();
         let mut shaper = Shaper::default();
         if let Some(limit) = spec.limit {
@@ -152,12 +156,17 @@ impl SenderSession {
         if let Some(peer) = spec.rtp {
             codec.set_peer(peer);
         }
+        let mut source = Source::new(model, spec.flow.seed, FlowId(0), Packet::NOWHERE);
+        let quic = Quic::of(model);
+        if let Some(quic) = &quic {
+            quic.sender(model, keys, &mut source.sender);
+        }
         let ecn = if is_ecn_capable(&model.transport) { Ecn::On } else { Ecn::Off };
         SenderSession {
             state: State::Idle,
             codec,
             shaper,
-            source: Source::new(model, spec.flow.seed, FlowId(0), Packet::NOWHERE),
+            source,
             request: Request { nonce: spec.secret(), packet_size: model.transport.segment(), ecn },
             times: Times::default(),
             stop: model.stop,
@@ -174,6 +183,7 @@ impl SenderSession {
             reports,
             stream: None,
             in_turn: None,
+            quic,
             spec: spec.clone(),
         }
     }
@@ -209,7 +219,7 @@ impl SenderSession {
 
     /// The timestamp of the first RTP packet that was sent or came, and the machine's time of its capture or arrival.
     pub(crate) fn captures(&self) -> Option<CaptureClock> {
-        self.codec.captures()
+        self.codec.captures().or_else(|| self.quic.as_ref()?.told.captures.get().copied())
     }
 
     /// The session's time at which the machine's began; zero before it has.
@@ -244,6 +254,7 @@ impl SenderSession {
         let silence = self.heard + self.patience();
         match self.state {
             State::Idle | State::Ended(_) => Time::NEVER,
+            _ if self.quic.as_ref().is_some_and(|quic| quic.more) => Time::ZERO,
             State::Asking => self.due,
             State::Closing => self.due.min(self.shaper.next_wake()),
             State::Running => {
@@ -286,6 +297,7 @@ impl SenderSession {
                 _ => {}
             },
         }
+        self.drain_quic(now, out);
         self.settle(now, out);
     }
 
@@ -299,9 +311,12 @@ impl SenderSession {
         self.sent += 1;
     }
 
-    fn datagram(&mut self, now: Time, bytes: &[u8], _ecn: EcnBits, out: &mut Outbox) {
+    fn datagram(&mut self, now: Time, bytes: &[u8], ecn: EcnBits, out: &mut Outbox) {
         if matches!(self.state, State::Idle | State::Ended(_)) {
             return; // nobody is here: it is neither taken nor judged
+        }
+        if self.quic.is_some() && Quic::takes(bytes) {
+            return self.take_quic(now, bytes, ecn, out);
         }
         let time = self.times.machine(now);
         match self.codec.decode_answer(bytes, time) {
@@ -490,6 +505,7 @@ impl SenderSession {
                 return;
             }
             self.state = State::Closing;
+            self.close_quic(now, out);
             self.sent = 0;
             self.close(now, out);
         }

@@ -56,7 +56,19 @@ fn hostile_flows_beside_another() -> Result<(), String> {
     let add = |id: u64, spec: SessionSpec, only: &str| {
         let only = only.parse().unwrap();
         let (rtcp, log, measure, charge) = (None, None, None, None);
-        handle.add(NewFlow { id, spec, port: 0, peer: None, only, rtcp, log, measure, charge, announcer: None })
+        handle.add(NewFlow {
+            id,
+            spec,
+            port: 0,
+            peer: None,
+            only,
+            rtcp,
+            log,
+            measure,
+            charge,
+            keys: None,
+            announcer: None,
+        })
     };
     add(0, spec(&[("cc", "udp"), ("app", CBR)], 1), "127.0.0.1").unwrap();
     let modest = taker("127.0.0.1", server, 1);
@@ -171,7 +183,7 @@ fn requests_are_looked_at_in_turn() {
                         let Ok(stream) = bounds::connected_from("127.0.0.2", address) else { continue };
                         let Ok(mut channel) = Channel::open(stream, None) else { continue };
                         let Ok(Tell::Welcome { .. }) = channel.read(MOST_TOLD, PATIENCE) else { continue };
-                        let asked = channel.write(&Ask::Open { flows: flows.clone() }, PATIENCE);
+                        let asked = channel.write(&Ask::Open { flows: flows.clone(), key: None }, PATIENCE);
                         if asked.is_ok() && matches!(channel.read(MOST_TOLD, PATIENCE), Ok(Tell::Refused { .. })) {
                             refused += 1;
                         }

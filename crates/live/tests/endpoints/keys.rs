@@ -99,7 +99,7 @@ fn opened_observed(server: &Served, key: Option<&Key>) -> ((u32, u64), [Vec<u8>;
     let mut channel = Channel::open(TcpStream::connect(between).unwrap(), key).unwrap();
     assert!(matches!(channel.read(MOST_TOLD, PATIENCE), Ok(Tell::Welcome { .. })));
     let flows = vec![wanted("tfrc", &[("cc", "tfrc")], 20_000, Direction::Reverse).offer];
-    channel.write(&Ask::Open { flows }, PATIENCE).unwrap();
+    channel.write(&Ask::Open { flows, key: None }, PATIENCE).unwrap();
     let Ok(Tell::Opened { flows, .. }) = channel.read(MOST_TOLD, PATIENCE) else { panic!("not opened") };
     (flows[0], [0, 1].map(|n| seen[n].lock().unwrap().clone()))
 }
@@ -179,7 +179,9 @@ fn wrong_keys_cost_whoever_shows_them() {
         let begin = Instant::now();
         let mut channel = Channel::open(TcpStream::connect(server.address).unwrap(), Some(&KEY)).unwrap();
         assert!(matches!(channel.read(MOST_TOLD, PATIENCE), Ok(Tell::Welcome { .. })));
-        channel.write(&Ask::Open { flows: short().into_iter().map(|one| one.offer).collect() }, PATIENCE).unwrap();
+        channel
+            .write(&Ask::Open { flows: short().into_iter().map(|one| one.offer).collect(), key: None }, PATIENCE)
+            .unwrap();
         assert!(matches!(channel.read(MOST_TOLD, PATIENCE), Ok(Tell::Opened { .. })));
         assert!(begin.elapsed() < Duration::from_secs(1), "{:?}", begin.elapsed());
         over.store(true, Ordering::Relaxed);

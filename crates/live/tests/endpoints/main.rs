@@ -6,6 +6,7 @@ mod bounds;
 mod hostile;
 mod keys;
 mod peers;
+mod quic;
 #[path = "../../../../tests/realtime.rs"]
 mod realtime;
 
@@ -353,7 +354,7 @@ fn open(server: &Served, flows: &[Wanted]) -> std::io::Result<(Channel, Vec<(u32
     let mut channel = Channel::open(stream, None).map_err(|why| std::io::Error::other(format!("{why:?}")))?;
     assert!(matches!(channel.read(MOST_TOLD, PATIENCE)?, Tell::Welcome { .. }));
     let flows = flows.iter().map(|wanted| wanted.offer.clone()).collect();
-    channel.write(&Ask::Open { flows }, PATIENCE)?;
+    channel.write(&Ask::Open { flows, key: None }, PATIENCE)?;
     match channel.read(MOST_TOLD, PATIENCE)? {
         Tell::Opened { flows, .. } => Ok((channel, flows)),
         other => Err(std::io::Error::other(format!("{other:?}"))),

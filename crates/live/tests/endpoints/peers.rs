@@ -37,7 +37,7 @@ fn told_by(flows: usize, says: impl Fn(usize) -> Vec<Tell> + Send + 'static) -> 
         let _ = channel.write(&Tell::Welcome { max_rate_bps: 1, max_duration_ms: 1 }, PATIENCE);
         assert!(matches!(channel.read(MOST_ASKED, PATIENCE), Ok(Ask::Open { .. })));
         let opened = (0..flows).map(|n| (n as u32, n as u64)).collect();
-        let _ = channel.write(&Tell::Opened { flows: opened, limit: u32::MAX }, PATIENCE);
+        let _ = channel.write(&Tell::Opened { flows: opened, limit: u32::MAX, key: None }, PATIENCE);
         let mut data: Vec<TcpStream> = (0..flows).map(|_| listener.accept().unwrap().0).collect();
         for stream in &mut data {
             let _ = std::io::copy(stream, &mut std::io::sink());

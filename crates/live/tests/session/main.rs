@@ -3,6 +3,7 @@
 mod feedback;
 mod hostile;
 mod pair;
+mod quic;
 mod rtp;
 mod rtp_arrivals;
 

@@ -1,5 +1,6 @@
 //! A sender and a receiver with a path in memory between them: delay, a rate, loss, all drawn from a stream.
 
+use paceline_live::quic::Keys;
 use paceline_live::session::log::LogWriter;
 use paceline_live::session::{Brought, EcnBits, Family, FlowSpec, Input, Outbox, Session, SessionSpec, Side, State};
 use paceline_random::{Sequence, Stream};
@@ -81,10 +82,16 @@ impl Pair {
     }
 
     pub fn of(specs: [SessionSpec; 2], path: Path) -> Pair {
-        let ends = specs.map(|spec| End {
-            session: Session::new(&spec).unwrap_or_else(|error| panic!("{error}")),
-            log: LogWriter::new(Vec::new(), &spec).unwrap(),
-            sent: 0,
+        Pair::with_keys(specs, [None, None], path)
+    }
+
+    /// Of ends that have these keys, if they speak QUIC.
+    pub fn with_keys(specs: [SessionSpec; 2], keys: [Option<Keys>; 2], path: Path) -> Pair {
+        let mut keys = keys.into_iter();
+        let ends = specs.map(|spec| {
+            let keys = keys.next().flatten();
+            let session = Session::with_keys(&spec, keys.as_ref()).unwrap_or_else(|error| panic!("{error}"));
+            End { session, log: LogWriter::new(Vec::new(), &spec).unwrap(), sent: 0 }
         });
         let draws = Sequence::new(Stream::new(3, "path"));
         let mut pair = Pair {

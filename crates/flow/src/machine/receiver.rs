@@ -1,0 +1,127 @@
+//! The receiving end of any machine.
+
+use crate::acks::AcksReceiver;
+use crate::foreign::ForeignReceiver;
+use crate::multfrc::MultfrcReceiver;
+use crate::quic::QuicReceiver;
+use crate::rtp::RtpReceiver;
+use crate::tcp::TcpReceiver;
+use crate::tfrc::TfrcReceiver;
+use crate::udp::UdpReceiver;
+use crate::{ReceiverStats, Segment, Transmit};
+use paceline_packet::{Extra, Packet};
+use paceline_units::Time;
+
+/// The receiving end of a flow.
+#[derive(Debug)]
+pub enum Receiver {
+    /// That of per-packet acknowledgements.
+    Acks(Box<AcksReceiver>),
+    /// That of another crate.
+    Foreign(Box<dyn ForeignReceiver>),
+    /// QUIC's.
+    Quic(Box<QuicReceiver>),
+    /// RTP's.
+    Rtp(Box<RtpReceiver>),
+    /// TCP's.
+    Tcp(TcpReceiver),
+    /// TFRC's.
+    Tfrc(Box<TfrcReceiver>),
+    /// Several TFRCs'.
+    Multfrc(Box<MultfrcReceiver>),
+    /// UDP's.
+    Udp(Box<UdpReceiver>),
+}
+
+const _: () = assert!(size_of::<Receiver>() == size_of::<TcpReceiver>(), "the tag must find room in TCP's receiver");
+
+impl Receiver {
+    /// The fast path for a data packet without a side record: see [`TcpReceiver::on_data_in_order`]. Gives what leaves, and
+    /// waits for nothing then; `None`: nothing has been done, and it is one for [`Receiver::on_data`].
+    #[inline(always)]
+    pub fn on_data_in_order(&mut self, now: Time, packet: &Packet) -> Option<Segment> {
+        match self {
+            Receiver::Tcp(tcp) => tcp.on_data_in_order(now, packet),
+            _ => None,
+        }
+    }
+
+    /// A data packet has come; `extra` is its side record. Returns what [`Receiver::next_wake`] says then.
+    pub fn on_data(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>, out: &mut impl Transmit) -> Time {
+        match self {
+            Receiver::Quic(quic) => {
+                quic.on_packet(now, packet, extra, out);
+                quic.next_wake()
+            }
+            Receiver::Foreign(foreign) => foreign.next_wake(),
+            Receiver::Rtp(rtp) => {
+                rtp.on_data(now, packet, extra, out);
+                rtp.next_wake()
+            }
+            Receiver::Acks(acks) => {
+                acks.on_data(now, packet, out);
+                Time::NEVER
+            }
+            Receiver::Tcp(tcp) => {
+                tcp.on_data(now, packet, out);
+                tcp.next_wake()
+            }
+            Receiver::Tfrc(tfrc) => {
+                tfrc.on_data(now, packet, extra, out);
+                tfrc.next_wake()
+            }
+            Receiver::Multfrc(multfrc) => {
+                multfrc.on_data(now, packet, extra, out);
+                multfrc.next_wake()
+            }
+            Receiver::Udp(udp) => {
+                udp.on_data(now, packet);
+                Time::NEVER
+            }
+        }
+    }
+
+    /// The time that [`Receiver::next_wake`] named has come; a call too early does nothing.
+    pub fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
+        match self {
+            Receiver::Quic(quic) => quic.on_timer(now, out),
+            Receiver::Foreign(foreign) => foreign.on_timer(now),
+            Receiver::Rtp(rtp) => rtp.on_timer(now, out),
+            Receiver::Tcp(tcp) => tcp.on_timer(now, out),
+            Receiver::Tfrc(tfrc) => tfrc.on_timer(now, out),
+            Receiver::Multfrc(multfrc) => multfrc.on_timer(now, out),
+            Receiver::Acks(_) | Receiver::Udp(_) => {}
+        }
+    }
+
+    /// When [`Receiver::on_timer`] should be called; it may move later without notice.
+    #[inline(always)]
+    #[must_use]
+    pub fn next_wake(&self) -> Time {
+        match self {
+            Receiver::Quic(quic) => quic.next_wake(),
+            Receiver::Foreign(foreign) => foreign.next_wake(),
+            Receiver::Rtp(rtp) => rtp.next_wake(),
+            Receiver::Tcp(tcp) => tcp.next_wake(),
+            Receiver::Tfrc(tfrc) => tfrc.next_wake(),
+            Receiver::Multfrc(multfrc) => multfrc.next_wake(),
+            Receiver::Acks(_) | Receiver::Udp(_) => Time::NEVER,
+        }
+    }
+
+    /// Counts up to now.
+    #[inline]
+    #[must_use]
+    pub fn stats(&self) -> &ReceiverStats {
+        match self {
+            Receiver::Quic(quic) => quic.stats(),
+            Receiver::Foreign(foreign) => foreign.stats(),
+            Receiver::Rtp(rtp) => rtp.stats(),
+            Receiver::Acks(acks) => acks.stats(),
+            Receiver::Tcp(tcp) => tcp.stats(),
+            Receiver::Tfrc(tfrc) => tfrc.stats(),
+            Receiver::Multfrc(multfrc) => multfrc.stats(),
+            Receiver::Udp(udp) => udp.stats(),
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! A connection of quinn-proto's with the time and the datagrams of a flow.
+
+#![expect(clippy::disallowed_types, reason = "quinn counts time by Instants: the one of its beginning is taken here")]
+
+use super::settings;
+use super::watch::Watch;
+use super::{Keys, Lost, Told};
+use bytes::BytesMut;
+use paceline_flow::quic::QuicConfig;
+use paceline_packet::Flags;
+use paceline_units::{Span, Time};
+use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
+use quinn_proto::{
+    ClientConfig, Connection, ConnectionEvent, ConnectionHandle, DatagramEvent, EcnCodepoint, Endpoint, Event,
+    ServerConfig, VarInt,
+};
+use std::collections::VecDeque;
+use std::fmt::{self, Debug, Formatter};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Where the other end is, to quinn: the driver knows, and lets nobody else's datagrams pass.
+const PEER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 443);
+/// The name that a key is for: nobody asks.
+const NAME: &str = "paceline";
+
+/// The connection of one end, before it is open too.
+pub(super) struct Link {
+    /// quinn's time of zero of the flow's.
+    base: Instant,
+    endpoint: Endpoint,
+    /// Of the end that opens.
+    client: Option<ClientConfig>,
+    connection: Option<(ConnectionHandle, Connection)>,
+    /// What the endpoint says without a connection.
+    answers: VecDeque<Vec<u8>>,
+    pub(super) watch: Watch,
+    /// Whether packets are ECN-capable.
+    ecn: bool,
+    wake: Time,
+    connected: bool,
+    told: Arc<Told>,
+}
+
+impl Debug for Link {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Link").field("connected", &self.connected).field("told", &self.told).finish_non_exhaustive()
+    }
+}
+
+impl Link {
+    /// The end that opens the connection, or the one that answers.
+    pub(super) fn new(opens: bool, config: &QuicConfig, keys: &Keys, told: Arc<Told>) -> Link {
+        let watch = Watch::default();
+        let transport = Arc::new(settings::transport(config, &watch));
+        let client = || {
+            let tls = QuicClientConfig::try_from(keys.client().ok()?).ok()?;
+            let mut client = ClientConfig::new(Arc::new(tls));
+            client.transport_config(Arc::clone(&transport));
+            Some(client)
+        };
+        let server = || {
+            let tls = QuicServerConfig::try_from(keys.server().ok()?).ok()?;
+            let mut server = ServerConfig::with_crypto(Arc::new(tls));
+            server.transport_config(Arc::clone(&transport)).migration(false).max_incoming(1);
+            Some(Arc::new(server))
+        };
+        let (client, server) = if opens { (client(), None) } else { (None, server()) };
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "quinn's times have no other beginning; what it is does not matter"
+        )]
+        let base = Instant::now();
+        Link {
+            base,
+            endpoint: Endpoint::new(Arc::new(settings::endpoint()), server, false, None),
+            client,
+            connection: None,
+            answers: VecDeque::new(),
+            watch,
+            ecn: config.ecn,
+            wake: Time::NEVER,
+            connected: false,
+            told,
+        }
+    }
+
+    fn instant(&self, now: Time) -> Instant {
+        self.base + Duration::from_nanos(now.since(Time::ZERO).0)
+    }
+
+    /// Opens a connection, in place of the one that there was.
+    pub(super) fn connect(&mut self, now: Time) {
+        let now = self.instant(now);
+        self.connected = false;
+        let opened = self.client.clone().and_then(|client| self.endpoint.connect(now, client, PEER, NAME).ok());
+        if opened.is_none() {
+            let _ = self.told.lost.set(Lost::Failed);
+        }
+        self.connection = opened;
+        self.settle();
+    }
+
+    /// A datagram has come.
+    pub(super) fn on_datagram(&mut self, now: Time, bytes: &[u8], ecn: Flags) {
+        let now = self.instant(now);
+        let mut answer = Vec::new();
+        let event = self.endpoint.handle(now, PEER, None, codepoint(ecn), BytesMut::from(bytes), &mut answer);
+        match event {
+            Some(DatagramEvent::ConnectionEvent(handle, event)) => self.on_event(handle, event),
+            Some(DatagramEvent::NewConnection(incoming)) => {
+                match self.endpoint.accept(incoming, now, &mut answer, None) {
+                    Ok(connection) => {
+                        self.connected = false;
+                        self.connection = Some(connection);
+                    }
+                    Err(refused) => {
+                        self.answers.extend(refused.response.map(|response| answer[..response.size].to_vec()))
+                    }
+                }
+            }
+            Some(DatagramEvent::Response(response)) => self.answers.push_back(answer[..response.size].to_vec()),
+            None => {}
+        }
+        self.settle();
+    }
+
+    fn on_event(&mut self, handle: ConnectionHandle, event: ConnectionEvent) {
+        if let Some((own, connection)) = &mut self.connection
+            && *own == handle
+        {
+            connection.handle_event(event);
+        }
+    }
+
+    /// The next datagram that is to leave now.
+    pub(super) fn datagram(&mut self, now: Time, to: &mut Vec<u8>) -> Option<Flags> {
+        if let Some(answer) = self.answers.pop_front() {
+            to.extend_from_slice(&answer);
+            return Some(Flags::NONE);
+        }
+        let now = self.instant(now);
+        let (_, connection) = self.connection.as_mut()?;
+        let (mut packet, before) = (Vec::new(), eliciting(connection));
+        let transmit = connection.poll_transmit(now, 1, &mut packet);
+        let elicits = eliciting(connection) != before;
+        self.settle();
+        let transmit = transmit?;
+        if elicits {
+            self.watch.seen().in_flight += transmit.size as u64;
+        }
+        to.extend_from_slice(&packet[..transmit.size]);
+        Some(if self.ecn { flags(transmit.ecn) } else { Flags::NONE })
+    }
+
+    /// The time of [`Link::next_wake`] has come.
+    pub(super) fn on_timer(&mut self, now: Time) {
+        if self.wake > now {
+            return;
+        }
+        let now = self.instant(now);
+        if let Some((_, connection)) = &mut self.connection {
+            connection.handle_timeout(now);
+        }
+        self.settle();
+    }
+
+    /// When [`Link::on_timer`] should be called.
+    pub(super) fn next_wake(&self) -> Time {
+        self.wake
+    }
+
+    /// The connection and its endpoint tell each other what they have for each other; the next timer is theirs.
+    fn settle(&mut self) {
+        self.wake = Time::NEVER;
+        let Some((handle, connection)) = &mut self.connection else { return };
+        while let Some(event) = connection.poll_endpoint_events() {
+            if let Some(event) = self.endpoint.handle_event(*handle, event) {
+                connection.handle_event(event);
+            }
+        }
+        if let Some(timeout) = connection.poll_timeout() {
+            let after = timeout.saturating_duration_since(self.base).as_nanos();
+            self.wake = Time::ZERO + Span(u64::try_from(after).unwrap_or(u64::MAX));
+        }
+    }
+
+    /// What has happened that the streams' owner is to know.
+    pub(super) fn event(&mut self) -> Option<Event> {
+        let event = self.connection.as_mut()?.1.poll()?;
+        match &event {
+            Event::Connected => self.connected = true,
+            Event::ConnectionLost { reason } => {
+                if let Some(lost) = Lost::of(reason) {
+                    let _ = self.told.lost.set(lost);
+                }
+            }
+            _ => {}
+        }
+        Some(event)
+    }
+
+    /// The connection, from its handshake's end to its own.
+    pub(super) fn open(&mut self) -> Option<&mut Connection> {
+        let connected = self.connected;
+        self.connection.as_mut().map(|(_, connection)| connection).filter(|open| connected && !open.is_closed())
+    }
+
+    /// The connection, whatever its state.
+    pub(super) fn connection(&self) -> Option<&Connection> {
+        self.connection.as_ref().map(|(_, connection)| connection)
+    }
+
+    /// Whether there was a connection that is over.
+    pub(super) fn is_closed(&self) -> bool {
+        self.connection().is_some_and(Connection::is_closed)
+    }
+
+    /// Closes it.
+    pub(super) fn close(&mut self, now: Time) {
+        let now = self.instant(now);
+        if let Some((_, connection)) = &mut self.connection {
+            connection.close(now, VarInt::from_u32(0), bytes::Bytes::new());
+        }
+        self.settle();
+    }
+}
+
+/// How many frames have left that are to be acknowledged (RFC 9002 section 2), of the kinds that ours send.
+fn eliciting(connection: &Connection) -> u64 {
+    let sent = connection.stats().frame_tx;
+    let of_streams = sent.stream + sent.reset_stream + sent.stop_sending + sent.datagram;
+    let of_limits = sent.max_data + sent.max_stream_data + sent.max_streams_uni + sent.streams_blocked_uni;
+    let blocked = sent.data_blocked + sent.stream_data_blocked;
+    let of_ids = sent.new_connection_id + sent.retire_connection_id;
+    let others = sent.crypto + sent.ping + sent.ack_frequency + sent.immediate_ack + u64::from(sent.handshake_done);
+    of_streams + of_limits + blocked + of_ids + others
+}
+
+fn codepoint(flags: Flags) -> Option<EcnCodepoint> {
+    match flags {
+        flags if flags.has(Flags::CE) => Some(EcnCodepoint::Ce),
+        flags if flags.has(Flags::L4S) => Some(EcnCodepoint::Ect1),
+        flags if flags.has(Flags::ECT) => Some(EcnCodepoint::Ect0),
+        _ => None,
+    }
+}
+
+fn flags(codepoint: Option<EcnCodepoint>) -> Flags {
+    match codepoint {
+        Some(EcnCodepoint::Ect0) => Flags::ECT,
+        Some(EcnCodepoint::Ect1) => Flags::ECT.with(Flags::L4S),
+        // quinn sends none that is marked
+        Some(EcnCodepoint::Ce) | None => Flags::NONE,
+    }
+}

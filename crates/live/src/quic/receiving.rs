@@ -1,0 +1,197 @@
+//! The receiving end of a flow over quinn's QUIC, as a sink has it.
+
+use super::frames::{Frame, Reader, part};
+use super::link::Link;
+use super::{Keys, Told};
+use crate::session::CaptureClock;
+use paceline_flow::quic::{Carriage, Object, QuicConfig};
+use paceline_flow::{Datagrams, ForeignReceiver, ReceiverStats};
+use paceline_packet::{Flags, Stamp};
+use paceline_units::Time;
+use quinn_proto::{Dir, Event, ReadError, StreamEvent, StreamId, VarInt};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Frames of which some datagrams have come, and not all: of older ones no more is expected.
+const MOST_PARTIAL: usize = 256;
+
+/// A stream that has not come whole.
+#[derive(Debug, Default)]
+struct Incoming {
+    reader: Reader,
+    /// The frame that is coming.
+    frame: Option<Frame>,
+}
+
+/// A frame of which some datagrams have come.
+#[derive(Clone, Copy, Debug, Default)]
+struct Partial {
+    bytes: u64,
+    /// Its size, once its last part has come.
+    size: Option<u64>,
+}
+
+/// The receiving end.
+#[derive(Debug)]
+pub struct Receiving {
+    link: Link,
+    config: QuicConfig,
+    told: Arc<Told>,
+    /// When captures were, by this end's clock.
+    clock: Option<CaptureClock>,
+    streams: BTreeMap<StreamId, Incoming>,
+    partial: BTreeMap<u64, Partial>,
+    objects: Vec<Object>,
+    /// Frames that have come, in order of their ends.
+    numbers: u32,
+    stats: ReceiverStats,
+}
+
+impl Receiving {
+    /// One to which nothing has come.
+    #[must_use]
+    pub fn new(config: &QuicConfig, keys: &Keys, told: Arc<Told>) -> Receiving {
+        Receiving {
+            link: Link::new(false, config, keys, Arc::clone(&told)),
+            config: config.clone(),
+            told,
+            clock: None,
+            streams: BTreeMap::new(),
+            partial: BTreeMap::new(),
+            objects: Vec::new(),
+            numbers: 0,
+            stats: ReceiverStats::default(),
+        }
+    }
+
+    fn hear(&mut self, now: Time) {
+        while let Some(event) = self.link.event() {
+            match event {
+                Event::Stream(StreamEvent::Opened { dir: Dir::Uni }) => self.accept(now),
+                Event::Stream(StreamEvent::Readable { id }) => self.read(id, now),
+                Event::DatagramReceived => self.take_datagrams(now),
+                Event::ConnectionLost { .. } => self.streams.clear(),
+                _ => {}
+            }
+        }
+    }
+
+    fn accept(&mut self, now: Time) {
+        while let Some(id) = self.link.open().and_then(|connection| connection.streams().accept(Dir::Uni)) {
+            self.streams.insert(id, Incoming::default());
+            self.read(id, now);
+        }
+    }
+
+    /// The time of a capture by this end's clock: the first came as it was captured.
+    fn captured(clock: &mut Option<CaptureClock>, told: &Told, stamp: Stamp, now: Time) -> Stamp {
+        let clock = clock.get_or_insert_with(|| CaptureClock::new(Stamp::HZ, stamp.0, now));
+        let _ = told.captures.set(*clock);
+        Stamp::at(clock.time(stamp.0))
+    }
+
+    /// Reads what there is of a stream.
+    fn read(&mut self, id: StreamId, now: Time) {
+        let framed = self.config.frames || self.config.carriage != Carriage::Stream;
+        let Some(incoming) = self.streams.get_mut(&id) else { return };
+        let Some(connection) = self.link.open() else { return };
+        let (mut over, mut garbled, mut blocked) = (false, false, false);
+        let mut stream = connection.recv_stream(id);
+        let Ok(mut chunks) = stream.read(true) else { return };
+        while !(over || garbled || blocked) {
+            match chunks.next(usize::MAX) {
+                Ok(Some(chunk)) if framed => {
+                    let (clock, told, objects) = (&mut self.clock, &self.told, &mut self.objects);
+                    let (frame, numbers) = (std::cell::Cell::new(incoming.frame), &mut self.numbers);
+                    let begun = |found: &Frame| {
+                        let captured = Receiving::captured(clock, told, found.captured, now);
+                        frame.set(Some(Frame { captured, ..*found }));
+                    };
+                    let ended = |found: Frame| {
+                        let captured = frame.take().map_or(found.captured, |frame| frame.captured);
+                        *numbers = numbers.wrapping_add(1);
+                        let (number, size, key) = (*numbers, found.size, found.key);
+                        objects.push(Object { captured, number, size, key, reset: false });
+                    };
+                    match incoming.reader.read(&chunk.bytes, begun, ended) {
+                        Ok(payload) => self.stats.bytes += payload,
+                        Err(_) => garbled = true,
+                    }
+                    incoming.frame = frame.get();
+                }
+                Ok(Some(chunk)) => self.stats.bytes += chunk.bytes.len() as u64,
+                Ok(None) | Err(ReadError::Reset(_)) => over = true,
+                Err(ReadError::Blocked) => blocked = true,
+            }
+        }
+        let _ = chunks.finalize();
+        if garbled {
+            let _ = connection.recv_stream(id).stop(VarInt::from_u32(1));
+        }
+        if over || garbled {
+            self.streams.remove(&id);
+        }
+    }
+
+    /// Takes the parts of frames that have come as datagrams.
+    fn take_datagrams(&mut self, now: Time) {
+        while let Some(bytes) = self.link.open().and_then(|connection| connection.datagrams().recv()) {
+            let Ok((part, length)) = part(&bytes) else { continue };
+            self.stats.bytes += length;
+            let captured = Receiving::captured(&mut self.clock, &self.told, part.captured, now);
+            let partial = self.partial.entry(part.number).or_default();
+            partial.bytes += length;
+            if part.last {
+                partial.size = Some(part.offset.saturating_add(length));
+            }
+            if partial.size.is_some_and(|size| partial.bytes >= size) {
+                let (size, key) = (partial.bytes, part.key);
+                self.partial.remove(&part.number);
+                self.objects.push(Object { captured, number: part.number as u32, size, key, reset: false });
+            }
+            while self.partial.len() > MOST_PARTIAL {
+                self.partial.pop_first();
+            }
+        }
+    }
+}
+
+impl Datagrams for Receiving {
+    fn on_datagram(&mut self, now: Time, bytes: &[u8], ecn: Flags) {
+        self.stats.packets += 1;
+        self.stats.wire_bytes += bytes.len() as u64 + u64::from(self.config.header);
+        self.stats.marks += u64::from(ecn.has(Flags::CE));
+        self.stats.last = now;
+        self.link.on_datagram(now, bytes, ecn);
+        self.hear(now);
+    }
+
+    fn datagram(&mut self, now: Time, to: &mut Vec<u8>) -> Option<Flags> {
+        let flags = self.link.datagram(now, to)?;
+        self.stats.acks += 1;
+        Some(flags)
+    }
+
+    fn on_timer(&mut self, now: Time) {
+        self.link.on_timer(now);
+        self.hear(now);
+    }
+
+    fn next_wake(&self) -> Time {
+        self.link.next_wake()
+    }
+
+    fn close(&mut self, now: Time) {
+        self.link.close(now);
+    }
+}
+
+impl ForeignReceiver for Receiving {
+    fn take_objects(&mut self) -> Vec<Object> {
+        std::mem::take(&mut self.objects)
+    }
+
+    fn stats(&self) -> &ReceiverStats {
+        &self.stats
+    }
+}

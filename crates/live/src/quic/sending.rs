@@ -1,0 +1,487 @@
+//! The sending end of a flow over quinn's QUIC, as a source has it.
+//!
+//! What the application writes waits here, and quinn is given no more of it than its window lets leave: what it has it cannot give
+//! back.
+
+use super::frames::{Frame, Part};
+use super::link::Link;
+use super::settings::most_unacknowledged;
+use super::{Keys, Told};
+use crate::session::CaptureClock;
+use bytes::Bytes;
+use paceline_control::{GaugeUnit, Gauges, known};
+use paceline_flow::quic::{Carriage, QuicConfig};
+use paceline_flow::{Datagrams, ForeignSender, SenderStats};
+use paceline_packet::{Flags, Stamp};
+use paceline_units::{Rate, Span, Time};
+use quinn_proto::{Dir, Event, SendDatagramError, StreamEvent, StreamId, VarInt};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+/// What is sent.
+static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+/// The longest header of a datagram's part: flags, time, number, offset.
+const PART_HEADER: usize = 1 + 4 + 8 + 8;
+
+/// Something that the application has written, and quinn has not got whole.
+#[derive(Debug)]
+struct Write {
+    frame: Frame,
+    number: u64,
+    deadline: Time,
+    /// Bytes of its header and of it that are still to go.
+    header: Vec<u8>,
+    left: u64,
+    /// Its stream, once that is open.
+    stream: Option<StreamId>,
+}
+
+/// A stream that is not acknowledged whole.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    /// Payload bytes in it.
+    bytes: u64,
+    deadline: Time,
+}
+
+/// The sending end.
+#[derive(Debug)]
+pub struct Sending {
+    link: Link,
+    config: QuicConfig,
+    told: Arc<Told>,
+    waiting: VecDeque<Write>,
+    endless: bool,
+    started: bool,
+    stopped: bool,
+    /// The stream that writes share, and its payload bytes.
+    current: Option<StreamId>,
+    open: BTreeMap<StreamId, Open>,
+    /// Frames that were written.
+    numbers: u64,
+    /// Payload bytes that quinn has got in all, and those of streams that are over: acknowledged, or given up.
+    written: u64,
+    settled: u64,
+    /// quinn may have room for more.
+    hungry: bool,
+    /// Nothing of what quinn has is left to be sent or acknowledged.
+    quiet: bool,
+    /// What the connections before this one had lost.
+    lost_before: u64,
+    stats: SenderStats,
+}
+
+impl Sending {
+    /// One that has not started.
+    #[must_use]
+    pub fn new(config: &QuicConfig, keys: &Keys, told: Arc<Told>) -> Sending {
+        Sending {
+            link: Link::new(true, config, keys, Arc::clone(&told)),
+            stats: SenderStats::new(config.wire()),
+            config: config.clone(),
+            told,
+            waiting: VecDeque::new(),
+            endless: false,
+            started: false,
+            stopped: false,
+            current: None,
+            open: BTreeMap::new(),
+            numbers: 0,
+            written: 0,
+            settled: 0,
+            hungry: false,
+            quiet: true,
+            lost_before: 0,
+        }
+    }
+
+    fn window(&self) -> u64 {
+        let connection = self.link.connection();
+        connection.map_or(self.config.initial_window(), |open| open.congestion_state().window())
+    }
+
+    fn smoothed(&self) -> Option<Span> {
+        let connection = self.link.connection().filter(|open| !open.is_handshaking())?;
+        Some(Span(u64::try_from(connection.rtt().as_nanos()).unwrap_or(u64::MAX)))
+    }
+
+    fn deadline(&self, now: Time) -> Time {
+        self.config.deadline.map_or(Time::NEVER, |deadline| now + deadline)
+    }
+
+    /// The window was what it is until now.
+    fn advance(&mut self, now: Time) {
+        if self.started {
+            let window = self.congestion_window();
+            self.stats.advance(now, window);
+            self.stats.window_most = self.stats.window_most.max(window);
+        }
+    }
+
+    /// What has come of what came: streams acknowledged, round trips, losses.
+    fn hear(&mut self, now: Time) {
+        while let Some(event) = self.link.event() {
+            match event {
+                Event::Stream(StreamEvent::Finished { id } | StreamEvent::Stopped { id, .. }) => self.close_stream(id),
+                Event::ConnectionLost { .. } => self.give_up(),
+                _ => {}
+            }
+        }
+        self.hungry = true;
+        let mut seen = self.link.watch.seen();
+        for trip in seen.round_trips.drain(..) {
+            self.stats.round_trip(Span(u64::try_from(trip.as_nanos()).unwrap_or(u64::MAX)));
+        }
+        (self.stats.ecn_cuts, self.stats.fast_retransmits) = (seen.marks, seen.losses);
+        self.stats.window_cuts = seen.losses + seen.marks;
+        drop(seen);
+        let lost = self.link.connection().map_or(0, |open| open.stats().path.lost_packets);
+        self.stats.retransmitted = self.lost_before + lost;
+        self.count_acked();
+        self.advance(now);
+    }
+
+    /// The connection is over: what was in it will not come any more.
+    fn give_up(&mut self) {
+        let ids: Vec<_> = self.open.keys().copied().collect();
+        ids.into_iter().for_each(|id| self.close_stream(id));
+        (self.current, self.settled, self.quiet) = (None, self.written, true);
+    }
+
+    fn close_stream(&mut self, id: StreamId) {
+        if let Some(open) = self.open.remove(&id) {
+            self.settled += open.bytes;
+            self.current = self.current.filter(|current| *current != id);
+        }
+    }
+
+    /// Payload bytes that have been acknowledged: of whole streams exactly; of one that goes on, and of datagrams, what is neither
+    /// here nor in flight, packets' own bytes counted with it, so that it is never too much.
+    fn count_acked(&mut self) {
+        let in_flight = self.link.watch.seen().in_flight;
+        let within = match self.config.carriage {
+            _ if self.quiet => self.written,
+            Carriage::StreamEach => self.settled,
+            _ => self.settled.max(self.written.saturating_sub(in_flight.max(1) + 2 * u64::from(self.config.datagram))),
+        };
+        self.stats.bytes_acked = self.stats.bytes_acked.max(within.min(self.written));
+    }
+
+    /// Gives quinn what it has room for.
+    fn feed(&mut self, now: Time) {
+        self.hungry = false;
+        let most = most_unacknowledged(self.window(), self.config.datagram);
+        if self.link.open().is_none() {
+            return;
+        }
+        if self.config.carriage == Carriage::Datagrams {
+            return self.feed_datagrams(now);
+        }
+        if let Some(connection) = self.link.open() {
+            connection.set_send_window(most);
+        }
+        while let Some(mut write) = self.waiting.pop_front() {
+            if !self.write(&mut write) {
+                return self.waiting.push_front(write);
+            }
+            let frame = write.frame;
+            let last = self.config.carriage == Carriage::StreamEach;
+            if last && let Some(id) = write.stream {
+                self.finish(id);
+            }
+            if self.is_framed() {
+                self.captured(frame.captured);
+            }
+        }
+        if self.endless
+            && let Some(id) = self.shared(Time::NEVER)
+        {
+            let mut left = u64::MAX;
+            let went = self.put(id, &mut Vec::new(), &mut left);
+            self.wrote(id, went);
+        }
+    }
+
+    /// Whether frames have headers in the streams.
+    fn is_framed(&self) -> bool {
+        self.config.frames || self.config.carriage != Carriage::Stream
+    }
+
+    /// The first time of capture that leaves.
+    fn captured(&self, stamp: Stamp) {
+        let at = Time(u64::from(stamp.0) << 8);
+        let _ = self.told.captures.set(CaptureClock::new(Stamp::HZ, stamp.0, at));
+    }
+
+    /// The stream that writes share; `None`: the other end lets none be opened now.
+    fn shared(&mut self, deadline: Time) -> Option<StreamId> {
+        if self.current.is_none() {
+            let id = self.link.open()?.streams().open(Dir::Uni)?;
+            self.open.insert(id, Open { bytes: 0, deadline });
+            self.current = Some(id);
+        }
+        self.current
+    }
+
+    /// Gives quinn this; whether it took all.
+    fn write(&mut self, write: &mut Write) -> bool {
+        if write.stream.is_none() {
+            if self.config.carriage == Carriage::StreamEach
+                || self.config.carriage == Carriage::StreamPerGroup && write.frame.key
+            {
+                self.end_group();
+            }
+            write.stream = self.shared(write.deadline);
+            if self.config.carriage == Carriage::StreamEach {
+                self.current = None;
+            }
+        }
+        let Some(id) = write.stream else { return false };
+        if !self.open.contains_key(&id) {
+            return true; // it was given up
+        }
+        let went = self.put(id, &mut write.header, &mut write.left);
+        self.wrote(id, went);
+        write.left == 0 && write.header.is_empty()
+    }
+
+    /// So much of a stream's payload is quinn's now.
+    fn wrote(&mut self, id: StreamId, bytes: u64) {
+        self.written += bytes;
+        self.quiet &= bytes == 0;
+        if let Some(open) = self.open.get_mut(&id) {
+            open.bytes += bytes;
+        }
+    }
+
+    /// Gives quinn a header and as many zeros after it as it takes; how many of the latter.
+    fn put(&mut self, id: StreamId, header: &mut Vec<u8>, left: &mut u64) -> u64 {
+        let Some(connection) = self.link.open() else { return 0 };
+        let mut stream = connection.send_stream(id);
+        while !header.is_empty() {
+            let Ok(went) = stream.write(header) else { return 0 };
+            header.drain(..went);
+        }
+        let mut all = 0;
+        while *left > 0 {
+            let chunk = Bytes::from_static(&ZEROS[..(*left).min(ZEROS.len() as u64) as usize]);
+            let Ok(went) = stream.write_chunks(&mut [chunk]) else { break };
+            (all, *left) = (all + went.bytes as u64, *left - went.bytes as u64);
+        }
+        all
+    }
+
+    /// No more comes on the stream that writes have shared.
+    fn end_group(&mut self) {
+        if let Some(id) = self.current.take() {
+            self.finish(id);
+        }
+    }
+
+    fn finish(&mut self, id: StreamId) {
+        if let Some(connection) = self.link.open() {
+            // one that was stopped or reset has come to its end already
+            let _ = connection.send_stream(id).finish();
+        }
+    }
+
+    /// Gives quinn parts of frames, each a datagram.
+    fn feed_datagrams(&mut self, now: Time) {
+        while let Some(mut write) = self.waiting.pop_front() {
+            if write.deadline <= now {
+                self.hungry = true;
+                continue;
+            }
+            let Some(connection) = self.link.open() else { return self.waiting.push_front(write) };
+            let Some(room) = connection.datagrams().max_size().and_then(|most| most.checked_sub(PART_HEADER)) else {
+                return self.waiting.push_front(write);
+            };
+            let bytes = write.left.min(room as u64);
+            let (last, offset) = (bytes == write.left, write.frame.size - write.left);
+            let Frame { key, captured, .. } = write.frame;
+            let mut datagram = Vec::with_capacity(PART_HEADER + bytes as usize);
+            Part { key, last, captured, number: write.number, offset }.write(&mut datagram);
+            datagram.resize(datagram.len() + bytes as usize, 0);
+            match connection.datagrams().send(datagram.into(), false) {
+                Ok(()) => {}
+                Err(SendDatagramError::Blocked(_)) => return self.waiting.push_front(write),
+                Err(_) => continue, // the other end takes none: it is of another kind
+            }
+            write.left -= bytes;
+            (self.written, self.quiet) = (self.written + bytes, false);
+            self.captured(captured);
+            if !last {
+                self.waiting.push_front(write);
+            }
+        }
+    }
+
+    /// Resets the streams whose deadline has come, and forgets what of them was not written.
+    fn reset_late(&mut self, now: Time) {
+        if self.config.deadline.is_none() {
+            return;
+        }
+        let late: Vec<_> = self.open.iter().filter(|(_, open)| open.deadline <= now).map(|(id, _)| *id).collect();
+        for id in late {
+            if let Some(connection) = self.link.open() {
+                let _ = connection.send_stream(id).reset(VarInt::from_u32(0));
+            }
+            self.close_stream(id);
+        }
+        self.waiting.retain(|write| write.deadline > now);
+    }
+
+    fn next_deadline(&self) -> Time {
+        let open = self.open.values().map(|open| open.deadline).min().unwrap_or(Time::NEVER);
+        open.min(self.waiting.front().map_or(Time::NEVER, |write| write.deadline))
+    }
+}
+
+impl Datagrams for Sending {
+    fn on_datagram(&mut self, now: Time, bytes: &[u8], ecn: Flags) {
+        self.link.on_datagram(now, bytes, ecn);
+        self.hear(now);
+    }
+
+    fn datagram(&mut self, now: Time, to: &mut Vec<u8>) -> Option<Flags> {
+        if self.hungry {
+            self.feed(now);
+        }
+        let before = to.len();
+        let Some(flags) = self.link.datagram(now, to) else {
+            // what is neither in flight nor leaves although it might is all acknowledged
+            self.quiet |= self.link.watch.seen().in_flight == 0 && self.link.open().is_some();
+            self.count_acked();
+            return None;
+        };
+        let bytes = (to.len() - before) as u16;
+        self.stats.sent(bytes.saturating_add(self.config.header));
+        self.hungry |= self.config.carriage == Carriage::Datagrams;
+        Some(flags)
+    }
+
+    fn on_timer(&mut self, now: Time) {
+        self.link.on_timer(now);
+        self.reset_late(now);
+        self.hear(now);
+    }
+
+    fn next_wake(&self) -> Time {
+        self.link.next_wake().min(self.next_deadline())
+    }
+
+    fn close(&mut self, now: Time) {
+        self.link.close(now);
+    }
+}
+
+impl ForeignSender for Sending {
+    fn start(&mut self, now: Time) {
+        self.started = true;
+        self.stats.begin(now);
+        self.link.connect(now);
+        self.advance(now);
+    }
+
+    fn supply(&mut self, bytes: u64, key: bool, now: Time) {
+        if bytes == 0 || self.stopped || self.endless {
+            return;
+        }
+        if self.started && self.link.is_closed() && self.told.lost.get().is_none() {
+            // nothing came for too long: another connection
+            self.restart(now);
+            self.link.connect(now);
+        }
+        let frame = Frame { key, captured: Stamp::at(now), size: bytes };
+        let (deadline, mut header) = (self.deadline(now), Vec::new());
+        if self.is_framed() && self.config.carriage != Carriage::Datagrams {
+            frame.write(&mut header);
+        }
+        let number = self.numbers;
+        self.numbers += 1;
+        self.waiting.push_back(Write { frame, number, deadline, header, left: bytes, stream: None });
+        self.hungry = true;
+    }
+
+    fn supply_endless(&mut self, _: Time) {
+        self.endless = !self.stopped;
+        self.hungry = true;
+    }
+
+    fn withdraw(&mut self) {
+        // of a frame that is under way the rest goes with its stream
+        self.waiting.clear();
+        self.endless = false;
+    }
+
+    fn stop(&mut self) {
+        self.withdraw();
+        self.end_group();
+        self.stopped = true;
+    }
+
+    fn restart(&mut self, now: Time) {
+        self.advance(now);
+        self.lost_before = self.stats.retransmitted;
+        self.withdraw();
+        self.give_up();
+    }
+
+    fn target(&self) -> Option<Rate> {
+        let trip = self.smoothed()?.as_secs_f64().max(1e-6);
+        let by_window = self.window() as f64 * 8.0 / trip;
+        let paced = self.link.connection().and_then(|open| open.congestion_state().metrics().pacing_rate);
+        let rate = paced.map_or(by_window, |rate| by_window.min(rate as f64));
+        let (datagram, wire) = (f64::from(self.config.datagram), f64::from(self.config.wire()));
+        Some(Rate::from_bps((rate * wire / datagram).min(1e15) as u64))
+    }
+
+    fn queueing(&self) -> Span {
+        let bits = 8.0 * self.waiting.iter().map(|write| write.left).sum::<u64>() as f64;
+        self.target().map_or(Span::ZERO, |rate| Span::from_secs_f64((bits / rate.bps().max(1.0)).min(1e6)))
+    }
+
+    fn acked_all(&self) -> bool {
+        let all = self.waiting.is_empty() && !self.endless;
+        // streams that are over have said so; of one that goes on only silence tells
+        let streams = self.open.keys().all(|id| self.current == Some(*id));
+        self.started
+            && all
+            && streams
+            && (self.quiet || self.current.is_none() && self.open.is_empty() && !self.is_datagrams())
+    }
+
+    fn remembered_writes(&self) -> usize {
+        self.waiting.len()
+    }
+
+    fn stats(&self) -> &SenderStats {
+        &self.stats
+    }
+
+    fn account(&mut self, now: Time) {
+        self.advance(now);
+    }
+
+    fn congestion_window(&self) -> f64 {
+        self.window() as f64 / f64::from(self.config.datagram)
+    }
+
+    fn gauges(&self, to: &mut dyn Gauges) {
+        let datagram = f64::from(self.config.datagram);
+        let metrics = self.link.connection().map(|open| open.congestion_state().metrics());
+        // before the first loss there is none, which is the greatest number
+        let threshold = metrics.and_then(|metrics| metrics.ssthresh).filter(|bytes| *bytes < u64::MAX);
+        let threshold = threshold.map_or(f64::NAN, |bytes| bytes as f64 / datagram);
+        to.gauge("cwnd", GaugeUnit::Packets, self.congestion_window());
+        to.gauge("ssthresh", GaugeUnit::Packets, threshold);
+        to.seconds("srtt", known(self.smoothed().unwrap_or(Span::ZERO).as_secs_f64()));
+        to.packets("in_flight", self.link.watch.seen().in_flight as f64 / datagram);
+    }
+}
+
+impl Sending {
+    fn is_datagrams(&self) -> bool {
+        self.config.carriage == Carriage::Datagrams
+    }
+}

@@ -1,0 +1,128 @@
+//! A scenario's keys as quinn-proto's settings.
+
+use super::watch::{Watch, Watching};
+use paceline_flow::quic::{Carriage, Handshake, QuicConfig};
+use paceline_packet::wire::tfrc;
+use paceline_units::Span;
+use quinn_proto::congestion::NewRenoConfig;
+use quinn_proto::{
+    AckFrequencyConfig, ConnectionId, ConnectionIdGenerator, EndpointConfig, IdleTimeout, RandomConnectionIdGenerator,
+    TransportConfig, VarInt,
+};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What an end keeps of data at most: of a sender what is not acknowledged, of a receiver what came before its turn.
+const MOST_KEPT: u64 = 6 << 20;
+/// Streams of the other end that are open at once at most.
+const MOST_STREAMS: u32 = 1 << 14;
+/// Datagrams that quinn holds back at most: which leaves next is decided when there is room for it.
+const DATAGRAMS: usize = 2;
+/// Version 1 of QUIC (RFC 9000).
+const VERSION: u32 = 1;
+/// Bytes of a connection ID.
+const ID_LEN: usize = 8;
+
+/// What of these settings, and of a controller of this name, a real connection cannot have: the key, and what to do about it.
+#[must_use]
+pub fn unsupported(config: &QuicConfig, scheme: &str) -> Option<(&'static str, &'static str)> {
+    if scheme != "newreno" {
+        return Some(("cc", "over real QUIC there is `newreno` alone, quinn's; use that, or `paceline run`"));
+    }
+    match config.handshake {
+        Handshake::OneRtt => None,
+        Handshake::Done => Some((
+            "quic.handshake",
+            "`done` is there in the simulator alone: a real connection begins with its handshake; use `one-rtt`",
+        )),
+        Handshake::ZeroRtt => Some((
+            "quic.handshake",
+            "`zero-rtt` resumes a session of before, and real flows have none: use `one-rtt`, or `paceline run`",
+        )),
+    }
+}
+
+/// Connection IDs that no packet with a short header, which begins with one of 0x40 to 0x7f and them, is taken for a message of
+/// the agreement by.
+#[derive(Debug)]
+struct Ids(RandomConnectionIdGenerator);
+
+impl ConnectionIdGenerator for Ids {
+    fn generate_cid(&mut self) -> ConnectionId {
+        loop {
+            let id = self.0.generate_cid();
+            if id.first() != Some(&tfrc::MAGIC[1]) {
+                return id;
+            }
+        }
+    }
+
+    fn cid_len(&self) -> usize {
+        ID_LEN
+    }
+
+    fn cid_lifetime(&self) -> Option<Duration> {
+        None
+    }
+}
+
+fn duration(span: Span) -> Duration {
+    Duration::from_nanos(span.0)
+}
+
+fn var_int(value: u64) -> VarInt {
+    VarInt::from_u64(value).unwrap_or(VarInt::MAX)
+}
+
+/// Of the sockets' side.
+pub(super) fn endpoint() -> EndpointConfig {
+    let mut secret = [0; 32];
+    // stateless resets are told apart by it: without random bytes there are no keys either, and no connection
+    let _ = getrandom::fill(&mut secret);
+    let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, &secret);
+    let mut config = EndpointConfig::new(Arc::new(key));
+    config.supported_versions(vec![VERSION]);
+    config.grease_quic_bit(false); // by it packets are told from the agreement's messages
+    config.cid_generator(|| Box::new(Ids(RandomConnectionIdGenerator::new(ID_LEN))));
+    config
+}
+
+/// Of a connection; what its congestion control is told is seen by `watch`.
+pub(super) fn transport(config: &QuicConfig, watch: &Watch) -> TransportConfig {
+    let mut law = NewRenoConfig::default();
+    law.initial_window(config.initial_window());
+    let mut to = TransportConfig::default();
+    to.congestion_controller_factory(Arc::new(Watching { inner: Arc::new(law), watch: watch.clone() }));
+    // packets are of the size that the flow is told: the search for a greater one, and for a lesser, is not the experiment's
+    to.initial_mtu(config.datagram).min_mtu(config.datagram).mtu_discovery_config(None);
+    to.enable_segmentation_offload(false);
+    to.max_idle_timeout(
+        config
+            .idle_timeout
+            .map(|span| IdleTimeout::try_from(duration(span)).unwrap_or_else(|_| IdleTimeout::from(VarInt::MAX))),
+    );
+    to.receive_window(var_int(config.receive_window.min(MOST_KEPT)));
+    to.stream_receive_window(var_int(config.stream_window.min(MOST_KEPT)));
+    to.max_concurrent_uni_streams(config.max_streams.min(MOST_STREAMS).into());
+    to.max_concurrent_bidi_streams(VarInt::from_u32(0));
+    to.send_window(most_unacknowledged(u64::MAX, config.datagram));
+    // streams of one priority in the order of their opening, as the simulator's machine has them
+    to.send_fairness(false);
+    let of_datagrams = config.carriage == Carriage::Datagrams;
+    to.datagram_receive_buffer_size(of_datagrams.then_some(MOST_KEPT as usize));
+    to.datagram_send_buffer_size(DATAGRAMS * (usize::from(config.datagram) + 64));
+    if (config.ack_threshold, config.max_ack_delay) != (2, Span::from_millis(25)) {
+        // the sender asks for it (draft-ietf-quic-ack-frequency); quinn has no setting for the receiver's own
+        let mut asked = AckFrequencyConfig::default();
+        asked.ack_eliciting_threshold(u32::from(config.ack_threshold.saturating_sub(1)).into());
+        asked.max_ack_delay(Some(duration(config.max_ack_delay)));
+        to.ack_frequency_config(Some(asked));
+    }
+    to
+}
+
+/// The bytes of streams that quinn is given before they are acknowledged: what a window of so many bytes lets leave, and two
+/// packets more, so that what is not under way yet can still be taken back.
+pub(super) fn most_unacknowledged(window: u64, datagram: u16) -> u64 {
+    window.saturating_add(2 * u64::from(datagram)).min(MOST_KEPT)
+}

@@ -1,0 +1,153 @@
+//! Sessions of flows over QUIC: the machine takes and gives whole datagrams, beside the messages of the agreement, from which the
+//! first two bytes tell them.
+
+use super::outbox::Outgoing;
+use super::times::MOST;
+use super::{EcnBits, End, Outbox, ReceiverSession, SenderSession, State};
+use crate::quic::{Keys, OwnKey, Receiving, Sending, Told};
+use paceline_flow::{Datagrams, Receiver, Sender, Transport};
+use paceline_packet::wire::tfrc::{self, Close, Message, Reason};
+use paceline_packet::{ExtraId, FlowId, Packet, Stamp};
+use paceline_sim::model::FlowModel;
+use paceline_units::Time;
+use std::sync::Arc;
+
+/// What a session has of its machine.
+#[derive(Debug)]
+pub(super) struct Quic {
+    pub(super) told: Arc<Told>,
+    /// More datagrams want to leave than one input may send.
+    pub(super) more: bool,
+}
+
+impl Quic {
+    /// Of a flow over QUIC; `None` of another.
+    pub(super) fn of(model: &FlowModel) -> Option<Quic> {
+        let is = matches!(model.transport, Transport::Quic { .. });
+        is.then(|| Quic { told: Arc::new(Told::default()), more: false })
+    }
+
+    /// Puts a sender of QUIC in place of the simulator's. Without keys nobody is the other end.
+    pub(super) fn sender(&self, model: &FlowModel, keys: Option<&Keys>, to: &mut Sender) {
+        if let (Transport::Quic { config, .. }, Some(keys)) = (&model.transport, some(keys)) {
+            *to = Sender::Foreign(Box::new(Sending::new(config, &keys, Arc::clone(&self.told))));
+        }
+    }
+
+    /// The same of a receiver.
+    pub(super) fn receiver(&self, model: &FlowModel, keys: Option<&Keys>, to: &mut Receiver) {
+        if let (Transport::Quic { config, .. }, Some(keys)) = (&model.transport, some(keys)) {
+            *to = Receiver::Foreign(Box::new(Receiving::new(config, &keys, Arc::clone(&self.told))));
+        }
+    }
+
+    /// Whether a datagram is the machine's.
+    pub(super) fn takes(bytes: &[u8]) -> bool {
+        !bytes.starts_with(&tfrc::MAGIC)
+    }
+}
+
+/// These keys, or fresh ones of a flow that has no other end.
+fn some(keys: Option<&Keys>) -> Option<Keys> {
+    keys.cloned().or_else(|| Some(Keys { own: OwnKey::generate().ok()?, peer: None }))
+}
+
+/// Takes what a machine has to send, as far as one input may go; whether there is more.
+fn drain(machine: &mut dyn Datagrams, at: Time, out: &Outbox, mut send: impl FnMut(&Outgoing<'_>)) -> bool {
+    let room = MOST.saturating_sub(out.len());
+    let mut bytes = Vec::new();
+    for _ in 0..room {
+        bytes.clear();
+        let Some(flags) = machine.datagram(at, &mut bytes) else { return false };
+        send(&Outgoing { header: &bytes, payload: 0, ecn: EcnBits::of_flags(flags) });
+    }
+    true
+}
+
+impl SenderSession {
+    /// A datagram of QUIC has come.
+    pub(super) fn take_quic(&mut self, now: Time, bytes: &[u8], ecn: EcnBits, out: &mut Outbox) {
+        if self.state != State::Running {
+            return;
+        }
+        self.counts.taken += 1;
+        self.heard = now;
+        self.run(now, out);
+        if self.state != State::Running {
+            return;
+        }
+        let time = self.times.pass(self.times.machine(now));
+        if let Sender::Foreign(machine) = &mut self.source.sender {
+            machine.on_datagram(time, bytes, ecn.flags());
+        }
+        if self.source.wants_to_know() {
+            let (source, mut port) = self.port(now, out);
+            source.all_acked(time, &mut port);
+        }
+    }
+
+    /// What the machine has to send leaves, and if its connection is lost that is the end.
+    pub(super) fn drain_quic(&mut self, now: Time, out: &mut Outbox) {
+        let (Some(quic), Sender::Foreign(machine)) = (&mut self.quic, &mut self.source.sender) else { return };
+        if !matches!(self.state, State::Running | State::Closing) {
+            return;
+        }
+        let (mut left, mut over) = (Outbox::default(), 0);
+        quic.more = drain(&mut **machine, self.times.at(), out, |datagram| {
+            over += u64::from(!self.shaper.send(now, datagram, &mut left));
+        });
+        left.iter().for_each(|datagram| out.push_copy(&datagram));
+        self.counts.over_limit += over;
+        if let (State::Running, Some(lost)) = (self.state, quic.told.lost.get()) {
+            self.state = State::Ended(End::Quic(*lost));
+            let close = Close { nonce: self.spec.secret(), reason: Reason::UNSPECIFIED };
+            self.codec.agreement(Message::Close(close), out);
+        }
+    }
+
+    /// The connection is closed: all is sent.
+    pub(super) fn close_quic(&mut self, now: Time, out: &mut Outbox) {
+        if let Sender::Foreign(machine) = &mut self.source.sender {
+            machine.close(self.times.at());
+        }
+        self.drain_quic(now, out);
+    }
+}
+
+impl ReceiverSession {
+    /// A datagram of QUIC has come.
+    pub(super) fn take_quic(&mut self, now: Time, bytes: &[u8], ecn: EcnBits, out: &mut Outbox) {
+        if self.state != State::Running {
+            self.counts.disregarded += 1;
+            return;
+        }
+        self.counts.taken += 1;
+        self.heard = now;
+        let time = self.times.pass(self.times.machine(now));
+        if let Receiver::Foreign(machine) = &mut self.sink.receiver {
+            machine.on_datagram(time, bytes, ecn.flags());
+        }
+        let size = bytes.len() as u64 + u64::from(self.spec.flow.family.headers());
+        let size = u16::try_from(size).unwrap_or(u16::MAX);
+        let (flow, cursor, extra) = (FlowId(0), Packet::NOWHERE, ExtraId::NONE);
+        let packet = Packet { time, cursor, size, flags: ecn.flags(), flow, seq: 0, stamp: Stamp::at(time), extra };
+        let (sink, mut port) = self.port(out);
+        sink.on_data(&packet, None, &mut port);
+        self.watch(now, bytes.len() as u64, out);
+    }
+
+    /// What the machine has to send leaves, and if its connection is lost that is the end.
+    pub(super) fn drain_quic(&mut self, out: &mut Outbox) {
+        let (Some(quic), Receiver::Foreign(machine)) = (&mut self.quic, &mut self.sink.receiver) else { return };
+        if self.state != State::Running {
+            return;
+        }
+        let mut left = Outbox::default();
+        quic.more = drain(&mut **machine, self.times.at(), out, |datagram| left.push_copy(datagram));
+        left.iter().for_each(|datagram| out.push_copy(&datagram));
+        if let Some(lost) = quic.told.lost.get() {
+            self.state = State::Ended(End::Quic(*lost));
+            self.close(Reason::UNSPECIFIED, out);
+        }
+    }
+}

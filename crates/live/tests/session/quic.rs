@@ -1,0 +1,140 @@
+//! Sessions over QUIC: quinn's machine at both ends of a path in memory, every carriage, keys, faults.
+
+use crate::DONE;
+use crate::pair::{GOOD, Pair, Path, spec};
+use paceline_live::quic::{Keys, Lost, OwnKey};
+use paceline_live::session::{End, Input, Session, SessionSpec, Side, State};
+use paceline_units::{Span, Time};
+
+/// Ends that know each other's keys.
+fn keys() -> [Option<Keys>; 2] {
+    let [near, far] = [OwnKey::generate().unwrap(), OwnKey::generate().unwrap()];
+    let peers = [far.fingerprint(), near.fingerprint()];
+    [Some(Keys { own: near, peer: Some(peers[0]) }), Some(Keys { own: far, peer: Some(peers[1]) })]
+}
+
+fn specs(settings: &[(&str, &str)], seconds: u64) -> [SessionSpec; 2] {
+    let all: Vec<_> = [("transport", "quic")].into_iter().chain(settings.iter().copied()).collect();
+    let sender = spec(&all, seconds, Side::Sender);
+    [sender.clone(), SessionSpec { side: Side::Receiver, ..sender }]
+}
+
+fn pair(settings: &[(&str, &str)], seconds: u64, path: Path) -> Pair {
+    Pair::with_keys(specs(settings, seconds), keys(), path)
+}
+
+#[test]
+fn a_transfer_fills_the_path_and_ends() {
+    // quinn's pacer lets ten packets leave at once and then waits until it may have ten again: what is in flight of a window of
+    // 25, on a path of 2 Mbit/s, is too uneven to fill it (0.87 of it); of one of ten times the rate that is little
+    let mut pair = pair(&[], 10, Path { rate: 20e6, ..GOOD });
+    pair.run(Time::NEVER);
+    assert_eq!(pair.states(), DONE);
+    let (goodput, payload) = (pair.goodput(10.0), 1440.0 / 1500.0);
+    assert!((0.95 * payload * 20e6..payload * 20e6).contains(&goodput), "{goodput}");
+    let (sent, came) = (pair.sender().source().sender.stats(), pair.receiver().sink().receiver.stats());
+    assert_eq!(sent.bytes_acked, came.bytes);
+    assert!(sent.packets_sent >= came.packets && sent.retransmitted > 0, "{sent:?} {came:?}");
+    let rtt = [sent.rtt_min(), sent.mean_rtt()].map(|rtt| rtt.unwrap().as_secs_f64());
+    // 40 ms of path and 0.6 of a packet; the queue holds 100
+    assert!(rtt[0] >= 0.040 && rtt[0] < 0.042 && (0.05..0.16).contains(&rtt[1]), "{rtt:?}");
+    assert!(pair.ends.iter().all(|end| end.session.counts().garbage == 0));
+}
+
+#[test]
+fn what_is_written_comes_whole_over_a_bad_path() {
+    let bad = Path { loss: 0.02, late: 0.02, twice: 0.01, damaged: 0.01, ..GOOD };
+    for carriage in ["stream", "stream-each"] {
+        let app = "{ kind = \"ftp\", size = \"500 kB\" }";
+        let mut pair = pair(&[("app", app), ("quic.carriage", carriage)], 30, bad);
+        pair.run(Time::NEVER);
+        assert_eq!(pair.states(), DONE, "{carriage}");
+        assert!(pair.sender().source().is_finished(), "{carriage}");
+        assert_eq!(pair.receiver().sink().receiver.stats().bytes, 500_000, "{carriage}");
+    }
+}
+
+#[test]
+fn frames_come_by_every_carriage() {
+    for carriage in ["stream", "stream-each", "stream-per-group", "datagrams"] {
+        let app = "{ kind = \"encoder\", max_rate = \"1 Mbit/s\" }";
+        let mut pair = pair(&[("app", app), ("quic.carriage", carriage)], 10, GOOD);
+        pair.run(Time::NEVER);
+        assert_eq!(pair.states(), DONE, "{carriage}");
+        let frames = pair.sender().source().frames().unwrap();
+        let seen = pair.receiver().sink().view_report(Time::from_secs_f64(10.0)).unwrap();
+        assert!(frames > 200 && seen.complete <= frames && seen.complete * 100 >= frames * 98, "{carriage} {seen:?}");
+        // headers are no payload
+        let (sent, came) = (pair.sender().source().sender.stats(), pair.receiver().sink().receiver.stats());
+        assert!(came.bytes <= sent.bytes_acked.max(came.bytes), "{carriage}");
+        let goodput = pair.goodput(10.0);
+        assert!((0.5e6..1.05e6).contains(&goodput), "{carriage}: {goodput}");
+    }
+}
+
+#[test]
+fn what_is_late_is_given_up() {
+    // a path of half the rate that is written
+    let slow = Path { rate: 0.5e6, queue: Span::from_millis(200), ..GOOD };
+    for carriage in ["stream-each", "stream-per-group", "datagrams"] {
+        let app = "{ kind = \"encoder\", max_rate = \"1 Mbit/s\", min_rate = \"900 kbit/s\" }";
+        let settings = [("app", app), ("quic.carriage", carriage), ("quic.deadline", "300 ms")];
+        let mut pair = pair(&settings, 10, slow);
+        pair.run(Time::NEVER);
+        assert_eq!(pair.states(), DONE, "{carriage}");
+        let frames = pair.sender().source().frames().unwrap();
+        let seen = pair.receiver().sink().view_report(Time::from_secs_f64(10.0)).unwrap();
+        assert!(seen.complete > 0 && seen.complete < frames * 8 / 10, "{carriage}: {} of {frames}", seen.complete);
+    }
+}
+
+#[test]
+fn another_key_is_no_other_end() {
+    let [near, far] = keys();
+    let other = OwnKey::generate().unwrap();
+    let wrong = |keys: &Option<Keys>| keys.clone().map(|keys| Keys { peer: Some(other.fingerprint()), ..keys });
+    for keys in [[wrong(&near), far.clone()], [near.clone(), wrong(&far)], [None, far.clone()], [near.clone(), None]] {
+        let mut pair = Pair::with_keys(specs(&[], 10), keys, GOOD);
+        pair.run(Time::from_secs_f64(3.0));
+        assert_eq!(pair.states()[0], State::Ended(End::Quic(Lost::Key)));
+        assert!(matches!(pair.states()[1], State::Ended(_)), "{:?}", pair.states());
+        assert_eq!(pair.receiver().sink().receiver.stats().bytes, 0);
+    }
+}
+
+#[test]
+fn a_cut_is_survived_and_a_long_one_is_the_end() {
+    let second = Span::from_secs(1);
+    let from = Time::ZERO + second * 3;
+    let mut short = pair(&[], 20, Path { cut: (from, from + second * 5), ..GOOD });
+    short.run(Time::NEVER);
+    assert_eq!(short.states(), DONE);
+    assert!(short.goodput(15.0) > 1e6, "{}", short.goodput(15.0));
+    let mut long = pair(&[], 30, Path { cut: (from, Time::NEVER), ..GOOD });
+    long.run(Time::NEVER);
+    assert_eq!(long.states(), [State::Ended(End::Silence); 2]);
+}
+
+#[test]
+fn a_stop_ends_it_and_keeps_what_came() {
+    let mut pair = pair(&[], 60, GOOD);
+    pair.run(Time::from_secs_f64(5.0));
+    let before = pair.goodput(5.0);
+    pair.input(0, Input::Stop);
+    pair.run(Time::NEVER);
+    assert_eq!(pair.states(), [State::Ended(End::Stopped), State::Ended(End::Done)]);
+    assert!(before > 1.5e6 && pair.now < Time::from_secs_f64(7.0), "{before}, {:?}", pair.now);
+}
+
+#[test]
+fn what_a_real_connection_cannot_have_is_refused() {
+    for (key, value, says) in [
+        ("cc", "cubic", "newreno"),
+        ("quic.handshake", "done", "simulator alone"),
+        ("quic.handshake", "zero-rtt", "one-rtt"),
+    ] {
+        let [sender, _] = specs(&[(key, value)], 10);
+        let said = Session::new(&sender).unwrap_err().to_string();
+        assert!(said.contains(key) && said.contains(says), "{said}");
+    }
+}

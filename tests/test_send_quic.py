@@ -1,0 +1,100 @@
+"""`paceline send quic://HOST`: quinn's QUIC between two processes over the loopback interface."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from paceline.errors import PacelineError, ScenarioError
+from paceline.results import Results
+from paceline.sending import send
+
+pytestmark = pytest.mark.realtime
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    """The port of a server in a process of its own."""
+    command = [sys.executable, "-m", "paceline", "serve", "--port", "0", "--max-rate", "20Mbit/s"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr is not None
+        try:
+            found = re.search(r"127\.0\.0\.1:(\d+)", server.stderr.readline())
+            assert found is not None
+            yield int(found[1])
+        finally:
+            server.send_signal(signal.SIGINT)
+            server.wait(20)
+
+
+def test_a_flow_has_what_others_have(port: int, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    results = send(f"quic://127.0.0.1:{port}", duration_s=2.0, direction="both", out=out)
+    assert results.manifest["name"] == "newreno over QUIC to and from 127.0.0.1"
+    rows = results.flows.to_dicts()
+    assert len(rows) == 2
+    for row in rows:
+        assert 1e6 < row["goodput_bps"] < 20e6
+        assert row["packets_sent"] >= row["packets_delivered"] > 100
+        assert 0 < row["rtt_min_s"] <= row["rtt_mean_s"] <= row["rtt_max_s"]
+        assert row["timeouts"] is None
+        assert row["ended"] == "done"
+    series = Results.read(out).series("cwnd")
+    assert (series["cwnd_packets"] > 10).any()
+    assert (series["in_flight_packets"] > 1).any()
+    assert (series["srtt_s"] > 0).any()
+
+
+def test_frames_come_by_every_carriage(port: int) -> None:
+    for carriage in ("stream", "stream-each", "stream-per-group", "datagrams"):
+        results = send(
+            f"quic://127.0.0.1:{port}",
+            app="encoder",
+            duration_s=1.5,
+            set={"app.max_rate": "2 Mbit/s", "quic.carriage": carriage},
+        )
+        row = results.flows.to_dicts()[0]
+        assert row["frames_sent"] > 30
+        assert row["complete_share"] > 0.95
+        assert row["frame_delay_mean_s"] >= 0
+
+
+def test_ctrl_c_keeps_what_is_done(port: int) -> None:
+    command = [sys.executable, "-m", "paceline", "send", f"quic://127.0.0.1:{port}", "--for", "60s", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as client:
+        time.sleep(4)
+        os.kill(client.pid, signal.SIGINT)
+        said, _ = client.communicate(timeout=30)
+    assert client.returncode == 130
+    [row] = json.loads(said)["flows"]
+    assert row["goodput_bps"] > 1e6
+    assert 0.2 < row["active_s"] < 10
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"cc": "tfrc"}, "is for controllers that set a window"),
+        ({"cc": "kernel:cubic"}, "does not go over QUIC"),
+        ({"set": {"quic.handshake": "done"}}, "one-rtt"),
+        ({"set": {"quic.carriage": "datagrams"}}, "needs every byte"),
+        ({"max_rate": "1 Mbit/s"}, "rtp://"),
+    ],
+)
+def test_what_it_cannot_have_is_refused(port: int, options: dict[str, object], says: str) -> None:
+    with pytest.raises((PacelineError, ScenarioError), match=says):
+        send(f"quic://127.0.0.1:{port}", **options)  # type: ignore[arg-type]
+
+
+def test_an_event_log_is_refused(port: int, tmp_path: Path) -> None:
+    with pytest.raises(PacelineError, match="could not be replayed"):
+        send(f"quic://127.0.0.1:{port}", log_events=tmp_path / "logs")
