@@ -5,7 +5,6 @@
 
 use super::frames::{Frame, Part};
 use super::link::Link;
-use super::settings::most_unacknowledged;
 use super::{Keys, Told};
 use crate::session::CaptureClock;
 use bytes::Bytes;
@@ -19,7 +18,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// What is sent.
-static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+static ZEROS: [u8; 1 << 11] = [0; 1 << 11];
+/// Bytes of a packet beside the data of a stream, at most: short header, tag, header of the frame.
+const PACKET_HEADERS: u64 = 1 + 8 + 4 + 16 + 1 + 8 + 8 + 2;
+/// quinn has so many packets' data ahead of those that it sends, so that it knows that there is more.
+const AHEAD: u64 = 2;
 /// The longest header of a datagram's part: flags, time, number, offset.
 const PART_HEADER: usize = 1 + 4 + 8 + 8;
 
@@ -62,8 +65,12 @@ pub struct Sending {
     /// Payload bytes that quinn has got in all, and those of streams that are over: acknowledged, or given up.
     written: u64,
     settled: u64,
-    /// quinn may have room for more.
-    hungry: bool,
+    /// Bytes that quinn has and has not sent yet: rather too many than too few, see [`Sending::left`].
+    ahead: u64,
+    /// Bytes that were lost and have not left again.
+    owed: u64,
+    /// quinn, which has room in its window, was given more to see whether it had run dry, and had not: it paces.
+    paced: bool,
     /// Nothing of what quinn has is left to be sent or acknowledged.
     quiet: bool,
     /// What the connections before this one had lost.
@@ -89,7 +96,9 @@ impl Sending {
             numbers: 0,
             written: 0,
             settled: 0,
-            hungry: false,
+            ahead: 0,
+            owed: 0,
+            paced: false,
             quiet: true,
             lost_before: 0,
         }
@@ -127,13 +136,13 @@ impl Sending {
                 _ => {}
             }
         }
-        self.hungry = true;
         let mut seen = self.link.watch.seen();
         for trip in seen.round_trips.drain(..) {
             self.stats.round_trip(Span(u64::try_from(trip.as_nanos()).unwrap_or(u64::MAX)));
         }
         (self.stats.ecn_cuts, self.stats.fast_retransmits) = (seen.marks, seen.losses);
         self.stats.window_cuts = seen.losses + seen.marks;
+        self.owed += std::mem::take(&mut seen.lost_bytes);
         drop(seen);
         let lost = self.link.connection().map_or(0, |open| open.stats().path.lost_packets);
         self.stats.retransmitted = self.lost_before + lost;
@@ -146,6 +155,7 @@ impl Sending {
         let ids: Vec<_> = self.open.keys().copied().collect();
         ids.into_iter().for_each(|id| self.close_stream(id));
         (self.current, self.settled, self.quiet) = (None, self.written, true);
+        (self.ahead, self.owed, self.paced) = (0, 0, false);
     }
 
     fn close_stream(&mut self, id: StreamId) {
@@ -167,21 +177,32 @@ impl Sending {
         self.stats.bytes_acked = self.stats.bytes_acked.max(within.min(self.written));
     }
 
-    /// Gives quinn what it has room for.
-    fn feed(&mut self, now: Time) {
-        self.hungry = false;
-        let most = most_unacknowledged(self.window(), self.config.datagram);
-        if self.link.open().is_none() {
+    /// A packet of so many bytes has left: what was lost leaves first. Of the rest a little less is counted as payload than there
+    /// is, so that quinn runs dry now and then, which is noticed; it never heaps up what it cannot give back.
+    fn left(&mut self, bytes: u64) {
+        let again = self.owed.min(bytes);
+        self.owed -= again;
+        self.ahead = self.ahead.saturating_sub((bytes - again).saturating_sub(PACKET_HEADERS));
+        self.paced = false;
+    }
+
+    /// Whether its window lets quinn send a packet.
+    fn has_room(&self) -> bool {
+        self.link.watch.seen().in_flight + u64::from(self.config.datagram) < self.window()
+    }
+
+    /// Gives quinn more, until it has `most` bytes that it has not sent.
+    fn feed(&mut self, now: Time, most: u64) {
+        if self.ahead >= most || self.link.open().is_none() {
             return;
         }
         if self.config.carriage == Carriage::Datagrams {
             return self.feed_datagrams(now);
         }
-        if let Some(connection) = self.link.open() {
-            connection.set_send_window(most);
-        }
-        while let Some(mut write) = self.waiting.pop_front() {
-            if !self.write(&mut write) {
+        while self.ahead < most
+            && let Some(mut write) = self.waiting.pop_front()
+        {
+            if !self.write(&mut write, most) {
                 return self.waiting.push_front(write);
             }
             let frame = write.frame;
@@ -194,9 +215,10 @@ impl Sending {
             }
         }
         if self.endless
+            && self.ahead < most
             && let Some(id) = self.shared(Time::NEVER)
         {
-            let mut left = u64::MAX;
+            let mut left = most - self.ahead;
             let went = self.put(id, &mut Vec::new(), &mut left);
             self.wrote(id, went);
         }
@@ -224,7 +246,7 @@ impl Sending {
     }
 
     /// Gives quinn this; whether it took all.
-    fn write(&mut self, write: &mut Write) -> bool {
+    fn write(&mut self, write: &mut Write, most: u64) -> bool {
         if write.stream.is_none() {
             if self.config.carriage == Carriage::StreamEach
                 || self.config.carriage == Carriage::StreamPerGroup && write.frame.key
@@ -240,7 +262,10 @@ impl Sending {
         if !self.open.contains_key(&id) {
             return true; // it was given up
         }
-        let went = self.put(id, &mut write.header, &mut write.left);
+        let mut now = write.left.min(most.saturating_sub(self.ahead));
+        let before = now;
+        let went = self.put(id, &mut write.header, &mut now);
+        write.left -= before - now;
         self.wrote(id, went);
         write.left == 0 && write.header.is_empty()
     }
@@ -248,6 +273,7 @@ impl Sending {
     /// So much of a stream's payload is quinn's now.
     fn wrote(&mut self, id: StreamId, bytes: u64) {
         self.written += bytes;
+        self.ahead += bytes;
         self.quiet &= bytes == 0;
         if let Some(open) = self.open.get_mut(&id) {
             open.bytes += bytes;
@@ -264,6 +290,7 @@ impl Sending {
         }
         let mut all = 0;
         while *left > 0 {
+            // quinn keeps a piece until all of it is acknowledged
             let chunk = Bytes::from_static(&ZEROS[..(*left).min(ZEROS.len() as u64) as usize]);
             let Ok(went) = stream.write_chunks(&mut [chunk]) else { break };
             (all, *left) = (all + went.bytes as u64, *left - went.bytes as u64);
@@ -289,7 +316,6 @@ impl Sending {
     fn feed_datagrams(&mut self, now: Time) {
         while let Some(mut write) = self.waiting.pop_front() {
             if write.deadline <= now {
-                self.hungry = true;
                 continue;
             }
             let Some(connection) = self.link.open() else { return self.waiting.push_front(write) };
@@ -308,7 +334,7 @@ impl Sending {
                 Err(_) => continue, // the other end takes none: it is of another kind
             }
             write.left -= bytes;
-            (self.written, self.quiet) = (self.written + bytes, false);
+            (self.written, self.ahead, self.quiet) = (self.written + bytes, self.ahead + bytes, false);
             self.captured(captured);
             if !last {
                 self.waiting.push_front(write);
@@ -344,19 +370,27 @@ impl Datagrams for Sending {
     }
 
     fn datagram(&mut self, now: Time, to: &mut Vec<u8>) -> Option<Flags> {
-        if self.hungry {
-            self.feed(now);
+        let (before, packet) = (to.len(), u64::from(self.config.datagram));
+        self.feed(now, AHEAD * packet);
+        let mut flags = self.link.datagram(now, to);
+        if flags.is_none() && !self.paced && self.has_room() {
+            let had = self.ahead;
+            self.feed(now, had + packet);
+            if self.ahead > had {
+                flags = self.link.datagram(now, to);
+                (self.paced, self.ahead) =
+                    (flags.is_none(), if flags.is_none() { self.ahead } else { self.ahead - had });
+            }
         }
-        let before = to.len();
-        let Some(flags) = self.link.datagram(now, to) else {
+        let Some(flags) = flags else {
             // what is neither in flight nor leaves although it might is all acknowledged
             self.quiet |= self.link.watch.seen().in_flight == 0 && self.link.open().is_some();
             self.count_acked();
             return None;
         };
-        let bytes = (to.len() - before) as u16;
-        self.stats.sent(bytes.saturating_add(self.config.header));
-        self.hungry |= self.config.carriage == Carriage::Datagrams;
+        let bytes = to.len() - before;
+        self.stats.sent((bytes as u16).saturating_add(self.config.header));
+        self.left(bytes as u64);
         Some(flags)
     }
 
@@ -400,12 +434,10 @@ impl ForeignSender for Sending {
         let number = self.numbers;
         self.numbers += 1;
         self.waiting.push_back(Write { frame, number, deadline, header, left: bytes, stream: None });
-        self.hungry = true;
     }
 
     fn supply_endless(&mut self, _: Time) {
         self.endless = !self.stopped;
-        self.hungry = true;
     }
 
     fn withdraw(&mut self) {

@@ -105,7 +105,7 @@ pub(super) fn transport(config: &QuicConfig, watch: &Watch) -> TransportConfig {
     to.stream_receive_window(var_int(config.stream_window.min(MOST_KEPT)));
     to.max_concurrent_uni_streams(config.max_streams.min(MOST_STREAMS).into());
     to.max_concurrent_bidi_streams(VarInt::from_u32(0));
-    to.send_window(most_unacknowledged(u64::MAX, config.datagram));
+    to.send_window(MOST_KEPT);
     // streams of one priority in the order of their opening, as the simulator's machine has them
     to.send_fairness(false);
     let of_datagrams = config.carriage == Carriage::Datagrams;
@@ -119,10 +119,4 @@ pub(super) fn transport(config: &QuicConfig, watch: &Watch) -> TransportConfig {
         to.ack_frequency_config(Some(asked));
     }
     to
-}
-
-/// The bytes of streams that quinn is given before they are acknowledged: what a window of so many bytes lets leave, and two
-/// packets more, so that what is not under way yet can still be taken back.
-pub(super) fn most_unacknowledged(window: u64, datagram: u16) -> u64 {
-    window.saturating_add(2 * u64::from(datagram)).min(MOST_KEPT)
 }

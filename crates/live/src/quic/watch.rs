@@ -18,6 +18,8 @@ pub(super) struct Seen {
     /// Congestion events by losses, and by marks.
     pub losses: u64,
     pub marks: u64,
+    /// Bytes of lost packets since they were last taken.
+    pub lost_bytes: u64,
     /// When the newest of the packets was sent that are being acknowledged.
     newest: Option<Instant>,
 }
@@ -80,6 +82,7 @@ impl Controller for Watched {
         {
             let mut seen = self.watch.seen();
             seen.in_flight = seen.in_flight.saturating_sub(lost_bytes);
+            seen.lost_bytes += lost_bytes;
             *(if lost_bytes == 0 { &mut seen.marks } else { &mut seen.losses }) += 1;
         }
         self.inner.on_congestion_event(now, sent, persistent, lost_bytes);

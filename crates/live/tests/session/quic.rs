@@ -25,19 +25,17 @@ fn pair(settings: &[(&str, &str)], seconds: u64, path: Path) -> Pair {
 
 #[test]
 fn a_transfer_fills_the_path_and_ends() {
-    // quinn's pacer lets ten packets leave at once and then waits until it may have ten again: what is in flight of a window of
-    // 25, on a path of 2 Mbit/s, is too uneven to fill it (0.87 of it); of one of ten times the rate that is little
-    let mut pair = pair(&[], 10, Path { rate: 20e6, ..GOOD });
+    let mut pair = pair(&[], 10, GOOD);
     pair.run(Time::NEVER);
     assert_eq!(pair.states(), DONE);
     let (goodput, payload) = (pair.goodput(10.0), 1440.0 / 1500.0);
-    assert!((0.95 * payload * 20e6..payload * 20e6).contains(&goodput), "{goodput}");
+    assert!((0.95 * payload * 2e6..payload * 2e6).contains(&goodput), "{goodput}");
     let (sent, came) = (pair.sender().source().sender.stats(), pair.receiver().sink().receiver.stats());
     assert_eq!(sent.bytes_acked, came.bytes);
     assert!(sent.packets_sent >= came.packets && sent.retransmitted > 0, "{sent:?} {came:?}");
     let rtt = [sent.rtt_min(), sent.mean_rtt()].map(|rtt| rtt.unwrap().as_secs_f64());
-    // 40 ms of path and 0.6 of a packet; the queue holds 100
-    assert!(rtt[0] >= 0.040 && rtt[0] < 0.042 && (0.05..0.16).contains(&rtt[1]), "{rtt:?}");
+    // 40 ms of path and 6 of a packet; the queue holds 100
+    assert!(rtt[0] >= 0.040 && rtt[0] < 0.050 && (0.05..0.16).contains(&rtt[1]), "{rtt:?}");
     assert!(pair.ends.iter().all(|end| end.session.counts().garbage == 0));
 }
 
