@@ -19,8 +19,9 @@ use std::sync::Arc;
 
 /// What is sent.
 static ZEROS: [u8; 1 << 11] = [0; 1 << 11];
-/// Bytes of a packet beside the data of a stream, at most: short header, tag, header of the frame.
-const PACKET_HEADERS: u64 = 1 + 8 + 4 + 16 + 1 + 8 + 8 + 2;
+/// Bytes of a packet beside the data of a stream, or a few more: short header with a number of two bytes, tag, and the frame's
+/// type, stream and offset.
+const PACKET_HEADERS: u64 = 1 + 8 + 2 + 16 + 1 + 2 + 8;
 /// quinn has so many packets' data ahead of those that it sends, so that it knows that there is more.
 const AHEAD: u64 = 2;
 /// The longest header of a datagram's part: flags, time, number, offset.
@@ -183,6 +184,9 @@ impl Sending {
         let again = self.owed.min(bytes);
         self.owed -= again;
         self.ahead = self.ahead.saturating_sub((bytes - again).saturating_sub(PACKET_HEADERS));
+        if bytes < u64::from(self.config.datagram) && self.config.carriage != Carriage::Datagrams {
+            self.ahead = 0; // it had no more
+        }
         self.paced = false;
     }
 
