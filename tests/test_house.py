@@ -29,7 +29,7 @@ USES: dict[str, set[str]] = {
     "qlog": {"units"},
     "quinn": {"flow", "sim"},  # sim in its tests
     "calls": {"sim"},
-    "live": {"qlog", "sim"},
+    "live": {"qlog", "quinn", "sim"},
     "web": {"sim"},
     "python": {"calls", "library", "live", "qlog"},
     "gateway": {"live"},

@@ -37,6 +37,8 @@ pub struct Controllers {
     stream: Stream,
     /// How many were made.
     made: AtomicU64,
+    /// In bytes, if not RFC 9002's.
+    initial_window: Option<u64>,
     witness: Option<Witness>,
 }
 
@@ -65,8 +67,22 @@ impl Controllers {
         if fresh.needs().ecn.counts() {
             return Err(Refused::Marks { scheme: scheme.name });
         }
-        let (fresh, stream) = (Mutex::new(fresh), Stream::new(seed, scheme.name));
-        Ok(Controllers { fresh, profile, stream, made: AtomicU64::new(0), witness: None })
+        Ok(Controllers::around(fresh, profile, Stream::new(seed, scheme.name)))
+    }
+
+    /// Copies of `fresh`, a controller that has not started, under this profile; those that draw draw from `stream`. One that counts
+    /// marks is told of one where there may have been more.
+    #[must_use]
+    pub fn around(fresh: TcpController, profile: Profile, stream: Stream) -> Controllers {
+        let (fresh, made) = (Mutex::new(fresh), AtomicU64::new(0));
+        Controllers { fresh, profile, stream, made, initial_window: None, witness: None }
+    }
+
+    /// The same, with an initial window of so many bytes in place of RFC 9002's (section 7.2).
+    #[must_use]
+    pub fn beginning_with(mut self, initial_window: u64) -> Controllers {
+        self.initial_window = Some(initial_window);
+        self
     }
 
     /// The same, with a witness of all that its controllers do.
@@ -80,7 +96,7 @@ impl Controllers {
 impl ControllerFactory for Controllers {
     fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn Controller> {
         let path = self.made.fetch_add(1, Ordering::Relaxed);
-        let initial = Congestion::initial_window(current_mtu);
+        let initial = self.initial_window.unwrap_or_else(|| Congestion::initial_window(current_mtu));
         let fresh = self.fresh.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let congestion = Congestion::new(fresh, self.profile, current_mtu, initial, self.stream.fork(path));
         Box::new(Adaptor::new(Law::new(congestion, current_mtu), now, initial, path, self.witness.clone()))

@@ -101,7 +101,7 @@ def send(
     Examples:
       paceline send 127.0.0.1 --cc tfrc --for 2s
       paceline send 127.0.0.1 --cc tcp-vegas --both --flows 2 --for 1s
-      paceline send quic://127.0.0.1 --for 1s
+      paceline send quic://127.0.0.1 --cc cubic --for 1s
       paceline send 127.0.0.1 --cc udp --rate 2Mbit/s --for 1s --json
       paceline send 127.0.0.1 --cc kernel:reno --reverse --for 1s
     """

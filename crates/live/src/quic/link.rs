@@ -3,11 +3,11 @@
 #![expect(clippy::disallowed_types, reason = "quinn counts time by Instants: the one of its beginning is taken here")]
 
 use super::settings;
-use super::watch::Watch;
 use super::{Keys, Lost, Told};
 use bytes::BytesMut;
 use paceline_flow::quic::QuicConfig;
 use paceline_packet::Flags;
+use paceline_quinn::Controllers;
 use paceline_units::{Span, Time};
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn_proto::{
@@ -35,7 +35,6 @@ pub(super) struct Link {
     connection: Option<(ConnectionHandle, Connection)>,
     /// What the endpoint says without a connection.
     answers: VecDeque<Vec<u8>>,
-    pub(super) watch: Watch,
     /// Whether packets are ECN-capable.
     ecn: bool,
     wake: Time,
@@ -50,10 +49,10 @@ impl Debug for Link {
 }
 
 impl Link {
-    /// The end that opens the connection, or the one that answers.
-    pub(super) fn new(opens: bool, config: &QuicConfig, keys: &Keys, told: Arc<Told>) -> Link {
-        let watch = Watch::default();
-        let transport = Arc::new(settings::transport(config, &watch));
+    /// The end that opens the connection, which has congestion control, or the one that answers.
+    pub(super) fn new(controllers: Option<Controllers>, config: &QuicConfig, keys: &Keys, told: Arc<Told>) -> Link {
+        let opens = controllers.is_some();
+        let transport = Arc::new(settings::transport(config, controllers));
         let client = || {
             let tls = QuicClientConfig::try_from(keys.client().ok()?).ok()?;
             let mut client = ClientConfig::new(Arc::new(tls));
@@ -78,7 +77,6 @@ impl Link {
             client,
             connection: None,
             answers: VecDeque::new(),
-            watch,
             ecn: config.ecn,
             wake: Time::NEVER,
             connected: false,
@@ -134,11 +132,11 @@ impl Link {
         }
     }
 
-    /// The next datagram that is to leave now.
-    pub(super) fn datagram(&mut self, now: Time, to: &mut Vec<u8>) -> Option<Flags> {
+    /// The next datagram that is to leave now, and whether it is to be acknowledged.
+    pub(super) fn datagram(&mut self, now: Time, to: &mut Vec<u8>) -> Option<(Flags, bool)> {
         if let Some(answer) = self.answers.pop_front() {
             to.extend_from_slice(&answer);
-            return Some(Flags::NONE);
+            return Some((Flags::NONE, false));
         }
         let now = self.instant(now);
         let (_, connection) = self.connection.as_mut()?;
@@ -147,11 +145,8 @@ impl Link {
         let elicits = eliciting(connection) != before;
         self.settle();
         let transmit = transmit?;
-        if elicits {
-            self.watch.seen().in_flight += transmit.size as u64;
-        }
         to.extend_from_slice(&packet[..transmit.size]);
-        Some(if self.ecn { flags(transmit.ecn) } else { Flags::NONE })
+        Some((if self.ecn { flags(transmit.ecn) } else { Flags::NONE }, elicits))
     }
 
     /// The time of [`Link::next_wake`] has come.

@@ -52,7 +52,7 @@ impl Receiving {
     #[must_use]
     pub fn new(config: &QuicConfig, keys: &Keys, told: Arc<Told>) -> Receiving {
         Receiving {
-            link: Link::new(false, config, keys, Arc::clone(&told)),
+            link: Link::new(None, config, keys, Arc::clone(&told)),
             config: config.clone(),
             told,
             clock: None,
@@ -167,7 +167,7 @@ impl Datagrams for Receiving {
     }
 
     fn datagram(&mut self, now: Time, to: &mut Vec<u8>) -> Option<Flags> {
-        let flags = self.link.datagram(now, to)?;
+        let (flags, _) = self.link.datagram(now, to)?;
         self.stats.acks += 1;
         Some(flags)
     }

@@ -5,13 +5,15 @@
 
 use super::frames::{Frame, Part};
 use super::link::Link;
+use super::watch::Watch;
 use super::{Keys, Told};
 use crate::session::CaptureClock;
 use bytes::Bytes;
-use paceline_control::{GaugeUnit, Gauges, known};
+use paceline_control::{Gauges, known};
 use paceline_flow::quic::{Carriage, QuicConfig};
 use paceline_flow::{Datagrams, ForeignSender, SenderStats};
 use paceline_packet::{Flags, Stamp};
+use paceline_quinn::{Controllers, Witness};
 use paceline_units::{Rate, Span, Time};
 use quinn_proto::{Dir, Event, SendDatagramError, StreamEvent, StreamId, VarInt};
 use std::collections::{BTreeMap, VecDeque};
@@ -52,6 +54,8 @@ struct Open {
 #[derive(Debug)]
 pub struct Sending {
     link: Link,
+    witness: Witness,
+    watch: Watch,
     config: QuicConfig,
     told: Arc<Told>,
     waiting: VecDeque<Write>,
@@ -82,9 +86,14 @@ pub struct Sending {
 impl Sending {
     /// One that has not started.
     #[must_use]
-    pub fn new(config: &QuicConfig, keys: &Keys, told: Arc<Told>) -> Sending {
+    pub fn new(config: &QuicConfig, controllers: Controllers, keys: &Keys, told: Arc<Told>) -> Sending {
+        let watch = Watch::default();
+        let witness = watch.witness();
+        let controllers = controllers.beginning_with(config.initial_window()).seen_by(witness.clone());
         Sending {
-            link: Link::new(true, config, keys, Arc::clone(&told)),
+            link: Link::new(Some(controllers), config, keys, Arc::clone(&told)),
+            witness,
+            watch,
             stats: SenderStats::new(config.wire()),
             config: config.clone(),
             told,
@@ -105,9 +114,9 @@ impl Sending {
         }
     }
 
+    /// The controller's window in bytes.
     fn window(&self) -> u64 {
-        let connection = self.link.connection();
-        connection.map_or(self.config.initial_window(), |open| open.congestion_state().window())
+        self.witness.state().map_or(self.config.initial_window(), |state| state.window)
     }
 
     fn smoothed(&self) -> Option<Span> {
@@ -137,9 +146,9 @@ impl Sending {
                 _ => {}
             }
         }
-        let mut seen = self.link.watch.seen();
+        let mut seen = self.watch.seen();
         for trip in seen.round_trips.drain(..) {
-            self.stats.round_trip(Span(u64::try_from(trip.as_nanos()).unwrap_or(u64::MAX)));
+            self.stats.round_trip(trip);
         }
         (self.stats.ecn_cuts, self.stats.fast_retransmits) = (seen.marks, seen.losses);
         self.stats.window_cuts = seen.losses + seen.marks;
@@ -169,7 +178,7 @@ impl Sending {
     /// Payload bytes that have been acknowledged: of whole streams exactly; of one that goes on, and of datagrams, what is neither
     /// here nor in flight, packets' own bytes counted with it, so that it is never too much.
     fn count_acked(&mut self) {
-        let in_flight = self.link.watch.seen().in_flight;
+        let in_flight = self.watch.seen().in_flight;
         let within = match self.config.carriage {
             _ if self.quiet => self.written,
             Carriage::StreamEach => self.settled,
@@ -192,7 +201,8 @@ impl Sending {
 
     /// Whether its window lets quinn send a packet.
     fn has_room(&self) -> bool {
-        self.link.watch.seen().in_flight + u64::from(self.config.datagram) < self.window()
+        let granted = self.witness.state().map_or(0, |state| state.granted);
+        self.watch.seen().in_flight + u64::from(self.config.datagram) < granted
     }
 
     /// Gives quinn more, until it has `most` bytes that it has not sent.
@@ -386,15 +396,16 @@ impl Datagrams for Sending {
                     (flags.is_none(), if flags.is_none() { self.ahead } else { self.ahead - had });
             }
         }
-        let Some(flags) = flags else {
+        let Some((flags, elicits)) = flags else {
             // what is neither in flight nor leaves although it might is all acknowledged
-            self.quiet |= self.link.watch.seen().in_flight == 0 && self.link.open().is_some();
+            self.quiet |= self.watch.seen().in_flight == 0 && self.link.open().is_some();
             self.count_acked();
             return None;
         };
         let bytes = to.len() - before;
         self.stats.sent((bytes as u16).saturating_add(self.config.header));
         self.left(bytes as u64);
+        self.watch.seen().in_flight += if elicits { bytes as u64 } else { 0 };
         Some(flags)
     }
 
@@ -466,8 +477,8 @@ impl ForeignSender for Sending {
     fn target(&self) -> Option<Rate> {
         let trip = self.smoothed()?.as_secs_f64().max(1e-6);
         let by_window = self.window() as f64 * 8.0 / trip;
-        let paced = self.link.connection().and_then(|open| open.congestion_state().metrics().pacing_rate);
-        let rate = paced.map_or(by_window, |rate| by_window.min(rate as f64));
+        let paced = self.witness.state().and_then(|state| state.pacing_rate);
+        let rate = paced.map_or(by_window, |rate| by_window.min(rate * 8.0));
         let (datagram, wire) = (f64::from(self.config.datagram), f64::from(self.config.wire()));
         Some(Rate::from_bps((rate * wire / datagram).min(1e15) as u64))
     }
@@ -505,14 +516,9 @@ impl ForeignSender for Sending {
 
     fn gauges(&self, to: &mut dyn Gauges) {
         let datagram = f64::from(self.config.datagram);
-        let metrics = self.link.connection().map(|open| open.congestion_state().metrics());
-        // before the first loss there is none, which is the greatest number
-        let threshold = metrics.and_then(|metrics| metrics.ssthresh).filter(|bytes| *bytes < u64::MAX);
-        let threshold = threshold.map_or(f64::NAN, |bytes| bytes as f64 / datagram);
-        to.gauge("cwnd", GaugeUnit::Packets, self.congestion_window());
-        to.gauge("ssthresh", GaugeUnit::Packets, threshold);
+        self.witness.gauges(to);
         to.seconds("srtt", known(self.smoothed().unwrap_or(Span::ZERO).as_secs_f64()));
-        to.packets("in_flight", self.link.watch.seen().in_flight as f64 / datagram);
+        to.packets("in_flight", self.watch.seen().in_flight as f64 / datagram);
     }
 }
 

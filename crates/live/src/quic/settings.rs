@@ -1,10 +1,10 @@
 //! A scenario's keys as quinn-proto's settings.
 
-use super::watch::{Watch, Watching};
+use paceline_control::{TcpController, WindowController as _};
 use paceline_flow::quic::{Carriage, Handshake, QuicConfig};
 use paceline_packet::wire::tfrc;
+use paceline_quinn::Controllers;
 use paceline_units::Span;
-use quinn_proto::congestion::NewRenoConfig;
 use quinn_proto::{
     AckFrequencyConfig, ConnectionId, ConnectionIdGenerator, EndpointConfig, IdleTimeout, RandomConnectionIdGenerator,
     TransportConfig, VarInt,
@@ -23,11 +23,14 @@ const VERSION: u32 = 1;
 /// Bytes of a connection ID.
 const ID_LEN: usize = 8;
 
-/// What of these settings, and of a controller of this name, a real connection cannot have: the key, and what to do about it.
+/// What of these settings, and of this controller, a real connection cannot have: the key, and what to do about it.
 #[must_use]
-pub fn unsupported(config: &QuicConfig, scheme: &str) -> Option<(&'static str, &'static str)> {
-    if scheme != "newreno" {
-        return Some(("cc", "over real QUIC there is `newreno` alone, quinn's; use that, or `paceline run`"));
+pub fn unsupported(config: &QuicConfig, controller: &TcpController) -> Option<(&'static str, &'static str)> {
+    if controller.needs().ecn.counts() {
+        return Some((
+            "cc",
+            "counts the packets that were marked, and quinn, which carries real flows, tells only that some were: choose another",
+        ));
     }
     match config.handshake {
         Handshake::OneRtt => None,
@@ -87,12 +90,12 @@ pub(super) fn endpoint() -> EndpointConfig {
     config
 }
 
-/// Of a connection; what its congestion control is told is seen by `watch`.
-pub(super) fn transport(config: &QuicConfig, watch: &Watch) -> TransportConfig {
-    let mut law = NewRenoConfig::default();
-    law.initial_window(config.initial_window());
+/// Of a connection, whose sender has this congestion control; the other end's, which has little to send, is quinn's.
+pub(super) fn transport(config: &QuicConfig, controllers: Option<Controllers>) -> TransportConfig {
     let mut to = TransportConfig::default();
-    to.congestion_controller_factory(Arc::new(Watching { inner: Arc::new(law), watch: watch.clone() }));
+    if let Some(controllers) = controllers {
+        to.congestion_controller_factory(Arc::new(controllers));
+    }
     // packets are of the size that the flow is told: the search for a greater one, and for a lesser, is not the experiment's
     to.initial_mtu(config.datagram).min_mtu(config.datagram).mtu_discovery_config(None);
     to.enable_segmentation_offload(false);

@@ -96,8 +96,8 @@ impl FlowSpec {
                 "ns-2's TFRC tells its receiver what no real packet has a field for; use profile rfc or linux";
             return Err(mistake("profile", problem));
         }
-        if let Transport::Quic { config, .. } = &asked.transport
-            && let Some((key, problem)) = quic::unsupported(config, &asked.scheme)
+        if let Transport::Quic { config, controller } = &asked.transport
+            && let Some((key, problem)) = quic::unsupported(config, controller)
         {
             return Err(mistake(key, problem));
         }

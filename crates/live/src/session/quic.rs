@@ -8,6 +8,8 @@ use crate::quic::{Keys, OwnKey, Receiving, Sending, Told};
 use paceline_flow::{Datagrams, Receiver, Sender, Transport};
 use paceline_packet::wire::tfrc::{self, Close, Message, Reason};
 use paceline_packet::{ExtraId, FlowId, Packet, Stamp};
+use paceline_quinn::Controllers;
+use paceline_random::Stream;
 use paceline_sim::model::FlowModel;
 use paceline_units::Time;
 use std::sync::Arc;
@@ -28,9 +30,11 @@ impl Quic {
     }
 
     /// Puts a sender of QUIC in place of the simulator's. Without keys nobody is the other end.
-    pub(super) fn sender(&self, model: &FlowModel, keys: Option<&Keys>, to: &mut Sender) {
-        if let (Transport::Quic { config, .. }, Some(keys)) = (&model.transport, some(keys)) {
-            *to = Sender::Foreign(Box::new(Sending::new(config, &keys, Arc::clone(&self.told))));
+    pub(super) fn sender(&self, model: &FlowModel, seed: u64, keys: Option<&Keys>, to: &mut Sender) {
+        if let (Transport::Quic { config, controller }, Some(keys)) = (&model.transport, some(keys)) {
+            let stream = Stream::new(seed, &format!("sender {}", model.label()));
+            let controllers = Controllers::around(controller.clone(), config.profile, stream);
+            *to = Sender::Foreign(Box::new(Sending::new(config, controllers, &keys, Arc::clone(&self.told))));
         }
     }
 

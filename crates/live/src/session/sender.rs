@@ -159,7 +159,7 @@ impl SenderSession {
         let mut source = Source::new(model, spec.flow.seed, FlowId(0), Packet::NOWHERE);
         let quic = Quic::of(model);
         if let Some(quic) = &quic {
-            quic.sender(model, keys, &mut source.sender);
+            quic.sender(model, spec.flow.seed, keys, &mut source.sender);
         }
         let ecn = if is_ecn_capable(&model.transport) { Ecn::On } else { Ecn::Off };
         SenderSession {

@@ -127,7 +127,7 @@ fn a_stop_ends_it_and_keeps_what_came() {
 #[test]
 fn what_a_real_connection_cannot_have_is_refused() {
     for (key, value, says) in [
-        ("cc", "cubic", "newreno"),
+        ("cc", "prague", "tells only that some were"),
         ("quic.handshake", "done", "simulator alone"),
         ("quic.handshake", "zero-rtt", "one-rtt"),
     ] {
@@ -135,4 +135,22 @@ fn what_a_real_connection_cannot_have_is_refused() {
         let said = Session::new(&sender).unwrap_err().to_string();
         assert!(said.contains(key) && said.contains(says), "{said}");
     }
+}
+
+#[test]
+fn every_window_controller_fills_the_path() {
+    let mut ran = 0;
+    for scheme in paceline_control::registry::schemes() {
+        let settings = [("cc", scheme.name)];
+        if Session::new(&specs(&settings, 15)[0]).is_err() {
+            continue;
+        }
+        ran += 1;
+        let mut pair = pair(&settings, 15, Path { rate: 10e6, ..GOOD });
+        pair.run(Time::NEVER);
+        assert_eq!(pair.states(), DONE, "{}", scheme.name);
+        let (goodput, payload) = (pair.goodput(15.0), 1440.0 / 1500.0);
+        assert!((0.9 * payload * 10e6..10e6).contains(&goodput), "{}: {goodput}", scheme.name);
+    }
+    assert!(ran > 8, "{ran}");
 }
