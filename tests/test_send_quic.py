@@ -14,9 +14,13 @@ from pathlib import Path
 
 import pytest
 
+import paceline
+from needs import require
+from paceline import realtime
 from paceline.errors import PacelineError, ScenarioError
-from paceline.results import Results
+from paceline.results import Results, RunRecord
 from paceline.sending import send
+from realtime import conclusive
 
 pytestmark = pytest.mark.realtime
 
@@ -98,3 +102,33 @@ def test_what_it_cannot_have_is_refused(port: int, options: dict[str, object], s
 def test_an_event_log_is_refused(port: int, tmp_path: Path) -> None:
     with pytest.raises(PacelineError, match="could not be replayed"):
         send(f"quic://127.0.0.1:{port}", log_events=tmp_path / "logs")
+
+
+SCENARIO = """
+duration = "12 s"
+warmup = "2 s"
+[link.bottleneck]
+rate = "10 Mbit/s"
+delay = "20 ms"
+queue = { limit = "60 packets" }
+[flow.bulk]
+transport = "quic"
+"""
+
+
+@pytest.mark.parametrize("cc", ["newreno", "cubic"])
+def test_an_emulated_flow_is_as_the_simulated_one(cc: str) -> None:
+    require("namespaces")
+    scenario = paceline.parse(SCENARIO + f'cc = "{cc}"\n')
+    simulated = paceline.run(scenario).flows.to_dicts()[0]
+
+    def measured() -> tuple[RunRecord, float]:
+        run = realtime.emulate(scenario, 1, ("rate",))
+        return run, run.summary["path"]["host"]["steal_share"]
+
+    def near(emulated: RunRecord) -> None:
+        (row,) = emulated.summary["flows"]
+        for measure in ("goodput_bps", "rtt_mean_s"):
+            assert row[measure] == pytest.approx(simulated[measure], rel=0.03), measure
+
+    conclusive(measured, near)
