@@ -29,6 +29,7 @@ DEFAULT_METRICS = (
     "flows.rtt_mean_s",
     "flows.loss_rate",
     "flows.complete_share",
+    "flows.reset_share",
     "flows.frame_delay_p95_s",
     "flows.freezes",
     "flows.owd_p95_s",

@@ -31,6 +31,8 @@ SKEWED = frozenset(
         "discarded_packets",
         "freezes",
         "freeze_s",
+        "frames_reset",
+        "reset_share",
         "frames_skipped",
         "frames_late",
         "frames_undecodable",

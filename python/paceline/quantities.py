@@ -29,6 +29,7 @@ SHARES = frozenset(
         "utilisation",
         "share",
         "complete_share",
+        "reset_share",
         "airtime_share",
         "collision_rate",
         "queue_share",

@@ -88,6 +88,7 @@ _WHOLE = frozenset(
         "frames_sent",
         "frames_complete",
         "freezes",
+        "frames_reset",
         "frames_skipped",
         "frames_shown",
         "frames_late",

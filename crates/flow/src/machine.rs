@@ -10,7 +10,7 @@ pub use receiver::Receiver;
 use crate::acks::{AcksConfig, AcksReceiver, AcksSender};
 use crate::foreign::ForeignSender;
 use crate::multfrc::{MultfrcReceiver, MultfrcSender};
-use crate::quic::{QuicConfig, QuicReceiver, QuicSender};
+use crate::quic::{QuicConfig, QuicReceiver, QuicSender, TrackSender, TrackWrite};
 use crate::rtp::{RtpConfig, RtpReceiver, RtpSender};
 use crate::tcp::{Burst, TcpConfig, TcpReceiver, TcpSender};
 use crate::tfrc::{TfrcConfig, TfrcReceiver, TfrcSender};
@@ -73,6 +73,7 @@ impl Transport {
             Transport::Rtp { config, controller } => {
                 Sender::Rtp(Box::new(RtpSender::new(config, controller.clone(), stream)))
             }
+            Transport::Quic { config, .. } if config.is_led => Sender::Track(Box::new(TrackSender::new(config.wire()))),
             Transport::Quic { config, controller } => {
                 Sender::Quic(Box::new(QuicSender::new(config, controller.clone(), stream)))
             }
@@ -96,6 +97,7 @@ impl Transport {
     pub fn receiver(&self, stream: Stream) -> Receiver {
         match self {
             Transport::Rtp { config, .. } => Receiver::Rtp(Box::new(RtpReceiver::new(config, stream))),
+            Transport::Quic { config, .. } if config.is_led => Receiver::Track(Box::default()),
             Transport::Quic { config, controller } => {
                 Receiver::Quic(Box::new(QuicReceiver::new(config, controller.clone(), stream)))
             }
@@ -205,6 +207,8 @@ pub enum Sender {
     Tfrc(Box<TfrcSender>),
     /// Several TFRCs'.
     Multfrc(Box<MultfrcSender>),
+    /// That of a track of another's QUIC connection.
+    Track(Box<TrackSender>),
     /// UDP's.
     Udp(Box<UdpSender>),
 }
@@ -223,6 +227,7 @@ impl Sender {
             Sender::Tfrc(tfrc) => tfrc.start(now, out),
             Sender::Multfrc(multfrc) => multfrc.start(now, out),
             Sender::Udp(udp) => udp.start(now, out),
+            Sender::Track(_) => {}
         }
     }
 
@@ -237,6 +242,7 @@ impl Sender {
             Sender::Tfrc(tfrc) => tfrc.supply(bytes, now, out),
             Sender::Multfrc(multfrc) => multfrc.supply(bytes, now, out),
             Sender::Udp(udp) => udp.supply(bytes, now, out),
+            Sender::Track(track) => track.write(TrackWrite::Frame { bytes, captured: now, key: false }),
         }
     }
 
@@ -250,6 +256,7 @@ impl Sender {
             Sender::Tcp(tcp) => tcp.supply_endless(now, out),
             Sender::Tfrc(tfrc) => tfrc.supply_endless(now, out),
             Sender::Multfrc(multfrc) => multfrc.supply_endless(now, out),
+            Sender::Track(track) => track.write(TrackWrite::Endless),
             Sender::Udp(_) => {}
         }
     }
@@ -260,6 +267,7 @@ impl Sender {
             Sender::Foreign(foreign) => foreign.withdraw(),
             Sender::Quic(quic) => quic.withdraw(),
             Sender::Tcp(tcp) => tcp.withdraw(),
+            Sender::Track(track) => track.write(TrackWrite::Withdraw { stops: false }),
             _ => {}
         }
     }
@@ -274,6 +282,7 @@ impl Sender {
             Sender::Tcp(tcp) => tcp.stop(),
             Sender::Tfrc(tfrc) => tfrc.stop(),
             Sender::Multfrc(multfrc) => multfrc.stop(),
+            Sender::Track(track) => track.write(TrackWrite::Withdraw { stops: true }),
             Sender::Udp(udp) => udp.stop(),
         }
     }
@@ -289,6 +298,7 @@ impl Sender {
             Sender::Tfrc(tfrc) => tfrc.restart(now),
             Sender::Multfrc(multfrc) => multfrc.restart(now),
             Sender::Udp(udp) => udp.restart(),
+            Sender::Track(_) => {} // its connection goes on
         }
     }
 
@@ -344,7 +354,7 @@ impl Sender {
                 multfrc.on_report(now, packet, extra, out);
                 multfrc.next_wake()
             }
-            Sender::Tcp(_) | Sender::Udp(_) => Time::NEVER,
+            Sender::Tcp(_) | Sender::Track(_) | Sender::Udp(_) => Time::NEVER,
         }
     }
 
@@ -358,7 +368,7 @@ impl Sender {
             Sender::Tcp(tcp) => tcp.on_timer(now, out),
             Sender::Tfrc(tfrc) => tfrc.on_timer(now, out),
             Sender::Multfrc(multfrc) => multfrc.on_timer(now, out),
-            Sender::Udp(_) => {}
+            Sender::Track(_) | Sender::Udp(_) => {}
         }
     }
 
@@ -381,7 +391,7 @@ impl Sender {
             Sender::Acks(acks) => acks.next_wake(),
             Sender::Tfrc(tfrc) => tfrc.next_wake(),
             Sender::Multfrc(multfrc) => multfrc.next_wake(),
-            Sender::Tcp(_) | Sender::Udp(_) => Time::NEVER,
+            Sender::Tcp(_) | Sender::Track(_) | Sender::Udp(_) => Time::NEVER,
         }
     }
 
@@ -393,6 +403,7 @@ impl Sender {
             Sender::Foreign(foreign) => foreign.target(),
             Sender::Rtp(rtp) => rtp.target(),
             Sender::Tfrc(tfrc) => tfrc.target(),
+            Sender::Track(track) => track.target(),
             _ => None,
         }
     }
@@ -405,6 +416,7 @@ impl Sender {
             Sender::Foreign(foreign) => foreign.queueing(),
             Sender::Rtp(rtp) => rtp.queueing(),
             Sender::Tfrc(tfrc) => tfrc.queueing(),
+            Sender::Track(track) => track.queueing(),
             _ => Span::ZERO,
         }
     }
@@ -422,6 +434,7 @@ impl Sender {
             Sender::Tcp(tcp) => tcp.acked_all(),
             Sender::Tfrc(tfrc) => tfrc.acked_all(),
             Sender::Multfrc(multfrc) => multfrc.acked_all(),
+            Sender::Track(track) => track.acked_all(),
             Sender::Udp(udp) => udp.has_started(),
         }
     }
@@ -437,6 +450,7 @@ impl Sender {
             Sender::Tcp(tcp) => tcp.remembered_writes(),
             Sender::Tfrc(tfrc) => tfrc.remembered_writes(),
             Sender::Multfrc(multfrc) => multfrc.remembered_writes(),
+            Sender::Track(track) => track.remembered_writes(),
             Sender::Udp(_) => 0,
         }
     }
@@ -453,6 +467,7 @@ impl Sender {
             Sender::Tcp(tcp) => tcp.stats(),
             Sender::Tfrc(tfrc) => tfrc.stats(),
             Sender::Multfrc(multfrc) => multfrc.stats(),
+            Sender::Track(track) => track.stats(),
             Sender::Udp(udp) => udp.stats(),
         }
     }
@@ -467,7 +482,7 @@ impl Sender {
             Sender::Tcp(tcp) => tcp.account(now),
             Sender::Tfrc(tfrc) => tfrc.account(now),
             Sender::Multfrc(multfrc) => multfrc.account(now),
-            Sender::Udp(_) => {}
+            Sender::Track(_) | Sender::Udp(_) => {}
         }
     }
 
@@ -492,7 +507,7 @@ impl Sender {
             Sender::Tcp(tcp) => tcp.gauges(to),
             Sender::Tfrc(tfrc) => tfrc.gauges(to),
             Sender::Multfrc(multfrc) => multfrc.gauges(to),
-            Sender::Udp(_) => {}
+            Sender::Track(_) | Sender::Udp(_) => {}
         }
     }
 }

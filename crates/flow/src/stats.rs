@@ -53,6 +53,10 @@ pub struct SenderStats {
     /// Reports of a loss event rate, and the sum of what they said (RFC 5348 section 3.2.2).
     pub(crate) loss_reports: u64,
     pub(crate) loss_event_rates: f64,
+    /// Frames that the application wrote, where the machine knows frames: QUIC's.
+    pub frames: u64,
+    /// Frames that were given up at their deadline: not acknowledged, or as datagrams not sent, by then.
+    pub frames_reset: u64,
 }
 
 impl SenderStats {
@@ -84,6 +88,8 @@ impl SenderStats {
             base_sum: 0.0,
             loss_reports: 0,
             loss_event_rates: 0.0,
+            frames: 0,
+            frames_reset: 0,
         }
     }
 
@@ -178,6 +184,8 @@ impl SenderStats {
             base_sum: self.base_sum - earlier.base_sum,
             loss_reports: self.loss_reports - earlier.loss_reports,
             loss_event_rates: self.loss_event_rates - earlier.loss_event_rates,
+            frames: self.frames - earlier.frames,
+            frames_reset: self.frames_reset - earlier.frames_reset,
         }
     }
 

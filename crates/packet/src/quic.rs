@@ -20,6 +20,8 @@ pub struct StreamPiece {
     pub key: bool,
     /// A frame ends with it.
     pub last: bool,
+    /// Which of the connection's tracks the stream is of, as its first bytes say (MoQ's track alias).
+    pub track: u8,
 }
 
 impl StreamPiece {
@@ -128,6 +130,8 @@ pub enum Frame {
         last: bool,
         /// Its frame is a key frame.
         key: bool,
+        /// Which of the connection's tracks it is of.
+        track: u8,
     },
     /// The packet is one of the first of a connection, of which the handshake says nothing that the other end has heard: in a header
     /// the connection identifier says so.
@@ -268,8 +272,16 @@ mod tests {
 
     #[test]
     fn frames_take_what_the_rfc_says() {
-        let piece =
-            StreamPiece { offset: 0, stream: 2, captured: Stamp(0), length: 100, fin: true, key: false, last: false };
+        let piece = StreamPiece {
+            offset: 0,
+            stream: 2,
+            captured: Stamp(0),
+            length: 100,
+            fin: true,
+            key: false,
+            last: false,
+            track: 0,
+        };
         assert_eq!(Frame::Stream(piece).size(), 1 + 1 + 2 + 100);
         assert_eq!(StreamPiece::header(2, 0, true), 2);
         assert_eq!(StreamPiece::header(100, 20_000, true), 1 + 2 + 4);

@@ -11,7 +11,7 @@ use paceline_apps::playout::{FrameBuffer, MediaPacket, Part};
 use paceline_apps::viewer::{FramePacket, ViewReport, Viewer};
 use paceline_apps::{Action, Application, Transfers};
 use paceline_control::Gauges;
-use paceline_flow::quic::Object;
+use paceline_flow::quic::{Object, TrackArrivals, TrackWrite};
 use paceline_flow::rtp::FeedbackSent;
 use paceline_flow::{Receiver, Sender, Transmit, Transport};
 use paceline_packet::rtp::RtpData;
@@ -237,6 +237,10 @@ impl Source {
                 Action::Send(size) => match &mut self.sender {
                     Sender::Quic(quic) => quic.supply(size.bytes(), self.app.made_key(), now, out),
                     Sender::Foreign(foreign) => foreign.supply(size.bytes(), self.app.made_key(), now),
+                    Sender::Track(track) => {
+                        let key = self.app.made_key();
+                        track.write(TrackWrite::Frame { bytes: size.bytes(), captured: now, key });
+                    }
                     Sender::Rtp(rtp) if self.app.made_key() => rtp.supply_key(size.bytes(), now, out),
                     sender => sender.supply(size.bytes(), now, out),
                 },
@@ -361,7 +365,7 @@ impl Sink {
     pub fn new(flow: &FlowModel, seed: u64, id: FlowId, cursor: u32) -> Sink {
         let stream = Stream::new(seed, &format!("receiver {}", flow.label()));
         let player = flow.stream.map(|model| Show::Player(Player::new(model, flow.start)));
-        let viewer = flow.app.frames().map(|_| match flow.playout {
+        let viewer = flow.has_frames().then(|| match flow.playout {
             Some(model) => Show::Buffer(Box::new(FrameBuffer::new(model, flow.start))),
             None => Show::Viewer(Viewer::new(flow.start)),
         });
@@ -422,6 +426,21 @@ impl Sink {
             drop(extra);
         }
         wake.min(self.key_wake)
+    }
+
+    /// Of a track of another's connection: so much of it has come there.
+    pub fn on_arrivals(&mut self, now: Time, arrivals: &TrackArrivals) {
+        let Receiver::Track(track) = &mut self.receiver else { return };
+        track.given(now, arrivals.bytes);
+        match self.screen.as_mut().map(|screen| &mut screen.show) {
+            Some(Show::Player(player)) => player.on_delivery(now, Size(arrivals.bytes)),
+            Some(Show::Viewer(viewer)) => {
+                for object in arrivals.objects.iter().filter(|object| !object.reset) {
+                    viewer.on_frame(now, now - object.captured.age(now));
+                }
+            }
+            _ => {}
+        }
     }
 
     /// The time that [`Sink::next_wake`] named has come, or an earlier one.

@@ -3,7 +3,7 @@
 mod app;
 mod transport;
 
-use crate::bundling::BundleModel;
+use crate::bundling::{BundleModel, rank_tracks};
 use crate::graph::{Arc, Graph, GraphError, Path};
 use crate::links::{access_model, link_model, queue};
 use crate::model::{CellInstance, FlowModel, LinkDirection, Model, Told};
@@ -127,6 +127,7 @@ pub fn expand(scenario: &Scenario, seed: u64) -> Result<Model, ExpandError> {
             wishes.push(flow.rtt.as_ref().map(|rtt| (rtt, flow.count)));
         }
     }
+    rank_tracks(&mut model.flows);
     if let Some(problem) = coupled_apart(&model) {
         return Err(problem);
     }
@@ -291,12 +292,15 @@ fn bundle(flow: &Flow, transport: &Transport) -> Option<BundleModel> {
     let table = flow.bundle.as_ref()?;
     let (least, most) = match &flow.app {
         App::Encoder { min_rate, max_rate, .. } => (min_rate.bps(), max_rate.bps()),
-        app => {
-            let (packet, interval) = app.ticks()?;
-            let packet = app::voice_packet(packet, transport) + Size::from_bytes(transport.header().into());
-            let rate = packet.bits() as f64 / interval.as_secs_f64();
-            (rate, rate)
-        }
+        App::Cbr { rate } | App::Video { rate, .. } => (rate.bps(), rate.bps()),
+        app => match app.ticks() {
+            Some((packet, interval)) => {
+                let packet = app::voice_packet(packet, transport) + Size::from_bytes(transport.header().into());
+                let rate = packet.bits() as f64 / interval.as_secs_f64();
+                (rate, rate)
+            }
+            None => (0.0, f64::INFINITY),
+        },
     };
     let leader = table.with.clone().unwrap_or_else(|| flow.name.clone());
     Some(BundleModel { leader, claim: Claim { least, most, priority: table.priority } })

@@ -54,13 +54,14 @@ impl Host {
     /// A host with these endpoints.
     #[must_use]
     pub fn new(
-        sources: Vec<Source>,
+        mut sources: Vec<Source>,
         sinks: Vec<Sink>,
         clock: EmissionClock,
         Attending { coupling, bundling, noting }: Attending,
         recorder: Option<Box<HostRecorder>>,
         meter: Option<Box<RateMeter>>,
     ) -> Host {
+        bundling.iter().for_each(|bundling| bundling.lead(&mut sources));
         let mut entries: Vec<Time> = sources.iter().map(|source| source.entry).collect();
         entries.extend(sinks.iter().map(|sink| sink.entry));
         entries.extend(recorder.iter().map(|recorder| recorder.next_sample()));

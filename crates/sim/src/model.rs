@@ -243,6 +243,13 @@ pub struct FlowModel {
 }
 
 impl FlowModel {
+    /// Whether what it writes are frames whose delays its receiver measures.
+    #[must_use]
+    pub fn has_frames(&self) -> bool {
+        let by_quic = matches!(&self.transport, Transport::Quic { config, .. } if config.track.frames);
+        by_quic || self.app.frames().is_some()
+    }
+
     /// Its name in the streams of random numbers and in labels: `media[0]`.
     #[must_use]
     pub fn label(&self) -> String {

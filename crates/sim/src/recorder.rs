@@ -121,7 +121,7 @@ impl Recording {
             "queue" => !model.cells.is_empty() || model.links.iter().any(LinkDirection::is_recorded),
             "playout" => model.flows.iter().any(|flow| flow.stream.is_some()),
             "arrivals" => model.flows.iter().any(|flow| flow.delays),
-            "frames" => model.flows.iter().any(has_frames),
+            "frames" => model.flows.iter().any(FlowModel::has_frames),
             "airtime" => !model.cells.is_empty(),
             "windows" => model.cells.iter().any(|cell| cell.law.is_some()),
             _ => true,
@@ -274,11 +274,6 @@ pub struct HostRecorder {
     frames: Vec<(Option<Series>, Time)>,
 }
 
-/// Whether what becomes of frames can be recorded of a flow.
-pub(crate) fn has_frames(flow: &FlowModel) -> bool {
-    flow.app.frames().is_some()
-}
-
 pub(crate) fn labels(flow: &FlowModel) -> Vec<(&'static str, String)> {
     vec![("flow", flow.name.clone()), ("instance", flow.instance.to_string())]
 }
@@ -299,7 +294,7 @@ impl HostRecorder {
             };
         let from_zero = |series: Vec<Series>| series.into_iter().map(|series| (series, 0)).collect();
         let losses = all(recording.losses, sources, "losses", LOSSES);
-        let frames = some(recording.frames, sinks, &has_frames, "frames", FRAMES);
+        let frames = some(recording.frames, sinks, &FlowModel::has_frames, "frames", FRAMES);
         HostRecorder {
             recording,
             next: Time::ZERO,

@@ -144,6 +144,10 @@ fn flow_summary(model: &Model, built: &Built, before: &Before, index: usize, end
     let arrived = ends.sink.arrival_report();
     let voice = flow.voice.zip(arrived).zip(of_sent(lost));
     let voice = voice.and_then(|((voice, arrived), lost)| voice.rating(arrived, lost));
+    let frames_sent = ends.source.frames().or(flow.has_frames().then_some(sent.frames));
+    let frames_reset = (flow.transport.name() == "quic" && flow.has_frames()).then_some(sent.frames_reset);
+    // a picture freezes, sound and moves of a game do not
+    let pictures = view.filter(|_| ends.source.frames().is_some());
     let seconds = |span: Option<Span>| span.map(Span::as_secs_f64);
     let bounds = arrived.and_then(ArrivalReport::delay_bounds);
     let gap = arrived.and_then(ArrivalReport::gap_moments);
@@ -194,15 +198,17 @@ fn flow_summary(model: &Model, built: &Built, before: &Before, index: usize, end
         transfers_completed: transfers.completed,
         transfers_unfinished: transfers.unfinished,
         transfer_time_mean_s: seconds(transfers.mean_time),
-        frames_sent: ends.source.frames(),
+        frames_sent,
         frames_complete: view.map(|view| view.complete),
-        complete_share: view.zip(ends.source.frames()).and_then(|(view, sent)| share(view.complete, sent)),
+        complete_share: view.zip(frames_sent).and_then(|(view, sent)| share(view.complete, sent)),
         frame_delay_mean_s: seconds(view.and_then(ViewReport::mean_delay)),
         frame_delay_p50_s: seconds(view.and_then(|view| view.delay(0.5))),
         frame_delay_p95_s: seconds(view.and_then(|view| view.delay(0.95))),
         frame_delay_p99_s: seconds(view.and_then(|view| view.delay(0.99))),
-        freezes: view.map(|view| view.freezes),
-        freeze_s: seconds(view.map(|view| view.frozen)),
+        freezes: pictures.map(|view| view.freezes),
+        freeze_s: seconds(pictures.map(|view| view.frozen)),
+        frames_reset,
+        reset_share: frames_reset.zip(frames_sent).and_then(|(reset, sent)| share(reset, sent)),
         frames_skipped: ends.source.frames_skipped(),
         frames_shown: playout.map(|playout| playout.shown),
         frames_late: playout.map(|playout| playout.late),

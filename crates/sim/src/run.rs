@@ -8,7 +8,7 @@ use crate::gauges::Gauged;
 use crate::graph::{GraphError, Planning, Taps, Unit};
 use crate::host::Host;
 use crate::model::{FlowModel, Model};
-use crate::recorder::{Recording, SENDING, Series, WINDOWS, has_frames};
+use crate::recorder::{Recording, SENDING, Series, WINDOWS};
 use crate::report::{self, Before};
 use crate::scenario::join;
 use crate::summary::Summary;
@@ -178,7 +178,7 @@ fn check_recording(model: &Model, recording: Recording) -> Result<(), RunError> 
         (recording.losses, 10 * flows),
         (recording.playout, 2 * streams),
         (recording.arrivals, 5 * model.flows.iter().filter(|flow| flow.delays).count() as u64),
-        (recording.frames, 5 * model.flows.iter().filter(|flow| has_frames(flow)).count() as u64),
+        (recording.frames, 5 * model.flows.iter().filter(|flow| flow.has_frames()).count() as u64),
         (recording.queue, 4 * (queues + interfaces)),
         (recording.airtime, 6 * interfaces),
     ];

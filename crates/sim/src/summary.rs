@@ -134,6 +134,8 @@ pub struct FlowSummary {
     pub frame_delay_p99_s: Option<f64>,
     pub freezes: Option<u64>,
     pub freeze_s: Option<f64>,
+    pub frames_reset: Option<u64>,
+    pub reset_share: Option<f64>,
     pub frames_skipped: Option<u64>,
     pub frames_shown: Option<u64>,
     pub frames_late: Option<u64>,

@@ -41,6 +41,7 @@ _COLUMNS: dict[str, list[tuple[str, str]]] = {
     "frames": [
         ("frames_sent", "frames"),
         ("complete_share", "complete"),
+        ("reset_share", "reset"),
         ("frame_delay_p50_s", "delay"),
         ("frame_delay_p95_s", "delay 95 %"),
         ("freezes", "freezes"),

@@ -42,6 +42,7 @@ _SHOWN = {
         "Frames",
         (
             ("complete_share", "complete"),
+            ("reset_share", "reset"),
             ("frame_delay_p50_s", "delay"),
             ("frame_delay_p95_s", "delay 95 %"),
             ("freezes", "freezes"),

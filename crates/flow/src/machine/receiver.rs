@@ -3,7 +3,7 @@
 use crate::acks::AcksReceiver;
 use crate::foreign::ForeignReceiver;
 use crate::multfrc::MultfrcReceiver;
-use crate::quic::QuicReceiver;
+use crate::quic::{QuicReceiver, TrackReceiver};
 use crate::rtp::RtpReceiver;
 use crate::tcp::TcpReceiver;
 use crate::tfrc::TfrcReceiver;
@@ -29,6 +29,8 @@ pub enum Receiver {
     Tfrc(Box<TfrcReceiver>),
     /// Several TFRCs'.
     Multfrc(Box<MultfrcReceiver>),
+    /// That of a track of another's QUIC connection.
+    Track(Box<TrackReceiver>),
     /// UDP's.
     Udp(Box<UdpReceiver>),
 }
@@ -74,6 +76,7 @@ impl Receiver {
                 multfrc.on_data(now, packet, extra, out);
                 multfrc.next_wake()
             }
+            Receiver::Track(_) => Time::NEVER, // its packets are its leader's
             Receiver::Udp(udp) => {
                 udp.on_data(now, packet);
                 Time::NEVER
@@ -90,7 +93,7 @@ impl Receiver {
             Receiver::Tcp(tcp) => tcp.on_timer(now, out),
             Receiver::Tfrc(tfrc) => tfrc.on_timer(now, out),
             Receiver::Multfrc(multfrc) => multfrc.on_timer(now, out),
-            Receiver::Acks(_) | Receiver::Udp(_) => {}
+            Receiver::Acks(_) | Receiver::Track(_) | Receiver::Udp(_) => {}
         }
     }
 
@@ -105,7 +108,7 @@ impl Receiver {
             Receiver::Tcp(tcp) => tcp.next_wake(),
             Receiver::Tfrc(tfrc) => tfrc.next_wake(),
             Receiver::Multfrc(multfrc) => multfrc.next_wake(),
-            Receiver::Acks(_) | Receiver::Udp(_) => Time::NEVER,
+            Receiver::Acks(_) | Receiver::Track(_) | Receiver::Udp(_) => Time::NEVER,
         }
     }
 
@@ -121,6 +124,7 @@ impl Receiver {
             Receiver::Tcp(tcp) => tcp.stats(),
             Receiver::Tfrc(tfrc) => tfrc.stats(),
             Receiver::Multfrc(multfrc) => multfrc.stats(),
+            Receiver::Track(track) => track.stats(),
             Receiver::Udp(udp) => udp.stats(),
         }
     }

@@ -6,7 +6,7 @@ use super::incoming::Grant;
 use super::rtt::between;
 use super::sent::{Carried, State};
 use paceline_packet::Block;
-use paceline_packet::quic::{AckRange, Frame};
+use paceline_packet::quic::{AckRange, Frame, StreamPiece};
 use paceline_units::{Span, Time};
 
 /// kPacketThreshold.
@@ -138,20 +138,26 @@ impl Connection {
     #[inline]
     fn arrived_at_last(&mut self, carried: &Carried) {
         match carried {
-            Carried::Stream(piece) => self.stats.bytes_acked += self.outgoing.acked(piece).bytes,
+            Carried::Stream(piece) => self.piece_acked(piece),
             Carried::Nothing => {}
             Carried::Frames(frames) => frames.iter().for_each(|frame| self.frame_acked(frame)),
         }
     }
 
+    #[inline]
+    fn piece_acked(&mut self, piece: &StreamPiece) {
+        let bytes = self.outgoing.acked(piece).bytes;
+        self.sent_of(piece.track).bytes_acked += bytes;
+    }
+
     fn frame_acked(&mut self, frame: &Frame) {
         match *frame {
-            Frame::Stream(ref piece) => self.stats.bytes_acked += self.outgoing.acked(piece).bytes,
+            Frame::Stream(ref piece) => self.piece_acked(piece),
             Frame::Crypto { offset, length, .. } => {
                 let start = u64::from(offset);
                 self.crypto.acked(start..start + u64::from(length));
             }
-            Frame::Datagram { length, .. } => self.stats.bytes_acked += u64::from(length),
+            Frame::Datagram { length, track, .. } => self.sent_of(track).bytes_acked += u64::from(length),
             Frame::Ack(range, _) => self.received.told(range.largest),
             Frame::ResetStream { stream, .. } => self.outgoing.reset_acked(stream),
             _ => {}

@@ -192,44 +192,49 @@ impl Connection {
             }
             frames.extend(self.control.pop_front());
         }
-        if self.sends_data() {
-            let room = datagram.saturating_sub(used(&frames));
-            self.add_datagrams(&mut frames, room);
-        }
         self.fill(header, frames, again)
     }
 
-    /// Datagrams that fit into `room`. One that is larger than a packet leaves in several (an application's business: RFC 9221
-    /// section 5).
-    fn add_datagrams(&mut self, frames: &mut Vec<Frame>, mut room: u16) {
-        while let Some(waiting) = self.datagrams.front_mut() {
+    /// Datagrams that fit into `room`, but for those that wait for streams; gives the bytes that they take. One that is larger than a
+    /// packet leaves in several (an application's business: RFC 9221 section 5).
+    fn add_datagrams(&mut self, frames: &mut Vec<Frame>, room: u16) -> u16 {
+        let first = self.outgoing.rank().unwrap_or(u8::MAX);
+        let mut taken = 0;
+        while let Some(waiting) = self.datagrams.front_mut().filter(|waiting| waiting.rank <= first) {
+            let room = room - taken;
             let most = room.saturating_sub(1 + 2);
             let length = waiting.left.min(u64::from(most)) as u16;
             // one that would fit a packet of its own is not cut for the rest of another
             let whole = u64::from(self.config.datagram - LONG_HEADER);
             if length == 0 || u64::from(length) < waiting.left && waiting.left <= whole && room < whole as u16 {
-                return;
+                break;
             }
             waiting.left -= u64::from(length);
             let last = waiting.left == 0;
-            let Waiting { captured, key, offset, .. } = *waiting;
+            let Waiting { captured, key, offset, number, track, .. } = *waiting;
             waiting.offset += u32::from(length);
-            frames.push(Frame::Datagram { length, number: self.datagram_number, offset, captured, last, key });
-            room -= 1 + varint(u64::from(length)) + length;
+            frames.push(Frame::Datagram { length, number, offset, captured, last, key, track });
+            taken += 1 + varint(u64::from(length)) + length;
             if last {
-                self.datagram_number += 1;
                 self.datagrams.pop_front();
                 self.next_deadline = self.deadline();
             }
         }
+        taken
     }
 
-    /// What is left of the packet is filled with data of streams; a probe that has nothing to say says so.
+    /// What is left of the packet is filled with datagrams and data of streams; a probe that has nothing to say says so.
     fn fill(&mut self, header: u16, mut frames: Vec<Frame>, mut again: bool) -> Made {
         let mut bytes = header + frames.iter().map(Frame::size).sum::<u16>();
         if self.sends_data() {
-            // each says how long it is, which takes two bytes
-            while let Some(room) = self.config.datagram.checked_sub(bytes + 2).filter(|&room| room >= WORTHWHILE) {
+            loop {
+                if !self.datagrams.is_empty() {
+                    let room = self.config.datagram.saturating_sub(bytes);
+                    bytes += self.add_datagrams(&mut frames, room);
+                }
+                // each says how long it is, which takes two bytes
+                let room = self.config.datagram.checked_sub(bytes + 2).filter(|&room| room >= WORTHWHILE);
+                let Some(room) = room else { break };
                 let Some(offer) = self.outgoing.take(room) else { break };
                 again |= offer.again;
                 let frame = Frame::Stream(offer.piece);

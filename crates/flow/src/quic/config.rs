@@ -30,6 +30,24 @@ pub enum Carriage {
     Datagrams,
 }
 
+/// What becomes of what one of a connection's tracks writes.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct TrackConfig {
+    /// What its writes become.
+    pub carriage: Carriage,
+    /// Each write is a frame, whose completion the receiver tells of, also where frames share a stream.
+    pub frames: bool,
+    /// A stream that is older is reset; `None`: never.
+    pub deadline: Option<Span>,
+    /// Tracks of a lower one leave first; of one rank they take turns.
+    pub rank: u8,
+}
+
+impl TrackConfig {
+    /// One stream.
+    pub const STREAM: TrackConfig = TrackConfig { carriage: Carriage::Stream, frames: false, deadline: None, rank: 0 };
+}
+
 /// The settings of a connection.
 #[derive(Clone, PartialEq, Debug)]
 pub struct QuicConfig {
@@ -59,11 +77,9 @@ pub struct QuicConfig {
     /// After so long without a packet the connection is over; `None`: never (max_idle_timeout 0).
     pub idle_timeout: Option<Span>,
     /// What becomes of what the application writes.
-    pub carriage: Carriage,
-    /// Each write is a frame, whose completion the receiver tells of, also where frames share a stream.
-    pub frames: bool,
-    /// A stream that is older is reset; `None`: never.
-    pub deadline: Option<Span>,
+    pub track: TrackConfig,
+    /// The flow is a track of another's connection.
+    pub is_led: bool,
 }
 
 impl QuicConfig {
@@ -87,9 +103,8 @@ impl QuicConfig {
             ecn: needs.is_ok_and(|needs| needs.ecn.is_on()),
             handshake: Handshake::OneRtt,
             idle_timeout: None,
-            carriage: Carriage::Stream,
-            frames: false,
-            deadline: None,
+            track: TrackConfig::STREAM,
+            is_led: false,
         }
     }
 

@@ -15,7 +15,7 @@ use super::{Congestion, Handshake, QuicConfig, Rtt};
 use crate::{ReceiverStats, SenderStats, Transmit};
 use paceline_control::TcpController;
 use paceline_packet::quic::{AckRange, Frame, StreamPiece};
-use paceline_packet::{Block, Extra, Packet};
+use paceline_packet::{Block, Extra, Packet, Stamp};
 use paceline_random as random;
 use paceline_units::{Span, Time};
 use std::collections::VecDeque;
@@ -102,8 +102,11 @@ pub(super) struct Connection {
     pub(super) next_deadline: Time,
     pub(super) stopped: bool,
     pub(super) violation: Option<Violation>,
+    /// Of packets, and of what the first track writes; the same of what the others write, and what has come of them.
     pub(super) stats: SenderStats,
     pub(super) arrived: ReceiverStats,
+    pub(super) led: Vec<SenderStats>,
+    pub(super) led_bytes: Vec<u64>,
     pub(super) reset_streams: u64,
     pub(super) spurious: u64,
     fresh: TcpController,
@@ -153,6 +156,8 @@ impl Connection {
             violation: None,
             stats: SenderStats::new(config.wire()),
             arrived: ReceiverStats::default(),
+            led: Vec::new(),
+            led_bytes: Vec::new(),
             reset_streams: 0,
             spurious: 0,
             config: Box::new(config.clone()),
@@ -201,6 +206,25 @@ impl Connection {
         self.next_deadline = Time::NEVER;
         self.stopped = false;
         self.violation = None;
+    }
+
+    /// The counts of a track.
+    #[inline]
+    pub(super) fn sent_of(&mut self, track: u8) -> &mut SenderStats {
+        match usize::from(track).checked_sub(1) {
+            Some(place) => self.led.get_mut(place).unwrap_or(&mut self.stats),
+            None => &mut self.stats,
+        }
+    }
+
+    /// Bytes that the application has of a track.
+    #[inline]
+    fn bytes_of(&mut self, track: u8) -> &mut u64 {
+        let Some(place) = usize::from(track).checked_sub(1) else { return &mut self.arrived.bytes };
+        if place >= self.led_bytes.len() {
+            self.led_bytes.resize(place + 1, 0);
+        }
+        &mut self.led_bytes[place]
     }
 
     /// The opener says hello.
@@ -260,7 +284,7 @@ impl Connection {
         self.arrived.packets += 1;
         self.arrived.wire_bytes += u64::from(packet.size);
         self.arrived.last = now;
-        self.arrived.bytes += u64::from(piece.length);
+        *self.bytes_of(piece.track) += u64::from(piece.length);
         if !self.received.note_in_order(now, packet.seq, packet.flags) {
             // its data are new: so is it
             self.received.note(now, packet.seq, packet.flags);
@@ -336,11 +360,11 @@ impl Connection {
             }
             Frame::Stream(ref piece) => self.on_piece(piece),
             Frame::Crypto { offset, length, .. } => self.on_crypto(u64::from(offset), u64::from(length)),
-            Frame::Datagram { length, number, offset, captured, last, key } => {
-                self.arrived.bytes += u64::from(length);
+            Frame::Datagram { length, number, offset, captured, last, key, track } => {
+                *self.bytes_of(track) += u64::from(length);
                 let part = Part { offset, length, last };
                 if let Some(size) = self.assembly.part(number, part) {
-                    self.incoming.objects.push(Object { captured, number, size, key, reset: false });
+                    self.incoming.told(Object { captured, number, size, key, reset: false, track });
                 }
             }
             Frame::AckFrequency { threshold, delay } => {
@@ -370,7 +394,7 @@ impl Connection {
     fn on_piece(&mut self, piece: &StreamPiece) {
         match self.incoming.piece(piece, &mut self.grants) {
             Ok((bytes, again)) => {
-                self.arrived.bytes += bytes;
+                *self.bytes_of(piece.track) += bytes;
                 self.arrived.duplicates += u64::from(again);
             }
             Err(violation) => self.violate(violation),
@@ -455,25 +479,38 @@ impl Connection {
         self.pump(now, out);
     }
 
+    /// A frame waits to leave in datagrams, behind those of its rank.
+    pub(super) fn wait(&mut self, bytes: u64, captured: Stamp, key: bool, (track, rank): (u8, u8), deadline: Time) {
+        let number = self.datagram_number;
+        self.datagram_number += 1;
+        let behind = self.datagrams.partition_point(|waiting| waiting.rank <= rank);
+        self.datagrams.insert(behind, Waiting { left: bytes, offset: 0, number, track, rank, captured, key, deadline });
+        self.next_deadline = self.next_deadline.min(deadline);
+    }
+
     /// Streams and datagrams that are too old are given up.
     #[cold]
     pub(super) fn expire(&mut self, now: Time) {
-        for (stream, size) in self.outgoing.expire(now) {
+        for expired in self.outgoing.expire(now) {
             self.reset_streams += 1;
+            self.sent_of(expired.track).frames_reset += expired.frames;
             // the other end knows nothing of a stream of which nothing has left
-            self.control.push_back(Frame::ResetStream { stream, size });
+            self.control.push_back(Frame::ResetStream { stream: expired.id, size: expired.size });
         }
-        self.datagrams.retain(|waiting| waiting.deadline > now);
+        let (late, young) = self.datagrams.drain(..).partition(|waiting: &Waiting| waiting.deadline <= now);
+        self.datagrams = young;
+        let late: VecDeque<Waiting> = late;
+        late.iter().for_each(|waiting| self.sent_of(waiting.track).frames_reset += 1);
         self.next_deadline = self.deadline();
     }
 
     /// When the next stream or datagram is given up.
     pub(super) fn deadline(&self) -> Time {
-        if self.config.deadline.is_none() {
-            return Time::NEVER;
+        if self.next_deadline == Time::NEVER {
+            return Time::NEVER; // nothing has one
         }
-        let datagram = self.datagrams.front().map_or(Time::NEVER, |waiting| waiting.deadline);
-        self.outgoing.next_deadline().min(datagram)
+        let datagram = self.datagrams.iter().map(|waiting| waiting.deadline).min();
+        self.outgoing.next_deadline().min(datagram.unwrap_or(Time::NEVER))
     }
 
     /// The probe timer has expired (RFC 9002 section 6.2.4): two packets leave, with new data or else what is oldest.

@@ -12,6 +12,11 @@ const KEPT: usize = 256;
 pub(super) struct Waiting {
     pub(super) left: u64,
     pub(super) offset: u32,
+    /// Of its frame among the connection's.
+    pub(super) number: u32,
+    pub(super) track: u8,
+    /// Those of a lower one leave first.
+    pub(super) rank: u8,
     pub(super) captured: Stamp,
     pub(super) key: bool,
     /// It is given up then.

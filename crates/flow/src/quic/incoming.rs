@@ -20,6 +20,7 @@ struct Stream {
     marks: Vec<Mark>,
     told: u64,
     done: bool,
+    track: u8,
 }
 
 /// The end of a frame within a stream.
@@ -43,6 +44,8 @@ pub struct Object {
     pub key: bool,
     /// The stream was reset: what is missing of it will not come.
     pub reset: bool,
+    /// Which of the connection's tracks it is of.
+    pub track: u8,
 }
 
 /// All streams that an end receives.
@@ -61,8 +64,9 @@ pub(super) struct Incoming {
     max_streams: u32,
     streams_window: u32,
     closed: u32,
-    /// Frames that have come since they were last asked for.
+    /// Frames that have come since they were last asked for: of the first track, of those that it leads.
     pub(super) objects: Vec<Object>,
+    pub(super) led: Vec<Object>,
 }
 
 /// What the other end is to be told.
@@ -101,7 +105,14 @@ impl Incoming {
             streams_window: max_streams,
             closed: 0,
             objects: Vec::new(),
+            led: Vec::new(),
         }
+    }
+
+    /// Something has come to its end.
+    #[inline]
+    pub(super) fn told(&mut self, object: Object) {
+        if object.track == 0 { &mut self.objects } else { &mut self.led }.push(object);
     }
 
     /// The place of a stream among those kept; `None`: it is over.
@@ -156,6 +167,7 @@ impl Incoming {
             return Ok((0, true));
         }
         stream.end += further;
+        stream.track = piece.track;
         self.seen += further;
         if piece.fin {
             stream.size = Some(end);
@@ -171,7 +183,8 @@ impl Incoming {
             stream.marks.push(Mark { end, captured: piece.captured, key: piece.key });
         }
         if !stream.marks.is_empty() {
-            Self::tell(stream, piece.stream / 4, &mut self.objects);
+            let objects = if piece.track == 0 { &mut self.objects } else { &mut self.led };
+            Self::tell(stream, piece.stream / 4, objects);
         }
         if stream.limit - prefix < self.window / 2 && stream.size.is_none() {
             stream.limit = prefix + self.window;
@@ -189,7 +202,8 @@ impl Incoming {
         stream.marks.sort_unstable_by_key(|mark| mark.end);
         let complete = stream.marks.partition_point(|mark| mark.end <= stream.given);
         for Mark { end, captured, key } in stream.marks.drain(..complete) {
-            objects.push(Object { captured, number, size: end - stream.told, key, reset: false });
+            let track = stream.track;
+            objects.push(Object { captured, number, size: end - stream.told, key, reset: false, track });
             stream.told = end;
         }
     }
@@ -220,7 +234,8 @@ impl Incoming {
         stream.have.clear();
         if reset {
             let size = stream.end - stream.told;
-            self.objects.push(Object { captured: Stamp(0), number, size, key: false, reset });
+            let track = stream.track;
+            self.told(Object { captured: Stamp(0), number, size, key: false, reset, track });
         }
         self.closed += 1;
         while self.streams.front().is_some_and(|stream| stream.done) {
@@ -271,6 +286,7 @@ mod tests {
             fin: last,
             key: false,
             last,
+            track: 0,
         };
         let grants = &mut Vec::new();
         assert_eq!(incoming.piece(&piece(60, 40, true), grants), Ok((0, false)));
@@ -291,6 +307,7 @@ mod tests {
             fin: false,
             key: false,
             last: false,
+            track: 0,
         };
         let grants = &mut Vec::new();
         assert_eq!(incoming.piece(&piece(2, 50, 51), grants), Err(Violation::FlowControl), "the stream's");

@@ -1,72 +1,21 @@
 //! Streams on their sending side (RFC 9000 section 3.1): what is written, what has left, what is to be sent again.
 
+mod stream;
+
 use super::ranges::Ranges;
 use paceline_packet::Stamp;
 use paceline_packet::quic::StreamPiece;
 use paceline_units::Time;
 use std::collections::{BTreeSet, VecDeque};
+use stream::{Key, Mark, Stream};
 
-/// Bytes of a stream whose writer never runs dry.
-pub(super) const ENDLESS: u64 = 1 << 61;
+pub(super) use stream::{Expired, Kind};
+
+/// Bytes of a stream whose writer never runs dry; a connection has up to 255 of them.
+pub(super) const ENDLESS: u64 = 1 << 53;
 /// Unidirectional streams of the end that opened the connection are numbered 2, 6, 10... (section 2.1).
 const FIRST_ID: u32 = 2;
 const ID_STEP: u32 = 4;
-
-/// What a new stream is.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Kind {
-    /// Streams of a lower number are served first.
-    pub(super) priority: u8,
-    /// When it is reset if it is not acknowledged by then.
-    pub(super) deadline: Time,
-}
-
-/// A frame of the application within a stream.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Mark {
-    /// One past its last byte.
-    end: u64,
-    captured: Stamp,
-    key: bool,
-}
-
-/// A stream.
-#[derive(Debug)]
-struct Stream {
-    id: u32,
-    kind: Kind,
-    /// Bytes written so far; the next that was never sent; what the other end lets be sent.
-    written: u64,
-    next: u64,
-    limit: u64,
-    /// Nothing will be written any more; that has been said; that has been acknowledged.
-    finished: bool,
-    fin_sent: bool,
-    fin_acked: bool,
-    /// Bytes that were acknowledged, and those of the others that are to be sent again.
-    acked: Ranges,
-    lost: Ranges,
-    /// Its frames that are not acknowledged, if it consists of such.
-    marks: VecDeque<Mark>,
-    /// It was reset, with so many bytes sent; that has been acknowledged.
-    reset: bool,
-    done: bool,
-}
-
-impl Stream {
-    /// Whether anything of it could leave, as far as its own limit goes.
-    fn has_data(&self) -> bool {
-        !self.reset && (!self.lost.is_empty() || self.next < self.written.min(self.limit) || self.owes_fin())
-    }
-
-    fn owes_fin(&self) -> bool {
-        self.finished && !self.fin_sent && self.next == self.written
-    }
-
-    fn is_acked(&self) -> bool {
-        self.finished && self.fin_acked && self.acked.prefix() == self.written
-    }
-}
 
 /// What of a stream leaves next.
 #[derive(Clone, Copy, Debug)]
@@ -85,6 +34,19 @@ pub(super) struct Gain {
     pub(super) completed: bool,
 }
 
+/// What a track has written.
+#[derive(Clone, Copy, Default, Debug)]
+struct Owing {
+    /// Bytes that are not acknowledged, of streams that were not reset; of these never sent.
+    owed: u64,
+    unsent: u64,
+}
+
+/// Where the account of a track but the first lies: that of the first is what is left of all.
+const fn led(track: u8) -> usize {
+    (track as usize).wrapping_sub(1)
+}
+
 /// All streams that an end sends.
 #[derive(Debug)]
 pub(super) struct Outgoing {
@@ -92,10 +54,12 @@ pub(super) struct Outgoing {
     streams: VecDeque<Stream>,
     /// Of the first of them, among all.
     base: u32,
-    /// Those that have something to send: by priority, then by age.
-    ready: BTreeSet<(u8, u32)>,
-    /// The first of them, unless it is not known.
-    front: Option<(u8, u32)>,
+    /// Those that have something to send.
+    ready: BTreeSet<Key>,
+    /// What leaves next, unless it is not known.
+    front: Option<Key>,
+    /// By rank the track that was served last, where tracks of one rank take turns; else empty.
+    turns: Vec<u8>,
     /// How many the other end lets be opened in all.
     max_streams: u32,
     /// MAX_DATA, and what counts against it: bytes sent for the first time.
@@ -103,11 +67,9 @@ pub(super) struct Outgoing {
     spent: u64,
     /// What each stream may send before it is told more.
     window: u64,
-    /// Bytes written and not acknowledged, of streams that were not reset.
-    owed: u64,
-    /// Of these never sent.
-    unsent: u64,
-    endless: bool,
+    /// What all tracks have written, and what each but the first.
+    all: Owing,
+    led: Vec<Owing>,
 }
 
 impl Outgoing {
@@ -118,14 +80,21 @@ impl Outgoing {
             base: 0,
             ready: BTreeSet::new(),
             front: None,
+            turns: Vec::new(),
             max_streams,
             max_data,
             spent: 0,
             window,
-            owed: 0,
-            unsent: 0,
-            endless: false,
+            all: Owing::default(),
+            led: Vec::new(),
         }
+    }
+
+    /// There are tracks of these ranks, the first one's first.
+    pub(super) fn set_tracks(&mut self, ranks: &[u8]) {
+        self.led = vec![Owing::default(); ranks.len().saturating_sub(1)];
+        let alike = (1..ranks.len()).any(|at| ranks[..at].contains(&ranks[at]));
+        self.turns = if alike { vec![u8::MAX; usize::from(u8::MAX) + 1] } else { Vec::new() };
     }
 
     /// How many have been opened.
@@ -160,6 +129,7 @@ impl Outgoing {
             marks: VecDeque::new(),
             reset: false,
             done: false,
+            listed: None,
         });
         place
     }
@@ -181,13 +151,12 @@ impl Outgoing {
         let bytes = bytes.min(ENDLESS - stream.written.min(ENDLESS));
         stream.written += bytes;
         stream.finished |= finish;
-        let key = (stream.kind.priority, place);
-        let ready = stream.has_data();
-        self.owed += bytes;
-        self.unsent += bytes;
-        if ready {
-            self.add_ready(key);
+        let track = stream.kind.track;
+        for owing in [Some(&mut self.all), self.led.get_mut(led(track))].into_iter().flatten() {
+            owing.owed += bytes;
+            owing.unsent += bytes;
         }
+        self.list(place);
     }
 
     /// Appends a frame to a stream; `finish`: nothing follows.
@@ -201,38 +170,59 @@ impl Outgoing {
 
     /// A stream will never run dry.
     pub(super) fn write_endlessly(&mut self, place: u32) {
-        self.endless = true;
         self.write(place, ENDLESS, false);
     }
 
-    /// What was written and never sent is taken back, of streams that were not finished; with `finish` they are now.
-    pub(super) fn withdraw(&mut self, finish: bool) {
-        self.endless = false;
-        for (place, stream) in self.streams.iter_mut().enumerate().filter(|(_, stream)| !stream.finished) {
-            self.owed -= stream.written - stream.next;
-            self.unsent -= stream.written - stream.next;
+    /// What a track wrote and never sent is taken back, of streams that were not finished; with `finish` they are now.
+    pub(super) fn withdraw(&mut self, track: u8, finish: bool) {
+        for place in 0..self.streams.len() {
+            let stream = &mut self.streams[place];
+            if stream.finished || stream.kind.track != track {
+                continue;
+            }
+            let unsent = stream.written - stream.next;
             stream.marks.retain(|mark| mark.end <= stream.next);
             stream.written = stream.next;
             stream.finished = finish && stream.written > 0;
-            let key = (stream.kind.priority, self.base + place as u32);
-            if stream.has_data() {
-                self.ready.insert(key);
-            } else {
-                self.ready.remove(&key);
+            if !stream.reset {
+                self.give_up(track, unsent, unsent);
             }
+            self.list(self.base + place as u32);
         }
-        self.front = None;
+    }
+
+    /// Bytes of a track will not be acknowledged, of which some will not be sent.
+    #[inline]
+    fn give_up(&mut self, track: u8, owed: u64, unsent: u64) {
+        for owing in [Some(&mut self.all), self.led.get_mut(led(track))].into_iter().flatten() {
+            owing.owed -= owed;
+            owing.unsent -= unsent;
+        }
     }
 
     /// Whether all that was written has been acknowledged, or given up.
     #[inline]
     pub(super) fn is_settled(&self) -> bool {
-        self.owed == 0 && !self.endless
+        self.all.owed == 0
     }
 
-    /// Bytes that have never left.
-    pub(super) fn unsent(&self) -> u64 {
-        self.unsent
+    /// Whether all that a track wrote has been acknowledged, or given up.
+    pub(super) fn has_settled(&self, track: u8) -> bool {
+        self.of_track(track).owed == 0
+    }
+
+    /// Bytes of a track that have never left.
+    pub(super) fn unsent(&self, track: u8) -> u64 {
+        self.of_track(track).unsent
+    }
+
+    fn of_track(&self, track: u8) -> Owing {
+        let others = || {
+            self.led
+                .iter()
+                .fold(self.all, |all, owing| Owing { owed: all.owed - owing.owed, unsent: all.unsent - owing.unsent })
+        };
+        self.led.get(led(track)).copied().unwrap_or_else(others)
     }
 
     /// Whether something could leave but for the congestion window.
@@ -241,16 +231,49 @@ impl Outgoing {
         self.front.is_some() || !self.ready.is_empty()
     }
 
-    /// A stream has something to send.
+    /// Puts a stream where it belongs among those that have something to send.
     #[inline]
-    fn add_ready(&mut self, key: (u8, u32)) {
-        self.ready.insert(key);
+    fn list(&mut self, place: u32) {
+        let stream = &mut self.streams[(place - self.base) as usize];
+        let Kind { rank, track, .. } = stream.kind;
+        let key = stream.has_data().then(|| Key { rank, new: stream.lost.is_empty(), track, place });
+        if stream.listed != key {
+            let old = core::mem::replace(&mut stream.listed, key);
+            self.relist(old, key);
+        }
+    }
+
+    #[inline(never)]
+    fn relist(&mut self, old: Option<Key>, key: Option<Key>) {
+        if let Some(old) = old {
+            self.ready.remove(&old);
+        }
+        self.ready.extend(key);
         self.front = None;
     }
 
-    /// A stream has nothing to send any more.
-    fn remove_ready(&mut self, key: (u8, u32)) {
-        self.ready.remove(&key);
+    /// The rank of what leaves next.
+    pub(super) fn rank(&self) -> Option<u8> {
+        self.front.or(self.ready.first().copied()).map(|key| key.rank)
+    }
+
+    /// Finds what leaves next: of tracks of one rank, the one after that which was served last.
+    #[inline(never)]
+    fn choose(&mut self) -> Option<Key> {
+        let mut key = *self.ready.first()?;
+        if let Some(&last) = self.turns.get(usize::from(key.rank)) {
+            let after = Key { track: last.saturating_add(1), place: 0, ..key };
+            let next = self.ready.range(after..).next().filter(|next| (next.rank, next.new) == (key.rank, key.new));
+            key = *next.filter(|_| last < u8::MAX).unwrap_or(&key);
+        }
+        self.front = Some(key);
+        self.front
+    }
+
+    /// A track has been served: it is another's turn.
+    #[cold]
+    fn turn(&mut self, key: Key) {
+        self.turns[usize::from(key.rank)] = key.track;
         self.front = None;
     }
 
@@ -258,22 +281,25 @@ impl Outgoing {
     /// nothing can: nothing is there, the connection's limit is reached, or there is too little room.
     #[inline]
     pub(super) fn take(&mut self, room: u16) -> Option<Offer> {
-        let (priority, place) = match self.front {
+        let key = match self.front {
             Some(front) => front,
-            None => *self.front.insert(*self.ready.first()?),
+            None => self.choose()?,
         };
         let left = self.max_data - self.spent;
-        let stream = self.streams.get_mut((place - self.base) as usize)?;
+        let stream = self.streams.get_mut((key.place - self.base) as usize)?;
         if left == 0 && stream.lost.is_empty() && !stream.owes_fin() {
             return self.take_again(room);
         }
         Self::cut(stream, room, left).inspect(|offer| {
             let new = if offer.again { 0 } else { u64::from(offer.piece.length) };
             self.spent += new;
-            self.unsent -= new;
-            let stream = &self.streams[(place - self.base) as usize];
-            if !stream.has_data() {
-                self.remove_ready((priority, place));
+            self.all.unsent -= new;
+            if let Some(owing) = self.led.get_mut(led(key.track)) {
+                owing.unsent -= new;
+            }
+            self.list(key.place);
+            if !self.turns.is_empty() {
+                self.turn(key);
             }
         })
     }
@@ -283,11 +309,9 @@ impl Outgoing {
     fn take_again(&mut self, room: u16) -> Option<Offer> {
         let base = self.base;
         let of = |place: u32| (place - base) as usize;
-        let key = *self.ready.iter().find(|key| !self.streams[of(key.1)].lost.is_empty())?;
-        let offer = Self::cut(&mut self.streams[of(key.1)], room, 0)?;
-        if !self.streams[of(key.1)].has_data() {
-            self.remove_ready(key);
-        }
+        let key = *self.ready.iter().find(|key| !self.streams[of(key.place)].lost.is_empty())?;
+        let offer = Self::cut(&mut self.streams[of(key.place)], room, 0)?;
+        self.list(key.place);
         Some(offer)
     }
 
@@ -310,6 +334,7 @@ impl Outgoing {
             fin: false,
             key: false,
             last: false,
+            track: stream.kind.track,
         };
         let end = if stream.marks.is_empty() { end } else { Self::within_frame(stream, &mut piece, end) };
         let length = (end - start).min(u64::from(data)) as u16;
@@ -345,7 +370,8 @@ impl Outgoing {
         let mut bytes = 0;
         let range = piece.offset..piece.end();
         stream.acked.insert(range.clone(), |part| bytes += part.end - part.start);
-        if !stream.lost.is_empty() {
+        let was_lost = !stream.lost.is_empty();
+        if was_lost {
             stream.lost.remove(range);
         }
         stream.fin_acked |= piece.fin;
@@ -356,13 +382,19 @@ impl Outgoing {
             }
         }
         if !stream.reset {
-            self.owed -= bytes;
+            self.all.owed -= bytes;
+            if let Some(owing) = self.led.get_mut(led(piece.track)) {
+                owing.owed -= bytes;
+            }
+        }
+        if was_lost {
+            self.list(place);
         }
         let stream = &mut self.streams[(place - self.base) as usize];
         let completed = !stream.done && !stream.reset && stream.is_acked();
         if completed {
             stream.done = true;
-            self.remove_ready((self.streams[(place - self.base) as usize].kind.priority, place));
+            self.list(place);
             self.retire();
         }
         Gain { bytes, completed }
@@ -378,10 +410,7 @@ impl Outgoing {
         if piece.fin && !stream.fin_acked {
             stream.fin_sent = false;
         }
-        let key = (stream.kind.priority, place);
-        if stream.has_data() {
-            self.add_ready(key);
-        }
+        self.list(place);
     }
 
     /// The other end takes so many bytes on all streams (MAX_DATA).
@@ -393,10 +422,7 @@ impl Outgoing {
     pub(super) fn set_limit(&mut self, id: u32, limit: u64) {
         let Some((place, stream)) = self.of_id(id) else { return };
         stream.limit = stream.limit.max(limit);
-        let key = (stream.kind.priority, place);
-        if stream.has_data() {
-            self.add_ready(key);
-        }
+        self.list(place);
     }
 
     /// When the next deadline of a stream is.
@@ -405,19 +431,21 @@ impl Outgoing {
         live.map(|stream| stream.kind.deadline).min().unwrap_or(Time::NEVER)
     }
 
-    /// Resets the streams whose deadline has come. Gives each one's id and how many of its bytes have been sent.
-    pub(super) fn expire(&mut self, now: Time) -> Vec<(u32, u64)> {
+    /// Resets the streams whose deadline has come.
+    pub(super) fn expire(&mut self, now: Time) -> Vec<Expired> {
         let mut expired = Vec::new();
-        for (place, stream) in self.streams.iter_mut().enumerate() {
-            if !stream.reset && !stream.done && stream.kind.deadline <= now {
-                stream.reset = true;
-                let acked: u64 = stream.acked.iter().map(|range| range.end - range.start).sum();
-                self.owed -= stream.written - acked;
-                self.unsent -= stream.written - stream.next;
-                self.ready.remove(&(stream.kind.priority, self.base + place as u32));
-                self.front = None;
-                expired.push((stream.id, stream.next));
+        for place in 0..self.streams.len() {
+            let stream = &mut self.streams[place];
+            if stream.reset || stream.done || stream.kind.deadline > now {
+                continue;
             }
+            stream.reset = true;
+            let acked: u64 = stream.acked.iter().map(|range| range.end - range.start).sum();
+            let (track, frames) = (stream.kind.track, stream.marks.len() as u64);
+            expired.push(Expired { id: stream.id, size: stream.next, track, frames });
+            let (owed, unsent) = (stream.written - acked, stream.written - stream.next);
+            self.give_up(track, owed, unsent);
+            self.list(self.base + place as u32);
         }
         expired
     }

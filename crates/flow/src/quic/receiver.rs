@@ -1,7 +1,7 @@
 //! The end that answers, as a host sees it.
 
 use super::connection::{Connection, End};
-use super::{Object, QuicConfig};
+use super::{Object, QuicConfig, TrackArrivals};
 use crate::{ReceiverStats, Transmit};
 use paceline_control::TcpController;
 use paceline_packet::{Extra, Packet};
@@ -53,9 +53,18 @@ impl QuicReceiver {
         self.connection.next_wake()
     }
 
-    /// Streams and datagrams that have come to their end since the last call, in that order.
+    /// Frames that have come to their end since the last call, in that order; of the first track, if it leads others.
     pub fn take_objects(&mut self) -> impl Iterator<Item = Object> + '_ {
         self.connection.incoming.objects.drain(..)
+    }
+
+    /// What has come of a track that it leads.
+    pub fn take_track(&mut self, track: u8) -> TrackArrivals {
+        let bytes = self.connection.led_bytes.get(usize::from(track) - 1).copied().unwrap_or(0);
+        let all = core::mem::take(&mut self.connection.incoming.led);
+        let (objects, others) = all.into_iter().partition(|object| object.track == track);
+        self.connection.incoming.led = others;
+        TrackArrivals { bytes, objects }
     }
 
     /// Counts up to now.

@@ -1,9 +1,9 @@
 //! The end that opens a connection and sends a flow's data, as a host sees it.
 
 use super::connection::{Connection, End, Phase};
-use super::datagrams::Waiting;
 use super::outgoing::Kind;
-use super::{Carriage, Cuts, QuicConfig, Rtt};
+use super::tracks::{Track, TrackState, TrackWrite, queueing};
+use super::{Carriage, Cuts, QuicConfig, Rtt, TrackConfig};
 use crate::{SenderStats, Transmit};
 use paceline_control::{Gauges, TcpController, WindowController, known};
 use paceline_packet::{Extra, Packet, Stamp};
@@ -12,17 +12,18 @@ use paceline_units::{Rate, Span, Time};
 
 /// The sending end of a flow over QUIC.
 ///
-/// What the application writes becomes data of streams or datagrams, by the [`Carriage`] of its settings.
+/// What the application writes becomes data of streams or datagrams, by the [`Carriage`] of its settings. Other flows may be tracks of
+/// its connection: what they write comes by [`QuicSender::write_track`].
 #[derive(Debug)]
 pub struct QuicSender {
     pub(super) connection: Connection,
     started: bool,
-    /// The stream that is being written, if writes share one.
-    current: Option<u32>,
-    /// What could not be written: the other end lets no more streams be opened.
-    waiting: std::collections::VecDeque<(u64, Time, bool)>,
-    /// The same without end.
-    endless: bool,
+    /// Its own, then those that it leads.
+    tracks: Vec<Track>,
+    /// Their numbers, the most urgent first.
+    order: Vec<u8>,
+    /// Its own part of the rate, if it leads others.
+    part: Option<Rate>,
     cuts: Cuts,
 }
 
@@ -33,10 +34,26 @@ impl QuicSender {
         QuicSender {
             connection: Connection::new(End::Opener, config, controller, stream),
             started: false,
-            current: None,
-            waiting: std::collections::VecDeque::new(),
-            endless: false,
+            tracks: vec![Track::new(config.track)],
+            order: vec![0],
+            part: None,
             cuts: Cuts::default(),
+        }
+    }
+
+    /// It leads these tracks, numbered from 1 on. Before it starts.
+    pub fn lead(&mut self, tracks: impl IntoIterator<Item = TrackConfig>) {
+        self.tracks.extend(tracks.into_iter().take(usize::from(u8::MAX) - 1).map(Track::new));
+        self.order = (0..self.tracks.len() as u8).collect();
+        self.order.sort_by_key(|track| self.tracks[usize::from(*track)].config.rank);
+        self.connection.led = vec![SenderStats::new(self.connection.config.wire()); self.tracks.len() - 1];
+        self.set_tracks();
+    }
+
+    fn set_tracks(&mut self) {
+        if self.tracks.len() > 1 {
+            let ranks: Vec<u8> = self.tracks.iter().map(|track| track.config.rank).collect();
+            self.connection.outgoing.set_tracks(&ranks);
         }
     }
 
@@ -55,117 +72,134 @@ impl QuicSender {
         let next = self.connection.log.next();
         // the other end's numbers go on above all that has come of this connection
         self.connection.begin(next, self.connection.received.next());
-        (self.current, self.endless) = (None, false);
-        self.waiting.clear();
+        self.set_tracks();
+        self.tracks.iter_mut().for_each(Track::clear);
     }
 
     /// The application writes `bytes`: of a frame, if its carriage knows frames, which is a key frame or not.
     pub fn supply(&mut self, bytes: u64, key: bool, now: Time, out: &mut impl Transmit) {
-        if bytes == 0 || self.connection.stopped || self.endless {
-            return;
-        }
-        if self.started && self.is_closed() {
-            // nothing came for too long: another connection
-            self.restart(now);
-            self.connection.open(now);
-        }
-        self.waiting.push_back((bytes, now, key));
-        self.write();
-        if self.started {
-            self.connection.pump(now, out);
-        }
+        self.write_track(0, TrackWrite::Frame { bytes, captured: now, key }, now, out);
     }
 
     /// The application will never run dry.
     pub fn supply_endless(&mut self, now: Time, out: &mut impl Transmit) {
-        if self.connection.stopped || self.endless {
+        self.write_track(0, TrackWrite::Endless, now, out);
+    }
+
+    /// The application of a track, 0 being its own, did this.
+    pub fn write_track(&mut self, track: u8, write: TrackWrite, now: Time, out: &mut impl Transmit) {
+        let place = usize::from(track);
+        if self.connection.stopped {
             return;
         }
-        self.endless = true;
-        if let Some(place) = self.stream(now) {
-            self.connection.outgoing.write_endlessly(place);
+        match write {
+            TrackWrite::Frame { bytes: 0, .. } => return,
+            TrackWrite::Frame { .. } | TrackWrite::Endless if self.tracks[place].endless => return,
+            TrackWrite::Frame { bytes, captured, key } => {
+                if self.started && self.is_closed() {
+                    // nothing came for too long: another connection
+                    self.restart(now);
+                    self.connection.open(now);
+                }
+                let Track { config, waiting, .. } = &mut self.tracks[place];
+                waiting.push_back((bytes, captured, key));
+                self.connection.sent_of(track).frames += u64::from(config.frames);
+                self.write(track);
+            }
+            TrackWrite::Endless => {
+                self.tracks[place].endless = true;
+                if let Some(stream) = self.stream(track, now) {
+                    self.connection.outgoing.write_endlessly(stream);
+                }
+            }
+            TrackWrite::Withdraw { stops } => self.take_back(track, stops),
         }
         if self.started {
             self.connection.pump(now, out);
         }
     }
 
-    /// The stream that all is written to.
-    fn stream(&mut self, now: Time) -> Option<u32> {
-        if self.current.is_none() && self.connection.outgoing.may_open() {
-            let deadline = self.deadline(now);
-            self.current = Some(self.open_stream(deadline));
+    /// The stream that all of a track is written to.
+    fn stream(&mut self, track: u8, now: Time) -> Option<u32> {
+        let place = usize::from(track);
+        if self.tracks[place].current.is_none() && self.connection.outgoing.may_open() {
+            self.tracks[place].current = Some(self.open_stream(track, now));
         }
-        self.current
+        self.tracks[place].current
     }
 
-    /// Opens a stream that is given up then.
-    fn open_stream(&mut self, deadline: Time) -> u32 {
+    /// Opens a stream of a track for what was captured then.
+    fn open_stream(&mut self, track: u8, captured: Time) -> u32 {
+        let TrackConfig { rank, deadline, .. } = self.tracks[usize::from(track)].config;
+        let deadline = deadline.map_or(Time::NEVER, |deadline| captured + deadline);
         self.connection.next_deadline = self.connection.next_deadline.min(deadline);
-        self.connection.outgoing.open(Kind { priority: 0, deadline })
+        self.connection.outgoing.open(Kind { rank, track, deadline })
     }
 
-    fn deadline(&self, captured: Time) -> Time {
-        self.connection.config.deadline.map_or(Time::NEVER, |deadline| captured + deadline)
-    }
-
-    /// What waits becomes data of streams, as far as those may be opened.
-    fn write(&mut self) {
-        while let Some(&(bytes, captured, key)) = self.waiting.front() {
-            let (stamp, deadline) = (Stamp::at(captured), self.deadline(captured));
-            match self.connection.config.carriage {
+    /// What waits of a track becomes data of streams, as far as those may be opened.
+    fn write(&mut self, track: u8) {
+        let place = usize::from(track);
+        while let Some(&(bytes, captured, key)) = self.tracks[place].waiting.front() {
+            let (stamp, config) = (Stamp::at(captured), self.tracks[place].config);
+            match config.carriage {
                 Carriage::Stream => {
-                    let Some(place) = self.stream(captured) else { return };
-                    if self.connection.config.frames {
-                        self.connection.outgoing.write_frame(place, bytes, stamp, key, false);
+                    let Some(stream) = self.stream(track, captured) else { return };
+                    if config.frames {
+                        self.connection.outgoing.write_frame(stream, bytes, stamp, key, false);
                     } else {
-                        self.connection.outgoing.write(place, bytes, false);
+                        self.connection.outgoing.write(stream, bytes, false);
                     }
                 }
                 Carriage::StreamEach => {
                     if !self.connection.outgoing.may_open() {
                         return;
                     }
-                    let place = self.open_stream(deadline);
-                    self.connection.outgoing.write_frame(place, bytes, stamp, key, true);
+                    let stream = self.open_stream(track, captured);
+                    self.connection.outgoing.write_frame(stream, bytes, stamp, key, true);
                 }
                 Carriage::StreamPerGroup => {
-                    if key && let Some(place) = self.current.take() {
-                        self.connection.outgoing.write(place, 0, true);
+                    if key && let Some(stream) = self.tracks[place].current.take() {
+                        self.connection.outgoing.write(stream, 0, true);
                     }
-                    let Some(place) = self.stream(captured) else { return };
-                    self.connection.outgoing.write_frame(place, bytes, stamp, key, false);
+                    let Some(stream) = self.stream(track, captured) else { return };
+                    self.connection.outgoing.write_frame(stream, bytes, stamp, key, false);
                 }
                 Carriage::Datagrams => {
-                    let waiting = Waiting { left: bytes, offset: 0, captured: stamp, key, deadline };
-                    self.connection.datagrams.push_back(waiting);
-                    self.connection.next_deadline = self.connection.next_deadline.min(deadline);
+                    let deadline = config.deadline.map_or(Time::NEVER, |deadline| captured + deadline);
+                    self.connection.wait(bytes, stamp, key, (track, config.rank), deadline);
                 }
             }
-            self.waiting.pop_front();
+            self.tracks[place].waiting.pop_front();
         }
+    }
+
+    /// A track takes back what has not been sent yet.
+    fn take_back(&mut self, track: u8, stops: bool) {
+        self.connection.outgoing.withdraw(track, stops);
+        self.connection.datagrams.retain(|waiting| waiting.track != track);
+        let track = &mut self.tracks[usize::from(track)];
+        track.waiting.clear();
+        track.endless = false;
     }
 
     /// The application takes back what has not been sent yet.
     pub fn withdraw(&mut self) {
-        self.connection.outgoing.withdraw(false);
-        self.connection.datagrams.clear();
-        self.waiting.clear();
-        self.endless = false;
+        self.take_back(0, false);
     }
 
-    /// The application stops: what has not been sent yet never will be.
+    /// The application stops, and the connection with it: what has not been sent yet never will be.
     pub fn stop(&mut self) {
-        self.withdraw();
-        self.connection.outgoing.withdraw(true);
+        for track in 0..self.tracks.len() as u8 {
+            self.take_back(track, true);
+        }
         self.connection.stopped = true;
     }
 
     /// A packet of the receiver has come; `extra` is its side record.
     pub fn on_packet(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>, out: &mut impl Transmit) {
         if self.connection.on_packet(now, packet, extra) {
-            if !self.waiting.is_empty() {
-                self.write();
+            if self.tracks.iter().any(|track| !track.waiting.is_empty()) {
+                (0..self.order.len()).for_each(|at| self.write(self.order[at]));
             }
             self.connection.pump(now, out);
         }
@@ -187,17 +221,48 @@ impl QuicSender {
         self.connection.next_wake()
     }
 
-    /// Whether all that was written has been acknowledged, or given up.
+    /// Whether all that it wrote itself has been acknowledged, or given up.
     #[must_use]
     pub fn acked_all(&self) -> bool {
-        let quiet = self.connection.datagrams.is_empty() && self.waiting.is_empty() && !self.endless;
-        self.started && quiet && self.connection.outgoing.is_settled()
+        self.started && self.has_settled(0)
+    }
+
+    fn has_settled(&self, track: u8) -> bool {
+        let Track { waiting, endless, .. } = &self.tracks[usize::from(track)];
+        let quiet = self.connection.datagrams.iter().all(|waiting| waiting.track != track);
+        quiet && waiting.is_empty() && !endless && self.connection.outgoing.has_settled(track)
+    }
+
+    /// How a track that it leads is, and the rate that it is to have.
+    #[must_use]
+    pub fn state(&self, track: u8, target: Option<Rate>) -> TrackState {
+        let stats = &self.connection.led[usize::from(track) - 1];
+        TrackState {
+            bytes_acked: stats.bytes_acked,
+            frames: stats.frames,
+            frames_reset: stats.frames_reset,
+            unsent: self.unsent(track),
+            acked_all: self.has_settled(track),
+            target,
+        }
+    }
+
+    /// Its own part of [`QuicSender::rate`], of which those that it leads have theirs.
+    pub fn allot(&mut self, part: Option<Rate>) {
+        self.part = part;
+    }
+
+    /// Bytes of a track that have not left.
+    fn unsent(&self, track: u8) -> u64 {
+        let waiting: u64 = self.tracks[usize::from(track)].waiting.iter().map(|(bytes, ..)| bytes).sum();
+        let datagrams = self.connection.datagrams.iter().filter(|waiting| waiting.track == track);
+        self.connection.outgoing.unsent(track) + waiting + datagrams.map(|datagram| datagram.left).sum::<u64>()
     }
 
     /// Streams, datagrams and packets that are remembered one by one.
     #[must_use]
     pub fn remembered_writes(&self) -> usize {
-        self.waiting.len() + self.connection.datagrams.len()
+        self.tracks.iter().map(|track| track.waiting.len()).sum::<usize>() + self.connection.datagrams.len()
     }
 
     /// Counts up to now.
@@ -224,10 +289,16 @@ impl QuicSender {
         self.connection.window_packets()
     }
 
-    /// What an encoder should aim at, in bits a second with all headers: what the window lets through in a round trip, or the
-    /// controller's own rate if that is less; `None` before there is a round trip.
+    /// What an encoder should aim at: its part of [`QuicSender::rate`].
     #[must_use]
     pub fn target(&self) -> Option<Rate> {
+        if self.tracks.len() > 1 { self.part } else { self.rate() }
+    }
+
+    /// What the connection carries, in bits a second with all headers: what the window lets through in a round trip, or the
+    /// controller's own rate if that is less; `None` before there is a round trip.
+    #[must_use]
+    pub fn rate(&self) -> Option<Rate> {
         let connection = &self.connection;
         if !connection.rtt.is_known() {
             return None;
@@ -242,10 +313,7 @@ impl QuicSender {
     /// How long what has not left takes to leave at that rate.
     #[must_use]
     pub fn queueing(&self) -> Span {
-        let waiting: u64 = self.waiting.iter().map(|(bytes, ..)| bytes).sum();
-        let datagrams: u64 = self.connection.datagrams.iter().map(|datagram| datagram.left).sum();
-        let bits = 8.0 * (self.connection.outgoing.unsent() + waiting + datagrams) as f64;
-        self.target().map_or(Span::ZERO, |rate| Span::from_secs_f64((bits / rate.bps().max(1.0)).min(1e6)))
+        queueing(self.unsent(0), self.target())
     }
 
     /// The controller.

@@ -13,6 +13,10 @@ fn config(cc: &str) -> QuicConfig {
     QuicConfig::new(Profile::Rfc, registry::scheme(cc).unwrap())
 }
 
+fn track(carriage: Carriage) -> TrackConfig {
+    TrackConfig { carriage, ..TrackConfig::STREAM }
+}
+
 fn controller(cc: &str) -> TcpController {
     TcpController::new(registry::scheme(cc).unwrap(), Profile::Rfc, &[]).unwrap()
 }
@@ -259,8 +263,12 @@ fn flow_control_binds_at_both_levels() {
 /// Streams beyond the limit wait for earlier ones to end.
 #[test]
 fn streams_wait_for_their_limit() {
-    let settings =
-        QuicConfig { handshake: Handshake::Done, max_streams: 3, carriage: Carriage::StreamEach, ..config("newreno") };
+    let settings = QuicConfig {
+        handshake: Handshake::Done,
+        max_streams: 3,
+        track: track(Carriage::StreamEach),
+        ..config("newreno")
+    };
     let mut world = World::new("newreno", &settings);
     world.with_sender(|sender, now, out| {
         sender.start(now, out);
@@ -279,8 +287,11 @@ fn streams_wait_for_their_limit() {
 #[test]
 fn a_stream_past_its_deadline_is_reset() {
     let deadline = Some(Span::from_millis(100));
-    let settings =
-        QuicConfig { handshake: Handshake::Done, carriage: Carriage::StreamEach, deadline, ..config("newreno") };
+    let settings = QuicConfig {
+        handshake: Handshake::Done,
+        track: TrackConfig { deadline, ..track(Carriage::StreamEach) },
+        ..config("newreno")
+    };
     let mut world = World::new("newreno", &settings);
     world.with_sender(|sender, now, out| {
         sender.start(now, out);
@@ -296,7 +307,7 @@ fn a_stream_past_its_deadline_is_reset() {
 
 #[test]
 fn datagrams_come_or_do_not() {
-    let settings = QuicConfig { handshake: Handshake::Done, carriage: Carriage::Datagrams, ..config("newreno") };
+    let settings = QuicConfig { handshake: Handshake::Done, track: track(Carriage::Datagrams), ..config("newreno") };
     let mut world = World::new("newreno", &settings);
     world.fate = Box::new(|n, _, _| (n != 2).then_some(Span::ZERO)); // the second, number 1
     world.with_sender(|sender, now, out| {
@@ -367,7 +378,7 @@ proptest! {
         window in prop::sample::select(vec![3_000u64, 50_000, 1 << 30]),
     ) {
         let settings = QuicConfig {
-            handshake, carriage, receive_window: window, stream_window: window, max_streams: 5, ..config(cc)
+            handshake, track: track(carriage), receive_window: window, stream_window: window, max_streams: 5, ..config(cc)
         };
         let mut world = World::new(cc, &settings);
         let draws = Stream::new(seed, "fate");
@@ -394,4 +405,80 @@ proptest! {
         }
         prop_assert_eq!(world.sender.stats().bytes_acked, total);
     }
+}
+
+fn leads(carriage: Carriage, ranks: [u8; 3]) -> World {
+    let with = |rank| TrackConfig { rank, frames: true, ..track(carriage) };
+    let mut world =
+        World::new("newreno", &QuicConfig { handshake: Handshake::Done, track: with(ranks[0]), ..config("newreno") });
+    world.sender.lead([with(ranks[1]), TrackConfig { rank: ranks[2], ..TrackConfig::STREAM }]);
+    world
+}
+
+/// Frames of three tracks, written at once behind an endless one: the most urgent come first, whoever leads.
+#[test]
+fn the_most_urgent_track_comes_first() {
+    for carriage in [Carriage::StreamEach, Carriage::Datagrams] {
+        let mut world = leads(carriage, [1, 0, 2]);
+        world.with_sender(|sender, now, out| {
+            sender.start(now, out);
+            sender.write_track(2, TrackWrite::Endless, now, out);
+        });
+        world.run(ms(150));
+        let frame = |bytes, captured| TrackWrite::Frame { bytes, captured, key: false };
+        world.with_sender(|sender, now, out| {
+            sender.supply(20_000, false, now, out);
+            sender.write_track(1, frame(20_000, now), now, out);
+        });
+        world.log.clear();
+        world.run(ms(250));
+        let own: Vec<_> = world.receiver.take_objects().map(|object| (object.size, object.track)).collect();
+        let led = world.receiver.take_track(1);
+        assert_eq!(own, [(20_000, 0)], "{carriage:?}");
+        assert_eq!(led.objects.iter().map(|object| (object.size, object.track)).collect::<Vec<_>>(), [(20_000, 1)]);
+        assert_eq!((world.receiver.stats().bytes, led.bytes), (20_000, 20_000));
+        // in what order they left
+        let tracks = |segment: &Segment| -> Vec<u8> {
+            match &segment.extra {
+                Some(Extra::QuicStream(piece)) => vec![piece.track],
+                Some(Extra::Quic(frames)) => frames.iter().filter_map(track_of).collect(),
+                _ => Vec::new(),
+            }
+        };
+        let left: Vec<u8> = world.log.iter().filter(|(_, ahead, _)| *ahead).flat_map(|(.., s)| tracks(s)).collect();
+        let first = |track| left.iter().position(|one| *one == track).unwrap();
+        let last = |track| left.iter().rposition(|one| *one == track).unwrap();
+        assert!(last(1) < first(0) && last(0) < left.len() - 1, "{carriage:?}: {left:?}");
+        assert!(left[first(1)..=last(0)].iter().all(|track| *track < 2), "{carriage:?}: the bulk waits: {left:?}");
+        let state = world.sender.state(1, None);
+        assert_eq!((state.bytes_acked, state.frames, state.acked_all), (20_000, 1, true));
+        assert!(world.receiver.take_track(2).bytes > 100_000 && world.sender.acked_all());
+    }
+}
+
+fn track_of(frame: &Frame) -> Option<u8> {
+    match frame {
+        Frame::Stream(piece) => Some(piece.track),
+        Frame::Datagram { track, .. } => Some(*track),
+        _ => None,
+    }
+}
+
+/// A track that stops ends its own stream; the others go on.
+#[test]
+fn a_track_that_stops_leaves_the_others() {
+    let mut world = leads(Carriage::StreamEach, [0, 1, 2]);
+    world.with_sender(|sender, now, out| {
+        sender.start(now, out);
+        sender.write_track(2, TrackWrite::Endless, now, out);
+    });
+    world.run(ms(150));
+    world.with_sender(|sender, now, out| sender.write_track(2, TrackWrite::Withdraw { stops: true }, now, out));
+    world.run(ms(1000));
+    let bulk = world.receiver.take_track(2).bytes;
+    assert_eq!(world.sender.state(2, None), TrackState { acked_all: true, ..world.sender.state(2, None) });
+    assert_eq!(bulk, world.sender.state(2, None).bytes_acked);
+    world.with_sender(|sender, now, out| sender.supply(5000, false, now, out));
+    world.run(ms(2000));
+    assert_eq!((world.receiver.take_objects().count(), world.receiver.take_track(2).bytes), (1, bulk));
 }

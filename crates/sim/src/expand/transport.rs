@@ -116,6 +116,7 @@ fn quic_config(flow: &Flow, defaults: QuicConfig) -> QuicConfig {
         header: flow.header as u16,
         initial_window: flow.initial_window,
         ecn: flow.ecn.unwrap_or(defaults.ecn),
+        is_led: flow.leader().is_some(),
         ..defaults
     };
     flow.quic.clone().unwrap_or_default().config(&flow.app, usual)

@@ -13,6 +13,9 @@ impl Host {
         let (sources, clock) = (&mut self.sources, &mut self.clock);
         let Some((bundle, place)) = self.bundling.as_ref().and_then(|bundling| bundling.bundle(slot)) else { return };
         let leader = bundle.members[0];
+        if let Sender::Quic(_) = sources[leader].sender {
+            return self.settle_tracks(slot, now, network);
+        }
         if let Some(place) = place {
             let waiting = sources[slot].waiting();
             let source = &mut sources[leader];
@@ -45,10 +48,67 @@ impl Host {
         }
     }
 
+    /// The same over QUIC: what members wrote becomes the leader's, and they are told what became of it.
+    fn settle_tracks(&mut self, slot: usize, now: Time, network: &mut Network<Folded>) {
+        let (sources, clock) = (&mut self.sources, &mut self.clock);
+        let Some((bundle, _)) = self.bundling.as_ref().and_then(|bundling| bundling.bundle(slot)) else { return };
+        let leader = bundle.members[0];
+        let mut again = true;
+        while core::mem::take(&mut again) {
+            for (track, &member) in (1..).zip(&bundle.members[1..]) {
+                while let Sender::Track(led) = &mut sources[member].sender
+                    && let Some(write) = led.take()
+                {
+                    let source = &mut sources[leader];
+                    let mut out = Port::of(source, network, clock, now);
+                    if let Sender::Quic(quic) = &mut source.sender {
+                        quic.write_track(track, write, now, &mut out);
+                    }
+                }
+            }
+            let Sender::Quic(quic) = &sources[leader].sender else { return };
+            let rate = quic.rate();
+            let sends = |member: usize| sources[bundle.members[member]].sends(now);
+            let parts = rate.map(|rate| bundle.division.parts(rate, sends)).unwrap_or_default();
+            let part = |track: u8| parts.get(usize::from(track)).copied().flatten();
+            for (track, &member) in (1..).zip(&bundle.members[1..]) {
+                let Sender::Quic(quic) = &sources[leader].sender else { return };
+                let state = quic.state(track, part(track));
+                let source = &mut sources[member];
+                if let Sender::Track(led) = &mut source.sender {
+                    led.told(state);
+                }
+                if source.wants_to_know() {
+                    let mut out = Port::of(source, network, clock, now);
+                    source.all_acked(now, &mut out);
+                    again |= !source.sender.acked_all();
+                }
+            }
+            if let Sender::Quic(quic) = &mut sources[leader].sender {
+                quic.allot(part(0));
+            }
+        }
+        for member in &bundle.members {
+            sources[*member].entry = sources[*member].next_wake();
+            self.timers.set(*member, sources[*member].entry);
+        }
+    }
+
+    /// A packet has come to a sink that leads others: what it brought of their tracks is theirs.
+    fn hand_over(&mut self, slot: usize, now: Time) {
+        let Some(bundling) = &self.bundling else { return };
+        for (track, &member) in (1..).zip(bundling.led_sinks(slot)) {
+            if let Some(arrivals) = self.sinks[slot].take_track(track) {
+                self.sinks[member].on_arrivals(now, &arrivals);
+            }
+        }
+    }
+
     /// A packet has come to a sink that is led, which is told of by its leader's.
     #[cold]
     #[inline(never)]
     pub(super) fn carry(&mut self, slot: usize, now: Time, network: &mut Network<Folded>) {
+        self.hand_over(slot, now);
         let Some(leader) = self.bundling.as_ref().and_then(|bundling| bundling.leader_of_sink(slot)) else { return };
         let Some(packet) = self.sinks[slot].take_carried() else { return };
         let sink = &mut self.sinks[leader];

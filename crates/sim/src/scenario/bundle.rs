@@ -1,7 +1,7 @@
 //! Flows of one bundle, in a scenario file.
 
 use super::error::{hint, join};
-use super::flow::{App, FlowTable};
+use super::flow::{App, FlowTable, WebArrivals};
 use super::model::File;
 use super::rules::Rules;
 use super::rules_machine::{feedback_of, wants_arrivals, wants_frames};
@@ -11,7 +11,7 @@ use paceline_flow::rtp::FeedbackFormat;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Streams of one sender under one controller, as WebRTC's BUNDLE has them.
+/// Streams of one sender under one controller: as WebRTC's BUNDLE has them, or, over QUIC, as tracks of one connection (MoQ).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BundleTable {
@@ -20,11 +20,15 @@ pub struct BundleTable {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "none: others go with this one"))]
     pub with: Option<String>,
-    /// Its part of what the rate has above every stream's least rate, beside the priorities of the others.
+    /// Its part of what the rate has above every stream's least rate, beside the priorities of the others. Over QUIC what has a greater
+    /// priority leaves first, and equals take turns; encoders have what is left by those of greater ones.
     #[serde(default = "one")]
     #[schemars(range(min = 0.001, max = 1000.0))]
     pub priority: f64,
 }
+
+/// Tracks of a connection beside its first.
+const MOST_LED: usize = 254;
 
 const fn one() -> f64 {
     1.0
@@ -50,6 +54,11 @@ impl FlowTable {
         self.from = self.from.take().or_else(|| leader.from.clone());
         self.to = self.to.take().or_else(|| leader.to.clone());
         self.rtp = self.rtp.take().or_else(|| leader.rtp.clone());
+        self.transport = self.transport.or(leader.transport);
+        self.initial_window = self.initial_window.or(leader.initial_window);
+        if self.is_quic() {
+            self.quic.get_or_insert_default().inherit(&leader.quic.clone().unwrap_or_default());
+        }
     }
 }
 
@@ -86,11 +95,12 @@ impl Rules {
             let problem = "is shared among controllers, of which a bundle has one: leave one of both tables out";
             self.note(join(path, "coupled"), problem);
         }
-        if !matches!(flow.app, App::Encoder { .. } | App::Voice { .. }) {
-            let problem = "says no rate that a bundle could leave it: use `encoder` or `voice`";
+        if !flow.is_quic() && !matches!(flow.app, App::Encoder { .. } | App::Voice { .. }) {
+            let problem =
+                "says no rate that a bundle could leave it: use `encoder` or `voice`, or `transport = \"quic\"`";
             self.note(join(&join(path, "app"), "kind"), problem);
         }
-        let Some(with) = &bundle.with else { return self.leader(path, flow) };
+        let Some(with) = &bundle.with else { return self.leader(file, path, flow) };
         let at = join(&own, "with");
         let Some(leader) = file.flow.get(with) else {
             let names = || file.flow.keys().map(String::as_str);
@@ -112,6 +122,8 @@ impl Rules {
             ("cc", flow.cc != leader.cc),
             ("params", flow.params != leader.params),
             ("profile", flow.profile != leader.profile),
+            ("transport", flow.is_quic() != leader.is_quic()),
+            ("initial_window", flow.initial_window != leader.initial_window),
             ("rtp", flow.rtp != leader.rtp),
             ("ecn", flow.ecn != leader.ecn),
             ("count", flow.count != leader.count),
@@ -122,6 +134,16 @@ impl Rules {
         ];
         for (key, _) in differs.iter().filter(|(_, differs)| *differs) {
             self.note(join(path, key), format!("must be that of `{with}`, with which it goes; leave it out"));
+        }
+        let (own, its) = (flow.quic.clone().unwrap_or_default(), leader.quic.clone().unwrap_or_default());
+        for key in own.differs(&its) {
+            let problem = format!("must be that of `{with}`, whose connection it is; leave it out");
+            self.note(join(&join(path, "quic"), key), problem);
+        }
+        if flow.is_quic() && flow.delays == Some(true) {
+            let problem =
+                "is of packets, which are the connection's; what comes of frames is measured anyway: leave it out";
+            self.note(join(path, "delays"), problem);
         }
         for (key, given) in [("rtt", flow.rtt.is_some()), ("access", flow.access.is_some())] {
             if given {
@@ -138,7 +160,10 @@ impl Rules {
     }
 
     /// A flow that leads others.
-    fn leader(&mut self, path: &str, flow: &FlowTable) {
+    fn leader(&mut self, file: &File, path: &str, flow: &FlowTable) {
+        if flow.is_quic() {
+            return self.leader_of_tracks(file, path, flow);
+        }
         if !leads(flow) {
             let problem = format!(
                 "`{}` leads no bundle: use a scheme that is told of single packets and gives frames no times of their own, such as \
@@ -156,6 +181,25 @@ impl Rules {
         if flow.rtp.as_ref().is_some_and(|rtp| rtp.ecn_reports == Some(true)) {
             let problem = "counts the packets of one source, and a bundle has several: leave it out";
             self.note(join(&join(path, "rtp"), "ecn_reports"), problem);
+        }
+    }
+}
+
+impl Rules {
+    /// A flow whose connection has tracks of others.
+    fn leader_of_tracks(&mut self, file: &File, path: &str, flow: &FlowTable) {
+        let name = file.flow.iter().find(|(_, other)| std::ptr::eq(*other, flow)).map(|(name, _)| name.as_str());
+        let led = file.flow.values().filter(|other| other.leader().is_some() && other.leader() == name).count();
+        if led > MOST_LED {
+            self.note(
+                join(path, "bundle"),
+                format!("is led for {led} others, but a connection has at most {MOST_LED}"),
+            );
+        }
+        if matches!(flow.app, App::Web { arrivals: WebArrivals::Think, .. }) {
+            let problem =
+                "`think` opens a connection for each transfer, and others have theirs here: use `think-persistent`";
+            self.note(join(&join(path, "app"), "arrivals"), problem);
         }
     }
 }

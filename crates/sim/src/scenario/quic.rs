@@ -1,7 +1,7 @@
 //! QUIC in a scenario file: how a connection begins and ends, what its limits are, what becomes of what the application writes.
 
 use super::flow::App;
-use paceline_flow::quic::{Carriage as MachineCarriage, Handshake as MachineHandshake, QuicConfig};
+use paceline_flow::quic::{Carriage as MachineCarriage, Handshake as MachineHandshake, QuicConfig, TrackConfig};
 use paceline_units::{Size, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -108,6 +108,35 @@ impl QuicTable {
         self.max_ack_delay.get_or_insert(usual.max_ack_delay);
     }
 
+    /// A track has what is its leader's, as far as it says nothing.
+    pub(super) fn inherit(&mut self, leader: &QuicTable) {
+        *self = QuicTable {
+            carriage: self.carriage,
+            deadline: self.deadline,
+            handshake: if self.handshake == HandshakeKey::default() { leader.handshake } else { self.handshake },
+            receive_window: self.receive_window.or(leader.receive_window),
+            stream_window: self.stream_window.or(leader.stream_window),
+            max_streams: self.max_streams.or(leader.max_streams),
+            ack_threshold: self.ack_threshold.or(leader.ack_threshold),
+            max_ack_delay: self.max_ack_delay.or(leader.max_ack_delay),
+            idle_timeout: self.idle_timeout.or(leader.idle_timeout),
+        };
+    }
+
+    /// Keys of the connection in which a track is not as its leader.
+    pub(super) fn differs(&self, leader: &QuicTable) -> impl Iterator<Item = &'static str> {
+        let differs = [
+            ("handshake", self.handshake != leader.handshake),
+            ("receive_window", self.receive_window != leader.receive_window),
+            ("stream_window", self.stream_window != leader.stream_window),
+            ("max_streams", self.max_streams != leader.max_streams),
+            ("ack_threshold", self.ack_threshold != leader.ack_threshold),
+            ("max_ack_delay", self.max_ack_delay != leader.max_ack_delay),
+            ("idle_timeout", self.idle_timeout != leader.idle_timeout),
+        ];
+        differs.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key)
+    }
+
     /// The machine's settings: `usual` with what the table says otherwise.
     #[must_use]
     pub fn config(&self, app: &App, usual: QuicConfig) -> QuicConfig {
@@ -117,14 +146,17 @@ impl QuicTable {
                 HandshakeKey::ZeroRtt => MachineHandshake::ZeroRtt,
                 HandshakeKey::Done => MachineHandshake::Done,
             },
-            carriage: match self.carriage.unwrap_or_else(|| QuicTable::usual_carriage(app)) {
-                CarriageKey::Stream => MachineCarriage::Stream,
-                CarriageKey::StreamEach => MachineCarriage::StreamEach,
-                CarriageKey::StreamPerGroup => MachineCarriage::StreamPerGroup,
-                CarriageKey::Datagrams => MachineCarriage::Datagrams,
+            track: TrackConfig {
+                carriage: match self.carriage.unwrap_or_else(|| QuicTable::usual_carriage(app)) {
+                    CarriageKey::Stream => MachineCarriage::Stream,
+                    CarriageKey::StreamEach => MachineCarriage::StreamEach,
+                    CarriageKey::StreamPerGroup => MachineCarriage::StreamPerGroup,
+                    CarriageKey::Datagrams => MachineCarriage::Datagrams,
+                },
+                frames: matches!(app, App::Encoder { .. }) || app.has_own_sizes(),
+                deadline: self.deadline,
+                rank: 0,
             },
-            frames: matches!(app, App::Encoder { .. }),
-            deadline: self.deadline,
             receive_window: self.receive_window.map_or(usual.receive_window, Size::bytes),
             stream_window: self.stream_window.map_or(usual.stream_window, Size::bytes),
             max_streams: self.max_streams.unwrap_or(usual.max_streams),

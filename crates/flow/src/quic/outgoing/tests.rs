@@ -1,7 +1,7 @@
 use super::*;
 
-fn kind(priority: u8) -> Kind {
-    Kind { priority, deadline: Time::NEVER }
+fn kind(rank: u8) -> Kind {
+    Kind { rank, track: 0, deadline: Time::NEVER }
 }
 
 /// The id, offset, length and end of what leaves next.
@@ -15,8 +15,8 @@ fn next(outgoing: &mut Outgoing, room: u16) -> Option<(u32, u64, u16, bool)> {
 #[test]
 fn the_most_urgent_and_then_the_oldest() {
     let mut outgoing = Outgoing::new(1 << 30, 1 << 30, 10);
-    for (priority, bytes) in [(5, 150), (1, 50), (5, 20)] {
-        let place = outgoing.open(kind(priority));
+    for (rank, bytes) in [(5, 150), (1, 50), (5, 20)] {
+        let place = outgoing.open(kind(rank));
         outgoing.write(place, bytes, true);
     }
     // a frame's header takes two bytes at offset 0, and four beyond 64
@@ -95,5 +95,75 @@ fn pieces_end_where_frames_do() {
     outgoing.lost(&pieces[2]);
     assert_eq!(outgoing.take(104).unwrap().piece, pieces[1]);
     assert_eq!(outgoing.take(104).unwrap().piece, pieces[2]);
-    assert_eq!((outgoing.unsent(), outgoing.is_settled()), (0, false));
+    assert_eq!((outgoing.unsent(0), outgoing.is_settled()), (0, false));
+}
+
+fn of_track(rank: u8, track: u8) -> Kind {
+    Kind { rank, track, deadline: Time::from_secs_f64(0.1) }
+}
+
+/// Tracks of one rank take turns, streams of one go oldest first, and no rank waits for a lower one.
+#[test]
+fn tracks_of_a_rank_take_turns() {
+    let mut outgoing = Outgoing::new(1 << 30, 1 << 30, 20);
+    outgoing.set_tracks(&[1, 1, 1, 0]);
+    for track in [0, 0, 1, 2] {
+        let place = outgoing.open(of_track(1, track));
+        outgoing.write(place, 150, true);
+    }
+    let tracks = |outgoing: &mut Outgoing, count: usize| -> Vec<(u8, u32)> {
+        (0..count).filter_map(|_| outgoing.take(104)).map(|o| (o.piece.track, o.piece.stream / 4)).collect()
+    };
+    assert_eq!(tracks(&mut outgoing, 2), [(0, 0), (1, 2)]);
+    let urgent = outgoing.open(of_track(0, 3));
+    outgoing.write(urgent, 10, true);
+    assert_eq!(outgoing.rank(), Some(0));
+    assert_eq!(tracks(&mut outgoing, 9), [(3, 4), (2, 3), (0, 0), (1, 2), (2, 3), (0, 1), (0, 1)]);
+    assert_eq!((outgoing.unsent(0), outgoing.unsent(2), outgoing.rank()), (0, 0, None));
+}
+
+/// Of a rank what was lost leaves before what is new, whichever stream it is of; of another rank it waits.
+#[test]
+fn what_was_lost_goes_first_within_its_rank() {
+    let mut outgoing = Outgoing::new(1 << 30, 1 << 30, 20);
+    outgoing.set_tracks(&[0, 1]);
+    let bulk = outgoing.open(of_track(1, 1));
+    outgoing.write_endlessly(bulk);
+    let later = outgoing.open(of_track(1, 1));
+    outgoing.write(later, 50, true);
+    outgoing.set_max_streams(30);
+    let sound = outgoing.open(of_track(0, 0));
+    outgoing.write(sound, 150, false);
+    let first = outgoing.take(104).unwrap().piece;
+    assert_eq!((first.track, outgoing.take(104).unwrap().piece.track), (0, 0));
+    let lost = outgoing.take(104).unwrap().piece;
+    outgoing.lost(&lost);
+    outgoing.write(sound, 30, false);
+    assert_eq!(outgoing.take(104).unwrap().piece.track, 0, "new data of a greater rank go before it");
+    assert_eq!(outgoing.take(104).map(|offer| (offer.again, offer.piece.offset)), Some((true, 0)));
+    assert!(!outgoing.take(104).unwrap().again);
+}
+
+/// What is reset at its deadline is its track's, with the frames that were not acknowledged; what another wrote stays.
+#[test]
+fn what_expires_is_counted_by_track() {
+    let mut outgoing = Outgoing::new(1 << 30, 1 << 30, 20);
+    outgoing.set_tracks(&[0, 1]);
+    let place = outgoing.open(of_track(1, 1));
+    outgoing.write_frame(place, 80, Stamp(1), true, false);
+    outgoing.write_frame(place, 80, Stamp(2), false, false);
+    outgoing.write_frame(place, 80, Stamp(3), false, true);
+    let own = outgoing.open(Kind { deadline: Time::NEVER, ..of_track(0, 0) });
+    outgoing.write(own, 70, true);
+    assert_eq!(outgoing.take(104).unwrap().piece.track, 0);
+    let piece = outgoing.take(104).unwrap().piece;
+    outgoing.acked(&piece);
+    assert_eq!((outgoing.unsent(1), outgoing.has_settled(1)), (160, false));
+    let expired: Vec<_> =
+        outgoing.expire(Time::from_secs_f64(0.1)).iter().map(|e| (e.track, e.frames, e.size)).collect();
+    assert_eq!(expired, [(1, 2, 80)]);
+    assert_eq!((outgoing.unsent(1), outgoing.has_settled(1), outgoing.has_settled(0)), (0, true, false));
+    assert!(outgoing.take(104).is_none(), "nothing of it leaves any more");
+    outgoing.withdraw(1, true);
+    assert_eq!(outgoing.unsent(1), 0, "and nothing is taken back twice");
 }

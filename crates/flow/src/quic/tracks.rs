@@ -1,0 +1,170 @@
+//! Tracks: flows that share a connection, as MoQ's tracks do (draft-ietf-moq-transport). One leads and has the connection; what the
+//! others write is handed to it, and it tells them what became of that.
+
+use super::{Object, TrackConfig};
+use crate::{ReceiverStats, SenderStats};
+use paceline_units::{Rate, Span, Time};
+use std::collections::VecDeque;
+
+/// What one of a connection's tracks has written and no stream has taken.
+#[derive(Debug)]
+pub(super) struct Track {
+    pub(super) config: TrackConfig,
+    /// The stream that is being written, if writes share one.
+    pub(super) current: Option<u32>,
+    /// What could not be written: the other end lets no more streams be opened. Bytes, when it was captured, whether it is a key frame.
+    pub(super) waiting: VecDeque<(u64, Time, bool)>,
+    /// Its writer never runs dry.
+    pub(super) endless: bool,
+}
+
+impl Track {
+    pub(super) const fn new(config: TrackConfig) -> Track {
+        Track { config, current: None, waiting: VecDeque::new(), endless: false }
+    }
+
+    /// Nothing has been written.
+    pub(super) fn clear(&mut self) {
+        (self.current, self.endless) = (None, false);
+        self.waiting.clear();
+    }
+}
+
+/// What the application of a led track did, for the flow that leads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TrackWrite {
+    /// It wrote so many bytes, captured then: of a key frame or not.
+    Frame {
+        /// Bytes.
+        bytes: u64,
+        /// When they were captured.
+        captured: Time,
+        /// It is a key frame.
+        key: bool,
+    },
+    /// It will never run dry.
+    Endless,
+    /// It takes back what has not been sent; if it stops, it writes nothing more.
+    Withdraw {
+        /// It stops.
+        stops: bool,
+    },
+}
+
+/// How a track is: the leader tells it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct TrackState {
+    /// Payload that was acknowledged.
+    pub bytes_acked: u64,
+    /// Frames that were written, and those of them that were given up at their deadline.
+    pub frames: u64,
+    /// The latter.
+    pub frames_reset: u64,
+    /// Bytes that have not left.
+    pub unsent: u64,
+    /// All that was written has been acknowledged, or given up.
+    pub acked_all: bool,
+    /// The rate that it may have; `None` before there is a round trip.
+    pub target: Option<Rate>,
+}
+
+/// The sending end of a flow that is a track of another's connection.
+#[derive(Debug)]
+pub struct TrackSender {
+    /// What it wrote and the leader has not taken.
+    writes: VecDeque<TrackWrite>,
+    state: TrackState,
+    stats: SenderStats,
+}
+
+impl TrackSender {
+    /// A track of a connection whose full packets have `wire` bytes.
+    #[must_use]
+    pub fn new(wire: u16) -> TrackSender {
+        let state = TrackState { bytes_acked: 0, frames: 0, frames_reset: 0, unsent: 0, acked_all: true, target: None };
+        TrackSender { writes: VecDeque::new(), state, stats: SenderStats::new(wire) }
+    }
+
+    /// The application writes.
+    pub fn write(&mut self, write: TrackWrite) {
+        self.writes.push_back(write);
+    }
+
+    /// What the leader is to do next.
+    pub fn take(&mut self) -> Option<TrackWrite> {
+        self.writes.pop_front()
+    }
+
+    /// The leader tells how it is.
+    pub fn told(&mut self, state: TrackState) {
+        self.state = state;
+        self.stats.bytes_acked = state.bytes_acked;
+        (self.stats.frames, self.stats.frames_reset) = (state.frames, state.frames_reset);
+    }
+
+    /// Whether all that was written has been acknowledged, or given up.
+    #[must_use]
+    pub fn acked_all(&self) -> bool {
+        self.writes.is_empty() && self.state.acked_all
+    }
+
+    /// What an encoder should aim at.
+    #[must_use]
+    pub fn target(&self) -> Option<Rate> {
+        self.state.target
+    }
+
+    /// How long what has not left takes to leave at that rate.
+    #[must_use]
+    pub fn queueing(&self) -> Span {
+        queueing(self.state.unsent, self.state.target)
+    }
+
+    /// Writes that the leader has not taken.
+    #[must_use]
+    pub fn remembered_writes(&self) -> usize {
+        self.writes.len()
+    }
+
+    /// Counts up to now: packets, round trips and the window are the leader's.
+    #[must_use]
+    pub fn stats(&self) -> &SenderStats {
+        &self.stats
+    }
+}
+
+/// How long so many bytes take at a rate; none if that is not known.
+pub(super) fn queueing(bytes: u64, target: Option<Rate>) -> Span {
+    let seconds = |rate: Rate| (8.0 * bytes as f64 / rate.bps().max(1.0)).min(1e6);
+    target.map_or(Span::ZERO, |rate| Span::from_secs_f64(seconds(rate)))
+}
+
+/// The receiving end of such a flow.
+#[derive(Debug, Default)]
+pub struct TrackReceiver {
+    stats: ReceiverStats,
+}
+
+impl TrackReceiver {
+    /// Its application has so many bytes by now.
+    pub fn given(&mut self, now: Time, bytes: u64) {
+        if bytes > self.stats.bytes {
+            (self.stats.bytes, self.stats.last) = (bytes, now);
+        }
+    }
+
+    /// Counts up to now.
+    #[must_use]
+    pub fn stats(&self) -> &ReceiverStats {
+        &self.stats
+    }
+}
+
+/// What has come of a led track.
+#[derive(Clone, Debug)]
+pub struct TrackArrivals {
+    /// Bytes that its application has in all.
+    pub bytes: u64,
+    /// What has come to its end since this was last asked.
+    pub objects: Vec<Object>,
+}
