@@ -332,3 +332,43 @@ def test_a_folder_of_which_none_can_be_carried_is_undecided(tmp_path: Path) -> N
     done = CliRunner().invoke(app, ["suite", "c4", "--specs", str(specs), "--out", str(tmp_path / "out")])
     assert done.exit_code == 3, done.output
     assert "law is the normal one" in " ".join(done.stdout.split())
+
+
+MEDIA = changed(
+    "main_scenario_text",
+    "=a1:d50:p2:S:n90:80;=vlow:s30:p4:S:n60:3750:G30:I37500;=vmid:s30:p6:S:n60:6250:G30:I62500:D250000;",
+) + (
+    "\nmedia_stats_start: 200000\nmedia_latency_average: 47000\nmedia_latency_max: 160000\nmedia_excluded: vmid"
+)
+
+
+def test_streams_of_media_are_tracks_of_one_connection() -> None:
+    case, found = read(MEDIA), settings(MEDIA)
+    assert case.scenario == "media.toml"
+    # the stream that lasts longest leads, and what has the lower number there has the greater priority here
+    assert [found[f"flow.{flow}.bundle.priority"] for flow in ("second", "test", "third")] == [
+        "254",
+        "252",
+        "250",
+    ]
+    assert 'rate = "1170000 bit/s"' in found["flow.test.app"]
+    assert "key_size = 10.0" in found["flow.test.app"]
+    assert 'packet = "68 B", interval = "0.020000000 s"' in found["flow.second.app"]
+    assert 'deadline = "250000 us"' in found["flow.third.quic"]
+    assert [found[f"flow.{flow}.group"] for flow in ("test", "second", "third")] == [
+        "media",
+        "media",
+        "excluded",
+    ]
+    assert (found["flow.test.start"], found["flow.test.stop"]) == ("30000 us", "2013333 us")
+    # less the latency of 10 ms
+    assert [c.threshold.most for c in case.checks if c.threshold][:2] == [37.0, 150.0]
+
+
+@pytest.mark.parametrize(
+    ("of", "to"),
+    [("n90:80", "n0:80"), (":G30:I37500", ""), ("I62500", "I9"), ("n90:80", "n90:12")],
+)
+def test_other_streams_are_refused(of: str, to: str) -> None:
+    assert of in MEDIA
+    assert "main_scenario_text" in read(MEDIA.replace(of, to)).refused

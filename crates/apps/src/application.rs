@@ -194,7 +194,11 @@ impl Application {
     /// Whether what it last handed over is a key frame that others need.
     #[must_use]
     pub fn made_key(&self) -> bool {
-        matches!(self, Application::Encoder(encoder) if encoder.made_key())
+        match self {
+            Application::Encoder(encoder) => encoder.made_key(),
+            Application::Timed(source) => source.made_key(),
+            _ => false,
+        }
     }
 
     /// How many frames it has skipped since measuring began; `None` for what is no encoder.

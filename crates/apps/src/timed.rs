@@ -23,6 +23,8 @@ pub struct Timed {
     period: Period,
     draws: Sequence,
     next: (Time, Size),
+    /// What was handed over last, and what comes next, is a key frame.
+    key: (bool, bool),
     stopped: bool,
 }
 
@@ -53,12 +55,13 @@ impl Timed {
 
     fn new(law: Law, stream: Stream, period: Period) -> Timed {
         let next = (period.start, Size::ZERO);
-        let mut source = Timed { law, period, draws: Sequence::new(stream), next, stopped: false };
+        let mut source = Timed { law, period, draws: Sequence::new(stream), next, key: (false, false), stopped: false };
         source.advance();
         source
     }
 
     fn advance(&mut self) {
+        self.key = (self.key.1, matches!(&self.law, Law::Video(video) if video.is_key()));
         let (time, size) = match &mut self.law {
             Law::Game(game) => game.next(&mut self.draws),
             Law::Voice(voice) => voice.next(&mut self.draws),
@@ -83,6 +86,12 @@ impl Timed {
         }
         self.advance();
         Action::Send(size)
+    }
+
+    /// Whether what was handed over last is a key frame of a video.
+    #[must_use]
+    pub fn made_key(&self) -> bool {
+        self.key.0
     }
 
     /// See [`crate::Application::next_wake`].

@@ -48,6 +48,11 @@ impl Video {
         Video { model, start, frames: 0, base: mean * group / (group - 1.0 + model.key_size), level: None }
     }
 
+    /// Whether the next frame is a key frame.
+    pub(crate) fn is_key(&self) -> bool {
+        self.frames % u64::from(self.model.group.max(1)) == 0
+    }
+
     pub(crate) fn next(&mut self, draws: &mut Sequence) -> (Time, Size) {
         let VideoModel { variation, correlation, .. } = self.model;
         let level = if variation > 0.0 {
@@ -65,7 +70,7 @@ impl Video {
             1.0
         };
         self.level = Some(level);
-        let key = self.frames % u64::from(self.model.group.max(1)) == 0;
+        let key = self.is_key();
         let weight = if key { self.model.key_size } else { 1.0 };
         let at = self.start + Span::from_secs_f64(self.frames as f64 / self.model.frame_rate);
         self.frames += 1;

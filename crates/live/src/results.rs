@@ -106,6 +106,7 @@ pub struct FlowRow {
     pub frame_delay_p50_s: Option<f64>,
     pub frame_delay_p95_s: Option<f64>,
     pub frame_delay_p99_s: Option<f64>,
+    pub frame_delay_max_s: Option<f64>,
     pub freezes: Option<u64>,
     pub freeze_s: Option<f64>,
     pub frames_reset: Option<u64>,

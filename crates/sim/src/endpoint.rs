@@ -241,7 +241,9 @@ impl Source {
                         let key = self.app.made_key();
                         track.write(TrackWrite::Frame { bytes: size.bytes(), captured: now, key });
                     }
-                    Sender::Rtp(rtp) if self.app.made_key() => rtp.supply_key(size.bytes(), now, out),
+                    Sender::Rtp(rtp) if self.app.frames().is_some() && self.app.made_key() => {
+                        rtp.supply_key(size.bytes(), now, out)
+                    }
                     sender => sender.supply(size.bytes(), now, out),
                 },
                 Action::Endless => self.sender.supply_endless(now, out),

@@ -205,6 +205,7 @@ fn flow_summary(model: &Model, built: &Built, before: &Before, index: usize, end
         frame_delay_p50_s: seconds(view.and_then(|view| view.delay(0.5))),
         frame_delay_p95_s: seconds(view.and_then(|view| view.delay(0.95))),
         frame_delay_p99_s: seconds(view.and_then(|view| view.delay(0.99))),
+        frame_delay_max_s: seconds(view.and_then(|view| view.delay(1.0))),
         freezes: pictures.map(|view| view.freezes),
         freeze_s: seconds(pictures.map(|view| view.frozen)),
         frames_reset,

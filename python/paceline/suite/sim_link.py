@@ -62,6 +62,12 @@ def settings(entries: Entries, horizon_us: int, why: list[str]) -> Settings:
     return made + _jitter(course, why) + _losses(course, why)
 
 
+def latency_us(entries: Entries, at_us: int) -> int:
+    """The path's latency at an instant. Raises SuiteError."""
+    course = _Course(entries, _phases(entries, []), at_us + 1)
+    return [phase.latency_us for _, phase in course.all()][-1]
+
+
 @dataclass(frozen=True)
 class _Course:
     """The phases in turn, up to a horizon."""

@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 
 from paceline.reproduce.paper import Level, Settings
-from paceline.suite import sim_link
+from paceline.suite import sim_link, sim_media
 from paceline.suite.sim_entries import Entries
 from paceline.suite.suite import Case, Check
 from paceline.suite.verdict import Rule, Threshold
@@ -99,6 +99,9 @@ def read(text: str, name: str, key: str, section: str) -> Case:
     entries = _entries(text, name)
     target_us = entries.whole("main_target_time", 1, _HOUR_US)
     why: list[str] = []
+    media = _media(entries)
+    if media:
+        return _media_case(entries, media, target_us, name, key, section)
     horizon_us = _duration_s(target_us) * 10**6
     settings = _flows(entries, why) + sim_link.settings(entries, horizon_us, why)
     two = entries.whole("nb_connections", 1, 5, 1) > 1
@@ -154,6 +157,86 @@ def read(text: str, name: str, key: str, section: str) -> Case:
     )
 
 
+def _media(entries: Entries) -> list[sim_media.Media]:
+    """The streams of media of the main connection, if it has nothing else."""
+    parts = [part.strip() for part in entries.text("main_scenario_text").split(";") if part.strip()]
+    found = [sim_media.read(part) for part in parts]
+    streams = [media for media in found if media is not None]
+    return streams if len(streams) == len(parts) else []
+
+
+def _media_case(
+    entries: Entries, media: list[sim_media.Media], target_us: int, name: str, key: str, section: str
+) -> Case:
+    why: list[str] = []
+    _known(entries, why)
+    if entries.whole("nb_connections", 1, 5, 1) > 1:
+        why.append("nb_connections: media beside another connection are not here")
+    if len(media) != 1 + len(sim_media.OTHERS):
+        why.append(f"main_scenario_text: {len(media)} streams of media; three are carried")
+        media = media[:3]
+    scheme = _scheme(entries, "main", why)
+    settings = sim_media.settings(entries, media, scheme, target_us) + sim_link.settings(
+        entries, target_us, why
+    )
+    file = Path(name).name
+    latency_us = sim_link.latency_us(entries, entries.whole("media_stats_start", 0, _HOUR_US))
+    checks = [
+        Check(
+            key=what,
+            label=label,
+            says=says,
+            ours=f'{metric}["{{scheme}}"]',
+            unit="ms",
+            threshold=Threshold(most=(entries.whole(limit, 1, _HOUR_US) - latency_us) / 1e3, rule=Rule.WORST),
+            source=f"{file}: {limit} less the latency, which picoquic counts twice",
+        )
+        for what, label, says, metric, limit in (
+            (
+                "average",
+                "delay, mean",
+                "No stream's mean delay is greater, in any run",
+                "delay",
+                "media_latency_average",
+            ),
+            ("greatest", "delay, greatest", "No frame is later, in any run", "latest", "media_latency_max"),
+        )
+        if entries.text(limit)
+    ]
+    checks.append(
+        Check(
+            key="complete",
+            label="frames by the end",
+            says="Every frame that is not given up has come in time, in every run",
+            ours='complete["{scheme}"]',
+            unit="",
+            threshold=Threshold(least=1.0, rule=Rule.WORST),
+            source=f"{file}: main_target_time",
+        )
+    )
+    label = f"{entries.text('main_cc_algo')}, {sim_link.rate_down(entries):g} Gbit/s, {len(media)} streams of media"
+    return Case(
+        key=key,
+        section=section,
+        title=label,
+        text="",
+        scenario="media.toml",
+        settings=() if why else settings,
+        change=None,
+        tables=("flow.test",),
+        beside=(),
+        levels=(Level("", 0.0, ()),),
+        axis_label="",
+        axis_unit="",
+        plots=(),
+        checks=tuple(checks),
+        record=(),
+        record_every_s=0.5,
+        seconds=0.02,
+        refused="; ".join(why),
+    )
+
+
 def _entries(text: str, name: str) -> Entries:
     entries = Entries(name, {})
     for n, line in enumerate(map(str.strip, text.split("\n")), 1):
@@ -176,8 +259,16 @@ def _entries(text: str, name: str) -> Entries:
 # ---- The connections
 
 
-def _flows(entries: Entries, why: list[str]) -> Settings:
+def _known(entries: Entries, why: list[str]) -> None:
+    """Tells `why` of keys that are not known, and of what no connection can have here."""
     why += [f"{key}: not known here" for key in entries.found if key not in _KNOWN]
+    for key in ("seed_cwin", "seed_rtt"):
+        if entries.whole(key, 0, 10**12) > 0:
+            why.append(f"{key}: careful resume, a window remembered, is not here")
+
+
+def _flows(entries: Entries, why: list[str]) -> Settings:
+    _known(entries, why)
     connections = entries.whole("nb_connections", 1, 5, 1)
     if connections > 2:
         why.append(f"nb_connections: {connections}; one background connection at most")
@@ -187,15 +278,13 @@ def _flows(entries: Entries, why: list[str]) -> Settings:
             if not entries.text(key):
                 raise SuiteError(f"{entries.name}: needs {key}: there are {connections} connections")
         settings += _flow(entries, "background", "other", why)
-    for key in ("seed_cwin", "seed_rtt"):
-        if entries.whole(key, 0, 10**12) > 0:
-            why.append(f"{key}: careful resume, a window remembered, is not here")
     for key in ("media_stats_start", "media_latency_average", "media_latency_max"):
         entries.whole(key, 0, _HOUR_US)
     return settings
 
 
-def _flow(entries: Entries, who: str, flow: str, why: list[str]) -> Settings:
+def _scheme(entries: Entries, who: str, why: list[str]) -> str:
+    """The controller of a connection; `why` is told if it is not here."""
     algorithm = entries.text(f"{who}_cc_algo")
     if not re.fullmatch(r"[\w.+-]{1,40}", algorithm):
         raise entries.error(f"{who}_cc_algo", f"the name of a controller, not {algorithm[:60]!r}")
@@ -207,13 +296,18 @@ def _flow(entries: Entries, who: str, flow: str, why: list[str]) -> Settings:
         why.append(
             f"{who}_cc_options: {options[:40]}: what it means to picoquic's controller is not known here"
         )
+    return SCHEMES.get(algorithm, "")
+
+
+def _flow(entries: Entries, who: str, flow: str, why: list[str]) -> Settings:
+    scheme = _scheme(entries, who, why)
     start_us = entries.whole(f"{who}_start_time", 0, _HOUR_US)
     ends_us = _duration_s(entries.whole("main_target_time", 1, _HOUR_US)) * 10**6
     if start_us >= ends_us:
         why.append(f"{who}_start_time: {start_us} us is after the end of the run here, {ends_us} us")
     size = _transfer(entries, f"{who}_scenario_text", why)
     return (
-        (f"flow.{flow}.cc", SCHEMES.get(algorithm, "")),
+        (f"flow.{flow}.cc", scheme),
         (f"flow.{flow}.start", f"{start_us} us"),
         (f"flow.{flow}.app.size", f"{size} B"),
     )

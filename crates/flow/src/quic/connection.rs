@@ -211,16 +211,17 @@ impl Connection {
     /// The counts of a track.
     #[inline]
     pub(super) fn sent_of(&mut self, track: u8) -> &mut SenderStats {
-        match usize::from(track).checked_sub(1) {
-            Some(place) => self.led.get_mut(place).unwrap_or(&mut self.stats),
-            None => &mut self.stats,
-        }
+        if track == 0 { &mut self.stats } else { &mut self.led[usize::from(track) - 1] }
     }
 
     /// Bytes that the application has of a track.
     #[inline]
     fn bytes_of(&mut self, track: u8) -> &mut u64 {
-        let Some(place) = usize::from(track).checked_sub(1) else { return &mut self.arrived.bytes };
+        if track == 0 { &mut self.arrived.bytes } else { self.bytes_of_led(usize::from(track) - 1) }
+    }
+
+    #[cold]
+    fn bytes_of_led(&mut self, place: usize) -> &mut u64 {
         if place >= self.led_bytes.len() {
             self.led_bytes.resize(place + 1, 0);
         }

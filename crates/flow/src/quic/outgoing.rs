@@ -159,13 +159,25 @@ impl Outgoing {
         self.list(place);
     }
 
-    /// Appends a frame to a stream; `finish`: nothing follows.
-    pub(super) fn write_frame(&mut self, place: u32, bytes: u64, captured: Stamp, key: bool, finish: bool) {
+    /// Appends a frame to a stream, which is reset if that is not acknowledged when it is `due`; `finish`: nothing follows.
+    pub(super) fn write_frame(
+        &mut self,
+        place: u32,
+        bytes: u64,
+        (captured, due): (Stamp, Time),
+        key: bool,
+        finish: bool,
+    ) {
         if let Some(stream) = self.get(place) {
             let end = stream.written + bytes;
-            stream.marks.push_back(Mark { end, captured, key });
+            stream.marks.push_back(Mark { end, captured, key, due });
         }
         self.write(place, bytes, finish);
+    }
+
+    /// Whether a stream was reset: nothing can be written to it.
+    pub(super) fn is_reset(&mut self, place: u32) -> bool {
+        self.get(place).is_none_or(|stream| stream.reset)
     }
 
     /// A stream will never run dry.
@@ -232,7 +244,7 @@ impl Outgoing {
     }
 
     /// Puts a stream where it belongs among those that have something to send.
-    #[inline]
+    #[inline(never)]
     fn list(&mut self, place: u32) {
         let stream = &mut self.streams[(place - self.base) as usize];
         let Kind { rank, track, .. } = stream.kind;
@@ -243,7 +255,7 @@ impl Outgoing {
         }
     }
 
-    #[inline(never)]
+    #[cold]
     fn relist(&mut self, old: Option<Key>, key: Option<Key>) {
         if let Some(old) = old {
             self.ready.remove(&old);
@@ -294,10 +306,12 @@ impl Outgoing {
             let new = if offer.again { 0 } else { u64::from(offer.piece.length) };
             self.spent += new;
             self.all.unsent -= new;
-            if let Some(owing) = self.led.get_mut(led(key.track)) {
-                owing.unsent -= new;
+            if key.track != 0 {
+                self.led[led(key.track)].unsent -= new;
             }
-            self.list(key.place);
+            if offer.again || !self.streams[(key.place - self.base) as usize].has_data() {
+                self.list(key.place);
+            }
             if !self.turns.is_empty() {
                 self.turn(key);
             }
@@ -383,8 +397,8 @@ impl Outgoing {
         }
         if !stream.reset {
             self.all.owed -= bytes;
-            if let Some(owing) = self.led.get_mut(led(piece.track)) {
-                owing.owed -= bytes;
+            if piece.track != 0 {
+                self.led[led(piece.track)].owed -= bytes;
             }
         }
         if was_lost {
@@ -427,8 +441,7 @@ impl Outgoing {
 
     /// When the next deadline of a stream is.
     pub(super) fn next_deadline(&self) -> Time {
-        let live = self.streams.iter().filter(|stream| !stream.reset && !stream.done);
-        live.map(|stream| stream.kind.deadline).min().unwrap_or(Time::NEVER)
+        self.streams.iter().map(Stream::due).min().unwrap_or(Time::NEVER)
     }
 
     /// Resets the streams whose deadline has come.
@@ -436,7 +449,7 @@ impl Outgoing {
         let mut expired = Vec::new();
         for place in 0..self.streams.len() {
             let stream = &mut self.streams[place];
-            if stream.reset || stream.done || stream.kind.deadline > now {
+            if stream.due() > now {
                 continue;
             }
             stream.reset = true;

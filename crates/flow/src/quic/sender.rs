@@ -108,7 +108,7 @@ impl QuicSender {
             }
             TrackWrite::Endless => {
                 self.tracks[place].endless = true;
-                if let Some(stream) = self.stream(track, now) {
+                if let Some(stream) = self.stream(track) {
                     self.connection.outgoing.write_endlessly(stream);
                 }
             }
@@ -120,32 +120,38 @@ impl QuicSender {
     }
 
     /// The stream that all of a track is written to.
-    fn stream(&mut self, track: u8, now: Time) -> Option<u32> {
+    fn stream(&mut self, track: u8) -> Option<u32> {
         let place = usize::from(track);
         if self.tracks[place].current.is_none() && self.connection.outgoing.may_open() {
-            self.tracks[place].current = Some(self.open_stream(track, now));
+            self.tracks[place].current = Some(self.open_stream(track));
         }
         self.tracks[place].current
     }
 
-    /// Opens a stream of a track for what was captured then.
-    fn open_stream(&mut self, track: u8, captured: Time) -> u32 {
-        let TrackConfig { rank, deadline, .. } = self.tracks[usize::from(track)].config;
-        let deadline = deadline.map_or(Time::NEVER, |deadline| captured + deadline);
-        self.connection.next_deadline = self.connection.next_deadline.min(deadline);
-        self.connection.outgoing.open(Kind { rank, track, deadline })
+    /// Opens a stream of a track.
+    fn open_stream(&mut self, track: u8) -> u32 {
+        let rank = self.tracks[usize::from(track)].config.rank;
+        self.connection.outgoing.open(Kind { rank, track })
+    }
+
+    /// Appends to a stream what was captured then; `finish`: nothing follows.
+    fn write_frame(&mut self, stream: u32, (bytes, captured, key): (u64, Time, bool), due: Time, finish: bool) {
+        let connection = &mut self.connection;
+        connection.next_deadline = connection.next_deadline.min(due);
+        connection.outgoing.write_frame(stream, bytes, (Stamp::at(captured), due), key, finish);
     }
 
     /// What waits of a track becomes data of streams, as far as those may be opened.
     fn write(&mut self, track: u8) {
         let place = usize::from(track);
         while let Some(&(bytes, captured, key)) = self.tracks[place].waiting.front() {
-            let (stamp, config) = (Stamp::at(captured), self.tracks[place].config);
+            let (frame, config) = ((bytes, captured, key), self.tracks[place].config);
+            let due = config.deadline.map_or(Time::NEVER, |deadline| captured + deadline);
             match config.carriage {
                 Carriage::Stream => {
-                    let Some(stream) = self.stream(track, captured) else { return };
+                    let Some(stream) = self.stream(track) else { return };
                     if config.frames {
-                        self.connection.outgoing.write_frame(stream, bytes, stamp, key, false);
+                        self.write_frame(stream, frame, due, false);
                     } else {
                         self.connection.outgoing.write(stream, bytes, false);
                     }
@@ -154,27 +160,38 @@ impl QuicSender {
                     if !self.connection.outgoing.may_open() {
                         return;
                     }
-                    let stream = self.open_stream(track, captured);
-                    self.connection.outgoing.write_frame(stream, bytes, stamp, key, true);
+                    let stream = self.open_stream(track);
+                    self.write_frame(stream, frame, due, true);
                 }
                 Carriage::StreamPerGroup => {
                     if key && let Some(stream) = self.tracks[place].current.take() {
                         self.connection.outgoing.write(stream, 0, true);
                     }
-                    let Some(stream) = self.stream(track, captured) else { return };
-                    self.connection.outgoing.write_frame(stream, bytes, stamp, key, false);
+                    let Some(stream) = self.stream(track) else { return };
+                    if self.connection.outgoing.is_reset(stream) {
+                        // what is left of a group that was given up is of no use
+                        self.connection.sent_of(track).frames_reset += 1;
+                    } else {
+                        self.write_frame(stream, frame, due, false);
+                    }
                 }
                 Carriage::Datagrams => {
-                    let deadline = config.deadline.map_or(Time::NEVER, |deadline| captured + deadline);
-                    self.connection.wait(bytes, stamp, key, (track, config.rank), deadline);
+                    self.connection.wait(bytes, Stamp::at(captured), key, (track, config.rank), due);
                 }
             }
             self.tracks[place].waiting.pop_front();
         }
     }
 
-    /// A track takes back what has not been sent yet.
+    /// A track takes back what has not been sent yet. A group whose track stops is what there is of it.
     fn take_back(&mut self, track: u8, stops: bool) {
+        let Track { config, current, .. } = &mut self.tracks[usize::from(track)];
+        if stops
+            && config.carriage == Carriage::StreamPerGroup
+            && let Some(stream) = current.take()
+        {
+            self.connection.outgoing.write(stream, 0, true);
+        }
         self.connection.outgoing.withdraw(track, stops);
         self.connection.datagrams.retain(|waiting| waiting.track != track);
         let track = &mut self.tracks[usize::from(track)];

@@ -305,6 +305,26 @@ fn a_stream_past_its_deadline_is_reset() {
     assert_eq!((world.sender.reset_streams(), world.sender.acked_all()), (1, true));
 }
 
+/// A group is given up when one of its frames is too old, with what is left of it; the next one comes whole.
+#[test]
+fn a_group_goes_on_while_its_frames_are_young() {
+    let track = TrackConfig { deadline: Some(Span::from_millis(100)), frames: true, ..track(Carriage::StreamPerGroup) };
+    let mut world = World::new("newreno", &QuicConfig { handshake: Handshake::Done, track, ..config("newreno") });
+    world.with_sender(|sender, now, out| sender.start(now, out));
+    for n in 0..30u64 {
+        world.run(ms(33 * n));
+        // the fifth of the second group is far too large for a hundred milliseconds
+        let bytes = if n == 14 { 400_000 } else { 1000 };
+        world.with_sender(|sender, now, out| sender.supply(bytes, n % 10 == 0, now, out));
+    }
+    world.run(ms(3000));
+    let objects: Vec<_> = world.receiver.take_objects().filter(|object| !object.reset).map(|o| o.number).collect();
+    assert_eq!([0, 1, 2].map(|group| objects.iter().filter(|one| **one == group).count()), [10, 4, 10]);
+    let stats = world.sender.stats();
+    assert_eq!((stats.frames, stats.frames_reset, world.sender.reset_streams()), (30, 6, 1));
+    assert!(world.sender.acked_all(), "nothing is owed of what was given up");
+}
+
 #[test]
 fn datagrams_come_or_do_not() {
     let settings = QuicConfig { handshake: Handshake::Done, track: track(Carriage::Datagrams), ..config("newreno") };

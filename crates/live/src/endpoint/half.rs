@@ -286,6 +286,7 @@ fn received(session: &mut ReceiverSession, model: &FlowModel, end: Time, before:
             frame_delay_p50_s: seconds(view.and_then(|view| view.delay(0.5))),
             frame_delay_p95_s: seconds(view.and_then(|view| view.delay(0.95))),
             frame_delay_p99_s: seconds(view.and_then(|view| view.delay(0.99))),
+            frame_delay_max_s: seconds(view.and_then(|view| view.delay(1.0))),
             freezes: view.map(|view| view.freezes),
             freeze_s: seconds(view.map(|view| view.frozen)),
             frames_shown: playout.map(|playout| playout.shown),
@@ -334,6 +335,7 @@ impl Half {
             &mut row.frame_delay_p50_s,
             &mut row.frame_delay_p95_s,
             &mut row.frame_delay_p99_s,
+            &mut row.frame_delay_max_s,
         ];
         delays.into_iter().flatten().for_each(|delay| *delay += first);
         let columns =
@@ -372,6 +374,7 @@ pub fn joined(sender: &Half, receiver: &Half, from_s: f64, for_s: f64) -> FlowRo
         frame_delay_p50_s: came.frame_delay_p50_s,
         frame_delay_p95_s: came.frame_delay_p95_s,
         frame_delay_p99_s: came.frame_delay_p99_s,
+        frame_delay_max_s: came.frame_delay_max_s,
         freezes: came.freezes,
         freeze_s: came.freeze_s,
         frames_shown: came.frames_shown,

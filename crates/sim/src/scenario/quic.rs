@@ -28,7 +28,7 @@ pub struct QuicTable {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "`stream-each` for `web`, `encoder`, `video`, `video-trace`, `voice` and `game`, else `stream`"))]
     pub carriage: Option<CarriageKey>,
-    /// A stream that was not acknowledged so long after it was written is reset, and a datagram that has not left is dropped. Not with
+    /// A stream of which a frame was not acknowledged so long after it was written is reset, and a datagram that has not left is dropped. Not with
     /// `carriage = "stream"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "none", "x-min" = "1 ms", "x-max" = "1000 s"))]
@@ -80,7 +80,7 @@ pub enum CarriageKey {
     Stream,
     /// A stream for each write: a frame, a response.
     StreamEach,
-    /// A stream for each group of pictures, of app `encoder`: a key frame begins one.
+    /// A stream for each group of pictures, of apps `encoder` and `video`: a key frame begins one. One that is reset takes the rest of its group with it.
     StreamPerGroup,
     /// Datagrams, which are not sent again (RFC 9221).
     Datagrams,

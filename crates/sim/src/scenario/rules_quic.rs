@@ -83,8 +83,11 @@ impl Rules {
             CarriageKey::StreamEach | CarriageKey::Datagrams if matches!(flow.app, App::Ftp { size: None, .. }) => {
                 self.note(key, "an endless transfer is one write without end: use `stream`");
             }
-            CarriageKey::StreamPerGroup if !matches!(flow.app, App::Encoder { .. }) => {
-                self.note(key, "`stream-per-group` needs key frames, which only `encoder` tells of: use `stream-each`");
+            CarriageKey::StreamPerGroup if !matches!(flow.app, App::Encoder { .. } | App::Video { .. }) => {
+                self.note(
+                    key,
+                    "`stream-per-group` needs key frames, which only `encoder` and `video` tell of: use `stream-each`",
+                );
             }
             CarriageKey::StreamEach | CarriageKey::StreamPerGroup | CarriageKey::Datagrams => {}
         }

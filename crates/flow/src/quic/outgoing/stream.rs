@@ -12,8 +12,6 @@ pub(in crate::quic) struct Kind {
     pub(in crate::quic) rank: u8,
     /// Which of the connection's tracks it is of: those of one rank take turns, the streams of one go oldest first.
     pub(in crate::quic) track: u8,
-    /// When it is reset if it is not acknowledged by then.
-    pub(in crate::quic) deadline: Time,
 }
 
 /// A frame of the application within a stream.
@@ -23,6 +21,8 @@ pub(super) struct Mark {
     pub(super) end: u64,
     pub(super) captured: Stamp,
     pub(super) key: bool,
+    /// Its stream is reset if it is not acknowledged by then.
+    pub(super) due: Time,
 }
 
 /// A stream.
@@ -80,6 +80,12 @@ impl Stream {
 
     pub(super) fn owes_fin(&self) -> bool {
         self.finished && !self.fin_sent && self.next == self.written
+    }
+
+    /// When it is reset: its oldest frame that is not acknowledged is too old then.
+    pub(super) fn due(&self) -> Time {
+        let live = !self.reset && !self.done;
+        self.marks.front().filter(|_| live).map_or(Time::NEVER, |mark| mark.due)
     }
 
     pub(super) fn is_acked(&self) -> bool {

@@ -1,7 +1,7 @@
 use super::*;
 
 fn kind(rank: u8) -> Kind {
-    Kind { rank, track: 0, deadline: Time::NEVER }
+    Kind { rank, track: 0 }
 }
 
 /// The id, offset, length and end of what leaves next.
@@ -83,8 +83,8 @@ fn limits_hold_new_data_back_and_not_what_was_lost() {
 fn pieces_end_where_frames_do() {
     let mut outgoing = Outgoing::new(1 << 30, 1 << 30, 10);
     let place = outgoing.open(kind(0));
-    outgoing.write_frame(place, 150, Stamp(7), true, false);
-    outgoing.write_frame(place, 30, Stamp(8), false, true);
+    outgoing.write_frame(place, 150, (Stamp(7), Time::NEVER), true, false);
+    outgoing.write_frame(place, 30, (Stamp(8), Time::NEVER), false, true);
     let pieces: Vec<StreamPiece> = (0..3).map(|_| outgoing.take(104).unwrap().piece).collect();
     let told: Vec<_> = pieces.iter().map(|p| (p.offset, p.length, p.captured.0, p.key, p.last, p.fin)).collect();
     assert_eq!(
@@ -99,7 +99,7 @@ fn pieces_end_where_frames_do() {
 }
 
 fn of_track(rank: u8, track: u8) -> Kind {
-    Kind { rank, track, deadline: Time::from_secs_f64(0.1) }
+    Kind { rank, track }
 }
 
 /// Tracks of one rank take turns, streams of one go oldest first, and no rank waits for a lower one.
@@ -150,17 +150,18 @@ fn what_expires_is_counted_by_track() {
     let mut outgoing = Outgoing::new(1 << 30, 1 << 30, 20);
     outgoing.set_tracks(&[0, 1]);
     let place = outgoing.open(of_track(1, 1));
-    outgoing.write_frame(place, 80, Stamp(1), true, false);
-    outgoing.write_frame(place, 80, Stamp(2), false, false);
-    outgoing.write_frame(place, 80, Stamp(3), false, true);
-    let own = outgoing.open(Kind { deadline: Time::NEVER, ..of_track(0, 0) });
+    outgoing.write_frame(place, 80, (Stamp(1), Time::from_secs_f64(0.1 + 0.01 * 1.0)), true, false);
+    outgoing.write_frame(place, 80, (Stamp(2), Time::from_secs_f64(0.1 + 0.01 * 2.0)), false, false);
+    outgoing.write_frame(place, 80, (Stamp(3), Time::from_secs_f64(0.1 + 0.01 * 3.0)), false, true);
+    let own = outgoing.open(of_track(0, 0));
     outgoing.write(own, 70, true);
     assert_eq!(outgoing.take(104).unwrap().piece.track, 0);
     let piece = outgoing.take(104).unwrap().piece;
     outgoing.acked(&piece);
     assert_eq!((outgoing.unsent(1), outgoing.has_settled(1)), (160, false));
+    assert!(outgoing.expire(Time::from_secs_f64(0.119)).is_empty(), "the first frame came: the second is the oldest");
     let expired: Vec<_> =
-        outgoing.expire(Time::from_secs_f64(0.1)).iter().map(|e| (e.track, e.frames, e.size)).collect();
+        outgoing.expire(Time::from_secs_f64(0.12)).iter().map(|e| (e.track, e.frames, e.size)).collect();
     assert_eq!(expired, [(1, 2, 80)]);
     assert_eq!((outgoing.unsent(1), outgoing.has_settled(1), outgoing.has_settled(0)), (0, true, false));
     assert!(outgoing.take(104).is_none(), "nothing of it leaves any more");
