@@ -57,7 +57,8 @@ impl Connection {
         }
         self.stats.advance(now, self.window_packets());
         for number in before..=largest {
-            let Some((packet, left)) = self.log.pop() else { break };
+            let Some(packet) = self.log.pop() else { break };
+            let left = self.log.pop_snapshot();
             self.arrived_at_last(&packet.carried);
             if packet.state == State::Out {
                 self.out -= 1;
@@ -135,7 +136,7 @@ impl Connection {
     }
 
     /// What a packet carried has arrived.
-    #[inline]
+    #[inline(always)]
     fn arrived_at_last(&mut self, carried: &Carried) {
         match carried {
             Carried::Stream(piece) => self.piece_acked(piece),

@@ -1,12 +1,11 @@
 //! Packets on their way out: when one may leave, and what it carries.
 
-use super::Snapshot;
 use super::connection::{Connection, End, Phase};
 use super::datagrams::Waiting;
 use super::outgoing::Offer;
 use super::sent::{Carried, SentPacket, State};
 use crate::{Segment, Transmit};
-use paceline_packet::quic::{Frame, INITIAL_DATAGRAM, LONG_HEADER, StreamPiece, short_header, varint};
+use paceline_packet::quic::{Frame, INITIAL_DATAGRAM, LONG_HEADER, short_header, varint};
 use paceline_packet::{Extra, Flags, Stamp};
 use paceline_units::{Span, Time};
 
@@ -65,14 +64,14 @@ impl Connection {
                 return;
             }
             let header = short_header(self.unacknowledged());
-            let Some(Offer { piece, again }) = self.outgoing.take(datagram - header) else { break };
-            let bytes = header + StreamPiece::header(piece.stream, piece.offset, true) + piece.length;
-            let made = if datagram - bytes < WORTHWHILE || !self.outgoing.is_ready() {
-                Made { carried: Carried::Stream(piece), bytes, eliciting: true, again }
+            let Some(Offer { piece, again, size }) = self.outgoing.take(datagram - header) else { break };
+            let bytes = header + size;
+            if datagram - bytes < WORTHWHILE || !self.outgoing.is_ready() {
+                self.emit(now, Carried::Stream(piece), bytes, again, out);
             } else {
-                self.fill(header, vec![Frame::Stream(piece)], again)
-            };
-            self.emit(now, made, out);
+                let made = self.fill(header, vec![Frame::Stream(piece)], again);
+                self.emit(now, made.carried, made.bytes, made.again, out);
+            }
         }
         self.note_app_limited();
     }
@@ -153,7 +152,7 @@ impl Connection {
             self.leave_unwatched(now, made, out);
             return false;
         }
-        self.emit(now, made, out);
+        self.emit(now, made.carried, made.bytes, made.again, out);
         true
     }
 
@@ -266,8 +265,7 @@ impl Connection {
         if pings {
             self.next_ping = now + self.rtt.smoothed.max(Span::from_millis(1));
             let frames: Box<[Frame]> = Box::new([Frame::Ack(range, more), Frame::Ping]);
-            let made = Made { carried: Carried::Frames(frames), bytes: size + 1, eliciting: true, again: false };
-            self.emit(now, made, out);
+            self.emit(now, Carried::Frames(frames), size + 1, false, out);
             return self.arm();
         }
         if self.fills_up() && size < INITIAL_DATAGRAM {
@@ -303,9 +301,7 @@ impl Connection {
 
     /// The same, of which nothing is remembered but its number.
     fn leave_forgotten(&mut self, now: Time, bytes: u16, extra: Extra, out: &mut impl Transmit) {
-        let packet = SentPacket { sent: now, carried: Carried::Nothing, bytes, state: State::Silent, ect: false };
-        let number = self.log.next();
-        self.log.push(packet, Snapshot::default());
+        let number = self.log.push_silent(now, bytes);
         self.leave(now, number, bytes, Flags::NONE, extra, out);
     }
 
@@ -325,9 +321,8 @@ impl Connection {
     }
 
     /// A packet that wants an acknowledgement leaves.
-    #[inline]
-    fn emit(&mut self, now: Time, made: Made, out: &mut impl Transmit) {
-        let Made { carried, bytes, again, .. } = made;
+    #[inline(never)]
+    fn emit(&mut self, now: Time, carried: Carried, bytes: u16, again: bool, out: &mut impl Transmit) {
         let number = self.log.next();
         let ect = self.config.ecn && self.ecn.leaves();
         let mut flags = if again { Flags::RETRANSMISSION } else { Flags::NONE };
@@ -353,7 +348,7 @@ impl Connection {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn leave(&mut self, now: Time, number: u32, bytes: u16, flags: Flags, extra: Extra, out: &mut impl Transmit) {
         let size = bytes + self.config.header;
         if let Some((_, left)) = &mut self.unvalidated {

@@ -4,39 +4,42 @@
 
 use paceline_units::{Span, Time};
 
-/// Bytes that may leave at once.
+/// Bytes that may leave at once, as the time at which the bucket is full again: then nothing is to be worked out between packets.
+/// At first it is full, and fills without end.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Bucket {
-    tokens: f64,
-    at: Option<Time>,
+    full_at: Time,
+    /// Nanoseconds in which a byte comes.
+    per_byte: f64,
+    /// How long before it is full a packet may leave.
+    slack: Span,
 }
 
 impl Bucket {
-    /// When a packet of `bytes` may leave, the bucket filling at `rate` bytes a second up to `burst`; at first it is full.
+    /// It fills at `rate` bytes a second from now on, and holds `burst` packets of so many bytes.
     #[inline]
-    pub(super) fn due(&mut self, now: Time, bytes: u32, burst: u32, rate: impl Fn() -> f64) -> Time {
-        let burst = f64::from(burst);
-        match self.at {
-            Some(at) if at == now => {}
-            Some(at) => {
-                let filled = self.tokens + rate() * super::rtt::between(at, now).as_secs_f64();
-                (self.tokens, self.at) = (if filled < burst { filled } else { burst }, Some(now));
-            }
-            None => (self.tokens, self.at) = (self.tokens + burst, Some(now)),
-        }
-        let missing = f64::from(bytes) - self.tokens;
-        if missing <= 0.0 {
-            return now;
-        }
-        // a nanosecond more, lest rounding find it still short
-        now + Span((missing * 1e9 / rate()).min(1e18) as u64 + 1)
+    pub(super) fn set_rate(&mut self, rate: f64, bytes: u32, burst: u32) {
+        self.per_byte = 1e9 / rate;
+        self.slack = span(f64::from((burst - 1) * bytes) * self.per_byte);
+    }
+
+    /// When a full packet may leave; a time that is not later than now says: at once.
+    #[inline]
+    pub(super) fn due(&self) -> Time {
+        Time(self.full_at.0.saturating_sub(self.slack.0))
     }
 
     /// A packet leaves; a probe may without asking.
     #[inline]
-    pub(super) fn take(&mut self, bytes: u16) {
-        self.tokens -= f64::from(bytes);
+    pub(super) fn take(&mut self, now: Time, bytes: u16) {
+        self.full_at = self.full_at.max(now) + span(f64::from(bytes) * self.per_byte);
     }
+}
+
+/// So many nanoseconds, of less than 292 years: by way of i64, which is one instruction.
+#[inline]
+fn span(nanos: f64) -> Span {
+    Span(nanos as i64 as u64)
 }
 
 #[cfg(test)]
@@ -46,18 +49,21 @@ mod tests {
     #[test]
     fn a_burst_then_the_rate_then_a_burst_after_a_pause() {
         let mut bucket = Bucket::default();
+        (0..9).for_each(|_| bucket.take(Time::ZERO, 1000));
+        assert_eq!(bucket.due(), Time::ZERO, "without a rate");
+        bucket.set_rate(1e6, 1000, 3);
         let mut now = Time::ZERO;
         let mut times = Vec::new();
         for _ in 0..8 {
-            now = bucket.due(now, 1000, 3000, || 1e6).max(now);
-            bucket.take(1000);
+            now = bucket.due().max(now);
+            bucket.take(now, 1000);
             times.push(now.0 / 1_000_000);
         }
         assert_eq!(times, [0, 0, 0, 1, 2, 3, 4, 5]);
         let later = Time(60_000_000);
         let free = (0..4).take_while(|_| {
-            let at_once = bucket.due(later, 1000, 3000, || 1e6) <= later;
-            bucket.take(1000);
+            let at_once = bucket.due() <= later;
+            bucket.take(later, 1000);
             at_once
         });
         assert_eq!(free.count(), 3, "no more than a burst is kept");

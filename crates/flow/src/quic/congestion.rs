@@ -38,6 +38,9 @@ pub struct Congestion {
     controller: TcpController,
     needs: Needs,
     datagram: u32,
+    /// The window in datagrams and in bytes, as the controller said it last.
+    window: f64,
+    window_bytes: u64,
     profile: Profile,
     /// bytes_in_flight.
     in_flight: u64,
@@ -94,6 +97,8 @@ impl Congestion {
             controller,
             needs,
             datagram: u32::from(datagram.max(1)),
+            window: LEAST,
+            window_bytes: 0,
             profile,
             in_flight: 0,
             prior_in_flight: 0,
@@ -128,9 +133,26 @@ impl Congestion {
     #[inline]
     #[must_use]
     pub fn window(&self) -> u64 {
+        self.window_bytes
+    }
+
+    /// The window in datagrams.
+    #[inline]
+    pub(super) fn window_datagrams(&self) -> f64 {
+        self.window
+    }
+
+    /// The controller may have changed its window, or the round trip is another: what is asked for with each packet is worked out here.
+    #[inline]
+    fn refresh(&mut self) {
         let window = self.controller.window();
-        let window = if window > LEAST { window } else { LEAST };
-        (window * f64::from(self.datagram)) as u64
+        self.window = if window > LEAST { window } else { LEAST };
+        let bytes = self.window * f64::from(self.datagram);
+        // by way of i64, which is one instruction
+        self.window_bytes = bytes as i64 as u64;
+        if !self.needs.pacing && self.rtt.is_known() {
+            self.bucket.set_rate(window_rate(bytes, self.rtt.smoothed), self.datagram, BURST);
+        }
     }
 
     /// Bytes sent and neither acknowledged nor lost.
@@ -144,11 +166,6 @@ impl Congestion {
     #[must_use]
     pub fn controller(&self) -> &TcpController {
         &self.controller
-    }
-
-    /// Whether the window was cut, and nothing of what left since has been acknowledged.
-    pub(super) fn is_recovering(&self) -> bool {
-        self.recovering
     }
 
     /// How often the window was cut.
@@ -166,6 +183,7 @@ impl Congestion {
     /// The path takes datagrams of so many bytes from now on. The window in bytes follows (RFC 9002 section 7.2).
     pub fn set_datagram(&mut self, datagram: u16) {
         self.datagram = u32::from(datagram.max(1));
+        self.refresh();
     }
 
     /// Bytes a second at which packets leave: the controller's own rate, else a window and a quarter a round trip (section 7.7).
@@ -179,7 +197,7 @@ impl Congestion {
         if !self.rtt.is_known() {
             return f64::INFINITY;
         }
-        window_rate(self.window(), self.rtt.smoothed)
+        window_rate(self.window * f64::from(self.datagram), self.rtt.smoothed)
     }
 
     /// When pacing lets the next packet leave; a time that is not after `now` says: at once.
@@ -189,15 +207,11 @@ impl Congestion {
             let (controller, datagram) = (&self.controller, self.datagram);
             return self.pacing.due(now, || controller.send_quantum().max(datagram));
         }
-        if !self.rtt.is_known() {
-            return now;
-        }
-        let (window, srtt) = (self.window(), self.rtt.smoothed);
-        self.bucket.due(now, self.datagram, BURST * self.datagram, || window_rate(window, srtt))
+        self.bucket.due()
     }
 
     /// The packet `number`, of `bytes` (UDP payload), that counts leaves. Gives what is to be told again when it is acknowledged or lost.
-    #[inline]
+    #[inline(always)]
     pub fn on_sent(&mut self, now: Time, number: u32, bytes: u16) -> Snapshot {
         let alone = self.in_flight == 0;
         if alone && self.next > 0 {
@@ -212,7 +226,7 @@ impl Congestion {
                 self.pacing.sent(now, bytes.into(), rate);
             }
         } else {
-            self.bucket.take(bytes);
+            self.bucket.take(now, bytes);
         }
         match &mut self.sampler {
             Some(sampler) => sampler.sent(now, self.in_flight.min(u64::from(u32::MAX)) as u32, alone),
@@ -269,7 +283,7 @@ impl Congestion {
     }
 
     /// All packets that it acknowledges have been told of; `limited` as in [`Congestion::on_acked`].
-    #[inline]
+    #[inline(always)]
     pub fn on_ack_end(&mut self, now: Time, limited: bool) {
         let datagram = u64::from(self.datagram);
         if self.credit >= datagram {
@@ -280,6 +294,7 @@ impl Congestion {
         if self.sampler.is_some() {
             self.deliver(now, limited);
         }
+        self.refresh();
     }
 
     /// So many full datagrams were acknowledged, outside of recovery.
@@ -359,6 +374,7 @@ impl Congestion {
         if self.needs.ecn.counts() {
             let path = self.path(now);
             self.controller.on_marks(acked, marked, &path);
+            self.refresh();
         }
         if marked > 0 && self.begins(now, sent) {
             self.before = None; // a mark is never spurious
@@ -389,6 +405,7 @@ impl Congestion {
         // A TCP begins with one segment, QUIC with two datagrams: as if one of them had been acknowledged.
         let path = self.path(now);
         self.controller.on_feedback(&TcpEvent::Acked { segments: 1, in_flight: 1, rtt: None }, &path);
+        self.refresh();
     }
 
     /// All that was lost in the last recovery period has come after all: its reduction was for nothing.
@@ -422,6 +439,7 @@ impl Congestion {
         for lost in self.lost.drain(..) {
             self.controller.on_lost(&lost, &path);
         }
+        self.refresh();
     }
 
     fn tell(&mut self, now: Time, event: TcpEvent) {
@@ -430,6 +448,7 @@ impl Congestion {
             path.in_flight = path.in_flight.max((self.controller.window() as u32).saturating_add(1));
         }
         self.controller.on_feedback(&event, &path);
+        self.refresh();
     }
 
     fn path(&self, now: Time) -> PathView {
@@ -454,8 +473,9 @@ impl Congestion {
 }
 
 /// The rate that paces a window (section 7.7).
-fn window_rate(window: u64, srtt: Span) -> f64 {
-    PACING_GAIN * window as f64 / srtt.as_secs_f64().max(1e-9)
+#[inline]
+fn window_rate(window: f64, srtt: Span) -> f64 {
+    PACING_GAIN * window / (srtt.0.max(1) as i64 as f64 * 1e-9)
 }
 
 /// So many bytes in full datagrams, rounded up.

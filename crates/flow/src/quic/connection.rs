@@ -551,7 +551,7 @@ impl Connection {
     /// The window in full datagrams.
     #[inline]
     pub(super) fn window_packets(&self) -> f64 {
-        self.congestion.window() as f64 / f64::from(self.config.datagram)
+        self.congestion.window_datagrams()
     }
 }
 

@@ -23,19 +23,30 @@ impl QuicReceiver {
     }
 
     /// A packet of the sender has come; `extra` is its side record.
+    #[inline]
     pub fn on_packet(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>, out: &mut impl Transmit) {
         let connection = &mut self.connection;
-        let plain = match extra {
-            Some(Extra::QuicStream(piece)) => connection.on_data_in_order(now, packet, piece),
-            _ => false,
-        };
-        if !plain && !connection.on_packet(now, packet, extra) {
+        match extra {
+            // nothing else waits on its account
+            Some(Extra::QuicStream(piece)) if connection.on_data_in_order(now, packet, piece) => {
+                if connection.received.due() <= now {
+                    connection.send_ack(now, out);
+                }
+            }
+            _ => self.on_any(now, packet, extra, out),
+        }
+    }
+
+    #[inline(never)]
+    fn on_any(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>, out: &mut impl Transmit) {
+        let connection = &mut self.connection;
+        if !connection.on_packet(now, packet, extra) {
             return;
         }
         if connection.has_frames() || connection.violation.is_some() {
             connection.pump(now, out);
         } else if connection.received.due() <= now {
-            connection.send_ack(now, out); // by far the most common
+            connection.send_ack(now, out);
         }
     }
 
@@ -51,6 +62,13 @@ impl QuicReceiver {
     #[must_use]
     pub fn next_wake(&self) -> Time {
         self.connection.next_wake()
+    }
+
+    /// Whether [`QuicReceiver::take_objects`] has any.
+    #[inline]
+    #[must_use]
+    pub fn has_objects(&self) -> bool {
+        !self.connection.incoming.objects.is_empty()
     }
 
     /// Frames that have come to their end since the last call, in that order; of the first track, if it leads others.

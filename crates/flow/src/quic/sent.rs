@@ -75,15 +75,24 @@ impl SentLog {
     /// The packet with the number [`SentLog::next`] leaves.
     #[inline]
     pub(super) fn push(&mut self, packet: SentPacket, left: Snapshot) {
-        if packet.state == State::Silent && self.packets.is_empty() {
-            self.base += 1; // no one will ask for it
-            self.settled = self.settled.max(self.base);
-            return;
-        }
         self.packets.push_back(packet);
         if self.samples {
             self.snapshots.push_back(left);
         }
+    }
+
+    /// The same of a packet that wants no acknowledgement. Gives its number.
+    #[inline]
+    pub(super) fn push_silent(&mut self, now: Time, bytes: u16) -> u32 {
+        let number = self.next();
+        if self.packets.is_empty() {
+            self.base += 1; // no one will ask for it
+            self.settled = self.settled.max(self.base);
+        } else {
+            let packet = SentPacket { sent: now, carried: Carried::Nothing, bytes, state: State::Silent, ect: false };
+            self.push(packet, Snapshot::default());
+        }
+        number
     }
 
     /// The packet, if it is kept.
@@ -129,20 +138,31 @@ impl SentLog {
     }
 
     /// Forgets what is done with at the beginning.
-    #[inline]
+    #[inline(always)]
     pub(super) fn prune(&mut self) {
         while self.packets.front().is_some_and(|first| first.state != State::Out) {
-            self.pop();
+            self.drop_first();
         }
     }
 
-    /// Takes out the oldest.
+    #[inline(never)]
+    fn drop_first(&mut self) {
+        self.pop();
+        self.pop_snapshot();
+    }
+
+    /// Takes out the oldest; [`SentLog::pop_snapshot`] is to follow.
     #[inline]
-    pub(super) fn pop(&mut self) -> Option<(SentPacket, Snapshot)> {
+    pub(super) fn pop(&mut self) -> Option<SentPacket> {
         let first = self.packets.pop_front()?;
-        let left = if self.samples { self.snapshots.pop_front().unwrap_or_default() } else { Snapshot::default() };
         self.base += 1;
-        Some((first, left))
+        Some(first)
+    }
+
+    /// Takes out what was known when the packet left that [`SentLog::pop`] gave.
+    #[inline]
+    pub(super) fn pop_snapshot(&mut self) -> Snapshot {
+        if self.samples { self.snapshots.pop_front().unwrap_or_default() } else { Snapshot::default() }
     }
 }
 
@@ -157,12 +177,12 @@ mod tests {
     #[test]
     fn what_is_settled_is_not_looked_at_again() {
         let mut log = SentLog::new(5, false);
-        log.push(packet(0, State::Silent), Snapshot::default());
+        assert_eq!(log.push_silent(Time(0), 100), 5);
         assert_eq!((log.base(), log.next()), (6, 6), "acknowledgements alone leave no trace");
         for n in 0..4 {
             log.push(packet(n, State::Out), Snapshot::default());
         }
-        log.push(packet(4, State::Silent), Snapshot::default());
+        assert_eq!(log.push_silent(Time(4), 100), 10);
         assert_eq!(log.next(), 11);
         log.get_mut(6).unwrap().state = State::Lost;
         log.get_mut(7).unwrap().state = State::Acked;

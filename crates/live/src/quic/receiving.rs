@@ -92,7 +92,7 @@ impl Receiving {
 
     /// Reads what there is of a stream.
     fn read(&mut self, id: StreamId, now: Time) {
-        let framed = self.config.frames || self.config.carriage != Carriage::Stream;
+        let framed = self.config.track.frames || self.config.track.carriage != Carriage::Stream;
         let Some(incoming) = self.streams.get_mut(&id) else { return };
         let Some(connection) = self.link.open() else { return };
         let (mut over, mut garbled, mut blocked) = (false, false, false);
@@ -111,7 +111,7 @@ impl Receiving {
                         let captured = frame.take().map_or(found.captured, |frame| frame.captured);
                         *numbers = numbers.wrapping_add(1);
                         let (number, size, key) = (*numbers, found.size, found.key);
-                        objects.push(Object { captured, number, size, key, reset: false });
+                        objects.push(Object { captured, number, size, key, reset: false, track: 0 });
                     };
                     match incoming.reader.read(&chunk.bytes, begun, ended) {
                         Ok(payload) => self.stats.bytes += payload,
@@ -147,7 +147,7 @@ impl Receiving {
             if partial.size.is_some_and(|size| partial.bytes >= size) {
                 let (size, key) = (partial.bytes, part.key);
                 self.partial.remove(&part.number);
-                self.objects.push(Object { captured, number: part.number as u32, size, key, reset: false });
+                self.objects.push(Object { captured, number: part.number as u32, size, key, reset: false, track: 0 });
             }
             while self.partial.len() > MOST_PARTIAL {
                 self.partial.pop_first();

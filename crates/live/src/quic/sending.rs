@@ -125,7 +125,7 @@ impl Sending {
     }
 
     fn deadline(&self, now: Time) -> Time {
-        self.config.deadline.map_or(Time::NEVER, |deadline| now + deadline)
+        self.config.track.deadline.map_or(Time::NEVER, |deadline| now + deadline)
     }
 
     /// The window was what it is until now.
@@ -179,7 +179,7 @@ impl Sending {
     /// here nor in flight, packets' own bytes counted with it, so that it is never too much.
     fn count_acked(&mut self) {
         let in_flight = self.watch.seen().in_flight;
-        let within = match self.config.carriage {
+        let within = match self.config.track.carriage {
             _ if self.quiet => self.written,
             Carriage::StreamEach => self.settled,
             _ => self.settled.max(self.written.saturating_sub(in_flight.max(1) + 2 * u64::from(self.config.datagram))),
@@ -193,7 +193,7 @@ impl Sending {
         let again = self.owed.min(bytes);
         self.owed -= again;
         self.ahead = self.ahead.saturating_sub((bytes - again).saturating_sub(PACKET_HEADERS));
-        if bytes < u64::from(self.config.datagram) && self.config.carriage != Carriage::Datagrams {
+        if bytes < u64::from(self.config.datagram) && self.config.track.carriage != Carriage::Datagrams {
             self.ahead = 0; // it had no more
         }
         self.paced = false;
@@ -210,7 +210,7 @@ impl Sending {
         if self.ahead >= most || self.link.open().is_none() {
             return;
         }
-        if self.config.carriage == Carriage::Datagrams {
+        if self.config.track.carriage == Carriage::Datagrams {
             return self.feed_datagrams(now);
         }
         while self.ahead < most
@@ -220,7 +220,7 @@ impl Sending {
                 return self.waiting.push_front(write);
             }
             let frame = write.frame;
-            let last = self.config.carriage == Carriage::StreamEach;
+            let last = self.config.track.carriage == Carriage::StreamEach;
             if last && let Some(id) = write.stream {
                 self.finish(id);
             }
@@ -240,7 +240,7 @@ impl Sending {
 
     /// Whether frames have headers in the streams.
     fn is_framed(&self) -> bool {
-        self.config.frames || self.config.carriage != Carriage::Stream
+        self.config.track.frames || self.config.track.carriage != Carriage::Stream
     }
 
     /// The first time of capture that leaves.
@@ -262,13 +262,13 @@ impl Sending {
     /// Gives quinn this; whether it took all.
     fn write(&mut self, write: &mut Write, most: u64) -> bool {
         if write.stream.is_none() {
-            if self.config.carriage == Carriage::StreamEach
-                || self.config.carriage == Carriage::StreamPerGroup && write.frame.key
+            if self.config.track.carriage == Carriage::StreamEach
+                || self.config.track.carriage == Carriage::StreamPerGroup && write.frame.key
             {
                 self.end_group();
             }
             write.stream = self.shared(write.deadline);
-            if self.config.carriage == Carriage::StreamEach {
+            if self.config.track.carriage == Carriage::StreamEach {
                 self.current = None;
             }
         }
@@ -358,7 +358,7 @@ impl Sending {
 
     /// Resets the streams whose deadline has come, and forgets what of them was not written.
     fn reset_late(&mut self, now: Time) {
-        if self.config.deadline.is_none() {
+        if self.config.track.deadline.is_none() {
             return;
         }
         let late: Vec<_> = self.open.iter().filter(|(_, open)| open.deadline <= now).map(|(id, _)| *id).collect();
@@ -443,7 +443,7 @@ impl ForeignSender for Sending {
         }
         let frame = Frame { key, captured: Stamp::at(now), size: bytes };
         let (deadline, mut header) = (self.deadline(now), Vec::new());
-        if self.is_framed() && self.config.carriage != Carriage::Datagrams {
+        if self.is_framed() && self.config.track.carriage != Carriage::Datagrams {
             frame.write(&mut header);
         }
         let number = self.numbers;
@@ -524,6 +524,6 @@ impl ForeignSender for Sending {
 
 impl Sending {
     fn is_datagrams(&self) -> bool {
-        self.config.carriage == Carriage::Datagrams
+        self.config.track.carriage == Carriage::Datagrams
     }
 }

@@ -111,7 +111,7 @@ pub(super) fn transport(config: &QuicConfig, controllers: Option<Controllers>) -
     to.send_window(MOST_KEPT);
     // streams of one priority in the order of their opening, as the simulator's machine has them
     to.send_fairness(false);
-    let of_datagrams = config.carriage == Carriage::Datagrams;
+    let of_datagrams = config.track.carriage == Carriage::Datagrams;
     to.datagram_receive_buffer_size(of_datagrams.then_some(MOST_KEPT as usize));
     to.datagram_send_buffer_size(DATAGRAMS * (usize::from(config.datagram) + 64));
     if (config.ack_threshold, config.max_ack_delay) != (2, Span::from_millis(25)) {

@@ -175,6 +175,7 @@ fn paced_a_little_faster_than_the_window() {
     let mut rtt = Rtt::default();
     rtt.sample(Span::from_millis(100), Span::ZERO);
     ours.on_ack_begin(&rtt);
+    ours.on_ack_end(ms(100), false);
     assert!((ours.pacing_rate() - 1.25 * 14_720.0 / 0.1).abs() < 1e-6);
     let now = ms(100);
     let at_once = (0..20).take_while(|&n| {
