@@ -244,7 +244,7 @@ def examples_run(command: str, where: Path, served: int) -> None:
     assert examples, f"{command} --help has no examples"
     for line in re.split(r"(?<!\\)\n", examples[1].strip()):
         if command == "send":
-            line = line.replace(" send 127.0.0.1 ", f" send 127.0.0.1 --port {served} ")  # noqa: PLW2901
+            line = re.sub(r" send (\S*127\.0\.0\.1) ", rf" send \1 --port {served} ", line)  # noqa: PLW2901
         words = shlex.split(line.replace("\\\n", " "))
         assert words[:2] == ["paceline", command] or command in ("plot", "merge"), line
         if command == "path" and "--" in words:

@@ -153,13 +153,13 @@ fn control() -> Written {
         Greeting::Attach { ticket: 7 },
     ];
     let answers = [Answer::Hello { handshake: "09".repeat(48) }, Answer::Refused { why: "no".to_owned() }];
-    let asks = [Ask::Open { flows: vec![offer] }, Ask::Stop];
+    let asks = [Ask::Open { flows: vec![offer], key: None }, Ask::Stop];
     let table = Table { table: "rate".to_owned(), columns: vec![("time_s".to_owned(), Numbers(vec![0.1, f64::NAN]))] };
     let half = Half { tables: vec![table], late: Some((0.1, 0.2, 3)), ..Half::default() };
     let tells = [
         Tell::Welcome { max_rate_bps: 1, max_duration_ms: 2 },
         Tell::Refused { why: "no".to_owned() },
-        Tell::Opened { flows: vec![(1, 2)], limit: 3 },
+        Tell::Opened { flows: vec![(1, 2)], limit: 3, key: None },
         Tell::Result { flow: 0, half: Box::new(half) },
     ];
     for (n, greeting) in greetings.iter().enumerate() {

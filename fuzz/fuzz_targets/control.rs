@@ -27,7 +27,7 @@ fuzz_target!(|bytes: &[u8]| {
         let _ = channel::answer(None, &handshake);
     }
     let _ = control::read::<Answer>(&mut &whole[..], MOST_GREETING);
-    if let Ok(Ask::Open { flows }) = control::read(&mut &whole[..], MOST_ASKED) {
+    if let Ok(Ask::Open { flows, .. }) = control::read(&mut &whole[..], MOST_ASKED) {
         for offer in flows {
             let _ = offer.spec.model();
         }
