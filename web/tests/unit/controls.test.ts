@@ -40,7 +40,8 @@ const scenarios = ["examples", "web/presets"].flatMap((folder) =>
     .map((name) => ({ name, text: readFileSync(new URL(`${folder}/${name}`, ROOT), "utf8") })),
 );
 // Own controllers do not run in a page; a bundle's flows go by its leader.
-const playable = scenarios.filter(({ name, text }) => name !== "call-bundle.toml" && check(text).described);
+const bundles = ["call-bundle.toml", "quic-tracks.toml"];
+const playable = scenarios.filter(({ name, text }) => !bundles.includes(name) && check(text).described);
 
 /** What a scenario says by itself against a value at the end of a slider, or a choice: a page can but show it. */
 const CLASHES = [/under profile/, /must be at least what the path itself has/, /less than the .* that `buffer` waits for/, /needs a queue with a limit/];
