@@ -109,13 +109,54 @@ def read(text: str, name: str, key: str, section: str) -> Case:
     label = f"{entries.text('main_cc_algo')}, {sim_link.rate_down(entries):g} Gbit/s" + (
         f", beside {entries.text('background_cc_algo')}" if two else ""
     )
+    checks = tuple(
+        Check(
+            key=key,
+            label=label,
+            says=says,
+            ours='time["{scheme}"]',
+            unit="s",
+            threshold=Threshold(most=target_s, rule=rule),
+            source=source,
+        )
+        for key, label, says, rule, source in (
+            (
+                "worst",
+                "end, worst",
+                "The transfer is over in time in every run",
+                Rule.WORST,
+                f"{Path(name).name}: main_target_time",
+            ),
+            (
+                "mean",
+                "end, mean",
+                "The transfer is over in time on the average",
+                Rule.INTERVAL,
+                "ours: the same time, held against the 95 % interval of the mean",
+            ),
+        )
+    )
+    settings = (*settings, ("duration", f"{_duration_s(target_us)} s"))
+    return _made(key, section, label, "two.toml" if two else "one.toml", settings, checks, why)
+
+
+def _made(
+    key: str,
+    section: str,
+    title: str,
+    scenario: str,
+    settings: Settings,
+    checks: tuple[Check, ...],
+    why: list[str],
+) -> Case:
+    """The case of a specification, refused for what it says and the simulator has not."""
     return Case(
         key=key,
         section=section,
-        title=label,
+        title=title,
         text="",
-        scenario="two.toml" if two else "one.toml",
-        settings=() if why else (*settings, ("duration", f"{_duration_s(target_us)} s")),
+        scenario=scenario,
+        settings=() if why else settings,
         change=None,
         tables=("flow.test",),
         beside=(),
@@ -123,33 +164,7 @@ def read(text: str, name: str, key: str, section: str) -> Case:
         axis_label="",
         axis_unit="",
         plots=(),
-        checks=tuple(
-            Check(
-                key=key,
-                label=label,
-                says=says,
-                ours='time["{scheme}"]',
-                unit="s",
-                threshold=Threshold(most=target_s, rule=rule),
-                source=source,
-            )
-            for key, label, says, rule, source in (
-                (
-                    "worst",
-                    "end, worst",
-                    "The transfer is over in time in every run",
-                    Rule.WORST,
-                    f"{Path(name).name}: main_target_time",
-                ),
-                (
-                    "mean",
-                    "end, mean",
-                    "The transfer is over in time on the average",
-                    Rule.INTERVAL,
-                    "ours: the same time, held against the 95 % interval of the mean",
-                ),
-            )
-        ),
+        checks=checks,
         record=(),
         record_every_s=0.5,
         seconds=0.02,
@@ -215,26 +230,7 @@ def _media_case(
         )
     )
     label = f"{entries.text('main_cc_algo')}, {sim_link.rate_down(entries):g} Gbit/s, {len(media)} streams of media"
-    return Case(
-        key=key,
-        section=section,
-        title=label,
-        text="",
-        scenario="media.toml",
-        settings=() if why else settings,
-        change=None,
-        tables=("flow.test",),
-        beside=(),
-        levels=(Level("", 0.0, ()),),
-        axis_label="",
-        axis_unit="",
-        plots=(),
-        checks=tuple(checks),
-        record=(),
-        record_every_s=0.5,
-        seconds=0.02,
-        refused="; ".join(why),
-    )
+    return _made(key, section, label, "media.toml", settings, tuple(checks), why)
 
 
 def _entries(text: str, name: str) -> Entries:
