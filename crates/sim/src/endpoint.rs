@@ -437,15 +437,10 @@ impl Sink {
     pub fn on_arrivals(&mut self, now: Time, arrivals: &TrackArrivals) {
         let Receiver::Track(track) = &mut self.receiver else { return };
         track.given(now, arrivals.bytes);
-        match self.screen.as_mut().map(|screen| &mut screen.show) {
-            Some(Show::Player(player)) => player.on_delivery(now, Size(arrivals.bytes)),
-            Some(Show::Viewer(viewer)) => {
-                for object in arrivals.objects.iter().filter(|object| !object.reset) {
-                    viewer.on_frame(now, now - object.captured.age(now));
-                }
-            }
-            _ => {}
+        if let Some(Show::Player(player)) = self.screen.as_mut().map(|screen| &mut screen.show) {
+            player.on_delivery(now, Size(arrivals.bytes));
         }
+        show(now, arrivals.objects.iter().copied(), &mut self.screen);
     }
 
     /// The time that [`Sink::next_wake`] named has come, or an earlier one.

@@ -498,9 +498,8 @@ impl Connection {
             // the other end knows nothing of a stream of which nothing has left
             self.control.push_back(Frame::ResetStream { stream: expired.id, size: expired.size });
         }
-        let (late, young) = self.datagrams.drain(..).partition(|waiting: &Waiting| waiting.deadline <= now);
-        self.datagrams = young;
-        let late: VecDeque<Waiting> = late;
+        let late: VecDeque<Waiting>;
+        (late, self.datagrams) = self.datagrams.drain(..).partition(|waiting| waiting.deadline <= now);
         late.iter().for_each(|waiting| self.sent_of(waiting.track).frames_reset += 1);
         self.next_deadline = self.deadline();
     }
