@@ -209,7 +209,16 @@ impl Extras {
         self.records[id.0 as usize].take()
     }
 
+    /// Frees the record, which is known to hold nothing of the heap: [`Extras::take`] would move it, and ask what it is.
+    #[inline]
+    pub fn release(&mut self, id: ExtraId) {
+        debug_assert!(matches!(self.get(id), Some(Extra::QuicStream(_) | Extra::QuicAck(_))));
+        core::mem::forget(self.records[id.0 as usize].take());
+        self.free.push(id.0);
+    }
+
     /// The record, which stays; `None` for [`ExtraId::NONE`].
+    #[inline]
     #[must_use]
     pub fn get(&self, id: ExtraId) -> Option<&Extra> {
         self.records.get(id.0 as usize)?.as_ref()

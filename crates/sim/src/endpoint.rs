@@ -14,6 +14,7 @@ use paceline_control::Gauges;
 use paceline_flow::quic::{Object, TrackArrivals, TrackWrite};
 use paceline_flow::rtp::FeedbackSent;
 use paceline_flow::{Receiver, Sender, Transmit, Transport};
+use paceline_packet::quic::{AckRange, StreamPiece};
 use paceline_packet::rtp::RtpData;
 use paceline_packet::{Extra, FlowId, Packet, TfrcData, TfrcMore};
 use paceline_random::Stream;
@@ -170,6 +171,21 @@ impl Source {
     #[must_use]
     pub fn wants_to_know(&self) -> bool {
         self.curious && self.sender.acked_all()
+    }
+
+    /// Whether an acknowledgement of QUIC without older ranges may go by [`Source::on_range`]; its packet has been noted then.
+    #[inline]
+    pub(crate) fn takes_range(&mut self, packet: &Packet) -> bool {
+        let Sender::Quic(quic) = &mut self.sender else { return false };
+        !self.curious && quic.note_ack_in_order(packet)
+    }
+
+    /// The fast path of [`Source::on_ack`], after [`Source::takes_range`].
+    #[inline]
+    pub(crate) fn on_range(&mut self, now: Time, range: &AckRange, out: &mut impl Transmit) -> Time {
+        let Sender::Quic(quic) = &mut self.sender else { return Time::NEVER };
+        quic.on_range(now, range, out);
+        quic.next_wake()
     }
 
     /// An acknowledgement, a report has come, at the time of the packet; `extra` is its side record. Returns when
@@ -407,6 +423,21 @@ impl Sink {
             screen.on_packet(packet, None, self.receiver.stats().bytes);
         }
         Some(Time::NEVER)
+    }
+
+    /// The fast path for data of a stream that nobody looks at: see [`QuicReceiver::takes_in_order`], after which
+    /// [`Sink::on_piece_taken`] is due.
+    #[inline]
+    pub(crate) fn takes_piece(&mut self, packet: &Packet, piece: &StreamPiece) -> bool {
+        let Receiver::Quic(quic) = &mut self.receiver else { return false };
+        self.screen.is_none() && quic.takes_in_order(packet.time, packet, piece)
+    }
+
+    /// What the data that [`Sink::takes_piece`] took ask for. Returns what [`Sink::on_data`] does.
+    #[inline]
+    pub(crate) fn on_piece_taken(&mut self, now: Time, out: &mut impl Transmit) -> Time {
+        let Receiver::Quic(quic) = &mut self.receiver else { return Time::NEVER };
+        quic.acknowledge(now, out)
     }
 
     /// A data packet has come, at its time; `extra` is its side record. Returns when [`Sink::on_timer`] is needed on its

@@ -12,7 +12,7 @@ use crate::recorder::HostRecorder;
 use crate::timers::Timers;
 use crate::variation::RateMeter;
 use paceline_engine::{Element, Inbox, Network};
-use paceline_packet::{ExtraId, Flags, Packet};
+use paceline_packet::{Extra, ExtraId, Flags, Packet};
 use paceline_units::Time;
 
 /// A host: its sources, its sinks, and their timers.
@@ -199,7 +199,8 @@ impl Host {
             } else {
                 data_out_of_line(sink, packet, network, clock)
             };
-            if wake < sink.entry {
+            // an entry that stays for an acknowledgement that has left would wake the host for nothing
+            if wake < sink.entry || packet.extra != ExtraId::NONE && self.timers.is_single() {
                 sink.entry = wake;
                 self.timers.earlier(self.sources.len() + endpoint, wake);
             }
@@ -219,6 +220,12 @@ fn ack_out_of_line(
     network: &mut Network<Folded>,
     clock: &mut EmissionClock,
 ) -> Time {
+    if let Some(&Extra::QuicAck(range)) = network.extras.get(packet.extra)
+        && source.takes_range(packet)
+    {
+        network.extras.release(packet.extra);
+        return source.on_range(packet.time, &range, &mut Port::of(source, network, clock, packet.time));
+    }
     let extra = network.extras.take(packet.extra);
     let mut port = Port::of(source, network, clock, packet.time);
     source.on_ack(packet, extra, &mut port)
@@ -231,6 +238,12 @@ fn data_out_of_line(
     network: &mut Network<Folded>,
     clock: &mut EmissionClock,
 ) -> Time {
+    if let Some(Extra::QuicStream(piece)) = network.extras.get(packet.extra)
+        && sink.takes_piece(packet, piece)
+    {
+        network.extras.release(packet.extra);
+        return sink.on_piece_taken(packet.time, &mut Port::back(sink, network, clock, packet.time));
+    }
     let extra = network.extras.take(packet.extra);
     let mut port = Port::back(sink, network, clock, packet.time);
     sink.on_data(packet, extra, &mut port)

@@ -44,7 +44,14 @@ impl Timers {
         self.heap[0] as usize
     }
 
-    /// Moves the entry of a slot to `time`, which is earlier.
+    /// Whether there is one entry: moving it back costs nothing.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_single(&self) -> bool {
+        self.entries.len() == 1
+    }
+
+    /// Moves the entry of a slot to `time`, which is earlier; later if it [`Timers::is_single`].
     #[inline]
     pub fn earlier(&mut self, slot: usize, time: Time) {
         self.entries[slot] = time;

@@ -57,12 +57,19 @@ impl Connection {
         }
         self.stats.advance(now, self.window_packets());
         for number in before..=largest {
-            let Some(packet) = self.log.pop() else { break };
+            let Some(packet) = self.log.first() else { break };
+            let (sent, bytes, out) = (packet.sent, packet.bytes, packet.state == State::Out);
+            if let Carried::Stream(piece) = &packet.carried {
+                let (track, bytes) = (piece.track, self.outgoing.acked(piece).bytes);
+                self.sent_of(track).bytes_acked += bytes;
+                core::mem::forget(self.log.pop()); // asking what it is once more costs
+            } else if let Some(packet) = self.log.pop() {
+                self.arrived_at_last(&packet.carried);
+            }
             let left = self.log.pop_snapshot();
-            self.arrived_at_last(&packet.carried);
-            if packet.state == State::Out {
+            if out {
                 self.out -= 1;
-                self.congestion.on_acked(now, &left, packet.sent, number, packet.bytes, self.limited);
+                self.congestion.on_acked(now, &left, sent, number, bytes, self.limited);
             }
         }
         self.log.prune();

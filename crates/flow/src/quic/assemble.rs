@@ -5,7 +5,7 @@ use super::datagrams::Waiting;
 use super::outgoing::Offer;
 use super::sent::{Carried, SentPacket, State};
 use crate::{Segment, Transmit};
-use paceline_packet::quic::{Frame, INITIAL_DATAGRAM, LONG_HEADER, short_header, varint};
+use paceline_packet::quic::{Frame, INITIAL_DATAGRAM, LONG_HEADER, StreamPiece, short_header, varint};
 use paceline_packet::{Extra, Flags, Stamp};
 use paceline_units::{Span, Time};
 
@@ -14,7 +14,7 @@ const WORTHWHILE: u16 = 32;
 
 /// What a packet is made of.
 struct Made {
-    carried: Carried,
+    frames: Box<[Frame]>,
     /// UDP payload.
     bytes: u16,
     eliciting: bool,
@@ -67,10 +67,10 @@ impl Connection {
             let Some(Offer { piece, again, size }) = self.outgoing.take(datagram - header) else { break };
             let bytes = header + size;
             if datagram - bytes < WORTHWHILE || !self.outgoing.is_ready() {
-                self.emit(now, Carried::Stream(piece), bytes, again, out);
+                self.emit_piece(now, &piece, bytes, again, out);
             } else {
                 let made = self.fill(header, vec![Frame::Stream(piece)], again);
-                self.emit(now, made.carried, made.bytes, made.again, out);
+                self.emit(now, made.frames, made.bytes, made.again, out);
             }
         }
         self.note_app_limited();
@@ -152,7 +152,7 @@ impl Connection {
             self.leave_unwatched(now, made, out);
             return false;
         }
-        self.emit(now, made.carried, made.bytes, made.again, out);
+        self.emit(now, made.frames, made.bytes, made.again, out);
         true
     }
 
@@ -252,7 +252,7 @@ impl Connection {
             frames.push(Frame::Padding(INITIAL_DATAGRAM - bytes));
             bytes = INITIAL_DATAGRAM;
         }
-        Made { carried: Carried::Frames(frames.into_boxed_slice()), bytes, eliciting, again }
+        Made { frames: frames.into_boxed_slice(), bytes, eliciting, again }
     }
 
     /// An acknowledgement leaves by itself. Where it tells of holes, the other end is asked once a round trip to say that it has
@@ -265,7 +265,7 @@ impl Connection {
         if pings {
             self.next_ping = now + self.rtt.smoothed.max(Span::from_millis(1));
             let frames: Box<[Frame]> = Box::new([Frame::Ack(range, more), Frame::Ping]);
-            self.emit(now, Carried::Frames(frames), size + 1, false, out);
+            self.emit(now, frames, size + 1, false, out);
             return self.arm();
         }
         if self.fills_up() && size < INITIAL_DATAGRAM {
@@ -293,9 +293,8 @@ impl Connection {
     /// A packet that wants no acknowledgement leaves, if it says anything.
     #[cold]
     fn leave_unwatched(&mut self, now: Time, made: Made, out: &mut impl Transmit) {
-        let Carried::Frames(frames) = made.carried else { return };
-        if frames.iter().any(|frame| matches!(frame, Frame::Ack(..) | Frame::Close { .. })) {
-            self.leave_forgotten(now, made.bytes, Extra::Quic(frames), out);
+        if made.frames.iter().any(|frame| matches!(frame, Frame::Ack(..) | Frame::Close { .. })) {
+            self.leave_forgotten(now, made.bytes, Extra::Quic(made.frames), out);
         }
     }
 
@@ -320,9 +319,28 @@ impl Connection {
         self.log.next() - self.largest_acked.map_or(self.base, |largest| largest + 1)
     }
 
-    /// A packet that wants an acknowledgement leaves.
+    /// A packet with frames that want an acknowledgement leaves.
     #[inline(never)]
-    fn emit(&mut self, now: Time, carried: Carried, bytes: u16, again: bool, out: &mut impl Transmit) {
+    fn emit(&mut self, now: Time, frames: Box<[Frame]>, bytes: u16, again: bool, out: &mut impl Transmit) {
+        self.leave_watched(now, Carried::Frames(frames.clone()), Extra::Quic(frames), bytes, again, out);
+    }
+
+    /// The same with data of one stream, and nothing else.
+    #[inline(never)]
+    fn emit_piece(&mut self, now: Time, piece: &StreamPiece, bytes: u16, again: bool, out: &mut impl Transmit) {
+        self.leave_watched(now, Carried::Stream(*piece), Extra::QuicStream(*piece), bytes, again, out);
+    }
+
+    #[inline(always)]
+    fn leave_watched(
+        &mut self,
+        now: Time,
+        carried: Carried,
+        extra: Extra,
+        bytes: u16,
+        again: bool,
+        out: &mut impl Transmit,
+    ) {
         let number = self.log.next();
         let ect = self.config.ecn && self.ecn.leaves();
         let mut flags = if again { Flags::RETRANSMISSION } else { Flags::NONE };
@@ -331,11 +349,6 @@ impl Connection {
             flags = flags.with(if l4s { Flags::ECT.with(Flags::L4S) } else { Flags::ECT });
         }
         self.stats.retransmitted += u64::from(again);
-        let extra = match &carried {
-            Carried::Stream(piece) => Extra::QuicStream(*piece),
-            Carried::Frames(frames) => Extra::Quic(frames.clone()),
-            Carried::Nothing => return,
-        };
         self.leave(now, number, bytes, flags, extra, out);
         let left = out.left(now);
         let snapshot = self.congestion.on_sent(left, number, bytes);

@@ -295,6 +295,20 @@ impl Connection {
         true
     }
 
+    /// The fast path of [`Connection::on_packet`] for a packet that wants no acknowledgement, the next of all. `false`: nothing has
+    /// been done.
+    #[inline]
+    pub(super) fn note_silent_in_order(&mut self, packet: &Packet) -> bool {
+        let steady = self.phase == Phase::Established && self.config.idle_timeout.is_none();
+        if !steady || packet.seq < self.peer_base || !self.received.note_silent_in_order(packet) {
+            return false;
+        }
+        self.arrived.packets += 1;
+        self.arrived.wire_bytes += u64::from(packet.size);
+        self.arrived.last = packet.time;
+        true
+    }
+
     /// A packet of the other end has come; `extra` is its side record. Gives whether it is of use: not of another connection, and
     /// not a copy.
     pub(super) fn on_packet(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>) -> bool {

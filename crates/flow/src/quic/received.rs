@@ -2,7 +2,7 @@
 
 use super::ranges::Ranges;
 use paceline_packet::quic::AckRange;
-use paceline_packet::{Block, Flags};
+use paceline_packet::{Block, Flags, Packet};
 use paceline_units::{Span, Time};
 
 /// So many ranges an acknowledgement tells of at most; older ones are forgotten (section 13.2.3).
@@ -65,6 +65,18 @@ impl Received {
         }
         (self.largest_at, self.largest_eliciting) = (now, Some(number));
         self.wait(now, false);
+        true
+    }
+
+    /// The same of one that wants no acknowledgement.
+    #[inline]
+    pub(super) fn note_silent_in_order(&mut self, packet: &Packet) -> bool {
+        let number = u64::from(packet.seq);
+        let plain = packet.flags.0 & (Flags::CE.0 | Flags::ECT.0) == 0;
+        if !(plain && self.ranges.follow(number..number + 1)) {
+            return false;
+        }
+        self.largest_at = packet.time;
         true
     }
 

@@ -4,6 +4,7 @@ use super::connection::{Connection, End};
 use super::{Object, QuicConfig, TrackArrivals};
 use crate::{ReceiverStats, Transmit};
 use paceline_control::TcpController;
+use paceline_packet::quic::StreamPiece;
 use paceline_packet::{Extra, Packet};
 use paceline_random as random;
 use paceline_units::Time;
@@ -25,16 +26,28 @@ impl QuicReceiver {
     /// A packet of the sender has come; `extra` is its side record.
     #[inline]
     pub fn on_packet(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>, out: &mut impl Transmit) {
-        let connection = &mut self.connection;
         match extra {
-            // nothing else waits on its account
-            Some(Extra::QuicStream(piece)) if connection.on_data_in_order(now, packet, piece) => {
-                if connection.received.due() <= now {
-                    connection.send_ack(now, out);
-                }
+            Some(Extra::QuicStream(piece)) if self.takes_in_order(now, packet, piece) => {
+                self.acknowledge(now, out);
             }
             _ => self.on_any(now, packet, extra, out),
         }
+    }
+
+    /// The fast path of [`QuicReceiver::on_packet`]: data that follow, and nothing out of the ordinary. `true`: they have been taken,
+    /// and [`QuicReceiver::acknowledge`] is all that is left to do; `false`: nothing has been done.
+    #[inline]
+    pub fn takes_in_order(&mut self, now: Time, packet: &Packet, piece: &StreamPiece) -> bool {
+        self.connection.on_data_in_order(now, packet, piece)
+    }
+
+    /// Sends the acknowledgement that is due, if one is. Returns what [`QuicReceiver::next_wake`] says then.
+    #[inline]
+    pub fn acknowledge(&mut self, now: Time, out: &mut impl Transmit) -> Time {
+        if self.connection.received.due() <= now {
+            self.connection.send_ack(now, out);
+        }
+        self.next_wake()
     }
 
     #[inline(never)]
@@ -45,8 +58,8 @@ impl QuicReceiver {
         }
         if connection.has_frames() || connection.violation.is_some() {
             connection.pump(now, out);
-        } else if connection.received.due() <= now {
-            connection.send_ack(now, out);
+        } else {
+            self.acknowledge(now, out);
         }
     }
 

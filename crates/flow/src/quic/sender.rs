@@ -6,6 +6,7 @@ use super::tracks::{Track, TrackState, TrackWrite, queueing};
 use super::{Carriage, Cuts, QuicConfig, Rtt, TrackConfig};
 use crate::{SenderStats, Transmit};
 use paceline_control::{Gauges, TcpController, WindowController, known};
+use paceline_packet::quic::AckRange;
 use paceline_packet::{Extra, Packet, Stamp};
 use paceline_random as random;
 use paceline_units::{Rate, Span, Time};
@@ -210,6 +211,23 @@ impl QuicSender {
             self.take_back(track, true);
         }
         self.connection.stopped = true;
+    }
+
+    /// Whether an acknowledgement without older ranges came in a packet out of which nothing else follows, in order: its packet has
+    /// been noted then, and [`QuicSender::on_range`] is to follow. `false`: nothing has been done.
+    #[inline]
+    pub fn note_ack_in_order(&mut self, packet: &Packet) -> bool {
+        self.tracks.len() == 1 && self.connection.note_silent_in_order(packet)
+    }
+
+    /// The fast path of [`QuicSender::on_packet`], after [`QuicSender::note_ack_in_order`].
+    #[inline]
+    pub fn on_range(&mut self, now: Time, range: &AckRange, out: &mut impl Transmit) {
+        self.connection.on_ack(now, range, &[]);
+        if !self.tracks[0].waiting.is_empty() {
+            self.write(0);
+        }
+        self.connection.pump(now, out);
     }
 
     /// A packet of the receiver has come; `extra` is its side record.

@@ -151,6 +151,12 @@ impl SentLog {
         self.pop_snapshot();
     }
 
+    /// The oldest.
+    #[inline]
+    pub(super) fn first(&self) -> Option<&SentPacket> {
+        self.packets.front()
+    }
+
     /// Takes out the oldest; [`SentLog::pop_snapshot`] is to follow.
     #[inline]
     pub(super) fn pop(&mut self) -> Option<SentPacket> {
