@@ -103,7 +103,8 @@ fn beside_tcp_of_the_same_law() {
     }
 }
 
-/// Every law keeps a link full whichever carries it. Packet numbers that were out of step with what is acknowledged left Vegas a fifth.
+/// Every law keeps a link full whichever carries it. Packet numbers that were out of step with what is acknowledged left Vegas a fifth;
+/// paces that began when packets had left the host, not when they were handed to it, left those that pace 2 to 6 % less.
 #[test]
 fn every_window_controller_fills_a_link() {
     let of = |cc: &str, more: &str| {
@@ -120,7 +121,8 @@ fn every_window_controller_fills_a_link() {
         }
         let (quic, tcp) = (of(scheme.name, "transport = \"quic\""), of(scheme.name, ""));
         let (rates, trips) = ((quic.throughput_bps, tcp.throughput_bps), (quic.rtt_mean_s, tcp.rtt_mean_s));
-        assert!(rates.0 > 0.93 * rates.1, "{}: {rates:?}", scheme.name);
+        println!("{} {rates:?} {trips:?}", scheme.name);
+        assert!(rates.0 > 0.99 * rates.1, "{}: {rates:?}", scheme.name);
         assert!(trips.0.unwrap() < 1.1 * trips.1.unwrap(), "{}: {trips:?}", scheme.name);
         assert_eq!(quic.timeouts, 0, "{}", scheme.name);
     }

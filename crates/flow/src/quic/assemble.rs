@@ -351,6 +351,7 @@ impl Connection {
         self.stats.retransmitted += u64::from(again);
         self.leave(now, number, bytes, flags, extra, out);
         let left = out.left(now);
+        self.congestion.pace(now, bytes);
         let snapshot = self.congestion.on_sent(left, number, bytes);
         self.log.push(SentPacket { sent: left, carried, bytes, state: State::Out, ect }, snapshot);
         self.out += 1;

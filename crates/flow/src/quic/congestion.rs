@@ -210,6 +210,20 @@ impl Congestion {
         self.bucket.due()
     }
 
+    /// So many bytes are handed over, which [`Congestion::due`] is to know. A host that delays them on their way out does not slow them:
+    /// the next are handed over as if it had not.
+    #[inline(always)]
+    pub fn pace(&mut self, now: Time, bytes: u16) {
+        if self.needs.pacing {
+            let rate = self.controller.pacing_rate();
+            if rate.is_finite() {
+                self.pacing.sent(now, bytes.into(), rate);
+            }
+        } else {
+            self.bucket.take(now, bytes);
+        }
+    }
+
     /// The packet `number`, of `bytes` (UDP payload), that counts leaves. Gives what is to be told again when it is acknowledged or lost.
     #[inline(always)]
     pub fn on_sent(&mut self, now: Time, number: u32, bytes: u16) -> Snapshot {
@@ -220,14 +234,6 @@ impl Congestion {
         self.in_flight += u64::from(bytes);
         self.next = number.wrapping_add(1);
         self.last_sent = now;
-        if self.needs.pacing {
-            let rate = self.controller.pacing_rate();
-            if rate.is_finite() {
-                self.pacing.sent(now, bytes.into(), rate);
-            }
-        } else {
-            self.bucket.take(now, bytes);
-        }
         match &mut self.sampler {
             Some(sampler) => sampler.sent(now, self.in_flight.min(u64::from(u32::MAX)) as u32, alone),
             None => Snapshot::default(),
