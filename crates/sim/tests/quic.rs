@@ -159,6 +159,20 @@ fn frames_are_streams_and_late_ones_are_given_up() {
     assert!(fresh < 0.6 && none > 0.4, "{none} {fresh}");
 }
 
+/// An encoder's key frames begin groups: an outage takes the rest of the group that it falls into, and the next one comes.
+#[test]
+fn a_group_that_is_given_up_ends_with_the_next_key_frame() {
+    let text = "duration = \"60 s\"\n[link.bottleneck]\nrate = \"4 Mbit/s\"\ndelay = \"25 ms\"\noutage = [{ from = \"20.5 s\", to = \"21 s\" }]\n\
+                [flow.call]\ncc = \"newreno\"\ntransport = \"quic\"\n\
+                quic = { carriage = \"stream-per-group\", deadline = \"250 ms\" }\n\
+                app = { kind = \"encoder\", min_rate = \"1 Mbit/s\", max_rate = \"1 Mbit/s\", key_interval = \"4 s\" }\n";
+    let flow = flows(text, 1).remove(0);
+    let (sent, complete, reset) =
+        (flow.frames_sent.unwrap(), flow.frames_complete.unwrap(), flow.frames_reset.unwrap());
+    // some four seconds of 30 frames each, and no more than a group that was late by what waited
+    assert!((90..=240).contains(&reset) && sent - complete - reset <= 3, "{sent} {complete} {reset}");
+}
+
 /// Web pages and a stream's player over QUIC: responses are streams of their own, the first byte waits for a handshake, or not.
 #[test]
 fn the_web_and_a_player_over_quic() {

@@ -17,6 +17,7 @@ use paceline_apps::voice::{Spurts, VoiceModel};
 use paceline_apps::web::{Pareto, Web, WebArrivals, WebModel};
 use paceline_apps::{Period, Rounding};
 use paceline_flow::Transport;
+use paceline_flow::quic::Carriage;
 use paceline_random::{Sequence, Stream};
 use paceline_units::{Size, Span, Time};
 
@@ -135,6 +136,8 @@ pub(super) fn app(
             jitter_buffer,
             max_queue,
         } => {
+            // a stream for each group needs to know where one begins
+            let groups = matches!(transport, Transport::Quic { config, .. } if config.track.carriage == Carriage::StreamPerGroup);
             let model = EncoderModel {
                 frame_rate: *frame_rate,
                 min_rate: *min_rate,
@@ -147,7 +150,7 @@ pub(super) fn app(
                 key_size: *key_size,
                 segment,
                 header: Size::from_bytes(u64::from(header)),
-                needs: if jitter_buffer.is_some() { FrameNeeds::Before } else { FrameNeeds::Nothing },
+                needs: if jitter_buffer.is_some() || groups { FrameNeeds::Before } else { FrameNeeds::Nothing },
                 max_queue: max_queue.unwrap_or(Span::MAX),
             };
             let pause = |p: &Pause| Period { start: Time::ZERO + p.from, stop: Time::ZERO + p.to };
