@@ -3,7 +3,7 @@
 //! quinn wants `Sync`, which a controller of a shared library is not: the law lies in a lock, which whoever has it to himself does not
 //! take.
 
-use crate::{Law, What, Witness};
+use crate::{Gate, Law, What, Witness};
 use paceline_units::{Span, Time};
 use quinn_proto::RttEstimator;
 use quinn_proto::congestion::{Controller, ControllerMetrics};
@@ -23,13 +23,21 @@ pub struct Adaptor {
     smoothed: Span,
     path: u64,
     witness: Option<Witness>,
+    gate: Option<Gate>,
 }
 
 impl Adaptor {
-    pub(crate) fn new(law: Law, began: Instant, initial_window: u64, path: u64, witness: Option<Witness>) -> Adaptor {
+    pub(crate) fn new(
+        law: Law,
+        began: Instant,
+        initial_window: u64,
+        path: u64,
+        witness: Option<Witness>,
+        gate: Option<Gate>,
+    ) -> Adaptor {
         let window = law.window();
-        let law = Mutex::new(law);
-        let mut adaptor = Adaptor { law, window, began, initial_window, smoothed: Span::ZERO, path, witness };
+        let (law, smoothed) = (Mutex::new(law), Span::ZERO);
+        let mut adaptor = Adaptor { law, window, began, initial_window, smoothed, path, witness, gate };
         adaptor.change(began, |_, _| What::Began);
         adaptor
     }
@@ -55,6 +63,11 @@ impl Adaptor {
         let law = self.law.get_mut().unwrap_or_else(PoisonError::into_inner);
         let what = by(law, at);
         self.window = law.window();
+        if let Some(gate) = &self.gate {
+            let until = law.congestion().waits(at);
+            gate.set_pause(until.map(|until| self.began + Duration::from_nanos(until.0)));
+            law.open(gate);
+        }
         if let Some(witness) = &self.witness {
             witness.sees(now, self.path, what, law);
         }
@@ -63,7 +76,7 @@ impl Adaptor {
 
 impl Clone for Adaptor {
     fn clone(&self) -> Adaptor {
-        let &Adaptor { window, began, initial_window, smoothed, path, ref witness, .. } = self;
+        let &Adaptor { window, began, initial_window, smoothed, path, ref witness, ref gate, .. } = self;
         Adaptor {
             law: Mutex::new(self.copy()),
             window,
@@ -72,6 +85,7 @@ impl Clone for Adaptor {
             smoothed,
             path,
             witness: witness.clone(),
+            gate: gate.clone(),
         }
     }
 }
@@ -117,10 +131,11 @@ impl Controller for Adaptor {
         let law = self.law.get_mut().unwrap_or_else(PoisonError::into_inner);
         law.set_datagram(new_mtu);
         self.window = law.window();
+        self.gate.iter().for_each(|gate| law.open(gate));
     }
 
     fn window(&self) -> u64 {
-        self.window
+        self.gate.as_ref().map_or(self.window, Gate::window)
     }
 
     fn metrics(&self) -> ControllerMetrics {

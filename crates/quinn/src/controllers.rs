@@ -1,6 +1,6 @@
 //! The factory: a scheme and its parameters, checked at once, from which each of quinn's paths gets a fresh controller.
 
-use crate::{Adaptor, Law, Witness};
+use crate::{Adaptor, Gate, Law, Witness};
 use paceline_control::{
     ParameterError, Profile, Scheme, TcpController, UnknownScheme, WindowController as _, registry,
 };
@@ -40,6 +40,7 @@ pub struct Controllers {
     /// In bytes, if not RFC 9002's.
     initial_window: Option<u64>,
     witness: Option<Witness>,
+    gate: Option<Gate>,
 }
 
 impl Controllers {
@@ -75,7 +76,7 @@ impl Controllers {
     #[must_use]
     pub fn around(fresh: TcpController, profile: Profile, stream: Stream) -> Controllers {
         let (fresh, made) = (Mutex::new(fresh), AtomicU64::new(0));
-        Controllers { fresh, profile, stream, made, initial_window: None, witness: None }
+        Controllers { fresh, profile, stream, made, initial_window: None, witness: None, gate: None }
     }
 
     /// The same, with an initial window of so many bytes in place of RFC 9002's (section 7.2).
@@ -91,6 +92,14 @@ impl Controllers {
         self.witness = Some(witness);
         self
     }
+
+    /// The same, whose packets leave by this gate, at the controller's own rate, in place of quinn's window and pacing. Whoever drives
+    /// quinn-proto asks it before each packet; without that nothing leaves but acknowledgements and probes.
+    #[must_use]
+    pub fn behind(mut self, gate: Gate) -> Controllers {
+        self.gate = Some(gate);
+        self
+    }
 }
 
 impl ControllerFactory for Controllers {
@@ -99,7 +108,8 @@ impl ControllerFactory for Controllers {
         let initial = self.initial_window.unwrap_or_else(|| Congestion::initial_window(current_mtu));
         let fresh = self.fresh.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let congestion = Congestion::new(fresh, self.profile, current_mtu, initial, self.stream.fork(path));
-        Box::new(Adaptor::new(Law::new(congestion, current_mtu), now, initial, path, self.witness.clone()))
+        let law = Law::new(congestion, current_mtu);
+        Box::new(Adaptor::new(law, now, initial, path, self.witness.clone(), self.gate.clone()))
     }
 }
 

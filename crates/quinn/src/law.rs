@@ -2,6 +2,7 @@
 //!
 //! Sources: quinn-proto 0.11.19 (`src/connection/mod.rs`: `on_ack_received`, `detect_lost_packets`, `poll_transmit`), RFC 9002.
 
+use crate::Gate;
 use crate::sent::SentLog;
 use paceline_control::{Gauges, WindowController as _};
 use paceline_flow::quic::{Congestion, Cuts, Rtt};
@@ -110,7 +111,7 @@ impl Law {
         law
     }
 
-    /// What quinn may have in flight, in bytes. quinn sends what makes it less than its window, RFC 9002 what makes it no more: one
+    /// What quinn may have in flight, in bytes, where no [`Gate`] says it. quinn sends what makes it less than its window, RFC 9002 what makes it no more: one
     /// byte is added.
     ///
     /// The window of a controller that paces is no more than what its rate sends in the mean of the least and the smoothed round trip, and what
@@ -166,6 +167,9 @@ impl Law {
         let mut missing = bytes;
         while missing > 0 {
             let size = missing.min(u64::from(self.datagram)) as u16;
+            // whether it was asked for or not, a quantum may begin with it
+            let _ = self.congestion.due(now);
+            self.congestion.pace(now, size);
             let left = self.congestion.on_sent(now, self.log.next(), size);
             self.log.push(now, left, size);
             missing -= u64::from(size);
@@ -247,6 +251,11 @@ impl Law {
         self.datagram = datagram.max(1);
         self.congestion.set_datagram(self.datagram);
         self.settle();
+    }
+
+    /// Says to a gate what the window is.
+    pub(crate) fn open(&self, gate: &Gate) {
+        gate.set_window(self.congestion.window(), self.datagram);
     }
 
     /// Makes the granted window anew.

@@ -27,16 +27,19 @@
 //! - Losses come after the acknowledgements of the same packet, not before (RFC 9002, appendix A.7): the window grows, then it is cut.
 //!
 //! **What quinn does not ask:** when a packet may leave. It paces by 1.25 windows a smoothed round trip, at least ten datagrams at
-//! once. The window is the only handle, and a controller's rate is made one ([`Law::window`]).
+//! once. Inside quinn the window is the only handle, and a controller's rate is made one ([`Law::window`]). Who drives quinn-proto in a
+//! loop of his own has packets leave when the controller has them leave ([`Gate`]).
 #![allow(clippy::disallowed_types, reason = "quinn's trait is told the time as an Instant; none is taken here")]
 
 mod adaptor;
 mod controllers;
+mod gate;
 mod law;
 mod sent;
 mod witness;
 
 pub use adaptor::Adaptor;
 pub use controllers::{Controllers, Refused};
+pub use gate::{Gate, Leave};
 pub use law::{Law, Lost, Phase, State};
 pub use witness::{Seen, What, Witness};

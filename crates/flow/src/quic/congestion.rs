@@ -224,6 +224,15 @@ impl Congestion {
         }
     }
 
+    /// Until when pacing holds the next packet back; `None`: it may leave now.
+    #[must_use]
+    pub fn waits(&self, now: Time) -> Option<Time> {
+        if self.needs.pacing {
+            return self.pacing.waits(now);
+        }
+        Some(self.bucket.due()).filter(|due| *due > now)
+    }
+
     /// The packet `number`, of `bytes` (UDP payload), that counts leaves. Gives what is to be told again when it is acknowledged or lost.
     #[inline(always)]
     pub fn on_sent(&mut self, now: Time, number: u32, bytes: u16) -> Snapshot {

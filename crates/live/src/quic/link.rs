@@ -7,7 +7,7 @@ use super::{Keys, Lost, Told};
 use bytes::BytesMut;
 use paceline_flow::quic::QuicConfig;
 use paceline_packet::Flags;
-use paceline_quinn::Controllers;
+use paceline_quinn::{Controllers, Gate, Leave};
 use paceline_units::{Span, Time};
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn_proto::{
@@ -86,6 +86,21 @@ impl Link {
 
     fn instant(&self, now: Time) -> Instant {
         self.base + Duration::from_nanos(now.since(Time::ZERO).0)
+    }
+
+    fn time(&self, at: Instant) -> Time {
+        let after = at.saturating_duration_since(self.base).as_nanos();
+        Time::ZERO + Span(u64::try_from(after).unwrap_or(u64::MAX))
+    }
+
+    /// Asks the gate, of a sender whose controllers are behind it: when a packet may leave, with so many bytes in flight;
+    /// [`Time::NEVER`]: the window is full.
+    pub(super) fn may_leave(&self, gate: &Gate, now: Time, in_flight: u64) -> Time {
+        match gate.ask(self.instant(now), in_flight) {
+            Leave::Now => now,
+            Leave::At(then) => self.time(then),
+            Leave::Later => Time::NEVER,
+        }
     }
 
     /// Opens a connection, in place of the one that there was.
@@ -176,8 +191,7 @@ impl Link {
             }
         }
         if let Some(timeout) = connection.poll_timeout() {
-            let after = timeout.saturating_duration_since(self.base).as_nanos();
-            self.wake = Time::ZERO + Span(u64::try_from(after).unwrap_or(u64::MAX));
+            self.wake = self.time(timeout);
         }
     }
 
@@ -222,14 +236,15 @@ impl Link {
     }
 }
 
-/// How many frames have left that are to be acknowledged (RFC 9002 section 2), of the kinds that ours send.
+/// How many frames have left that are to be acknowledged (RFC 9002 section 2), of the kinds that ours send; but for the handshake's, which
+/// its end takes out of flight without a word.
 fn eliciting(connection: &Connection) -> u64 {
     let sent = connection.stats().frame_tx;
     let of_streams = sent.stream + sent.reset_stream + sent.stop_sending + sent.datagram;
     let of_limits = sent.max_data + sent.max_stream_data + sent.max_streams_uni + sent.streams_blocked_uni;
     let blocked = sent.data_blocked + sent.stream_data_blocked;
     let of_ids = sent.new_connection_id + sent.retire_connection_id;
-    let others = sent.crypto + sent.ping + sent.ack_frequency + sent.immediate_ack + u64::from(sent.handshake_done);
+    let others = sent.ping + sent.ack_frequency + sent.immediate_ack + u64::from(sent.handshake_done);
     of_streams + of_limits + blocked + of_ids + others
 }
 

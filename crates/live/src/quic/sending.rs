@@ -13,7 +13,7 @@ use paceline_control::{Gauges, known};
 use paceline_flow::quic::{Carriage, QuicConfig};
 use paceline_flow::{Datagrams, ForeignSender, SenderStats};
 use paceline_packet::{Flags, Stamp};
-use paceline_quinn::{Controllers, Witness};
+use paceline_quinn::{Controllers, Gate, Witness};
 use paceline_units::{Rate, Span, Time};
 use quinn_proto::{Dir, Event, SendDatagramError, StreamEvent, StreamId, VarInt};
 use std::collections::{BTreeMap, VecDeque};
@@ -54,6 +54,9 @@ struct Open {
 #[derive(Debug)]
 pub struct Sending {
     link: Link,
+    gate: Gate,
+    /// When pacing lets the next packet leave, if one waits for that.
+    paced: Time,
     witness: Witness,
     watch: Watch,
     config: QuicConfig,
@@ -74,8 +77,8 @@ pub struct Sending {
     ahead: u64,
     /// Bytes that were lost and have not left again.
     owed: u64,
-    /// quinn, which has room in its window, was given more to see whether it had run dry, and had not: it paces.
-    paced: bool,
+    /// quinn, which might send, was given more to see whether it had run dry, and had not: the other end's limits hold it.
+    limited: bool,
     /// Nothing of what quinn has is left to be sent or acknowledged.
     quiet: bool,
     /// What the connections before this one had lost.
@@ -89,9 +92,13 @@ impl Sending {
     pub fn new(config: &QuicConfig, controllers: Controllers, keys: &Keys, told: Arc<Told>) -> Sending {
         let watch = Watch::default();
         let witness = watch.witness();
-        let controllers = controllers.beginning_with(config.initial_window()).seen_by(witness.clone());
+        let gate = Gate::new();
+        let controllers =
+            controllers.beginning_with(config.initial_window()).seen_by(witness.clone()).behind(gate.clone());
         Sending {
             link: Link::new(Some(controllers), config, keys, Arc::clone(&told)),
+            gate,
+            paced: Time::NEVER,
             witness,
             watch,
             stats: SenderStats::new(config.wire()),
@@ -108,7 +115,7 @@ impl Sending {
             settled: 0,
             ahead: 0,
             owed: 0,
-            paced: false,
+            limited: false,
             quiet: true,
             lost_before: 0,
         }
@@ -165,7 +172,7 @@ impl Sending {
         let ids: Vec<_> = self.open.keys().copied().collect();
         ids.into_iter().for_each(|id| self.close_stream(id));
         (self.current, self.settled, self.quiet) = (None, self.written, true);
-        (self.ahead, self.owed, self.paced) = (0, 0, false);
+        (self.ahead, self.owed, self.paced, self.limited) = (0, 0, Time::NEVER, false);
     }
 
     fn close_stream(&mut self, id: StreamId) {
@@ -196,13 +203,7 @@ impl Sending {
         if bytes < u64::from(self.config.datagram) && self.config.track.carriage != Carriage::Datagrams {
             self.ahead = 0; // it had no more
         }
-        self.paced = false;
-    }
-
-    /// Whether its window lets quinn send a packet.
-    fn has_room(&self) -> bool {
-        let granted = self.witness.state().map_or(0, |state| state.granted);
-        self.watch.seen().in_flight + u64::from(self.config.datagram) < granted
+        self.limited = false;
     }
 
     /// Gives quinn more, until it has `most` bytes that it has not sent.
@@ -386,16 +387,19 @@ impl Datagrams for Sending {
     fn datagram(&mut self, now: Time, to: &mut Vec<u8>) -> Option<Flags> {
         let (before, packet) = (to.len(), u64::from(self.config.datagram));
         self.feed(now, AHEAD * packet);
+        let in_flight = self.watch.seen().in_flight;
+        let due = self.link.may_leave(&self.gate, now, in_flight);
         let mut flags = self.link.datagram(now, to);
-        if flags.is_none() && !self.paced && self.has_room() {
+        if flags.is_none() && due <= now && !self.limited {
             let had = self.ahead;
             self.feed(now, had + packet);
             if self.ahead > had {
                 flags = self.link.datagram(now, to);
-                (self.paced, self.ahead) =
+                (self.limited, self.ahead) =
                     (flags.is_none(), if flags.is_none() { self.ahead } else { self.ahead - had });
             }
         }
+        self.paced = if flags.is_none() && due > now { due } else { Time::NEVER };
         let Some((flags, elicits)) = flags else {
             // what is neither in flight nor leaves although it might is all acknowledged
             self.quiet |= self.watch.seen().in_flight == 0 && self.link.open().is_some();
@@ -410,13 +414,16 @@ impl Datagrams for Sending {
     }
 
     fn on_timer(&mut self, now: Time) {
+        if self.paced <= now {
+            self.paced = Time::NEVER; // what may leave now is asked for next
+        }
         self.link.on_timer(now);
         self.reset_late(now);
         self.hear(now);
     }
 
     fn next_wake(&self) -> Time {
-        self.link.next_wake().min(self.next_deadline())
+        self.link.next_wake().min(self.next_deadline()).min(self.paced)
     }
 
     fn close(&mut self, now: Time) {

@@ -464,6 +464,7 @@ impl SenderSession {
             let due = self.times.timer(self.source.next_wake(), to);
             let (source, mut port) = self.port(now, out);
             source.on_timer(due, &mut port);
+            self.drain_quic(now, out); // at its time, as pacing would have it
         }
         if self.state != State::Running {
             return;

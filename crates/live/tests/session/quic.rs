@@ -4,6 +4,9 @@ use crate::DONE;
 use crate::pair::{GOOD, Pair, Path, spec};
 use paceline_live::quic::{Keys, Lost, OwnKey};
 use paceline_live::session::{End, Input, Session, SessionSpec, Side, State};
+use paceline_sim::scenario::{Document, Scenario};
+use paceline_sim::summary::FlowSummary;
+use paceline_sim::{RunOptions, simulate};
 use paceline_units::{Span, Time};
 
 /// Ends that know each other's keys.
@@ -153,4 +156,34 @@ fn every_window_controller_fills_the_path() {
         assert!((0.9 * payload * 10e6..10e6).contains(&goodput), "{}: {goodput}", scheme.name);
     }
     assert!(ran > 8, "{ran}");
+}
+
+/// Packets leave by the controller's rate: shares of the link and round trips are those of the simulator's machine, on a queue of ten packets too, which is the
+/// burst that quinn's own pacing makes.
+#[test]
+fn controllers_do_as_in_the_simulator() {
+    let ccs = ["newreno", "cubic", "bbr3", "c4"];
+    for (cc, queue) in ccs.into_iter().flat_map(|cc| [(cc, 12), (cc, 100)]) {
+        let mut pair = pair(&[("cc", cc)], 20, Path { rate: 10e6, queue: Span::from_millis(queue), ..GOOD });
+        pair.run(Time::NEVER);
+        let trip = pair.sender().source().sender.stats().mean_rtt().unwrap().as_secs_f64();
+        let simulated = simulated(cc, queue);
+        let (goodput, of_trip) = (pair.goodput(20.0), simulated.rtt_mean_s.unwrap());
+        println!("{cc} {queue}: {goodput:.0} of {:.0} bit/s, {trip:.5} of {of_trip:.5} s", simulated.goodput_bps);
+        assert!((goodput / simulated.goodput_bps - 1.0).abs() < 0.02, "{cc}: {goodput}, {}", simulated.goodput_bps);
+        assert!((trip / of_trip - 1.0).abs() < 0.03, "{cc}: {trip} s, {of_trip} s");
+    }
+}
+
+/// The same over the simulator's link.
+fn simulated(cc: &str, queue: u64) -> FlowSummary {
+    let text = format!(
+        "duration = \"20 s\"\nhost_delay = \"0 s\"\n[access]\nrate = \"10 Gbit/s\"\ndelay = \"0 s\"\n\
+         [link.bottleneck]\nrate = \"10 Mbit/s\"\ndelay = \"20 ms\"\nqueue = {{ limit = \"{} B\" }}\n\
+         [flow.one]\ncc = \"{cc}\"\ntransport = \"quic\"\n",
+        queue * 1250
+    );
+    let document = Document::parse(&text, "path.toml").unwrap();
+    let scenario = Scenario::check(&document, &mut |_| Err("none".into())).unwrap();
+    simulate(&scenario, 1, &RunOptions::default()).unwrap().summary.flows.remove(0)
 }

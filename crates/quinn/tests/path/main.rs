@@ -2,7 +2,7 @@
 
 mod two;
 
-use paceline_quinn::Controllers;
+use paceline_quinn::{Controllers, Gate};
 use paceline_sim::scenario::{Document, Scenario};
 use paceline_sim::{RunOptions, simulate};
 use std::sync::Arc;
@@ -12,7 +12,14 @@ use two::{DATAGRAM, Outcome, Path, flow};
 /// Under quinn.
 fn quinn(cc: &str, path: Path) -> Outcome {
     let controllers = Controllers::new(cc, &[], 1).unwrap();
-    flow(|witness| Arc::new(controllers.seen_by(witness)), path, Duration::from_secs(30))
+    flow(|witness| Arc::new(controllers.seen_by(witness)), None, path, Duration::from_secs(30))
+}
+
+/// The same with packets that leave when the controller has them leave.
+fn gated(cc: &str, path: Path) -> Outcome {
+    let (controllers, gate) = (Controllers::new(cc, &[], 1).unwrap(), Gate::new());
+    let controllers = controllers.behind(gate.clone());
+    flow(|witness| Arc::new(controllers.seen_by(witness)), Some(&gate), path, Duration::from_secs(30))
 }
 
 /// The same of our own machine: share of the link, mean round trip in ms, share lost.
@@ -35,8 +42,8 @@ const ONE: Path = Path { rate: 10, delay: 25, limit: 62_500 };
 const FOUR: Path = Path { rate: 10, delay: 25, limit: 250_000 };
 
 /// Held to these bounds: the share of the link, and the mean round trip relatively. Says what came of it.
-fn beside_our_own(cc: &str, path: Path, of_share: f64, of_trip: f64) -> Outcome {
-    let (theirs, (share, trip, lost)) = (quinn(cc, path), simulated(cc, path));
+fn beside_our_own(theirs: Outcome, cc: &str, path: Path, of_share: f64, of_trip: f64) -> Outcome {
+    let (share, trip, lost) = simulated(cc, path);
     println!(
         "{cc} {}: {:.3} of the link, {:.1} ms, {:.4} lost; simulated {share:.3}, {trip:.1} ms, {lost:.4}",
         path.limit, theirs.share, theirs.trip, theirs.lost
@@ -52,7 +59,7 @@ fn beside_our_own(cc: &str, path: Path, of_share: f64, of_trip: f64) -> Outcome 
 fn windows_do_as_in_the_simulator() {
     for cc in ["newreno", "cubic", "copa", "vegas"] {
         for path in [QUARTER, ONE, FOUR] {
-            let flow = beside_our_own(cc, path, 0.005, 0.01);
+            let flow = beside_our_own(quinn(cc, path), cc, path, 0.005, 0.01);
             assert_eq!(flow.ours_lost.1, flow.quinn_lost.1, "bytes");
             let (ours, theirs) = (flow.ours_lost.0, flow.quinn_lost.0);
             assert!(ours >= theirs && ours <= theirs + 8, "{cc}: {ours} and {theirs} packets");
@@ -66,11 +73,21 @@ fn windows_do_as_in_the_simulator() {
 fn rates_do_nearly_as_in_the_simulator() {
     for cc in ["bbr", "bbr3", "c4"] {
         for path in [ONE, FOUR] {
-            beside_our_own(cc, path, 0.01, 0.03);
+            beside_our_own(quinn(cc, path), cc, path, 0.01, 0.03);
         }
     }
     for (cc, of_share) in [("bbr", 0.025), ("bbr3", 0.06), ("c4", 0.13)] {
-        let flow = beside_our_own(cc, QUARTER, of_share, 0.03);
+        let flow = beside_our_own(quinn(cc, QUARTER), cc, QUARTER, of_share, 0.03);
         assert!(flow.share > 0.8, "{cc}: {}", flow.share);
+    }
+}
+
+/// By the gate they are the simulator's on every queue.
+#[test]
+fn by_the_gate_all_do_as_in_the_simulator() {
+    for cc in ["newreno", "cubic", "copa", "bbr", "bbr3", "c4"] {
+        for path in [QUARTER, ONE, FOUR] {
+            beside_our_own(gated(cc, path), cc, path, 0.01, 0.02);
+        }
     }
 }

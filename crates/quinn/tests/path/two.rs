@@ -5,7 +5,7 @@
     reason = "quinn is told the time as an Instant, which only the clock makes"
 )]
 
-use paceline_quinn::{What, Witness};
+use paceline_quinn::{Gate, Leave, What, Witness};
 use quinn_proto::congestion::ControllerFactory;
 use quinn_proto::{
     ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir, Endpoint, EndpointConfig, Event, ServerConfig,
@@ -73,9 +73,15 @@ impl End {
         }
     }
 
-    /// Timers, then what is to be sent, each datagram by itself.
-    fn drive(&mut self, now: Instant, send: &mut impl FnMut(Vec<u8>)) {
-        let Some((handle, connection)) = &mut self.connection else { return };
+    /// Timers, then what is to be sent, each datagram by itself. A gate is asked before each packet, with what is in flight; when it is to be
+    /// asked again, if that is known.
+    fn drive(
+        &mut self,
+        now: Instant,
+        gate: Option<(&Gate, &Witness)>,
+        send: &mut impl FnMut(Vec<u8>),
+    ) -> Option<Instant> {
+        let (handle, connection) = self.connection.as_mut()?;
         if connection.poll_timeout().is_some_and(|due| due <= now) {
             connection.handle_timeout(now);
         }
@@ -85,7 +91,13 @@ impl End {
             }
         }
         let mut data = Vec::new();
-        while let Some(transmit) = connection.poll_transmit(now, 10, &mut data) {
+        loop {
+            let in_flight = |witness: &Witness| witness.state().map_or(0, |state| state.in_flight);
+            let leave = gate.map(|(gate, witness)| gate.ask(now, in_flight(witness)));
+            let at_once = if gate.is_some() { 1 } else { 10 };
+            let Some(transmit) = connection.poll_transmit(now, at_once, &mut data) else {
+                return if let Some(Leave::At(then)) = leave { Some(then) } else { None };
+            };
             let size = transmit.segment_size.unwrap_or(transmit.size);
             data[..transmit.size].chunks(size).for_each(|datagram| send(datagram.to_vec()));
             data.clear();
@@ -124,9 +136,10 @@ fn ends(began: Instant, factory: Arc<dyn ControllerFactory + Send + Sync>) -> (E
     (near, far)
 }
 
-/// One end writes as much as it can for `length`.
+/// One end writes as much as it can for `length`, by this gate if there is one.
 pub fn flow(
     factory: impl FnOnce(Witness) -> Arc<dyn ControllerFactory + Send + Sync>,
+    gate: Option<&Gate>,
     path: Path,
     length: Duration,
 ) -> Outcome {
@@ -164,7 +177,7 @@ pub fn flow(
         if before.is_none() && now >= WARMUP {
             before = Some((came, connection.stats().path));
         }
-        near.drive(began + now, &mut |datagram| {
+        let paced = near.drive(began + now, gate.map(|gate| (gate, &witness)), &mut |datagram| {
             let size = datagram.len() as u64 + HEADER;
             while queue.front().is_some_and(|&(begins, _)| begins <= now) {
                 queue.pop_front();
@@ -178,7 +191,7 @@ pub fn flow(
             queue.push_back((begins, size));
             far.inbox.push_back((free + delay, datagram));
         });
-        far.drive(began + now, &mut |datagram| near.inbox.push_back((now + delay, datagram)));
+        far.drive(began + now, None, &mut |datagram| near.inbox.push_back((now + delay, datagram)));
         if let Some((_, connection)) = &mut far.connection {
             while let Some(event) = connection.poll() {
                 if let Event::Stream(StreamEvent::Opened { dir }) = event {
@@ -193,9 +206,9 @@ pub fn flow(
                 let _ = chunks.finalize();
             }
             // what reading allows is to be told
-            far.drive(began + now, &mut |datagram| near.inbox.push_back((now + delay, datagram)));
+            far.drive(began + now, None, &mut |datagram| near.inbox.push_back((now + delay, datagram)));
         }
-        let mut next = length;
+        let mut next = paced.map_or(length, |at| length.min(at.duration_since(began)));
         for end in [&mut near, &mut far] {
             next = end.inbox.front().map_or(next, |&(due, _)| next.min(due));
             let timer = end.connection.as_mut().and_then(|(_, connection)| connection.poll_timeout());
