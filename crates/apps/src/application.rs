@@ -4,6 +4,7 @@ use crate::cbr::Cbr;
 use crate::encoder::Encoder;
 use crate::ftp::Ftp;
 use crate::onoff::OnOff;
+use crate::server::Server;
 use crate::stream::StreamSender;
 use crate::timed::Timed;
 use crate::web::Web;
@@ -16,6 +17,15 @@ pub enum Action {
     Wait,
     /// Append so much to what is to be sent.
     Send(Size),
+    /// Append so much to the answer to this request, the `last` of it or not.
+    Answer {
+        /// The request's number, from 0 on.
+        request: u32,
+        /// How much.
+        size: Size,
+        /// Nothing of the answer follows.
+        last: bool,
+    },
     /// Open a fresh connection (initial window, no history), then send so much.
     Restart(Size),
     /// There is always something to send from now on.
@@ -138,6 +148,8 @@ pub enum Application {
     Encoder(Encoder),
     /// A game, a voice, a video: what comes at instants of its own.
     Timed(Timed),
+    /// What answers requests.
+    Server(Server),
 }
 
 impl Application {
@@ -153,6 +165,7 @@ impl Application {
             Application::Cbr(source) => source.next_action(now),
             Application::Encoder(encoder) => encoder.next_action(now),
             Application::Timed(source) => source.next_action(now),
+            Application::Server(server) => server.next_action(now),
         }
     }
 
@@ -167,7 +180,21 @@ impl Application {
             Application::Cbr(source) => source.next_wake(),
             Application::Encoder(encoder) => encoder.next_wake(),
             Application::Timed(source) => source.next_wake(),
+            Application::Server(server) => server.next_wake(),
         }
+    }
+
+    /// The request number `number` has come, which a server answers: [`Application::next_action`] says how.
+    pub fn asked(&mut self, number: u32) {
+        if let Application::Server(server) = self {
+            server.asked(number);
+        }
+    }
+
+    /// Whether it is a server that may yet be asked for something.
+    #[must_use]
+    pub fn is_waiting(&self) -> bool {
+        matches!(self, Application::Server(server) if server.is_waiting())
     }
 
     /// What the connection would have it send, in bits a second with all headers. Only an encoder follows.
@@ -246,6 +273,7 @@ impl Application {
             | Application::Ftp(_)
             | Application::Stream(_)
             | Application::OnOff(_)
+            | Application::Server(_)
             | Application::Timed(_) => {}
         }
     }
@@ -260,6 +288,7 @@ impl Application {
             | Application::Encoder(_)
             | Application::Stream(_)
             | Application::OnOff(_)
+            | Application::Server(_)
             | Application::Timed(_) => None,
         }
     }

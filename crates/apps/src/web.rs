@@ -61,9 +61,9 @@ impl Pareto {
         self.least
     }
 
-    /// A draw, rounded up to the byte, at least 1 B.
-    fn draw(&self, from: &mut Sequence) -> Size {
-        let bytes = (self.least * from.pareto(self.shape)).min(self.greatest);
+    /// The draw number `index`, rounded up to the byte, at least 1 B.
+    fn draw(&self, from: Stream, index: u64) -> Size {
+        let bytes = (self.least * from.pareto(index, self.shape)).min(self.greatest);
         Size((libm::ceil(bytes) as u64).max(1))
     }
 }
@@ -83,13 +83,38 @@ pub struct WebModel {
     pub rounding: Rounding,
 }
 
+impl WebModel {
+    /// Sizes and gaps have streams of their own, so that those of a source stay what they are with and without requests.
+    pub(crate) const fn streams(stream: Stream) -> (Stream, Sequence) {
+        (stream.fork(0), Sequence::new(stream.fork(1)))
+    }
+
+    /// The size of the transfer number `index`, of those drawn from `sizes`.
+    #[must_use]
+    pub(crate) fn size(&self, sizes: Stream, index: u64) -> Size {
+        self.rounding.up(self.sizes.draw(sizes, index))
+    }
+
+    /// The next gap.
+    pub(crate) fn gap(&self, gaps: &mut Sequence) -> Span {
+        let of_mean = match self.gap_shape {
+            None => gaps.exponential(),
+            // The least value of the law whose mean is 1 is (shape - 1) / shape.
+            Some(shape) => gaps.pareto(shape) * (shape - 1.0) / shape,
+        };
+        self.gap.mul_f64(of_mean).min(LONGEST)
+    }
+}
+
 /// A web source.
 #[derive(Clone, Debug)]
 pub struct Web {
     model: WebModel,
     period: Period,
-    sizes: Sequence,
+    sizes: Stream,
     gaps: Sequence,
+    /// Transfers so far.
+    count: u64,
     /// When the next transfer arrives; `None` while a thinking client waits for its page.
     next: Option<Time>,
     /// Transfers on their way: where each ends in the sequence of all bytes, and when it began.
@@ -103,11 +128,13 @@ impl Web {
     /// The first transfer arrives at the period's start.
     #[must_use]
     pub fn new(model: WebModel, stream: Stream, period: Period) -> Web {
+        let (sizes, gaps) = WebModel::streams(stream);
         Web {
             model,
             period,
-            sizes: Sequence::new(stream.fork(0)),
-            gaps: Sequence::new(stream.fork(1)),
+            sizes,
+            gaps,
+            count: 0,
             next: Some(period.start),
             under_way: VecDeque::new(),
             handed: 0,
@@ -124,7 +151,7 @@ impl Web {
             self.under_way.pop_front();
             self.tally.completed(now, since);
             if self.model.arrivals != WebArrivals::Open && !self.stopped {
-                self.next = Some(now + self.gap());
+                self.next = Some(now + self.model.gap(&mut self.gaps));
             }
         }
         if self.stopped {
@@ -136,22 +163,14 @@ impl Web {
             return Action::Stop;
         }
         let Some(arrived) = self.next.filter(|&at| now >= at) else { return Action::Wait };
-        let size = self.model.rounding.up(self.model.sizes.draw(&mut self.sizes));
-        self.next = (self.model.arrivals == WebArrivals::Open).then(|| arrived + self.gap());
+        let size = self.model.size(self.sizes, self.count);
+        self.count += 1;
+        self.next = (self.model.arrivals == WebArrivals::Open).then(|| arrived + self.model.gap(&mut self.gaps));
         let first = self.handed == 0;
         self.handed = self.handed.saturating_add(size.0);
         self.under_way.push_back((self.handed, now));
         self.tally.started();
         if self.model.arrivals == WebArrivals::Think && !first { Action::Restart(size) } else { Action::Send(size) }
-    }
-
-    fn gap(&mut self) -> Span {
-        let of_mean = match self.model.gap_shape {
-            None => self.gaps.exponential(),
-            // The least value of the law whose mean is 1 is (shape - 1) / shape.
-            Some(shape) => self.gaps.pareto(shape) * (shape - 1.0) / shape,
-        };
-        self.model.gap.mul_f64(of_mean).min(LONGEST)
     }
 
     /// See [`crate::Application::next_wake`].

@@ -22,6 +22,7 @@ mod stats;
 mod supply;
 pub mod tcp;
 pub mod tfrc;
+mod tls;
 pub mod udp;
 
 pub use foreign::{Datagrams, ForeignReceiver, ForeignSender};

@@ -12,7 +12,7 @@ use crate::foreign::ForeignSender;
 use crate::multfrc::{MultfrcReceiver, MultfrcSender};
 use crate::quic::{QuicConfig, QuicReceiver, QuicSender, TrackSender, TrackWrite};
 use crate::rtp::{RtpConfig, RtpReceiver, RtpSender};
-use crate::tcp::{Burst, TcpConfig, TcpReceiver, TcpSender};
+use crate::tcp::{Burst, TcpClient, TcpConfig, TcpReceiver, TcpSender, TcpServer};
 use crate::tfrc::{TfrcConfig, TfrcReceiver, TfrcSender};
 use crate::udp::{UdpConfig, UdpReceiver, UdpSender};
 use crate::{SenderStats, Transmit};
@@ -80,7 +80,12 @@ impl Transport {
             Transport::Acks { config, controller } => {
                 Sender::Acks(Box::new(AcksSender::new(config, controller.clone(), stream)))
             }
-            Transport::Tcp { config, controller } => Sender::Tcp(TcpSender::new(config, controller.clone(), stream)),
+            Transport::Tcp { config, controller } => match config.requests {
+                Some(requests) => {
+                    Sender::TcpServer(Box::new(TcpServer::new(config, requests, controller.clone(), stream)))
+                }
+                None => Sender::Tcp(TcpSender::new(config, controller.clone(), stream)),
+            },
             Transport::Tfrc { config, controller } => {
                 let controller = controller.clone();
                 match controller.connections() {
@@ -102,7 +107,10 @@ impl Transport {
                 Receiver::Quic(Box::new(QuicReceiver::new(config, controller.clone(), stream)))
             }
             Transport::Acks { config, .. } => Receiver::Acks(Box::new(AcksReceiver::new(config))),
-            Transport::Tcp { config, .. } => Receiver::Tcp(TcpReceiver::new(config)),
+            Transport::Tcp { config, .. } => match config.requests {
+                Some(requests) => Receiver::TcpClient(Box::new(TcpClient::new(config, requests, stream))),
+                None => Receiver::Tcp(TcpReceiver::new(config)),
+            },
             Transport::Tfrc { config, .. } if config.settings.several => {
                 Receiver::Multfrc(Box::new(MultfrcReceiver::new(config)))
             }
@@ -203,6 +211,8 @@ pub enum Sender {
     Rtp(Box<RtpSender>),
     /// TCP's.
     Tcp(TcpSender),
+    /// TCP's, of a connection that the receiver opens to ask.
+    TcpServer(Box<TcpServer>),
     /// TFRC's.
     Tfrc(Box<TfrcSender>),
     /// Several TFRCs'.
@@ -224,6 +234,7 @@ impl Sender {
             Sender::Rtp(rtp) => rtp.start(now, out),
             Sender::Acks(acks) => acks.start(now, out),
             Sender::Tcp(tcp) => tcp.start(now, out),
+            Sender::TcpServer(_) => {} // its client begins
             Sender::Tfrc(tfrc) => tfrc.start(now, out),
             Sender::Multfrc(multfrc) => multfrc.start(now, out),
             Sender::Udp(udp) => udp.start(now, out),
@@ -239,10 +250,29 @@ impl Sender {
             Sender::Rtp(rtp) => rtp.supply(bytes, now, out),
             Sender::Acks(acks) => acks.supply(bytes, now, out),
             Sender::Tcp(tcp) => tcp.supply(bytes, now, out),
+            Sender::TcpServer(server) => server.supply(bytes, now, out),
             Sender::Tfrc(tfrc) => tfrc.supply(bytes, now, out),
             Sender::Multfrc(multfrc) => multfrc.supply(bytes, now, out),
             Sender::Udp(udp) => udp.supply(bytes, now, out),
             Sender::Track(track) => track.write(TrackWrite::Frame { bytes, captured: now, key: false }),
+        }
+    }
+
+    /// The application writes `bytes` of the answer to a request, the `last` of it or not. Machines without requests take it for
+    /// any write.
+    pub fn answer(&mut self, request: u32, bytes: u64, last: bool, now: Time, out: &mut impl Transmit) {
+        match self {
+            Sender::Quic(quic) => quic.answer(request, bytes, last, now, out),
+            other => other.supply(bytes, now, out),
+        }
+    }
+
+    /// The number of a request that has come since it was last asked for, of all from 0 on.
+    pub fn take_request(&mut self) -> Option<u32> {
+        match self {
+            Sender::Quic(quic) => quic.take_request(),
+            Sender::TcpServer(server) => server.take_request(),
+            _ => None,
         }
     }
 
@@ -257,7 +287,7 @@ impl Sender {
             Sender::Tfrc(tfrc) => tfrc.supply_endless(now, out),
             Sender::Multfrc(multfrc) => multfrc.supply_endless(now, out),
             Sender::Track(track) => track.write(TrackWrite::Endless),
-            Sender::Udp(_) => {}
+            Sender::TcpServer(_) | Sender::Udp(_) => {}
         }
     }
 
@@ -280,6 +310,7 @@ impl Sender {
             Sender::Rtp(rtp) => rtp.stop(),
             Sender::Acks(acks) => acks.stop(),
             Sender::Tcp(tcp) => tcp.stop(),
+            Sender::TcpServer(server) => server.stop(),
             Sender::Tfrc(tfrc) => tfrc.stop(),
             Sender::Multfrc(multfrc) => multfrc.stop(),
             Sender::Track(track) => track.write(TrackWrite::Withdraw { stops: true }),
@@ -298,7 +329,7 @@ impl Sender {
             Sender::Tfrc(tfrc) => tfrc.restart(now),
             Sender::Multfrc(multfrc) => multfrc.restart(now),
             Sender::Udp(udp) => udp.restart(),
-            Sender::Track(_) => {} // its connection goes on
+            Sender::TcpServer(_) | Sender::Track(_) => {} // their connections are not theirs to begin
         }
     }
 
@@ -354,6 +385,11 @@ impl Sender {
                 multfrc.on_report(now, packet, extra, out);
                 multfrc.next_wake()
             }
+            Sender::TcpServer(server) => {
+                let options = extra.and_then(Extra::tcp);
+                server.on_packet(now, packet, options, out);
+                server.next_wake()
+            }
             Sender::Tcp(_) | Sender::Track(_) | Sender::Udp(_) => Time::NEVER,
         }
     }
@@ -366,6 +402,7 @@ impl Sender {
             Sender::Rtp(rtp) => rtp.on_timer(now, out),
             Sender::Acks(acks) => acks.on_timer(now, out),
             Sender::Tcp(tcp) => tcp.on_timer(now, out),
+            Sender::TcpServer(server) => server.on_timer(now, out),
             Sender::Tfrc(tfrc) => tfrc.on_timer(now, out),
             Sender::Multfrc(multfrc) => multfrc.on_timer(now, out),
             Sender::Track(_) | Sender::Udp(_) => {}
@@ -391,6 +428,7 @@ impl Sender {
             Sender::Acks(acks) => acks.next_wake(),
             Sender::Tfrc(tfrc) => tfrc.next_wake(),
             Sender::Multfrc(multfrc) => multfrc.next_wake(),
+            Sender::TcpServer(server) => server.next_wake(),
             Sender::Tcp(_) | Sender::Track(_) | Sender::Udp(_) => Time::NEVER,
         }
     }
@@ -432,6 +470,7 @@ impl Sender {
             Sender::Rtp(rtp) => rtp.acked_all(),
             Sender::Acks(acks) => acks.acked_all(),
             Sender::Tcp(tcp) => tcp.acked_all(),
+            Sender::TcpServer(server) => server.answers().acked_all(),
             Sender::Tfrc(tfrc) => tfrc.acked_all(),
             Sender::Multfrc(multfrc) => multfrc.acked_all(),
             Sender::Track(track) => track.acked_all(),
@@ -448,6 +487,7 @@ impl Sender {
             Sender::Rtp(rtp) => rtp.remembered_writes(),
             Sender::Acks(acks) => acks.remembered_writes(),
             Sender::Tcp(tcp) => tcp.remembered_writes(),
+            Sender::TcpServer(server) => server.answers().remembered_writes(),
             Sender::Tfrc(tfrc) => tfrc.remembered_writes(),
             Sender::Multfrc(multfrc) => multfrc.remembered_writes(),
             Sender::Track(track) => track.remembered_writes(),
@@ -465,6 +505,7 @@ impl Sender {
             Sender::Rtp(rtp) => rtp.stats(),
             Sender::Acks(acks) => acks.stats(),
             Sender::Tcp(tcp) => tcp.stats(),
+            Sender::TcpServer(server) => server.stats(),
             Sender::Tfrc(tfrc) => tfrc.stats(),
             Sender::Multfrc(multfrc) => multfrc.stats(),
             Sender::Track(track) => track.stats(),
@@ -480,6 +521,7 @@ impl Sender {
             Sender::Rtp(rtp) => rtp.account(now),
             Sender::Acks(acks) => acks.account(now),
             Sender::Tcp(tcp) => tcp.account(now),
+            Sender::TcpServer(server) => server.account(now),
             Sender::Tfrc(tfrc) => tfrc.account(now),
             Sender::Multfrc(multfrc) => multfrc.account(now),
             Sender::Track(_) | Sender::Udp(_) => {}
@@ -493,6 +535,7 @@ impl Sender {
             Sender::Foreign(foreign) => Some(foreign.congestion_window()),
             Sender::Quic(quic) => Some(quic.congestion_window()),
             Sender::Tcp(tcp) => Some(tcp.controller().window()),
+            Sender::TcpServer(server) => Some(server.answers().controller().window()),
             _ => None,
         }
     }
@@ -505,6 +548,7 @@ impl Sender {
             Sender::Rtp(rtp) => rtp.gauges(to),
             Sender::Acks(acks) => acks.gauges(to),
             Sender::Tcp(tcp) => tcp.gauges(to),
+            Sender::TcpServer(server) => server.answers().gauges(to),
             Sender::Tfrc(tfrc) => tfrc.gauges(to),
             Sender::Multfrc(multfrc) => multfrc.gauges(to),
             Sender::Track(_) | Sender::Udp(_) => {}

@@ -12,7 +12,8 @@ mod tfrc;
 mod udp;
 
 use frames::Frames;
-use paceline_sim::model::Model;
+use paceline_flow::Transport;
+use paceline_sim::model::{FlowModel, Model};
 use paceline_sim::{Capture, Captured, Noted, RunError, RunOptions, RunOutput, Scenario, expand, run_captured};
 use pcapng::Pcapng;
 use qlog::Logs;
@@ -50,6 +51,8 @@ pub enum CaptureError {
     NotEmpty(PathBuf),
     /// There are to be logs, and no flow is over QUIC.
     NothingToLog,
+    /// This flow has requests over TCP, of which captures know nothing.
+    Requests(String),
     /// There is no such host; with the names of those that are there.
     NoHost(String, Vec<String>),
 }
@@ -68,6 +71,13 @@ impl core::fmt::Display for CaptureError {
             }
             CaptureError::NothingToLog => {
                 f.write_str("no flow is over QUIC, so there is nothing to log: give one `transport = \"quic\"`")
+            }
+            CaptureError::Requests(flow) => {
+                write!(
+                    f,
+                    "flow `{flow}` has requests over TCP, and a capture cannot show both halves of such a connection: \
+                     capture it without `request`, or over QUIC"
+                )
             }
             CaptureError::NoHost(name, hosts) => {
                 const SHOWN: usize = 12;
@@ -93,6 +103,11 @@ pub fn simulate(
     to: &Written<'_>,
 ) -> Result<RunOutput, CaptureError> {
     let model = expand(scenario, seed).map_err(|error| CaptureError::Run(error.into()))?;
+    let halves =
+        |flow: &&FlowModel| matches!(&flow.transport, Transport::Tcp { config, .. } if config.requests.is_some());
+    if let Some(flow) = model.flows.iter().find(halves).filter(|_| to.pcap.is_some()) {
+        return Err(CaptureError::Requests(flow.name.clone()));
+    }
     let interfaces = to.pcap.map(|pcap| interfaces(&model, pcap.hosts)).transpose()?;
     let logs = to.qlog.map(|folder| Logs::begin(&model, folder)).transpose()?;
     let (Some(pcap), Some(interfaces)) = (to.pcap, interfaces) else { return write(&model, options, None, logs) };

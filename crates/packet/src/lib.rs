@@ -88,6 +88,9 @@ impl Flags {
 
     /// The third bit of accurate ECN's count of marks, beside `CWR` and `ECE` (RFC 9768).
     pub const AE: Flags = Flags(1 << 11);
+    /// Of the half of a TCP connection that carries requests: `ACK` says which way it goes, and its data go back. No header has this
+    /// bit: a TCP segment is of both halves.
+    pub const REQUESTS: Flags = Flags(1 << 12);
 
     /// An acknowledgement's count of marked segments, modulo 8 (RFC 9768 section 3.2.2: ACE, of AE, CWR and ECE).
     #[must_use]
@@ -129,8 +132,8 @@ impl Flags {
 
 impl core::fmt::Debug for Flags {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        const NAMES: [&str; 12] =
-            ["ACK", "SYN", "ECT", "CE", "ECE", "CWR", "RETX", "CORRUPT", "DUP", "PUSH", "L4S", "AE"];
+        const NAMES: [&str; 13] =
+            ["ACK", "SYN", "ECT", "CE", "ECE", "CWR", "RETX", "CORRUPT", "DUP", "PUSH", "L4S", "AE", "REQ"];
         let set: Vec<&str> = (0..NAMES.len()).filter(|i| self.0 >> i & 1 == 1).map(|i| NAMES[i]).collect();
         f.write_str(&set.join("|"))
     }

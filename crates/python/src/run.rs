@@ -134,9 +134,12 @@ pub fn run(
             let number = error.raw_os_error().unwrap_or(0);
             Err(PyOSError::new_err((number, words_of(&error), path)))
         }
-        Ok(Err(error @ (CaptureError::NoHost(..) | CaptureError::NotEmpty(_) | CaptureError::NothingToLog))) => {
-            Err(PyValueError::new_err(error.to_string()))
-        }
+        Ok(Err(
+            error @ (CaptureError::NoHost(..)
+            | CaptureError::NotEmpty(_)
+            | CaptureError::NothingToLog
+            | CaptureError::Requests(_)),
+        )) => Err(PyValueError::new_err(error.to_string())),
         Ok(Err(CaptureError::Run(RunError::Controller(failure)))) => {
             Err(ControllerError::new_err(format!("{name}, seed {seed}: {failure}")))
         }

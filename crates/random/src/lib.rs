@@ -57,6 +57,12 @@ impl Stream {
     pub fn exponential(self, index: u64) -> f64 {
         -libm::log1p(-self.unit(index))
     }
+
+    /// The draw number `index`, Pareto of the given shape whose least value is 1.
+    #[must_use]
+    pub fn pareto(self, index: u64, shape: f64) -> f64 {
+        libm::pow(1.0 - self.unit(index), -1.0 / shape)
+    }
 }
 
 /// A stream with a place in it: each draw takes the next index.
@@ -94,7 +100,8 @@ impl Sequence {
 
     /// Pareto of the given shape whose least value is 1.
     pub fn pareto(&mut self, shape: f64) -> f64 {
-        libm::pow(1.0 - self.unit(), -1.0 / shape)
+        self.next += 1;
+        self.stream.pareto(self.next - 1, shape)
     }
 }
 

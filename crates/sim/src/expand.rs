@@ -388,7 +388,7 @@ fn instance_of(
         transport(flow).map_err(|problem| ExpandError::Controller { flow: flow.name.clone(), problem })?;
     transport.belongs_to(&label);
     let period = Period { start, stop: flow.stop.map_or(Time::NEVER, |stop| Time::ZERO + stop) };
-    let (app, stream) = app(flow, &transport, period, Stream::new(model.seed, &format!("app {label}")));
+    let (app, stream, client) = app(flow, &transport, period, Stream::new(model.seed, &format!("app {label}")));
     Ok(FlowModel {
         name: flow.name.clone(),
         instance,
@@ -401,6 +401,7 @@ fn instance_of(
         start,
         stop: period.stop,
         app,
+        client,
         stream,
         playout: playout(flow),
         rtt_drawn: flow.rtt.as_ref().is_some_and(Draw::is_drawn),

@@ -220,6 +220,8 @@ pub struct FlowModel {
     pub transport: Transport,
     /// What sends.
     pub app: paceline_apps::Application,
+    /// What asks for it, if that is asked for.
+    pub client: Option<paceline_apps::client::Client>,
     /// The stream that its player plays, if it carries one.
     pub stream: Option<StreamModel>,
     /// The jitter buffer of its viewer, if it carries frames that need each other.

@@ -135,7 +135,7 @@ fn flow_summary(model: &Model, built: &Built, before: &Before, index: usize, end
     let per_second = |bytes: u64| if active > Span::ZERO { bytes as f64 * 8.0 / active.as_secs_f64() } else { 0.0 };
     let of_sent = |packets: u64| (sent.packets_sent > 0).then(|| packets as f64 / sent.packets_sent as f64);
     let propagation = model.propagation(&built.plan.paths[index]);
-    let transfers = ends.source.transfers();
+    let transfers = ends.sink.transfers().unwrap_or_else(|| ends.source.transfers());
     // a flow that is over shows no more pictures
     let view = ends.sink.view_report(end.min(flow.stop));
     let view = view.as_ref();

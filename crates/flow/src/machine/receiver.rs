@@ -5,7 +5,7 @@ use crate::foreign::ForeignReceiver;
 use crate::multfrc::MultfrcReceiver;
 use crate::quic::{QuicReceiver, TrackReceiver};
 use crate::rtp::RtpReceiver;
-use crate::tcp::TcpReceiver;
+use crate::tcp::{TcpClient, TcpReceiver};
 use crate::tfrc::TfrcReceiver;
 use crate::udp::UdpReceiver;
 use crate::{ReceiverStats, Segment, Transmit};
@@ -25,6 +25,8 @@ pub enum Receiver {
     Rtp(Box<RtpReceiver>),
     /// TCP's.
     Tcp(TcpReceiver),
+    /// TCP's, of a connection that it opens to ask.
+    TcpClient(Box<TcpClient>),
     /// TFRC's.
     Tfrc(Box<TfrcReceiver>),
     /// Several TFRCs'.
@@ -68,6 +70,10 @@ impl Receiver {
                 tcp.on_data(now, packet, out);
                 tcp.next_wake()
             }
+            Receiver::TcpClient(client) => {
+                client.on_packet(now, packet, extra.and_then(Extra::tcp), out);
+                client.next_wake()
+            }
             Receiver::Tfrc(tfrc) => {
                 tfrc.on_data(now, packet, extra, out);
                 tfrc.next_wake()
@@ -84,6 +90,15 @@ impl Receiver {
         }
     }
 
+    /// The application asks for something, on a fresh connection or on the one that there is; machines without requests cannot.
+    pub fn request(&mut self, fresh: bool, now: Time, out: &mut impl Transmit) {
+        match self {
+            Receiver::Quic(quic) => quic.request(fresh, now, out),
+            Receiver::TcpClient(client) => client.request(fresh, now, out),
+            _ => {}
+        }
+    }
+
     /// The time that [`Receiver::next_wake`] named has come; a call too early does nothing.
     pub fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
         match self {
@@ -91,6 +106,7 @@ impl Receiver {
             Receiver::Foreign(foreign) => foreign.on_timer(now),
             Receiver::Rtp(rtp) => rtp.on_timer(now, out),
             Receiver::Tcp(tcp) => tcp.on_timer(now, out),
+            Receiver::TcpClient(client) => client.on_timer(now, out),
             Receiver::Tfrc(tfrc) => tfrc.on_timer(now, out),
             Receiver::Multfrc(multfrc) => multfrc.on_timer(now, out),
             Receiver::Acks(_) | Receiver::Track(_) | Receiver::Udp(_) => {}
@@ -106,6 +122,7 @@ impl Receiver {
             Receiver::Foreign(foreign) => foreign.next_wake(),
             Receiver::Rtp(rtp) => rtp.next_wake(),
             Receiver::Tcp(tcp) => tcp.next_wake(),
+            Receiver::TcpClient(client) => client.next_wake(),
             Receiver::Tfrc(tfrc) => tfrc.next_wake(),
             Receiver::Multfrc(multfrc) => multfrc.next_wake(),
             Receiver::Acks(_) | Receiver::Track(_) | Receiver::Udp(_) => Time::NEVER,
@@ -122,6 +139,7 @@ impl Receiver {
             Receiver::Rtp(rtp) => rtp.stats(),
             Receiver::Acks(acks) => acks.stats(),
             Receiver::Tcp(tcp) => tcp.stats(),
+            Receiver::TcpClient(client) => client.stats(),
             Receiver::Tfrc(tfrc) => tfrc.stats(),
             Receiver::Multfrc(multfrc) => multfrc.stats(),
             Receiver::Track(track) => track.stats(),

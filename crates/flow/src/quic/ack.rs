@@ -1,7 +1,7 @@
 //! What acknowledgements do: what has arrived, what was lost, what that means for the window (RFC 9002 section 6, appendix A).
 
 use super::Snapshot;
-use super::connection::{Connection, End, LostPacket, Phase, ranges};
+use super::connection::{Connection, End, LostPacket, Phase};
 use super::incoming::Grant;
 use super::rtt::between;
 use super::sent::{Carried, State};
@@ -60,8 +60,11 @@ impl Connection {
             let Some(packet) = self.log.first() else { break };
             let (sent, bytes, out) = (packet.sent, packet.bytes, packet.state == State::Out);
             if let Carried::Stream(piece) = &packet.carried {
-                let (track, bytes) = (piece.track, self.outgoing.acked(piece).bytes);
-                self.sent_of(track).bytes_acked += bytes;
+                let (track, gain) = (piece.track, self.outgoing.acked(piece));
+                self.sent_of(track).bytes_acked += gain.bytes;
+                if gain.completed {
+                    self.completed();
+                }
                 core::mem::forget(self.log.pop()); // asking what it is once more costs
             } else if let Some(packet) = self.log.pop() {
                 self.arrived_at_last(&packet.carried);
@@ -154,8 +157,11 @@ impl Connection {
 
     #[inline]
     fn piece_acked(&mut self, piece: &StreamPiece) {
-        let bytes = self.outgoing.acked(piece).bytes;
-        self.sent_of(piece.track).bytes_acked += bytes;
+        let gain = self.outgoing.acked(piece);
+        self.sent_of(piece.track).bytes_acked += gain.bytes;
+        if gain.completed {
+            self.completed();
+        }
     }
 
     fn frame_acked(&mut self, frame: &Frame) {
@@ -314,4 +320,12 @@ impl Connection {
         let oldest: Vec<Carried> = self.log.out().take(most).map(|(_, packet)| packet.carried.clone()).collect();
         oldest.iter().for_each(|carried| self.send_again(carried));
     }
+}
+
+/// The blocks of an acknowledgement as ranges, oldest first.
+#[inline]
+fn ranges<'a>(range: &AckRange, more: &'a [Block]) -> impl Iterator<Item = core::ops::Range<u64>> + use<'a> {
+    let first = u64::from(range.smallest)..u64::from(range.largest) + 1;
+    let of = |block: &Block| u64::from(block.start)..u64::from(block.end);
+    more.iter().rev().map(of).chain([of(&range.older), first])
 }

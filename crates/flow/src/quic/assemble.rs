@@ -368,7 +368,7 @@ impl Connection {
         if let Some((_, left)) = &mut self.unvalidated {
             *left += u64::from(bytes);
         }
-        let flags = if self.end == End::Answerer { flags.with(Flags::ACK) } else { flags };
+        let flags = if self.receives { flags.with(Flags::ACK) } else { flags };
         self.stats.sent(size);
         out.transmit(Segment { seq: number, stamp: Stamp::at(now), size, flags, extra: Some(extra) });
     }

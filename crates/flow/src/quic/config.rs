@@ -80,6 +80,8 @@ pub struct QuicConfig {
     pub track: TrackConfig,
     /// The flow is a track of another's connection.
     pub is_led: bool,
+    /// Bytes of a request: the receiver opens connections and asks for what it is sent, on a stream each; `None`: it does not.
+    pub request: Option<u64>,
 }
 
 impl QuicConfig {
@@ -105,6 +107,7 @@ impl QuicConfig {
             idle_timeout: None,
             track: TrackConfig::STREAM,
             is_led: false,
+            request: None,
         }
     }
 

@@ -5,17 +5,18 @@
 
 use super::datagrams::{Assembly, Part, Waiting};
 use super::ecn::Validation;
-use super::handshake::{AMPLIFICATION, ANSWER, CryptoOut, FINISHED, HELLO, RESUMED};
+use super::handshake::{AMPLIFICATION, CryptoOut};
 use super::incoming::{Grant, Incoming, Object, Violation};
-use super::outgoing::Outgoing;
+use super::outgoing::{ASKED, Outgoing, PUSHED};
 use super::ranges::Ranges;
 use super::received::Received;
 use super::sent::{Carried, SentLog};
 use super::{Congestion, Handshake, QuicConfig, Rtt};
+use crate::tls::{ANSWER, FINISHED, HELLO, RESUMED};
 use crate::{ReceiverStats, SenderStats, Transmit};
 use paceline_control::TcpController;
-use paceline_packet::quic::{AckRange, Frame, StreamPiece};
-use paceline_packet::{Block, Extra, Packet, Stamp};
+use paceline_packet::quic::{Frame, StreamPiece};
+use paceline_packet::{Extra, Packet};
 use paceline_random as random;
 use paceline_units::{Span, Time};
 use std::collections::VecDeque;
@@ -23,7 +24,7 @@ use std::collections::VecDeque;
 /// Which end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum End {
-    /// It opens the connection, and sends the flow's data.
+    /// It opens the connection: the flow's sender, or the receiver of one with requests.
     Opener,
     /// It answers.
     Answerer,
@@ -57,6 +58,10 @@ pub(super) struct LostPacket {
 pub(super) struct Connection {
     pub(super) end: End,
     pub(super) phase: Phase,
+    /// It is the flow's receiver: its packets go back.
+    pub(super) receives: bool,
+    /// The answerer's numbers are not known yet, beyond those of the connection before.
+    unheard_of: bool,
     /// The window, not the application, was what limited sending.
     pub(super) limited: bool,
     pub(super) config: Box<QuicConfig>,
@@ -117,11 +122,20 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    pub(super) fn new(end: End, config: &QuicConfig, controller: TcpController, stream: random::Stream) -> Connection {
+    /// The sender's or the receiver's end of a flow. Who asks opens the connection.
+    pub(super) fn new(
+        receives: bool,
+        config: &QuicConfig,
+        controller: TcpController,
+        stream: random::Stream,
+    ) -> Connection {
+        let end = if receives == config.request.is_some() { End::Opener } else { End::Answerer };
         let congestion = Connection::congestion(config, &controller, stream, 0);
         let mut connection = Connection {
             end,
             phase: Phase::Idle,
+            receives,
+            unheard_of: false,
             limited: false,
             log: SentLog::default(),
             congestion,
@@ -136,7 +150,7 @@ impl Connection {
             probes: 0,
             first_sample: Time::NEVER,
             received: Received::new(config.ack_threshold, config.max_ack_delay),
-            outgoing: Outgoing::new(0, 0, 0),
+            outgoing: Outgoing::new(0, 0, 0, 0),
             incoming: Incoming::new(0, 0, 0),
             control: VecDeque::new(),
             crypto: CryptoOut::default(),
@@ -190,8 +204,14 @@ impl Connection {
         (self.probe_count, self.probes) = (0, 0);
         self.first_sample = Time::NEVER;
         self.received = Received::new(config.ack_threshold, config.max_ack_delay);
-        self.outgoing = Outgoing::new(config.receive_window, config.stream_window, config.max_streams);
-        self.incoming = Incoming::new(config.receive_window, config.stream_window, config.max_streams);
+        let first_id = if config.request.is_some() { ASKED } else { PUSHED };
+        self.outgoing = Outgoing::new(first_id, config.receive_window, config.stream_window, config.max_streams);
+        let incoming = Incoming::new(config.receive_window, config.stream_window, config.max_streams);
+        self.incoming = match (config.request, self.end) {
+            (None, _) => incoming,
+            (Some(_), End::Opener) => incoming.asking(),
+            (Some(_), End::Answerer) => incoming.answering(),
+        };
         self.control.clear();
         self.crypto = CryptoOut::default();
         self.crypto_in.clear();
@@ -200,7 +220,10 @@ impl Connection {
         self.ecn = Validation::new(config.ecn && self.end == End::Opener);
         (self.base, self.peer_base) = (base, peer_base);
         let validates = self.end == End::Answerer && config.handshake != Handshake::Done;
-        self.unvalidated = validates.then_some((0, 0));
+        // of a client that resumes a session and asks in its first flight a token tells where it is (RFC 9000 section 8.1.3)
+        let known = config.request.is_some() && config.handshake == Handshake::ZeroRtt;
+        self.unvalidated = validates.then_some((if known { u64::MAX / (2 * AMPLIFICATION) } else { 0 }, 0));
+        self.unheard_of = base > 0 && self.end == End::Opener && config.request.is_some() && self.phase == Phase::Idle;
         self.resumes = Time::NEVER;
         self.idle_at = Time::NEVER;
         self.next_deadline = Time::NEVER;
@@ -332,6 +355,17 @@ impl Connection {
         if packet.seq < self.peer_base || matches!(self.phase, Phase::Idle | Phase::Closed) {
             return false;
         }
+        if self.unheard_of {
+            // the answerer's handshake says where its numbers begin; what comes before it is of the connection before
+            let Some(&Frame::Crypto { connection, .. }) = frames.first().filter(|_| packet.seq >= self.peer_base)
+            else {
+                return false;
+            };
+            if connection < self.peer_base {
+                return false;
+            }
+            (self.peer_base, self.unheard_of) = (connection, false);
+        }
         if !self.received.note(now, packet.seq, packet.flags) {
             self.arrived.duplicates += 1;
             return false;
@@ -419,6 +453,15 @@ impl Connection {
         }
     }
 
+    /// Streams were acknowledged to their end: where they were answers, others may be opened.
+    #[cold]
+    pub(super) fn completed(&mut self) {
+        if self.config.request.is_some() && self.end == End::Answerer {
+            self.incoming.answer_came(&mut self.grants);
+            self.grant();
+        }
+    }
+
     #[cold]
     fn violate(&mut self, violation: Violation) {
         self.violation = Some(violation);
@@ -439,7 +482,7 @@ impl Connection {
                     self.phase = Phase::Established;
                     self.crypto.write(FINISHED);
                 }
-                // it may send as well, but has nothing to
+                // it may send as well, but has nothing to before it is asked
                 End::Answerer => {
                     self.phase = Phase::Established;
                     let resumes = self.config.handshake == Handshake::ZeroRtt;
@@ -494,39 +537,6 @@ impl Connection {
         self.pump(now, out);
     }
 
-    /// A frame waits to leave in datagrams, behind those of its rank.
-    pub(super) fn wait(&mut self, bytes: u64, captured: Stamp, key: bool, (track, rank): (u8, u8), deadline: Time) {
-        let number = self.datagram_number;
-        self.datagram_number += 1;
-        let behind = self.datagrams.partition_point(|waiting| waiting.rank <= rank);
-        self.datagrams.insert(behind, Waiting { left: bytes, offset: 0, number, track, rank, captured, key, deadline });
-        self.next_deadline = self.next_deadline.min(deadline);
-    }
-
-    /// Streams and datagrams that are too old are given up.
-    #[cold]
-    pub(super) fn expire(&mut self, now: Time) {
-        for expired in self.outgoing.expire(now) {
-            self.reset_streams += 1;
-            self.sent_of(expired.track).frames_reset += expired.frames;
-            // the other end knows nothing of a stream of which nothing has left
-            self.control.push_back(Frame::ResetStream { stream: expired.id, size: expired.size });
-        }
-        let late: VecDeque<Waiting>;
-        (late, self.datagrams) = self.datagrams.drain(..).partition(|waiting| waiting.deadline <= now);
-        late.iter().for_each(|waiting| self.sent_of(waiting.track).frames_reset += 1);
-        self.next_deadline = self.deadline();
-    }
-
-    /// When the next stream or datagram is given up.
-    pub(super) fn deadline(&self) -> Time {
-        if self.next_deadline == Time::NEVER {
-            return Time::NEVER; // nothing has one
-        }
-        let datagram = self.datagrams.iter().map(|waiting| waiting.deadline).min();
-        self.outgoing.next_deadline().min(datagram.unwrap_or(Time::NEVER))
-    }
-
     /// The probe timer has expired (RFC 9002 section 6.2.4): two packets leave, with new data or else what is oldest.
     #[cold]
     fn probe(&mut self) {
@@ -566,33 +576,4 @@ impl Connection {
     pub(super) fn window_packets(&self) -> f64 {
         self.congestion.window_datagrams()
     }
-}
-
-impl Violation {
-    /// The error code (RFC 9000 section 20.1).
-    pub(super) const fn code(self) -> u32 {
-        match self {
-            Violation::FlowControl => 0x03,
-            Violation::StreamLimit => 0x04,
-            Violation::FinalSize => 0x06,
-        }
-    }
-}
-
-impl Grant {
-    pub(super) const fn frame(self) -> Frame {
-        match self {
-            Grant::Data(limit) => Frame::MaxData(limit),
-            Grant::Stream(stream, limit) => Frame::MaxStreamData { stream, limit },
-            Grant::Streams(limit) => Frame::MaxStreams(limit),
-        }
-    }
-}
-
-/// The blocks of an acknowledgement as ranges, oldest first.
-#[inline]
-pub(super) fn ranges<'a>(range: &AckRange, more: &'a [Block]) -> impl Iterator<Item = core::ops::Range<u64>> + use<'a> {
-    let first = u64::from(range.smallest)..u64::from(range.largest) + 1;
-    let of = |block: &Block| u64::from(block.start)..u64::from(block.end);
-    more.iter().rev().map(of).chain([of(&range.older), first])
 }

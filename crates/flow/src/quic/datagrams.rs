@@ -1,8 +1,10 @@
 //! Frames that are sent as datagrams (RFC 9221): those that wait, and those of which parts have come.
 
+use super::connection::Connection;
 use paceline_packet::Stamp;
+use paceline_packet::quic::Frame;
 use paceline_units::Time;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Frames of which parts are remembered.
 const KEPT: usize = 256;
@@ -57,6 +59,41 @@ impl Assembly {
             self.frames.pop_first();
         }
         whole
+    }
+}
+
+impl Connection {
+    /// A frame waits to leave in datagrams, behind those of its rank.
+    pub(super) fn wait(&mut self, bytes: u64, captured: Stamp, key: bool, (track, rank): (u8, u8), deadline: Time) {
+        let number = self.datagram_number;
+        self.datagram_number += 1;
+        let behind = self.datagrams.partition_point(|waiting| waiting.rank <= rank);
+        self.datagrams.insert(behind, Waiting { left: bytes, offset: 0, number, track, rank, captured, key, deadline });
+        self.next_deadline = self.next_deadline.min(deadline);
+    }
+
+    /// Streams and datagrams that are too old are given up.
+    #[cold]
+    pub(super) fn expire(&mut self, now: Time) {
+        for expired in self.outgoing.expire(now) {
+            self.reset_streams += 1;
+            self.sent_of(expired.track).frames_reset += expired.frames;
+            // the other end knows nothing of a stream of which nothing has left
+            self.control.push_back(Frame::ResetStream { stream: expired.id, size: expired.size });
+        }
+        let late: VecDeque<Waiting>;
+        (late, self.datagrams) = self.datagrams.drain(..).partition(|waiting| waiting.deadline <= now);
+        late.iter().for_each(|waiting| self.sent_of(waiting.track).frames_reset += 1);
+        self.next_deadline = self.deadline();
+    }
+
+    /// When the next stream or datagram is given up.
+    pub(super) fn deadline(&self) -> Time {
+        if self.next_deadline == Time::NEVER {
+            return Time::NEVER; // nothing has one
+        }
+        let datagram = self.datagrams.iter().map(|waiting| waiting.deadline).min();
+        self.outgoing.next_deadline().min(datagram.unwrap_or(Time::NEVER))
     }
 }
 

@@ -3,13 +3,6 @@
 use super::ranges::Ranges;
 use core::ops::Range;
 
-/// Bytes of a ClientHello of today's browsers and libraries; what carries it is filled up to 1200 (RFC 9000 section 14.1).
-pub(super) const HELLO: u64 = 320;
-/// Bytes of a server's answer with a chain of two certificates, and of one that resumes a session.
-pub(super) const ANSWER: u64 = 2800;
-pub(super) const RESUMED: u64 = 250;
-/// Bytes of the client's Finished.
-pub(super) const FINISHED: u64 = 36;
 /// Until the other end's address is validated, no more than so many times what came may leave (RFC 9000 section 8.1).
 pub(super) const AMPLIFICATION: u64 = 3;
 

@@ -2,7 +2,7 @@
 
 use super::ranges::Ranges;
 use paceline_packet::Stamp;
-use paceline_packet::quic::StreamPiece;
+use paceline_packet::quic::{Frame, StreamPiece};
 use std::collections::VecDeque;
 
 /// A stream.
@@ -64,6 +64,8 @@ pub(super) struct Incoming {
     max_streams: u32,
     streams_window: u32,
     closed: u32,
+    /// The other end opens streams to ask on: they are open until they are answered.
+    answered: bool,
     /// Frames that have come since they were last asked for: of the first track, of those that it leads.
     pub(super) objects: Vec<Object>,
     pub(super) led: Vec<Object>,
@@ -91,6 +93,27 @@ pub(super) enum Violation {
     FinalSize,
 }
 
+impl Violation {
+    /// The error code (RFC 9000 section 20.1).
+    pub(super) const fn code(self) -> u32 {
+        match self {
+            Violation::FlowControl => 0x03,
+            Violation::StreamLimit => 0x04,
+            Violation::FinalSize => 0x06,
+        }
+    }
+}
+
+impl Grant {
+    pub(super) const fn frame(self) -> Frame {
+        match self {
+            Grant::Data(limit) => Frame::MaxData(limit),
+            Grant::Stream(stream, limit) => Frame::MaxStreamData { stream, limit },
+            Grant::Streams(limit) => Frame::MaxStreams(limit),
+        }
+    }
+}
+
 impl Incoming {
     pub(super) fn new(data_window: u64, window: u64, max_streams: u32) -> Incoming {
         Incoming {
@@ -104,9 +127,31 @@ impl Incoming {
             max_streams,
             streams_window: max_streams,
             closed: 0,
+            answered: false,
             objects: Vec::new(),
             led: Vec::new(),
         }
+    }
+
+    /// The other end asks on its streams.
+    pub(super) fn answering(self) -> Incoming {
+        Incoming { answered: true, ..self }
+    }
+
+    /// The streams are this end's own, on which the other one answers: it grants none.
+    pub(super) fn asking(self) -> Incoming {
+        Incoming { max_streams: u32::MAX, streams_window: 0, ..self }
+    }
+
+    /// How many the other end has opened.
+    pub(super) fn opened(&self) -> u32 {
+        self.base + self.streams.len() as u32
+    }
+
+    /// A stream has been answered, and its answer acknowledged: it is over.
+    pub(super) fn answer_came(&mut self, grants: &mut Vec<Grant>) {
+        self.closed += u32::from(self.answered);
+        self.grant(grants);
     }
 
     /// Something has come to its end.
@@ -237,7 +282,7 @@ impl Incoming {
             let track = stream.track;
             self.told(Object { captured: Stamp(0), number, size, key: false, reset, track });
         }
-        self.closed += 1;
+        self.closed += u32::from(!self.answered);
         while self.streams.front().is_some_and(|stream| stream.done) {
             self.streams.pop_front();
             self.base += 1;

@@ -13,8 +13,10 @@ pub(super) use stream::{Expired, Kind};
 
 /// Bytes of a stream whose writer never runs dry; a connection has up to 255 of them.
 pub(super) const ENDLESS: u64 = 1 << 53;
-/// Unidirectional streams of the end that opened the connection are numbered 2, 6, 10... (section 2.1).
-const FIRST_ID: u32 = 2;
+/// Streams of a connection's opener are numbered from here on: unidirectional ones 2, 6, 10..., those of requests and answers, which go
+/// both ways, 0, 4, 8... (section 2.1).
+pub(super) const PUSHED: u32 = 2;
+pub(super) const ASKED: u32 = 0;
 const ID_STEP: u32 = 4;
 
 /// What of a stream leaves next.
@@ -62,6 +64,8 @@ pub(super) struct Outgoing {
     front: Option<Key>,
     /// By rank the track that was served last, where tracks of one rank take turns; else empty.
     turns: Vec<u8>,
+    /// The number of the first of all.
+    first_id: u32,
     /// How many the other end lets be opened in all.
     max_streams: u32,
     /// MAX_DATA, and what counts against it: bytes sent for the first time.
@@ -75,14 +79,16 @@ pub(super) struct Outgoing {
 }
 
 impl Outgoing {
-    /// None yet; the other end takes `max_data` bytes in all, `window` of each stream, and `max_streams`.
-    pub(super) fn new(max_data: u64, window: u64, max_streams: u32) -> Outgoing {
+    /// None yet, the first to be numbered `first_id`; the other end takes `max_data` bytes in all, `window` of each stream, and
+    /// `max_streams`.
+    pub(super) fn new(first_id: u32, max_data: u64, window: u64, max_streams: u32) -> Outgoing {
         Outgoing {
             streams: VecDeque::new(),
             base: 0,
             ready: BTreeSet::new(),
             front: None,
             turns: Vec::new(),
+            first_id,
             max_streams,
             max_data,
             spent: 0,
@@ -118,7 +124,7 @@ impl Outgoing {
     pub(super) fn open(&mut self, kind: Kind) -> u32 {
         let place = self.opened();
         self.streams.push_back(Stream {
-            id: FIRST_ID + ID_STEP * place,
+            id: self.first_id + ID_STEP * place,
             kind,
             written: 0,
             next: 0,
@@ -136,13 +142,21 @@ impl Outgoing {
         place
     }
 
+    /// Opens those up to this place that the other end has opened, to answer on them (section 3.2: an earlier one's data may come
+    /// later).
+    pub(super) fn open_up_to(&mut self, place: u32, kind: Kind) {
+        while self.opened() <= place {
+            self.open(kind);
+        }
+    }
+
     fn get(&mut self, place: u32) -> Option<&mut Stream> {
         self.streams.get_mut(place.checked_sub(self.base)? as usize)
     }
 
     #[inline]
     fn of_id(&mut self, id: u32) -> Option<(u32, &mut Stream)> {
-        let place = id.checked_sub(FIRST_ID)? / ID_STEP;
+        let place = id.checked_sub(self.first_id)? / ID_STEP;
         let stream = self.streams.get_mut(place.checked_sub(self.base)? as usize)?;
         Some((place, stream))
     }

@@ -1,26 +1,69 @@
-//! The end that answers, as a host sees it.
+//! The end that receives a flow's data, as a host sees it.
 
-use super::connection::{Connection, End};
+use super::connection::{Connection, Phase};
+use super::outgoing::Kind;
 use super::{Object, QuicConfig, TrackArrivals};
 use crate::{ReceiverStats, Transmit};
 use paceline_control::TcpController;
 use paceline_packet::quic::StreamPiece;
-use paceline_packet::{Extra, Packet};
+use paceline_packet::{Extra, Packet, Stamp};
 use paceline_random as random;
 use paceline_units::Time;
 
-/// The receiving end of a flow over QUIC. It sends acknowledgements, and what raises limits; its own congestion control, of the
-/// same law, has nothing to do.
+/// The receiving end of a flow over QUIC. It sends acknowledgements, and what raises limits; with requests it opens connections, and
+/// asks. Its own congestion control, of the same law, has little to do.
 #[derive(Debug)]
 pub struct QuicReceiver {
     pub(super) connection: Connection,
+    /// Requests that wait until a stream may be opened for them; those of connections before this one.
+    waiting: u32,
+    asked_before: u32,
 }
 
 impl QuicReceiver {
     /// A receiver.
     #[must_use]
     pub fn new(config: &QuicConfig, controller: TcpController, stream: random::Stream) -> QuicReceiver {
-        QuicReceiver { connection: Connection::new(End::Answerer, config, controller, stream) }
+        QuicReceiver { connection: Connection::new(true, config, controller, stream), waiting: 0, asked_before: 0 }
+    }
+
+    /// The client asks once more, on a stream of its own; `fresh`: on another connection, all that was asked for before having come.
+    /// A connection that is over is followed by another.
+    pub fn request(&mut self, fresh: bool, now: Time, out: &mut impl Transmit) {
+        let connection = &mut self.connection;
+        let began = connection.base > 0 || connection.phase != Phase::Idle;
+        if began && fresh || connection.phase == Phase::Closed {
+            self.asked_before += connection.outgoing.opened();
+            connection.begin(connection.log.next(), connection.received.next());
+        }
+        connection.open(now);
+        self.waiting += 1;
+        self.ask(now);
+        self.connection.pump(now, out);
+    }
+
+    /// Whether it asks.
+    #[inline]
+    #[must_use]
+    pub fn asks(&self) -> bool {
+        self.connection.config.request.is_some()
+    }
+
+    /// Requests that wait become streams, as far as those may be opened.
+    fn ask(&mut self, now: Time) {
+        let connection = &mut self.connection;
+        let Some(bytes) = connection.config.request else { return };
+        while self.waiting > 0 && connection.outgoing.may_open() {
+            let place = connection.outgoing.open(Kind { rank: 0, track: 0 });
+            connection.outgoing.write_frame(place, bytes, (Stamp::at(now), Time::NEVER), false, true);
+            self.waiting -= 1;
+        }
+    }
+
+    /// Numbers of requests whose answers have come whole since the last call, of all requests from 0 on.
+    pub fn take_answers(&mut self) -> impl Iterator<Item = u32> + '_ {
+        let before = self.asked_before;
+        self.connection.incoming.objects.drain(..).map(move |answer| before + answer.number)
     }
 
     /// A packet of the sender has come; `extra` is its side record.
@@ -56,6 +99,10 @@ impl QuicReceiver {
         if !connection.on_packet(now, packet, extra) {
             return;
         }
+        if self.waiting > 0 {
+            self.ask(now);
+        }
+        let connection = &mut self.connection;
         if connection.has_frames() || connection.violation.is_some() {
             connection.pump(now, out);
         } else {

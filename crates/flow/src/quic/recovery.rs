@@ -1,7 +1,7 @@
 //! What loss recovery and congestion control of an end are at, as a log of the connection tells it (draft-ietf-quic-qlog-quic-events,
 //! recovery). It is read from outside after an event: a connection that nobody looks at does nothing for it.
 
-use super::connection::{Connection, End, Phase};
+use super::connection::{Connection, Phase};
 use super::incoming::Violation;
 use super::{QuicReceiver, QuicSender, Rtt};
 use paceline_control::WindowController;
@@ -112,7 +112,7 @@ impl Connection {
 
     /// Whether all that its application had has come, and it stopped.
     fn is_finished(&self) -> bool {
-        self.end == End::Opener && self.stopped && self.out == 0 && self.outgoing.is_settled()
+        !self.receives && self.stopped && self.out == 0 && self.outgoing.is_settled()
     }
 
     /// Packets with this number or a greater one that were found lost, and did not come since.

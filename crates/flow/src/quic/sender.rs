@@ -1,6 +1,6 @@
-//! The end that opens a connection and sends a flow's data, as a host sees it.
+//! The end that sends a flow's data, as a host sees it; it opens the connection, unless its receiver asks.
 
-use super::connection::{Connection, End, Phase};
+use super::connection::{Connection, Phase};
 use super::outgoing::Kind;
 use super::tracks::{Track, TrackState, TrackWrite, queueing};
 use super::{Carriage, Cuts, QuicConfig, Rtt, TrackConfig};
@@ -10,6 +10,7 @@ use paceline_packet::quic::AckRange;
 use paceline_packet::{Extra, Packet, Stamp};
 use paceline_random as random;
 use paceline_units::{Rate, Span, Time};
+use std::collections::VecDeque;
 
 /// The sending end of a flow over QUIC.
 ///
@@ -26,6 +27,9 @@ pub struct QuicSender {
     /// Its own part of the rate, if it leads others.
     part: Option<Rate>,
     cuts: Cuts,
+    /// Requests: of the connections before this one, and those that have come and were not taken.
+    asked_before: u32,
+    asked: VecDeque<u32>,
 }
 
 impl QuicSender {
@@ -33,12 +37,14 @@ impl QuicSender {
     #[must_use]
     pub fn new(config: &QuicConfig, controller: TcpController, stream: random::Stream) -> QuicSender {
         QuicSender {
-            connection: Connection::new(End::Opener, config, controller, stream),
+            connection: Connection::new(false, config, controller, stream),
             started: false,
             tracks: vec![Track::new(config.track)],
             order: vec![0],
             part: None,
             cuts: Cuts::default(),
+            asked_before: 0,
+            asked: VecDeque::new(),
         }
     }
 
@@ -232,12 +238,48 @@ impl QuicSender {
 
     /// A packet of the receiver has come; `extra` is its side record.
     pub fn on_packet(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>, out: &mut impl Transmit) {
+        let asks = self.connection.config.request.is_some();
+        if asks && matches!(extra, Some(Extra::Quic(_))) {
+            self.account(now); // a connection may end with it
+        }
+        let before = (self.connection.base, self.connection.incoming.opened(), self.connection.congestion.cuts());
         if self.connection.on_packet(now, packet, extra) {
+            if asks {
+                self.hear(before);
+            }
             if self.tracks.iter().any(|track| !track.waiting.is_empty()) {
                 (0..self.order.len()).for_each(|at| self.write(self.order[at]));
             }
             self.connection.pump(now, out);
         }
+    }
+
+    /// Requests may have come, and with the first a connection, of another `base` than before.
+    fn hear(&mut self, (base, opened, cuts): (u32, u32, Cuts)) {
+        if base != self.connection.base {
+            self.asked_before += opened;
+            (self.cuts.losses, self.cuts.marks) = (self.cuts.losses + cuts.losses, self.cuts.marks + cuts.marks);
+        }
+        let (before, streams) = (self.asked_before, &mut self.connection.incoming.objects);
+        self.asked.extend(streams.drain(..).map(|request| before + request.number));
+    }
+
+    /// The number of a request that has come since it was last asked for, of all from 0 on.
+    pub fn take_request(&mut self) -> Option<u32> {
+        self.asked.pop_front()
+    }
+
+    /// The application writes `bytes` of the answer to a request of this connection, the `last` of it or not.
+    pub fn answer(&mut self, request: u32, bytes: u64, last: bool, now: Time, out: &mut impl Transmit) {
+        let Some(place) = request.checked_sub(self.asked_before).filter(|_| !self.connection.stopped) else { return };
+        let outgoing = &mut self.connection.outgoing;
+        outgoing.open_up_to(place, Kind { rank: 0, track: 0 });
+        if last {
+            outgoing.write_frame(place, bytes, (Stamp::at(now), Time::NEVER), false, true);
+        } else {
+            outgoing.write(place, bytes, false);
+        }
+        self.connection.pump(now, out);
     }
 
     /// The time that [`QuicSender::next_wake`] named has come; a call too early does nothing.

@@ -1,5 +1,6 @@
 //! A connection's settings, with each profile's defaults.
 
+use super::Requests;
 use paceline_control::{Ecn, Profile, Recovery, Scheme, TcpController, WindowController};
 use paceline_units::Span;
 
@@ -60,6 +61,8 @@ pub struct TcpConfig {
     pub send_overhead: Span,
     /// The last segment of a write is filled up to a full one, as ns-2 counts whole packets.
     pub whole_segments: bool,
+    /// The receiver opens connections and asks for what it is sent.
+    pub requests: Option<Requests>,
 }
 
 impl TcpConfig {
@@ -88,6 +91,7 @@ impl TcpConfig {
             initial_rto: Span::from_secs(1),
             send_overhead: Span::ZERO,
             whole_segments: false,
+            requests: None,
         };
         match profile {
             Profile::Rfc => rfc,

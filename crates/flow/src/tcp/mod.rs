@@ -5,7 +5,7 @@
 //! network: it hands in acknowledgements, data and the time, and takes segments through [`Transmit`](crate::Transmit).
 //! Look first at [`TcpSender::on_ack`] (`in_order.rs`; what is less common is in `sender.rs`), then at `connection.rs` for the
 //! state, at `ack.rs` and `output.rs` for what happens to it, and at `repair` for what losses do: one file for each way of
-//! repairing them. [`TcpConfig`] has every setting.
+//! repairing them. [`TcpConfig`] has every setting. `requests.rs` makes a connection of two halves, on which a client asks.
 
 mod ack;
 mod config;
@@ -16,6 +16,7 @@ mod in_order;
 mod output;
 mod receiver;
 mod repair;
+mod requests;
 mod ring;
 mod rtt;
 mod sender;
@@ -28,5 +29,6 @@ mod fast_paths;
 pub use config::{PartialAcks, TcpConfig};
 pub use in_order::Burst;
 pub use receiver::TcpReceiver;
+pub use requests::{Requests, TcpClient, TcpServer};
 pub use sender::TcpSender;
 pub use view::TcpView;

@@ -263,6 +263,31 @@ impl TcpReceiver {
         }
     }
 
+    /// The connection's first segment.
+    pub(super) fn base(&self) -> u32 {
+        self.base
+    }
+
+    /// Another connection begins without a SYN of this half, after one of which all has come: see [`TcpSender::restart`] for its
+    /// numbers.
+    ///
+    /// [`TcpSender::restart`]: super::TcpSender::restart
+    pub(super) fn follow(&mut self) {
+        self.restart(self.next + 1);
+    }
+
+    /// So many bytes are not the application's.
+    pub(super) fn discount(&mut self, bytes: u64) {
+        self.stats.bytes -= bytes;
+    }
+
+    /// Sends the acknowledgement that is being delayed, if there is one.
+    pub(super) fn acknowledge_waiting(&mut self, out: &mut impl Transmit) {
+        if self.waiting {
+            self.acknowledge(Flags::NONE, out);
+        }
+    }
+
     #[cold]
     fn restart(&mut self, base: u32) {
         self.base = base;

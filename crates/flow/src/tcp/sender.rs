@@ -56,6 +56,16 @@ impl TcpSender {
         self.choose_path();
     }
 
+    /// The handshake of the connection's other half took so long: the first round trip that is known. Before
+    /// [`TcpSender::start`].
+    pub(super) fn first_round_trip(&mut self, now: Time, rtt: Span) {
+        let conn = &mut self.conn;
+        conn.stats.round_trip(rtt);
+        let limits = conn.limits();
+        conn.rtt.measured(now, rtt, conn.phase_of_tick, &limits);
+        conn.rto = conn.rtt.timeout();
+    }
+
     /// Starts sending; before it, supplied data waits, and after it the SYN waits for data.
     pub fn start(&mut self, now: Time, out: &mut impl Transmit) {
         self.conn.stats.begin(now);

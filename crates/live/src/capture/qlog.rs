@@ -23,8 +23,12 @@ pub(super) struct Logs<'a> {
 impl<'a> Logs<'a> {
     /// Logs of this run's flows in a folder, which is made if it is not there.
     pub(super) fn begin(model: &Model, folder: &'a Path) -> Result<Logs<'a>, CaptureError> {
-        let ends = || [End::new(true), End::new(false)];
-        let flow = |number| Flow::of(model, number).map(|flow| (flow, ends()));
+        let ends = |flow: &Flow| [End::new(!flow.asks), End::new(flow.asks)];
+        let flow = |number| {
+            let flow = Flow::of(model, number)?;
+            let ends = ends(&flow);
+            Some((flow, ends))
+        };
         let flows: Vec<_> = (0..model.flows.len()).map(flow).collect();
         if flows.iter().all(Option::is_none) {
             return Err(CaptureError::NothingToLog);

@@ -90,6 +90,10 @@ impl FlowSpec {
             return Err(mistake("for", &format!("{} ms is not in 1 ms to {LONGEST_MS} ms", self.for_ms)));
         }
         let asked = self.with(&[])?;
+        if asked.client.is_some() {
+            let problem = "requests are simulated: real flows send by themselves, so leave it out";
+            return Err(mistake("app.request", problem));
+        }
         let machine = asked.transport.name();
         if machine == "tfrc" && matches!(asked.profile, "ns2" | "ns2-linux") {
             let problem =

@@ -3,13 +3,16 @@
 use crate::e_model::Voice;
 use crate::scenario::Flow;
 use crate::scenario::flow::{App, Pause, Playout as PlayoutKey, RTP_HEADER, WebArrivals as ArrivalsKey};
+use crate::scenario::request::RequestTable;
 use crate::scenario::values::ClientBuffer;
 use paceline_apps::cbr::Cbr;
+use paceline_apps::client::Client;
 use paceline_apps::encoder::{Burst, Encoder, EncoderModel, FrameNeeds};
 use paceline_apps::ftp::{Ftp, Limited};
 use paceline_apps::game::GameModel;
 use paceline_apps::onoff::{OnOff, OnOffModel};
 use paceline_apps::playout::PlayoutModel;
+use paceline_apps::server::{Content, Server};
 use paceline_apps::stream::{Playout, StreamModel, StreamSender};
 use paceline_apps::timed::Timed;
 use paceline_apps::video::VideoModel;
@@ -53,19 +56,34 @@ pub(super) fn playout(flow: &Flow) -> Option<PlayoutModel> {
     Some(PlayoutModel { min_margin: buffer.min_margin, max_margin: buffer.max_margin, patience })
 }
 
-/// The application, and the stream that its player plays.
+/// What a player asks for, and how.
+fn pieces(model: &StreamModel, request: &RequestTable, period: Period) -> (Content, Client) {
+    let content = match request.piece {
+        None => Content::Whole(*model),
+        Some(piece) => {
+            let bytes = model.media_rate * piece;
+            Content::Pieces { total: model.total(), piece: Size::from_bytes(bytes.bytes().max(1)) }
+        }
+    };
+    let seconds = |size: Size| Span::from_secs_f64(size.bits() as f64 / model.media_rate.bps());
+    let room = model.client_buffer.map_or(Span::MAX, seconds);
+    (content, Client::of_pieces(content, request.piece.unwrap_or(model.length), room, period))
+}
+
+/// The application, the stream that its player plays, and who asks for it.
 pub(super) fn app(
     flow: &Flow,
     transport: &Transport,
     period: Period,
     stream: Stream,
-) -> (paceline_apps::Application, Option<StreamModel>) {
+) -> (paceline_apps::Application, Option<StreamModel>, Option<Client>) {
     // QUIC's own headers come out of what it calls a full packet
     let payload = if let Transport::Quic { config, .. } = transport { config.payload() } else { transport.segment() };
     let segment = Size::from_bytes(u64::from(payload));
     let header = transport.header() + (transport.segment() - payload);
     let rounding = if transport.whole_segments() { Rounding::WholeSegments(segment) } else { Rounding::Exact };
-    let timed = |source: Timed| (paceline_apps::Application::Timed(source), None);
+    let alone = |app| (app, None, None);
+    let timed = |source: Timed| alone(paceline_apps::Application::Timed(source));
     match &flow.app {
         App::Game { jitter, .. } => {
             let (packet, interval) = flow.app.ticks().unwrap_or_default();
@@ -98,9 +116,9 @@ pub(super) fn app(
                 rate: part.rate,
             });
             let ftp = Ftp::new(size.map(|size| rounding.up(size)), period).limited(limited.collect(), segment);
-            (paceline_apps::Application::Ftp(ftp), None)
+            alone(paceline_apps::Application::Ftp(ftp))
         }
-        App::Web { gap, gap_shape, arrivals, mean_size, median_size, shape, max_size } => {
+        App::Web { gap, gap_shape, arrivals, mean_size, median_size, shape, max_size, request } => {
             let law = match (mean_size, median_size) {
                 (_, Some(median)) => Pareto::with_median(*median, *shape),
                 (Some(mean), None) => Pareto::with_mean(*mean, *shape),
@@ -118,7 +136,12 @@ pub(super) fn app(
                 sizes: max_size.map_or(law, |max| law.cut_at(max)),
                 rounding,
             };
-            (paceline_apps::Application::Web(Web::new(model, stream, period)), None)
+            if request.is_none() {
+                return alone(paceline_apps::Application::Web(Web::new(model, stream, period)));
+            }
+            let server = Server::new(Content::pages(model, stream), period);
+            let client = Client::of_pages(model, stream, period);
+            (paceline_apps::Application::Server(server), None, Some(client))
         }
         App::Encoder {
             frame_rate,
@@ -161,14 +184,14 @@ pub(super) fn app(
             if let Some(ladder) = &flow.ladder {
                 encoder = encoder.playing(ladder.clone());
             }
-            (paceline_apps::Application::Encoder(encoder), None)
+            alone(paceline_apps::Application::Encoder(encoder))
         }
-        App::Cbr { rate } => (paceline_apps::Application::Cbr(Cbr::new(*rate, segment, period)), None),
+        App::Cbr { rate } => alone(paceline_apps::Application::Cbr(Cbr::new(*rate, segment, period))),
         App::Pareto { rate, burst, idle, shape } => {
             let model = OnOffModel { rate: *rate, burst: *burst, idle: *idle, shape: *shape, packet: segment };
-            (paceline_apps::Application::OnOff(OnOff::new(model, stream, period)), None)
+            alone(paceline_apps::Application::OnOff(OnOff::new(model, stream, period)))
         }
-        App::Stream { media_rate, length, xfactor, heartbeat, buffer, playout, client_buffer } => {
+        App::Stream { media_rate, length, xfactor, heartbeat, buffer, playout, client_buffer, request } => {
             let model = StreamModel {
                 media_rate: *media_rate,
                 length: *length,
@@ -186,7 +209,12 @@ pub(super) fn app(
                 segment,
                 rounding,
             };
-            (paceline_apps::Application::Stream(StreamSender::new(&model, period)), Some(model))
+            let Some(request) = request else {
+                let sender = StreamSender::new(&model, period);
+                return (paceline_apps::Application::Stream(sender), Some(model), None);
+            };
+            let (content, client) = pieces(&model, request, period);
+            (paceline_apps::Application::Server(Server::new(content, period)), Some(model), Some(client))
         }
     }
 }

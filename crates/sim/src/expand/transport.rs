@@ -4,6 +4,7 @@ use crate::scenario::Flow;
 use crate::scenario::flow::App;
 use crate::scenario::parameters::given;
 use crate::scenario::repair::{NewrenoVariant, Recovery as RecoveryKey};
+use crate::scenario::request::RequestTable;
 use crate::scenario::rtp::RtpTable;
 use crate::scenario::values::{ClientBuffer, DelayedAck};
 use paceline_control::{AckController, AcksController, Allotted, Ecn};
@@ -12,7 +13,7 @@ use paceline_flow::Transport;
 use paceline_flow::acks::AcksConfig;
 use paceline_flow::quic::QuicConfig;
 use paceline_flow::rtp::RtpConfig;
-use paceline_flow::tcp::{PartialAcks, TcpConfig};
+use paceline_flow::tcp::{PartialAcks, Requests, TcpConfig};
 use paceline_flow::tfrc::TfrcConfig;
 use paceline_flow::udp::UdpConfig;
 use paceline_units::Span;
@@ -124,6 +125,8 @@ fn quic_config(flow: &Flow, defaults: QuicConfig) -> QuicConfig {
 
 /// The profile's settings with what the scenario says otherwise.
 fn tcp_config(flow: &Flow, defaults: TcpConfig) -> TcpConfig {
+    let handshake = flow.handshake.unwrap_or(defaults.handshake);
+    let requests = |table: &RequestTable| Requests { bytes: table.size.bytes(), tls: table.has_tls(handshake) };
     TcpConfig {
         segment: flow.segment as u16,
         header: flow.header as u16,
@@ -148,7 +151,8 @@ fn tcp_config(flow: &Flow, defaults: TcpConfig) -> TcpConfig {
         prr: flow.prr.unwrap_or(defaults.prr),
         pacing: flow.pacing.unwrap_or(defaults.pacing),
         min_rto: flow.min_rto.unwrap_or(defaults.min_rto),
-        handshake: flow.handshake.unwrap_or(defaults.handshake),
+        handshake,
+        requests: flow.app.request().map(requests),
         send_overhead: flow.send_overhead,
         ..defaults
     }

@@ -2,6 +2,7 @@
 
 use super::codec::Codec;
 use super::encoder::{EncoderBurst, EncoderTrace, JitterBuffer, Pause};
+use super::request::RequestTable;
 use super::values::ClientBuffer;
 use paceline_units::{Rate, Ratio, Size, Span};
 use schemars::JsonSchema;
@@ -65,6 +66,10 @@ pub enum App {
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "none", "x-min" = "1 B", "x-max" = "1000000 GB"))]
         max_size: Option<Size>,
+        /// The receiver opens connections and asks for each transfer; without it the sender does as if it had been asked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("x-default" = "none"))]
+        request: Option<RequestTable>,
     },
     /// Pareto on/off traffic, as in ns-2: bursts at a constant rate, silences between, both of Pareto lengths. It begins
     /// with a silence.
@@ -262,6 +267,10 @@ pub enum App {
         /// The most that the player holds; what exceeds it is discarded. At least what `buffer` asks for.
         #[serde(default = "unlimited")]
         client_buffer: ClientBuffer,
+        /// The receiver opens the connection and asks for the medium; without it the sender does as if it had been asked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("x-default" = "none"))]
+        request: Option<RequestTable>,
     },
 }
 

@@ -27,6 +27,7 @@ pub mod parameters;
 pub mod queue;
 pub mod quic;
 pub mod repair;
+pub mod request;
 mod resolve;
 pub mod rtp;
 mod rules;

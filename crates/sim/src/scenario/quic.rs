@@ -26,7 +26,7 @@ pub struct QuicTable {
     pub handshake: HandshakeKey,
     /// What becomes of what the application writes.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "`stream-each` for `web`, `encoder`, `video`, `video-trace`, `voice` and `game`, else `stream`"))]
+    #[schemars(extend("x-default" = "`stream-each` for `web`, `encoder`, `video`, `video-trace`, `voice`, `game` and where there are requests, else `stream`"))]
     pub carriage: Option<CarriageKey>,
     /// A stream of which a frame was not acknowledged so long after it was written is reset, and a datagram that has not left is dropped. Not with
     /// `carriage = "stream"`.
@@ -97,6 +97,7 @@ impl QuicTable {
             | App::VideoTrace { .. }
             | App::Voice { .. }
             | App::Web { .. } => CarriageKey::StreamEach,
+            App::Stream { request: Some(_), .. } => CarriageKey::StreamEach,
             App::Cbr { .. } | App::Ftp { .. } | App::Pareto { .. } | App::Stream { .. } => CarriageKey::Stream,
         }
     }
@@ -163,6 +164,7 @@ impl QuicTable {
             ack_threshold: self.ack_threshold.unwrap_or(usual.ack_threshold),
             max_ack_delay: self.max_ack_delay.unwrap_or(usual.max_ack_delay),
             idle_timeout: self.idle_timeout,
+            request: app.request().map(|request| request.size.bytes()),
             ..usual
         }
     }

@@ -195,6 +195,7 @@ impl Rules {
         }
         self.controller(path, flow, profile);
         self.app(&join(path, "app"), &flow.app, segment);
+        self.request(file, path, flow, profile);
     }
 
     /// Whether a flow begins or ends at a station of a cell.

@@ -21,7 +21,9 @@ pub(super) struct Flow {
     /// With what its files' names begin.
     pub(super) name: String,
     pub(super) title: String,
-    /// The hosts of its sender and its receiver.
+    /// Its receiver opens connections, to ask.
+    pub(super) asks: bool,
+    /// The hosts of who opens connections and of who answers.
     pub(super) hosts: [String; 2],
     scheme: String,
     config: QuicConfig,
@@ -34,12 +36,15 @@ impl Flow {
     pub(super) fn of(model: &Model, number: usize) -> Option<Flow> {
         let flow = &model.flows[number];
         let Transport::Quic { config, controller } = &flow.transport else { return None };
+        let asks = config.request.is_some();
+        let ends = if asks { [flow.sink, flow.source] } else { [flow.source, flow.sink] };
         let alone = model.flows.iter().filter(|other| other.name == flow.name).count() == 1;
         Some(Flow {
             number,
             name: if alone { flow.name.clone() } else { format!("{}.{}", flow.name, flow.instance) },
             title: format!("{}, seed {}: {}, {}", model.name, model.seed, flow.label(), flow.scheme),
-            hosts: [flow.source, flow.sink].map(|node| model.nodes[node].clone()),
+            asks,
+            hosts: ends.map(|node| model.nodes[node].clone()),
             scheme: flow.scheme.clone(),
             config: config.clone(),
             l4s: TcpController::needs(controller).l4s,
@@ -49,6 +54,7 @@ impl Flow {
     /// What an end declares; both declare the same.
     pub(super) fn parameters(&self, initiator: Initiator) -> Parameters<'static> {
         let config = &self.config;
+        let pushed = !self.asks;
         let milliseconds = |span: Span| span.0 / 1_000_000;
         Parameters {
             initiator: Some(initiator),
@@ -57,8 +63,11 @@ impl Flow {
             ack_delay_exponent: Some(3),
             max_ack_delay_ms: Some(milliseconds(config.max_ack_delay)),
             initial_max_data: Some(config.receive_window),
-            initial_max_stream_data_uni: Some(config.stream_window),
-            initial_max_streams_uni: Some(config.max_streams.into()),
+            initial_max_stream_data_uni: pushed.then_some(config.stream_window),
+            initial_max_streams_uni: pushed.then_some(config.max_streams.into()),
+            initial_max_stream_data_bidi_local: self.asks.then_some(config.stream_window),
+            initial_max_stream_data_bidi_remote: self.asks.then_some(config.stream_window),
+            initial_max_streams_bidi: self.asks.then_some(config.max_streams.into()),
             ..Parameters::default()
         }
     }
@@ -82,7 +91,7 @@ impl Flow {
 
 /// One end.
 pub(super) struct End {
-    /// It is the flow's sender, which opens connections.
+    /// It opens connections: the flow's sender, or its receiver if that asks.
     opens: bool,
     now: Option<Connection>,
     /// Connections so far.
@@ -108,7 +117,7 @@ impl End {
     pub(super) fn packet(&mut self, captured: &Captured, flow: &Flow, folder: &Path) -> io::Result<()> {
         let packet = &captured.packet;
         let content = Content::of(captured.extra.as_ref());
-        let of_opener = !packet.flags.has(Flags::ACK);
+        let of_opener = packet.flags.has(Flags::ACK) == flow.asks;
         // the opener's first packets say which connection they are of
         let named = content.connection().filter(|_| of_opener && !packet.flags.has(Flags::CORRUPT));
         let base = named.or_else(|| self.now.as_ref().map(|connection| connection.base)).unwrap_or(0);

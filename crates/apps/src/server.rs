@@ -1,0 +1,124 @@
+//! The side of requests that answers: what is there to ask for, and what of it the server writes once it has been asked.
+
+use crate::application::{Action, Period};
+use crate::stream::{StreamModel, StreamSender};
+use crate::web::WebModel;
+use paceline_random::Stream;
+use paceline_units::{Size, Time};
+use std::collections::VecDeque;
+
+/// What a server has. Both sides know how large each answer is: the client as a header would say it, and so does not carry it.
+#[derive(Clone, Copy, Debug)]
+pub enum Content {
+    /// Pages, one a request, of drawn sizes.
+    Pages {
+        /// Their law.
+        model: WebModel,
+        /// What sizes are drawn from.
+        sizes: Stream,
+    },
+    /// A medium in pieces of so many bytes, one a request; the last is what is left.
+    Pieces {
+        /// Bytes of the medium.
+        total: Size,
+        /// Bytes of a piece; not zero.
+        piece: Size,
+    },
+    /// A medium that one request asks for, handed over heartbeat by heartbeat.
+    Whole(StreamModel),
+}
+
+impl Content {
+    /// Pages of this law, drawn from a source's `stream`.
+    #[must_use]
+    pub const fn pages(model: WebModel, stream: Stream) -> Content {
+        Content::Pages { model, sizes: WebModel::streams(stream).0 }
+    }
+
+    /// Bytes of the answer to the request number `number`, from 0 on; `None` if there is nothing more to ask for.
+    #[must_use]
+    pub fn size(&self, number: u32) -> Option<Size> {
+        match self {
+            Content::Pages { model, sizes } => Some(model.size(*sizes, number.into())),
+            Content::Pieces { total, piece } => {
+                let left = total.0.checked_sub(u64::from(number).saturating_mul(piece.0)).filter(|&left| left > 0)?;
+                Some(Size(left.min(piece.0)))
+            }
+            Content::Whole(model) => (number == 0).then(|| model.total()),
+        }
+    }
+}
+
+/// A server: it writes nothing that it was not asked for.
+#[derive(Clone, Debug)]
+pub struct Server {
+    content: Content,
+    period: Period,
+    /// Requests that have come and are not answered.
+    asked: VecDeque<u32>,
+    /// The medium that is being handed over.
+    medium: Option<StreamSender>,
+    /// Bytes handed over.
+    handed: u64,
+    stopped: bool,
+}
+
+impl Server {
+    /// A server that has this until the period's stop.
+    #[must_use]
+    pub fn new(content: Content, period: Period) -> Server {
+        Server { content, period, asked: VecDeque::new(), medium: None, handed: 0, stopped: false }
+    }
+
+    /// The request number `number` has come.
+    pub fn asked(&mut self, number: u32) {
+        self.asked.push_back(number);
+    }
+
+    /// See [`crate::Application::next_action`].
+    pub fn next_action(&mut self, now: Time) -> Action {
+        if self.stopped {
+            return Action::Wait;
+        }
+        if now >= self.period.stop {
+            self.stopped = true;
+            return Action::Stop;
+        }
+        while let Some(request) = self.asked.pop_front() {
+            let Some(size) = self.content.size(request) else { continue };
+            if let Content::Whole(model) = &self.content {
+                self.medium = Some(StreamSender::new(model, Period { start: now, stop: Time::NEVER }));
+                break;
+            }
+            self.handed += size.0;
+            return Action::Answer { request, size, last: true };
+        }
+        let Some(medium) = &mut self.medium else { return Action::Wait };
+        match medium.next_action(now) {
+            Action::Send(size) => {
+                self.handed += size.0;
+                Action::Answer { request: 0, size, last: medium.next_wake().is_none() }
+            }
+            _ => Action::Wait,
+        }
+    }
+
+    /// See [`crate::Application::next_wake`].
+    #[must_use]
+    pub fn next_wake(&self) -> Option<Time> {
+        let stop = (self.period.stop < Time::NEVER).then_some(self.period.stop);
+        let next = self.medium.as_ref().and_then(StreamSender::next_wake);
+        [next, stop].into_iter().flatten().min().filter(|_| !self.stopped)
+    }
+
+    /// Whether it may yet be asked for something that it has.
+    #[must_use]
+    pub fn is_waiting(&self) -> bool {
+        let all = match &self.content {
+            Content::Pages { .. } => return !self.stopped,
+            Content::Pieces { total, .. } => *total,
+            Content::Whole(model) => model.total(),
+        };
+        !self.stopped && self.handed < all.0
+    }
+}

@@ -1,0 +1,334 @@
+//! The receiving end of a flow: a receiver with its player, its viewer, its client.
+
+use super::nanoseconds;
+use crate::arrivals::{ArrivalMeter, ArrivalReport};
+use crate::model::FlowModel;
+use paceline_apps::Transfers;
+use paceline_apps::client::Client;
+use paceline_apps::player::{Player, StreamReport};
+use paceline_apps::playout::{FrameBuffer, MediaPacket, Part};
+use paceline_apps::viewer::{FramePacket, ViewReport, Viewer};
+use paceline_flow::quic::{Object, TrackArrivals};
+use paceline_flow::rtp::FeedbackSent;
+use paceline_flow::{Receiver, Transmit, Transport};
+use paceline_packet::quic::StreamPiece;
+use paceline_packet::rtp::RtpData;
+use paceline_packet::{Extra, FlowId, Packet, TfrcData, TfrcMore};
+use paceline_random::Stream;
+use paceline_units::{Size, Span, Time};
+
+/// What a receiver gives its data to.
+#[derive(Debug)]
+enum Show {
+    /// Nobody.
+    Nothing,
+    /// The player of a stream.
+    Player(Player),
+    /// The viewer of an encoder's video.
+    Viewer(Viewer),
+    /// The same, with a jitter buffer.
+    Buffer(Box<FrameBuffer>),
+}
+
+/// What looks at the packets that come, beside the receiver.
+#[derive(Debug)]
+struct Screen {
+    show: Show,
+    /// Fillers are no part of the media's sequence.
+    aside: bool,
+    arrivals: Option<ArrivalMeter>,
+    /// Who asks for what is shown.
+    client: Option<Client>,
+}
+
+impl Screen {
+    /// A packet has come, of what is `bytes` in all by now.
+    #[cold]
+    fn on_packet(&mut self, packet: &Packet, extra: Option<&Extra>, bytes: u64) {
+        match (&mut self.show, extra) {
+            (Show::Player(player), _) => player.on_delivery(packet.time, Size(bytes)),
+            // beside retransmissions fillers have numbers of their own
+            (Show::Viewer(_) | Show::Buffer(_), Some(Extra::Rtp(data)))
+                if self.aside && data.payload_type == RtpData::FILLER => {}
+            (Show::Viewer(viewer), Some(Extra::Rtp(data))) => {
+                let (MediaPacket { sequence, captured, last, .. }, timestamp) = (media(packet, data), data.timestamp);
+                viewer.on_packet(packet.time, &FramePacket { sequence, timestamp, last, captured });
+            }
+            (Show::Viewer(viewer), Some(Extra::TfrcData(_, TfrcData { more: TfrcMore::Frame(part), .. }))) => {
+                let captured = packet.time - part.captured.age(packet.time);
+                let (sequence, timestamp) = (packet.seq as u16, part.captured.0);
+                viewer.on_packet(packet.time, &FramePacket { sequence, timestamp, last: part.last, captured });
+            }
+            (Show::Buffer(buffer), Some(Extra::Rtp(data))) => buffer.on_packet(packet.time, &media(packet, data)),
+            _ => {}
+        }
+        if let Some(arrivals) = &mut self.arrivals {
+            arrivals.on_packet(packet, extra);
+        }
+    }
+}
+
+/// Shows frames that have come whole at `now`.
+fn show(now: Time, objects: impl Iterator<Item = Object>, screen: &mut Option<Box<Screen>>) {
+    for object in objects.filter(|object| !object.reset) {
+        if let Some(Show::Viewer(viewer)) = screen.as_mut().map(|screen| &mut screen.show) {
+            viewer.on_frame(now, now - object.captured.age(now));
+        }
+    }
+}
+
+/// What the buffer is told of a packet: of one that is sent again, what it was.
+fn media(packet: &Packet, data: &RtpData) -> MediaPacket {
+    let part = match RtpData::retransmitted_type(data.payload_type).unwrap_or(data.payload_type) {
+        RtpData::KEY => Part::Key,
+        RtpData::FILLER => Part::Filler,
+        _ => Part::Delta,
+    };
+    let captured = packet.time - packet.stamp.elapsed(packet.time);
+    MediaPacket { sequence: data.original.unwrap_or(data.sequence), part, captured, last: data.marker }
+}
+
+/// A receiver with its player, if the flow carries a stream, or its viewer, if it carries an encoder's video.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub struct Sink {
+    /// What the host writes on its packets: whose they are, and where they go first.
+    pub(crate) flow: FlowId,
+    pub(crate) cursor: u32,
+    /// The host delays each packet by up to so many nanoseconds.
+    pub(crate) delay: u32,
+    screen: Option<Box<Screen>>,
+    /// The machine's half of it.
+    pub receiver: Receiver,
+    /// When its entry in the host's timers lies: never later than [`Sink::next_wake`].
+    pub(crate) entry: Time,
+    /// When a key frame is to be asked for, or the client asks for something.
+    app_wake: Time,
+}
+
+impl Sink {
+    /// The sink of a flow; its acknowledgements start with `cursor`.
+    #[must_use]
+    pub fn new(flow: &FlowModel, seed: u64, id: FlowId, cursor: u32) -> Sink {
+        let stream = Stream::new(seed, &format!("receiver {}", flow.label()));
+        let player = flow.stream.map(|model| Show::Player(Player::new(model, flow.start)));
+        let viewer = flow.has_frames().then(|| match flow.playout {
+            Some(model) => Show::Buffer(Box::new(FrameBuffer::new(model, flow.start))),
+            None => Show::Viewer(Viewer::new(flow.start)),
+        });
+        let show = player.or(viewer);
+        let client = flow.client.clone();
+        let entry = client.as_ref().and_then(Client::next_wake).unwrap_or(Time::NEVER);
+        let screen = (show.is_some() || flow.delays || client.is_some()).then(|| {
+            let arrivals = flow.delays.then(ArrivalMeter::default);
+            let aside = matches!(&flow.transport, Transport::Rtp { config, .. } if config.nack);
+            Box::new(Screen { show: show.unwrap_or(Show::Nothing), aside, arrivals, client })
+        });
+        let delay = nanoseconds(flow.receiver_delay);
+        Sink { entry, app_wake: entry, flow: id, cursor, delay, screen, receiver: flow.transport.receiver(stream) }
+    }
+
+    /// When [`Sink::on_timer`] is needed next.
+    #[inline(always)]
+    #[must_use]
+    pub fn next_wake(&self) -> Time {
+        self.receiver.next_wake().min(self.app_wake)
+    }
+
+    /// The fast path for a data packet without a side record: see [`Receiver::on_data_in_order`]. Returns when
+    /// [`Sink::on_timer`] is needed on its account. `None`: nothing has been done, and it is one for [`Sink::on_data`].
+    #[inline(always)]
+    pub fn on_data_in_order(&mut self, packet: &Packet, out: &mut impl Transmit) -> Option<Time> {
+        let ack = self.receiver.on_data_in_order(packet.time, packet)?;
+        out.transmit(ack);
+        if let Some(screen) = &mut self.screen {
+            screen.on_packet(packet, None, self.receiver.stats().bytes);
+        }
+        Some(Time::NEVER)
+    }
+
+    /// The fast path for data of a stream that nobody looks at: see [`QuicReceiver::takes_in_order`], after which
+    /// [`Sink::on_piece_taken`] is due.
+    #[inline]
+    pub(crate) fn takes_piece(&mut self, packet: &Packet, piece: &StreamPiece) -> bool {
+        let Receiver::Quic(quic) = &mut self.receiver else { return false };
+        self.screen.is_none() && quic.takes_in_order(packet.time, packet, piece)
+    }
+
+    /// What the data that [`Sink::takes_piece`] took ask for. Returns what [`Sink::on_data`] does.
+    #[inline]
+    pub(crate) fn on_piece_taken(&mut self, now: Time, out: &mut impl Transmit) -> Time {
+        let Receiver::Quic(quic) = &mut self.receiver else { return Time::NEVER };
+        quic.acknowledge(now, out)
+    }
+
+    /// A data packet has come, at its time; `extra` is its side record. Returns when [`Sink::on_timer`] is needed on its
+    /// account.
+    pub fn on_data(&mut self, packet: &Packet, extra: Option<Extra>, out: &mut impl Transmit) -> Time {
+        let wake = self.receiver.on_data(packet.time, packet, extra.as_ref(), out);
+        match &mut self.receiver {
+            Receiver::Quic(quic) if quic.has_objects() && !quic.asks() => {
+                show(packet.time, quic.take_objects(), &mut self.screen)
+            }
+            Receiver::Foreign(foreign) => show(packet.time, foreign.take_objects().into_iter(), &mut self.screen),
+            _ => {}
+        }
+        if let Some(screen) = &mut self.screen {
+            screen.on_packet(packet, extra.as_ref(), self.receiver.stats().bytes);
+            if screen.client.is_some() {
+                self.answered(packet.time, out);
+                return self.next_wake();
+            }
+            if let Show::Buffer(_) = screen.show {
+                self.ask_for_key(packet.time, out);
+            }
+        }
+        match extra {
+            // holds nothing that is to be freed; asking what it is costs
+            Some(Extra::QuicStream(_)) => core::mem::forget(extra),
+            None => {}
+            Some(extra) => drop(extra),
+        }
+        wake.min(self.app_wake)
+    }
+
+    /// Of a track of another's connection: so much of it has come there.
+    pub fn on_arrivals(&mut self, now: Time, arrivals: &TrackArrivals) {
+        let Receiver::Track(track) = &mut self.receiver else { return };
+        track.given(now, arrivals.bytes);
+        if let Some(Show::Player(player)) = self.screen.as_mut().map(|screen| &mut screen.show) {
+            player.on_delivery(now, Size(arrivals.bytes));
+        }
+        show(now, arrivals.objects.iter().copied(), &mut self.screen);
+    }
+
+    /// The time that [`Sink::next_wake`] named has come, or an earlier one.
+    pub fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
+        self.receiver.on_timer(now, out);
+        if self.app_wake <= now {
+            self.ask(now, out);
+            self.ask_for_key(now, out);
+        }
+    }
+
+    /// The client hears what has come of its answers, and may ask for more.
+    #[cold]
+    fn answered(&mut self, now: Time, out: &mut impl Transmit) {
+        let Some(client) = self.screen.as_deref_mut().and_then(|screen| screen.client.as_mut()) else { return };
+        match &mut self.receiver {
+            Receiver::Quic(quic) => quic.take_answers().for_each(|number| client.on_answer(now, number)),
+            other => client.on_bytes(now, Size(other.stats().bytes)),
+        }
+        self.ask(now, out);
+    }
+
+    /// The client asks, if it is time.
+    fn ask(&mut self, now: Time, out: &mut impl Transmit) {
+        let Some(Screen { show, client: Some(client), .. }) = self.screen.as_deref_mut() else { return };
+        let held = match show {
+            Show::Player(player) => player.buffered(now),
+            _ => Span::ZERO,
+        };
+        while let Some(fresh) = client.next_request(now, held) {
+            self.receiver.request(fresh, now, out);
+        }
+        self.app_wake = client.next_wake().unwrap_or(Time::NEVER);
+    }
+
+    /// Asks for a key frame, if one is to be asked for.
+    #[cold]
+    fn ask_for_key(&mut self, now: Time, out: &mut impl Transmit) {
+        let Some(Screen { show: Show::Buffer(buffer), .. }) = self.screen.as_deref_mut() else { return };
+        if buffer.asks(now)
+            && let Receiver::Rtp(rtp) = &mut self.receiver
+        {
+            rtp.ask_for_key(now, out);
+        }
+        self.app_wake = buffer.next_wake();
+    }
+
+    fn player(&self) -> Option<&Player> {
+        match self.screen.as_deref() {
+            Some(Screen { show: Show::Player(player), .. }) => Some(player),
+            _ => None,
+        }
+    }
+
+    /// How its requests went, from asking to the last byte of the answer; `None` if it does not ask.
+    #[must_use]
+    pub fn transfers(&self) -> Option<Transfers> {
+        Some(self.screen.as_deref()?.client.as_ref()?.transfers())
+    }
+
+    /// How much playing time the player holds; `None` without a player.
+    #[must_use]
+    pub fn buffered(&self, now: Time) -> Option<Span> {
+        self.player().map(|player| player.buffered(now))
+    }
+
+    /// Whether the play-out is over; `None` without a player.
+    #[must_use]
+    pub fn player_is_done(&self, now: Time) -> Option<bool> {
+        self.player().map(|player| player.is_done(now))
+    }
+
+    /// What became of the stream; `None` without a player.
+    #[must_use]
+    pub fn stream_report(&self, end: Time) -> Option<StreamReport> {
+        self.player().map(|player| player.finish(end))
+    }
+
+    /// What became of the frames, watched until `end`; `None` without a viewer.
+    #[must_use]
+    pub fn view_report(&self, end: Time) -> Option<ViewReport> {
+        match self.screen.as_deref() {
+            Some(Screen { show: Show::Viewer(viewer), .. }) => Some(viewer.report(end)),
+            Some(Screen { show: Show::Buffer(buffer), .. }) => Some(buffer.report(end)),
+            _ => None,
+        }
+    }
+
+    /// What the receiver has sent back since measuring began; `None` if it is none of RTP.
+    #[must_use]
+    pub fn feedback_sent(&self) -> Option<FeedbackSent> {
+        match &self.receiver {
+            Receiver::Rtp(rtp) => Some(rtp.feedback_sent()),
+            _ => None,
+        }
+    }
+
+    /// How packets arrived; `None` if that is not asked of the flow.
+    #[must_use]
+    pub fn arrival_report(&self) -> Option<&ArrivalReport> {
+        self.screen.as_deref()?.arrivals.as_ref().map(ArrivalMeter::report)
+    }
+
+    /// A row of the recording of arrivals ([`ArrivalMeter::sample`]); `None` if they are not measured.
+    pub fn sample_arrivals(&mut self) -> Option<[f64; 4]> {
+        self.screen.as_deref_mut()?.arrivals.as_mut().map(ArrivalMeter::sample)
+    }
+
+    /// A row of the recording of frames ([`Viewer::sample`]); `None` without a viewer.
+    pub fn sample_frames(&mut self, now: Time) -> Option<[f64; 4]> {
+        match &mut self.screen.as_deref_mut()?.show {
+            Show::Viewer(viewer) => Some(viewer.sample(now)),
+            Show::Buffer(buffer) => Some(buffer.sample(now)),
+            Show::Nothing | Show::Player(_) => None,
+        }
+    }
+
+    /// Frames and arrivals count from `at` on, which is now.
+    pub fn measure_from(&mut self, at: Time) {
+        if let Receiver::Rtp(rtp) = &mut self.receiver {
+            rtp.count_feedback_from_here();
+        }
+        let Some(screen) = self.screen.as_deref_mut() else { return };
+        match &mut screen.show {
+            Show::Viewer(viewer) => viewer.measure_from(at),
+            Show::Buffer(buffer) => buffer.measure_from(at),
+            Show::Nothing | Show::Player(_) => {}
+        }
+        screen.arrivals.iter_mut().for_each(ArrivalMeter::measure_from_here);
+        screen.client.iter_mut().for_each(Client::measure_from_here);
+    }
+}
