@@ -59,13 +59,9 @@ impl Connection {
         for number in before..=largest {
             let Some(packet) = self.log.first() else { break };
             let (sent, bytes, out) = (packet.sent, packet.bytes, packet.state == State::Out);
-            if let Carried::Stream(piece) = &packet.carried {
-                let (track, gain) = (piece.track, self.outgoing.acked(piece));
-                self.sent_of(track).bytes_acked += gain.bytes;
-                if gain.completed {
-                    self.completed();
-                }
+            if let &Carried::Stream(piece) = &packet.carried {
                 core::mem::forget(self.log.pop()); // asking what it is once more costs
+                self.piece_acked(&piece);
             } else if let Some(packet) = self.log.pop() {
                 self.arrived_at_last(&packet.carried);
             }
