@@ -18,8 +18,9 @@ import paceline
 from needs import require
 from paceline import realtime
 from paceline.errors import PacelineError, ScenarioError
-from paceline.results import Results, RunRecord
+from paceline.results import Results
 from paceline.sending import send
+from paceline.statistics import estimate, independent_difference
 from realtime import conclusive
 
 pytestmark = pytest.mark.realtime
@@ -105,7 +106,7 @@ def test_an_event_log_is_refused(port: int, tmp_path: Path) -> None:
 
 
 SCENARIO = """
-duration = "12 s"
+duration = "8 s"
 warmup = "2 s"
 [link.bottleneck]
 rate = "10 Mbit/s"
@@ -116,19 +117,39 @@ transport = "quic"
 """
 
 
-@pytest.mark.parametrize("cc", ["newreno", "cubic"])
-def test_an_emulated_flow_is_as_the_simulated_one(cc: str) -> None:
+@pytest.mark.parametrize("cc", ["newreno", "bbr3"])
+def test_emulated_flows_are_as_simulated_ones(cc: str) -> None:
+    """Means differ by no more than 3 % or their joint 95 % interval, whichever is larger. BBR 3 takes jitter of
+    acknowledgements for a faster link, in the simulator too: there a host that is busy may be where a path with 3 ms of
+    it is, or anywhere between (docs/live.md)."""
     require("namespaces")
-    scenario = paceline.parse(SCENARIO + f'cc = "{cc}"\n')
-    simulated = paceline.run(scenario).flows.to_dicts()[0]
+    text = SCENARIO + f'cc = "{cc}"\n'
+    scenario = paceline.parse(text)
+    jitter = 'backward = { delay_variation = { max = "3 ms" } }\n[flow' if cc == "bbr3" else "[flow"
+    simulated = [
+        paceline.run(paceline.parse(world), runs=10).flows for world in (text, text.replace("[flow", jitter))
+    ]
 
-    def measured() -> tuple[RunRecord, float]:
-        run = realtime.emulate(scenario, 1, ("rate",))
-        return run, run.summary["path"]["host"]["steal_share"]
+    def measured() -> tuple[list[dict[str, float]], float]:
+        runs = [realtime.emulate(scenario, seed) for seed in (1, 2, 3)]
+        rows = [row for run in runs for row in run.summary["flows"]]
+        return rows, max(run.summary["path"]["host"]["steal_share"] for run in runs)
 
-    def near(emulated: RunRecord) -> None:
-        (row,) = emulated.summary["flows"]
+    def near(emulated: list[dict[str, float]]) -> None:
         for measure in ("goodput_bps", "rtt_mean_s"):
-            assert row[measure] == pytest.approx(simulated[measure], rel=0.03), measure
+            ours = [row[measure] for row in emulated]
+            beyond = []
+            for flows in simulated:
+                apart = independent_difference(flows[measure], ours)
+                mean = estimate(flows[measure]).mean
+                assert mean is not None
+                assert apart.mean is not None
+                assert apart.half_width is not None
+                share, half = apart.mean / mean, apart.half_width / mean
+                assert half < 0.1, (measure, ours, "runs that differ so much say nothing")
+                beyond.append((share, max(0.03, half)))
+            (least, below), (most, above) = beyond
+            assert -below <= least, (measure, ours, beyond)
+            assert most <= above, (measure, ours, beyond)
 
     conclusive(measured, near)
