@@ -5,40 +5,26 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import polars as pl
 import pytest
 
 import paceline
 from needs import require
 from paceline.errors import PacelineError, StorageError
-
-CRATE = Path(__file__).parent.parent / "crates/qlog/tests"
-SCHEMA = json.loads((CRATE / "schema.json").read_text())
-
-
-def _validator(of: str) -> jsonschema.Draft202012Validator:
-    return jsonschema.Draft202012Validator(SCHEMA | {"$ref": f"#/$defs/{of}"})
-
-
-def _records(path: Path) -> list[dict[str, Any]]:
-    """The records of a JSON text sequence (RFC 7464)."""
-    text = path.read_text()
-    assert text.startswith("\x1e")
-    assert text.endswith("\n")
-    return [json.loads(record) for record in text.split("\x1e")[1:]]
+from qlog_schema import CRATE, SCHEMA, read_records, validator
 
 
 def test_what_is_written_fits_the_drafts_definitions() -> None:
     # crates/qlog/tests/written.rs writes each event and each frame, and holds the file against what is written now.
-    header, *events = _records(CRATE / "written.sqlog")
-    _validator("Header").validate(header)
-    event = _validator("Event")
+    header, *events = read_records(CRATE / "written.sqlog")
+    validator("Header").validate(header)
+    event = validator("Event")
     for record in events:
         event.validate(record)
     defined = {one["properties"]["name"]["const"] for one in SCHEMA["$defs"]["Event"]["oneOf"]}
@@ -59,7 +45,7 @@ def test_what_is_written_fits_the_drafts_definitions() -> None:
     ],
 )
 def test_the_schema_refuses_what_is_wrong(event: dict[str, Any]) -> None:
-    assert not _validator("Event").is_valid(event)
+    assert not validator("Event").is_valid(event)
 
 
 def head(**more: object) -> dict[str, Any]:
@@ -170,6 +156,43 @@ def test_what_is_wrong_with_a_file_is_said(tmp_path: Path) -> None:
         paceline.qlog([])
     with pytest.raises(PacelineError, match="every_s = -1 is not in 0"):
         paceline.qlog(broken, every_s=-1)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "it is empty"),
+        ("\xff\xfe", "is no text"),
+        ('{"a": 1}', "neither qlog_version nor file_schema"),
+        (
+            '\x1e{"qlog_version": "0.3", "trace": {}}\n\x1e{"time": 1}\n',
+            r"line 2, column 1: the event has no name",
+        ),
+        ('\x1e{"qlog_version": "0.3", "trace": {}}\n\x1e{"time": 1, "name" "x"}\n\x1e{}\n', "line 2, column"),
+    ],
+)
+def test_a_damaged_file_is_refused(tmp_path: Path, text: str, says: str) -> None:
+    (tmp_path / "bad.qlog").write_bytes(text.encode("latin-1"))
+    done = watch(tmp_path / "bad.qlog")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert re.search(rf"^paceline: .*bad\.qlog.*{says}", done.stderr), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("records", "says"),
+    [
+        ([], "bad.sqlog tells of no connection: there is no event in it"),
+        ([packet("sent", 0, 1)], "no window is known of one connection"),
+        (
+            [metrics(0, congestion_window=5), {"time": 1, "name": "recovery:metrics_updated", "data": 5}],
+            "are not read",
+        ),
+        ([{"time": 1, "name": "h3:frame_created", "data": {}}], "1 of them h3:frame_created"),
+    ],
+)
+def test_a_log_that_says_little_is_said_to(tmp_path: Path, records: list[dict[str, Any]], says: str) -> None:
+    results = paceline.qlog(sequence(tmp_path / "bad.sqlog", head(), *records))
+    assert any(says in note for note in results.manifest["notes"]), results.manifest["notes"]
 
 
 def watch(*words: object) -> subprocess.CompletedProcess[str]:
@@ -286,9 +309,9 @@ transport = "quic"
 def test_a_run_s_log_says_what_its_recordings_say(tmp_path: Path, cc: str) -> None:
     (tmp_path / "film.toml").write_text(RUN.replace("CC", cc))
     results = paceline.run(tmp_path / "film.toml", record=["cwnd", "losses"], qlog=tmp_path / "logs")
-    header, *events = _records(tmp_path / "logs/film-client.sqlog")
-    _validator("Header").validate(header)
-    event = _validator("Event")
+    header, *events = read_records(tmp_path / "logs/film-client.sqlog")
+    validator("Header").validate(header)
+    event = validator("Event")
     for record in events[:: max(1, len(events) // 2000)]:
         event.validate(record)
     log = paceline.qlog(tmp_path / "logs/film-client.sqlog", every_s=0.0)

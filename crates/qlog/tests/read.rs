@@ -215,7 +215,7 @@ fn what_the_log_lacks_is_derived_and_said() {
     // The lost one, which the log has not told of, and two pings.
     assert_eq!(last(connection, "in_flight_bytes"), 3.0 * 1050.0);
     assert_eq!(connection.measures.cwnd_mean_packets, None);
-    assert_eq!(reading.notes.len(), 3, "{:?}", reading.notes);
+    assert_eq!(reading.notes.len(), 4, "{:?}", reading.notes);
 }
 
 #[test]
@@ -311,7 +311,9 @@ fn unknown_events_are_skipped_and_counted() {
     let reading = read(&text);
     assert_eq!((reading.skipped.len(), reading.skipped["http3:frame_created"], reading.events), (3, 2, 0));
     assert_eq!(reading.connections[0].packet_bytes, None);
-    assert_eq!(reading.notes, ["4 events of 3 kinds are not read, 2 of them http3:frame_created"]);
+    assert_eq!(reading.notes[0], "4 events of 3 kinds are not read, 2 of them http3:frame_created");
+    assert!(reading.notes[1].starts_with("no window is known of one connection: no event of the log tells it"));
+    assert_eq!(reading.notes.len(), 2);
 }
 
 #[test]
@@ -389,7 +391,7 @@ proptest! {
                 0 => continue,
                 1 => Event::PacketReceived(Packet::new(PacketKind::OneRtt, number, 40, &ack)),
                 _ => Event::PacketLost {
-                    packet: PacketName { kind: PacketKind::OneRtt, number },
+                    packet: PacketName { kind: PacketKind::OneRtt, number: Some(number) },
                     frames: &[],
                     is_mtu_probe_packet: false,
                     trigger: Some(LossTrigger::TimeThreshold),

@@ -59,7 +59,7 @@ fn events<'a>(frames: &'a [Frame<'a>]) -> Vec<Event<'a>> {
         pacing_rate: Some(Rate::from_bps(2_400_000)),
     };
     let lost = Event::PacketLost {
-        packet: PacketName { kind: PacketKind::OneRtt, number: 4 },
+        packet: PacketName { kind: PacketKind::OneRtt, number: Some(4) },
         frames: &[],
         is_mtu_probe_packet: false,
         trigger: Some(LossTrigger::ReorderingThreshold),

@@ -86,6 +86,8 @@ pub struct Connection {
     pub packet_bytes: Option<u64>,
     /// In all.
     pub measures: Measures,
+    /// Whether the log tells the congestion window.
+    pub tells_window: bool,
     /// What is not the log's own word but derived from its packets: "round-trip times", "bytes in flight", "losses".
     pub derived: Vec<&'static str>,
     /// Whether its round-trip times stood there in seconds.
@@ -197,6 +199,7 @@ impl State {
             way,
             packet_bytes,
             measures,
+            tells_window: self.told.cwnd.is_some(),
             derived: derived.iter().filter(|(own, _)| *own).map(|(_, name)| *name).collect(),
             rtt_in_seconds: self.seconds == Some(true),
             tables: tables(self.rows.until(self.now), self.start, shift, packet_bytes, &which),

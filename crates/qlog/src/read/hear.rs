@@ -15,6 +15,10 @@ pub fn hear(state: &mut State, name: &str, data: &Value, unit: f64, states: &mut
     ) {
         return false;
     }
+    // what is of no such form says nothing
+    if !data.is_object() {
+        return false;
+    }
     let frames = || data.get("frames").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     match event {
         "packet_sent" => state.sent(data),

@@ -199,6 +199,11 @@ impl Reader {
         let shifts = self.shifts();
         let mut reading = std::mem::take(&mut self.reading);
         self.say(&mut reading.notes, &reading.skipped, &shifts);
+        for (number, file) in self.files.iter().enumerate() {
+            if !self.connections.iter().any(|one| one.file == number) {
+                reading.notes.push(format!("{} tells of no connection: there is no event in it", file.name));
+            }
+        }
         for Following { file, trace, group, state } in self.connections {
             let FileState { name, cut } = &self.files[file];
             let vantage = &self.traces[trace].head.vantage;
@@ -428,6 +433,13 @@ fn say_of_connections(reading: &mut Reading) {
     let Reading { connections, notes, .. } = reading;
     let several =
         |count: usize| if count == 1 { "of one connection".to_owned() } else { format!("of {count} connections") };
+    let silent = connections.iter().filter(|connection| !connection.tells_window).count();
+    if silent > 0 {
+        notes.push(format!(
+            "no window is known {}: no event of the log tells it (recovery:metrics_updated, or quic:recovery_metrics_updated)",
+            several(silent)
+        ));
+    }
     for what in ["round-trip times", "bytes in flight", "losses"] {
         let count = connections.iter().filter(|connection| connection.derived.contains(&what)).count();
         if count > 0 {

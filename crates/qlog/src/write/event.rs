@@ -259,9 +259,9 @@ pub struct PacketName {
     /// What it is.
     #[serde(rename = "packet_type")]
     pub kind: PacketKind,
-    /// Its number.
-    #[serde(rename = "packet_number")]
-    pub number: u64,
+    /// Its number, if it is known: that of a packet which came is protected.
+    #[serde(rename = "packet_number", skip_serializing_if = "Option::is_none")]
+    pub number: Option<u64>,
 }
 
 /// A packet that was sent or came.
@@ -271,7 +271,7 @@ pub struct Packet<'a> {
     pub name: PacketName,
     /// Its size: what it takes of a datagram of UDP, header and authentication tag included.
     pub size: u64,
-    /// What is in it, in order.
+    /// What is in it, in order; empty: not said.
     pub frames: &'a [Frame<'a>],
     /// Which datagram it was in, where several packets share one.
     pub datagram_id: Option<u32>,
@@ -285,8 +285,15 @@ impl<'a> Packet<'a> {
     /// With the rest left out.
     #[must_use]
     pub const fn new(kind: PacketKind, number: u64, size: u64, frames: &'a [Frame<'a>]) -> Packet<'a> {
-        let name = PacketName { kind, number };
+        let name = PacketName { kind, number: Some(number) };
         Packet { name, size, frames, datagram_id: None, is_mtu_probe: false, trigger: None }
+    }
+
+    /// One of which neither the number nor the frames are known.
+    #[must_use]
+    pub const fn unnumbered(kind: PacketKind, size: u64) -> Packet<'a> {
+        let name = PacketName { kind, number: None };
+        Packet { name, size, frames: &[], datagram_id: None, is_mtu_probe: false, trigger: None }
     }
 }
 
@@ -295,7 +302,9 @@ impl Serialize for Packet<'_> {
         let mut map = to.serialize_map(None)?;
         map.serialize_entry("header", &self.name)?;
         map.serialize_entry("raw", &Raw::of(self.size))?;
-        map.serialize_entry("frames", self.frames)?;
+        if !self.frames.is_empty() {
+            map.serialize_entry("frames", self.frames)?;
+        }
         if let Some(id) = self.datagram_id {
             map.serialize_entry("datagram_id", &id)?;
         }

@@ -148,7 +148,7 @@ impl End {
                 let Some(connection) = &mut self.now else { return Ok(()) };
                 let trigger =
                     if lost.by_number { LossTrigger::ReorderingThreshold } else { LossTrigger::TimeThreshold };
-                let packet = PacketName { kind: PacketKind::OneRtt, number: lost.number.into() };
+                let packet = PacketName { kind: PacketKind::OneRtt, number: Some(lost.number.into()) };
                 let lost =
                     Event::PacketLost { packet, frames: &[], is_mtu_probe_packet: false, trigger: Some(trigger) };
                 connection.write(noted.time, &lost)
