@@ -337,6 +337,11 @@ def flows(scenario: _core.Scenario, seed: int) -> list[Flow]:
             )
         if "access" in flow:
             raise PacelineError(f"flow.{name}.access: in real time there are no access links; leave it out")
+        if "bundle" in flow and table["flow"][flow["bundle"].get("with", name)].get("transport") == "quic":
+            raise PacelineError(
+                f"flow.{name}.bundle: in real time no flows share a connection of QUIC; leave `bundle` out, and give "
+                "each flow its own `cc` and `transport`, or use `paceline run`"
+            )
         settings = [(key, toml_value(v)) for key, v in flow.items() if key not in _OF_SCENARIO]
         number = round(_core.quantity(flow.get("stop", lasts), "s") * 1000)
         kernel = _KERNELS.get(flow["cc"], flow["cc"]) if flow.get("kernel") else None
