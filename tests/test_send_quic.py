@@ -11,10 +11,12 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import paceline
+import qlog_schema
 from needs import require
 from paceline import realtime
 from paceline.errors import PacelineError, ScenarioError
@@ -71,6 +73,81 @@ def test_frames_come_by_every_carriage(port: int) -> None:
         assert row["frames_sent"] > 30
         assert row["complete_share"] > 0.95
         assert row["frame_delay_mean_s"] >= 0
+
+
+@pytest.mark.parametrize("carriage", ["stream", "stream-each", "datagrams"])
+def test_a_connection_is_logged(port: int, tmp_path: Path, carriage: str) -> None:
+    app = None if carriage == "stream" else "encoder"
+    more = {} if carriage == "stream" else {"app.max_rate": "3 Mbit/s"}
+    results = send(
+        f"quic://127.0.0.1:{port}",
+        "cubic",
+        duration_s=2.0,
+        qlog=tmp_path / "logs",
+        set={"quic.carriage": carriage, **more},
+        app=app,
+    )
+    (file,) = (tmp_path / "logs").iterdir()
+    assert file.name.endswith("-client.sqlog")
+    header, *events = qlog_schema.read_records(file)
+    qlog_schema.validator("Header").validate(header)
+    validator = qlog_schema.validator("Event")
+    for event in events:
+        validator.validate(event)
+    names = [event["name"] for event in events]
+    told = ("packet_sent", "packet_received", "packets_acked", "congestion_state_updated")
+    assert {f"quic:{name}" for name in told} < {*names}
+    # What tells the other end so leaves last.
+    end = ["connection_closed", "connection_state_updated", "packet_sent"]
+    assert names[-3:] == [f"quic:{name}" for name in end]
+    # Each packet has a number of its own, and a fate at most.
+
+    def of(name: str) -> list[dict[str, Any]]:
+        return [event["data"] for event in events if event["name"] == f"quic:{name}"]
+
+    sent = [(data["header"]["packet_type"], data["header"]["packet_number"]) for data in of("packet_sent")]
+    assert len(sent) == len(set(sent))
+    lost = [
+        data["header"]["packet_number"]
+        for data in of("packet_lost")
+        if data["header"]["packet_type"] == "1RTT"
+    ]
+    acked: list[int] = []
+    for data in of("packets_acked"):
+        acked += data["packet_numbers"] if data["packet_number_space"] == "application_data" else []
+    numbers = {number for kind, number in sent if kind == "1RTT"}
+    assert len(acked) == len(set(acked)) > 50
+    assert not {*acked} & {*lost}
+    assert {*acked} | {*lost} <= numbers
+    # What `paceline watch` reads of it is what the flow has measured.
+    log = paceline.qlog(file, every_s=0.0)
+    (read,), (row,) = log.flows.to_dicts(), results.flows.to_dicts()
+    assert read["packets_sent"] == pytest.approx(row["packets_sent"], abs=5)
+    assert read["packets_lost"] == len(of("packet_lost"))
+    assert read["packets_delivered"] == pytest.approx(row["packets_sent"], rel=0.1)
+    for measure in ("rtt_min_s", "cwnd_mean_packets"):
+        assert read[measure] == pytest.approx(row[measure], rel=0.15), measure
+    assert read["ended"] == "closed"
+    assert read["cc"] == "cubic"
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"host": "127.0.0.1"}, "put quic:// before 127.0.0.1"),
+        ({"direction": "reverse"}, "logs at the flow's sender, which is the server"),
+        ({"qlog": "full"}, "is not empty"),
+    ],
+)
+def test_logs_that_would_mix_or_be_empty_are_refused(
+    port: int, tmp_path: Path, options: dict[str, str], says: str
+) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full/old").write_text("")
+    host = options.get("host", f"quic://127.0.0.1:{port}")
+    folder = tmp_path / options.get("qlog", "new")
+    with pytest.raises(PacelineError, match=says):
+        send(host, direction=options.get("direction", "forward"), qlog=folder)
 
 
 def test_ctrl_c_keeps_what_is_done(port: int) -> None:

@@ -218,13 +218,15 @@ def send(
     ports: int | None = None,
     beginning: str | None = None,
     schemes: list[Scheme] = ...,
+    qlogs: str | None = None,
 ) -> tuple[RunOutput, str]:
     """Runs flows (name, instance, settings, ms, seed, whether from here, the kernel's congestion control) to their end,
     without the interpreter lock; gives what they measured, and notes as JSON. `measure` is from when to when, in ms,
     they are measured, and how often they record, in us: they end then, whatever is under way. `results` is a folder in
     which the server leaves what it measures; `ports` the port here of the first flow, of which each other one has the
     next; `beginning` the pipe at which the path below waits for them to begin; `schemes` what flows may name that is
-    not compiled in. Raises LiveError, ScenarioError, ControllerError, InternalError.
+    not compiled in; `qlogs` a folder for the logs of connections over QUIC that begin here. Raises LiveError,
+    ScenarioError, ControllerError, InternalError.
     """
 
 def send_rtp(

@@ -99,6 +99,7 @@ def send(
     seed: int | None = None,
     key_file: str | Path | None = None,
     log_events: str | Path | None = None,
+    qlog: str | Path | None = None,
     out: str | Path | None = None,
     view: View | None = None,
 ) -> Results:
@@ -112,7 +113,8 @@ def send(
     of a controller of media if it tells when packets arrive, no faster than `max_rate`. What is known of the receiver
     is what it reports.
     Ctrl-C ends the flows, and what they have measured is the result; the manifest's `interrupted` says so, its `notes`
-    what became of each flow. `log_events` is a folder for the flows' event logs, which `_core.replay` runs again; with
+    what became of each flow. `log_events` is a folder for the flows' event logs, which `_core.replay` runs again;
+    `qlog`, a new or empty folder, gets a log of each connection over QUIC that begins here, for `paceline.qlog`. With
     `out` all results are also written there.
     Raises LiveError, NeedsLinux, PacelineError, ScenarioError, StorageError.
     """
@@ -126,6 +128,8 @@ def send(
     with claim(out, "live"):
         if log_events is not None:
             files.make_directory(Path(log_events))
+        if qlog is not None:
+            _for_qlogs(Path(qlog), host, direction)
         key = None if key_file is None else read_key(Path(key_file))
         controller = controller_of(cc)
         first = secrets.randbits(62) if seed is None else seed
@@ -150,7 +154,7 @@ def send(
             raise PacelineError(
                 f"{controller} runs where it is, here: the server sends with controllers that are built in"
             )
-        work = _work(host, port, wanted, watch, key, logs, schemes)
+        work = _work(host, port, wanted, watch, key, logs, schemes, None if qlog is None else str(qlog))
         try:
             output, notes, interrupted = attended(work, watch, view)
         except ScenarioError as error:
@@ -227,12 +231,29 @@ def _work(
     key: bytes | None,
     logs: str | None,
     schemes: list[_core.Scheme],
+    qlogs: str | None,
 ) -> Callable[[], tuple[_core.RunOutput, str]]:
     """What sends the flows to their end."""
     if host.startswith(rtp.SCHEME):
         receiver = rtp.Receiver.parse(host).ports()
         return lambda: _core.send_rtp(receiver, wanted[0], watch, logs, schemes)
-    return lambda: _core.send(host, port, wanted, watch, key, logs, schemes=schemes)
+    return lambda: _core.send(host, port, wanted, watch, key, logs, schemes=schemes, qlogs=qlogs)
+
+
+def _for_qlogs(folder: Path, host: str, direction: str) -> None:
+    """Makes the folder of the connections' logs. Raises PacelineError where none would be, or others are there."""
+    if not host.startswith(QUIC):
+        raise PacelineError(
+            f"{option('qlog')} logs connections over QUIC: put {QUIC} before {host}, or leave it out"
+        )
+    if direction == "reverse":
+        raise PacelineError(
+            f"{option('qlog')} logs at the flow's sender, which is the server with {option('direction')} reverse: send "
+            "from here, or both ways"
+        )
+    files.make_directory(folder)
+    if any(folder.iterdir()):
+        raise PacelineError(f"{folder} is not empty: logs go to a new or empty folder")
 
 
 def _words(direction: str) -> Sequence[str]:

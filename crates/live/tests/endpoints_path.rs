@@ -63,7 +63,17 @@ fn sends() {
     });
     let (host, flows) = (said("PACELINE_PEER"), flows.collect());
     let logs = std::env::var_os("LOGS").map(Into::into);
-    let options = SendOptions { host, port: PORT, key: None, flows, logs, results: None, ports: None, beginning: None };
+    let options = SendOptions {
+        host,
+        port: PORT,
+        key: None,
+        flows,
+        logs,
+        qlogs: None,
+        results: None,
+        ports: None,
+        beginning: None,
+    };
     let run = send(&options, &SendWatch::default()).unwrap_or_else(|error| panic!("{error}"));
     println!("{MARK}{}", serde_json::json!({ "summary": run.output.summary, "notes": run.notes }));
 }

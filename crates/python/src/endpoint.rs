@@ -58,10 +58,11 @@ fn wanted((name, instance, settings, for_ms, seed, forward, kernel, bundle): Ask
 
 /// Runs flows to a server and from it; gives what they measured, and notes as JSON. `measure` is where measuring begins and
 /// where it ends, in milliseconds, and the interval of recordings in microseconds; `results` a folder that the server writes
-/// to; `ports` the port here of the first flow; `beginning` the pipe at which the path below waits for the flows to begin.
+/// to; `ports` the port here of the first flow; `beginning` the pipe at which the path below waits for the flows to begin; `qlogs` a folder
+/// for the logs of connections over QUIC that begin here.
 #[pyfunction]
 #[pyo3(signature = (host, port, flows, watch, key = None, logs = None, measure = None, results = None,
-    ports = None, beginning = None, schemes = vec![]))]
+    ports = None, beginning = None, schemes = vec![], qlogs = None))]
 #[expect(clippy::needless_pass_by_value, reason = "how Python's arguments arrive")]
 #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
 pub fn send(
@@ -77,12 +78,13 @@ pub fn send(
     ports: Option<u16>,
     beginning: Option<PathBuf>,
     schemes: Vec<Py<Scheme>>,
+    qlogs: Option<PathBuf>,
 ) -> PyResult<(RunOutput, String)> {
     let brought = brought(&schemes);
     let mut flows: Vec<Wanted> = flows.into_iter().map(|asked| wanted(asked, &brought)).collect();
     let measure = measure.map(|(from_ms, to_ms, every_us)| Measure { from_ms, to_ms, every_us });
     flows.iter_mut().for_each(|flow| flow.offer.measure = measure);
-    let options = SendOptions { host, port, key, flows, logs, results, ports, beginning };
+    let options = SendOptions { host, port, key, flows, logs, qlogs, results, ports, beginning };
     told(py, py.detach(|| panics::guarded(|| endpoint::send(&options, &watch.get().watch))))
 }
 

@@ -24,6 +24,8 @@ pub struct Adaptor {
     path: u64,
     witness: Option<Witness>,
     gate: Option<Gate>,
+    /// When the packets left that the acknowledgement which is being told of has acknowledged, for the witness.
+    acked: Vec<Instant>,
 }
 
 impl Adaptor {
@@ -36,9 +38,10 @@ impl Adaptor {
         gate: Option<Gate>,
     ) -> Adaptor {
         let window = law.window();
-        let (law, smoothed) = (Mutex::new(law), Span::ZERO);
-        let mut adaptor = Adaptor { law, window, began, initial_window, smoothed, path, witness, gate };
-        adaptor.change(began, |_, _| What::Began);
+        let law = Mutex::new(law);
+        let (smoothed, acked) = (Span::ZERO, Vec::new());
+        let mut adaptor = Adaptor { law, window, began, initial_window, smoothed, path, witness, gate, acked };
+        adaptor.change(began, &[], |_, _| What::Began);
         adaptor
     }
 
@@ -57,8 +60,8 @@ impl Adaptor {
         Time(span(at.saturating_duration_since(self.began)).0)
     }
 
-    /// Something happens at `now`.
-    fn change(&mut self, now: Instant, by: impl FnOnce(&mut Law, Time) -> What) {
+    /// Something happens at `now`, to packets that left then.
+    fn change(&mut self, now: Instant, left: &[Instant], by: impl FnOnce(&mut Law, Time) -> What) {
         let at = self.time(now);
         let law = self.law.get_mut().unwrap_or_else(PoisonError::into_inner);
         let what = by(law, at);
@@ -69,7 +72,7 @@ impl Adaptor {
             law.open(gate);
         }
         if let Some(witness) = &self.witness {
-            witness.sees(now, self.path, what, law);
+            witness.sees(now, self.path, what, left, law);
         }
     }
 }
@@ -86,6 +89,7 @@ impl Clone for Adaptor {
             path,
             witness: witness.clone(),
             gate: gate.clone(),
+            acked: self.acked.clone(),
         }
     }
 }
@@ -96,7 +100,7 @@ fn span(duration: Duration) -> Span {
 
 impl Controller for Adaptor {
     fn on_sent(&mut self, now: Instant, bytes: u64, last_packet_number: u64) {
-        self.change(now, |law, at| {
+        self.change(now, &[now], |law, at| {
             law.on_sent(at, bytes);
             What::Sent { bytes, last_packet_number }
         });
@@ -104,21 +108,27 @@ impl Controller for Adaptor {
 
     fn on_ack(&mut self, _now: Instant, sent: Instant, bytes: u64, _app_limited: bool, rtt: &RttEstimator) {
         self.smoothed = span(rtt.get());
+        if self.witness.is_some() {
+            self.acked.push(sent);
+        }
         let sent = self.time(sent);
         self.law.get_mut().unwrap_or_else(PoisonError::into_inner).on_ack(sent, bytes);
     }
 
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, _largest: Option<u64>) {
-        let smoothed = self.smoothed;
-        self.change(now, |law, at| {
+        let (smoothed, mut acked) = (self.smoothed, std::mem::take(&mut self.acked));
+        self.change(now, &acked, |law, at| {
             law.on_end_acks(at, in_flight, smoothed, !app_limited);
             What::Acked
         });
+        acked.clear();
+        self.acked = acked;
     }
 
     fn on_congestion_event(&mut self, now: Instant, sent: Instant, persistent: bool, lost_bytes: u64) {
+        let left = [sent];
         let sent = self.time(sent);
-        self.change(now, |law, at| {
+        self.change(now, &left, |law, at| {
             if lost_bytes == 0 {
                 law.on_marked(at, sent);
                 return What::Marked;

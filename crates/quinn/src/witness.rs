@@ -40,6 +40,8 @@ pub struct Seen<'a> {
     pub path: u64,
     /// The event.
     pub what: What,
+    /// When packets left of which it tells: each that was acknowledged; of those that were lost or marked the newest.
+    pub left: &'a [Instant],
     /// What is after it.
     pub state: &'a State,
 }
@@ -87,7 +89,7 @@ impl Witness {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn sees(&self, now: Instant, path: u64, what: What, law: &Law) {
+    pub(crate) fn sees(&self, now: Instant, path: u64, what: What, left: &[Instant], law: &Law) {
         let mut inside = self.inside();
         let state = law.state();
         inside.state = Some(state);
@@ -96,7 +98,7 @@ impl Witness {
             law.gauges(&mut *inside);
         }
         if let Some(tell) = &mut inside.tell {
-            tell(&Seen { now, path, what, state: &state });
+            tell(&Seen { now, path, what, left, state: &state });
         }
     }
 }

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from paceline.results import Results
 
 
-def send(
+def send(  # noqa: PLR0917 (options of a command, not arguments of a call)
     host: Annotated[
         str,
         typer.Argument(
@@ -89,6 +89,15 @@ def send(
             "--log-events", metavar="DIR", help="Write each flow's event log there.", show_default=False
         ),
     ] = None,
+    qlog: Annotated[
+        Path | None,
+        typer.Option(
+            "--qlog",
+            metavar="DIR",
+            help="Log connections over QUIC that begin here (qlog).",
+            show_default=False,
+        ),
+    ] = None,
     out: Out = None,
     as_json: AsJson = False,
 ) -> None:
@@ -101,7 +110,7 @@ def send(
     Examples:
       paceline send 127.0.0.1 --cc tfrc --for 2s
       paceline send 127.0.0.1 --cc tcp-vegas --both --flows 2 --for 1s
-      paceline send quic://127.0.0.1 --cc cubic --for 1s
+      paceline send quic://127.0.0.1 --cc cubic --for 1s --qlog out/quic
       paceline send 127.0.0.1 --cc udp --rate 2Mbit/s --for 1s --json
       paceline send 127.0.0.1 --cc kernel:reno --reverse --for 1s
     """
@@ -124,12 +133,15 @@ def send(
             seed=seed,
             key_file=key_file,
             log_events=log_events,
+            qlog=qlog,
             out=out,
             view=view,
         )
     report(results, as_json=as_json)
     if out and not as_json:
         layout.say(layout.stdout(), f"\nWritten to {out}.")
+    if qlog and not as_json:
+        layout.say(layout.stdout(), f"\nLogs of connections written to {qlog}.")
     if results.manifest["interrupted"]:
         raise typer.Exit(130)
     if not all(flow["well"] for flow in results.manifest["notes"]["flows"]):

@@ -59,6 +59,8 @@ pub struct SendOptions {
     pub flows: Vec<Wanted>,
     /// Where event logs go.
     pub logs: Option<PathBuf>,
+    /// Where the connections are logged (qlog) of flows that go from here over QUIC.
+    pub qlogs: Option<PathBuf>,
     /// The folder in which the server leaves what it measured, if both can reach one.
     pub results: Option<PathBuf>,
     /// The port here of the first flow, of which each other one has the next; none: whatever the system gives.
@@ -374,6 +376,12 @@ impl Run {
                 let wanted = &options.flows[index];
                 folder.join(format!("{}-{}.events", wanted.name, wanted.instance))
             });
+            let qlog = options.qlogs.clone().filter(|_| side == Side::Sender && offer.spec.is_quic());
+            let qlog = qlog.map(|folder| {
+                let Wanted { name, instance, .. } = &options.flows[index];
+                let alone = options.flows.iter().filter(|other| other.name == *name).count() == 1;
+                (folder, if alone { name.clone() } else { format!("{name}.{instance}") })
+            });
             let id = index as u64;
             news.push(NewFlow {
                 id,
@@ -383,6 +391,7 @@ impl Run {
                 only: server.ip(),
                 rtcp: None,
                 log,
+                qlog,
                 measure: offer.measure,
                 charge: None,
                 keys: keys.clone().filter(|_| offer.spec.is_quic()),

@@ -72,6 +72,8 @@ pub struct NewFlow {
     pub rtcp: Option<(usize, SocketAddr)>,
     /// Where its event log goes.
     pub log: Option<PathBuf>,
+    /// The folder of its connections' logs (qlog), if it is a sender over QUIC, and with what their names begin.
+    pub qlog: Option<(PathBuf, String)>,
     /// What is measured of it.
     pub measure: Option<Measure>,
     /// What it takes of a server's budget, until it is gone from here.

@@ -5,6 +5,7 @@ use super::driver::{NewFlow, Outcome, View};
 use super::half::{Before, EVERY, Half, Recorder, epoch, first_capture};
 use super::udp::UdpPort;
 use crate::clock::{Clock, histogram};
+use crate::quic::Logged;
 use crate::session::is_rtcp;
 use crate::session::log::LogWriter;
 use crate::session::{End, Input, Outbox, Session, State};
@@ -79,6 +80,14 @@ impl Flow {
                 Some(LogWriter::new(BufWriter::new(file), &new.spec).map_err(say)?)
             }
         };
+        if let (Some((folder, name)), Session::Sender(sender)) = (&new.qlog, &session) {
+            let (scheme, title) = (model.scheme.to_string(), format!("{name}, {}, over a real network", model.scheme));
+            let to = Logged { folder: folder.clone(), name: name.clone(), title, scheme };
+            // what cannot be written is said before anything is sent
+            #[expect(clippy::disallowed_types, reason = "the crate that writes files")]
+            std::fs::File::create(to.path(1)).map_err(|error| format!("{}: {error}", to.path(1).display()))?;
+            sender.log_quic(to);
+        }
         let every = new.measure.map_or(EVERY, |measure| measure.every());
         let recorder = Recorder::new(&session, &model, every);
         let bounds = match new.measure {

@@ -73,6 +73,7 @@ pub fn send_rtp(
         only,
         rtcp,
         log,
+        qlog: None,
         measure,
         charge,
         keys: None,

@@ -334,6 +334,7 @@ impl Shared {
                 only,
                 rtcp: None,
                 log: None,
+                qlog: None,
                 measure,
                 charge,
                 keys: own.clone().filter(|_| offer.spec.is_quic()).map(|own| Keys { own, peer }),

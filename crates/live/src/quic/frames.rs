@@ -56,7 +56,7 @@ fn put(to: &mut Vec<u8>, number: u64) {
 }
 
 /// A number at the beginning of some bytes, and the bytes after it.
-fn take(from: &[u8]) -> Option<(u64, &[u8])> {
+pub(super) fn take(from: &[u8]) -> Option<(u64, &[u8])> {
     let length = 1 << (from.first()? >> 6);
     let (bytes, rest) = from.split_at_checked(length)?;
     let number = bytes.iter().fold(0u64, |number, byte| number << 8 | u64::from(*byte));

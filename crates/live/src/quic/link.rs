@@ -29,6 +29,9 @@ const NAME: &str = "paceline";
 pub(super) struct Link {
     /// quinn's time of zero of the flow's.
     base: Instant,
+    /// The last time that quinn was told, or a nanosecond after a datagram left then: each leaves at a time of its own, by which its
+    /// congestion control, and a log, know it.
+    latest: Instant,
     endpoint: Endpoint,
     /// Of the end that opens.
     client: Option<ClientConfig>,
@@ -73,6 +76,7 @@ impl Link {
         let base = Instant::now();
         Link {
             base,
+            latest: base,
             endpoint: Endpoint::new(Arc::new(settings::endpoint()), server, false, None),
             client,
             connection: None,
@@ -84,8 +88,9 @@ impl Link {
         }
     }
 
-    fn instant(&self, now: Time) -> Instant {
-        self.base + Duration::from_nanos(now.since(Time::ZERO).0)
+    fn instant(&mut self, now: Time) -> Instant {
+        self.latest = self.latest.max(self.base + Duration::from_nanos(now.since(Time::ZERO).0));
+        self.latest
     }
 
     fn time(&self, at: Instant) -> Time {
@@ -95,7 +100,7 @@ impl Link {
 
     /// Asks the gate, of a sender whose controllers are behind it: when a packet may leave, with so many bytes in flight;
     /// [`Time::NEVER`]: the window is full.
-    pub(super) fn may_leave(&self, gate: &Gate, now: Time, in_flight: u64) -> Time {
+    pub(super) fn may_leave(&mut self, gate: &Gate, now: Time, in_flight: u64) -> Time {
         match gate.ask(self.instant(now), in_flight) {
             Leave::Now => now,
             Leave::At(then) => self.time(then),
@@ -160,6 +165,7 @@ impl Link {
         let elicits = eliciting(connection) != before;
         self.settle();
         let transmit = transmit?;
+        self.latest += Duration::from_nanos(1);
         to.extend_from_slice(&packet[..transmit.size]);
         Some((if self.ecn { flags(transmit.ecn) } else { Flags::NONE }, elicits))
     }
@@ -193,6 +199,11 @@ impl Link {
         if let Some(timeout) = connection.poll_timeout() {
             self.wake = self.time(timeout);
         }
+    }
+
+    /// When the last datagram left, to quinn.
+    pub(super) fn last_left(&self) -> Instant {
+        self.latest - Duration::from_nanos(1)
     }
 
     /// What has happened that the streams' owner is to know.

@@ -10,6 +10,7 @@ pub mod frames;
 pub mod keys;
 mod link;
 mod lost;
+mod qlog;
 mod receiving;
 mod sending;
 mod settings;
@@ -22,6 +23,7 @@ pub use sending::Sending;
 pub use settings::unsupported;
 
 use crate::session::CaptureClock;
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
 /// What a machine tells the session around it, beside what every machine tells.
@@ -31,4 +33,28 @@ pub struct Told {
     pub(crate) lost: OnceLock<Lost>,
     /// The first time of capture that was told, and when that was, or when it came.
     pub(crate) captures: OnceLock<CaptureClock>,
+    /// Told it: where its connections are logged.
+    pub(crate) logged: OnceLock<Logged>,
+}
+
+/// Where a flow's connections are logged (qlog), and as what.
+#[derive(Clone, Debug)]
+pub struct Logged {
+    /// A folder that is there.
+    pub folder: PathBuf,
+    /// With what the files' names begin.
+    pub name: String,
+    /// The trace's title.
+    pub title: String,
+    /// Of the flow's controller.
+    pub scheme: String,
+}
+
+impl Logged {
+    /// The file of the flow's `count`th connection.
+    #[must_use]
+    pub fn path(&self, count: u32) -> PathBuf {
+        let later = if count > 1 { format!(".{count}") } else { String::new() };
+        self.folder.join(format!("{}{later}-client.sqlog", self.name))
+    }
 }

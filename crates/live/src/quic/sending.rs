@@ -5,6 +5,7 @@
 
 use super::frames::{Frame, Part};
 use super::link::Link;
+use super::qlog::Log;
 use super::watch::Watch;
 use super::{Keys, Told};
 use crate::session::CaptureClock;
@@ -73,6 +74,8 @@ pub struct Sending {
     /// Payload bytes that quinn has got in all, and those of streams that are over: acknowledged, or given up.
     written: u64,
     settled: u64,
+    /// Of these, those that were given up, or may have been: nobody has acknowledged them.
+    forgone: u64,
     /// Bytes that quinn has and has not sent yet: rather too many than too few, see [`Sending::left`].
     ahead: u64,
     /// Bytes that were lost and have not left again.
@@ -83,6 +86,9 @@ pub struct Sending {
     quiet: bool,
     /// What the connections before this one had lost.
     lost_before: u64,
+    /// Connections so far, and the log of this one.
+    connections: u32,
+    log: Option<Log>,
     stats: SenderStats,
 }
 
@@ -113,11 +119,14 @@ impl Sending {
             numbers: 0,
             written: 0,
             settled: 0,
+            forgone: 0,
             ahead: 0,
             owed: 0,
             limited: false,
             quiet: true,
             lost_before: 0,
+            connections: 0,
+            log: None,
         }
     }
 
@@ -148,8 +157,14 @@ impl Sending {
     fn hear(&mut self, now: Time) {
         while let Some(event) = self.link.event() {
             match event {
-                Event::Stream(StreamEvent::Finished { id } | StreamEvent::Stopped { id, .. }) => self.close_stream(id),
-                Event::ConnectionLost { .. } => self.give_up(),
+                Event::Stream(StreamEvent::Finished { id }) => self.close_stream(id, true),
+                Event::Stream(StreamEvent::Stopped { id, .. }) => self.close_stream(id, false),
+                Event::ConnectionLost { .. } => {
+                    self.give_up();
+                    let lost = self.told.lost.get().copied();
+                    self.log.iter_mut().for_each(|log| log.closed(now, lost, false));
+                }
+                Event::Connected => self.log.iter_mut().for_each(|log| log.connected(now)),
                 _ => {}
             }
         }
@@ -159,8 +174,17 @@ impl Sending {
         }
         (self.stats.ecn_cuts, self.stats.fast_retransmits) = (seen.marks, seen.losses);
         self.stats.window_cuts = seen.losses + seen.marks;
-        self.owed += std::mem::take(&mut seen.lost_bytes);
+        let lost_bytes = std::mem::take(&mut seen.lost_bytes);
+        let in_flight = seen.in_flight;
+        if let (Some(log), Some(news)) = (&mut self.log, &mut seen.news) {
+            log.news(now, news, self.witness.state(), in_flight);
+            news.clear();
+        }
         drop(seen);
+        self.owed += lost_bytes;
+        if self.is_datagrams() {
+            self.forgone += lost_bytes; // it does not leave again
+        }
         let lost = self.link.connection().map_or(0, |open| open.stats().path.lost_packets);
         self.stats.retransmitted = self.lost_before + lost;
         self.count_acked();
@@ -169,15 +193,17 @@ impl Sending {
 
     /// The connection is over: what was in it will not come any more.
     fn give_up(&mut self) {
-        let ids: Vec<_> = self.open.keys().copied().collect();
-        ids.into_iter().for_each(|id| self.close_stream(id));
+        self.open.clear();
+        self.forgone = self.written - self.stats.bytes_acked;
         (self.current, self.settled, self.quiet) = (None, self.written, true);
         (self.ahead, self.owed, self.paced, self.limited) = (0, 0, Time::NEVER, false);
     }
 
-    fn close_stream(&mut self, id: StreamId) {
+    /// A stream is over: acknowledged whole, or not.
+    fn close_stream(&mut self, id: StreamId, acked: bool) {
         if let Some(open) = self.open.remove(&id) {
             self.settled += open.bytes;
+            self.forgone += if acked { 0 } else { open.bytes };
             self.current = self.current.filter(|current| *current != id);
         }
     }
@@ -191,7 +217,8 @@ impl Sending {
             Carriage::StreamEach => self.settled,
             _ => self.settled.max(self.written.saturating_sub(in_flight.max(1) + 2 * u64::from(self.config.datagram))),
         };
-        self.stats.bytes_acked = self.stats.bytes_acked.max(within.min(self.written));
+        let acked = within.min(self.written).saturating_sub(self.forgone);
+        self.stats.bytes_acked = self.stats.bytes_acked.max(acked);
     }
 
     /// A packet of so many bytes has left: what was lost leaves first. Of the rest a little less is counted as payload than there
@@ -367,7 +394,7 @@ impl Sending {
             if let Some(connection) = self.link.open() {
                 let _ = connection.send_stream(id).reset(VarInt::from_u32(0));
             }
-            self.close_stream(id);
+            self.close_stream(id, false);
         }
         self.waiting.retain(|write| write.deadline > now);
     }
@@ -380,6 +407,7 @@ impl Sending {
 
 impl Datagrams for Sending {
     fn on_datagram(&mut self, now: Time, bytes: &[u8], ecn: Flags) {
+        self.log.iter_mut().for_each(|log| log.received(now, bytes));
         self.link.on_datagram(now, bytes, ecn);
         self.hear(now);
     }
@@ -406,6 +434,9 @@ impl Datagrams for Sending {
             self.count_acked();
             return None;
         };
+        if let Some(log) = &mut self.log {
+            log.sent(now, &to[before..], self.link.last_left(), self.watch.seen().last, elicits);
+        }
         let bytes = to.len() - before;
         self.stats.sent((bytes as u16).saturating_add(self.config.header));
         self.left(bytes as u64);
@@ -428,6 +459,7 @@ impl Datagrams for Sending {
 
     fn close(&mut self, now: Time) {
         self.link.close(now);
+        self.log.iter_mut().for_each(|log| log.closed(now, None, true));
     }
 }
 
@@ -435,7 +467,7 @@ impl ForeignSender for Sending {
     fn start(&mut self, now: Time) {
         self.started = true;
         self.stats.begin(now);
-        self.link.connect(now);
+        self.connect(now);
         self.advance(now);
     }
 
@@ -446,7 +478,7 @@ impl ForeignSender for Sending {
         if self.started && self.link.is_closed() && self.told.lost.get().is_none() {
             // nothing came for too long: another connection
             self.restart(now);
-            self.link.connect(now);
+            self.connect(now);
         }
         let frame = Frame { key, captured: Stamp::at(now), size: bytes };
         let (deadline, mut header) = (self.deadline(now), Vec::new());
@@ -530,6 +562,14 @@ impl ForeignSender for Sending {
 }
 
 impl Sending {
+    /// Opens a connection, in place of the one that there was.
+    fn connect(&mut self, now: Time) {
+        self.connections += 1;
+        self.log = self.told.logged.get().and_then(|to| Log::begin(now, to, self.connections, &self.config).ok());
+        self.watch.seen().news = self.log.as_ref().map(|_| Vec::new());
+        self.link.connect(now);
+    }
+
     fn is_datagrams(&self) -> bool {
         self.config.track.carriage == Carriage::Datagrams
     }

@@ -1,8 +1,11 @@
 //! What a flow's congestion control is told, seen from beside it: round trips, what is in flight, losses.
 
+#![expect(clippy::disallowed_types, reason = "quinn's times are Instants; none is taken here")]
+
 use paceline_quinn::{What, Witness};
 use paceline_units::Span;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 /// What has been seen.
 #[derive(Debug, Default)]
@@ -16,6 +19,18 @@ pub(super) struct Seen {
     pub marks: u64,
     /// Bytes of lost packets since they were last taken.
     pub lost_bytes: u64,
+    /// What happened to which packets since it was last taken, if somebody logs it; and the number of the last one that was sent.
+    pub news: Option<Vec<News>>,
+    pub last: u64,
+}
+
+/// What happened to packets, which are named by when they left.
+#[derive(Debug)]
+pub(super) enum News {
+    /// These were acknowledged.
+    Acked(Vec<Instant>),
+    /// This one was lost, and what was before it.
+    Lost(Instant),
 }
 
 /// Shares what was seen.
@@ -34,12 +49,15 @@ impl Watch {
             let mut seen = watch.seen();
             match event.what {
                 What::Began => seen.in_flight = 0,
-                What::Sent { .. } => {}
+                What::Sent { last_packet_number, .. } => seen.last = last_packet_number,
                 What::Acked => {
+                    seen.news.iter_mut().for_each(|news| news.push(News::Acked(event.left.to_vec())));
                     seen.in_flight = event.state.in_flight;
                     seen.round_trips.push(event.state.rtt.latest);
                 }
                 What::Lost { lost, .. } => {
+                    let newest = event.left.iter().copied().map(News::Lost);
+                    seen.news.iter_mut().for_each(|news| news.extend(newest.clone()));
                     seen.in_flight = seen.in_flight.saturating_sub(lost.bytes);
                     (seen.losses, seen.lost_bytes) = (seen.losses + 1, seen.lost_bytes + lost.bytes);
                 }

@@ -4,7 +4,7 @@
 use super::outbox::Outgoing;
 use super::times::MOST;
 use super::{EcnBits, End, Outbox, ReceiverSession, SenderSession, State};
-use crate::quic::{Keys, OwnKey, Receiving, Sending, Told};
+use crate::quic::{Keys, Logged, OwnKey, Receiving, Sending, Told};
 use paceline_flow::{Datagrams, Receiver, Sender, Transport};
 use paceline_packet::wire::tfrc::{self, Close, Message, Reason};
 use paceline_packet::{ExtraId, FlowId, Packet, Stamp};
@@ -69,6 +69,13 @@ fn drain(machine: &mut dyn Datagrams, at: Time, out: &Outbox, mut send: impl FnM
 }
 
 impl SenderSession {
+    /// Has the connections of a flow over QUIC logged; to be called before it starts.
+    pub(crate) fn log_quic(&self, to: Logged) {
+        if let Some(quic) = &self.quic {
+            let _ = quic.told.logged.set(to);
+        }
+    }
+
     /// A datagram of QUIC has come.
     pub(super) fn take_quic(&mut self, now: Time, bytes: &[u8], ecn: EcnBits, out: &mut Outbox) {
         if self.state != State::Running {

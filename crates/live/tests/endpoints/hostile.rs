@@ -64,6 +64,7 @@ fn hostile_flows_beside_another() -> Result<(), String> {
             only,
             rtcp,
             log,
+            qlog: None,
             measure,
             charge,
             keys: None,

@@ -64,6 +64,7 @@ fn nobody() -> SendOptions {
         key: None,
         flows: vec![],
         logs: None,
+        qlogs: None,
         results: None,
         ports: None,
         beginning: None,

@@ -81,7 +81,7 @@ fn wanted(name: &str, settings: &[(&str, &str)], ms: u64, direction: Direction) 
 
 fn ask(server: &Served, flows: Vec<Wanted>) -> SendOptions {
     let (host, port) = (server.address.ip().to_string(), server.address.port());
-    SendOptions { host, port, key: None, flows, logs: None, results: None, ports: None, beginning: None }
+    SendOptions { host, port, key: None, flows, logs: None, qlogs: None, results: None, ports: None, beginning: None }
 }
 
 const CBR: &str = "{ kind = \"cbr\", rate = \"2 Mbit/s\" }";

@@ -1,10 +1,20 @@
 //! Flows over QUIC between a client and a server: both ways, recordings, an end by the user.
 
 use crate::{Served, ask, options, realtime, wanted};
+use paceline_control::{Profile, registry};
+use paceline_flow::Datagrams as _;
+use paceline_flow::quic::QuicConfig;
 use paceline_live::endpoint::control::Direction;
-use paceline_live::endpoint::{SendWatch, send};
+use paceline_live::endpoint::{SendOptions, SendWatch, send};
+use paceline_live::quic::{Keys, OwnKey, Receiving};
+use paceline_packet::Flags;
+use paceline_packet::wire::tfrc;
+use paceline_units::{Span, Time};
+use std::io;
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const ENCODER: (&str, &str) = ("app", "{ kind = \"encoder\", max_rate = \"3 Mbit/s\" }");
 const QUIC: (&str, &str) = ("transport", "quic");
@@ -75,4 +85,88 @@ fn an_event_log_is_refused_in_words() {
     let options = paceline_live::endpoint::SendOptions { logs, ..asked };
     let said = send(&options, &SendWatch::default()).unwrap_err().to_string();
     assert!(said.contains("event log") && said.contains("--log-events"), "{said}");
+}
+
+/// Somebody between two ends: all of the control channel and of the agreement's messages passes, and packets of QUIC that would get to
+/// the server are answered by `answer`. Gives where he listens.
+fn between(server: SocketAddr, mut answer: impl FnMut(&[u8]) -> Vec<Vec<u8>> + Send + 'static) -> SocketAddr {
+    let port = TcpListener::bind("127.0.0.1:0").unwrap();
+    let here = port.local_addr().unwrap();
+    let [near, far] = [here, "127.0.0.1:0".parse().unwrap()].map(|at| UdpSocket::bind(at).unwrap());
+    far.connect(server).unwrap();
+    far.set_nonblocking(true).unwrap();
+    near.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
+    thread::spawn(move || {
+        let (client, _) = port.accept().unwrap();
+        let server = TcpStream::connect(server).unwrap();
+        let passes = |mut from: TcpStream, mut to: TcpStream| thread::spawn(move || io::copy(&mut from, &mut to));
+        passes(client.try_clone().unwrap(), server.try_clone().unwrap());
+        passes(server, client);
+    });
+    thread::spawn(move || {
+        let (mut bytes, mut client, until) = ([0; 2048], None, Instant::now() + Duration::from_secs(20));
+        while Instant::now() < until {
+            if let Ok((length, from)) = near.recv_from(&mut bytes) {
+                client = Some(from);
+                if bytes.starts_with(&tfrc::MAGIC) {
+                    let _ = far.send(&bytes[..length]);
+                } else {
+                    answer(&bytes[..length]).iter().for_each(|bytes| drop(near.send_to(bytes, from)));
+                }
+            }
+            while let (Ok(length), Some(client)) = (far.recv(&mut bytes), client) {
+                let _ = near.send_to(&bytes[..length], client);
+            }
+        }
+    });
+    here
+}
+
+/// What a client says of a flow through him, and how many bytes of it came.
+fn through(here: SocketAddr, server: &Served) -> (String, f64) {
+    let flows = vec![wanted("bulk", &[QUIC], 5000, Direction::Forward)];
+    let options = SendOptions { port: here.port(), ..ask(server, flows) };
+    let began = Instant::now();
+    let run = send(&options, &SendWatch::default()).unwrap();
+    assert!(began.elapsed() < Duration::from_secs(5), "it ends at once");
+    (run.notes.flows[0].sender_ended.clone(), run.output.summary.flows[0].goodput_bps)
+}
+
+#[test]
+fn somebody_between_the_ends_has_another_key() {
+    realtime::tried(|| {
+        let server = Served::new(options());
+        let config = QuicConfig::new(Profile::Rfc, registry::scheme("newreno").unwrap());
+        let keys = Keys { own: OwnKey::generate().unwrap(), peer: None };
+        let (mut end, began) = (Receiving::new(&config, &keys, Arc::default()), Instant::now());
+        let here = between(server.address, move |bytes| {
+            let now = Time::ZERO + Span::from_secs_f64(began.elapsed().as_secs_f64());
+            end.on_datagram(now, bytes, Flags::NONE);
+            let next = || {
+                let mut answer = Vec::new();
+                end.datagram(now, &mut answer).map(|_| answer)
+            };
+            std::iter::from_fn(next).collect()
+        });
+        let (ended, goodput) = through(here, &server);
+        assert!(ended.contains("is not the one that was agreed on: somebody else is between"), "{ended}");
+        assert!(goodput == 0.0, "{goodput}");
+    });
+}
+
+#[test]
+fn an_end_that_speaks_another_version_is_said_to() {
+    realtime::tried(|| {
+        let server = Served::new(options());
+        // Version Negotiation (RFC 9000 section 17.2.1): the client's connection IDs in turn, and version 2 alone
+        let here = between(server.address, |bytes| {
+            let to = usize::from(bytes[5]);
+            let (theirs, rest) = bytes[5..].split_at(1 + to);
+            let ours = &rest[..=usize::from(rest[0])];
+            vec![[&[0xc0, 0, 0, 0, 0], ours, theirs, &[0x6b, 0x33, 0x43, 0xcf]].concat()]
+        });
+        let (ended, goodput) = through(here, &server);
+        assert!(ended.contains("speaks no version of QUIC that is spoken here (version 1)"), "{ended}");
+        assert!(goodput == 0.0, "{goodput}");
+    });
 }

@@ -1,0 +1,306 @@
+//! The log (qlog) of a real connection at the end that opens it, which has the congestion control.
+//!
+//! quinn's own qlog tells neither acknowledgements nor sizes of what came, and round trips in seconds. So the log is written from what
+//! passes here and from what the controller is told; the controller is told of packets by when they left, which [`super::link`] has
+//! differ from one to the next. What is within packets only quinn knows: frames are left out.
+
+#![expect(clippy::disallowed_types, reason = "quinn's times are Instants; and the crate that writes files")]
+
+use super::frames::take;
+use super::watch::News;
+use super::{Logged, Lost};
+use paceline_flow::quic::QuicConfig;
+use paceline_qlog::write::{
+    CloseError, CloseTrigger, ConnectionState, Endpoint, Event, Initiator, LossTrigger, Metrics, Packet, PacketKind,
+    PacketName, Parameters, RecoveryParameters, Space, Trace, Vantage, Writer,
+};
+use paceline_quinn::{Phase, State};
+use paceline_units::{Rate, Span, Time};
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io;
+use std::time::Instant;
+
+/// Packets whose fate is awaited at most: no window holds so many.
+const MOST_OUT: usize = 1 << 17;
+
+/// A packet that is neither acknowledged nor lost.
+#[derive(Clone, Copy, Debug)]
+struct Out {
+    left: Instant,
+    kind: PacketKind,
+    number: u64,
+}
+
+/// A log that is being written. What the disk does not take ends it, not the flow: what was written is whole up to there.
+pub(super) struct Log {
+    writer: Option<Writer<File>>,
+    out: VecDeque<Out>,
+    /// The next numbers of Initial and Handshake packets, which come one after another.
+    next: [u64; 2],
+    phase: Option<Phase>,
+    closed: bool,
+}
+
+impl std::fmt::Debug for Log {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Log").field("out", &self.out.len()).finish_non_exhaustive()
+    }
+}
+
+impl Log {
+    /// Begins the log of a flow's `count`th connection.
+    ///
+    /// # Errors
+    /// What the system says of the file.
+    pub(super) fn begin(now: Time, to: &Logged, count: u32, config: &QuicConfig) -> io::Result<Log> {
+        let trace = Trace {
+            title: &to.title,
+            vantage: Vantage::client("sender"),
+            code_version: Some(concat!("paceline ", env!("CARGO_PKG_VERSION"))),
+            ..Trace::default()
+        };
+        let mut log = Log {
+            writer: Some(Writer::new(File::create(to.path(count))?, &trace)?),
+            out: VecDeque::new(),
+            next: [0; 2],
+            phase: None,
+            closed: false,
+        };
+        let [local, remote] =
+            ["sender", "receiver"].map(|host| Endpoint { address: Some(host), ..Endpoint::default() });
+        let datagram = u64::from(config.datagram);
+        log.write(now, &Event::ConnectionStarted { local, remote });
+        log.write(
+            now,
+            &Event::ParametersSet(Parameters {
+                initiator: Some(Initiator::Local),
+                max_idle_timeout_ms: Some(config.idle_timeout.map_or(0, |span| span.0 / 1_000_000)),
+                ..Parameters::default()
+            }),
+        );
+        log.write(
+            now,
+            &Event::RecoveryParametersSet(RecoveryParameters {
+                congestion_control: Some(&to.scheme),
+                reordering_threshold: Some(3),
+                time_threshold: Some(1.125),
+                timer_granularity_ms: 1,
+                initial_rtt: Some(Span::from_millis(333)),
+                max_datagram_size: Some(config.datagram.into()),
+                initial_congestion_window: Some(config.initial_window()),
+                minimum_congestion_window: Some(2 * datagram),
+                loss_reduction_factor: None,
+                persistent_congestion_threshold: Some(3),
+            }),
+        );
+        log.write(now, &Event::ConnectionStateUpdated { new: ConnectionState::HandshakeStarted });
+        Ok(log)
+    }
+
+    fn write(&mut self, now: Time, event: &Event<'_>) {
+        if self.writer.as_mut().is_some_and(|writer| writer.write(now, event).is_err()) {
+            self.writer = None;
+        }
+    }
+
+    /// A datagram came. Packets' numbers are protected (RFC 9001 section 5.4).
+    pub(super) fn received(&mut self, now: Time, bytes: &[u8]) {
+        for (kind, size) in packets(bytes) {
+            self.write(now, &Event::PacketReceived(Packet::unnumbered(kind, size)));
+        }
+    }
+
+    /// A datagram left, which quinn knows by the time `left`. `last` is the number of the last packet in it.
+    pub(super) fn sent(&mut self, now: Time, bytes: &[u8], left: Instant, last: u64, elicits: bool) {
+        let all = packets(bytes);
+        for (place, &(kind, size)) in all.iter().enumerate() {
+            let is_last = place + 1 == all.len();
+            let next = match kind {
+                PacketKind::Initial => &mut self.next[0],
+                _ => &mut self.next[1],
+            };
+            let number = if is_last { last } else { *next };
+            if matches!(kind, PacketKind::Initial | PacketKind::Handshake) {
+                *next = number + 1;
+            }
+            self.write(now, &Event::PacketSent(Packet::new(kind, number, size, &[])));
+            if is_last && elicits {
+                self.out.push_back(Out { left, kind, number });
+            }
+        }
+        if self.out.len() > MOST_OUT {
+            self.out.pop_front();
+        }
+    }
+
+    /// What the controller was told of, and where it is after that.
+    pub(super) fn news(&mut self, now: Time, news: &[News], state: Option<State>, in_flight: u64) {
+        for one in news {
+            match one {
+                News::Acked(left) => self.acked(now, left),
+                News::Lost(newest) => self.lost(now, *newest),
+            }
+        }
+        let Some(state) = state else { return };
+        if self.phase != Some(state.phase) {
+            let changed = Event::CongestionStateUpdated {
+                old: self.phase.map(Phase::name),
+                new: state.phase.name(),
+                trigger: None,
+            };
+            self.write(now, &changed);
+            self.phase = Some(state.phase);
+        }
+        let rtt = Some(state.rtt).filter(|rtt| rtt.is_known());
+        let metrics = Metrics {
+            min_rtt: rtt.map(|rtt| rtt.least),
+            smoothed_rtt: rtt.map(|rtt| rtt.smoothed),
+            latest_rtt: rtt.map(|rtt| rtt.latest),
+            rtt_variance: rtt.map(|rtt| rtt.variation),
+            congestion_window: Some(state.window),
+            bytes_in_flight: Some(in_flight),
+            ssthresh: state.threshold,
+            pacing_rate: state.pacing_rate.map(|rate| Rate((rate * 8.0) as u64)),
+            ..Metrics::default()
+        };
+        self.write(now, &Event::RecoveryMetricsUpdated(metrics));
+    }
+
+    /// Packets that left then are acknowledged.
+    fn acked(&mut self, now: Time, left: &[Instant]) {
+        let mut acked: Vec<_> = left
+            .iter()
+            .filter_map(|left| {
+                let place = self.out.binary_search_by(|out| out.left.cmp(left)).ok()?;
+                self.out.remove(place)
+            })
+            .collect();
+        acked.sort_unstable_by_key(|out| (out.kind as u8, out.number));
+        for of_kind in acked.chunk_by(|one, next| one.kind == next.kind) {
+            let numbers: Vec<_> = of_kind.iter().map(|out| out.number).collect();
+            self.write(now, &Event::PacketsAcked { space: space(of_kind[0].kind), numbers: &numbers });
+        }
+    }
+
+    /// Lost are the packet that left then, and all of its kind before it.
+    fn lost(&mut self, now: Time, newest: Instant) {
+        let Some(kind) = self.out.iter().find(|out| out.left == newest).map(|out| out.kind) else { return };
+        let (lost, out): (Vec<Out>, Vec<Out>) = self.out.iter().partition(|out| out.kind == kind && out.left <= newest);
+        self.out = out.into();
+        for Out { number, .. } in lost {
+            let packet = PacketName { kind, number: Some(number) };
+            // which of the two thresholds it was quinn does not tell
+            let trigger: Option<LossTrigger> = None;
+            self.write(now, &Event::PacketLost { packet, frames: &[], is_mtu_probe_packet: false, trigger });
+        }
+    }
+
+    /// The handshake is over.
+    pub(super) fn connected(&mut self, now: Time) {
+        self.write(now, &Event::ConnectionStateUpdated { new: ConnectionState::HandshakeComplete });
+    }
+
+    /// The connection is over: closed here, as `lost` says, or idle.
+    pub(super) fn closed(&mut self, now: Time, lost: Option<Lost>, here: bool) {
+        if std::mem::replace(&mut self.closed, true) {
+            return;
+        }
+        let (initiator, code, trigger) = match lost {
+            Some(Lost::Here(code)) => (Initiator::Local, Some(code), CloseTrigger::Error),
+            Some(Lost::There(code) | Lost::Closed(code)) => (Initiator::Remote, Some(code), CloseTrigger::Error),
+            Some(_) => (Initiator::Local, None, CloseTrigger::Error),
+            None if here => (Initiator::Local, Some(0), CloseTrigger::Application),
+            None => (Initiator::Local, None, CloseTrigger::IdleTimeout),
+        };
+        let error = code.map(|code| CloseError::Transport(code));
+        self.write(
+            now,
+            &Event::ConnectionClosed { initiator: Some(initiator), error, reason: "", trigger: Some(trigger) },
+        );
+        self.write(now, &Event::ConnectionStateUpdated { new: ConnectionState::Closed });
+        if self.writer.as_mut().is_some_and(|writer| writer.flush().is_err()) {
+            self.writer = None;
+        }
+    }
+}
+
+const fn space(kind: PacketKind) -> Space {
+    match kind {
+        PacketKind::Initial => Space::Initial,
+        PacketKind::Handshake => Space::Handshake,
+        _ => Space::ApplicationData,
+    }
+}
+
+/// The packets of a datagram, by their headers (RFC 9000 section 17): kinds and sizes. What is none ends them.
+fn packets(mut bytes: &[u8]) -> Vec<(PacketKind, u64)> {
+    let mut all = Vec::new();
+    while let Some(first) = bytes.first() {
+        let kind = match (first & 0x80, first >> 4 & 3) {
+            (0, _) => PacketKind::OneRtt,
+            (_, 0) => PacketKind::Initial,
+            (_, 1) => PacketKind::ZeroRtt,
+            (_, 2) => PacketKind::Handshake,
+            _ => PacketKind::Retry,
+        };
+        let size = match kind {
+            PacketKind::OneRtt | PacketKind::Retry => Some(bytes.len()),
+            _ => long_size(bytes, kind == PacketKind::Initial).filter(|size| *size <= bytes.len()),
+        };
+        let Some(size) = size else { return all };
+        all.push((kind, size as u64));
+        bytes = &bytes[size..];
+    }
+    all
+}
+
+/// The size of a packet with a long header, of which an Initial has a token.
+fn long_size(bytes: &[u8], has_token: bool) -> Option<usize> {
+    let mut rest = bytes.get(5..)?;
+    for _ in 0..2 {
+        rest = rest.get(1 + usize::from(*rest.first()?)..)?;
+    }
+    if has_token {
+        let (token, after) = take(rest)?;
+        rest = after.get(usize::try_from(token).ok()?..)?;
+    }
+    let (length, after) = take(rest)?;
+    (bytes.len() - after.len()).checked_add(usize::try_from(length).ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn long(kind: u8, token: Option<&[u8]>, length: u8) -> Vec<u8> {
+        let mut packet = vec![0xc0 | kind << 4, 0, 0, 0, 1, 2, 9, 9, 3, 8, 8, 8];
+        if let Some(token) = token {
+            packet.push(token.len() as u8);
+            packet.extend_from_slice(token);
+        }
+        packet.push(length);
+        packet.resize(packet.len() + usize::from(length), 7);
+        packet
+    }
+
+    #[test]
+    fn a_datagram_is_its_packets() {
+        let all = [long(0, Some(&[5; 4]), 30), long(2, None, 50), vec![0x40; 33]];
+        let kinds = [PacketKind::Initial, PacketKind::Handshake, PacketKind::OneRtt];
+        let sizes: Vec<_> = kinds.into_iter().zip(all.iter().map(|packet| packet.len() as u64)).collect();
+        assert_eq!(packets(&all.concat()), sizes);
+        // one that is cut is none
+        assert_eq!(packets(&all.concat()[..60]), sizes[..1]);
+        assert_eq!(packets(&[0xf0; 40]), [(PacketKind::Retry, 40)]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_get_an_answer(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let all: u64 = packets(&bytes).iter().map(|(_, size)| size).sum();
+            prop_assert!(all <= bytes.len() as u64);
+        }
+    }
+}
