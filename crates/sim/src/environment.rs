@@ -136,6 +136,11 @@ impl Environment {
             let problem = "has one controller with others: an agent, and a baseline, is of a flow alone; leave it out";
             return Err(wrong("bundle", problem.to_owned()));
         }
+        if own.app.request().is_some() {
+            let problem =
+                "has connections that its receiver opens: an agent, and a baseline, opens its own; leave it out";
+            return Err(wrong("app.request", problem.to_owned()));
+        }
         let model = expand(&scenario, scenario.seed()).map_err(RunError::from)?;
         let transport = model.flows.iter().find(|model| model.name == flow).map(|model| &model.transport);
         let told = match transport {

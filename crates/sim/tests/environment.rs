@@ -287,4 +287,7 @@ fn what_cannot_be_a_baseline_is_named() {
     assert!(window.contains("flow.own: on RTP an agent sets a rate, not a window"), "{window}");
     let led = CALL.replace("rtp = { ", "bundle = { priority = 2 }\nrtp = { feedback = \"twcc\", ");
     assert!(wrong(&led, named("nada")).contains("flow.own.bundle"), "{}", wrong(&led, named("nada")));
+    let asked = LINK.replace("[flow.own]\n", "[flow.own]\napp = { kind = \"web\", request = {} }\n");
+    let asked = wrong(&asked, named("cubic"));
+    assert!(asked.contains("flow.own.app.request: has connections that its receiver opens"), "{asked}");
 }

@@ -208,7 +208,7 @@ fn pages_come_whole_whatever_is_lost() {
                     "app = {{ kind = \"web\", mean_size = \"30 kB\", shape = 100, max_size = \"30 kB\", gap = \"200 ms\", arrivals = \"{arrivals}\", request = {{}} }}"
                 );
                 let flow = run(&path("linux", loss, &format!("{transport}{app}")), seed).flows.remove(0);
-                assert!(flow.transfers_completed > 3, "{transport}{arrivals} {seed}: {flow:?}");
+                assert!(flow.transfers_completed > 12, "{transport}{arrivals} {seed}: {flow:?}");
                 let most = if arrivals == "open" { 100 } else { 1 };
                 assert!(flow.transfers_unfinished <= most, "{transport}{arrivals} {seed}: {flow:?}");
                 assert_eq!(flow.transfers_started, flow.transfers_completed + flow.transfers_unfinished);
@@ -217,4 +217,19 @@ fn pages_come_whole_whatever_is_lost() {
             }
         }
     }
+}
+
+/// A resumed session's answer is data from its first packet on, and what its handshake is lost with is of no use without it: probes bring
+/// that first. Where they brought new data a page took many timeouts, and a third of the pages of these runs were missing.
+#[test]
+fn a_lost_handshake_is_probed_for_before_data() {
+    let pages = |transport: &str| -> u64 {
+        let loss = "loss = { kind = \"uniform\", rate = \"1 %\" }\n[link.bottleneck.backward]\nloss = { kind = \"uniform\", rate = \"1 %\" }";
+        let app = "app = { kind = \"web\", gap = \"1 s\", max_size = \"1 MB\", request = {} }";
+        let text =
+            path("linux", loss, &format!("{transport}{app}")).replace("duration = \"20 s\"", "duration = \"200 s\"");
+        (1..=10).map(|seed| run(&text, seed).flows[0].transfers_completed).sum()
+    };
+    let (resumed, fresh) = (pages(ZERO), pages(QUIC));
+    assert!(resumed > fresh, "{resumed} pages, {fresh} without resumption");
 }

@@ -548,7 +548,9 @@ impl Connection {
         }
         self.probes = if self.out == 0 { 1 } else { 2 };
         let waits = self.sends_data() && (self.outgoing.is_ready() || !self.datagrams.is_empty());
-        if !waits {
+        // what is oldest of a connection of which nothing was acknowledged has the handshake, without which nothing else is read
+        // (section 6.2.1: its probes come first)
+        if !waits || self.largest_acked.is_none() {
             self.send_oldest_again(2);
         }
         if self.largest_acked.is_none() && self.probe_count >= 3 {
