@@ -66,6 +66,11 @@ def test_flows_are_asked_for_with_their_ways_instances_and_kernels() -> None:
             '[flow.a]\ntransport = "quic"\napp = { kind = "voice" }\nbundle = { priority = 2 }\n',
             "flow.a.bundle: in real time no flows share a connection of QUIC; leave `bundle` out",
         ),
+        (
+            '[flow.a]\ntransport = "quic"\napp = { kind = "voice" }\n'
+            '[flow.b]\nto = "left"\napp = { kind = "relay", of = "a" }\n',
+            r"flow.b.app: a relay is simulated alone \(paceline run\)",
+        ),
     ],
 )
 def test_what_no_real_path_has_is_refused(text: str, said: str) -> None:

@@ -61,7 +61,7 @@ const KEYS: [(&str, Takes); 38] = [
 ];
 
 /// Kinds of applications, each with its keys.
-const APPS: [(&str, &[(&str, Takes)]); 10] = [
+const APPS: [(&str, &[(&str, Takes)]); 11] = [
     ("ftp", &[("app.size", Size)]),
     (
         "web",
@@ -113,6 +113,7 @@ const APPS: [(&str, &[(&str, Takes)]); 10] = [
             ("app.key_size", Number),
         ],
     ),
+    ("relay", &[("app.of", One(&["flow", "other"]))]),
     (
         "stream",
         &[

@@ -30,6 +30,7 @@ DEFAULT_METRICS = (
     "flows.loss_rate",
     "flows.complete_share",
     "flows.reset_share",
+    "flows.dropped_share",
     "flows.frame_delay_p95_s",
     "flows.freezes",
     "flows.owd_p95_s",

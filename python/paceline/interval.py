@@ -33,6 +33,8 @@ SKEWED = frozenset(
         "freeze_s",
         "frames_reset",
         "reset_share",
+        "frames_dropped",
+        "dropped_share",
         "frames_skipped",
         "frames_late",
         "frames_undecodable",

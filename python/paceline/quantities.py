@@ -30,6 +30,7 @@ SHARES = frozenset(
         "share",
         "complete_share",
         "reset_share",
+        "dropped_share",
         "airtime_share",
         "collision_rate",
         "queue_share",

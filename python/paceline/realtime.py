@@ -330,6 +330,10 @@ def flows(scenario: _core.Scenario, seed: int) -> list[Flow]:
     starts = {(name, instance): start for name, instance, start in scenario.starts(seed)}
     names = list(table["flow"])
     for name, flow in table["flow"].items():
+        if flow.get("app", {}).get("kind") == "relay":
+            raise PacelineError(
+                f"flow.{name}.app: a relay is simulated alone (paceline run); in real time leave flow {name} out"
+            )
         here, there = flow.get("from", ends[0]), flow.get("to", ends[1])
         if {here, there} != set(ends):
             raise PacelineError(

@@ -1,5 +1,4 @@
-"""Results of runs as Polars tables: a row per run and flow, stream, queue, flow at a link, interface, group; units end
-columns."""
+"""Results of runs as Polars tables: a row per run and flow, stream, queue, interface, ...; units end columns."""
 
 from __future__ import annotations
 
@@ -89,6 +88,7 @@ _WHOLE = frozenset(
         "frames_complete",
         "freezes",
         "frames_reset",
+        "frames_dropped",
         "frames_skipped",
         "frames_shown",
         "frames_late",

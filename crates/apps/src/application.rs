@@ -4,6 +4,7 @@ use crate::cbr::Cbr;
 use crate::encoder::Encoder;
 use crate::ftp::Ftp;
 use crate::onoff::OnOff;
+use crate::relay::Relay;
 use crate::server::Server;
 use crate::stream::StreamSender;
 use crate::timed::Timed;
@@ -148,6 +149,8 @@ pub enum Application {
     Encoder(Encoder),
     /// A game, a voice, a video: what comes at instants of its own.
     Timed(Timed),
+    /// What is sent on.
+    Relay(Relay),
     /// What answers requests.
     Server(Server),
 }
@@ -165,6 +168,7 @@ impl Application {
             Application::Cbr(source) => source.next_action(now),
             Application::Encoder(encoder) => encoder.next_action(now),
             Application::Timed(source) => source.next_action(now),
+            Application::Relay(relay) => relay.next_action(now),
             Application::Server(server) => server.next_action(now),
         }
     }
@@ -180,6 +184,7 @@ impl Application {
             Application::Cbr(source) => source.next_wake(),
             Application::Encoder(encoder) => encoder.next_wake(),
             Application::Timed(source) => source.next_wake(),
+            Application::Relay(relay) => relay.next_wake(),
             Application::Server(server) => server.next_wake(),
         }
     }
@@ -246,6 +251,16 @@ impl Application {
         }
     }
 
+    /// Whether what it hands over are pictures of an encoder, its own or another's.
+    #[must_use]
+    pub fn has_pictures(&self) -> bool {
+        match self {
+            Application::Encoder(_) => true,
+            Application::Relay(relay) => relay.has_pictures(),
+            _ => false,
+        }
+    }
+
     /// The rate of the encoder, in bits a second with all headers; `None` for what is none.
     #[must_use]
     pub fn encoder_rate(&self) -> Option<Rate> {
@@ -273,6 +288,7 @@ impl Application {
             | Application::Ftp(_)
             | Application::Stream(_)
             | Application::OnOff(_)
+            | Application::Relay(_)
             | Application::Server(_)
             | Application::Timed(_) => {}
         }
@@ -288,6 +304,7 @@ impl Application {
             | Application::Encoder(_)
             | Application::Stream(_)
             | Application::OnOff(_)
+            | Application::Relay(_)
             | Application::Server(_)
             | Application::Timed(_) => None,
         }

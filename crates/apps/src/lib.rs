@@ -2,7 +2,7 @@
 //!
 //! Lives here: greedy and sized transfers ([`ftp`]), web traffic ([`web`]), Pareto on/off traffic ([`onoff`]), constant bit
 //! rate ([`cbr`]), the media stream's sender ([`stream`]) and its player ([`player`]), a live video's encoder ([`encoder`], or recorded at several rates: [`ladder`]) and who watches it
-//! ([`viewer`]); one way of a [`game`], of a call's [`voice`], [`video`] of a model or a trace, all three [`timed`]; who asks for pages and media ([`client`]) and who answers ([`server`]). State machines without I/O that know nothing of TCP: time and progress come in as arguments, [`Action`]s go
+//! ([`viewer`]); one way of a [`game`], of a call's [`voice`], [`video`] of a model or a trace, all three [`timed`]; what is sent on ([`relay`]); who asks for pages and media ([`client`]) and who answers ([`server`]). State machines without I/O that know nothing of TCP: time and progress come in as arguments, [`Action`]s go
 //! out. Uses units and random. Look first at [`Application`].
 
 mod application;
@@ -16,6 +16,7 @@ pub mod onoff;
 mod picture;
 pub mod player;
 pub mod playout;
+pub mod relay;
 pub mod server;
 pub mod stream;
 pub mod timed;

@@ -57,6 +57,8 @@ pub struct SenderStats {
     pub frames: u64,
     /// Frames that were given up at their deadline: not acknowledged, or as datagrams not sent, by then.
     pub frames_reset: u64,
+    /// Frames that a relay gave up since more waited than its queue holds.
+    pub frames_dropped: u64,
 }
 
 impl SenderStats {
@@ -90,6 +92,7 @@ impl SenderStats {
             loss_event_rates: 0.0,
             frames: 0,
             frames_reset: 0,
+            frames_dropped: 0,
         }
     }
 
@@ -186,6 +189,7 @@ impl SenderStats {
             loss_event_rates: self.loss_event_rates - earlier.loss_event_rates,
             frames: self.frames - earlier.frames,
             frames_reset: self.frames_reset - earlier.frames_reset,
+            frames_dropped: self.frames_dropped - earlier.frames_dropped,
         }
     }
 

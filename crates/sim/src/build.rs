@@ -11,6 +11,7 @@ use crate::noting::Noting;
 use crate::phases::hosts_apart;
 use crate::port::{Backpressure, EmissionClock};
 use crate::recorder::{HostRecorder, Recording};
+use crate::relaying::Relaying;
 use crate::tap::Tap;
 use crate::variation::RateMeter;
 use paceline_engine::{Element, Engine, Fate, Hop, Inbox, Network};
@@ -329,6 +330,7 @@ fn host(
     let attending = Attending {
         coupling: Coupling::of(&sending),
         bundling: Bundling::of(&sending, &receiving),
+        relaying: Relaying::of(&sending, &receiving),
         noting: (taps == Taps::Ends).then(|| Noting::of(node, &sources, &sinks)).flatten(),
     };
     Host::new(sources, sinks, EmissionClock::new(draws, backpressure, apart.map(id)), attending, recorder, meter)

@@ -82,11 +82,17 @@ impl Source {
         self.started
     }
 
+    /// Whether it has begun, and its application has not stopped.
+    #[must_use]
+    pub fn is_sending(&self) -> bool {
+        self.started && !self.stopped
+    }
+
     /// What its application could send at most, in bits a second with all headers: nothing before it has started and once it has
     /// stopped; infinite for what has no rate of its own.
     #[must_use]
     pub fn demand(&self, now: Time) -> f64 {
-        if self.started && !self.stopped { self.app.demand(now) } else { 0.0 }
+        if self.is_sending() { self.app.demand(now) } else { 0.0 }
     }
 
     /// Whether all that the application will ever send has been acknowledged.
@@ -112,6 +118,12 @@ impl Source {
     #[must_use]
     pub fn frames(&self) -> Option<u64> {
         self.app.frames()
+    }
+
+    /// Whether what it writes are pictures of an encoder, which freeze if no more come.
+    #[must_use]
+    pub fn has_pictures(&self) -> bool {
+        self.app.has_pictures()
     }
 
     /// How many frames the application has skipped since measuring began; `None` if it is no encoder.

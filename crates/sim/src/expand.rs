@@ -8,6 +8,7 @@ use crate::graph::{Arc, Graph, GraphError, Path};
 use crate::links::{access_model, link_model, queue};
 use crate::model::{CellInstance, FlowModel, LinkDirection, Model, Told};
 use crate::phases::delay_at_hosts;
+use crate::relaying::RelayModel;
 use crate::scenario::cell::CellTable;
 use crate::scenario::draw::Draw;
 use crate::scenario::flow::{AccessCategory, App};
@@ -118,8 +119,7 @@ pub fn expand(scenario: &Scenario, seed: u64) -> Result<Model, ExpandError> {
         let leader = flow.leader().and_then(|leader| scenario.flows().iter().find(|flow| flow.name == leader));
         for instance in 0..flow.count {
             let index = model.flows.len();
-            let access = scenario.access().map(|access| (access, scenario.profile()));
-            let made = instance_of(&mut model, flow, leader, instance, access)?;
+            let made = instance_of(&mut model, scenario, (flow, leader), instance)?;
             model.flows.push(made);
             if scenario.stop_after() == Some(flow.name.as_str()) {
                 model.stop_after.push(index);
@@ -287,10 +287,10 @@ impl Flow {
     }
 }
 
-/// What a flow claims in the bundle that it is of.
-fn bundle(flow: &Flow, transport: &Transport) -> Option<BundleModel> {
+/// What a flow claims in the bundle that it is of; `app` wrote what it carries.
+fn bundle(flow: &Flow, app: &App, transport: &Transport) -> Option<BundleModel> {
     let table = flow.bundle.as_ref()?;
-    let (least, most) = match &flow.app {
+    let (least, most) = match app {
         App::Encoder { min_rate, max_rate, .. } => (min_rate.bps(), max_rate.bps()),
         App::Cbr { rate } | App::Video { rate, .. } => (rate.bps(), rate.bps()),
         app => match app.ticks() {
@@ -364,13 +364,23 @@ fn receiving_host(
     host
 }
 
+/// The host of the relay at a node, where all flows that it has to do with end or begin.
+fn relay_host(model: &mut Model, node: &str, (access, profile): HostAccess<'_>) -> usize {
+    let name = format!("relay {node}");
+    let known = model.nodes.iter().position(|known| *known == name);
+    known.unwrap_or_else(|| {
+        let router = model.node(node);
+        model.host(name, router, access, None, profile)
+    })
+}
+
 fn instance_of(
     model: &mut Model,
-    flow: &Flow,
-    leader: Option<&Flow>,
+    scenario: &Scenario,
+    (flow, leader): (&Flow, Option<&Flow>),
     instance: u32,
-    access: Option<HostAccess<'_>>,
 ) -> Result<FlowModel, ExpandError> {
+    let access = scenario.access().map(|access| (access, scenario.profile()));
     let label = format!("{}[{instance}]", flow.name);
     let (from, to) = (model.node(&flow.from), model.node(&flow.to));
     // who goes with another has that one's hosts
@@ -378,7 +388,15 @@ fn instance_of(
     let (source, sink) = match access {
         None => (from, to),
         Some(access) => {
-            (sending_host(model, owner, instance, from, access), receiving_host(model, owner, instance, to, access))
+            let source = match scenario.leaves_relay(&owner.name) {
+                true => relay_host(model, &flow.from, access),
+                false => sending_host(model, owner, instance, from, access),
+            };
+            let sink = match scenario.enters_relay(&owner.name) {
+                true => relay_host(model, &flow.to, access),
+                false => receiving_host(model, owner, instance, to, access),
+            };
+            (source, sink)
         }
     };
     let draws = Stream::new(model.seed, &format!("start {label}"));
@@ -388,7 +406,9 @@ fn instance_of(
         transport(flow).map_err(|problem| ExpandError::Controller { flow: flow.name.clone(), problem })?;
     transport.belongs_to(&label);
     let period = Period { start, stop: flow.stop.map_or(Time::NEVER, |stop| Time::ZERO + stop) };
-    let (app, stream, client) = app(flow, &transport, period, Stream::new(model.seed, &format!("app {label}")));
+    let origin = scenario.origin(flow);
+    let (app, stream, client) =
+        app((flow, &origin.app), &transport, period, Stream::new(model.seed, &format!("app {label}")));
     Ok(FlowModel {
         name: flow.name.clone(),
         instance,
@@ -409,7 +429,10 @@ fn instance_of(
         receiver_delay: Span::ZERO,
         delays: flow.delays.unwrap_or(transport.name() == "udp"),
         coupled: flow.coupled.clone(),
-        bundle: bundle(flow, &transport),
+        bundle: bundle(flow, &origin.app, &transport),
+        relay: flow
+            .relayed()
+            .map(|of| RelayModel { of: of.to_owned(), instance: scenario.instance_relayed(of, instance) }),
         category: flow.access_category.map(AccessCategory::category),
         voice: voice(&flow.app),
         transport,

@@ -1,6 +1,7 @@
 //! Hosts: the elements in which flows begin and end.
 
 mod bundle;
+mod relay;
 
 use crate::build::Folded;
 use crate::bundling::Bundling;
@@ -9,6 +10,7 @@ use crate::endpoint::{Sink, Source};
 use crate::noting::{Noted, Noting};
 use crate::port::{EmissionClock, Port};
 use crate::recorder::HostRecorder;
+use crate::relaying::Relaying;
 use crate::timers::Timers;
 use crate::variation::RateMeter;
 use paceline_engine::{Element, Inbox, Network};
@@ -29,9 +31,11 @@ pub struct Host {
     coupling: Option<Box<Coupling>>,
     /// Which of its flows leave and are told of together, if any do.
     bundling: Option<Box<Bundling>>,
+    /// Which of its flows send on what comes by others, if any do.
+    relaying: Option<Box<Relaying>>,
     /// Notes what its ends come to, if that is wanted.
     noting: Option<Box<Noting>>,
-    /// Whether there is one of these three, who are told of whatever happens to an endpoint.
+    /// Whether there is one of these four, who are told of whatever happens to an endpoint.
     attended: bool,
     /// Samples what was asked for.
     pub recorder: Option<Box<HostRecorder>>,
@@ -46,6 +50,8 @@ pub struct Attending {
     pub(crate) coupling: Option<Box<Coupling>>,
     /// Which of its flows leave and are told of together, if any do.
     pub(crate) bundling: Option<Box<Bundling>>,
+    /// Which of its flows send on what comes by others, if any do.
+    pub(crate) relaying: Option<Box<Relaying>>,
     /// What notes what its ends come to, if that is wanted.
     pub(crate) noting: Option<Box<Noting>>,
 }
@@ -55,20 +61,21 @@ impl Host {
     #[must_use]
     pub fn new(
         mut sources: Vec<Source>,
-        sinks: Vec<Sink>,
+        mut sinks: Vec<Sink>,
         clock: EmissionClock,
-        Attending { coupling, bundling, noting }: Attending,
+        Attending { coupling, bundling, relaying, noting }: Attending,
         recorder: Option<Box<HostRecorder>>,
         meter: Option<Box<RateMeter>>,
     ) -> Host {
         bundling.iter().for_each(|bundling| bundling.lead(&mut sources));
+        relaying.iter().for_each(|relaying| relaying.begin(&mut sinks));
         let mut entries: Vec<Time> = sources.iter().map(|source| source.entry).collect();
         entries.extend(sinks.iter().map(|sink| sink.entry));
         entries.extend(recorder.iter().map(|recorder| recorder.next_sample()));
         entries.extend(meter.iter().map(|meter| meter.next_sample()));
         let timers = Timers::new(entries);
-        let attended = coupling.is_some() || bundling.is_some() || noting.is_some();
-        Host { timers, sources, sinks, clock, coupling, bundling, noting, attended, recorder, meter }
+        let attended = coupling.is_some() || bundling.is_some() || relaying.is_some() || noting.is_some();
+        Host { timers, sources, sinks, clock, coupling, bundling, relaying, noting, attended, recorder, meter }
     }
 
     /// Timers up to and including `to`, in order.
@@ -207,6 +214,7 @@ impl Host {
             if packet.extra != ExtraId::NONE && self.attended {
                 self.note(self.sources.len() + endpoint, now);
                 self.carry(endpoint, now, network);
+                self.send_on(endpoint, now, network);
             }
         }
     }

@@ -26,6 +26,7 @@ pub mod noting;
 mod phases;
 mod port;
 pub mod recorder;
+pub mod relaying;
 mod report;
 pub mod run;
 pub mod scenario;

@@ -5,6 +5,7 @@
 use crate::bundling::BundleModel;
 use crate::e_model::Voice;
 use crate::graph::Path;
+use crate::relaying::RelayModel;
 use crate::scenario::coupled::CoupledTable;
 use paceline_apps::playout::PlayoutModel;
 use paceline_apps::stream::StreamModel;
@@ -238,6 +239,8 @@ pub struct FlowModel {
     pub coupled: Option<CoupledTable>,
     /// The bundle that it is of, if it is of one.
     pub bundle: Option<BundleModel>,
+    /// The flow that it sends on, if it is a relay's.
+    pub relay: Option<RelayModel>,
     /// What its packets are to cells, both ways, if it says so.
     pub category: Option<Category>,
     /// What its listener hears, if it is voice of a codec that the E-model has values of.

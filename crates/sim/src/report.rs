@@ -146,8 +146,9 @@ fn flow_summary(model: &Model, built: &Built, before: &Before, index: usize, end
     let voice = voice.and_then(|((voice, arrived), lost)| voice.rating(arrived, lost));
     let frames_sent = ends.source.frames().or(flow.has_frames().then_some(sent.frames));
     let frames_reset = (flow.transport.name() == "quic" && flow.has_frames()).then_some(sent.frames_reset);
+    let frames_dropped = flow.relay.as_ref().map(|_| sent.frames_dropped);
     // a picture freezes, sound and moves of a game do not
-    let pictures = view.filter(|_| ends.source.frames().is_some());
+    let pictures = view.filter(|_| ends.source.has_pictures());
     let seconds = |span: Option<Span>| span.map(Span::as_secs_f64);
     let bounds = arrived.and_then(ArrivalReport::delay_bounds);
     let gap = arrived.and_then(ArrivalReport::gap_moments);
@@ -210,6 +211,8 @@ fn flow_summary(model: &Model, built: &Built, before: &Before, index: usize, end
         freeze_s: seconds(pictures.map(|view| view.frozen)),
         frames_reset,
         reset_share: frames_reset.zip(frames_sent).and_then(|(reset, sent)| share(reset, sent)),
+        frames_dropped,
+        dropped_share: frames_dropped.zip(frames_sent).and_then(|(dropped, sent)| share(dropped, sent)),
         frames_skipped: ends.source.frames_skipped(),
         frames_shown: playout.map(|playout| playout.shown),
         frames_late: playout.map(|playout| playout.late),

@@ -137,6 +137,8 @@ pub struct FlowSummary {
     pub freeze_s: Option<f64>,
     pub frames_reset: Option<u64>,
     pub reset_share: Option<f64>,
+    pub frames_dropped: Option<u64>,
+    pub dropped_share: Option<f64>,
     pub frames_skipped: Option<u64>,
     pub frames_shown: Option<u64>,
     pub frames_late: Option<u64>,

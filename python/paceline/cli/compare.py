@@ -30,6 +30,7 @@ _LABELS = {
     "flows.loss_rate": "loss",
     "flows.complete_share": "complete frames",
     "flows.reset_share": "frames reset",
+    "flows.dropped_share": "frames dropped",
     "flows.frame_delay_p95_s": "frame delay 95 %",
     "flows.freezes": "freezes",
     "flows.owd_p95_s": "delay 95 %",

@@ -42,6 +42,7 @@ _COLUMNS: dict[str, list[tuple[str, str]]] = {
         ("frames_sent", "frames"),
         ("complete_share", "complete"),
         ("reset_share", "reset"),
+        ("dropped_share", "dropped"),
         ("frame_delay_p50_s", "delay"),
         ("frame_delay_p95_s", "delay 95 %"),
         ("freezes", "freezes"),

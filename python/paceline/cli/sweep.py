@@ -43,6 +43,7 @@ _SHOWN = {
         (
             ("complete_share", "complete"),
             ("reset_share", "reset"),
+            ("dropped_share", "dropped"),
             ("frame_delay_p50_s", "delay"),
             ("frame_delay_p95_s", "delay 95 %"),
             ("freezes", "freezes"),

@@ -190,6 +190,7 @@ export const APPS: Record<string, string> = {
   video: "video",
   "video-trace": "video",
   encoder: "video call",
+  relay: "relay",
   stream: "film",
 };
 

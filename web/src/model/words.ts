@@ -214,9 +214,11 @@ export function wordsOf(described: Described, runs: Run[]): Sentence[] {
     const kind = String(app.kind);
     const count = Number(flow.count ?? 1);
     const sent = over.values(measured("flows", name, "packets_sent"));
-    if (sent.length > 0 && sent.every((many) => many === 0)) return { flow: name, text: "sends nothing while it is measured." };
+    // what a track of another's connection sends is in that one's packets
+    const came = over.values(measured("flows", name, "bytes_delivered"));
+    if (sent.length > 0 && [...sent, ...came].every((many) => many === 0)) return { flow: name, text: "sends nothing while it is measured." };
     if (kind === "stream") return filmWords(name, app, count, over);
-    if (kind === "encoder") return callWords(name, app, count, over);
+    if (kind === "encoder" || kind === "relay") return callWords(name, app, count, over);
     if (["game", "voice", "cbr", "video", "video-trace", "pareto"].includes(kind)) return datagramWords(name, kind, count, over);
     if (kind === "ftp" && app.size === undefined) greedy.push({ name, many: count > 1, ends: JSON.stringify([flow.from, flow.to]) });
     return bulkWords(name, count, over);

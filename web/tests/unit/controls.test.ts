@@ -39,8 +39,8 @@ const scenarios = ["examples", "web/presets"].flatMap((folder) =>
     .filter((name) => name.endsWith(".toml"))
     .map((name) => ({ name, text: readFileSync(new URL(`${folder}/${name}`, ROOT), "utf8") })),
 );
-// Own controllers do not run in a page; a bundle's flows go by its leader.
-const bundles = ["call-bundle.toml", "quic-tracks.toml"];
+// Own controllers do not run in a page; a bundle's flows go by its leader, a relay's by what comes in.
+const bundles = ["call-bundle.toml", "quic-tracks.toml", "quic-relay.toml"];
 const playable = scenarios.filter(({ name, text }) => !bundles.includes(name) && check(text).described);
 
 /** What a scenario says by itself against a value at the end of a slider, or a choice: a page can but show it. */

@@ -76,6 +76,8 @@ pub struct QuicConfig {
     pub handshake: Handshake,
     /// After so long without a packet the connection is over; `None`: never (max_idle_timeout 0).
     pub idle_timeout: Option<Span>,
+    /// Of a relay: bytes of frames of all its tracks that may wait to leave; `None`: it is none.
+    pub queue: Option<u64>,
     /// What becomes of what the application writes.
     pub track: TrackConfig,
     /// The flow is a track of another's connection.
@@ -105,6 +107,7 @@ impl QuicConfig {
             ecn: needs.is_ok_and(|needs| needs.ecn.is_on()),
             handshake: Handshake::OneRtt,
             idle_timeout: None,
+            queue: None,
             track: TrackConfig::STREAM,
             is_led: false,
             request: None,

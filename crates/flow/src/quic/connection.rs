@@ -204,6 +204,7 @@ impl Connection {
         (self.probe_count, self.probes) = (0, 0);
         self.first_sample = Time::NEVER;
         self.received = Received::new(config.ack_threshold, config.max_ack_delay);
+        let portions = self.incoming.end();
         let first_id = if config.request.is_some() { ASKED } else { PUSHED };
         self.outgoing = Outgoing::new(first_id, config.receive_window, config.stream_window, config.max_streams);
         let incoming = Incoming::new(config.receive_window, config.stream_window, config.max_streams);
@@ -212,6 +213,7 @@ impl Connection {
             (Some(_), End::Opener) => incoming.asking(),
             (Some(_), End::Answerer) => incoming.answering(),
         };
+        self.incoming.portions = portions;
         self.control.clear();
         self.crypto = CryptoOut::default();
         self.crypto_in.clear();
@@ -413,7 +415,7 @@ impl Connection {
                 *self.bytes_of(track) += u64::from(length);
                 let part = Part { offset, length, last };
                 if let Some(size) = self.assembly.part(number, part) {
-                    self.incoming.told(Object { captured, number, size, key, reset: false, track });
+                    self.incoming.told_datagram(Object { captured, number, size, key, reset: false, track });
                 }
             }
             Frame::AckFrequency { threshold, delay } => {

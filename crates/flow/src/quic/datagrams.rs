@@ -1,6 +1,7 @@
 //! Frames that are sent as datagrams (RFC 9221): those that wait, and those of which parts have come.
 
 use super::connection::Connection;
+use super::outgoing::Expired;
 use paceline_packet::Stamp;
 use paceline_packet::quic::Frame;
 use paceline_units::Time;
@@ -76,15 +77,20 @@ impl Connection {
     #[cold]
     pub(super) fn expire(&mut self, now: Time) {
         for expired in self.outgoing.expire(now) {
-            self.reset_streams += 1;
             self.sent_of(expired.track).frames_reset += expired.frames;
-            // the other end knows nothing of a stream of which nothing has left
-            self.control.push_back(Frame::ResetStream { stream: expired.id, size: expired.size });
+            self.was_reset(&expired);
         }
         let late: VecDeque<Waiting>;
         (late, self.datagrams) = self.datagrams.drain(..).partition(|waiting| waiting.deadline <= now);
         late.iter().for_each(|waiting| self.sent_of(waiting.track).frames_reset += 1);
         self.next_deadline = self.deadline();
+    }
+
+    /// A stream was reset, of which the other end is told.
+    pub(super) fn was_reset(&mut self, stream: &Expired) {
+        self.reset_streams += 1;
+        // the other end knows nothing of a stream of which nothing has left
+        self.control.push_back(Frame::ResetStream { stream: stream.id, size: stream.size });
     }
 
     /// When the next stream or datagram is given up.

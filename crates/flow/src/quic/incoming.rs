@@ -1,5 +1,6 @@
 //! Streams on their receiving side (RFC 9000 section 3.2): what has come, in order, and how much more may.
 
+use super::portions::{Came, Heads, Portion};
 use super::ranges::Ranges;
 use paceline_packet::Stamp;
 use paceline_packet::quic::{Frame, StreamPiece};
@@ -17,16 +18,18 @@ struct Stream {
     /// How far the other end may go.
     limit: u64,
     /// Ends of frames that are not complete, and the end of the last that is.
-    marks: Vec<Mark>,
+    marks: Vec<FrameEnd>,
     told: u64,
     done: bool,
     track: u8,
+    /// Of what is not given yet, if all is sent on.
+    heads: Heads,
 }
 
 /// The end of a frame within a stream.
 #[derive(Clone, Copy, Debug)]
-struct Mark {
-    end: u64,
+pub(super) struct FrameEnd {
+    pub(super) end: u64,
     captured: Stamp,
     key: bool,
 }
@@ -69,6 +72,8 @@ pub(super) struct Incoming {
     /// Frames that have come since they were last asked for: of the first track, of those that it leads.
     pub(super) objects: Vec<Object>,
     pub(super) led: Vec<Object>,
+    /// What has come since it was last asked for, if it is sent on.
+    pub(super) portions: Option<Vec<Portion>>,
 }
 
 /// What the other end is to be told.
@@ -130,6 +135,7 @@ impl Incoming {
             answered: false,
             objects: Vec::new(),
             led: Vec::new(),
+            portions: None,
         }
     }
 
@@ -160,6 +166,27 @@ impl Incoming {
         if object.track == 0 { &mut self.objects } else { &mut self.led }.push(object);
     }
 
+    /// A frame has come in datagrams.
+    #[inline]
+    pub(super) fn told_datagram(&mut self, object: Object) {
+        self.told(object);
+        if let Some(portions) = &mut self.portions {
+            let Object { captured, key, size: bytes, track, .. } = object;
+            let what = Came::Bytes { bytes, captured, key, first: true, opens: true, last: true };
+            portions.push(Portion { track, stream: None, what });
+        }
+    }
+
+    /// The connection is over. Gives what has come, if it is sent on: streams that had not ended never will.
+    pub(super) fn end(&mut self) -> Option<Vec<Portion>> {
+        let mut portions = self.portions.take()?;
+        let open = (self.base..).zip(&self.streams).filter(|(_, stream)| !stream.done && stream.given > 0);
+        let reset =
+            |(number, stream): (u32, &Stream)| Portion { track: stream.track, stream: Some(number), what: Came::Reset };
+        portions.extend(open.map(reset));
+        Some(portions)
+    }
+
     /// The place of a stream among those kept; `None`: it is over.
     #[inline]
     fn place(&mut self, id: u32) -> Result<Option<usize>, Violation> {
@@ -181,6 +208,9 @@ impl Incoming {
         let place = (piece.stream / 4).wrapping_sub(self.base) as usize;
         let Some(stream) = self.streams.get_mut(place) else { return false };
         let end = piece.end();
+        if self.portions.is_some() {
+            return false;
+        }
         let follows =
             stream.given == piece.offset && stream.end == piece.offset && !(piece.fin || piece.last || stream.done);
         // grants leave when half a window is used
@@ -220,12 +250,19 @@ impl Incoming {
         let mut fresh = 0;
         stream.have.insert(piece.offset..end, |part| fresh += part.end - part.start);
         let prefix = stream.have.prefix();
-        let given = prefix - stream.given;
+        let before = stream.given;
+        let given = prefix - before;
         stream.given = prefix;
         self.taken += given;
         // a piece that was cut anew when it was sent again may end a frame twice
         if piece.last && end > stream.told && !stream.marks.iter().any(|mark| mark.end == end) {
-            stream.marks.push(Mark { end, captured: piece.captured, key: piece.key });
+            stream.marks.push(FrameEnd { end, captured: piece.captured, key: piece.key });
+            stream.marks.sort_unstable_by_key(|mark| mark.end);
+        }
+        if let Some(portions) = &mut self.portions {
+            stream.heads.note(piece, before);
+            let of = (piece.track, piece.stream / 4);
+            stream.heads.tell(before..prefix, stream.told, &stream.marks, of, portions);
         }
         if !stream.marks.is_empty() {
             let objects = if piece.track == 0 { &mut self.objects } else { &mut self.led };
@@ -244,9 +281,8 @@ impl Incoming {
 
     /// Tells of the frames of a stream that are complete.
     fn tell(stream: &mut Stream, number: u32, objects: &mut Vec<Object>) {
-        stream.marks.sort_unstable_by_key(|mark| mark.end);
         let complete = stream.marks.partition_point(|mark| mark.end <= stream.given);
-        for Mark { end, captured, key } in stream.marks.drain(..complete) {
+        for FrameEnd { end, captured, key } in stream.marks.drain(..complete) {
             let track = stream.track;
             objects.push(Object { captured, number, size: end - stream.told, key, reset: false, track });
             stream.told = end;
@@ -277,6 +313,10 @@ impl Incoming {
         let stream = &mut self.streams[place];
         stream.done = true;
         stream.have.clear();
+        if let Some(portions) = &mut self.portions {
+            let what = if reset { Came::Reset } else { Came::End };
+            portions.push(Portion { track: stream.track, stream: Some(number), what });
+        }
         if reset {
             let size = stream.end - stream.told;
             let track = stream.track;

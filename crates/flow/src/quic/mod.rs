@@ -3,7 +3,7 @@
 //! Volumes are bytes. Packets are numbered once, and what was lost leaves again in others. The caller owns the clock and the network.
 //! Look first at [`QuicSender`] and [`QuicReceiver`], which are the two ends as a host sees them, then at `connection.rs` for the state
 //! that both have; `ack.rs` has what acknowledgements do, `assemble.rs` what packets are made of, `outgoing.rs` and `incoming.rs` the
-//! streams, `tracks.rs` flows that share a connection. [`Congestion`] makes of it all what a controller is told. [`QuicConfig`] has every setting.
+//! streams, `tracks.rs` flows that share a connection, `relay.rs` what comes by one and leaves by another. [`Congestion`] makes of it all what a controller is told. [`QuicConfig`] has every setting.
 
 mod ack;
 mod assemble;
@@ -16,10 +16,12 @@ mod ecn;
 mod handshake;
 mod incoming;
 mod outgoing;
+mod portions;
 mod ranges;
 mod received;
 mod receiver;
 mod recovery;
+mod relay;
 mod rtt;
 mod sender;
 mod sent;
@@ -32,6 +34,7 @@ pub use crate::delivery::Snapshot;
 pub use config::{Carriage, Handshake, QuicConfig, TrackConfig};
 pub use congestion::{Congestion, Cuts};
 pub use incoming::Object;
+pub use portions::{Came, Portion};
 pub use receiver::QuicReceiver;
 pub use recovery::{CongestionState, LostNumber, Recovery, Stage};
 pub use rtt::Rtt;

@@ -184,11 +184,24 @@ impl Outgoing {
         key: bool,
         finish: bool,
     ) {
-        if let Some(stream) = self.get(place) {
-            let end = stream.written + bytes;
-            stream.marks.push_back(Mark { end, captured, key, due });
-        }
+        self.mark(place, bytes, (captured, due), key, true);
         self.write(place, bytes, finish);
+    }
+
+    /// Appends a part of a frame to a stream; `whole`: its last.
+    pub(super) fn write_part(&mut self, place: u32, bytes: u64, frame: (Stamp, Time), key: bool, whole: bool) {
+        self.mark(place, bytes, frame, key, whole);
+        self.write(place, bytes, false);
+    }
+
+    /// What is written next to a stream is of a frame: of the one that is not whole, if there is such.
+    fn mark(&mut self, place: u32, bytes: u64, (captured, due): (Stamp, Time), key: bool, whole: bool) {
+        let Some(stream) = self.get(place) else { return };
+        let end = stream.written + bytes;
+        match stream.marks.back_mut().filter(|mark| !mark.whole) {
+            Some(mark) => (mark.end, mark.whole) = (end, whole),
+            None => stream.marks.push_back(Mark { end, captured, key, due, whole }),
+        }
     }
 
     /// Whether a stream was reset: nothing can be written to it.
@@ -422,7 +435,7 @@ impl Outgoing {
         let at = stream.marks.partition_point(|mark| mark.end <= piece.offset);
         let Some(mark) = stream.marks.get(at) else { return end };
         (piece.captured, piece.key) = (mark.captured, mark.key);
-        piece.last = mark.end <= end;
+        piece.last = mark.whole && mark.end <= end;
         end.min(mark.end)
     }
 
@@ -453,7 +466,7 @@ impl Outgoing {
         stream.fin_acked |= piece.fin;
         if !stream.marks.is_empty() {
             let prefix = stream.acked.prefix();
-            while stream.marks.front().is_some_and(|mark| mark.end <= prefix) {
+            while stream.marks.front().is_some_and(|mark| mark.whole && mark.end <= prefix) {
                 stream.marks.pop_front();
             }
         }
@@ -508,21 +521,43 @@ impl Outgoing {
 
     /// Resets the streams whose deadline has come.
     pub(super) fn expire(&mut self, now: Time) -> Vec<Expired> {
-        let mut expired = Vec::new();
-        for place in 0..self.streams.len() {
-            let stream = &mut self.streams[place];
-            if stream.due() > now {
-                continue;
-            }
-            stream.reset = true;
-            let acked: u64 = stream.acked.iter().map(|range| range.end - range.start).sum();
-            let (track, frames) = (stream.kind.track, stream.marks.len() as u64);
-            expired.push(Expired { id: stream.id, size: stream.next, track, frames });
-            let (owed, unsent) = (stream.written - acked, stream.written - stream.next);
-            self.give_up(track, owed, unsent);
-            self.list(self.base + place as u32);
-        }
+        let due = |at: &usize| self.streams[*at].due() <= now;
+        let due: Vec<usize> = (0..self.streams.len()).filter(due).collect();
+        due.into_iter().map(|at| self.reset_at(at)).collect()
+    }
+
+    /// Resets a stream, unless that was done, or all of it is acknowledged.
+    pub(super) fn reset(&mut self, place: u32) -> Option<Expired> {
+        let stream = self.get(place)?;
+        (!stream.reset && !stream.done).then(|| self.reset_at((place - self.base) as usize))
+    }
+
+    fn reset_at(&mut self, at: usize) -> Expired {
+        let stream = &mut self.streams[at];
+        stream.reset = true;
+        let acked: u64 = stream.acked.iter().map(|range| range.end - range.start).sum();
+        let (track, frames) = (stream.kind.track, stream.marks.len() as u64);
+        let expired = Expired { id: stream.id, size: stream.next, track, frames };
+        let (owed, unsent) = (stream.written - acked, stream.written - stream.next);
+        self.give_up(track, owed, unsent);
+        self.list(self.base + at as u32);
         expired
+    }
+
+    /// Where too much waits, the stream to give up, of the tracks for which that `may` be done: of those that leave last the oldest of
+    /// which nothing has left, unless it is its track's newest, or else the oldest. Gives its rank as well.
+    pub(super) fn least(&self, may: impl Fn(u8) -> bool) -> Option<(u8, u32)> {
+        let waits =
+            |stream: &&Stream| !stream.reset && !stream.done && stream.next < stream.written && may(stream.kind.track);
+        let rank = self.streams.iter().filter(waits).map(|stream| stream.kind.rank).max()?;
+        let mut newest = [0; u8::MAX as usize + 1];
+        for stream in &self.streams {
+            newest[usize::from(stream.kind.track)] = stream.id;
+        }
+        let all = || self.streams.iter().filter(waits).filter(|stream| stream.kind.rank == rank);
+        let whole = |stream: &&Stream| stream.next == 0 && newest[usize::from(stream.kind.track)] != stream.id;
+        let stream = all().find(whole).or_else(|| all().next())?;
+        Some((rank, (stream.id - self.first_id) / ID_STEP))
     }
 
     /// The other end knows that a stream was reset.

@@ -2,7 +2,7 @@
 
 use super::connection::{Connection, Phase};
 use super::outgoing::Kind;
-use super::{Object, QuicConfig, TrackArrivals};
+use super::{Object, Portion, QuicConfig, TrackArrivals};
 use crate::{ReceiverStats, Transmit};
 use paceline_control::TcpController;
 use paceline_packet::quic::StreamPiece;
@@ -143,6 +143,16 @@ impl QuicReceiver {
         let (objects, others) = all.into_iter().partition(|object| object.track == track);
         self.connection.incoming.led = others;
         TrackArrivals { bytes, objects }
+    }
+
+    /// What comes is to be sent on: [`QuicReceiver::take_portions`] has it from now on.
+    pub fn relay(&mut self) {
+        self.connection.incoming.portions.get_or_insert_default();
+    }
+
+    /// What has come of all tracks since the last call, if it is to be sent on.
+    pub fn take_portions(&mut self) -> Vec<Portion> {
+        self.connection.incoming.portions.as_mut().map(core::mem::take).unwrap_or_default()
     }
 
     /// Counts up to now.

@@ -19,9 +19,9 @@ use std::collections::VecDeque;
 #[derive(Debug)]
 pub struct QuicSender {
     pub(super) connection: Connection,
-    started: bool,
+    pub(super) started: bool,
     /// Its own, then those that it leads.
-    tracks: Vec<Track>,
+    pub(super) tracks: Vec<Track>,
     /// Their numbers, the most urgent first.
     order: Vec<u8>,
     /// Its own part of the rate, if it leads others.
@@ -30,6 +30,8 @@ pub struct QuicSender {
     /// Requests: of the connections before this one, and those that have come and were not taken.
     asked_before: u32,
     asked: VecDeque<u32>,
+    /// Something has come in that is to be sent on.
+    pub(super) has_relayed: bool,
 }
 
 impl QuicSender {
@@ -45,6 +47,7 @@ impl QuicSender {
             cuts: Cuts::default(),
             asked_before: 0,
             asked: VecDeque::new(),
+            has_relayed: false,
         }
     }
 
@@ -103,16 +106,13 @@ impl QuicSender {
             TrackWrite::Frame { bytes: 0, .. } => return,
             TrackWrite::Frame { .. } | TrackWrite::Endless if self.tracks[place].endless => return,
             TrackWrite::Frame { bytes, captured, key } => {
-                if self.started && self.is_closed() {
-                    // nothing came for too long: another connection
-                    self.restart(now);
-                    self.connection.open(now);
-                }
+                self.open_again(now);
                 let Track { config, waiting, .. } = &mut self.tracks[place];
                 waiting.push_back((bytes, captured, key));
                 self.connection.sent_of(track).frames += u64::from(config.frames);
                 self.write(track);
             }
+            TrackWrite::Portion(portion) => return self.relay(track, portion, now),
             TrackWrite::Endless => {
                 self.tracks[place].endless = true;
                 if let Some(stream) = self.stream(track) {
@@ -126,6 +126,14 @@ impl QuicSender {
         }
     }
 
+    /// Opens another connection, if nothing came of this one for too long.
+    pub(super) fn open_again(&mut self, now: Time) {
+        if self.started && self.is_closed() {
+            self.restart(now);
+            self.connection.open(now);
+        }
+    }
+
     /// The stream that all of a track is written to.
     fn stream(&mut self, track: u8) -> Option<u32> {
         let place = usize::from(track);
@@ -136,7 +144,7 @@ impl QuicSender {
     }
 
     /// Opens a stream of a track.
-    fn open_stream(&mut self, track: u8) -> u32 {
+    pub(super) fn open_stream(&mut self, track: u8) -> u32 {
         let rank = self.tracks[usize::from(track)].config.rank;
         self.connection.outgoing.open(Kind { rank, track })
     }
@@ -318,6 +326,7 @@ impl QuicSender {
             bytes_acked: stats.bytes_acked,
             frames: stats.frames,
             frames_reset: stats.frames_reset,
+            frames_dropped: stats.frames_dropped,
             unsent: self.unsent(track),
             acked_all: self.has_settled(track),
             target,
@@ -330,7 +339,7 @@ impl QuicSender {
     }
 
     /// Bytes of a track that have not left.
-    fn unsent(&self, track: u8) -> u64 {
+    pub(super) fn unsent(&self, track: u8) -> u64 {
         let waiting: u64 = self.tracks[usize::from(track)].waiting.iter().map(|(bytes, ..)| bytes).sum();
         let datagrams = self.connection.datagrams.iter().filter(|waiting| waiting.track == track);
         self.connection.outgoing.unsent(track) + waiting + datagrams.map(|datagram| datagram.left).sum::<u64>()

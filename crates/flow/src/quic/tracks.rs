@@ -1,10 +1,11 @@
 //! Tracks: flows that share a connection, as MoQ's tracks do (draft-ietf-moq-transport). One leads and has the connection; what the
 //! others write is handed to it, and it tells them what became of that.
 
-use super::{Object, TrackConfig};
+use super::relay::Onward;
+use super::{Object, Portion, TrackConfig};
 use crate::{ReceiverStats, SenderStats};
 use paceline_units::{Rate, Span, Time};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// What one of a connection's tracks has written and no stream has taken.
 #[derive(Debug)]
@@ -16,17 +17,20 @@ pub(super) struct Track {
     pub(super) waiting: VecDeque<(u64, Time, bool)>,
     /// Its writer never runs dry.
     pub(super) endless: bool,
+    /// Of a relay: by the number of a stream that comes in what becomes of it.
+    pub(super) onward: BTreeMap<u32, Onward>,
 }
 
 impl Track {
     pub(super) const fn new(config: TrackConfig) -> Track {
-        Track { config, current: None, waiting: VecDeque::new(), endless: false }
+        Track { config, current: None, waiting: VecDeque::new(), endless: false, onward: BTreeMap::new() }
     }
 
     /// Nothing has been written.
     pub(super) fn clear(&mut self) {
         (self.current, self.endless) = (None, false);
         self.waiting.clear();
+        self.onward.clear();
     }
 }
 
@@ -42,6 +46,8 @@ pub enum TrackWrite {
         /// It is a key frame.
         key: bool,
     },
+    /// It is a relay's, and this has come in.
+    Portion(Portion),
     /// It will never run dry.
     Endless,
     /// It takes back what has not been sent; if it stops, it writes nothing more.
@@ -60,6 +66,8 @@ pub struct TrackState {
     pub frames: u64,
     /// The latter.
     pub frames_reset: u64,
+    /// Frames that a relay gave up since too much waited.
+    pub frames_dropped: u64,
     /// Bytes that have not left.
     pub unsent: u64,
     /// All that was written has been acknowledged, or given up.
@@ -81,7 +89,15 @@ impl TrackSender {
     /// A track of a connection whose full packets have `wire` bytes.
     #[must_use]
     pub fn new(wire: u16) -> TrackSender {
-        let state = TrackState { bytes_acked: 0, frames: 0, frames_reset: 0, unsent: 0, acked_all: true, target: None };
+        let state = TrackState {
+            bytes_acked: 0,
+            frames: 0,
+            frames_reset: 0,
+            frames_dropped: 0,
+            unsent: 0,
+            acked_all: true,
+            target: None,
+        };
         TrackSender { writes: VecDeque::new(), state, stats: SenderStats::new(wire) }
     }
 
@@ -100,6 +116,7 @@ impl TrackSender {
         self.state = state;
         self.stats.bytes_acked = state.bytes_acked;
         (self.stats.frames, self.stats.frames_reset) = (state.frames, state.frames_reset);
+        self.stats.frames_dropped = state.frames_dropped;
     }
 
     /// Whether all that was written has been acknowledged, or given up.

@@ -12,6 +12,7 @@ use paceline_apps::ftp::{Ftp, Limited};
 use paceline_apps::game::GameModel;
 use paceline_apps::onoff::{OnOff, OnOffModel};
 use paceline_apps::playout::PlayoutModel;
+use paceline_apps::relay::Relay;
 use paceline_apps::server::{Content, Server};
 use paceline_apps::stream::{Playout, StreamModel, StreamSender};
 use paceline_apps::timed::Timed;
@@ -70,9 +71,9 @@ fn pieces(model: &StreamModel, request: &RequestTable, period: Period) -> (Conte
     (content, Client::of_pieces(content, request.piece.unwrap_or(model.length), room, period))
 }
 
-/// The application, the stream that its player plays, and who asks for it.
+/// The application, the stream that its player plays, and who asks for it; `origin` wrote what the flow carries.
 pub(super) fn app(
-    flow: &Flow,
+    (flow, origin): (&Flow, &App),
     transport: &Transport,
     period: Period,
     stream: Stream,
@@ -185,6 +186,10 @@ pub(super) fn app(
                 encoder = encoder.playing(ladder.clone());
             }
             alone(paceline_apps::Application::Encoder(encoder))
+        }
+        App::Relay { .. } => {
+            let relay = Relay::new(matches!(origin, App::Encoder { .. }), period);
+            alone(paceline_apps::Application::Relay(relay))
         }
         App::Cbr { rate } => alone(paceline_apps::Application::Cbr(Cbr::new(*rate, segment, period))),
         App::Pareto { rate, burst, idle, shape } => {

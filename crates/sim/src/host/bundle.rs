@@ -66,6 +66,9 @@ impl Host {
                     }
                 }
             }
+            let source = &mut sources[leader];
+            let mut out = Port::of(source, network, clock, now);
+            source.send_on(now, &mut out);
             let Sender::Quic(quic) = &sources[leader].sender else { return };
             let rate = quic.rate();
             let sends = |member: usize| sources[bundle.members[member]].sends(now);

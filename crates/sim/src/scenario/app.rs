@@ -240,6 +240,12 @@ pub enum App {
         #[schemars(extend("x-default" = "none: no frame is skipped", "x-min" = "1 ms", "x-max" = "1000 s"))]
         max_queue: Option<Span>,
     },
+    /// Frames of another flow, which a relay sends on as they come, as MoQ's do. Both are over QUIC, each by a connection of its own.
+    Relay {
+        /// The flow whose frames it sends on; this one begins where that one ends. That one has as many instances, or a single one, whose
+        /// frames all of this one's send on.
+        of: String,
+    },
     /// A stored medium: the sender hands chunks to TCP, the receiver buffers and plays.
     Stream {
         /// Encoding rate of the medium.
@@ -341,6 +347,12 @@ impl App {
     #[must_use]
     pub fn has_own_sizes(&self) -> bool {
         matches!(self, App::Game { .. } | App::Voice { .. } | App::Video { .. } | App::VideoTrace { .. })
+    }
+
+    /// Whether what it writes are frames, one by one, of its own or of another flow.
+    #[must_use]
+    pub fn has_frames(&self) -> bool {
+        matches!(self, App::Encoder { .. } | App::Relay { .. }) || self.has_own_sizes()
     }
 }
 

@@ -68,8 +68,16 @@ fn leads(flow: &FlowTable) -> bool {
 }
 
 impl File {
-    /// Flows that others lead have what is theirs, as far as they say nothing.
+    /// Flows that others lead, and relays, have what is those others', as far as they say nothing.
     pub(super) fn inherit(&mut self) {
+        self.inherit_from_leaders();
+        if self.flow.values().any(|flow| flow.relayed().is_some()) {
+            self.inherit_from_relayed();
+            self.inherit_from_leaders();
+        }
+    }
+
+    fn inherit_from_leaders(&mut self) {
         let led = self.flow.iter().filter_map(|(name, flow)| Some((name.clone(), flow.leader()?.to_owned())));
         for (name, leader) in led.collect::<Vec<_>>() {
             if let Some(leader) = self.flow.get(&leader).cloned()

@@ -4,6 +4,7 @@ use super::flow::{App, FlowTable};
 use super::link::{AccessTable, BackwardTable, LinkTable};
 use super::model::{File, Topology};
 use super::parameters::ParameterValue;
+use super::relay::RELAY_QUEUE;
 use super::repair::{EcnFeedback, NewrenoVariant, Recovery};
 use super::values::{ClientBuffer, DelayedAck, HostDelay};
 use paceline_control::{AckController, AcksController};
@@ -46,6 +47,7 @@ pub(super) fn fill(file: &mut File, stem: &str) {
         .filter_map(|flow| flow.leader())
         .map(str::to_owned)
         .collect();
+    let relays = file.relaying_connections();
     // those that lead first: the others have their sessions
     let (leaders, led): (Vec<String>, Vec<String>) =
         file.flow.keys().cloned().partition(|name| file.flow[name].leader().is_none());
@@ -87,6 +89,10 @@ pub(super) fn fill(file: &mut File, stem: &str) {
                 let value = ParameterValue::new(parameter, parameter.default[profile as usize]);
                 flow.params.entry(parameter.name.to_owned()).or_insert(value);
             }
+        }
+        let connection = flow.leader().unwrap_or(&name);
+        if relays.contains(connection) {
+            flow.quic.get_or_insert_default().queue.get_or_insert(RELAY_QUEUE);
         }
         if let App::Web { mean_size, median_size: None, .. } = &mut flow.app {
             mean_size.get_or_insert(WEB_MEAN);

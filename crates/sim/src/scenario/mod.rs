@@ -26,6 +26,7 @@ mod named;
 pub mod parameters;
 pub mod queue;
 pub mod quic;
+mod relay;
 pub mod repair;
 pub mod request;
 mod resolve;

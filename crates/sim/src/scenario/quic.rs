@@ -26,13 +26,18 @@ pub struct QuicTable {
     pub handshake: HandshakeKey,
     /// What becomes of what the application writes.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "`stream-each` for `web`, `encoder`, `video`, `video-trace`, `voice`, `game` and where there are requests, else `stream`"))]
+    #[schemars(extend("x-default" = "`stream-each` for `web`, `encoder`, `video`, `video-trace`, `voice`, `game` and where there are requests, else `stream`; a relay's is that of the flow that it sends on"))]
     pub carriage: Option<CarriageKey>,
     /// A stream of which a frame was not acknowledged so long after it was written is reset, and a datagram that has not left is dropped. Not with
     /// `carriage = "stream"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "none", "x-min" = "1 ms", "x-max" = "1000 s"))]
     pub deadline: Option<Span>,
+    /// Of a relay: bytes of frames, of all tracks of its connection, that may wait to leave. When there are more, frames of the least
+    /// priority are dropped, those first of which nothing has left, the oldest of them first; of groups the oldest, and its rest with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-default" = "1 MB for a relay, else none", "x-min" = "1 kB", "x-max" = "1000 GB"))]
+    pub queue: Option<Size>,
     /// What the receiver takes on all streams together before it has read it (MAX_DATA).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "never binding", "x-min" = "1200 B", "x-max" = "1000 GB"))]
@@ -93,6 +98,7 @@ impl QuicTable {
         match app {
             App::Encoder { .. }
             | App::Game { .. }
+            | App::Relay { .. }
             | App::Video { .. }
             | App::VideoTrace { .. }
             | App::Voice { .. }
@@ -115,6 +121,7 @@ impl QuicTable {
             carriage: self.carriage,
             deadline: self.deadline,
             handshake: if self.handshake == HandshakeKey::default() { leader.handshake } else { self.handshake },
+            queue: self.queue.or(leader.queue),
             receive_window: self.receive_window.or(leader.receive_window),
             stream_window: self.stream_window.or(leader.stream_window),
             max_streams: self.max_streams.or(leader.max_streams),
@@ -128,6 +135,7 @@ impl QuicTable {
     pub(super) fn differs(&self, leader: &QuicTable) -> impl Iterator<Item = &'static str> {
         let differs = [
             ("handshake", self.handshake != leader.handshake),
+            ("queue", self.queue != leader.queue),
             ("receive_window", self.receive_window != leader.receive_window),
             ("stream_window", self.stream_window != leader.stream_window),
             ("max_streams", self.max_streams != leader.max_streams),
@@ -154,10 +162,11 @@ impl QuicTable {
                     CarriageKey::StreamPerGroup => MachineCarriage::StreamPerGroup,
                     CarriageKey::Datagrams => MachineCarriage::Datagrams,
                 },
-                frames: matches!(app, App::Encoder { .. }) || app.has_own_sizes(),
+                frames: app.has_frames(),
                 deadline: self.deadline,
                 rank: 0,
             },
+            queue: self.queue.map(Size::bytes),
             receive_window: self.receive_window.map_or(usual.receive_window, Size::bytes),
             stream_window: self.stream_window.map_or(usual.stream_window, Size::bytes),
             max_streams: self.max_streams.unwrap_or(usual.max_streams),

@@ -170,6 +170,7 @@ impl Rules {
         self.times(file, path, flow);
         self.coupled(file, path, flow);
         self.bundle(file, path, flow);
+        self.relay(file, path, flow);
         let profile = flow.profile.unwrap_or(file.profile);
         // A controller that is not known is told of elsewhere.
         let feedback = flow.rtp.as_ref().and_then(super::rtp::RtpTable::format);
@@ -316,7 +317,8 @@ impl Rules {
         }
     }
 
-    fn endpoints(&mut self, file: &File, path: &str, flow: &FlowTable) {
+    /// Where a flow begins and ends; empty where that is to be said and is not.
+    pub(super) fn ends(&self, file: &File, flow: &FlowTable) -> (String, String) {
         let (first, last) = match file.topology {
             Topology::Dumbbell => ("left".to_owned(), "right".to_owned()),
             Topology::ParkingLot => ("r0".to_owned(), format!("r{}", file.hops.unwrap_or(file.link.len() as u32))),
@@ -325,8 +327,11 @@ impl Rules {
             }
             Topology::Graph => (String::new(), String::new()),
         };
-        let from = flow.from.as_deref().unwrap_or(&first);
-        let to = flow.to.as_deref().unwrap_or(&last);
+        (flow.from.clone().unwrap_or(first), flow.to.clone().unwrap_or(last))
+    }
+
+    fn endpoints(&mut self, file: &File, path: &str, flow: &FlowTable) {
+        let (from, to) = self.ends(file, flow);
         if !from.is_empty() && from == to {
             self.note(join(path, "to"), format!("`{to}` is also where the flow comes from"));
         }
@@ -441,7 +446,7 @@ impl Rules {
                     self.note(join(path, "shape"), problem);
                 }
             }
-            App::Cbr { .. } | App::Video { .. } | App::VideoTrace { .. } | App::Voice { .. } => {}
+            App::Cbr { .. } | App::Relay { .. } | App::Video { .. } | App::VideoTrace { .. } | App::Voice { .. } => {}
             App::Game { jitter, .. } => {
                 let interval = app.ticks().map_or(Span::ZERO, |(_, interval)| interval);
                 if jitter >= interval {

@@ -141,6 +141,7 @@ impl Rules {
             | App::Ftp { .. }
             | App::Game { .. }
             | App::Pareto { .. }
+            | App::Relay { .. }
             | App::Video { .. }
             | App::VideoTrace { .. }
             | App::Voice { .. } => {}

@@ -83,7 +83,9 @@ impl Rules {
             CarriageKey::StreamEach | CarriageKey::Datagrams if matches!(flow.app, App::Ftp { size: None, .. }) => {
                 self.note(key, "an endless transfer is one write without end: use `stream`");
             }
-            CarriageKey::StreamPerGroup if !matches!(flow.app, App::Encoder { .. } | App::Video { .. }) => {
+            CarriageKey::StreamPerGroup
+                if !matches!(flow.app, App::Encoder { .. } | App::Relay { .. } | App::Video { .. }) =>
+            {
                 self.note(
                     key,
                     "`stream-per-group` needs key frames, which only `encoder` and `video` tell of: use `stream-each`",

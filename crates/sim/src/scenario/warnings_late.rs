@@ -113,7 +113,12 @@ impl Warnings<'_> {
                     self.late(format!("{app}.limited[{index}].from"), part.from, "it is never limited");
                 }
             }
-            App::Cbr { .. } | App::Pareto { .. } | App::Video { .. } | App::VideoTrace { .. } | App::Web { .. } => {}
+            App::Cbr { .. }
+            | App::Pareto { .. }
+            | App::Relay { .. }
+            | App::Video { .. }
+            | App::VideoTrace { .. }
+            | App::Web { .. } => {}
         }
     }
 

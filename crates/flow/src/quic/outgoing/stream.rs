@@ -23,6 +23,8 @@ pub(super) struct Mark {
     pub(super) key: bool,
     /// Its stream is reset if it is not acknowledged by then.
     pub(super) due: Time,
+    /// It is written to its end.
+    pub(super) whole: bool,
 }
 
 /// A stream.
@@ -59,7 +61,7 @@ pub(super) struct Key {
     pub(super) place: u32,
 }
 
-/// A stream that was reset because its deadline has come.
+/// A stream that was reset: its deadline has come, or nobody is to have it.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::quic) struct Expired {
     pub(in crate::quic) id: u32,

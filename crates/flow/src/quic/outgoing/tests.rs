@@ -168,3 +168,47 @@ fn what_expires_is_counted_by_track() {
     outgoing.withdraw(1, true);
     assert_eq!(outgoing.unsent(1), 0, "and nothing is taken back twice");
 }
+
+/// A frame that is written part by part is one frame: its last piece alone says that it ends, and it is late as a whole.
+#[test]
+fn a_frame_may_be_written_in_parts() {
+    let mut outgoing = Outgoing::new(PUSHED, 1 << 30, 1 << 30, 20);
+    let place = outgoing.open(kind(0));
+    let at = (Stamp(4), Time::from_secs_f64(1.0));
+    outgoing.write_part(place, 80, at, true, false);
+    let first = outgoing.take(104).unwrap().piece;
+    assert_eq!((first.length, first.last, first.key, first.captured.0), (80, false, true, 4));
+    outgoing.acked(&first);
+    outgoing.write_part(place, 40, at, true, true);
+    let last = outgoing.take(104).unwrap().piece;
+    assert_eq!((last.offset, last.length, last.last, last.fin), (80, 40, true, false));
+    outgoing.write(place, 0, true);
+    assert_eq!(next(&mut outgoing, 104), Some((2, 120, 0, true)));
+    let expired = outgoing.expire(Time::from_secs_f64(1.0));
+    assert_eq!(expired.iter().map(|e| (e.frames, e.size)).collect::<Vec<_>>(), [(1, 120)]);
+}
+
+/// Of what is least important the oldest of which nothing has left is given up, unless it is its track's newest; else the oldest.
+#[test]
+fn what_is_least_important_is_given_up_first() {
+    let mut outgoing = Outgoing::new(PUSHED, 1 << 30, 1 << 30, 20);
+    outgoing.set_tracks(&[0, 1]);
+    let mut places = Vec::new();
+    for (rank, track) in [(1, 1), (0, 0), (1, 1), (1, 1), (1, 1)] {
+        places.push(outgoing.open(of_track(rank, track)));
+        outgoing.write_frame(*places.last().unwrap(), 300, (Stamp(0), Time::NEVER), false, true);
+    }
+    while outgoing.streams[0].next == 0 {
+        outgoing.take(104).unwrap(); // all of the more urgent one, and the beginning of the oldest
+    }
+    outgoing.write_frame(places[1], 0, (Stamp(0), Time::NEVER), false, true);
+    let mut given_up = |may: fn(u8) -> bool| {
+        let (rank, place) = outgoing.least(may)?;
+        assert_eq!(outgoing.reset(place).map(|e| (e.track, e.frames)), Some((rank, 1)));
+        assert!(outgoing.reset(place).is_none(), "once");
+        Some(place)
+    };
+    assert_eq!(given_up(|track| track != 1), None, "of others nothing waits");
+    let order: Vec<u32> = std::iter::from_fn(|| given_up(|_| true)).collect();
+    assert_eq!(order, [places[2], places[3], places[0], places[4]], "the newest and what has begun come last");
+}

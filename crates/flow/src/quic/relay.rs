@@ -1,0 +1,155 @@
+//! A relay (draft-ietf-moq-transport): what comes by one connection leaves by another as it comes, in streams of its own, and what is
+//! too much for that one is given up by priority.
+
+use super::Carriage;
+use super::outgoing::Expired;
+use super::portions::{Came, Portion};
+use super::sender::QuicSender;
+use crate::Transmit;
+use paceline_packet::Stamp;
+use paceline_units::Time;
+
+/// What becomes of a stream that comes in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Onward {
+    /// It leaves by this one, as it comes.
+    By(u32),
+    /// It was given up at its deadline, or since it had been given up where it came from.
+    Reset,
+    /// It was given up since too much waited, or no stream could be opened for it.
+    Dropped,
+    /// Its group had begun when the relay did.
+    Missed,
+}
+
+/// Bytes of a frame that has come in, or of a part of it.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    bytes: u64,
+    captured: Stamp,
+    due: Time,
+    key: bool,
+    last: bool,
+}
+
+impl QuicSender {
+    /// What has come in of a track leaves by this connection: with the next call of [`QuicSender::send_on`].
+    pub(super) fn relay(&mut self, track: u8, portion: Portion, now: Time) {
+        let Portion { stream, what, .. } = portion;
+        match what {
+            Came::Bytes { bytes, captured, key, first, opens, last } => {
+                self.open_again(now);
+                let config = self.tracks[usize::from(track)].config;
+                let captured_at = now - captured.age(now);
+                let due = config.deadline.map_or(Time::NEVER, |deadline| captured_at + deadline);
+                let part = Part { bytes, captured, due, key, last };
+                match stream {
+                    Some(stream) => self.relay_part(track, stream, part, (first, opens), now),
+                    None => {
+                        self.connection.sent_of(track).frames += 1;
+                        self.connection.wait(bytes, captured, key, (track, config.rank), due);
+                    }
+                }
+                if self.connection.next_deadline <= now {
+                    self.connection.expire(now);
+                }
+                self.keep_to_queue();
+            }
+            Came::End | Came::Reset => {
+                let onward = stream.and_then(|stream| self.tracks[usize::from(track)].onward.remove(&stream));
+                let Some(Onward::By(place)) = onward else { return };
+                if what == Came::End {
+                    self.connection.outgoing.write(place, 0, true);
+                } else if let Some(reset) = self.connection.outgoing.reset(place) {
+                    self.connection.sent_of(track).frames_reset += reset.frames;
+                    self.connection.was_reset(&reset);
+                }
+            }
+        }
+        self.has_relayed = true;
+    }
+
+    /// The same of a part of a frame in a stream.
+    fn relay_part(&mut self, track: u8, stream: u32, part: Part, (first, opens): (bool, bool), now: Time) {
+        let Part { bytes, captured, due, key, last } = part;
+        let onward = match self.tracks[usize::from(track)].onward.get(&stream).copied() {
+            Some(Onward::By(place)) if self.connection.outgoing.is_reset(place) => Onward::Reset,
+            Some(onward) => onward,
+            None if !first => return, // it had begun when the relay did
+            None => self.onward(track, opens, due <= now),
+        };
+        self.tracks[usize::from(track)].onward.insert(stream, onward);
+        let sent = self.connection.sent_of(track);
+        let begun = u64::from(first && onward != Onward::Missed);
+        sent.frames += begun;
+        match onward {
+            Onward::By(place) => {
+                self.connection.next_deadline = self.connection.next_deadline.min(due);
+                self.connection.outgoing.write_part(place, bytes, (captured, due), key, last);
+            }
+            Onward::Reset => sent.frames_reset += begun,
+            Onward::Dropped => sent.frames_dropped += begun,
+            Onward::Missed => {}
+        }
+    }
+
+    /// What becomes of a stream of which the relay knows nothing yet.
+    fn onward(&mut self, track: u8, opens: bool, is_late: bool) -> Onward {
+        let carriage = self.tracks[usize::from(track)].config.carriage;
+        if carriage == Carriage::StreamPerGroup && !opens {
+            Onward::Missed
+        } else if is_late {
+            Onward::Reset
+        } else if self.connection.outgoing.may_open() {
+            Onward::By(self.open_stream(track))
+        } else {
+            Onward::Dropped
+        }
+    }
+
+    /// Gives up what is least important of what has not left, as far as more waits than the queue holds.
+    fn keep_to_queue(&mut self) {
+        let Some(limit) = self.connection.config.queue else { return };
+        while self.waiting_frames() > limit && self.give_up_least() {}
+    }
+
+    /// Bytes of frames that have not left.
+    fn waiting_frames(&self) -> u64 {
+        let of_frames = |track: &u8| self.tracks[usize::from(*track)].config.frames;
+        (0..self.tracks.len() as u8).filter(of_frames).map(|track| self.unsent(track)).sum()
+    }
+
+    fn give_up_least(&mut self) -> bool {
+        let connection = &mut self.connection;
+        let of_frames = |track: u8| self.tracks[usize::from(track)].config.frames;
+        let stream = connection.outgoing.least(of_frames);
+        // of those of the last rank the oldest, which is the first of them
+        let last = connection.datagrams.back().map(|waiting| waiting.rank);
+        let datagram = last.map(|rank| (rank, connection.datagrams.partition_point(|waiting| waiting.rank < rank)));
+        if let Some((rank, at)) = datagram.filter(|(rank, _)| stream.is_none_or(|(other, _)| other < *rank)) {
+            debug_assert_eq!(connection.datagrams[at].rank, rank);
+            let dropped = connection.datagrams.remove(at);
+            dropped.iter().for_each(|dropped| connection.sent_of(dropped.track).frames_dropped += 1);
+            return dropped.is_some();
+        }
+        let Some((_, place)) = stream else { return false };
+        let Some(Expired { track, frames, .. }) =
+            connection.outgoing.reset(place).inspect(|reset| connection.was_reset(reset))
+        else {
+            return false;
+        };
+        connection.sent_of(track).frames_dropped += frames;
+        for onward in self.tracks[usize::from(track)].onward.values_mut().filter(|onward| **onward == Onward::By(place))
+        {
+            *onward = Onward::Dropped;
+        }
+        true
+    }
+
+    /// What has come in since the last call leaves, as far as it may.
+    pub fn send_on(&mut self, now: Time, out: &mut impl Transmit) {
+        if core::mem::take(&mut self.has_relayed) && self.started {
+            self.connection.pump(now, out);
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Relays in a scenario file: flows that send on what comes by others.
+
+use super::error::{hint, join};
+use super::flow::{App, FlowTable};
+use super::model::File;
+use super::quic::{CarriageKey, QuicTable};
+use super::resolve::{Flow, Scenario};
+use super::rules::Rules;
+use super::walk::listed;
+use paceline_units::Size;
+use std::collections::BTreeSet;
+
+/// What may wait at a relay that says nothing else: a good second of a video's best quality.
+pub(super) const RELAY_QUEUE: Size = Size::from_bytes(1_000_000);
+
+impl FlowTable {
+    /// The flow whose frames it sends on, if it is a relay.
+    #[must_use]
+    pub fn relayed(&self) -> Option<&str> {
+        match &self.app {
+            App::Relay { of } => Some(of),
+            _ => None,
+        }
+    }
+
+    /// What becomes of what its application writes.
+    fn carriage(&self) -> CarriageKey {
+        let given = self.quic.as_ref().and_then(|quic| quic.carriage);
+        given.unwrap_or_else(|| QuicTable::usual_carriage(&self.app))
+    }
+}
+
+impl File {
+    /// The flow whose application wrote what this one carries: its own, or by way of relays another's. `None`: there is no such flow,
+    /// or relays go round in a circle.
+    fn origin<'a>(&'a self, flow: &'a FlowTable) -> Option<&'a FlowTable> {
+        let mut origin = flow;
+        for _ in 0..=self.flow.len() {
+            let Some(of) = origin.relayed() else { return Some(origin) };
+            origin = self.flow.get(of)?;
+        }
+        None
+    }
+
+    /// Relays have what is the relayed flow's, as far as they say nothing.
+    pub(super) fn inherit_from_relayed(&mut self) {
+        let file = self.clone();
+        for flow in self.flow.values_mut() {
+            let Some(of) = flow.relayed().and_then(|of| file.flow.get(of)) else { continue };
+            flow.from = flow.from.take().or_else(|| of.to.clone());
+            if let Some(origin) = file.origin(of) {
+                flow.transport = flow.transport.or(origin.transport);
+                flow.quic.get_or_insert_default().carriage.get_or_insert(origin.carriage());
+            }
+        }
+    }
+
+    /// The flows that have a connection of which a track is a relay's.
+    pub(super) fn relaying_connections(&self) -> BTreeSet<String> {
+        let relays = self.flow.iter().filter(|(_, flow)| flow.relayed().is_some());
+        relays.map(|(name, flow)| flow.leader().unwrap_or(name).to_owned()).collect()
+    }
+}
+
+impl Scenario {
+    /// The flow whose application wrote what this one carries: its own, or by way of relays another.
+    #[must_use]
+    pub fn origin<'a>(&'a self, flow: &'a Flow) -> &'a Flow {
+        let mut origin = flow;
+        while let Some(of) = origin.relayed().and_then(|of| self.flow(of)) {
+            origin = of;
+        }
+        origin
+    }
+
+    fn flow(&self, name: &str) -> Option<&Flow> {
+        self.flows().iter().find(|flow| flow.name == name)
+    }
+
+    /// Of the flow `of`, the instance that a relay's sends on.
+    pub(crate) fn instance_relayed(&self, of: &str, instance: u32) -> u32 {
+        if self.flow(of).is_some_and(|of| of.count > 1) { instance } else { 0 }
+    }
+
+    /// Whether the connection of this flow leaves a relay.
+    pub(crate) fn leaves_relay(&self, connection: &str) -> bool {
+        self.file.relaying_connections().contains(connection)
+    }
+
+    /// Whether the connection of this flow ends at a relay.
+    pub(crate) fn enters_relay(&self, connection: &str) -> bool {
+        let relayed = self.flows().iter().filter_map(|flow| self.flow(flow.relayed()?));
+        relayed.into_iter().any(|of| of.leader().unwrap_or(&of.name) == connection)
+    }
+}
+
+impl Rules {
+    /// A flow that is a relay's, or that one sends on.
+    pub(super) fn relay(&mut self, file: &File, path: &str, flow: &FlowTable) {
+        let name = file.flow.iter().find(|(_, other)| std::ptr::eq(*other, flow)).map(|(name, _)| name.as_str());
+        let connection = flow.leader().or(name).unwrap_or_default();
+        let queue = flow.quic.as_ref().and_then(|quic| quic.queue);
+        if queue.is_some() && !file.relaying_connections().contains(connection) {
+            let problem = "is a relay's, and no flow of this connection is one: leave it out";
+            self.note(join(&join(path, "quic"), "queue"), problem);
+        }
+        let shares = |of: &str| Some(of) == name || file.flow.get(of).is_some_and(|of| of.leader() == name);
+        let relay = file.flow.iter().find(|(_, other)| name.is_some() && other.relayed().is_some_and(shares));
+        let receiver = flow.access.as_ref().is_some_and(|access| access.receiver.is_some());
+        if let Some((relay, _)) = relay.filter(|_| receiver) {
+            let problem = format!("is the host's of the relay that `{relay}` leaves: leave it out");
+            self.note(join(&join(path, "access"), "receiver"), problem);
+        }
+        let Some(of) = flow.relayed() else { return };
+        let app = join(path, "app");
+        let at = join(&app, "of");
+        let Some(relayed) = file.flow.get(of) else {
+            let names = || file.flow.keys().map(String::as_str);
+            let (hint, known) = (hint(of, names()), listed(names()));
+            return self.note(at, format!("`{of}` must be the name of a flow{hint} (flows: {known})"));
+        };
+        let Some(origin) = file.origin(flow) else {
+            let problem = format!(
+                "`{of}` sends on, by way of others or at once, what this flow does: name the flow that has an application"
+            );
+            return self.note(at, problem);
+        };
+        if !relayed.is_quic() {
+            let problem =
+                format!("`{of}` is not over QUIC, by which its frames would come: give it `transport = \"quic\"`");
+            return self.note(at, problem);
+        }
+        if !flow.is_quic() {
+            self.note(
+                join(path, "transport"),
+                "must be `quic`: what a relay sends on are QUIC's streams and datagrams",
+            );
+        }
+        if !origin.app.has_frames() {
+            let problem = format!(
+                "`{of}` has no frames that could be sent on: it needs an application such as `encoder` or `voice`"
+            );
+            self.note(at.clone(), problem);
+        }
+        if origin.app.has_frames() && origin.carriage() == CarriageKey::Stream {
+            let problem = format!(
+                "`{of}` has all its frames in one stream, of which none could be given up: give it `carriage = \"stream-each\"`"
+            );
+            self.note(at.clone(), problem);
+        }
+        let (came, leaves) = (self.ends(file, relayed).1, self.ends(file, flow).0);
+        if came != leaves {
+            self.note(join(path, "from"), format!("must be where `{of}` ends, `{came}`, for there is the relay"));
+        }
+        if relayed.count != 1 && relayed.count != flow.count {
+            let problem = format!("must be that of `{of}`, {}, whose instances each have a relay", relayed.count);
+            self.note(join(path, "count"), problem);
+        }
+        if flow.start.greatest() < relayed.start.greatest() {
+            self.note(
+                join(path, "start"),
+                format!("must not be before that of `{of}`, of which nothing comes until then"),
+            );
+        }
+        if let Some(stop) = relayed.stop
+            && flow.start.greatest().is_some_and(|start| start >= stop)
+        {
+            self.note(join(path, "start"), format!("must be before `{of}` stops, at {stop}: nothing comes after that"));
+        }
+        if flow.carriage() != origin.carriage() {
+            let problem = format!(
+                "must be that of `{of}`: a relay sends streams on as streams, and datagrams as datagrams; leave it out"
+            );
+            self.note(join(&join(path, "quic"), "carriage"), problem);
+        }
+        let own = flow.access.clone().unwrap_or_default();
+        let access = join(path, "access");
+        let given = [
+            (join(path, "rtt"), flow.rtt.is_some()),
+            (join(&access, "rate"), own.rate.is_some()),
+            (join(&access, "loss"), own.loss.is_some()),
+        ];
+        for (key, _) in given.into_iter().filter(|(_, given)| *given) {
+            self.note(key, format!("belongs to the relay's host, at which `{of}` ends: leave it out"));
+        }
+    }
+}
