@@ -68,7 +68,7 @@ def test_flows_are_asked_for_with_their_ways_instances_and_kernels() -> None:
         ),
         (
             '[flow.a]\ntransport = "quic"\napp = { kind = "voice" }\n'
-            '[flow.b]\nto = "left"\napp = { kind = "relay", of = "a" }\n',
+            '[flow.b]\nfrom = "right"\nto = "left"\napp = { kind = "relay", of = "a" }\n',
             r"flow.b.app: a relay is simulated alone \(paceline run\)",
         ),
     ],

@@ -31,7 +31,7 @@ pub struct FlowTable {
     pub count: u32,
     /// Node of the sender, or the router that its host hangs on.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "left; parking lot: r0; home: the server, if there is one; graph: required"))]
+    #[schemars(extend("x-default" = "left; parking lot: r0; home: the server, if there is one; graph: required; a relay: the `to` that the flow which it sends on has"))]
     pub from: Option<String>,
     /// Node of the receiver.
     #[serde(skip_serializing_if = "Option::is_none")]
