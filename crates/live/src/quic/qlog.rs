@@ -213,7 +213,7 @@ impl Log {
             None if here => (Initiator::Local, Some(0), CloseTrigger::Application),
             None => (Initiator::Local, None, CloseTrigger::IdleTimeout),
         };
-        let error = code.map(|code| CloseError::Transport(code));
+        let error = code.map(CloseError::Transport);
         self.write(
             now,
             &Event::ConnectionClosed { initiator: Some(initiator), error, reason: "", trigger: Some(trigger) },
