@@ -61,16 +61,6 @@ def test_flows_are_asked_for_with_their_ways_instances_and_kernels() -> None:
     [
         ('[flow.a]\naccess.receiver.loss = "1 %"\n', "flow.a.access: in real time there are no access links"),
         ('topology = "graph"\n', "not a graph"),
-        (
-            '[flow.b]\napp = { kind = "encoder" }\nbundle = { with = "a" }\n'
-            '[flow.a]\ntransport = "quic"\napp = { kind = "voice" }\nbundle = { priority = 2 }\n',
-            "flow.a.bundle: in real time no flows share a connection of QUIC; leave `bundle` out",
-        ),
-        (
-            '[flow.a]\ntransport = "quic"\napp = { kind = "voice" }\n'
-            '[flow.b]\nfrom = "right"\nto = "left"\napp = { kind = "relay", of = "a" }\n',
-            r"flow.b.app: a relay is simulated alone \(paceline run\)",
-        ),
     ],
 )
 def test_what_no_real_path_has_is_refused(text: str, said: str) -> None:

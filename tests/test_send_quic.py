@@ -182,6 +182,34 @@ def test_an_event_log_is_refused(port: int, tmp_path: Path) -> None:
         send(f"quic://127.0.0.1:{port}", log_events=tmp_path / "logs")
 
 
+def test_tracks_are_refused() -> None:
+    made = paceline.load(Path(__file__).parent.parent / "examples" / "quic-tracks.toml")
+    said = "bundle: in real time no flows share a connection of QUIC; leave `bundle` out"
+    with pytest.raises(PacelineError, match=said):
+        realtime.flows(made, 1)
+    with pytest.raises(PacelineError, match=said):
+        paceline.emulate(made)
+
+
+RELAY = """
+[link.bottleneck]
+rate = "10 Mbit/s"
+delay = "20 ms"
+[flow.a]
+transport = "quic"
+app = { kind = "voice" }
+[flow.b]
+from = "right"
+to = "left"
+app = { kind = "relay", of = "a" }
+"""
+
+
+def test_a_relay_is_refused() -> None:
+    with pytest.raises(PacelineError, match=r"flow.b.app: a relay is simulated alone \(paceline run\)"):
+        realtime.flows(paceline.parse(RELAY), 1)
+
+
 SCENARIO = """
 duration = "8 s"
 warmup = "2 s"
