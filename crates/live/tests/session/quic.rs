@@ -169,11 +169,18 @@ fn every_window_controller_fills_the_path() {
 fn controllers_do_as_in_the_simulator() {
     let ccs = ["newreno", "cubic", "bbr3", "c4"];
     for (cc, queue) in ccs.into_iter().flat_map(|cc| [(cc, 12), (cc, 100)]) {
-        let mut pair = pair(&[("cc", cc)], 20, Path { rate: 10e6, queue: Span::from_millis(queue), ..GOOD });
-        pair.run(Time::NEVER);
-        let trip = pair.sender().source().sender.stats().mean_rtt().unwrap().as_secs_f64();
+        let path = Path { rate: 10e6, queue: Span::from_millis(queue), ..GOOD };
+        // keys and numbers that quinn draws make BBR 3's round trips differ by 1 % from run to run
+        let runs: Vec<(f64, f64)> = (0..3)
+            .map(|_| {
+                let mut pair = pair(&[("cc", cc)], 20, path);
+                pair.run(Time::NEVER);
+                (pair.goodput(20.0), pair.sender().source().sender.stats().mean_rtt().unwrap().as_secs_f64())
+            })
+            .collect();
+        let mean = |of: fn(&(f64, f64)) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
         let simulated = simulated(cc, queue);
-        let (goodput, of_trip) = (pair.goodput(20.0), simulated.rtt_mean_s.unwrap());
+        let (goodput, trip, of_trip) = (mean(|run| run.0), mean(|run| run.1), simulated.rtt_mean_s.unwrap());
         println!("{cc} {queue}: {goodput:.0} of {:.0} bit/s, {trip:.5} of {of_trip:.5} s", simulated.goodput_bps);
         assert!((goodput / simulated.goodput_bps - 1.0).abs() < 0.02, "{cc}: {goodput}, {}", simulated.goodput_bps);
         assert!((trip / of_trip - 1.0).abs() < 0.03, "{cc}: {trip} s, {of_trip} s");
