@@ -192,6 +192,7 @@ def test_tracks_are_refused() -> None:
 
 
 RELAY = """
+duration = "10 s"
 [link.bottleneck]
 rate = "10 Mbit/s"
 delay = "20 ms"
