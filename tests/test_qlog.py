@@ -123,6 +123,25 @@ def test_a_log_is_read_as_a_run(log: Path, tmp_path: Path) -> None:
     assert again.plot("qlog").axes
 
 
+def test_a_figure_of_a_log_without_losses_leaves_no_room_for_them(tmp_path: Path) -> None:
+    """Marks without a place lay at the figure's corner, and each drawing made more room for them."""
+    text = """
+duration = "2 s"
+[link.bottleneck]
+rate = "10 Mbit/s"
+delay = "20 ms"
+queue = { limit = "200 packets" }
+[flow.one]
+cc = "bbr3"
+transport = "quic"
+"""
+    paceline.run(paceline.parse(text), qlog=tmp_path / "logs")
+    figure = paceline.qlog(tmp_path / "logs" / "one-client.sqlog").plot("qlog")
+    for _ in range(3):
+        figure.draw_without_rendering()
+    assert figure.axes[0].get_position().x0 < 0.15
+
+
 def test_compressed_logs_and_several_files(log: Path, tmp_path: Path) -> None:
     packed = tmp_path / "client.qlog.gz"
     packed.write_bytes(gzip.compress(log.read_bytes()))

@@ -219,22 +219,17 @@ rate = "10 Mbit/s"
 delay = "20 ms"
 queue = { limit = "60 packets" }
 [flow.bulk]
+cc = "newreno"
 transport = "quic"
 """
 
 
-@pytest.mark.parametrize("cc", ["newreno", "bbr3"])
-def test_emulated_flows_are_as_simulated_ones(cc: str) -> None:
-    """Means differ by no more than 3 % or their joint 95 % interval, whichever is larger. BBR 3 takes jitter of
-    acknowledgements for a faster link, in the simulator too: there a host that is busy may be where a path with 3 ms of
-    it is, or anywhere between (docs/live.md)."""
+def test_emulated_flows_are_as_simulated_ones() -> None:
+    """Means differ by no more than 3 % or their joint 95 % interval, whichever is larger. Of BBR 3 and C4 that is asked
+    without a busy host, whose jitter they take for a faster link (docs/live.md): by crate live's tests, in memory."""
     require("namespaces")
-    text = SCENARIO + f'cc = "{cc}"\n'
-    scenario = paceline.parse(text)
-    jitter = 'backward = { delay_variation = { max = "3 ms" } }\n[flow' if cc == "bbr3" else "[flow"
-    simulated = [
-        paceline.run(paceline.parse(world), runs=10).flows for world in (text, text.replace("[flow", jitter))
-    ]
+    scenario = paceline.parse(SCENARIO)
+    simulated = paceline.run(scenario, runs=10).flows
 
     def measured() -> tuple[list[dict[str, float]], float]:
         runs = [realtime.emulate(scenario, seed) for seed in (1, 2, 3)]
@@ -244,18 +239,13 @@ def test_emulated_flows_are_as_simulated_ones(cc: str) -> None:
     def near(emulated: list[dict[str, float]]) -> None:
         for measure in ("goodput_bps", "rtt_mean_s"):
             ours = [row[measure] for row in emulated]
-            beyond = []
-            for flows in simulated:
-                apart = independent_difference(flows[measure], ours)
-                mean = estimate(flows[measure]).mean
-                assert mean is not None
-                assert apart.mean is not None
-                assert apart.half_width is not None
-                share, half = apart.mean / mean, apart.half_width / mean
-                assert half < 0.1, (measure, ours, "runs that differ so much say nothing")
-                beyond.append((share, max(0.03, half)))
-            (least, below), (most, above) = beyond
-            assert -below <= least, (measure, ours, beyond)
-            assert most <= above, (measure, ours, beyond)
+            apart = independent_difference(simulated[measure], ours)
+            mean = estimate(simulated[measure]).mean
+            assert mean is not None
+            assert apart.mean is not None
+            assert apart.half_width is not None
+            share, half = apart.mean / mean, apart.half_width / mean
+            assert half < 0.1, (measure, ours, "runs that differ so much say nothing")
+            assert abs(share) <= max(0.03, half), (measure, ours, share, half)
 
     conclusive(measured, near)

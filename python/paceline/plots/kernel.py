@@ -15,6 +15,8 @@ def round_trips(axes: Axes, line: Line, look: dict[str, Any], counter: str, even
     data = line.data
     axes.plot(data["time_s"], data["srtt_s"] * 1e3, **look)
     grew = data.filter(pl.col(counter).diff() > 0)
+    if len(grew) == 0:
+        return  # a mark that is nowhere lies at the figure's corner, where the layout makes room for it
     # On the time axis: they show when losses were, whatever the RTT was.
     axes.plot(
         grew["time_s"],
