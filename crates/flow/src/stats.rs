@@ -304,6 +304,14 @@ pub struct ReceiverStats {
 }
 
 impl ReceiverStats {
+    /// A packet of so many bytes on the wire has come.
+    #[inline(always)]
+    pub(crate) fn came(&mut self, now: Time, size: u16) {
+        self.packets += 1;
+        self.wire_bytes += u64::from(size);
+        self.last = now;
+    }
+
     /// What happened after `earlier`, a copy taken before.
     #[must_use]
     pub fn since(&self, earlier: &ReceiverStats) -> ReceiverStats {

@@ -209,7 +209,7 @@ impl Host {
             // an entry that stays for an acknowledgement that has left would wake the host for nothing
             if wake < sink.entry || packet.extra != ExtraId::NONE && self.timers.is_single() {
                 sink.entry = wake;
-                self.timers.earlier(self.sources.len() + endpoint, wake);
+                self.timers.set(self.sources.len() + endpoint, wake);
             }
             if packet.extra != ExtraId::NONE && self.attended {
                 self.note(self.sources.len() + endpoint, now);

@@ -51,7 +51,7 @@ impl Timers {
         self.entries.len() == 1
     }
 
-    /// Moves the entry of a slot to `time`, which is earlier; later if it [`Timers::is_single`].
+    /// Moves the entry of a slot to `time`, which is earlier.
     #[inline]
     pub fn earlier(&mut self, slot: usize, time: Time) {
         self.entries[slot] = time;

@@ -307,9 +307,7 @@ impl Connection {
         if !steady || packet.seq < self.peer_base || !self.incoming.piece_in_order(piece) {
             return false;
         }
-        self.arrived.packets += 1;
-        self.arrived.wire_bytes += u64::from(packet.size);
-        self.arrived.last = now;
+        self.arrived.came(now, packet.size);
         *self.bytes_of(piece.track) += u64::from(piece.length);
         if !self.received.note_in_order(now, packet.seq, packet.flags) {
             // its data are new: so is it
@@ -328,18 +326,14 @@ impl Connection {
         if !steady || packet.seq < self.peer_base || !self.received.note_silent_in_order(packet) {
             return false;
         }
-        self.arrived.packets += 1;
-        self.arrived.wire_bytes += u64::from(packet.size);
-        self.arrived.last = packet.time;
+        self.arrived.came(packet.time, packet.size);
         true
     }
 
     /// A packet of the other end has come; `extra` is its side record. Gives whether it is of use: not of another connection, and
     /// not a copy.
     pub(super) fn on_packet(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>) -> bool {
-        self.arrived.packets += 1;
-        self.arrived.wire_bytes += u64::from(packet.size);
-        self.arrived.last = now;
+        self.arrived.came(now, packet.size);
         self.arrived.marks += u64::from(packet.flags.has(paceline_packet::Flags::CE));
         let frames: &[Frame] = match extra {
             Some(Extra::Quic(frames)) => frames,

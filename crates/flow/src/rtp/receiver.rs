@@ -184,9 +184,7 @@ impl RtpReceiver {
     /// a source that is not valid yet are given to it when it is.
     pub fn on_data(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>, out: &mut impl Transmit) -> Arrived {
         let stats = &mut self.stats;
-        stats.packets += 1;
-        stats.last = now;
-        stats.wire_bytes += u64::from(packet.size);
+        stats.came(now, packet.size);
         stats.marks += u64::from(packet.flags.has(Flags::CE));
         match extra {
             Some(Extra::Rtp(data)) => {

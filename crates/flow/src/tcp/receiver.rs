@@ -151,9 +151,7 @@ impl TcpReceiver {
         }
         highest.end += 1;
         *newest = *highest;
-        self.stats.packets += 1;
-        self.stats.last = now;
-        self.stats.wire_bytes += u64::from(packet.size);
+        self.stats.came(now, packet.size);
         true
     }
 
@@ -167,9 +165,7 @@ impl TcpReceiver {
         if !(plain && packet.seq == self.next) {
             return None;
         }
-        self.stats.packets += 1;
-        self.stats.last = now;
-        self.stats.wire_bytes += u64::from(packet.size);
+        self.stats.came(now, packet.size);
         self.stats.bytes += u64::from(packet.size.saturating_sub(self.header));
         self.stats.acks += 1;
         self.next += 1;
@@ -181,9 +177,7 @@ impl TcpReceiver {
 
     #[inline(never)]
     pub(super) fn on_data_slow(&mut self, now: Time, packet: &Packet, out: &mut impl Transmit) -> Arrived {
-        self.stats.packets += 1;
-        self.stats.last = now;
-        self.stats.wire_bytes += u64::from(packet.size);
+        self.stats.came(now, packet.size);
         let seq = packet.seq;
         if self.linux {
             self.look_for_pause(now);

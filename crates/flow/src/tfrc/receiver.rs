@@ -97,9 +97,7 @@ impl TfrcReceiver {
         let marked = packet.flags.has(Flags::CE);
         let bytes = u64::from(packet.size.saturating_sub(self.config.header));
         let stats = &mut self.stats;
-        stats.packets += 1;
-        stats.last = now;
-        stats.wire_bytes += u64::from(packet.size);
+        stats.came(now, packet.size);
         stats.marks += u64::from(marked);
         let heard = match &mut self.measure {
             Measure::Rfc(rfc) => {
