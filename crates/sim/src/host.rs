@@ -250,6 +250,9 @@ fn data_out_of_line(
         && sink.takes_piece(packet, piece)
     {
         network.extras.release(packet.extra);
+        if !sink.owes(packet.time) {
+            return sink.next_wake();
+        }
         return sink.on_piece_taken(packet.time, &mut Port::back(sink, network, clock, packet.time));
     }
     let extra = network.extras.take(packet.extra);

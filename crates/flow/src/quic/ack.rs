@@ -57,15 +57,15 @@ impl Connection {
         }
         self.stats.advance(now, self.window_packets());
         for number in before..=largest {
-            let Some(packet) = self.log.first() else { break };
+            let left = self.log.snapshot(number);
+            let Some(packet) = self.log.pop() else { break };
             let (sent, bytes, out) = (packet.sent, packet.bytes, packet.state == State::Out);
             if let &Carried::Stream(piece) = &packet.carried {
-                core::mem::forget(self.log.pop()); // asking what it is once more costs
                 self.piece_acked(&piece);
-            } else if let Some(packet) = self.log.pop() {
-                self.arrived_at_last(&packet.carried);
+            } else {
+                let carried = core::mem::replace(&mut packet.carried, Carried::Nothing);
+                self.arrived_at_last(&carried);
             }
-            let left = self.log.pop_snapshot();
             if out {
                 self.out -= 1;
                 self.congestion.on_acked(now, &left, sent, number, bytes, self.limited);
@@ -151,7 +151,7 @@ impl Connection {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn piece_acked(&mut self, piece: &StreamPiece) {
         let gain = self.outgoing.acked(piece);
         self.sent_of(piece.track).bytes_acked += gain.bytes;
@@ -178,17 +178,21 @@ impl Connection {
     #[cold]
     fn note_late(&mut self, now: Time, range: &AckRange, more: &[Block]) {
         let keep = self.rtt.probe_timeout(self.config.max_ack_delay) * 3;
+        let is_old = |lost: &LostPacket| between(lost.sent, now) > keep;
+        // the oldest comes first
+        if !self.lost.first().is_some_and(is_old) && !self.lost.iter().any(|lost| tells_of(range, more, lost.number)) {
+            return;
+        }
         let mut came = false;
         let mut kept = core::mem::take(&mut self.lost);
         kept.retain(|lost| {
-            let number = u64::from(lost.number);
-            if ranges(range, more).any(|range| range.contains(&number)) {
+            if tells_of(range, more, lost.number) {
                 self.spurious += 1;
                 came |= lost.counts;
                 self.arrived_at_last(&lost.carried);
                 return false;
             }
-            between(lost.sent, now) <= keep
+            !is_old(lost)
         });
         let all = !kept.iter().any(|lost| lost.counts);
         self.lost = kept;
@@ -316,6 +320,13 @@ impl Connection {
         let oldest: Vec<Carried> = self.log.out().take(most).map(|(_, packet)| packet.carried.clone()).collect();
         oldest.iter().for_each(|carried| self.send_again(carried));
     }
+}
+
+/// Whether an acknowledgement tells of this packet.
+#[inline]
+fn tells_of(range: &AckRange, more: &[Block], number: u32) -> bool {
+    let within = |block: &Block| (block.start..block.end).contains(&number);
+    (range.smallest..=range.largest).contains(&number) || within(&range.older) || more.iter().any(within)
 }
 
 /// The blocks of an acknowledgement as ranges, oldest first.

@@ -60,7 +60,7 @@ impl Connection {
     fn pump_stream(&mut self, now: Time, out: &mut impl Transmit) {
         let datagram = self.config.datagram;
         while self.outgoing.is_ready() {
-            if !self.admits(now, out) {
+            if !self.has_room(now, out) {
                 return;
             }
             let header = short_header(self.unacknowledged());
@@ -85,7 +85,7 @@ impl Connection {
                 self.note_app_limited();
                 break;
             }
-            if self.probes == 0 && !self.admits(now, out) {
+            if self.probes == 0 && (self.is_amplifying(self.largest()) || !self.has_room(now, out)) {
                 break;
             }
             if !self.send(now, out) {
@@ -113,12 +113,9 @@ impl Connection {
 
     /// Whether window, pacing and the host's interface let a packet leave; if not by when to ask again.
     #[inline]
-    fn admits(&mut self, now: Time, out: &impl Transmit) -> bool {
+    fn has_room(&mut self, now: Time, out: &impl Transmit) -> bool {
         if self.congestion.in_flight() + u64::from(self.config.datagram) > self.congestion.window() {
             self.limited = true;
-            return false;
-        }
-        if self.is_amplifying(self.largest()) {
             return false;
         }
         let due = self.congestion.due(now);

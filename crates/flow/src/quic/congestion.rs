@@ -143,7 +143,7 @@ impl Congestion {
     }
 
     /// The controller may have changed its window, or the round trip is another: what is asked for with each packet is worked out here.
-    #[inline]
+    #[inline(always)]
     fn refresh(&mut self) {
         let window = self.controller.window();
         self.window = if window > LEAST { window } else { LEAST };
@@ -313,7 +313,7 @@ impl Congestion {
     }
 
     /// So many full datagrams were acknowledged, outside of recovery.
-    #[inline]
+    #[inline(always)]
     fn grow(&mut self, now: Time, full: u32, limited: bool) {
         let flight = datagrams(self.prior_in_flight, self.datagram);
         let in_flight = if limited { flight.max(self.controller.window() as u32 + 1) } else { flight };

@@ -300,15 +300,16 @@ impl Connection {
     }
 
     /// The fast path of [`Connection::on_packet`]: data of a stream, and nothing out of the ordinary. `false`: nothing has been done.
-    #[inline]
+    #[inline(always)]
     pub(super) fn on_data_in_order(&mut self, now: Time, packet: &Packet, piece: &StreamPiece) -> bool {
         let steady =
             self.phase == Phase::Established && self.unvalidated.is_none() && self.config.idle_timeout.is_none();
-        if !steady || packet.seq < self.peer_base || !self.incoming.piece_in_order(piece) {
+        if !steady || packet.seq < self.peer_base {
             return false;
         }
+        let Some(given) = self.incoming.newest_piece(piece) else { return false };
         self.arrived.came(now, packet.size);
-        *self.bytes_of(piece.track) += u64::from(piece.length);
+        *self.bytes_of(piece.track) += given;
         if !self.received.note_in_order(now, packet.seq, packet.flags) {
             // its data are new: so is it
             self.received.note(now, packet.seq, packet.flags);

@@ -201,28 +201,35 @@ impl Incoming {
         Ok(Some(place as usize))
     }
 
-    /// Data have come that follow what has come of a stream, within all limits; gives whether that is so. Nothing has been done if not.
-    #[inline]
-    pub(super) fn piece_in_order(&mut self, piece: &StreamPiece) -> bool {
+    /// Data have come that follow the newest of a stream, within all limits: gives the bytes that the application has in order now and had
+    /// not before, which are none behind a hole. `None`: nothing has been done.
+    #[inline(always)]
+    pub(super) fn newest_piece(&mut self, piece: &StreamPiece) -> Option<u64> {
         let length = u64::from(piece.length);
         let place = (piece.stream / 4).wrapping_sub(self.base) as usize;
-        let Some(stream) = self.streams.get_mut(place) else { return false };
+        let stream = self.streams.get_mut(place)?;
         let end = piece.end();
-        if self.portions.is_some() {
-            return false;
+        if stream.end != piece.offset || piece.fin || piece.last || stream.done || self.portions.is_some() {
+            return None;
         }
-        let follows =
-            stream.given == piece.offset && stream.end == piece.offset && !(piece.fin || piece.last || stream.done);
-        // grants leave when half a window is used
-        let within =
-            end + self.window / 2 <= stream.limit && self.taken + length + self.data_window / 2 <= self.max_data;
-        if !(follows && within && stream.have.follow(piece.offset..end)) {
-            return false;
+        let whole = stream.given == piece.offset;
+        // grants leave when half a window is used, of what is in order
+        let within = if whole {
+            end + self.window / 2 <= stream.limit && self.taken + length + self.data_window / 2 <= self.max_data
+        } else {
+            end <= stream.limit && self.seen + length <= self.max_data
+        };
+        if !(within && stream.have.follow(piece.offset..end)) {
+            return None;
         }
-        (stream.given, stream.end) = (end, end);
+        stream.end = end;
         self.seen += length;
+        if !whole {
+            return Some(0);
+        }
+        stream.given = end;
         self.taken += length;
-        true
+        Some(length)
     }
 
     /// Data have come. Gives the bytes that the application has in order now and had not before, and whether they had come before.

@@ -56,7 +56,7 @@ impl Received {
     }
 
     /// The packet has come as the next of all, without a mark, and wants an acknowledgement; `false`: nothing has been done.
-    #[inline]
+    #[inline(always)]
     pub(super) fn note_in_order(&mut self, now: Time, number: u32, flags: Flags) -> bool {
         let plain = self.ect == 0 && flags.0 & (Flags::CE.0 | Flags::ECT.0) == 0;
         let follows = self.largest_eliciting.is_some_and(|largest| largest + 1 == number);

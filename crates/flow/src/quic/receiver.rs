@@ -78,16 +78,23 @@ impl QuicReceiver {
     }
 
     /// The fast path of [`QuicReceiver::on_packet`]: data that follow, and nothing out of the ordinary. `true`: they have been taken,
-    /// and [`QuicReceiver::acknowledge`] is all that is left to do; `false`: nothing has been done.
+    /// and [`QuicReceiver::acknowledge`] is all that is left to do, if an acknowledgement is due; `false`: nothing has been done.
     #[inline]
     pub fn takes_in_order(&mut self, now: Time, packet: &Packet, piece: &StreamPiece) -> bool {
         self.connection.on_data_in_order(now, packet, piece)
     }
 
+    /// Whether an acknowledgement is due.
+    #[inline]
+    #[must_use]
+    pub fn owes(&self, now: Time) -> bool {
+        self.connection.received.due() <= now
+    }
+
     /// Sends the acknowledgement that is due, if one is. Returns what [`QuicReceiver::next_wake`] says then.
     #[inline]
     pub fn acknowledge(&mut self, now: Time, out: &mut impl Transmit) -> Time {
-        if self.connection.received.due() <= now {
+        if self.owes(now) {
             self.connection.send_ack(now, out);
         }
         self.next_wake()

@@ -3,7 +3,6 @@
 use super::Snapshot;
 use paceline_packet::quic::{Frame, StreamPiece};
 use paceline_units::Time;
-use std::collections::VecDeque;
 
 /// What a packet carried that matters when it is acknowledged or lost.
 #[derive(Clone, Debug)]
@@ -41,15 +40,20 @@ pub(super) struct SentPacket {
     pub(super) ect: bool,
 }
 
-/// The packets of a connection by number, the oldest that matters first.
+/// What stands where no packet is.
+const NONE: SentPacket =
+    SentPacket { sent: Time::ZERO, carried: Carried::Nothing, bytes: 0, state: State::Silent, ect: false };
+
+/// The packets of a connection by number, the oldest that matters first: a ring, in which each number has its place.
 #[derive(Debug, Default)]
 pub(super) struct SentLog {
-    /// Of the first.
+    /// The lowest number that is kept, and the next packet's.
     base: u32,
-    packets: VecDeque<SentPacket>,
+    next: u32,
+    /// As many places as a power of two. What is not kept any more has nothing on the heap.
+    packets: Vec<SentPacket>,
     /// What the rate sampler knew when each left; empty where there is none.
-    snapshots: VecDeque<Snapshot>,
-    samples: bool,
+    snapshots: Vec<Snapshot>,
     /// Below it none is [`State::Out`].
     settled: u32,
 }
@@ -57,13 +61,15 @@ pub(super) struct SentLog {
 impl SentLog {
     /// The first has this number; `samples`: snapshots are kept.
     pub(super) fn new(base: u32, samples: bool) -> SentLog {
-        SentLog { base, settled: base, samples, ..SentLog::default() }
+        const PLACES: usize = 8;
+        let snapshots = vec![Snapshot::default(); if samples { PLACES } else { 0 }];
+        SentLog { base, next: base, packets: vec![NONE; PLACES], snapshots, settled: base }
     }
 
     /// The next packet's number.
     #[inline]
     pub(super) fn next(&self) -> u32 {
-        self.base + self.packets.len() as u32
+        self.next
     }
 
     /// The lowest number that is kept.
@@ -72,52 +78,81 @@ impl SentLog {
         self.base
     }
 
+    #[inline]
+    fn place(&self, number: u32) -> usize {
+        number as usize & (self.packets.len() - 1)
+    }
+
     /// The packet with the number [`SentLog::next`] leaves.
     #[inline]
     pub(super) fn push(&mut self, packet: SentPacket, left: Snapshot) {
-        self.packets.push_back(packet);
-        if self.samples {
-            self.snapshots.push_back(left);
+        if (self.next - self.base) as usize == self.packets.len() {
+            self.make_room();
         }
+        let place = self.place(self.next);
+        // to drop what was there would ask whether it has something on the heap
+        core::mem::forget(core::mem::replace(&mut self.packets[place], packet));
+        if let Some(snapshot) = self.snapshots.get_mut(place) {
+            *snapshot = left;
+        }
+        self.next += 1;
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self) {
+        let places = 2 * self.packets.len();
+        let mut packets = vec![NONE; places];
+        let mut snapshots = vec![Snapshot::default(); if self.snapshots.is_empty() { 0 } else { places }];
+        for number in self.base..self.next {
+            let (from, to) = (self.place(number), number as usize & (places - 1));
+            core::mem::swap(&mut packets[to], &mut self.packets[from]);
+            if let (Some(new), Some(old)) = (snapshots.get_mut(to), self.snapshots.get(from)) {
+                *new = *old;
+            }
+        }
+        (self.packets, self.snapshots) = (packets, snapshots);
     }
 
     /// The same of a packet that wants no acknowledgement. Gives its number.
     #[inline]
     pub(super) fn push_silent(&mut self, now: Time, bytes: u16) -> u32 {
-        let number = self.next();
-        if self.packets.is_empty() {
-            self.base += 1; // no one will ask for it
+        let number = self.next;
+        if self.base == self.next {
+            // no one will ask for it
+            (self.base, self.next) = (number + 1, number + 1);
             self.settled = self.settled.max(self.base);
         } else {
-            let packet = SentPacket { sent: now, carried: Carried::Nothing, bytes, state: State::Silent, ect: false };
-            self.push(packet, Snapshot::default());
+            self.push(SentPacket { sent: now, bytes, ..NONE }, Snapshot::default());
         }
         number
+    }
+
+    #[inline]
+    fn keeps(&self, number: u32) -> bool {
+        number.wrapping_sub(self.base) < self.next - self.base
     }
 
     /// The packet, if it is kept.
     #[inline]
     pub(super) fn get_mut(&mut self, number: u32) -> Option<&mut SentPacket> {
-        self.packets.get_mut(number.checked_sub(self.base)? as usize)
+        let place = self.place(number);
+        if self.keeps(number) { self.packets.get_mut(place) } else { None }
     }
 
-    /// What was known when it left.
+    /// What was known when it left, if it is kept.
     #[inline]
     pub(super) fn snapshot(&self, number: u32) -> Snapshot {
-        if !self.samples {
-            return Snapshot::default();
-        }
-        let place = number.wrapping_sub(self.base) as usize;
-        self.snapshots.get(place).copied().unwrap_or_default()
+        self.snapshots.get(self.place(number)).copied().unwrap_or_default()
     }
 
     /// The oldest that is out and below `end`.
     #[inline]
     pub(super) fn first_out(&mut self, end: u32) -> Option<(u32, &mut SentPacket)> {
         self.settled = self.settled.max(self.base);
-        while self.settled < end {
-            let place = (self.settled - self.base) as usize;
-            match self.packets.get(place)?.state {
+        while self.settled < end.min(self.next) {
+            let place = self.place(self.settled);
+            match self.packets[place].state {
                 State::Out => return Some((self.settled, &mut self.packets[place])),
                 State::Acked | State::Lost | State::Silent => self.settled += 1,
             }
@@ -127,48 +162,32 @@ impl SentLog {
 
     /// All that are out, oldest first.
     pub(super) fn out(&self) -> impl Iterator<Item = (u32, &SentPacket)> {
-        let from = self.settled.saturating_sub(self.base) as usize;
-        let all = self.packets.iter().enumerate().skip(from);
-        all.filter(|(_, packet)| packet.state == State::Out).map(|(place, packet)| (self.base + place as u32, packet))
+        let all = (self.settled.max(self.base)..self.next).map(|number| (number, &self.packets[self.place(number)]));
+        all.filter(|(_, packet)| packet.state == State::Out)
     }
 
     /// The packet, if it is kept.
     pub(super) fn get(&self, number: u32) -> Option<&SentPacket> {
-        self.packets.get(number.checked_sub(self.base)? as usize)
+        self.packets.get(self.place(number)).filter(|_| self.keeps(number))
     }
 
     /// Forgets what is done with at the beginning.
     #[inline(always)]
     pub(super) fn prune(&mut self) {
-        while self.packets.front().is_some_and(|first| first.state != State::Out) {
-            self.drop_first();
+        while self.base < self.next && self.packets[self.place(self.base)].state != State::Out {
+            self.base += 1;
         }
     }
 
-    #[inline(never)]
-    fn drop_first(&mut self) {
-        self.pop();
-        self.pop_snapshot();
-    }
-
-    /// The oldest.
+    /// Forgets the oldest, if there is one, and gives what is known of it; what it carries is to be taken out of it.
     #[inline]
-    pub(super) fn first(&self) -> Option<&SentPacket> {
-        self.packets.front()
-    }
-
-    /// Takes out the oldest; [`SentLog::pop_snapshot`] is to follow.
-    #[inline]
-    pub(super) fn pop(&mut self) -> Option<SentPacket> {
-        let first = self.packets.pop_front()?;
+    pub(super) fn pop(&mut self) -> Option<&mut SentPacket> {
+        let place = self.place(self.base);
+        if self.base == self.next {
+            return None;
+        }
         self.base += 1;
-        Some(first)
-    }
-
-    /// Takes out what was known when the packet left that [`SentLog::pop`] gave.
-    #[inline]
-    pub(super) fn pop_snapshot(&mut self) -> Snapshot {
-        if self.samples { self.snapshots.pop_front().unwrap_or_default() } else { Snapshot::default() }
+        self.packets.get_mut(place)
     }
 }
 

@@ -155,7 +155,14 @@ impl Sink {
         self.screen.is_none() && quic.takes_in_order(packet.time, packet, piece)
     }
 
-    /// What the data that [`Sink::takes_piece`] took ask for. Returns what [`Sink::on_data`] does.
+    /// Whether the data that [`Sink::takes_piece`] took are to be acknowledged at once, by [`Sink::on_piece_taken`]; if not,
+    /// [`Sink::next_wake`] tells when [`Sink::on_timer`] is needed.
+    #[inline]
+    pub(crate) fn owes(&self, now: Time) -> bool {
+        matches!(&self.receiver, Receiver::Quic(quic) if quic.owes(now))
+    }
+
+    /// Acknowledges them. Returns what [`Sink::on_data`] does.
     #[inline]
     pub(crate) fn on_piece_taken(&mut self, now: Time, out: &mut impl Transmit) -> Time {
         let Receiver::Quic(quic) = &mut self.receiver else { return Time::NEVER };
