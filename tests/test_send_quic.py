@@ -18,8 +18,8 @@ import pytest
 import paceline
 import qlog_schema
 from needs import require
-from paceline import realtime
-from paceline.errors import PacelineError, ScenarioError
+from paceline import _core, realtime
+from paceline.errors import LiveError, PacelineError, ScenarioError
 from paceline.results import Results
 from paceline.sending import send
 from paceline.statistics import estimate, independent_difference
@@ -177,9 +177,24 @@ def test_what_it_cannot_have_is_refused(port: int, options: dict[str, object], s
         send(f"quic://127.0.0.1:{port}", **options)  # type: ignore[arg-type]
 
 
-def test_an_event_log_is_refused(port: int, tmp_path: Path) -> None:
-    with pytest.raises(PacelineError, match="could not be replayed"):
-        send(f"quic://127.0.0.1:{port}", log_events=tmp_path / "logs")
+def test_event_logs_replay_where_the_sender_is_here(port: int, tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    results = send(f"quic://127.0.0.1:{port}", "bbr3", duration_s=1.5, direction="both", log_events=logs)
+    (file,) = logs.iterdir()  # what comes from the server is decided there
+    calls, packets, seconds = _core.replay(str(file))
+    assert packets == results.flows["packets_sent"][0]
+    assert calls > packets > 100
+    assert 1.4 < seconds < 3
+    cut = tmp_path / "cut"
+    cut.write_bytes(file.read_bytes()[:-3])
+    assert _core.replay(str(cut))[0] == calls - 1
+    changed = bytearray(file.read_bytes())
+    changed[-1] ^= 1
+    cut.write_bytes(changed)
+    with pytest.raises(LiveError, match=rf"cut: input {calls - 1} at .* the pacing rate was"):
+        _core.replay(str(cut))
+    with pytest.raises(PacelineError, match="logs what the controller at the flow's sender was told"):
+        send(f"quic://127.0.0.1:{port}", direction="reverse", log_events=logs)
 
 
 def test_tracks_are_refused() -> None:

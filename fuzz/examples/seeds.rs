@@ -8,18 +8,20 @@ use paceline_control::registry::schemes;
 use paceline_live::endpoint::Numbers;
 use paceline_live::endpoint::control::{Answer, Ask, Direction, Greeting, Offer, Tell, VERSION};
 use paceline_live::endpoint::half::{Half, Table};
+use paceline_live::quic::{Keys, OwnKey};
 use paceline_live::session::log::LogWriter;
-use paceline_live::session::{EcnBits, FlowSpec, Input, Outbox, Session, SessionSpec, Side};
+use paceline_live::session::{Brought, EcnBits, Family, FlowSpec, Input, Outbox, Session, SessionSpec, Side};
 use paceline_units::{Span, Time};
 use std::collections::BTreeMap;
+use std::fs::{self, File};
 use std::path::Path;
 
 type Written = std::io::Result<()>;
 
 fn write(target: &str, name: &str, bytes: &[u8]) -> Written {
     let folder = Path::new(target);
-    std::fs::create_dir_all(&folder)?;
-    std::fs::write(folder.join(format!("seed-{name}")), bytes)
+    fs::create_dir_all(&folder)?;
+    fs::write(folder.join(format!("seed-{name}")), bytes)
 }
 
 /// A flow of two seconds, as the target `session` draws it.
@@ -33,6 +35,12 @@ fn flow_of(number: u8, scheme: &str) -> Vec<u8> {
 
 fn spec_of(number: u8, scheme: &str) -> FlowSpec {
     flow::drawn(&mut &flow_of(number, scheme)[..]).expect("a flow")
+}
+
+/// An end, and the log of what it is given.
+fn begun(spec: &SessionSpec, keys: Option<&Keys>) -> (Session, LogWriter<Vec<u8>>) {
+    let session = Session::with_keys(spec, keys).expect("a flow");
+    (session, LogWriter::new(Vec::new(), spec).expect("a log in memory"))
 }
 
 /// One end, its log, and what it is told as the target `session` reads it.
@@ -54,8 +62,7 @@ impl End {
             announces: false,
             rtp: None,
         };
-        let session = Session::new(&spec).expect("a flow");
-        let log = LogWriter::new(Vec::new(), &spec).expect("a log in memory");
+        let (session, log) = begun(&spec, None);
         let told = [vec![u8::from(side == Side::Receiver), 0], flow_of(number, scheme)].concat();
         End { session, log, told, last: Time::ZERO }
     }
@@ -81,9 +88,8 @@ impl End {
     }
 }
 
-/// A flow over 20 ms each way, one datagram in fifty lost.
-fn session(scheme: &str, number: u8, seen: &mut BTreeMap<(u8, u8), Vec<u8>>) -> Written {
-    let mut ends = [Side::Sender, Side::Receiver].map(|side| End::new(scheme, number, side));
+/// Runs both ends over 20 ms each way, one datagram in fifty lost.
+fn run(ends: &mut [End; 2], seen: &mut BTreeMap<(u8, u8), Vec<u8>>) {
     let (mut way, mut count) = (Vec::<(Time, usize, Vec<u8>)>::new(), 0);
     let mut now = Time::ZERO;
     let first: Vec<_> = (0..2).map(|end| (end, ends[end].give(now, Input::Start))).collect();
@@ -118,6 +124,36 @@ fn session(scheme: &str, number: u8, seen: &mut BTreeMap<(u8, u8), Vec<u8>>) -> 
             }
         }
     }
+}
+
+/// The log of what the congestion control of a flow over QUIC is told.
+fn calls() -> Written {
+    let keys = [OwnKey::generate()?, OwnKey::generate()?];
+    let peers = [keys[1].fingerprint(), keys[0].fingerprint()];
+    let settings = vec![("transport".to_owned(), "quic".to_owned()), ("cc".to_owned(), "bbr3".to_owned())];
+    let (family, foreign) = (Family::V4, Brought::default());
+    let flow = FlowSpec { settings, for_ms: 2000, seed: 1, family, name: None, foreign };
+    let (limit, announces, rtp) = (None, false, None);
+    let mut both = [Side::Sender, Side::Receiver].into_iter().zip(keys).zip(peers).map(|((side, own), peer)| {
+        let spec = SessionSpec { side, flow: flow.clone(), connection: 1, nonce: 2, limit, announces, rtp };
+        let (session, log) = begun(&spec, Some(&Keys { own, peer: Some(peer) }));
+        End { session, log, told: Vec::new(), last: Time::ZERO }
+    });
+    let mut ends = [both.next().expect("a sender"), both.next().expect("a receiver")];
+    let path = std::env::temp_dir().join(format!("paceline-seeds-{}", std::process::id()));
+    if let Session::Sender(sender) = &ends[0].session {
+        sender.log_calls(Box::new(File::create(&path)?))?;
+    }
+    run(&mut ends, &mut BTreeMap::new());
+    let log = fs::read(&path)?;
+    fs::remove_file(path)?;
+    write("session", "quic-calls", &log[..log.len().min(4000)])
+}
+
+/// A flow over 20 ms each way, one datagram in fifty lost.
+fn session(scheme: &str, number: u8, seen: &mut BTreeMap<(u8, u8), Vec<u8>>) -> Written {
+    let mut ends = [Side::Sender, Side::Receiver].map(|side| End::new(scheme, number, side));
+    run(&mut ends, seen);
     for (end, name) in ends.iter_mut().zip(["sender", "receiver"]) {
         let told = &mut end.told;
         told.truncate(4000);
@@ -326,7 +362,7 @@ fn program() -> Written {
 
 fn main() -> Written {
     let folder = std::env::args_os().nth(1).unwrap_or_else(|| "target/corpus".into());
-    std::fs::create_dir_all(&folder)?;
+    fs::create_dir_all(&folder)?;
     std::env::set_current_dir(folder)?;
     let mut seen = BTreeMap::new();
     for (number, scheme) in schemes().enumerate() {
@@ -340,6 +376,7 @@ fn main() -> Written {
         };
         write(target, &kind.to_string(), &bytes)?;
     }
+    calls()?;
     control()?;
     frames()?;
     words()?;

@@ -113,7 +113,8 @@ def send(
     of a controller of media if it tells when packets arrive, no faster than `max_rate`. What is known of the receiver
     is what it reports.
     Ctrl-C ends the flows, and what they have measured is the result; the manifest's `interrupted` says so, its `notes`
-    what became of each flow. `log_events` is a folder for the flows' event logs, which `_core.replay` runs again;
+    what became of each flow. `log_events` is a folder for the flows' event logs, which `_core.replay` runs again: over
+    QUIC of those that are sent from here;
     `qlog`, a new or empty folder, gets a log of each connection over QUIC that begins here, for `paceline.qlog`. With
     `out` all results are also written there.
     Raises LiveError, NeedsLinux, PacelineError, ScenarioError, StorageError.
@@ -126,10 +127,7 @@ def send(
     if not 0.001 <= duration_s <= 864_000:
         raise PacelineError(f"{duration_s:g} s: a flow lasts 1 ms to ten days")
     with claim(out, "live"):
-        if log_events is not None:
-            files.make_directory(Path(log_events))
-        if qlog is not None:
-            _for_qlogs(Path(qlog), host, direction)
+        _make_folders(host, direction, log_events, qlog)
         key = None if key_file is None else read_key(Path(key_file))
         controller = controller_of(cc)
         first = secrets.randbits(62) if seed is None else seed
@@ -240,20 +238,35 @@ def _work(
     return lambda: _core.send(host, port, wanted, watch, key, logs, schemes=schemes, qlogs=qlogs)
 
 
+def _make_folders(host: str, direction: str, log_events: str | Path | None, qlog: str | Path | None) -> None:
+    """Makes the folders of event logs and of connections' logs. Raises PacelineError where there would be none."""
+    if log_events is not None:
+        if host.startswith(QUIC):
+            _sends_here(direction, "log_events", "logs what the controller at the flow's sender was told")
+        files.make_directory(Path(log_events))
+    if qlog is not None:
+        _for_qlogs(Path(qlog), host, direction)
+
+
 def _for_qlogs(folder: Path, host: str, direction: str) -> None:
     """Makes the folder of the connections' logs. Raises PacelineError where none would be, or others are there."""
     if not host.startswith(QUIC):
         raise PacelineError(
             f"{option('qlog')} logs connections over QUIC: put {QUIC} before {host}, or leave it out"
         )
-    if direction == "reverse":
-        raise PacelineError(
-            f"{option('qlog')} logs at the flow's sender, which is the server with {option('direction')} reverse: send "
-            "from here, or both ways"
-        )
+    _sends_here(direction, "qlog", "logs at the flow's sender")
     files.make_directory(folder)
     if any(folder.iterdir()):
         raise PacelineError(f"{folder} is not empty: logs go to a new or empty folder")
+
+
+def _sends_here(direction: str, argument: str, does: str) -> None:
+    """Raises PacelineError unless a flow over QUIC has its sender here, of which the argument wants something."""
+    if direction == "reverse":
+        raise PacelineError(
+            f"{option(argument)} {does}, which is the server with {option('direction')} reverse: send from here, or "
+            "both ways"
+        )
 
 
 def _words(direction: str) -> Sequence[str]:

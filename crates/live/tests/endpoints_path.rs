@@ -170,14 +170,12 @@ fn a_flow_fills_the_path_it_is_given() {
 }
 
 /// One object, three worlds: what a controller decided on an emulated path, it decides again from its event log.
-#[test]
-fn the_event_log_of_an_emulated_run_replays_bit_for_bit() {
+fn replays(kind: &str, schemes: &[&str], more: &str) {
     conclusive(|| {
-        let folder = std::env::temp_dir().join(format!("paceline-path-events-{}", std::process::id()));
+        let folder = std::env::temp_dir().join(format!("paceline-path-{kind}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let links = format!("{PATH}loss = {{ kind = \"uniform\", rate = \"1 %\" }}\n");
-        let schemes = ["newreno", "vegas", "cubic", "tfrc", "tfrc-veno", "multfrc", "rap", "lda-plus"];
-        let flows = schemes.map(|cc| format!("cc={cc}")).join(";");
+        let flows = schemes.iter().map(|cc| format!("cc={cc}{more}")).collect::<Vec<_>>().join(";");
         let rows = over_with(&links, &flows, 8000, Some(&folder))?;
         assert_eq!(rows.len(), schemes.len());
         for cc in schemes {
@@ -192,6 +190,17 @@ fn the_event_log_of_an_emulated_run_replays_bit_for_bit() {
         std::fs::remove_dir_all(folder).unwrap();
         Ok(())
     });
+}
+
+#[test]
+fn the_event_log_of_an_emulated_run_replays_bit_for_bit() {
+    let schemes = ["newreno", "vegas", "cubic", "tfrc", "tfrc-veno", "multfrc", "rap", "lda-plus"];
+    replays("events", &schemes, "");
+}
+
+#[test]
+fn the_event_log_of_an_emulated_run_over_quic_replays_bit_for_bit() {
+    replays("quic-events", &["newreno", "cubic", "bbr3", "copa", "c4"], ",transport=quic");
 }
 
 #[test]

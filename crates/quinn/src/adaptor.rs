@@ -3,7 +3,7 @@
 //! quinn wants `Sync`, which a controller of a shared library is not: the law lies in a lock, which whoever has it to himself does not
 //! take.
 
-use crate::{Gate, Law, What, Witness};
+use crate::{Call, Gate, Law, Seen, What, Witness};
 use paceline_units::{Span, Time};
 use quinn_proto::RttEstimator;
 use quinn_proto::congestion::{Controller, ControllerMetrics};
@@ -18,14 +18,17 @@ pub struct Adaptor {
     /// Of the law, which quinn asks for each packet.
     window: u64,
     began: Instant,
+    /// When quinn told something last.
+    latest: Instant,
     initial_window: u64,
-    /// quinn's round trip before the acknowledgement that is being told of.
-    smoothed: Span,
     path: u64,
     witness: Option<Witness>,
     gate: Option<Gate>,
-    /// When the packets left that the acknowledgement which is being told of has acknowledged, for the witness.
-    acked: Vec<Instant>,
+    /// Of the acknowledgement that is being told of: quinn's round trip before it, and of the packets that it has acknowledged when
+    /// they left, with their bytes, and by quinn's time for the witness.
+    smoothed: Span,
+    acked: Vec<(Time, u64)>,
+    left: Vec<Instant>,
 }
 
 impl Adaptor {
@@ -38,10 +41,21 @@ impl Adaptor {
         gate: Option<Gate>,
     ) -> Adaptor {
         let window = law.window();
-        let law = Mutex::new(law);
-        let (smoothed, acked) = (Span::ZERO, Vec::new());
-        let mut adaptor = Adaptor { law, window, began, initial_window, smoothed, path, witness, gate, acked };
-        adaptor.change(began, &[], |_, _| What::Began);
+        let began_with = What::Began { datagram: law.state().datagram };
+        let mut adaptor = Adaptor {
+            law: Mutex::new(law),
+            window,
+            began,
+            latest: began,
+            initial_window,
+            path,
+            witness,
+            gate,
+            smoothed: Span::ZERO,
+            acked: Vec::new(),
+            left: Vec::new(),
+        };
+        adaptor.has(began, &[], began_with);
         adaptor
     }
 
@@ -60,36 +74,38 @@ impl Adaptor {
         Time(span(at.saturating_duration_since(self.began)).0)
     }
 
-    /// Something happens at `now`, to packets that left then.
-    fn change(&mut self, now: Instant, left: &[Instant], by: impl FnOnce(&mut Law, Time) -> What) {
+    /// The law is told this, now, of packets that left then.
+    fn tell(&mut self, now: Instant, left: &[Instant], call: Call<'_>) {
+        let at = self.time(now);
+        self.law.get_mut().unwrap_or_else(PoisonError::into_inner).take(at, call);
+        self.has(now, left, What::Told(call));
+    }
+
+    /// This has happened to the law: quinn's side of it follows.
+    fn has(&mut self, now: Instant, left: &[Instant], what: What<'_>) {
         let at = self.time(now);
         let law = self.law.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let what = by(law, at);
-        self.window = law.window();
+        (self.window, self.latest) = (law.window(), now);
         if let Some(gate) = &self.gate {
             let until = law.congestion().waits(at);
             gate.set_pause(until.map(|until| self.began + Duration::from_nanos(until.0)));
             law.open(gate);
         }
         if let Some(witness) = &self.witness {
-            witness.sees(now, self.path, what, left, law);
+            witness.sees(&Seen { now, at, path: self.path, what, left, state: &law.state() }, law);
         }
     }
 }
 
 impl Clone for Adaptor {
     fn clone(&self) -> Adaptor {
-        let &Adaptor { window, began, initial_window, smoothed, path, ref witness, ref gate, .. } = self;
         Adaptor {
             law: Mutex::new(self.copy()),
-            window,
-            began,
-            initial_window,
-            smoothed,
-            path,
-            witness: witness.clone(),
-            gate: gate.clone(),
+            witness: self.witness.clone(),
+            gate: self.gate.clone(),
             acked: self.acked.clone(),
+            left: self.left.clone(),
+            ..*self
         }
     }
 }
@@ -100,48 +116,34 @@ fn span(duration: Duration) -> Span {
 
 impl Controller for Adaptor {
     fn on_sent(&mut self, now: Instant, bytes: u64, last_packet_number: u64) {
-        self.change(now, &[now], |law, at| {
-            law.on_sent(at, bytes);
-            What::Sent { bytes, last_packet_number }
-        });
+        self.tell(now, &[now], Call::Sent { bytes, last_packet_number });
     }
 
     fn on_ack(&mut self, _now: Instant, sent: Instant, bytes: u64, _app_limited: bool, rtt: &RttEstimator) {
         self.smoothed = span(rtt.get());
         if self.witness.is_some() {
-            self.acked.push(sent);
+            self.left.push(sent);
         }
-        let sent = self.time(sent);
-        self.law.get_mut().unwrap_or_else(PoisonError::into_inner).on_ack(sent, bytes);
+        self.acked.push((self.time(sent), bytes));
     }
 
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, _largest: Option<u64>) {
-        let (smoothed, mut acked) = (self.smoothed, std::mem::take(&mut self.acked));
-        self.change(now, &acked, |law, at| {
-            law.on_end_acks(at, in_flight, smoothed, !app_limited);
-            What::Acked
-        });
-        acked.clear();
-        self.acked = acked;
+        let (mut packets, mut left) = (std::mem::take(&mut self.acked), std::mem::take(&mut self.left));
+        let (smoothed, limited) = (self.smoothed, !app_limited);
+        self.tell(now, &left, Call::Acked { packets: &packets, in_flight, smoothed, limited });
+        packets.clear();
+        left.clear();
+        (self.acked, self.left) = (packets, left);
     }
 
     fn on_congestion_event(&mut self, now: Instant, sent: Instant, persistent: bool, lost_bytes: u64) {
-        let left = [sent];
-        let sent = self.time(sent);
-        self.change(now, &left, |law, at| {
-            if lost_bytes == 0 {
-                law.on_marked(at, sent);
-                return What::Marked;
-            }
-            What::Lost { lost: law.on_lost(at, sent, lost_bytes, persistent), persistent }
-        });
+        let (left, sent) = ([sent], self.time(sent));
+        let lost = Call::Lost { sent, bytes: lost_bytes, persistent };
+        self.tell(now, &left, if lost_bytes == 0 { Call::Marked { sent } } else { lost });
     }
 
     fn on_mtu_update(&mut self, new_mtu: u16) {
-        let law = self.law.get_mut().unwrap_or_else(PoisonError::into_inner);
-        law.set_datagram(new_mtu);
-        self.window = law.window();
-        self.gate.iter().for_each(|gate| law.open(gate));
+        self.tell(self.latest, &[], Call::Datagram(new_mtu));
     }
 
     fn window(&self) -> u64 {

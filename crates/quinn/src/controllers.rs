@@ -100,15 +100,25 @@ impl Controllers {
         self.gate = Some(gate);
         self
     }
+
+    /// The law of the factory's path of this number, counted from 0, with datagrams of so many bytes.
+    #[must_use]
+    pub fn law(&self, path: u64, datagram: u16) -> Law {
+        let fresh = self.fresh.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let initial = self.initial_window(datagram);
+        Law::new(Congestion::new(fresh, self.profile, datagram, initial, self.stream.fork(path)), datagram)
+    }
+
+    /// The window with which paths begin, in bytes.
+    fn initial_window(&self, datagram: u16) -> u64 {
+        self.initial_window.unwrap_or_else(|| Congestion::initial_window(datagram))
+    }
 }
 
 impl ControllerFactory for Controllers {
     fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn Controller> {
         let path = self.made.fetch_add(1, Ordering::Relaxed);
-        let initial = self.initial_window.unwrap_or_else(|| Congestion::initial_window(current_mtu));
-        let fresh = self.fresh.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let congestion = Congestion::new(fresh, self.profile, current_mtu, initial, self.stream.fork(path));
-        let law = Law::new(congestion, current_mtu);
+        let (law, initial) = (self.law(path, current_mtu), self.initial_window(current_mtu));
         Box::new(Adaptor::new(law, now, initial, path, self.witness.clone(), self.gate.clone()))
     }
 }

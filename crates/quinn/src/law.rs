@@ -14,6 +14,46 @@ const BEHIND: u32 = 128;
 /// The least that a controller which paces is granted, in datagrams: RFC 9002's kMinimumWindow.
 const LEAST: u64 = 2;
 
+/// What quinn tells a path's congestion control: a law that is told the same at the same times does the same. Times are since the path
+/// began.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Call<'a> {
+    /// Packets left at once.
+    Sent {
+        /// Their bytes, acknowledgements alone included.
+        bytes: u64,
+        /// The number of the last one.
+        last_packet_number: u64,
+    },
+    /// An acknowledgement came that told something new.
+    Acked {
+        /// When each packet left that it acknowledges, and its bytes.
+        packets: &'a [(Time, u64)],
+        /// Bytes that quinn still counts as in flight.
+        in_flight: u64,
+        /// quinn's round trip before this acknowledgement.
+        smoothed: Span,
+        /// The window limited the sender, not the application.
+        limited: bool,
+    },
+    /// Packets were found lost.
+    Lost {
+        /// When the newest of them left.
+        sent: Time,
+        /// The bytes of all.
+        bytes: u64,
+        /// For so long that the window begins anew (RFC 9002, 7.6).
+        persistent: bool,
+    },
+    /// An acknowledgement came that told of marks.
+    Marked {
+        /// When the newest packet left that it acknowledges.
+        sent: Time,
+    },
+    /// Datagrams have another size from now on, in bytes.
+    Datagram(u16),
+}
+
 /// Where a controller is, in the words of RFC 9002, section 7.3.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Phase {
@@ -80,8 +120,6 @@ pub struct Law {
     rtt: Rtt,
     log: SentLog,
     datagram: u16,
-    /// Acknowledged packets of the batch that is being told: when they left, and their bytes.
-    batch: Vec<(Time, u64)>,
     /// One past the greatest number acknowledged, and when the newest of them left.
     acked: u32,
     newest: Time,
@@ -99,7 +137,6 @@ impl Law {
             rtt: Rtt::default(),
             log: SentLog::default(),
             datagram: datagram.max(1),
-            batch: Vec::new(),
             acked: 0,
             newest: Time::ZERO,
             greatest: 0,
@@ -162,8 +199,28 @@ impl Law {
         }
     }
 
+    /// quinn tells of something that happens now.
+    pub fn take(&mut self, now: Time, call: Call<'_>) {
+        match call {
+            Call::Sent { bytes, .. } => self.on_sent(now, bytes),
+            Call::Acked { packets, in_flight, smoothed, limited } => {
+                self.on_acked(now, packets, in_flight, smoothed, limited);
+            }
+            Call::Lost { sent, bytes, persistent } => self.on_lost(now, sent, bytes, persistent),
+            Call::Marked { sent } => {
+                self.congestion.on_marks(now, 1, 1, sent);
+                self.settle();
+            }
+            Call::Datagram(size) => {
+                self.datagram = size.max(1);
+                self.congestion.set_datagram(self.datagram);
+                self.settle();
+            }
+        }
+    }
+
     /// So many bytes left at once, in datagrams of full size but for the last.
-    pub(crate) fn on_sent(&mut self, now: Time, bytes: u64) {
+    fn on_sent(&mut self, now: Time, bytes: u64) {
         let mut missing = bytes;
         while missing > 0 {
             let size = missing.min(u64::from(self.datagram)) as u16;
@@ -178,15 +235,8 @@ impl Law {
         self.log.prune(self.acked.saturating_sub(BEHIND), 2 * self.greatest);
     }
 
-    /// The packet of `bytes` that left at `sent` is acknowledged.
-    pub(crate) fn on_ack(&mut self, sent: Time, bytes: u64) {
-        self.batch.push((sent, bytes));
-    }
-
-    /// All that this acknowledgement brings has been told of. `in_flight` is what quinn still counts, `smoothed` its round trip
-    /// before this acknowledgement; `limited`: the window limited the sender, not the application.
-    pub(crate) fn on_end_acks(&mut self, now: Time, in_flight: u64, smoothed: Span, limited: bool) {
-        let Some(newest) = self.batch.iter().map(|&(sent, _)| sent).max() else { return };
+    fn on_acked(&mut self, now: Time, packets: &[(Time, u64)], in_flight: u64, smoothed: Span, limited: bool) {
+        let Some(newest) = packets.iter().map(|&(sent, _)| sent).max() else { return };
         if newest >= self.newest {
             self.newest = newest;
             if self.rtt.is_known() {
@@ -195,7 +245,7 @@ impl Law {
             self.rtt.sample(Span(now.0.saturating_sub(newest.0)), Span::ZERO);
         }
         self.congestion.on_ack_begin(&self.rtt);
-        for (sent, bytes) in core::mem::take(&mut self.batch) {
+        for &(sent, bytes) in packets {
             self.acked_bytes += bytes;
             let mut missing = bytes;
             while missing > 0
@@ -224,8 +274,7 @@ impl Law {
         }
     }
 
-    /// `bytes` were found lost, the newest of which left at `sent`. Says how many datagrams that were.
-    pub(crate) fn on_lost(&mut self, now: Time, sent: Time, bytes: u64, persistent: bool) -> Lost {
+    fn on_lost(&mut self, now: Time, sent: Time, bytes: u64, persistent: bool) {
         let pieces = self.log.until(sent, bytes);
         for piece in &pieces {
             self.congestion.on_lost(&piece.left, piece.number, piece.bytes);
@@ -235,22 +284,8 @@ impl Law {
             self.congestion.on_persistent(now);
         }
         self.settle();
-        let lost = Lost { datagrams: pieces.len() as u64, bytes };
-        self.lost.datagrams += lost.datagrams;
+        self.lost.datagrams += pieces.len() as u64;
         self.lost.bytes += bytes;
-        lost
-    }
-
-    /// An acknowledgement told of marks; the newest packet that it acknowledges left at `sent`.
-    pub(crate) fn on_marked(&mut self, now: Time, sent: Time) {
-        self.congestion.on_marks(now, 1, 1, sent);
-        self.settle();
-    }
-
-    pub(crate) fn set_datagram(&mut self, datagram: u16) {
-        self.datagram = datagram.max(1);
-        self.congestion.set_datagram(self.datagram);
-        self.settle();
     }
 
     /// Says to a gate what the window is.

@@ -41,5 +41,5 @@ mod witness;
 pub use adaptor::Adaptor;
 pub use controllers::{Controllers, Refused};
 pub use gate::{Gate, Leave};
-pub use law::{Law, Lost, Phase, State};
+pub use law::{Call, Law, Lost, Phase, State};
 pub use witness::{Seen, What, Witness};

@@ -1,34 +1,22 @@
 //! Who sees what controllers do: the state at any time, and each event as it happens.
 
-use crate::{Law, Lost, State};
+use crate::{Call, Law, State};
 use paceline_control::{GaugeUnit, Gauges};
+use paceline_units::Time;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 /// What happened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum What {
+pub enum What<'a> {
     /// A path's congestion control began.
-    Began,
-    /// Packets left.
-    Sent {
-        /// Their bytes, acknowledgements alone included.
-        bytes: u64,
-        /// The number of the last one.
-        last_packet_number: u64,
+    Began {
+        /// The greatest UDP payload, in bytes.
+        datagram: u16,
     },
-    /// An acknowledgement came that told something new.
-    Acked,
-    /// Packets were lost.
-    Lost {
-        /// These.
-        lost: Lost,
-        /// So long that the window begins anew (RFC 9002, 7.6).
-        persistent: bool,
-    },
-    /// An acknowledgement came that told of marks.
-    Marked,
+    /// It was told this.
+    Told(Call<'a>),
 }
 
 /// An event, and where the path's congestion control is after it.
@@ -36,10 +24,12 @@ pub enum What {
 pub struct Seen<'a> {
     /// quinn's time.
     pub now: Instant,
+    /// The same since the path began.
+    pub at: Time,
     /// Of which path, in the order in which the factory's paths began.
     pub path: u64,
     /// The event.
-    pub what: What,
+    pub what: What<'a>,
     /// When packets left of which it tells: each that was acknowledged; of those that were lost or marked the newest.
     pub left: &'a [Instant],
     /// What is after it.
@@ -89,16 +79,16 @@ impl Witness {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn sees(&self, now: Instant, path: u64, what: What, left: &[Instant], law: &Law) {
+    /// An event has changed `law`.
+    pub(crate) fn sees(&self, seen: &Seen<'_>, law: &Law) {
         let mut inside = self.inside();
-        let state = law.state();
-        inside.state = Some(state);
-        if !matches!(what, What::Sent { .. }) {
+        inside.state = Some(*seen.state);
+        if !matches!(seen.what, What::Told(Call::Sent { .. })) {
             inside.gauges.clear();
             law.gauges(&mut *inside);
         }
         if let Some(tell) = &mut inside.tell {
-            tell(&Seen { now, path, what, left, state: &state });
+            tell(seen);
         }
     }
 }

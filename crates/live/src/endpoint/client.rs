@@ -15,6 +15,7 @@ use crate::host::{HostReport, HostState};
 use crate::quic::{Keys, OwnKey};
 use crate::session::{Family, SessionSpec, Side};
 use paceline_control::Failure;
+use paceline_flow::Transport;
 use paceline_sim::model::FlowModel;
 use paceline_sim::scenario::ScenarioError;
 use paceline_units::{Span, Time};
@@ -275,6 +276,14 @@ pub fn send(options: &SendOptions, watch: &SendWatch) -> Result<LiveRun, SendErr
         if !models.iter().any(leads) {
             return Err(SendError::Flow("live: bundle.with: the flow with which it goes is not asked for".to_owned()));
         }
+    }
+    let has_none = |(way, flow): &(Direction, FlowModel)| {
+        *way == Direction::Reverse && matches!(flow.transport, Transport::Quic { .. })
+    };
+    if options.logs.is_some() && !models.is_empty() && models.iter().all(has_none) {
+        let why = "an event log of a flow over QUIC is what its controller was told, which is at its sender, the server: \
+                   send from here, or leave out --log-events";
+        return Err(SendError::Flow(why.to_owned()));
     }
     let (stream, server) = connect(options)?;
     let local = canonical(stream.local_addr()?);

@@ -64,20 +64,21 @@ impl Flow {
     pub(super) fn new(new: NewFlow) -> Result<Flow, String> {
         let model = new.spec.flow.model().map_err(|error: ScenarioError| error.to_string())?;
         let session = Session::with_keys(&new.spec, new.keys.as_ref()).map_err(|error| error.to_string())?;
-        if new.log.is_some() && new.spec.flow.is_quic() {
-            return Err(
-                "an event log of a flow over QUIC could not be replayed, for its keys are drawn anew each time: leave \
-                        it out (--log-events)"
-                    .to_owned(),
-            );
-        }
         let log = match &new.log {
             None => None,
             Some(path) => {
                 let say = |error: io::Error| format!("{}: {error}", path.display());
                 #[expect(clippy::disallowed_types, reason = "the crate that writes files")]
-                let file = std::fs::File::create(path).map_err(say)?;
-                Some(LogWriter::new(BufWriter::new(file), &new.spec).map_err(say)?)
+                let create = || std::fs::File::create(path).map(BufWriter::new);
+                match &session {
+                    Session::Sender(sender) if new.spec.flow.is_quic() => {
+                        create().and_then(|file| sender.log_calls(Box::new(file))).map_err(say)?;
+                        None
+                    }
+                    // its controller is at the other end
+                    Session::Receiver(_) if new.spec.flow.is_quic() => None,
+                    _ => Some(create().and_then(|file| LogWriter::new(file, &new.spec)).map_err(say)?),
+                }
             }
         };
         if let (Some((folder, name)), Session::Sender(sender)) = (&new.qlog, &session) {

@@ -23,8 +23,9 @@ pub use sending::Sending;
 pub use settings::unsupported;
 
 use crate::session::CaptureClock;
+use crate::session::calls::CallLog;
 use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 
 /// What a machine tells the session around it, beside what every machine tells.
 #[derive(Debug, Default)]
@@ -35,6 +36,8 @@ pub struct Told {
     pub(crate) captures: OnceLock<CaptureClock>,
     /// Told it: where its connections are logged.
     pub(crate) logged: OnceLock<Logged>,
+    /// Told it: the log of what its congestion control is told.
+    pub(crate) calls: OnceLock<Mutex<CallLog>>,
 }
 
 /// Where a flow's connections are logged (qlog), and as what.

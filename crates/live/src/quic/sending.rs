@@ -97,10 +97,9 @@ impl Sending {
     #[must_use]
     pub fn new(config: &QuicConfig, controllers: Controllers, keys: &Keys, told: Arc<Told>) -> Sending {
         let watch = Watch::default();
-        let witness = watch.witness();
+        let witness = watch.witness(Arc::clone(&told));
         let gate = Gate::new();
-        let controllers =
-            controllers.beginning_with(config.initial_window()).seen_by(witness.clone()).behind(gate.clone());
+        let controllers = controllers.seen_by(witness.clone()).behind(gate.clone());
         Sending {
             link: Link::new(Some(controllers), config, keys, Arc::clone(&told)),
             gate,

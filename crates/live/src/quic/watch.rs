@@ -2,7 +2,8 @@
 
 #![expect(clippy::disallowed_types, reason = "quinn's times are Instants; none is taken here")]
 
-use paceline_quinn::{What, Witness};
+use super::Told;
+use paceline_quinn::{Call, What, Witness};
 use paceline_units::Span;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -42,27 +43,36 @@ impl Watch {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A witness that tells this what it sees.
-    pub fn witness(&self) -> Witness {
+    /// A witness that tells this what it sees, and whoever writes all of it down.
+    pub fn witness(&self, told: Arc<Told>) -> Witness {
         let watch = self.clone();
         Witness::telling(move |event| {
-            let mut seen = watch.seen();
-            match event.what {
-                What::Began => seen.in_flight = 0,
-                What::Sent { last_packet_number, .. } => seen.last = last_packet_number,
-                What::Acked => {
-                    seen.news.iter_mut().for_each(|news| news.push(News::Acked(event.left.to_vec())));
-                    seen.in_flight = event.state.in_flight;
-                    seen.round_trips.push(event.state.rtt.latest);
-                }
-                What::Lost { lost, .. } => {
-                    let newest = event.left.iter().copied().map(News::Lost);
-                    seen.news.iter_mut().for_each(|news| news.extend(newest.clone()));
-                    seen.in_flight = seen.in_flight.saturating_sub(lost.bytes);
-                    (seen.losses, seen.lost_bytes) = (seen.losses + 1, seen.lost_bytes + lost.bytes);
-                }
-                What::Marked => seen.marks += 1,
+            if let Some(calls) = told.calls.get() {
+                calls.lock().unwrap_or_else(PoisonError::into_inner).write(event);
             }
+            watch.seen().take(event);
         })
+    }
+}
+
+impl Seen {
+    fn take(&mut self, event: &paceline_quinn::Seen<'_>) {
+        let What::Told(call) = event.what else { return self.in_flight = 0 };
+        match call {
+            Call::Sent { last_packet_number, .. } => self.last = last_packet_number,
+            Call::Acked { .. } => {
+                self.news.iter_mut().for_each(|news| news.push(News::Acked(event.left.to_vec())));
+                self.in_flight = event.state.in_flight;
+                self.round_trips.push(event.state.rtt.latest);
+            }
+            Call::Lost { bytes, .. } => {
+                let newest = event.left.iter().copied().map(News::Lost);
+                self.news.iter_mut().for_each(|news| news.extend(newest.clone()));
+                self.in_flight = self.in_flight.saturating_sub(bytes);
+                (self.losses, self.lost_bytes) = (self.losses + 1, self.lost_bytes + bytes);
+            }
+            Call::Marked { .. } => self.marks += 1,
+            Call::Datagram(_) => {}
+        }
     }
 }

@@ -6,7 +6,7 @@
 //! ECN-capable, 1 ECT(0), 2 CE, 3 ECT(1)), its length, its length without the
 //! zeros at its end, its bytes without them; of a share of a group's rate, that in bits a second; of what a bundle tells, a byte for what that is, and its numbers; the number of datagrams that left, and of each its ECN bits (a byte), its header's length, its header and its payload's length; the session's state (a byte) and the figure (64 bits,
 //! little-endian, IEEE 754). A log that ends within a record ends before it: whoever was killed while writing has kept the
-//! rest.
+//! rest. Senders over QUIC have records of another form (`calls.rs`).
 
 use super::{Bundled, EcnBits, End, Input, Outbox, Session, SessionSpec, State};
 use paceline_units::{Rate, Time};
@@ -37,10 +37,7 @@ impl<W: Write> LogWriter<W> {
     /// # Errors
     /// What `to` says.
     pub fn new(mut to: W, spec: &SessionSpec) -> io::Result<LogWriter<W>> {
-        let described = serde_json::to_vec(spec)?;
-        to.write_all(MAGIC)?;
-        to.write_all(&(described.len() as u32).to_le_bytes())?;
-        to.write_all(&described)?;
+        head(&mut to, spec)?;
         Ok(LogWriter { to, last: Time::ZERO, record: Vec::new() })
     }
 
@@ -96,6 +93,14 @@ impl<W: Write> LogWriter<W> {
     pub fn flush(&mut self) -> io::Result<()> {
         self.to.flush()
     }
+}
+
+/// Writes what a log begins with.
+pub(super) fn head(to: &mut impl Write, spec: &SessionSpec) -> io::Result<()> {
+    let described = serde_json::to_vec(spec)?;
+    to.write_all(MAGIC)?;
+    to.write_all(&(described.len() as u32).to_le_bytes())?;
+    to.write_all(&described)
 }
 
 fn kind(input: Input<'_>) -> u8 {
@@ -213,11 +218,19 @@ impl<'a> LogReader<'a> {
 
     /// The next record; none at the end.
     pub(super) fn record(&mut self) -> Result<Option<Record>, Broken> {
+        self.whole(LogReader::whole_record)
+    }
+
+    /// What `read` makes of the next bytes; none at the end, and where the log ends within it.
+    pub(super) fn whole<T>(
+        &mut self,
+        read: impl FnOnce(&mut LogReader<'a>) -> Result<T, Broken>,
+    ) -> Result<Option<T>, Broken> {
         if self.rest.is_empty() {
             return Ok(None);
         }
         let before = self.rest;
-        match self.whole_record() {
+        match read(self) {
             Err(Broken::Short) => {
                 self.rest = before;
                 Ok(None)
@@ -262,7 +275,7 @@ impl<'a> LogReader<'a> {
             out.push(payload, ecn, |to| to.extend_from_slice(header));
         }
         let state = self.byte()?;
-        let figure = self.take(8)?.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+        let figure = self.bits()?;
         self.last = time;
         Ok(Record { time, input, out, state, figure })
     }
@@ -275,6 +288,11 @@ impl<'a> LogReader<'a> {
 
     pub(super) fn byte(&mut self) -> Result<u8, Broken> {
         Ok(self.take(1)?[0])
+    }
+
+    /// 64 bits as they stand.
+    pub(super) fn bits(&mut self) -> Result<u64, Broken> {
+        Ok(self.take(8)?.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes)))
     }
 
     pub(super) fn number(&mut self) -> Result<u64, Broken> {

@@ -9,6 +9,7 @@
 
 mod brought;
 mod bundle;
+pub(crate) mod calls;
 mod capture_clock;
 mod codec;
 pub mod flow;

@@ -1,6 +1,7 @@
 //! Sessions of flows over QUIC: the machine takes and gives whole datagrams, beside the messages of the agreement, from which the
 //! first two bytes tell them.
 
+use super::calls::CallLog;
 use super::outbox::Outgoing;
 use super::times::MOST;
 use super::{EcnBits, End, Outbox, ReceiverSession, SenderSession, State};
@@ -12,7 +13,8 @@ use paceline_quinn::Controllers;
 use paceline_random::Stream;
 use paceline_sim::model::FlowModel;
 use paceline_units::Time;
-use std::sync::Arc;
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
 
 /// What a session has of its machine.
 #[derive(Debug)]
@@ -31,9 +33,8 @@ impl Quic {
 
     /// Puts a sender of QUIC in place of the simulator's. Without keys nobody is the other end.
     pub(super) fn sender(&self, model: &FlowModel, seed: u64, keys: Option<&Keys>, to: &mut Sender) {
-        if let (Transport::Quic { config, controller }, Some(keys)) = (&model.transport, some(keys)) {
-            let stream = Stream::new(seed, &format!("sender {}", model.label()));
-            let controllers = Controllers::around(controller.clone(), config.profile, stream);
+        let parts = (&model.transport, controllers(model, seed), some(keys));
+        if let (Transport::Quic { config, .. }, Some(controllers), Some(keys)) = parts {
             *to = Sender::Foreign(Box::new(Sending::new(config, controllers, &keys, Arc::clone(&self.told))));
         }
     }
@@ -49,6 +50,13 @@ impl Quic {
     pub(super) fn takes(bytes: &[u8]) -> bool {
         !bytes.starts_with(&tfrc::MAGIC)
     }
+}
+
+/// The controllers of a sender over QUIC; `None` of another flow.
+pub(super) fn controllers(model: &FlowModel, seed: u64) -> Option<Controllers> {
+    let Transport::Quic { config, controller } = &model.transport else { return None };
+    let stream = Stream::new(seed, &format!("sender {}", model.label()));
+    Some(Controllers::around(controller.clone(), config.profile, stream).beginning_with(config.initial_window()))
 }
 
 /// These keys, or fresh ones of a flow that has no other end.
@@ -74,6 +82,18 @@ impl SenderSession {
         if let Some(quic) = &self.quic {
             let _ = quic.told.logged.set(to);
         }
+    }
+
+    /// Has all that the congestion control of a flow over QUIC is told written down for [`replay()`](super::replay()); to be called
+    /// before it starts. Of another flow nothing is written. What `to` does not take later ends the log, not the flow.
+    ///
+    /// # Errors
+    /// What `to` says of the log's head.
+    pub fn log_calls(&self, to: Box<dyn Write + Send>) -> io::Result<()> {
+        if let Some(quic) = &self.quic {
+            let _ = quic.told.calls.set(Mutex::new(CallLog::new(to, &self.spec)?));
+        }
+        Ok(())
     }
 
     /// A datagram of QUIC has come.

@@ -1,9 +1,15 @@
 //! A log's inputs, run through a fresh session: does it do the same, bit for bit?
 
+use super::calls;
 use super::log::{Broken, LogReader, Record, state};
 use super::{Outbox, Outgoing, Session};
 use paceline_sim::scenario::ScenarioError;
 use paceline_units::Time;
+
+/// What is said of a damaged record.
+pub(super) fn wrong(record: u64, what: &str) -> String {
+    format!("record {record} has {what} that no record has")
+}
 
 /// A log that was replayed without a difference.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,22 +50,21 @@ pub enum ReplayError {
     /// Its session cannot be made.
     #[error("the log's session cannot be made: {0}")]
     Session(#[from] ScenarioError),
-    /// Its flow went over QUIC, whose keys are drawn anew each time.
-    #[error("a flow over QUIC cannot be replayed: its keys are drawn anew each time")]
-    Quic,
     /// The session differs.
     #[error("{0}")]
     Diverged(Divergence),
 }
 
-/// Runs the inputs of a log through a session that is made anew, and compares all that leaves, its state and its figure.
+/// Runs the inputs of a log through a session that is made anew, and compares all that leaves, its state and its figure. Of a sender
+/// over QUIC the inputs are the calls by which its congestion control is told something, the datagrams the packets of which it is told,
+/// and the time is the last path's own.
 ///
 /// # Errors
 /// The first difference, or why the log cannot be replayed.
 pub fn replay(log: &[u8]) -> Result<Replayed, ReplayError> {
     let (mut reader, spec) = LogReader::new(log).map_err(ReplayError::Log)?;
     if spec.flow.is_quic() {
-        return Err(ReplayError::Quic);
+        return calls::replay(reader, &spec);
     }
     let mut session = Session::new(&spec)?;
     let mut done = Replayed { inputs: 0, datagrams: 0, end: Time::ZERO, unread: 0 };
@@ -70,7 +75,7 @@ pub fn replay(log: &[u8]) -> Result<Replayed, ReplayError> {
             Ok(None) => break,
             Err(Broken::Short) => break,
             Err(Broken::Wrong(what)) => {
-                return Err(ReplayError::Log(format!("record {} has {what} that no record has", done.inputs)));
+                return Err(ReplayError::Log(wrong(done.inputs, what)));
             }
         };
         out.clear();

@@ -7,6 +7,7 @@ use paceline_flow::quic::QuicConfig;
 use paceline_live::endpoint::control::Direction;
 use paceline_live::endpoint::{SendOptions, SendWatch, send};
 use paceline_live::quic::{Keys, OwnKey, Receiving};
+use paceline_live::session::replay;
 use paceline_packet::Flags;
 use paceline_packet::wire::tfrc;
 use paceline_units::{Span, Time};
@@ -78,13 +79,25 @@ fn the_user_ends_it_and_keeps_what_came() {
 }
 
 #[test]
-fn an_event_log_is_refused_in_words() {
-    let server = Served::new(options());
-    let logs = Some(std::env::temp_dir());
-    let asked = ask(&server, vec![wanted("bulk", &[QUIC], 1000, Direction::Forward)]);
-    let options = paceline_live::endpoint::SendOptions { logs, ..asked };
-    let said = send(&options, &SendWatch::default()).unwrap_err().to_string();
-    assert!(said.contains("event log") && said.contains("--log-events"), "{said}");
+fn event_logs_are_what_a_sender_s_controller_was_told() {
+    realtime::tried(|| {
+        let server = Served::new(options());
+        let folder = std::env::temp_dir().join(format!("paceline-quic-events-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let ways = [("there", Direction::Forward), ("back", Direction::Reverse)];
+        let flows: Vec<_> = ways.iter().map(|(name, way)| wanted(name, &[QUIC], 1500, *way)).collect();
+        let logged = |flows| SendOptions { logs: Some(folder.clone()), ..ask(&server, flows) };
+        let run = send(&logged(flows.clone()), &SendWatch::default()).unwrap();
+        let log = std::fs::read(folder.join("there-0.events")).unwrap();
+        let done = replay(&log).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!((Some(done.datagrams), done.unread), (run.output.summary.flows[0].packets_sent, 0));
+        assert!(done.inputs > done.datagrams && done.datagrams > 100, "{done:?}");
+        // of what comes from the server nothing is decided here
+        assert!(!folder.join("back-0.events").exists());
+        let said = send(&logged(flows[1..].to_vec()), &SendWatch::default()).unwrap_err().to_string();
+        assert!(said.contains("its sender, the server") && said.contains("--log-events"), "{said}");
+        std::fs::remove_dir_all(&folder).unwrap();
+    });
 }
 
 /// Somebody between two ends: all of the control channel and of the agreement's messages passes, and packets of QUIC that would get to

@@ -6,13 +6,14 @@ use paceline_control::{Profile, registry};
 use paceline_flow::quic::QuicConfig;
 use paceline_flow::{Datagrams as _, ForeignReceiver as _};
 use paceline_live::quic::{Keys, Lost, OwnKey, Receiving};
-use paceline_live::session::{End, Input, Session, SessionSpec, Side, State};
+use paceline_live::session::{End, Input, ReplayError, Session, SessionSpec, Side, State, replay};
 use paceline_packet::Flags;
 use paceline_sim::scenario::{Document, Scenario};
 use paceline_sim::summary::FlowSummary;
 use paceline_sim::{RunOptions, simulate};
 use paceline_units::{Span, Time};
-use std::sync::Arc;
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
 
 /// Ends that know each other's keys.
 fn keys() -> [Option<Keys>; 2] {
@@ -29,6 +30,55 @@ fn specs(settings: &[(&str, &str)], seconds: u64) -> [SessionSpec; 2] {
 
 fn pair(settings: &[(&str, &str)], seconds: u64, path: Path) -> Pair {
     Pair::with_keys(specs(settings, seconds), keys(), path)
+}
+
+/// Where two have what one writes.
+#[derive(Clone, Default)]
+struct Shared(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The keys are others each time, what the controller was told is not: it does the same again, whichever it is.
+#[test]
+fn what_a_controller_was_told_it_does_again() {
+    for cc in ["newreno", "cubic", "vegas", "bbr", "bbr3", "copa", "c4"] {
+        let mut pair = pair(&[("cc", cc)], 5, Path { loss: 0.01, late: 0.005, ..GOOD });
+        let to = Shared::default();
+        pair.sender().log_calls(Box::new(to.clone())).unwrap();
+        pair.run(Time::NEVER);
+        assert_eq!(pair.states(), DONE, "{cc}");
+        let stats = pair.sender().source().sender.stats().clone();
+        let log = to.0.lock().unwrap().clone();
+        let done = replay(&log).unwrap_or_else(|error| panic!("{cc}: {error}"));
+        assert_eq!((done.datagrams, done.unread), (stats.packets_sent, 0), "{cc}");
+        assert!(stats.retransmitted > 0 && done.inputs > done.datagrams * 5 / 4, "{cc}: {done:?}");
+        let end = done.end.as_secs_f64();
+        assert!((4.9..6.0).contains(&end), "{cc}: {end}");
+        let cut = replay(&log[..log.len() * 2 / 3]).unwrap();
+        assert!(cut.inputs > 100 && cut.inputs < done.inputs, "{cc}: {cut:?}");
+        // the last figure is what the controller had come to: another one is noticed
+        let mut spoilt = log.clone();
+        let last = spoilt.len() - 1;
+        spoilt[last] ^= 1;
+        match replay(&spoilt) {
+            Err(ReplayError::Diverged(found)) => assert_eq!(found.input, done.inputs - 1, "{cc}: {found}"),
+            other => panic!("{cc}: {other:?}"),
+        }
+        // another seed is another controller of those that draw
+        let seed = b"\"seed\":7";
+        let at = log.windows(seed.len()).position(|here| here == seed).expect("a seed") + seed.len() - 1;
+        let mut other = log.clone();
+        other[at] = b'8';
+        assert_eq!(replay(&other).is_err(), matches!(cc, "bbr" | "bbr3"), "{cc}: {:?}", replay(&other));
+    }
 }
 
 #[test]

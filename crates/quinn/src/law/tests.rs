@@ -8,6 +8,18 @@ use proptest::prelude::*;
 const DATAGRAM: u64 = 1452;
 const RTT: Span = Span::from_millis(50);
 
+impl Law {
+    fn sends(&mut self, now: Time, bytes: u64) {
+        self.take(now, Call::Sent { bytes, last_packet_number: 0 });
+    }
+
+    /// These packets of a datagram each are acknowledged.
+    fn acks(&mut self, now: Time, left: &[Time], in_flight: u64, smoothed: Span) {
+        let packets: Vec<_> = left.iter().map(|sent| (*sent, DATAGRAM)).collect();
+        self.take(now, Call::Acked { packets: &packets, in_flight, smoothed, limited: true });
+    }
+}
+
 fn ms(n: u64) -> Time {
     Time(n * 1_000_000)
 }
@@ -86,7 +98,7 @@ proptest! {
                 Step::Send(most) => {
                     let room = (ours.window() - 1).saturating_sub(out.len() as u64 * DATAGRAM);
                     let datagrams = most.min((room / DATAGRAM) as usize);
-                    ours.on_sent(now, datagrams as u64 * DATAGRAM);
+                    ours.sends(now, datagrams as u64 * DATAGRAM);
                     out.extend((number..number + datagrams as u64).map(|n| (now, n)));
                     number += datagrams as u64;
                 }
@@ -97,15 +109,16 @@ proptest! {
                     }
                     acked.sort_unstable_by_key(|&(_, n)| n);
                     for &(sent, n) in &acked {
-                        ours.on_ack(sent, DATAGRAM);
                         rfc.on_packet_acked(sent, app_limited);
                         largest = largest.max(n);
                     }
-                    ours.on_end_acks(now, out.len() as u64 * DATAGRAM, RTT, !app_limited);
+                    let packets: Vec<_> = acked.iter().map(|&(sent, _)| (sent, DATAGRAM)).collect();
+                    let (in_flight, limited) = (out.len() as u64 * DATAGRAM, !app_limited);
+                    ours.take(now, Call::Acked { packets: &packets, in_flight, smoothed: RTT, limited });
                     let behind: Vec<_> = out.extract_if(.., |&mut (_, n)| n + 3 <= largest).collect();
                     if let Some(&(sent, _)) = behind.last() {
-                        let told = ours.on_lost(now, sent, behind.len() as u64 * DATAGRAM, pending);
-                        prop_assert_eq!(told.datagrams, behind.len() as u64);
+                        let bytes = behind.len() as u64 * DATAGRAM;
+                        ours.take(now, Call::Lost { sent, bytes, persistent: pending });
                         lost += behind.len() as u64;
                         rfc.on_congestion_event(now, sent);
                         if pending {
@@ -115,7 +128,7 @@ proptest! {
                     }
                 }
                 Step::Mark if !out.is_empty() => {
-                    ours.on_marked(now, out[0].0);
+                    ours.take(now, Call::Marked { sent: out[0].0 });
                     rfc.on_congestion_event(now, out[0].0);
                 }
                 Step::Persistent => pending = true,
@@ -131,9 +144,8 @@ proptest! {
 
 /// Sends a datagram and has it acknowledged a round trip later, so that the round trip is known.
 fn begin(law: &mut Law) {
-    law.on_sent(ms(0), DATAGRAM);
-    law.on_ack(ms(0), DATAGRAM);
-    law.on_end_acks(ms(50), 0, Span::from_millis(333), true);
+    law.sends(ms(0), DATAGRAM);
+    law.acks(ms(50), &[ms(0)], 0, Span::from_millis(333));
 }
 
 /// quinn compares with "less than": its check, with our window, lets ten datagrams leave.
@@ -150,19 +162,16 @@ fn round_trips_are_the_packets_own_and_smoothed_by_quinn_s() {
     begin(&mut law);
     let rtt = law.state().rtt;
     assert_eq!((rtt.latest, rtt.smoothed, rtt.variation, rtt.least), (RTT, RTT, RTT / 2, RTT), "the first as it is");
-    law.on_sent(ms(100), 2 * DATAGRAM);
-    law.on_ack(ms(100), DATAGRAM);
+    law.sends(ms(100), 2 * DATAGRAM);
     // quinn had taken 10 ms of delay off
-    law.on_end_acks(ms(190), DATAGRAM, Span::from_millis(40), true);
+    law.acks(ms(190), &[ms(100)], DATAGRAM, Span::from_millis(40));
     let rtt = law.state().rtt;
     assert_eq!((rtt.latest, rtt.least), (Span::from_millis(90), RTT));
     assert_eq!(rtt.smoothed, Span::from_millis(40) * 7 / 8 + Span::from_millis(90) / 8);
     // an acknowledgement of something older is no sample
-    law.on_sent(ms(200), DATAGRAM);
-    law.on_ack(ms(200), DATAGRAM);
-    law.on_end_acks(ms(250), DATAGRAM, rtt.smoothed, true);
-    law.on_ack(ms(100), DATAGRAM);
-    law.on_end_acks(ms(400), 0, rtt.smoothed, true);
+    law.sends(ms(200), DATAGRAM);
+    law.acks(ms(250), &[ms(200)], DATAGRAM, rtt.smoothed);
+    law.acks(ms(400), &[ms(100)], 0, rtt.smoothed);
     assert_eq!(law.state().rtt.latest, RTT);
 }
 
@@ -171,16 +180,15 @@ fn round_trips_are_the_packets_own_and_smoothed_by_quinn_s() {
 fn acknowledgements_alone_are_forgotten() {
     let mut law = law("newreno");
     begin(&mut law);
-    law.on_sent(ms(60), 40);
-    law.on_sent(ms(61), DATAGRAM);
-    law.on_sent(ms(62), DATAGRAM);
+    law.sends(ms(60), 40);
+    law.sends(ms(61), DATAGRAM);
+    law.sends(ms(62), DATAGRAM);
     assert_eq!(law.state().in_flight, 2 * DATAGRAM + 40);
-    law.on_ack(ms(61), DATAGRAM);
-    law.on_end_acks(ms(111), DATAGRAM, RTT, true);
+    law.acks(ms(111), &[ms(61)], DATAGRAM, RTT);
     assert_eq!(law.state().in_flight, DATAGRAM);
     // one that only receives has nothing acknowledged: what it keeps is bounded by its window
     for k in 0..100_000 {
-        law.on_sent(ms(200 + k), 40);
+        law.sends(ms(200 + k), 40);
     }
     assert!((600..900).contains(&law.log.len()), "{}", law.log.len());
 }
@@ -191,10 +199,10 @@ fn a_probe_for_a_greater_datagram_counts_for_nothing() {
     let mut law = law("newreno");
     begin(&mut law);
     let before = (law.window(), law.state().in_flight);
-    law.on_ack(ms(70), 1492);
-    law.on_end_acks(ms(120), 0, RTT, true);
+    let packets = &[(ms(70), 1492)];
+    law.take(ms(120), Call::Acked { packets, in_flight: 0, smoothed: RTT, limited: true });
     assert_eq!((law.window(), law.state().in_flight), before);
-    law.set_datagram(1492);
+    law.take(ms(120), Call::Datagram(1492));
     assert_eq!(law.state().window, before.0 / DATAGRAM * 1492, "as many datagrams of the new size (RFC 9002, 7.2)");
 }
 
@@ -204,18 +212,16 @@ fn marks_and_phases() {
     let mut law = law("newreno");
     begin(&mut law);
     assert_eq!(law.state().phase, Phase::SlowStart);
-    law.on_sent(ms(60), 4 * DATAGRAM);
-    law.on_ack(ms(60), DATAGRAM);
-    law.on_end_acks(ms(110), 3 * DATAGRAM, RTT, true);
+    law.sends(ms(60), 4 * DATAGRAM);
+    law.acks(ms(110), &[ms(60)], 3 * DATAGRAM, RTT);
     let before = law.state().window;
-    law.on_marked(ms(110), ms(60));
-    law.on_marked(ms(111), ms(60));
+    law.take(ms(110), Call::Marked { sent: ms(60) });
+    law.take(ms(111), Call::Marked { sent: ms(60) });
     let state = law.state();
     assert_eq!((state.window, state.cuts.marks, state.phase), (before / 2, 1, Phase::Recovery));
     assert_eq!(state.threshold, Some(before / 2));
-    law.on_sent(ms(120), DATAGRAM);
-    law.on_ack(ms(120), DATAGRAM);
-    law.on_end_acks(ms(170), 3 * DATAGRAM, RTT, true);
+    law.sends(ms(120), DATAGRAM);
+    law.acks(ms(170), &[ms(120)], 3 * DATAGRAM, RTT);
     assert_eq!(law.state().phase, Phase::Avoidance);
 }
 
@@ -226,10 +232,10 @@ fn a_rate_becomes_a_window() {
     assert_eq!(law.window(), law.state().window + 1, "no round trip is known");
     let mut now = 0;
     for _ in 0..60 {
-        law.on_sent(ms(now), 10 * DATAGRAM);
-        (0..10).for_each(|_| law.on_ack(ms(now), DATAGRAM));
+        law.sends(ms(now), 10 * DATAGRAM);
+        let left = [ms(now); 10];
         now += 50;
-        law.on_end_acks(ms(now), 0, RTT, true);
+        law.acks(ms(now), &left, 0, RTT);
         now += 1;
     }
     let state = law.state();

@@ -5,7 +5,7 @@
     reason = "quinn is told the time as an Instant, which only the clock makes"
 )]
 
-use paceline_quinn::{Gate, Leave, What, Witness};
+use paceline_quinn::{Call, Gate, Leave, What, Witness};
 use quinn_proto::congestion::ControllerFactory;
 use quinn_proto::{
     ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir, Endpoint, EndpointConfig, Event, ServerConfig,
@@ -148,7 +148,7 @@ pub fn flow(
     let trips = Arc::new(Mutex::new((0.0, 0_u32)));
     let sum = Arc::clone(&trips);
     let witness = Witness::telling(move |seen| {
-        if seen.what == What::Acked && seen.now.duration_since(began) >= WARMUP {
+        if matches!(seen.what, What::Told(Call::Acked { .. })) && seen.now.duration_since(began) >= WARMUP {
             let mut sum = sum.lock().unwrap();
             *sum = (sum.0 + seen.state.rtt.latest.as_secs_f64() * 1e3, sum.1 + 1);
         }
