@@ -177,7 +177,10 @@ class Server:
         results: str | None = None,
         max_memory_bytes: int = 1_000_000_000,
         schemes: list[Scheme] = ...,
-    ) -> None: ...
+        qlogs: tuple[str, int, int] | None = None,
+    ) -> None:
+        """`qlogs` is a folder for the logs of connections over QUIC, how many files and how many bytes of them there
+        may be."""
     @property
     def address(self) -> str:
         """Where it listens."""

@@ -115,8 +115,8 @@ def send(
     Ctrl-C ends the flows, and what they have measured is the result; the manifest's `interrupted` says so, its `notes`
     what became of each flow. `log_events` is a folder for the flows' event logs, which `_core.replay` runs again: over
     QUIC of those that are sent from here;
-    `qlog`, a new or empty folder, gets a log of each connection over QUIC that begins here, for `paceline.qlog`. With
-    `out` all results are also written there.
+    `qlog`, a new or empty folder, gets a log of each connection over QUIC as this end sees it, for `paceline.qlog`.
+    With `out` all results are also written there.
     Raises LiveError, NeedsLinux, PacelineError, ScenarioError, StorageError.
     """
     linux.needed("sending over a network")
@@ -241,32 +241,26 @@ def _work(
 def _make_folders(host: str, direction: str, log_events: str | Path | None, qlog: str | Path | None) -> None:
     """Makes the folders of event logs and of connections' logs. Raises PacelineError where there would be none."""
     if log_events is not None:
-        if host.startswith(QUIC):
-            _sends_here(direction, "log_events", "logs what the controller at the flow's sender was told")
+        if host.startswith(QUIC) and direction == "reverse":
+            raise PacelineError(
+                f"{option('log_events')} logs what the controller at the flow's sender was told, which is the server "
+                f"with {option('direction')} reverse: send from here, or both ways"
+            )
         files.make_directory(Path(log_events))
     if qlog is not None:
-        _for_qlogs(Path(qlog), host, direction)
+        if not host.startswith(QUIC):
+            raise PacelineError(
+                f"{option('qlog')} logs connections over QUIC: put {QUIC} before {host}, or leave it out"
+            )
+        for_logs(Path(qlog))
 
 
-def _for_qlogs(folder: Path, host: str, direction: str) -> None:
-    """Makes the folder of the connections' logs. Raises PacelineError where none would be, or others are there."""
-    if not host.startswith(QUIC):
-        raise PacelineError(
-            f"{option('qlog')} logs connections over QUIC: put {QUIC} before {host}, or leave it out"
-        )
-    _sends_here(direction, "qlog", "logs at the flow's sender")
+def for_logs(folder: Path) -> Path:
+    """The folder of connections' logs, made if there is none. Raises PacelineError if others are there."""
     files.make_directory(folder)
     if any(folder.iterdir()):
         raise PacelineError(f"{folder} is not empty: logs go to a new or empty folder")
-
-
-def _sends_here(direction: str, argument: str, does: str) -> None:
-    """Raises PacelineError unless a flow over QUIC has its sender here, of which the argument wants something."""
-    if direction == "reverse":
-        raise PacelineError(
-            f"{option(argument)} {does}, which is the server with {option('direction')} reverse: send from here, or "
-            "both ways"
-        )
+    return folder
 
 
 def _words(direction: str) -> Sequence[str]:
@@ -326,11 +320,13 @@ def listen(
     strangers: bool = False,
     memory: int = 1_000_000_000,
     schemes: Sequence[_core.Scheme] = (),
+    qlogs: tuple[str, int, int] | None = None,
 ) -> _core.Server:
     """The server at the address; without one with a key, or if it is for `strangers`, at all addresses (IPv6's takes
     IPv4 too, and where there is no IPv6, IPv4's), else at this host's own, 127.0.0.1. Its bounds are the highest rate
     of a flow (bit/s), the longest flow (s), flows at a time and the bytes of memory that these take; in the folder
-    `results` it leaves what it measures. Raises LiveError, NeedsLinux, and PacelineError also if strangers reach the
+    `results` it leaves what it measures; `qlogs` is a folder for logs of connections over QUIC, how many files and how
+    many bytes of them there may be. Raises LiveError, NeedsLinux, and PacelineError also if strangers reach the
     address and are not meant."""
     linux.needed("serving flows")
     if key is not None and strangers:
@@ -352,7 +348,7 @@ def listen(
     for n, address in enumerate(addresses):
         try:
             return _core.Server(
-                f"{address}:{port}", rate, longest, sessions, key, results, memory, list(schemes)
+                f"{address}:{port}", rate, longest, sessions, key, results, memory, list(schemes), qlogs
             )
         except LiveError as error:
             if n + 1 == len(addresses) or "in use" in str(error):

@@ -38,6 +38,7 @@ fn serves() {
         max_sessions: 16,
         max_memory: 1 << 30,
         results: None,
+        qlogs: None,
         schemes: Brought::default(),
     };
     let server = Server::start(options, Box::new(|_| {})).unwrap();

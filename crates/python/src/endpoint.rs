@@ -6,6 +6,7 @@ use crate::{InternalError, LiveError, live, panics};
 use paceline_control::rtp::FeedbackFormat;
 use paceline_live::endpoint::control::{Direction, Measure, Offer};
 use paceline_live::endpoint::{self, Key, LiveRun, RtpTarget, SendError, SendOptions, ServeOptions, Wanted};
+use paceline_live::quic::Room;
 use paceline_live::session::{Brought, Family, FlowSpec, RtpPeer};
 use paceline_units::{Rate, Span};
 use pyo3::exceptions::PyValueError;
@@ -196,7 +197,7 @@ const MOST_LINES: usize = 1000;
 impl Server {
     /// Listens on `bind`, an address with a port.
     #[new]
-    #[pyo3(signature = (bind, max_rate_bps, max_duration_s, max_sessions, key = None, results = None, max_memory_bytes = MEMORY, schemes = vec![]))]
+    #[pyo3(signature = (bind, max_rate_bps, max_duration_s, max_sessions, key = None, results = None, max_memory_bytes = MEMORY, schemes = vec![], qlogs = None))]
     #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
     fn new(
         bind: &str,
@@ -207,6 +208,7 @@ impl Server {
         results: Option<PathBuf>,
         max_memory_bytes: u64,
         schemes: Vec<Py<Scheme>>,
+        qlogs: Option<(PathBuf, u64, u64)>,
     ) -> PyResult<Server> {
         let bind = bind
             .parse()
@@ -220,6 +222,7 @@ impl Server {
             max_sessions,
             max_memory: max_memory_bytes,
             results,
+            qlogs: qlogs.map(|(folder, files, bytes)| (folder, Arc::new(Room::new(files, bytes)))),
             schemes: brought(&schemes),
         };
         let lines = Arc::new(Mutex::new(Vec::new()));

@@ -94,7 +94,7 @@ def send(  # noqa: PLR0917 (options of a command, not arguments of a call)
         typer.Option(
             "--qlog",
             metavar="DIR",
-            help="Log connections over QUIC that begin here (qlog).",
+            help="Log connections over QUIC (qlog), as this end sees them.",
             show_default=False,
         ),
     ] = None,

@@ -13,7 +13,10 @@ from paceline import _core
 from paceline.cli.options import span
 from paceline.errors import PacelineError
 from paceline.keys import read_key
-from paceline.sending import PORT, listen
+from paceline.sending import PORT, for_logs, listen
+
+LOGS = (1000, 1_000_000_000)
+"""Files and bytes of connections' logs that others can have a server write at most."""
 
 
 def serve(
@@ -48,6 +51,15 @@ def serve(
         str,
         typer.Option("--max-memory", metavar="SIZE", help="Bytes for flows and recordings."),
     ] = "1GB",
+    qlog: Annotated[
+        Path | None,
+        typer.Option(
+            "--qlog",
+            metavar="DIR",
+            help="Log connections over QUIC (qlog), 1000 and 1 GB at most.",
+            show_default=False,
+        ),
+    ] = None,
     duration: Annotated[
         str,
         typer.Option("--for", metavar="SPAN", help="How long. Default: until Ctrl-C.", show_default=False),
@@ -62,6 +74,7 @@ def serve(
     Examples:
       paceline serve --bind 127.0.0.1 --port 0 --for 1s
       paceline serve --bind 127.0.0.1 --port 0 --max-rate 20Mbit/s --for 1s
+      paceline serve --bind 127.0.0.1 --port 0 --qlog out/served --for 1s
     """
     key = None if key_file is None else read_key(key_file)
     try:
@@ -83,7 +96,15 @@ def serve(
         if not right:
             raise PacelineError(f"{option} {value}: {allowed}")
     server = listen(
-        bind, port, int(rate), longest, max_sessions, key, strangers=everybody, memory=int(memory)
+        bind,
+        port,
+        int(rate),
+        longest,
+        max_sessions,
+        key,
+        strangers=everybody,
+        memory=int(memory),
+        qlogs=None if qlog is None else (str(for_logs(qlog)), *LOGS),
     )
     until = span(duration, "--for") if duration else None
     print(f"paceline: serves on {server.address}, TCP and UDP; Ctrl-C ends", file=sys.stderr, flush=True)

@@ -12,7 +12,7 @@ use super::udp::UdpPort;
 use crate::beginning::Announcer;
 use crate::clock::Clock;
 use crate::host::{HostReport, HostState};
-use crate::quic::{Keys, OwnKey};
+use crate::quic::{Keys, OwnKey, Place};
 use crate::session::{Family, SessionSpec, Side};
 use paceline_control::Failure;
 use paceline_flow::Transport;
@@ -60,7 +60,7 @@ pub struct SendOptions {
     pub flows: Vec<Wanted>,
     /// Where event logs go.
     pub logs: Option<PathBuf>,
-    /// Where the connections are logged (qlog) of flows that go from here over QUIC.
+    /// Where connections over QUIC are logged (qlog), as this end sees them.
     pub qlogs: Option<PathBuf>,
     /// The folder in which the server leaves what it measured, if both can reach one.
     pub results: Option<PathBuf>,
@@ -385,11 +385,11 @@ impl Run {
                 let wanted = &options.flows[index];
                 folder.join(format!("{}-{}.events", wanted.name, wanted.instance))
             });
-            let qlog = options.qlogs.clone().filter(|_| side == Side::Sender && offer.spec.is_quic());
+            let qlog = options.qlogs.clone().filter(|_| offer.spec.is_quic());
             let qlog = qlog.map(|folder| {
                 let Wanted { name, instance, .. } = &options.flows[index];
                 let alone = options.flows.iter().filter(|other| other.name == *name).count() == 1;
-                (folder, if alone { name.clone() } else { format!("{name}.{instance}") })
+                Place { folder, name: if alone { name.clone() } else { format!("{name}.{instance}") }, room: None }
             });
             let id = index as u64;
             news.push(NewFlow {

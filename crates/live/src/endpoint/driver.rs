@@ -14,7 +14,7 @@ use super::turns::Turns;
 use super::udp::UdpPort;
 use crate::beginning::Announcer;
 use crate::clock::{Clock, Waiter, readable};
-use crate::quic::Keys;
+use crate::quic::{Keys, Place};
 use crate::session::{End, Input, Outbox, SILENCE, Session, SessionSpec};
 use paceline_control::Failure;
 use paceline_units::{Span, Time};
@@ -72,8 +72,8 @@ pub struct NewFlow {
     pub rtcp: Option<(usize, SocketAddr)>,
     /// Where its event log goes.
     pub log: Option<PathBuf>,
-    /// The folder of its connections' logs (qlog), if it is a sender over QUIC, and with what their names begin.
-    pub qlog: Option<(PathBuf, String)>,
+    /// Where its connections over QUIC are logged.
+    pub qlog: Option<Place>,
     /// What is measured of it.
     pub measure: Option<Measure>,
     /// What it takes of a server's budget, until it is gone from here.

@@ -81,13 +81,11 @@ impl Flow {
                 }
             }
         };
-        if let (Some((folder, name)), Session::Sender(sender)) = (&new.qlog, &session) {
-            let (scheme, title) = (model.scheme.to_string(), format!("{name}, {}, over a real network", model.scheme));
-            let to = Logged { folder: folder.clone(), name: name.clone(), title, scheme };
-            // what cannot be written is said before anything is sent
-            #[expect(clippy::disallowed_types, reason = "the crate that writes files")]
-            std::fs::File::create(to.path(1)).map_err(|error| format!("{}: {error}", to.path(1).display()))?;
-            sender.log_quic(to);
+        if let Some(place) = &new.qlog {
+            let scheme = model.scheme.to_string();
+            let title = format!("{}, {scheme}, over a real network", place.name);
+            place.check().map_err(|error| format!("{}: {error}", place.folder.display()))?;
+            session.log_quic(Logged { place: place.clone(), title, scheme });
         }
         let every = new.measure.map_or(EVERY, |measure| measure.every());
         let recorder = Recorder::new(&session, &model, every);

@@ -158,6 +158,7 @@ mod tests {
                 max_sessions: 100,
                 max_memory: 1 << 30,
                 results: None,
+                qlogs: None,
                 schemes: Brought::default(),
             };
             let server = Server::start(options, Box::new(|_| {})).unwrap();

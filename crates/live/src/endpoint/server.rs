@@ -15,7 +15,7 @@ use super::{Words, kernel, terms};
 use crate::clock::Clock;
 use crate::endpoint::udp::UdpPort;
 use crate::peer_text::peer_text;
-use crate::quic::{Fingerprint, Keys, OwnKey};
+use crate::quic::{Fingerprint, Keys, OwnKey, Place, Room};
 use crate::session::Brought;
 use crate::session::{Family, SessionSpec, Side};
 use paceline_units::{Rate, Span, Time};
@@ -60,6 +60,8 @@ pub struct ServeOptions {
     pub max_memory: u64,
     /// A folder that the client reads too, for what this end measured: then it need not go over the network.
     pub results: Option<PathBuf>,
+    /// Where connections over QUIC are logged (qlog), as this end sees them, and how much of that there may be.
+    pub qlogs: Option<(PathBuf, Arc<Room>)>,
     /// Schemes of its own that flows which it sends may name.
     pub schemes: Brought,
 }
@@ -334,7 +336,7 @@ impl Shared {
                 only,
                 rtcp: None,
                 log: None,
-                qlog: None,
+                qlog: Some(offer).filter(|offer| offer.spec.is_quic()).and_then(|_| self.place(id, ip)),
                 measure,
                 charge,
                 keys: own.clone().filter(|_| offer.spec.is_quic()).map(|own| Keys { own, peer }),
@@ -349,6 +351,17 @@ impl Shared {
         }
         stream.write(&Tell::Opened { flows: opened, limit, key }, PATIENCE)?;
         self.until_done(stream, &mut Waiting { open, left: offers.len(), outcomes, halves, longest })
+    }
+
+    /// Where a flow's connections are logged: under its client's address and a number, which no client says.
+    fn place(&self, id: u64, ip: IpAddr) -> Option<Place> {
+        let (folder, room) = self.options.qlogs.clone()?;
+        if room.is_full() {
+            self.say_of_flow(&format!("flow {id}: not logged, for {} has all that it may have", folder.display()));
+            return None;
+        }
+        let from = ip.to_canonical().to_string().replace(':', "_");
+        Some(Place { folder, name: format!("{from}-{id}"), room: Some(room) })
     }
 
     /// Waits until all flows of a client are over, or it says stop, or is gone.

@@ -2,12 +2,12 @@
 
 #![expect(clippy::disallowed_types, reason = "quinn counts time by Instants: the one of its beginning is taken here")]
 
-use super::settings;
+use super::settings::{self, Controllers};
 use super::{Keys, Lost, Told};
 use bytes::BytesMut;
 use paceline_flow::quic::QuicConfig;
 use paceline_packet::Flags;
-use paceline_quinn::{Controllers, Gate, Leave};
+use paceline_quinn::{Gate, Leave};
 use paceline_units::{Span, Time};
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn_proto::{
@@ -42,6 +42,8 @@ pub(super) struct Link {
     ecn: bool,
     wake: Time,
     connected: bool,
+    /// Connections that it has answered.
+    answered: u32,
     told: Arc<Told>,
 }
 
@@ -52,9 +54,14 @@ impl Debug for Link {
 }
 
 impl Link {
-    /// The end that opens the connection, which has congestion control, or the one that answers.
-    pub(super) fn new(controllers: Option<Controllers>, config: &QuicConfig, keys: &Keys, told: Arc<Told>) -> Link {
-        let opens = controllers.is_some();
+    /// The end that opens the connection, or the one that answers, with its congestion control.
+    pub(super) fn new(
+        opens: bool,
+        controllers: Controllers,
+        config: &QuicConfig,
+        keys: &Keys,
+        told: Arc<Told>,
+    ) -> Link {
         let transport = Arc::new(settings::transport(config, controllers));
         let client = || {
             let tls = QuicClientConfig::try_from(keys.client().ok()?).ok()?;
@@ -84,6 +91,7 @@ impl Link {
             ecn: config.ecn,
             wake: Time::NEVER,
             connected: false,
+            answered: 0,
             told,
         }
     }
@@ -130,8 +138,8 @@ impl Link {
             Some(DatagramEvent::NewConnection(incoming)) => {
                 match self.endpoint.accept(incoming, now, &mut answer, None) {
                     Ok(connection) => {
-                        self.connected = false;
-                        self.connection = Some(connection);
+                        (self.connected, self.connection) = (false, Some(connection));
+                        self.answered += 1;
                     }
                     Err(refused) => {
                         self.answers.extend(refused.response.map(|response| answer[..response.size].to_vec()))
@@ -150,6 +158,16 @@ impl Link {
         {
             connection.handle_event(event);
         }
+    }
+
+    /// Connections of the other end's that were taken so far.
+    pub(super) fn answered(&self) -> u32 {
+        self.answered
+    }
+
+    /// Whether the next datagram that leaves is of no connection.
+    pub(super) fn has_answers(&self) -> bool {
+        !self.answers.is_empty()
     }
 
     /// The next datagram that is to leave now, and whether it is to be acknowledged.

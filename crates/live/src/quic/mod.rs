@@ -10,8 +10,10 @@ pub mod frames;
 pub mod keys;
 mod link;
 mod lost;
+mod numbers;
 mod qlog;
 mod receiving;
+mod room;
 mod sending;
 mod settings;
 mod watch;
@@ -19,13 +21,15 @@ mod watch;
 pub use keys::{Fingerprint, Keys, OwnKey};
 pub use lost::Lost;
 pub use receiving::Receiving;
+pub use room::Room;
 pub use sending::Sending;
 pub use settings::unsupported;
 
-use crate::session::CaptureClock;
 use crate::session::calls::CallLog;
+use crate::session::{CaptureClock, Side};
+use std::io;
 use std::path::PathBuf;
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// What a machine tells the session around it, beside what every machine tells.
 #[derive(Debug, Default)]
@@ -40,24 +44,47 @@ pub struct Told {
     pub(crate) calls: OnceLock<Mutex<CallLog>>,
 }
 
-/// Where a flow's connections are logged (qlog), and as what.
+/// Where the logs (qlog) of a flow's connections go.
 #[derive(Clone, Debug)]
-pub struct Logged {
+pub struct Place {
     /// A folder that is there.
     pub folder: PathBuf,
-    /// With what the files' names begin.
+    /// With what the files' names begin: nothing that another host says.
     pub name: String,
+    /// How much of them there may be, at a server.
+    pub room: Option<Arc<Room>>,
+}
+
+impl Place {
+    /// The file of the flow's `count`th connection at this end of it. The flow's sender opens it: it is QUIC's client.
+    #[must_use]
+    pub fn path(&self, side: Side, count: u32) -> PathBuf {
+        let later = if count > 1 { format!(".{count}") } else { String::new() };
+        let role = match side {
+            Side::Sender => "client",
+            Side::Receiver => "server",
+        };
+        self.folder.join(format!("{}{later}-{role}.sqlog", self.name))
+    }
+
+    /// Whether files can be written there: what cannot be is said before anything is sent.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(crate) fn check(&self) -> io::Result<()> {
+        let probe = self.folder.join(format!("{}.probe", self.name));
+        std::fs::write(&probe, [])?;
+        std::fs::remove_file(probe)
+    }
+}
+
+/// Where a flow's connections are logged, and as what.
+#[derive(Clone, Debug)]
+pub struct Logged {
+    /// Where.
+    pub place: Place,
     /// The trace's title.
     pub title: String,
     /// Of the flow's controller.
     pub scheme: String,
-}
-
-impl Logged {
-    /// The file of the flow's `count`th connection.
-    #[must_use]
-    pub fn path(&self, count: u32) -> PathBuf {
-        let later = if count > 1 { format!(".{count}") } else { String::new() };
-        self.folder.join(format!("{}{later}-client.sqlog", self.name))
-    }
 }

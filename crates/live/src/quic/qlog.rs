@@ -1,4 +1,4 @@
-//! The log (qlog) of a real connection at the end that opens it, which has the congestion control.
+//! The log (qlog) of a real connection, at the flow's sender, which opens it and has the congestion control, or at its receiver.
 //!
 //! quinn's own qlog tells neither acknowledgements nor sizes of what came, and round trips in seconds. So the log is written from what
 //! passes here and from what the controller is told; the controller is told of packets by when they left, which [`super::link`] has
@@ -7,8 +7,10 @@
 #![expect(clippy::disallowed_types, reason = "quinn's times are Instants; and the crate that writes files")]
 
 use super::frames::take;
+use super::room::Bounded;
 use super::watch::News;
-use super::{Logged, Lost};
+use super::{Logged, Lost, Told};
+use crate::session::Side;
 use paceline_flow::quic::QuicConfig;
 use paceline_qlog::write::{
     CloseError, CloseTrigger, ConnectionState, Endpoint, Event, Initiator, LossTrigger, Metrics, Packet, PacketKind,
@@ -16,6 +18,7 @@ use paceline_qlog::write::{
 };
 use paceline_quinn::{Phase, State};
 use paceline_units::{Rate, Span, Time};
+use quinn_proto::ConnectionError;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
@@ -34,7 +37,7 @@ struct Out {
 
 /// A log that is being written. What the disk does not take ends it, not the flow: what was written is whole up to there.
 pub(super) struct Log {
-    writer: Option<Writer<File>>,
+    writer: Option<Writer<Bounded<File>>>,
     out: VecDeque<Out>,
     /// The next numbers of Initial and Handshake packets, which come one after another.
     next: [u64; 2],
@@ -49,27 +52,15 @@ impl std::fmt::Debug for Log {
 }
 
 impl Log {
-    /// Begins the log of a flow's `count`th connection.
-    ///
-    /// # Errors
-    /// What the system says of the file.
-    pub(super) fn begin(now: Time, to: &Logged, count: u32, config: &QuicConfig) -> io::Result<Log> {
-        let trace = Trace {
-            title: &to.title,
-            vantage: Vantage::client("sender"),
-            code_version: Some(concat!("paceline ", env!("CARGO_PKG_VERSION"))),
-            ..Trace::default()
-        };
-        let mut log = Log {
-            writer: Some(Writer::new(File::create(to.path(count))?, &trace)?),
-            out: VecDeque::new(),
-            next: [0; 2],
-            phase: None,
-            closed: false,
-        };
-        let [local, remote] =
-            ["sender", "receiver"].map(|host| Endpoint { address: Some(host), ..Endpoint::default() });
-        let datagram = u64::from(config.datagram);
+    /// Begins the log of a flow's `count`th connection at this end of it, if it is to be logged, and can be.
+    pub(super) fn begin(now: Time, told: &Told, side: Side, count: u32, config: &QuicConfig) -> Option<Log> {
+        let to = told.logged.get()?;
+        let mut log = Log::create(to, side, count).ok()?;
+        let mut hosts = ["sender", "receiver"].map(|host| Endpoint { address: Some(host), ..Endpoint::default() });
+        if side == Side::Receiver {
+            hosts.reverse();
+        }
+        let [local, remote] = hosts;
         log.write(now, &Event::ConnectionStarted { local, remote });
         log.write(
             now,
@@ -79,23 +70,32 @@ impl Log {
                 ..Parameters::default()
             }),
         );
-        log.write(
-            now,
-            &Event::RecoveryParametersSet(RecoveryParameters {
-                congestion_control: Some(&to.scheme),
-                reordering_threshold: Some(3),
-                time_threshold: Some(1.125),
-                timer_granularity_ms: 1,
-                initial_rtt: Some(Span::from_millis(333)),
-                max_datagram_size: Some(config.datagram.into()),
-                initial_congestion_window: Some(config.initial_window()),
-                minimum_congestion_window: Some(2 * datagram),
-                loss_reduction_factor: None,
-                persistent_congestion_threshold: Some(3),
-            }),
-        );
+        if side == Side::Sender {
+            log.write(now, &Event::RecoveryParametersSet(recovery(&to.scheme, config)));
+        }
         log.write(now, &Event::ConnectionStateUpdated { new: ConnectionState::HandshakeStarted });
-        Ok(log)
+        Some(log)
+    }
+
+    /// A file with the log's header.
+    fn create(to: &Logged, side: Side, count: u32) -> io::Result<Log> {
+        let vantage = match side {
+            Side::Sender => Vantage::client("sender"),
+            Side::Receiver => Vantage::server("receiver"),
+        };
+        let trace = Trace {
+            title: &to.title,
+            vantage,
+            code_version: Some(concat!("paceline ", env!("CARGO_PKG_VERSION"))),
+            ..Trace::default()
+        };
+        let room = to.place.room.clone();
+        room.as_ref().map_or(Ok(()), |room| room.take_file())?;
+        let path = to.place.path(side, count);
+        let file = Bounded { to: File::create(&path)?, room };
+        // one without its header is no log
+        let writer = Writer::new(file, &trace).inspect_err(|_| drop(std::fs::remove_file(&path)))?;
+        Ok(Log { writer: Some(writer), out: VecDeque::new(), next: [0; 2], phase: None, closed: false })
     }
 
     fn write(&mut self, now: Time, event: &Event<'_>) {
@@ -201,17 +201,18 @@ impl Log {
         self.write(now, &Event::ConnectionStateUpdated { new: ConnectionState::HandshakeComplete });
     }
 
-    /// The connection is over: closed here, as `lost` says, or idle.
-    pub(super) fn closed(&mut self, now: Time, lost: Option<Lost>, here: bool) {
+    /// The connection is over.
+    pub(super) fn closed(&mut self, now: Time, why: &ConnectionError) {
         if std::mem::replace(&mut self.closed, true) {
             return;
         }
-        let (initiator, code, trigger) = match lost {
-            Some(Lost::Here(code)) => (Initiator::Local, Some(code), CloseTrigger::Error),
-            Some(Lost::There(code) | Lost::Closed(code)) => (Initiator::Remote, Some(code), CloseTrigger::Error),
-            Some(_) => (Initiator::Local, None, CloseTrigger::Error),
-            None if here => (Initiator::Local, Some(0), CloseTrigger::Application),
-            None => (Initiator::Local, None, CloseTrigger::IdleTimeout),
+        let (initiator, code, trigger) = match (Lost::of(why), why) {
+            (Some(Lost::Here(code)), _) => (Initiator::Local, Some(code), CloseTrigger::Error),
+            (Some(Lost::There(code) | Lost::Closed(code)), _) => (Initiator::Remote, Some(code), CloseTrigger::Error),
+            (Some(_), _) => (Initiator::Local, None, CloseTrigger::Error),
+            (None, ConnectionError::TimedOut) => (Initiator::Local, None, CloseTrigger::IdleTimeout),
+            (None, ConnectionError::LocallyClosed) => (Initiator::Local, Some(0), CloseTrigger::Application),
+            (None, _) => (Initiator::Remote, Some(0), CloseTrigger::Application),
         };
         let error = code.map(CloseError::Transport);
         self.write(
@@ -222,6 +223,21 @@ impl Log {
         if self.writer.as_mut().is_some_and(|writer| writer.flush().is_err()) {
             self.writer = None;
         }
+    }
+}
+
+fn recovery<'a>(scheme: &'a str, config: &QuicConfig) -> RecoveryParameters<'a> {
+    RecoveryParameters {
+        congestion_control: Some(scheme),
+        reordering_threshold: Some(3),
+        time_threshold: Some(1.125),
+        timer_granularity_ms: 1,
+        initial_rtt: Some(Span::from_millis(333)),
+        max_datagram_size: Some(config.datagram.into()),
+        initial_congestion_window: Some(config.initial_window()),
+        minimum_congestion_window: Some(2 * u64::from(config.datagram)),
+        loss_reduction_factor: None,
+        persistent_congestion_threshold: Some(3),
     }
 }
 

@@ -2,13 +2,15 @@
 
 use super::frames::{Frame, Reader, part};
 use super::link::Link;
+use super::numbers::Numbers;
+use super::qlog::Log;
 use super::{Keys, Told};
-use crate::session::CaptureClock;
+use crate::session::{CaptureClock, Side};
 use paceline_flow::quic::{Carriage, Object, QuicConfig};
 use paceline_flow::{Datagrams, ForeignReceiver, ReceiverStats};
 use paceline_packet::{Flags, Stamp};
 use paceline_units::Time;
-use quinn_proto::{Dir, Event, ReadError, StreamEvent, StreamId, VarInt};
+use quinn_proto::{ConnectionError, Dir, Event, ReadError, StreamEvent, StreamId, VarInt};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -35,6 +37,9 @@ struct Partial {
 #[derive(Debug)]
 pub struct Receiving {
     link: Link,
+    /// Of the packets that leave, and the log of the newest connection.
+    sent: Numbers,
+    log: Option<Log>,
     config: QuicConfig,
     told: Arc<Told>,
     /// When captures were, by this end's clock.
@@ -51,8 +56,11 @@ impl Receiving {
     /// One to which nothing has come.
     #[must_use]
     pub fn new(config: &QuicConfig, keys: &Keys, told: Arc<Told>) -> Receiving {
+        let sent = Numbers::default();
         Receiving {
-            link: Link::new(None, config, keys, Arc::clone(&told)),
+            link: Link::new(false, Arc::new(sent.clone()), config, keys, Arc::clone(&told)),
+            sent,
+            log: None,
             config: config.clone(),
             told,
             clock: None,
@@ -70,7 +78,11 @@ impl Receiving {
                 Event::Stream(StreamEvent::Opened { dir: Dir::Uni }) => self.accept(now),
                 Event::Stream(StreamEvent::Readable { id }) => self.read(id, now),
                 Event::DatagramReceived => self.take_datagrams(now),
-                Event::ConnectionLost { .. } => self.streams.clear(),
+                Event::ConnectionLost { reason } => {
+                    self.streams.clear();
+                    self.log.iter_mut().for_each(|log| log.closed(now, &reason));
+                }
+                Event::Connected => self.log.iter_mut().for_each(|log| log.connected(now)),
                 _ => {}
             }
         }
@@ -162,12 +174,23 @@ impl Datagrams for Receiving {
         self.stats.wire_bytes += bytes.len() as u64 + u64::from(self.config.header);
         self.stats.marks += u64::from(ecn.has(Flags::CE));
         self.stats.last = now;
+        let before = self.link.answered();
         self.link.on_datagram(now, bytes, ecn);
+        let connections = self.link.answered();
+        if connections > before {
+            self.log = Log::begin(now, &self.told, Side::Receiver, connections, &self.config);
+        }
+        self.log.iter_mut().for_each(|log| log.received(now, bytes));
         self.hear(now);
     }
 
     fn datagram(&mut self, now: Time, to: &mut Vec<u8>) -> Option<Flags> {
+        let (before, of_none) = (to.len(), self.link.has_answers());
         let (flags, _) = self.link.datagram(now, to)?;
+        if let Some(log) = self.log.as_mut().filter(|_| !of_none) {
+            // what becomes of it nobody tells here
+            log.sent(now, &to[before..], self.link.last_left(), self.sent.last(), false);
+        }
         self.stats.acks += 1;
         Some(flags)
     }
@@ -183,6 +206,7 @@ impl Datagrams for Receiving {
 
     fn close(&mut self, now: Time) {
         self.link.close(now);
+        self.log.iter_mut().for_each(|log| log.closed(now, &ConnectionError::LocallyClosed));
     }
 }
 

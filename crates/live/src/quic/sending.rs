@@ -8,7 +8,7 @@ use super::link::Link;
 use super::qlog::Log;
 use super::watch::Watch;
 use super::{Keys, Told};
-use crate::session::CaptureClock;
+use crate::session::{CaptureClock, Side};
 use bytes::Bytes;
 use paceline_control::{Gauges, known};
 use paceline_flow::quic::{Carriage, QuicConfig};
@@ -16,7 +16,7 @@ use paceline_flow::{Datagrams, ForeignSender, SenderStats};
 use paceline_packet::{Flags, Stamp};
 use paceline_quinn::{Controllers, Gate, Witness};
 use paceline_units::{Rate, Span, Time};
-use quinn_proto::{Dir, Event, SendDatagramError, StreamEvent, StreamId, VarInt};
+use quinn_proto::{ConnectionError, Dir, Event, SendDatagramError, StreamEvent, StreamId, VarInt};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -101,7 +101,7 @@ impl Sending {
         let gate = Gate::new();
         let controllers = controllers.seen_by(witness.clone()).behind(gate.clone());
         Sending {
-            link: Link::new(Some(controllers), config, keys, Arc::clone(&told)),
+            link: Link::new(true, Arc::new(controllers), config, keys, Arc::clone(&told)),
             gate,
             paced: Time::NEVER,
             witness,
@@ -158,10 +158,9 @@ impl Sending {
             match event {
                 Event::Stream(StreamEvent::Finished { id }) => self.close_stream(id, true),
                 Event::Stream(StreamEvent::Stopped { id, .. }) => self.close_stream(id, false),
-                Event::ConnectionLost { .. } => {
+                Event::ConnectionLost { reason } => {
                     self.give_up();
-                    let lost = self.told.lost.get().copied();
-                    self.log.iter_mut().for_each(|log| log.closed(now, lost, false));
+                    self.log.iter_mut().for_each(|log| log.closed(now, &reason));
                 }
                 Event::Connected => self.log.iter_mut().for_each(|log| log.connected(now)),
                 _ => {}
@@ -458,7 +457,7 @@ impl Datagrams for Sending {
 
     fn close(&mut self, now: Time) {
         self.link.close(now);
-        self.log.iter_mut().for_each(|log| log.closed(now, None, true));
+        self.log.iter_mut().for_each(|log| log.closed(now, &ConnectionError::LocallyClosed));
     }
 }
 
@@ -564,7 +563,7 @@ impl Sending {
     /// Opens a connection, in place of the one that there was.
     fn connect(&mut self, now: Time) {
         self.connections += 1;
-        self.log = self.told.logged.get().and_then(|to| Log::begin(now, to, self.connections, &self.config).ok());
+        self.log = Log::begin(now, &self.told, Side::Sender, self.connections, &self.config);
         self.watch.seen().news = self.log.as_ref().map(|_| Vec::new());
         self.link.connect(now);
     }

@@ -3,8 +3,8 @@
 use paceline_control::{TcpController, WindowController as _};
 use paceline_flow::quic::{Carriage, Handshake, QuicConfig};
 use paceline_packet::wire::tfrc;
-use paceline_quinn::Controllers;
 use paceline_units::Span;
+use quinn_proto::congestion::ControllerFactory;
 use quinn_proto::{
     AckFrequencyConfig, ConnectionId, ConnectionIdGenerator, EndpointConfig, IdleTimeout, RandomConnectionIdGenerator,
     TransportConfig, VarInt,
@@ -18,6 +18,9 @@ const MOST_KEPT: u64 = 6 << 20;
 const MOST_STREAMS: u32 = 1 << 14;
 /// Datagrams that quinn holds back at most: which leaves next is decided when there is room for it.
 const DATAGRAMS: usize = 2;
+/// What makes an end's congestion controllers.
+pub(super) type Controllers = Arc<dyn ControllerFactory + Send + Sync>;
+
 /// Version 1 of QUIC (RFC 9000).
 const VERSION: u32 = 1;
 /// Bytes of a connection ID.
@@ -90,12 +93,10 @@ pub(super) fn endpoint() -> EndpointConfig {
     config
 }
 
-/// Of a connection, whose sender has this congestion control; the other end's, which has little to send, is quinn's.
-pub(super) fn transport(config: &QuicConfig, controllers: Option<Controllers>) -> TransportConfig {
+/// Of a connection whose end here has this congestion control.
+pub(super) fn transport(config: &QuicConfig, controllers: Controllers) -> TransportConfig {
     let mut to = TransportConfig::default();
-    if let Some(controllers) = controllers {
-        to.congestion_controller_factory(Arc::new(controllers));
-    }
+    to.congestion_controller_factory(controllers);
     // packets are of the size that the flow is told: the search for a greater one, and for a lesser, is not the experiment's
     to.initial_mtu(config.datagram).min_mtu(config.datagram).mtu_discovery_config(None);
     to.enable_segmentation_offload(false);

@@ -4,7 +4,7 @@
 use super::calls::CallLog;
 use super::outbox::Outgoing;
 use super::times::MOST;
-use super::{EcnBits, End, Outbox, ReceiverSession, SenderSession, State};
+use super::{EcnBits, End, Outbox, ReceiverSession, SenderSession, Session, State};
 use crate::quic::{Keys, Logged, OwnKey, Receiving, Sending, Told};
 use paceline_flow::{Datagrams, Receiver, Sender, Transport};
 use paceline_packet::wire::tfrc::{self, Close, Message, Reason};
@@ -76,14 +76,20 @@ fn drain(machine: &mut dyn Datagrams, at: Time, out: &Outbox, mut send: impl FnM
     true
 }
 
-impl SenderSession {
+impl Session {
     /// Has the connections of a flow over QUIC logged; to be called before it starts.
     pub(crate) fn log_quic(&self, to: Logged) {
-        if let Some(quic) = &self.quic {
+        let quic = match self {
+            Session::Sender(sender) => &sender.quic,
+            Session::Receiver(receiver) => &receiver.quic,
+        };
+        if let Some(quic) = quic {
             let _ = quic.told.logged.set(to);
         }
     }
+}
 
+impl SenderSession {
     /// Has all that the congestion control of a flow over QUIC is told written down for [`replay()`](super::replay()); to be called
     /// before it starts. Of another flow nothing is written. What `to` does not take later ends the log, not the flow.
     ///

@@ -38,6 +38,7 @@ fn options() -> ServeOptions {
         max_sessions: 24,
         max_memory: 1 << 30,
         results: None,
+        qlogs: None,
         schemes: Brought::default(),
     }
 }

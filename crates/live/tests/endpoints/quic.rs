@@ -5,8 +5,8 @@ use paceline_control::{Profile, registry};
 use paceline_flow::Datagrams as _;
 use paceline_flow::quic::QuicConfig;
 use paceline_live::endpoint::control::Direction;
-use paceline_live::endpoint::{SendOptions, SendWatch, send};
-use paceline_live::quic::{Keys, OwnKey, Receiving};
+use paceline_live::endpoint::{SendOptions, SendWatch, ServeOptions, send};
+use paceline_live::quic::{Keys, OwnKey, Receiving, Room};
 use paceline_live::session::replay;
 use paceline_packet::Flags;
 use paceline_packet::wire::tfrc;
@@ -96,6 +96,42 @@ fn event_logs_are_what_a_sender_s_controller_was_told() {
         assert!(!folder.join("back-0.events").exists());
         let said = send(&logged(flows[1..].to_vec()), &SendWatch::default()).unwrap_err().to_string();
         assert!(said.contains("its sender, the server") && said.contains("--log-events"), "{said}");
+        std::fs::remove_dir_all(&folder).unwrap();
+    });
+}
+
+/// The server's logs have names that no client gives, and no more room than they have.
+#[test]
+fn a_server_logs_what_it_has_room_for() {
+    realtime::tried(|| {
+        let folder = std::env::temp_dir().join(format!("paceline-served-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let qlogs = Some((folder.clone(), Arc::new(Room::new(3, 1 << 19))));
+        let server = Served::new(ServeOptions { qlogs, ..options() });
+        let flows: Vec<_> = [("../x", Direction::Forward), ("y", Direction::Reverse)]
+            .map(|(name, way)| wanted(name, &[QUIC], 700, way))
+            .into();
+        let run = || {
+            let run = send(&ask(&server, flows.clone()), &SendWatch::default()).unwrap();
+            assert!(run.notes.flows.iter().all(|notes| notes.well), "{:?}", run.notes.flows);
+        };
+        run();
+        run();
+        let files = std::fs::read_dir(&folder).unwrap().map(|file| file.unwrap());
+        let mut all: Vec<_> =
+            files.map(|file| (file.file_name().into_string().unwrap(), file.metadata().unwrap().len())).collect();
+        all.sort();
+        let names: Vec<_> = all.iter().map(|(name, _)| name.as_str()).collect();
+        // of the second two flows one finds no room
+        let begins = ["127.0.0.1-1-server.sqlog", "127.0.0.1-2-client.sqlog"];
+        assert!(names.len() <= 3 && names[..2] == begins, "{names:?}");
+        let bytes: u64 = all.iter().map(|(_, bytes)| bytes).sum();
+        assert!((1 << 18..=1 << 19).contains(&bytes), "{all:?}");
+        // a log ends with a whole record
+        for name in names {
+            let text = std::fs::read(folder.join(name)).unwrap();
+            assert!(text.is_empty() || text.ends_with(b"}\n"), "{name}");
+        }
         std::fs::remove_dir_all(&folder).unwrap();
     });
 }

@@ -1,0 +1,83 @@
+//! How much others can have a server write of their connections.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What is left of a number of files and of their bytes.
+#[derive(Debug)]
+pub struct Room {
+    files: AtomicU64,
+    bytes: AtomicU64,
+}
+
+/// Takes so much of what is left, if it is left.
+fn take(left: &AtomicU64, much: u64) -> io::Result<()> {
+    let taken = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(much));
+    taken.map(|_| ()).map_err(|_| io::ErrorKind::StorageFull.into())
+}
+
+impl Room {
+    /// Room for so many files that have so many bytes together.
+    #[must_use]
+    pub fn new(files: u64, bytes: u64) -> Room {
+        Room { files: files.into(), bytes: bytes.into() }
+    }
+
+    /// Takes the room of a file.
+    ///
+    /// # Errors
+    /// There is none.
+    pub(super) fn take_file(&self) -> io::Result<()> {
+        take(&self.files, 1)
+    }
+
+    /// Whether another log would be none.
+    pub(crate) fn is_full(&self) -> bool {
+        self.files.load(Ordering::Relaxed) == 0 || self.bytes.load(Ordering::Relaxed) < u64::from(u16::MAX)
+    }
+}
+
+/// A file, in a room if it is a server's. What there is no room for is not written at all, so that records stay whole.
+#[derive(Debug)]
+pub(super) struct Bounded<W> {
+    pub(super) to: W,
+    pub(super) room: Option<Arc<Room>>,
+}
+
+impl<W: Write> Write for Bounded<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if let Some(room) = &self.room {
+            take(&room.bytes, bytes.len() as u64)?;
+        }
+        self.to.write_all(bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_together_is_bounded_and_whole() {
+        let room = Arc::new(Room::new(2, 100_000));
+        let mut files = [(); 2].map(|()| {
+            room.take_file().unwrap();
+            Bounded { to: Vec::new(), room: Some(Arc::clone(&room)) }
+        });
+        assert_eq!(room.take_file().unwrap_err().kind(), io::ErrorKind::StorageFull);
+        files[0].write_all(&[1; 60_000]).unwrap();
+        assert!(files[1].write_all(&[2; 40_001]).is_err());
+        files[1].write_all(&[2; 40_000]).unwrap();
+        assert!(files[0].write_all(&[1]).is_err());
+        assert_eq!(files.map(|file| file.to.len()), [60_000, 40_000]);
+        assert!(room.is_full());
+        let mut free = Bounded { to: Vec::new(), room: None };
+        assert!(free.write_all(&[0; 200_000]).is_ok(), "one's own has the disk's");
+    }
+}
