@@ -296,6 +296,49 @@ transport = "quic"
 """
 
 
+def test_an_emulated_run_is_logged_at_both_ends(tmp_path: Path) -> None:
+    require("namespaces")
+    text = (
+        SCENARIO.replace("8 s", "3 s").replace("2 s", "0 s")
+        + '[flow.pair]\ncc = "cubic"\ntransport = "quic"\ncount = 2\nfrom = "right"\nto = "left"\n'
+        + '[flow.tcp]\ncc = "cubic"\nprofile = "linux"\nkernel = true\n[flow.own]\ncc = "cubic"\n'
+    )
+    scenario = paceline.parse(
+        text.replace("[flow.bulk]", "[flow.first]\nprofile = 'linux'\nkernel = true\n[flow.bulk]")
+    )
+    logs = tmp_path / "logs"
+    results = paceline.emulate(scenario, qlog=logs)
+    names = ("bulk", "pair.0", "pair.1")
+    assert {file.name for file in logs.iterdir()} == {
+        f"{name}-{end}.sqlog" for name in names for end in ("client", "server")
+    }
+    # The path's queue drops and holds what neither end knows of: what came is what left, but for that.
+    for name in names:
+        near, far = (paceline.qlog(logs / f"{name}-{end}.sqlog", every_s=0.0) for end in ("client", "server"))
+        (sent,), (came,) = near.flows.to_dicts(), far.flows.to_dicts()
+        flow, _, instance = name.partition(".")
+        (row,) = results.flows.filter(flow=flow, instance=int(instance or 0)).to_dicts()
+        assert sent["cc"] == row["cc"]
+        # a run ends at its time, which may be before its connections' end
+        assert {sent["ended"], came["ended"]} <= {"closed", "open"}
+        assert sent["packets_sent"] == pytest.approx(row["packets_sent"], rel=0.02, abs=10)
+        left, arrived = near.series("qlog")["sent_packets"], far.series("qlog")["received_packets"]
+        assert 0.8 * left.to_list()[-1] < arrived.to_list()[-1] <= left.to_list()[-1] > 100, name
+    for refused, says in (
+        ({"scenario": scenario, "qlog": logs}, "is not empty"),
+        ({"scenario": scenario, "qlog": tmp_path / "two", "runs": 2}, "a capture holds one run, not 2"),
+        (
+            {
+                "scenario": paceline.parse(SCENARIO.replace('transport = "quic"', "")),
+                "qlog": tmp_path / "none",
+            },
+            "no flow is over QUIC",
+        ),
+    ):
+        with pytest.raises(PacelineError, match=says):
+            paceline.emulate(**refused)  # type: ignore[arg-type]
+
+
 def test_emulated_flows_are_as_simulated_ones() -> None:
     """Means differ by no more than 3 % or their joint 95 % interval, whichever is larger. Of BBR 3 and C4 that is asked
     without a busy host, whose jitter they take for a faster link (docs/live.md): by crate live's tests, in memory."""

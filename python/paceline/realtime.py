@@ -28,11 +28,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from paceline import _core, files, linux, paths
+from paceline import _core, files, linux, paths, real_logs
 from paceline.arguments import checked
 from paceline.errors import ControllerError, LiveError, PacelineError, PathError, ScenarioError
 from paceline.live import live_record
 from paceline.results import REAL_SERIES, Results, RunRecord
+from paceline.running import of_one_run
 from paceline.scenario import ScenarioLike, Schemes, load, toml_value, written
 from paceline.sending import PORT, listen
 from paceline.store import Store, claim
@@ -74,13 +75,15 @@ def emulate(
     record_every_s: float = RECORD_EVERY_S,
     *,
     pcap: str | Path | None = None,
+    qlog: Path | None = None,
     stop: _core.PathStop | None = None,
 ) -> RunRecord:
     """One run in real time. Its tables and recordings are those of a simulated run, null where a real run cannot know.
     Flows are measured from the warm-up's end to the run's; the links as long as the path is there.
 
-    With `stop`, which ends it from another thread, signals are left alone meanwhile. Raises PathError if the system
-    refuses what a path needs, PacelineError for a scenario that no real path has and if the flows fail, ScenarioError.
+    `qlog` is a folder for both ends' logs of connections over QUIC. With `stop`, which ends it from another thread,
+    signals are left alone meanwhile. Raises PathError if the system refuses what a path needs, PacelineError for a
+    scenario that no real path has and if the flows fail, ScenarioError.
     """
     check(scenario, seed)
     with tempfile.TemporaryDirectory(prefix="paceline-") as name:
@@ -94,6 +97,8 @@ def emulate(
                 continue  # it is named by where it lies, and lies there
             files.make_directory(target.parent)
             files.write_whole(target, text)
+        if qlog is not None:
+            real_logs.prepare(where)
         # Ctrl-C in a terminal is theirs too, and they have nothing to say then.
         call = (
             "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL);"
@@ -113,6 +118,8 @@ def emulate(
             beginning=where / _BEGINNING,
             stop=stop,
         )
+        if qlog is not None:
+            real_logs.keep(where, qlog, flows(scenario, seed))
         if ran.status == 128 + signal.SIGINT:
             raise KeyboardInterrupt
         kept = Store(where).get("near", seed, REAL_SERIES)
@@ -136,8 +143,10 @@ def _said(file: Path) -> str:
 class Emulator:
     """Runs scenarios as `emulate` does, several side by side if they are asked for by several threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, qlog: Path | None = None) -> None:
+        """`qlog` is a folder for the logs of connections over QUIC, of one run."""
         linux.needed("a run in real time")
+        self._qlog = qlog
         self._stop = _core.PathStop()
 
     def __call__(
@@ -145,7 +154,7 @@ class Emulator:
     ) -> RunRecord:
         """One run. Raises what `emulate` does; after `stop`, KeyboardInterrupt."""
         try:
-            return emulate(scenario, seed, record, record_every_s, stop=self._stop)
+            return emulate(scenario, seed, record, record_every_s, qlog=self._qlog, stop=self._stop)
         except PacelineError:
             if self._stop.stopped:
                 raise KeyboardInterrupt from None
@@ -166,17 +175,20 @@ def run(
     *,
     record_every_s: float = RECORD_EVERY_S,
     out: str | Path | None = None,
+    qlog: str | Path | None = None,
     schemes: Schemes | None = None,
     progress: Progress | None = None,
 ) -> Results:
     """`paceline.emulate`: runs a scenario in real time, with seeds seed, seed + 1, ..., one run after the other.
 
-    As `paceline.run`, whose tables the results have. Raises PathError, PacelineError, ScenarioError, StorageError,
-    Interrupted.
+    As `paceline.run`, whose tables the results have, and with its `qlog`. Raises PathError, PacelineError,
+    ScenarioError, StorageError, Interrupted.
     """
+    of_one_run(runs, qlog=qlog)
     loaded = load(scenario, set, schemes)
     seeds = seeds_from(loaded.seed if seed is None else seed, runs)
     check(loaded, seeds[0])
+    logs = None if qlog is None else real_logs.folder(qlog, _table(loaded))
     manifest = {
         "kind": "emulation",
         "name": loaded.name,
@@ -191,7 +203,7 @@ def run(
         records = in_turn(
             [Point(loaded)],
             seeds,
-            Emulator(),
+            Emulator(logs),
             over="emulator",
             record=record,
             record_every_s=record_every_s,
@@ -269,6 +281,7 @@ def _asked(
     results: Path | None = None,
     ports: int | None = None,
     beginning: Path | None = None,
+    qlogs: str | None = None,
 ) -> RunRecord:
     """What came of the flows of a scenario that the server was asked for; `ports` is the first flow's port here,
     `beginning` the pipe at which the path below waits for them to begin. Raises LiveError and ScenarioError."""
@@ -288,6 +301,7 @@ def _asked(
         ports=ports,
         beginning=None if beginning is None else str(beginning),
         schemes=scenario.schemes,
+        qlogs=qlogs,
     )
     kept = live_record(output, seed)
     kept.summary["notes"] = json.loads(notes)
@@ -544,6 +558,7 @@ def near(folder: str, number: str, every_s: str) -> None:
                 results=where / "far",
                 ports=_FIRST_PORT,
                 beginning=where / _BEGINNING,
+                qlogs=real_logs.of(where, "near"),
             )
             break
         except (ControllerError, LiveError, ScenarioError) as error:
@@ -572,7 +587,10 @@ def far(folder: str) -> None:
     files.make_directory(results)
     # in a network of its own, where there is nobody else
     schemes = _kept(Path(folder)).schemes
-    server = listen(None, PORT, 10**12, 864_000, 64, None, str(results), strangers=True, schemes=schemes)
+    logs = real_logs.of(Path(folder), "far")
+    bounds = (None, PORT, 10**12, 864_000, 64, None, str(results))
+    qlogs = None if logs is None else (logs, *real_logs.ROOM)
+    server = listen(*bounds, strangers=True, schemes=schemes, qlogs=qlogs)
     try:
         server.run()
     except (ControllerError, LiveError) as error:

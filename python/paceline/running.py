@@ -60,11 +60,7 @@ def run(
     narrow, `most` runs at most (`paceline.precision`).
     Raises ScenarioError, ControllerError, PacelineError, StorageError, Interrupted.
     """
-    for word, where in (("pcap", pcap), ("qlog", qlog)):
-        if where is not None and runs != 1:
-            raise PacelineError(f"a capture holds one run, not {runs}: leave out {word}, or runs")
-        if where is not None and parsed(until):
-            raise PacelineError(f"a capture holds one run: leave out {word}, or until")
+    of_one_run(runs, until, pcap=pcap, qlog=qlog)
     if pcap is None and pcap_at:
         raise PacelineError("pcap_at without pcap: name the capture's file")
     untils = parsed(until)
@@ -103,3 +99,13 @@ def run(
         if out is not None:
             results.write(out)
     return results
+
+
+def of_one_run(runs: int, until: str | Sequence[str] = (), **places: str | Path | None) -> None:
+    """Raises PacelineError if something is to be written to one of these `places` of a run as it goes, and there are
+    several."""
+    for word, where in places.items():
+        if where is not None and runs != 1:
+            raise PacelineError(f"a capture holds one run, not {runs}: leave out {word}, or runs")
+        if where is not None and parsed(until):
+            raise PacelineError(f"a capture holds one run: leave out {word}, or until")

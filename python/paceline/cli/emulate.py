@@ -9,9 +9,9 @@ import typer
 
 from paceline import realtime
 from paceline.cli import layout
-from paceline.cli.options import AsJson, File, Out, Record, RecordEvery, Seed, Set, span
+from paceline.cli.options import AsJson, File, Out, Qlog, Record, RecordEvery, Seed, Set, span
 from paceline.cli.progress import progress
-from paceline.cli.run import read, recorded, say
+from paceline.cli.run import of_one_run, read, recorded, say
 from paceline.errors import CutShortWarning
 from paceline.results import REAL_SERIES, Results
 from paceline.scenario import assignments
@@ -26,6 +26,7 @@ def emulate(
     record: Record = "",
     record_every: RecordEvery = "100ms",
     out: Out = None,
+    qlog: Qlog = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a scenario in real time: its flows on real sockets, over an emulated path made of its links.
@@ -38,11 +39,14 @@ def emulate(
       paceline emulate examples/campaigns/one-flow.toml --set "duration=5 s"
       paceline emulate examples/campaigns/one-flow.toml --set "duration=5 s" \\
           --set flow.media.kernel=true --record rate,kernel --out out/real
+      paceline emulate examples/campaigns/one-flow.toml --set "duration=5 s" \\
+          --set flow.media.cc=bbr3 --set flow.media.transport=quic --qlog out/logs
     """
     # a run in real time has no notices that would say it
     warnings.simplefilter("default", CutShortWarning)
     every_s = span(record_every, "--record-every")
     wanted = recorded(record, every_s, out, REAL_SERIES)
+    of_one_run(runs, {"--qlog": qlog})
     scenario = read(file)
     with progress(file.stem, "s") as show_progress:
         results = realtime.run(
@@ -53,9 +57,10 @@ def emulate(
             record=wanted,
             record_every_s=every_s,
             out=out,
+            qlog=qlog,
             progress=show_progress,
         )
-    say(results, as_json, out)
+    say(results, as_json, out, qlog=qlog)
     if not as_json:
         notes(results)
 

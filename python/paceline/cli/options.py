@@ -92,6 +92,15 @@ Out = Annotated[
         "--out", metavar="DIR", help="Write tables, recordings and manifest there.", show_default=False
     ),
 ]
+Qlog = Annotated[
+    Path | None,
+    typer.Option(
+        "--qlog",
+        metavar="FOLDER",
+        help="Log the run's connections over QUIC there (qlog), each at both ends.",
+        show_default=False,
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
 
 

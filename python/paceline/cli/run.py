@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,6 +16,7 @@ from paceline.cli.options import (
     File,
     Most,
     Out,
+    Qlog,
     Record,
     RecordEvery,
     Seed,
@@ -63,15 +64,7 @@ def run(
             show_default=False,
         ),
     ] = None,
-    qlog: Annotated[
-        Path | None,
-        typer.Option(
-            "--qlog",
-            metavar="FOLDER",
-            help="Log the run's connections over QUIC there (qlog), each at both ends.",
-            show_default=False,
-        ),
-    ] = None,
+    qlog: Qlog = None,
     as_json: AsJson = False,
     workers: Workers = None,
     executor: ExecutorName = None,
@@ -94,9 +87,7 @@ def run(
     """
     every_s = span(record_every, "--record-every")
     wanted = recorded(record, every_s, out)
-    for option, where in (("--pcap", pcap), ("--qlog", qlog)):
-        if where is not None and runs != 1:
-            raise PacelineError(f"{option} holds one run: leave out --runs")
+    of_one_run(runs, {"--pcap": pcap, "--qlog": qlog})
     if pcap is None and pcap_at:
         raise PacelineError("--pcap-at without --pcap: add --pcap FILE")
     scenario = read(file)
@@ -119,6 +110,13 @@ def run(
             progress=show_progress,
         )
     say(results, as_json, out, pcap, qlog)
+
+
+def of_one_run(runs: int, places: Mapping[str, Path | None]) -> None:
+    """Raises PacelineError if options, with their files, want something written of one run, and there are several."""
+    for option, where in places.items():
+        if where is not None and runs != 1:
+            raise PacelineError(f"{option} holds one run: leave out --runs")
 
 
 def read(file: Path) -> ScenarioLike:

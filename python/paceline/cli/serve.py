@@ -56,7 +56,7 @@ def serve(
         typer.Option(
             "--qlog",
             metavar="DIR",
-            help="Log connections over QUIC (qlog), 1000 and 1 GB at most.",
+            help="Log connections over QUIC (qlog): 1000 files, 1 GB at most.",
             show_default=False,
         ),
     ] = None,
