@@ -143,6 +143,12 @@ fn damage_is_named() {
     let begin = logged("newreno", &[]);
     let said = |record: &[u8]| replay_log(&[&begin, record].concat()).unwrap_err().to_string();
     assert_eq!(replay_log(&whole[..whole.len() - 1]).unwrap().inputs, 1, "it ends before what is not whole");
+    // one number of a call, changed: kind, path, 10,000 ns, bytes
+    let mut other = whole.clone();
+    assert_eq!(other[begin.len()..][..6], [SENT, 0, 0x90, 0x4e, 0xc0, 0x0b]);
+    other[begin.len() + 4] += 1;
+    let found = replay_log(&other).unwrap_err().to_string();
+    assert_eq!(found, "input 1 at 0.000010000 s: the number of bytes in flight was 1472 bytes, now 1473 bytes");
     // kind, path, time, and what it has
     for (record, names) in [
         (&[9, 0, 0][..], "a call's kind"),
