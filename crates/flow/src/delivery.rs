@@ -44,6 +44,18 @@ pub(crate) struct Sampler {
     newly_lost: u64,
 }
 
+impl Snapshot {
+    /// Of a packet of which nothing was kept.
+    pub(crate) const NONE: Snapshot = Snapshot {
+        first_send_time: Time::ZERO,
+        delivered_time: Time::ZERO,
+        delivered: 0,
+        lost: 0,
+        tx_in_flight: 0,
+        app_limited: false,
+    };
+}
+
 impl Sampler {
     pub(crate) fn new() -> Sampler {
         Sampler {

@@ -227,7 +227,7 @@ impl Law {
             // whether it was asked for or not, a quantum may begin with it
             let _ = self.congestion.due(now);
             self.congestion.pace(now, size);
-            let left = self.congestion.on_sent(now, self.log.next(), size);
+            let left = self.congestion.on_sent(now, self.log.next(), size).unwrap_or_default();
             self.log.push(now, left, size);
             missing -= u64::from(size);
         }

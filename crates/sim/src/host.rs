@@ -250,10 +250,10 @@ fn data_out_of_line(
         && sink.takes_piece(packet, piece)
     {
         network.extras.release(packet.extra);
-        if !sink.owes(packet.time) {
-            return sink.next_wake();
+        if let Some(wake) = sink.rests(packet.time) {
+            return wake;
         }
-        return sink.on_piece_taken(packet.time, &mut Port::back(sink, network, clock, packet.time));
+        return sink.acknowledge_piece(packet.time, &mut Port::back(sink, network, clock, packet.time));
     }
     let extra = network.extras.take(packet.extra);
     let mut port = Port::back(sink, network, clock, packet.time);

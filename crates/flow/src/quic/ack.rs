@@ -57,7 +57,6 @@ impl Connection {
         }
         self.stats.advance(now, self.window_packets());
         for number in before..=largest {
-            let left = self.log.snapshot(number);
             let Some(packet) = self.log.pop() else { break };
             let (sent, bytes, out) = (packet.sent, packet.bytes, packet.state == State::Out);
             if let &Carried::Stream(piece) = &packet.carried {
@@ -68,7 +67,8 @@ impl Connection {
             }
             if out {
                 self.out -= 1;
-                self.congestion.on_acked(now, &left, sent, number, bytes, self.limited);
+                let left = self.log.snapshot(number);
+                self.congestion.on_acked(now, left, sent, number, bytes, self.limited);
             }
         }
         self.log.prune();
@@ -130,7 +130,7 @@ impl Connection {
 
     /// Says whether it was ECN-capable, and not acknowledged before.
     fn packet_acked(&mut self, number: u32) -> bool {
-        let left = self.log.snapshot(number);
+        let left = *self.log.snapshot(number);
         let Some(packet) = self.log.get_mut(number).filter(|packet| packet.state == State::Out) else { return false };
         let (sent, bytes, ect) = (packet.sent, packet.bytes, packet.ect);
         packet.state = State::Acked;
@@ -250,7 +250,7 @@ impl Connection {
         self.stats.advance(now, self.window_packets());
         for packet in lost {
             let left = self.log.snapshot(packet.number);
-            self.congestion.on_lost(&left, packet.number, packet.bytes);
+            self.congestion.on_lost(left, packet.number, packet.bytes);
         }
         let before = self.congestion.undoable();
         self.congestion.on_congestion(now, newest);

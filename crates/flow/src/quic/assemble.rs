@@ -5,7 +5,7 @@ use super::datagrams::Waiting;
 use super::outgoing::Offer;
 use super::sent::{Carried, SentPacket, State};
 use crate::{Segment, Transmit};
-use paceline_packet::quic::{Frame, INITIAL_DATAGRAM, LONG_HEADER, StreamPiece, short_header, varint};
+use paceline_packet::quic::{AckRange, Frame, INITIAL_DATAGRAM, LONG_HEADER, StreamPiece, short_header, varint};
 use paceline_packet::{Extra, Flags, Stamp};
 use paceline_units::{Span, Time};
 
@@ -26,11 +26,10 @@ impl Connection {
     /// Sends what may be sent.
     pub(super) fn pump(&mut self, now: Time, out: &mut impl Transmit) {
         self.resumes = Time::NEVER;
-        if matches!(self.phase, Phase::Idle | Phase::Closed) {
-            return;
-        }
         if self.is_plain() {
             self.pump_stream(now, out);
+        } else if matches!(self.phase, Phase::Idle | Phase::Closed) {
+            return;
         } else {
             self.pump_any(now, out);
         }
@@ -165,9 +164,9 @@ impl Connection {
             frames.push(Frame::Early { connection: self.base, zero_rtt: false });
         }
         if self.received.is_wanted()
-            && let Some((range, more)) = self.received.take(now)
+            && let Some(range) = self.received.take(now)
         {
-            frames.push(Frame::Ack(range, more));
+            frames.push(Frame::Ack(range, self.received.more()));
         }
         let mut again = false;
         if self.crypto.is_ready() {
@@ -255,8 +254,19 @@ impl Connection {
     /// An acknowledgement leaves by itself. Where it tells of holes, the other end is asked once a round trip to say that it has
     /// come: then the holes are told of no more (RFC 9000 section 13.2.4).
     pub(super) fn send_ack(&mut self, now: Time, out: &mut impl Transmit) {
-        let Some((range, more)) = self.received.take(now) else { return };
+        let Some(range) = self.received.take(now) else { return };
         self.arrived.acks += 1;
+        if self.received.has_holes() || self.fills_up() {
+            return self.send_any_ack(now, range, out);
+        }
+        let size = short_header(self.unacknowledged()) + range.size(&[]);
+        self.leave_forgotten(now, size, Extra::QuicAck(range), out);
+    }
+
+    /// The same where there are holes, or it is to be filled up.
+    #[inline(never)]
+    fn send_any_ack(&mut self, now: Time, range: AckRange, out: &mut impl Transmit) {
+        let more = if self.received.has_more() { self.received.more() } else { Box::default() };
         let size = short_header(self.unacknowledged()) + range.size(&more);
         let pings = self.received.has_holes() && now >= self.next_ping && self.out == 0;
         if pings {
@@ -320,9 +330,10 @@ impl Connection {
     #[inline(never)]
     fn emit(&mut self, now: Time, frames: Box<[Frame]>, bytes: u16, again: bool, out: &mut impl Transmit) {
         self.leave_watched(now, Carried::Frames(frames.clone()), Extra::Quic(frames), bytes, again, out);
+        self.probes = self.probes.saturating_sub(1);
     }
 
-    /// The same with data of one stream, and nothing else.
+    /// The same with data of one stream, and nothing else; no probe is owed.
     #[inline(never)]
     fn emit_piece(&mut self, now: Time, piece: &StreamPiece, bytes: u16, again: bool, out: &mut impl Transmit) {
         self.leave_watched(now, Carried::Stream(*piece), Extra::QuicStream(*piece), bytes, again, out);
@@ -353,7 +364,6 @@ impl Connection {
         self.log.push(SentPacket { sent: left, carried, bytes, state: State::Out, ect }, snapshot);
         self.out += 1;
         self.last_eliciting = left;
-        self.probes = self.probes.saturating_sub(1);
         if self.out == 1 {
             self.alive(now);
         }

@@ -233,9 +233,10 @@ impl Congestion {
         Some(self.bucket.due()).filter(|due| *due > now)
     }
 
-    /// The packet `number`, of `bytes` (UDP payload), that counts leaves. Gives what is to be told again when it is acknowledged or lost.
+    /// The packet `number`, of `bytes` (UDP payload), that counts leaves. Gives what is to be told again when it is acknowledged or lost, to
+    /// a controller that wants it.
     #[inline(always)]
-    pub fn on_sent(&mut self, now: Time, number: u32, bytes: u16) -> Snapshot {
+    pub fn on_sent(&mut self, now: Time, number: u32, bytes: u16) -> Option<Snapshot> {
         let alone = self.in_flight == 0;
         if alone && self.next > 0 {
             self.resumed(now);
@@ -243,10 +244,8 @@ impl Congestion {
         self.in_flight += u64::from(bytes);
         self.next = number.wrapping_add(1);
         self.last_sent = now;
-        match &mut self.sampler {
-            Some(sampler) => sampler.sent(now, self.in_flight.min(u64::from(u32::MAX)) as u32, alone),
-            None => Snapshot::default(),
-        }
+        let sampler = self.sampler.as_mut()?;
+        Some(sampler.sent(now, self.in_flight.min(u64::from(u32::MAX)) as u32, alone))
     }
 
     #[cold]

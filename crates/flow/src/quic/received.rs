@@ -152,35 +152,46 @@ impl Received {
         self.waiting > 0
     }
 
+    /// Whether there is more than [`Received::take`] tells.
+    #[inline]
+    pub(super) fn has_more(&self) -> bool {
+        self.ranges.len() > 2
+    }
+
     /// Whether there are several ranges: what the other end has been told of could be forgotten.
     #[inline]
     pub(super) fn has_holes(&self) -> bool {
         self.ranges.len() > 1
     }
 
-    /// The acknowledgement, which leaves now; `None` if nothing has come.
+    /// The acknowledgement, which leaves now, but for [`Received::more`]; `None` if nothing has come.
     #[inline]
-    pub(super) fn take(&mut self, now: Time) -> Option<(AckRange, Box<[Block]>)> {
+    pub(super) fn take(&mut self, now: Time) -> Option<AckRange> {
         let last = self.ranges.last()?;
         self.waiting = 0;
         self.due = Time::NEVER;
         let delay = super::rtt::between(self.largest_at, now).0 / 1000;
-        let range = AckRange {
+        Some(AckRange {
             largest: (last.end - 1) as u32,
             smallest: last.start as u32,
             delay: delay.min(u64::from(u32::MAX)) as u32,
             ect: self.ect,
             ce: self.ce,
-            older: Block::default(),
-        };
-        Some(if self.ranges.len() > 1 { self.with_older(range) } else { (range, Box::default()) })
+            older: self.older().next().unwrap_or_default(),
+        })
     }
 
+    /// What it tells of older ones than two ranges.
     #[inline(never)]
-    fn with_older(&self, range: AckRange) -> (AckRange, Box<[Block]>) {
+    pub(super) fn more(&self) -> Box<[Block]> {
+        self.older().skip(1).collect()
+    }
+
+    /// All ranges but the highest, from there on down.
+    #[inline]
+    fn older(&self) -> impl Iterator<Item = Block> {
         let block = |range: &core::ops::Range<u64>| Block { start: range.start as u32, end: range.end as u32 };
-        let mut older = self.ranges.iter().rev().skip(1).map(block);
-        (AckRange { older: older.next().unwrap_or_default(), ..range }, older.collect())
+        self.ranges.iter().rev().skip(1).map(block)
     }
 
     /// The other end knows of all up to `largest`, and of what was lost among them: it is told of no more.
@@ -218,7 +229,7 @@ mod tests {
         let mut received = Received::new(2, DELAY);
         assert_eq!(comes(&mut received, 0, 0, Flags::NONE), ms(25));
         assert_eq!(comes(&mut received, 1, 1, Flags::NONE), ms(1));
-        let (range, more) = received.take(ms(1)).unwrap();
+        let (range, more) = (received.take(ms(1)).unwrap(), received.more());
         assert_eq!((range.largest, range.smallest, range.delay, more.len()), (1, 0, 0, 0));
         assert_eq!((received.due(), received.is_wanted()), (Time::NEVER, false));
         assert_eq!(comes(&mut received, 2, 3, Flags::NONE), ms(2), "a hole");
@@ -228,7 +239,7 @@ mod tests {
         assert_eq!(comes(&mut received, 4, 4, Flags::NONE), ms(29));
         received.take(ms(4));
         assert_eq!(comes(&mut received, 5, 5, Flags::CE), ms(5), "marked");
-        let (range, _) = received.take(ms(6)).unwrap();
+        let range = received.take(ms(6)).unwrap();
         assert_eq!((range.ce, range.delay, range.smallest), (1, 1000, 0));
         // one that wants no acknowledgement leaves no hole
         assert!(received.note(ms(7), 6, Flags::NONE));
@@ -242,11 +253,11 @@ mod tests {
         for number in (0..200).step_by(2) {
             received.note(ms(0), number, Flags::NONE);
         }
-        let (range, more) = received.take(ms(0)).unwrap();
+        let (range, more) = (received.take(ms(0)).unwrap(), received.more());
         assert_eq!((range.largest, range.smallest, more.len()), (198, 198, MOST_RANGES - 2));
         assert_eq!(range.older, Block { start: 196, end: 197 });
         received.told(190);
-        let (_, more) = received.take(ms(0)).unwrap();
+        let more = received.more();
         assert_eq!(more.last(), Some(&Block { start: 190, end: 191 }));
         assert!(!received.note(ms(1), 100, Flags::NONE), "a copy of what was forgotten, for all that is known");
     }

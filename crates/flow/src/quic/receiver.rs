@@ -71,14 +71,16 @@ impl QuicReceiver {
     pub fn on_packet(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>, out: &mut impl Transmit) {
         match extra {
             Some(Extra::QuicStream(piece)) if self.takes_in_order(now, packet, piece) => {
-                self.acknowledge(now, out);
+                if self.owes(now) {
+                    self.acknowledge(now, out);
+                }
             }
             _ => self.on_any(now, packet, extra, out),
         }
     }
 
     /// The fast path of [`QuicReceiver::on_packet`]: data that follow, and nothing out of the ordinary. `true`: they have been taken,
-    /// and [`QuicReceiver::acknowledge`] is all that is left to do, if an acknowledgement is due; `false`: nothing has been done.
+    /// and [`QuicReceiver::acknowledge`] is all that is left to do, if [`QuicReceiver::owes`] says so; `false`: nothing has been done.
     #[inline]
     pub fn takes_in_order(&mut self, now: Time, packet: &Packet, piece: &StreamPiece) -> bool {
         self.connection.on_data_in_order(now, packet, piece)
@@ -91,12 +93,10 @@ impl QuicReceiver {
         self.connection.received.due() <= now
     }
 
-    /// Sends the acknowledgement that is due, if one is. Returns what [`QuicReceiver::next_wake`] says then.
+    /// Sends an acknowledgement. Returns what [`QuicReceiver::next_wake`] says then.
     #[inline]
     pub fn acknowledge(&mut self, now: Time, out: &mut impl Transmit) -> Time {
-        if self.owes(now) {
-            self.connection.send_ack(now, out);
-        }
+        self.connection.send_ack(now, out);
         self.next_wake()
     }
 
@@ -112,7 +112,7 @@ impl QuicReceiver {
         let connection = &mut self.connection;
         if connection.has_frames() || connection.violation.is_some() {
             connection.pump(now, out);
-        } else {
+        } else if self.owes(now) {
             self.acknowledge(now, out);
         }
     }

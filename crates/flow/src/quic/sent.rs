@@ -85,15 +85,15 @@ impl SentLog {
 
     /// The packet with the number [`SentLog::next`] leaves.
     #[inline]
-    pub(super) fn push(&mut self, packet: SentPacket, left: Snapshot) {
+    pub(super) fn push(&mut self, packet: SentPacket, left: Option<Snapshot>) {
         if (self.next - self.base) as usize == self.packets.len() {
             self.make_room();
         }
         let place = self.place(self.next);
         // to drop what was there would ask whether it has something on the heap
         core::mem::forget(core::mem::replace(&mut self.packets[place], packet));
-        if let Some(snapshot) = self.snapshots.get_mut(place) {
-            *snapshot = left;
+        if let Some(left) = left {
+            self.snapshots[place] = left;
         }
         self.next += 1;
     }
@@ -123,7 +123,7 @@ impl SentLog {
             (self.base, self.next) = (number + 1, number + 1);
             self.settled = self.settled.max(self.base);
         } else {
-            self.push(SentPacket { sent: now, bytes, ..NONE }, Snapshot::default());
+            self.push(SentPacket { sent: now, bytes, ..NONE }, None);
         }
         number
     }
@@ -140,10 +140,10 @@ impl SentLog {
         if self.keeps(number) { self.packets.get_mut(place) } else { None }
     }
 
-    /// What was known when it left, if it is kept.
+    /// What was known when it left, if it is kept or was the last to be taken out.
     #[inline]
-    pub(super) fn snapshot(&self, number: u32) -> Snapshot {
-        self.snapshots.get(self.place(number)).copied().unwrap_or_default()
+    pub(super) fn snapshot(&self, number: u32) -> &Snapshot {
+        self.snapshots.get(self.place(number)).unwrap_or(&Snapshot::NONE)
     }
 
     /// The oldest that is out and below `end`.
@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(log.push_silent(Time(0), 100), 5);
         assert_eq!((log.base(), log.next()), (6, 6), "acknowledgements alone leave no trace");
         for n in 0..4 {
-            log.push(packet(n, State::Out), Snapshot::default());
+            log.push(packet(n, State::Out), None);
         }
         assert_eq!(log.push_silent(Time(4), 100), 10);
         assert_eq!(log.next(), 11);

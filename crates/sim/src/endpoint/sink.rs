@@ -148,23 +148,24 @@ impl Sink {
     }
 
     /// The fast path for data of a stream that nobody looks at: see [`QuicReceiver::takes_in_order`], after which
-    /// [`Sink::on_piece_taken`] is due.
+    /// [`Sink::rests`] tells what is left to do.
     #[inline]
     pub(crate) fn takes_piece(&mut self, packet: &Packet, piece: &StreamPiece) -> bool {
         let Receiver::Quic(quic) = &mut self.receiver else { return false };
         self.screen.is_none() && quic.takes_in_order(packet.time, packet, piece)
     }
 
-    /// Whether the data that [`Sink::takes_piece`] took are to be acknowledged at once, by [`Sink::on_piece_taken`]; if not,
-    /// [`Sink::next_wake`] tells when [`Sink::on_timer`] is needed.
+    /// When [`Sink::on_timer`] is needed after [`Sink::takes_piece`]; `None`: the data are to be acknowledged at once, by
+    /// [`Sink::acknowledge_piece`].
     #[inline]
-    pub(crate) fn owes(&self, now: Time) -> bool {
-        matches!(&self.receiver, Receiver::Quic(quic) if quic.owes(now))
+    pub(crate) fn rests(&self, now: Time) -> Option<Time> {
+        let Receiver::Quic(quic) = &self.receiver else { return Some(Time::NEVER) };
+        (!quic.owes(now)).then(|| quic.next_wake())
     }
 
-    /// Acknowledges them. Returns what [`Sink::on_data`] does.
+    /// Acknowledges what has come. Returns what [`Sink::on_data`] does.
     #[inline]
-    pub(crate) fn on_piece_taken(&mut self, now: Time, out: &mut impl Transmit) -> Time {
+    pub(crate) fn acknowledge_piece(&mut self, now: Time, out: &mut impl Transmit) -> Time {
         let Receiver::Quic(quic) = &mut self.receiver else { return Time::NEVER };
         quic.acknowledge(now, out)
     }
