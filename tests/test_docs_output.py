@@ -267,7 +267,7 @@ def examples_run(command: str, where: Path, served: int) -> None:
             brief = ' --set "duration=4 s"'
         elif command == "call-log":
             log_a_call(where / words[2])
-        elif words[1] == "watch" and words[2].endswith("qlog"):
+        elif words[1] in ("watch", "plot") and words[2].endswith("qlog"):
             shutil.copy(ROOT / "crates/qlog/tests/written.sqlog", where / words[2])
         elif command == "receive":
             line = f"(sleep 1; {SENDER} >/dev/null 2>&1) & {line}"  # noqa: PLW2901

@@ -214,14 +214,18 @@ def test_a_log_that_says_little_is_said_to(tmp_path: Path, records: list[dict[st
     assert any(says in note for note in results.manifest["notes"]), results.manifest["notes"]
 
 
-def watch(*words: object) -> subprocess.CompletedProcess[str]:
+def command(*words: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "paceline", "watch", *map(str, words)],
+        [sys.executable, "-m", "paceline", *map(str, words)],
         capture_output=True,
         text=True,
         check=False,
         env={**os.environ, "COLUMNS": "150", "NO_COLOR": "1"},
     )
+
+
+def watch(*words: object) -> subprocess.CompletedProcess[str]:
+    return command("watch", *words)
 
 
 def test_the_command(log: Path, tmp_path: Path) -> None:
@@ -240,6 +244,17 @@ def test_the_command(log: Path, tmp_path: Path) -> None:
     assert "is a log to read" in wrong.stderr
     # Behind a program's name stands what is its own.
     assert watch("true", "x.qlog").returncode == 0
+
+
+def test_a_log_is_plotted_as_it_is(log: Path, tmp_path: Path) -> None:
+    drawn = command("plot", log)
+    assert drawn.returncode == 0, drawn.stderr
+    written = {Path(line).name for line in drawn.stdout.splitlines()}
+    assert {"server-qlog.svg", "server-cwnd.png"} <= written <= {file.name for file in tmp_path.iterdir()}
+    one = command("plot", log, "--kind", "qlog", "--out", tmp_path / "one.svg")
+    assert one.stdout.splitlines() == [str(tmp_path / "one.svg")], one.stderr
+    missing = command("plot", tmp_path / "none.qlog")
+    assert (missing.returncode, "none.qlog: No such file" in missing.stderr) == (1, True), missing
 
 
 SERVE = """

@@ -51,7 +51,7 @@ def qlog(
     name = ", ".join(path.name for path in paths)
     with claim(out, "watch"):
         try:
-            output, told = _core.qlog([(path, _flow(path)) for path in paths], every_s, name)
+            output, told = _core.qlog([(path, flow_of(path)) for path in paths], every_s, name)
         except ValueError as error:
             raise PacelineError(str(error)) from None
         except OSError as error:
@@ -77,8 +77,8 @@ def is_log(name: str) -> bool:
     return name.lower().endswith(SUFFIXES)
 
 
-def _flow(path: Path) -> str:
-    """The name of a file's flows."""
+def flow_of(path: Path) -> str:
+    """The name of the flows of a file: its own without the ending."""
     name = path.name
     for suffix in sorted(SUFFIXES, key=len, reverse=True):
         if name.lower().endswith(suffix):

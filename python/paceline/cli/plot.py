@@ -21,7 +21,8 @@ def plot(
         list[Path],
         typer.Argument(
             metavar="RUN...",
-            help="Run directories (--out of run, sweep or watch), or files of gateway --out. With --y a sweep's.",
+            help="Run directories (--out of run, sweep or watch), logs of QUIC connections (.qlog, .sqlog, also "
+            ".gz), or files of gateway --out. With --y a sweep's.",
             show_default=False,
         ),
     ],
@@ -104,6 +105,7 @@ def plot(
       paceline run examples/coffee-shop.toml --record cwnd,queue --out out/coffee
       paceline plot out/coffee
       paceline plot out/coffee --kind cwnd --out cwnd.pdf
+      paceline plot server.sqlog
       paceline sweep examples/coffee-shop.toml --runs 5 --out out/sweep \\
           --vary "link.bottleneck.delay=10 ms,50 ms" \\
           --vary flow.film.cc=newreno,vegas
@@ -122,8 +124,9 @@ def plot(
 
     from paceline.plots import KINDS, gateway, occupancy, recorded, save
     from paceline.plots.style import FORMATS, target
+    from paceline.qlogs import flow_of, is_log, qlog
 
-    files = [path for path in runs if path.is_file()]
+    files = [path for path in runs if path.is_file() and not is_log(path.name)]
     for path in files:
         named, forms = target(out) if out and len(runs) == 1 else (path.with_suffix(""), FORMATS[:2])
         for written in save(gateway.figure(gateway.read(path), path.name), named, forms):
@@ -131,7 +134,8 @@ def plot(
     runs = [path for path in runs if path not in files]
     if not runs:
         return
-    directories = {path: Results.read(path) for path in runs}
+    logs = [path for path in runs if is_log(path.name) and not path.is_dir()]
+    directories = {path: qlog(path) if path in logs else Results.read(path) for path in runs}
     measured = any(occupancy.measured(r) for r in directories.values())
     there = [k for k in KINDS if any(k in r.recorded() for r in directories.values())]
     wanted = kinds(kind) or there + _whole_run(directories, seed) + (["occupancy"] if measured else [])
@@ -144,7 +148,8 @@ def plot(
         raise PacelineError(
             f"{runs[0]} recorded nothing over time: run with --record {','.join(SERIES)}{measures}"
         )
-    base, formats = target(out or runs[0] / "plot")
+    beside = runs[0].with_name(flow_of(runs[0])) if runs[0] in logs else runs[0] / "plot"
+    base, formats = target(out) if out else (beside, FORMATS[:2])
     for name in wanted:
         if name == "occupancy":
             drawn = occupancy.figure(histograms(directories))
