@@ -20,7 +20,7 @@ LIVE = ("-o", "udp.try_heuristic_first:TRUE", "-d", f"udp.port=={PORT},rtp")
 """RTP and RTCP share the server's port (RFC 5761); our own messages there are known by their first bytes."""
 
 SCENARIO = """
-duration = "6 s"
+duration = "8 s"
 [link.bottleneck]
 rate = "8 Mbit/s"
 delay = "15 ms"
@@ -157,7 +157,7 @@ def test_reports_say_what_the_capture_shows(captured: Captured) -> None:
 def test_losses_of_a_stream_are_the_reports(tmp_path: Path) -> None:
     """One stream alone: what tshark misses at the far end is what the receiver's last report says."""
     require("tshark", "namespaces")
-    scenario = SCENARIO.partition("[flow.nada]")[0].replace("0.5 %", "2 %").replace("6 s", "8 s")
+    scenario = SCENARIO.partition("[flow.nada]")[0].replace("0.5 %", "2 %")
     scenario += "[flow.lda.params]\ninitial_rate = 100\n"
 
     def measure() -> tuple[tuple[int, int, dict[str, Any]], float]:

@@ -12,6 +12,7 @@ from typing import Any
 from paceline import files
 from paceline.errors import PacelineError
 from paceline.sending import for_logs
+from paceline.spoken import option
 
 _OF_SERVER = re.compile(r".*-(\d+)((?:\.\d+)?-(?:client|server)\.sqlog)")
 """What a server calls the logs of its flows: by the client's address and their numbers."""
@@ -25,7 +26,8 @@ def folder(where: str | Path, table: dict[str, Any]) -> Path:
     none."""
     if all(flow.get("transport") != "quic" for flow in table["flow"].values()):
         raise PacelineError(
-            'no flow is over QUIC, so there is nothing to log: give one `transport = "quic"`, or leave out qlog'
+            'no flow is over QUIC, so there is nothing to log: give one `transport = "quic"`, or leave out '
+            f"{option('qlog')}"
         )
     return for_logs(Path(where))
 

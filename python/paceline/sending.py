@@ -244,14 +244,13 @@ def _make_folders(host: str, direction: str, log_events: str | Path | None, qlog
         if host.startswith(QUIC) and direction == "reverse":
             raise PacelineError(
                 f"{option('log_events')} logs what the controller at the flow's sender was told, which is the server "
-                f"with {option('direction')} reverse: send from here, or both ways"
+                "here: send from here, or both ways"
             )
         files.make_directory(Path(log_events))
     if qlog is not None:
         if not host.startswith(QUIC):
-            raise PacelineError(
-                f"{option('qlog')} logs connections over QUIC: put {QUIC} before {host}, or leave it out"
-            )
+            instead = "leave it out" if "://" in host else f"put {QUIC} before {host}, or leave it out"
+            raise PacelineError(f"{option('qlog')} logs connections over QUIC: {instead}")
         for_logs(Path(qlog))
 
 

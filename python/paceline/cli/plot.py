@@ -50,7 +50,8 @@ def plot(
         typer.Option(
             "--out",
             metavar="FILE",
-            help="Name of the figure. With .svg, .png or .pdf only that, else SVG and PNG. Default: in RUN.",
+            help="Name of the figure. With .svg, .png or .pdf only that, else SVG and PNG. Default: in RUN, "
+            "of a log beside it.",
             show_default=False,
         ),
     ] = None,
@@ -143,6 +144,8 @@ def plot(
     unknown = [k for k in wanted if k not in known]
     if unknown:
         raise PacelineError(f'no kind of figure "{unknown[0]}"; there are {", ".join(known)}')
+    if not wanted and logs:
+        raise PacelineError(f"{runs[0]} tells of nothing over time")
     if not wanted:
         measures = next((f"; or draw a measure of {p}: --y" for p, r in directories.items() if r.axes), "")
         raise PacelineError(
@@ -184,12 +187,15 @@ def _measure(
 
 
 def _whole_run(directories: dict[Path, Results], seed: int | None) -> list[str]:
-    """`gauges`, if all runs recorded some and there are few enough to lie side by side."""
-    from paceline.plots.gauges import MOST_RUNS
+    """`gauges`, if all runs recorded some, one has a value, and there are few enough to lie side by side."""
+    from paceline.plots.gauges import MOST_RUNS, gauges
     from paceline.plots.recorded import panels
 
-    told = all(any(kind in GAUGES for kind in r.recorded()) for r in directories.values())
-    return ["gauges"] if told and len(panels(directories, "gauges", seed)) <= MOST_RUNS else []
+    if not all(any(kind in GAUGES for kind in r.recorded()) for r in directories.values()):
+        return []
+    found = panels(directories, "gauges", seed)
+    # a receiver's log has none
+    return ["gauges"] if len(found) <= MOST_RUNS and gauges(found) else []
 
 
 def histograms(directories: dict[Path, Results]) -> list[Histogram]:

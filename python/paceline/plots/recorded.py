@@ -13,6 +13,7 @@ from paceline.errors import PacelineError
 from paceline.plots import KINDS, chart, gauges, sweeps, timeline
 from paceline.plots.sweeps import MOST_PANELS
 from paceline.plots.timeline import Panel
+from paceline.qlogs import is_log
 from paceline.results import GAUGES
 
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ def panels(
         tables = [k for k in (GAUGES if kind == "gauges" else (kind,)) if k in results.recorded()]
         if not tables:
             one = " or ".join(GAUGES) if kind == "gauges" else kind
+            if is_log(path.name):
+                raise PacelineError(f"{path} is a log, which has {', '.join(results.recorded())}, not {one}")
             raise PacelineError(f"{path} did not record {one}: run again with --record {one.split()[0]}")
         chosen = results.seeds[0] if seed is None else seed
         if chosen not in results.seeds:

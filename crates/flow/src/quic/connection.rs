@@ -304,7 +304,7 @@ impl Connection {
     pub(super) fn on_data_in_order(&mut self, now: Time, packet: &Packet, piece: &StreamPiece) -> bool {
         let steady =
             self.phase == Phase::Established && self.unvalidated.is_none() && self.config.idle_timeout.is_none();
-        if !steady || packet.seq < self.peer_base {
+        if !steady || packet.seq < self.peer_base || !self.received.may_be_new(packet.seq) {
             return false;
         }
         let Some(given) = self.incoming.newest_piece(piece) else { return false };

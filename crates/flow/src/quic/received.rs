@@ -55,6 +55,12 @@ impl Received {
         (self.threshold, self.delay) = (u32::from(threshold.max(1)), delay);
     }
 
+    /// Whether a packet of this number can be new for all that is known.
+    #[inline]
+    pub(super) fn may_be_new(&self, number: u32) -> bool {
+        u64::from(number) >= self.floor
+    }
+
     /// The packet has come as the next of all, without a mark, and wants an acknowledgement; `false`: nothing has been done.
     #[inline(always)]
     pub(super) fn note_in_order(&mut self, now: Time, number: u32, flags: Flags) -> bool {
@@ -96,10 +102,10 @@ impl Received {
     pub(super) fn note(&mut self, now: Time, number: u32, flags: Flags) -> bool {
         let largest = self.ranges.last().map(|range| range.end);
         let mut new = false;
-        let number = u64::from(number);
-        if number < self.floor {
+        if !self.may_be_new(number) {
             return false;
         }
+        let number = u64::from(number);
         self.ranges.insert(number..number + 1, |_| new = true);
         if !new {
             return false;

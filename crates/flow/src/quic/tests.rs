@@ -3,7 +3,8 @@
 use super::*;
 use crate::Segment;
 use paceline_control::{Profile, TcpController, registry};
-use paceline_packet::{Extra, ExtraId, Flags, FlowId, Packet, quic::Frame};
+use paceline_packet::quic::{Frame, StreamPiece};
+use paceline_packet::{Extra, ExtraId, Flags, FlowId, Packet, Stamp};
 use paceline_random::Stream;
 use paceline_units::{Span, Time};
 use proptest::prelude::*;
@@ -342,6 +343,37 @@ fn datagrams_come_or_do_not() {
 }
 
 /// Both ends begin anew; what is late of the old connection is not taken for the new one's.
+/// RFC 9000 section 13.2.3: what may have come before is not taken, also where its data would be new.
+#[test]
+fn a_packet_that_was_forgotten_is_not_taken() {
+    let config = QuicConfig { handshake: Handshake::Done, ..config("newreno") };
+    let mut receiver = QuicReceiver::new(&config, controller("newreno"), Stream::new(1, "quic"));
+    let mut comes = |number: u32, stream: u32, offset: u64| {
+        let packet = Packet {
+            time: ms(number.into()),
+            cursor: 0,
+            size: 1100,
+            flags: Flags::NONE,
+            flow: FlowId(0),
+            seq: number,
+            stamp: Stamp(0),
+            extra: ExtraId::NONE,
+        };
+        let (captured, fin, key, last) = (Stamp(0), false, false, false);
+        let piece = StreamPiece { offset, stream, captured, length: 1000, fin, key, last, track: 0 };
+        let mut out: Vec<Segment> = Vec::new();
+        receiver.on_packet(ms(100), &packet, Some(&Extra::QuicStream(piece)), &mut out);
+        (receiver.stats().bytes, receiver.stats().duplicates, out.len())
+    };
+    assert_eq!(comes(0, 2, 0), (1000, 0, 0));
+    // every second one: more holes than are told of
+    for nth in 0..40 {
+        assert_eq!(comes(4 + 2 * nth, 6, 1000 * u64::from(nth)).0, 2000 + 1000 * u64::from(nth));
+    }
+    assert_eq!(comes(1, 2, 1000), (41_000, 1, 0), "forgotten, with its acknowledgement");
+    assert_eq!(comes(81, 2, 1000), (42_000, 1, 1), "a hole that is known");
+}
+
 #[test]
 fn a_fresh_connection_forgets_the_old() {
     for handshake in [Handshake::Done, Handshake::OneRtt, Handshake::ZeroRtt] {

@@ -361,7 +361,12 @@ impl Shared {
             return None;
         }
         let from = ip.to_canonical().to_string().replace(':', "_");
-        Some(Place { folder, name: format!("{from}-{id}"), room: Some(room) })
+        let place = Place { folder, name: format!("{from}-{id}"), room: Some(room) };
+        if let Err(error) = place.check() {
+            self.say_of_flow(&format!("flow {id}: not logged: {}: {error}", place.folder.display()));
+            return None;
+        }
+        Some(place)
     }
 
     /// Waits until all flows of a client are over, or it says stop, or is gone.
@@ -381,6 +386,12 @@ impl Shared {
                     waiting.left -= 1;
                     if let Some(flow) = waiting.open.ids.remove(&outcome.id) {
                         self.say_of_flow(&format!("flow {}: {}", outcome.id, outcome.half.ended));
+                        if let Some((folder, _)) = self.options.qlogs.as_ref().filter(|(_, room)| room.has_filled()) {
+                            (self.say)(&format!(
+                                "{}: no more is logged: it has all that it may have",
+                                folder.display()
+                            ));
+                        }
                         gone |= self.tell(stream, flow, outcome.half).is_err();
                     }
                     continue;

@@ -11,8 +11,8 @@ use paceline_quinn::{Gate, Leave};
 use paceline_units::{Span, Time};
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn_proto::{
-    ClientConfig, Connection, ConnectionEvent, ConnectionHandle, DatagramEvent, EcnCodepoint, Endpoint, Event,
-    ServerConfig, VarInt,
+    ClientConfig, Connection, ConnectionEvent, ConnectionHandle, DatagramEvent, EcnCodepoint, Endpoint, EndpointEvent,
+    Event, ServerConfig, VarInt,
 };
 use std::collections::VecDeque;
 use std::fmt::{self, Debug, Formatter};
@@ -36,7 +36,9 @@ pub(super) struct Link {
     /// Of the end that opens.
     client: Option<ClientConfig>,
     connection: Option<(ConnectionHandle, Connection)>,
-    /// What the endpoint says without a connection.
+    /// One that the other end would open beside it: who that is its handshake has still to show.
+    next: Option<(ConnectionHandle, Connection)>,
+    /// What leaves that is not the connection's.
     answers: VecDeque<Vec<u8>>,
     /// Whether packets are ECN-capable.
     ecn: bool,
@@ -87,6 +89,7 @@ impl Link {
             endpoint: Endpoint::new(Arc::new(settings::endpoint()), server, false, None),
             client,
             connection: None,
+            next: None,
             answers: VecDeque::new(),
             ecn: config.ecn,
             wake: Time::NEVER,
@@ -124,7 +127,8 @@ impl Link {
         if opened.is_none() {
             let _ = self.told.lost.set(Lost::Failed);
         }
-        self.connection = opened;
+        let before = std::mem::replace(&mut self.connection, opened);
+        self.forget(before);
         self.settle();
     }
 
@@ -134,13 +138,16 @@ impl Link {
         let mut answer = Vec::new();
         let event = self.endpoint.handle(now, PEER, None, codepoint(ecn), BytesMut::from(bytes), &mut answer);
         match event {
-            Some(DatagramEvent::ConnectionEvent(handle, event)) => self.on_event(handle, event),
+            Some(DatagramEvent::ConnectionEvent(handle, event)) => self.on_event(now, handle, event),
             Some(DatagramEvent::NewConnection(incoming)) => {
                 match self.endpoint.accept(incoming, now, &mut answer, None) {
-                    Ok(connection) => {
-                        (self.connected, self.connection) = (false, Some(connection));
-                        self.answered += 1;
+                    // anybody's first packet looks so: one that lives goes on until the other has shown its key
+                    Ok(connection) if self.connection().is_some_and(|live| !live.is_closed()) => {
+                        let before = self.next.replace(connection);
+                        self.forget(before);
+                        self.on_next(now);
                     }
+                    Ok(connection) => self.take(connection),
                     Err(refused) => {
                         self.answers.extend(refused.response.map(|response| answer[..response.size].to_vec()))
                     }
@@ -152,12 +159,49 @@ impl Link {
         self.settle();
     }
 
-    fn on_event(&mut self, handle: ConnectionHandle, event: ConnectionEvent) {
+    fn on_event(&mut self, now: Instant, handle: ConnectionHandle, event: ConnectionEvent) {
         if let Some((own, connection)) = &mut self.connection
             && *own == handle
         {
             connection.handle_event(event);
+        } else if let Some((own, next)) = &mut self.next
+            && *own == handle
+        {
+            next.handle_event(event);
+            self.on_next(now);
         }
+    }
+
+    /// The other end's connection is this one from now on.
+    fn take(&mut self, connection: (ConnectionHandle, Connection)) {
+        let before = self.connection.replace(connection);
+        self.forget(before);
+        self.connected = false;
+        self.answered += 1;
+    }
+
+    /// One that is no more. One that has come to its own end has told the endpoint.
+    fn forget(&mut self, connection: Option<(ConnectionHandle, Connection)>) {
+        if let Some((handle, _)) = connection.filter(|(_, connection)| !connection.is_drained()) {
+            self.endpoint.handle_event(handle, EndpointEvent::drained());
+        }
+    }
+
+    /// Something has happened to what is to be the next connection: it is, once its handshake is done, which takes the other end's
+    /// key.
+    fn on_next(&mut self, now: Instant) {
+        let Some((handle, mut next)) = self.next.take() else { return };
+        settle(&mut self.endpoint, handle, &mut next);
+        if !next.is_handshaking() && !next.is_closed() {
+            return self.take((handle, next));
+        }
+        let mut packet = Vec::new();
+        while let Some(transmit) = next.poll_transmit(now, 1, &mut packet) {
+            self.answers.push_back(packet[..transmit.size].to_vec());
+            packet.clear();
+        }
+        settle(&mut self.endpoint, handle, &mut next);
+        if next.is_closed() { self.forget(Some((handle, next))) } else { self.next = Some((handle, next)) }
     }
 
     /// Connections of the other end's that were taken so far.
@@ -197,6 +241,10 @@ impl Link {
         if let Some((_, connection)) = &mut self.connection {
             connection.handle_timeout(now);
         }
+        if let Some((_, next)) = &mut self.next {
+            next.handle_timeout(now);
+            self.on_next(now);
+        }
         self.settle();
     }
 
@@ -207,16 +255,12 @@ impl Link {
 
     /// The connection and its endpoint tell each other what they have for each other; the next timer is theirs.
     fn settle(&mut self) {
-        self.wake = Time::NEVER;
-        let Some((handle, connection)) = &mut self.connection else { return };
-        while let Some(event) = connection.poll_endpoint_events() {
-            if let Some(event) = self.endpoint.handle_event(*handle, event) {
-                connection.handle_event(event);
-            }
+        if let Some((handle, connection)) = &mut self.connection {
+            settle(&mut self.endpoint, *handle, connection);
         }
-        if let Some(timeout) = connection.poll_timeout() {
-            self.wake = self.time(timeout);
-        }
+        let both = [&mut self.connection, &mut self.next].into_iter().flatten();
+        let timeout = both.filter_map(|(_, connection)| connection.poll_timeout()).min();
+        self.wake = timeout.map_or(Time::NEVER, |timeout| self.time(timeout));
     }
 
     /// When the last datagram left, to quinn.
@@ -262,6 +306,15 @@ impl Link {
             connection.close(now, VarInt::from_u32(0), bytes::Bytes::new());
         }
         self.settle();
+    }
+}
+
+/// A connection and its endpoint tell each other what they have for each other.
+fn settle(endpoint: &mut Endpoint, handle: ConnectionHandle, connection: &mut Connection) {
+    while let Some(event) = connection.poll_endpoint_events() {
+        if let Some(event) = endpoint.handle_event(handle, event) {
+            connection.handle_event(event);
+        }
     }
 }
 

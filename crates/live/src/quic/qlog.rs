@@ -185,7 +185,8 @@ impl Log {
 
     /// Lost are the packet that left then, and all of its kind before it.
     fn lost(&mut self, now: Time, newest: Instant) {
-        let Some(kind) = self.out.iter().find(|out| out.left == newest).map(|out| out.kind) else { return };
+        // that one may only acknowledge: what is lost with it left before
+        let Some(kind) = self.out.iter().rfind(|out| out.left <= newest).map(|out| out.kind) else { return };
         let (lost, out): (Vec<Out>, Vec<Out>) = self.out.iter().partition(|out| out.kind == kind && out.left <= newest);
         self.out = out.into();
         for Out { number, .. } in lost {

@@ -178,6 +178,7 @@ impl Datagrams for Receiving {
         self.link.on_datagram(now, bytes, ecn);
         let connections = self.link.answered();
         if connections > before {
+            self.streams.clear();
             self.log = Log::begin(now, &self.told, Side::Receiver, connections, &self.config);
         }
         self.log.iter_mut().for_each(|log| log.received(now, bytes));

@@ -2,13 +2,15 @@
 
 use std::io::{self, Write};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// What is left of a number of files and of their bytes.
 #[derive(Debug)]
 pub struct Room {
     files: AtomicU64,
     bytes: AtomicU64,
+    /// Somebody has heard that it is full.
+    said: AtomicBool,
 }
 
 /// Takes so much of what is left, if it is left.
@@ -21,7 +23,7 @@ impl Room {
     /// Room for so many files that have so many bytes together.
     #[must_use]
     pub fn new(files: u64, bytes: u64) -> Room {
-        Room { files: files.into(), bytes: bytes.into() }
+        Room { files: files.into(), bytes: bytes.into(), said: false.into() }
     }
 
     /// Takes the room of a file.
@@ -35,6 +37,11 @@ impl Room {
     /// Whether another log would be none.
     pub(crate) fn is_full(&self) -> bool {
         self.files.load(Ordering::Relaxed) == 0 || self.bytes.load(Ordering::Relaxed) < u64::from(u16::MAX)
+    }
+
+    /// The same, which is said once.
+    pub(crate) fn has_filled(&self) -> bool {
+        self.is_full() && !self.said.swap(true, Ordering::Relaxed)
     }
 }
 
@@ -77,6 +84,7 @@ mod tests {
         assert!(files[0].write_all(&[1]).is_err());
         assert_eq!(files.map(|file| file.to.len()), [60_000, 40_000]);
         assert!(room.is_full());
+        assert!(room.has_filled() && !room.has_filled(), "once");
         let mut free = Bounded { to: Vec::new(), room: None };
         assert!(free.write_all(&[0; 200_000]).is_ok(), "one's own has the disk's");
     }

@@ -476,7 +476,7 @@ impl ForeignSender for Sending {
         if self.started && self.link.is_closed() && self.told.lost.get().is_none() {
             // nothing came for too long: another connection
             self.restart(now);
-            self.connect(now);
+            self.start(now);
         }
         let frame = Frame { key, captured: Stamp::at(now), size: bytes };
         let (deadline, mut header) = (self.deadline(now), Vec::new());
@@ -509,6 +509,7 @@ impl ForeignSender for Sending {
         self.lost_before = self.stats.retransmitted;
         self.withdraw();
         self.give_up();
+        self.started = false; // what is supplied now waits for the next connection
     }
 
     fn target(&self) -> Option<Rate> {

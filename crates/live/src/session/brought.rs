@@ -61,6 +61,7 @@ fn stand_in(scheme: &Scheme, transport: &Transport) -> &'static str {
             Recovery::Sack if config.profile == paceline_control::Profile::Rfc => "sack",
             _ => "reno",
         },
+        (Machine::Tcp(_), Transport::Quic { .. }) => "newreno",
         (Machine::Rtp, Transport::Rtp { config, .. }) if config.settings.feedback == RtpFeedback::Reports => "lda-plus",
         (Machine::Rtp, _) => "nada",
         _ => "tfrc",

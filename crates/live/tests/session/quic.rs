@@ -4,10 +4,11 @@ use crate::DONE;
 use crate::pair::{GOOD, Pair, Path, spec};
 use paceline_control::{Profile, registry};
 use paceline_flow::quic::QuicConfig;
-use paceline_flow::{Datagrams as _, ForeignReceiver as _};
-use paceline_live::quic::{Keys, Lost, OwnKey, Receiving};
-use paceline_live::session::{End, Input, ReplayError, Session, SessionSpec, Side, State, replay};
+use paceline_flow::{Datagrams as _, ForeignReceiver as _, ForeignSender as _};
+use paceline_live::quic::{Keys, Lost, OwnKey, Receiving, Sending};
+use paceline_live::session::{EcnBits, End, Input, ReplayError, Session, SessionSpec, Side, State, replay};
 use paceline_packet::Flags;
+use paceline_quinn::Controllers;
 use paceline_sim::scenario::{Document, Scenario};
 use paceline_sim::summary::FlowSummary;
 use paceline_sim::{RunOptions, simulate};
@@ -328,4 +329,37 @@ fn another_version_is_answered_by_ours_once_and_by_no_more_than_came() {
         assert!(end.datagram(now, &mut Vec::new()).is_none());
     }
     assert_eq!(end.stats().bytes, 0);
+}
+
+/// The first datagram of a connection that somebody else opens.
+fn first_of_a_stranger() -> Vec<u8> {
+    let [near, _] = keys();
+    let config = QuicConfig::new(Profile::Rfc, registry::scheme("cubic").unwrap());
+    let controllers = Controllers::new("cubic", &[], 1).unwrap();
+    let mut end = Sending::new(&config, controllers, &near.unwrap(), Arc::default());
+    end.start(Time::ZERO);
+    let mut first = Vec::new();
+    assert!(end.datagram(Time::ZERO, &mut first).is_some() && first.len() >= 1200);
+    first
+}
+
+/// Who can forge a flow's addresses can send a first packet: the connection that lives goes on, as one that its own end opens after it.
+#[test]
+fn a_strangers_first_packets_end_no_connection() {
+    let film = ("app", "{ kind = \"ftp\", size = \"4 MB\" }");
+    let mut pair = pair(&[film], 60, GOOD);
+    let (mut forged, mut last) = (0, first_of_a_stranger());
+    for tenth in 0..600 {
+        pair.run(Time::from_secs_f64(f64::from(tenth) / 10.0));
+        if pair.states() == DONE {
+            break;
+        }
+        if tenth % 3 > 0 {
+            last = first_of_a_stranger();
+        }
+        pair.input(1, Input::Datagram(&last, EcnBits::NotEct));
+        forged += 1;
+    }
+    assert!(forged > 10, "{forged}");
+    assert_eq!((pair.states(), acked_and_came(&pair)), (DONE, (4_000_000, 4_000_000)));
 }

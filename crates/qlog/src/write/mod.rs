@@ -48,7 +48,7 @@ const RECORD: u8 = 0x1e;
 
 /// Writes a log to what takes bytes: a header, then a record an event.
 ///
-/// Records are handed on some dozens at a time, and always whole: if the program is killed, the file ends with a whole
+/// Records are handed on some 64 KiB at a time, and always whole: if the program is killed, the file ends with a whole
 /// record, unless the system wrote half of what it was given. [`Writer::flush`] hands on what there is.
 pub struct Writer<W: Write> {
     to: Option<W>,
