@@ -253,6 +253,11 @@ def test_a_log_is_plotted_as_it_is(log: Path, tmp_path: Path) -> None:
     assert {"server-qlog.svg", "server-cwnd.png"} <= written <= {file.name for file in tmp_path.iterdir()}
     one = command("plot", log, "--kind", "qlog", "--out", tmp_path / "one.svg")
     assert one.stdout.splitlines() == [str(tmp_path / "one.svg")], one.stderr
+    # a receiver's says nothing of windows
+    packets = [packet("sent", 100 * n, n, stream(1000 * n)) for n in range(5)]
+    bare = command("plot", sequence(tmp_path / "bare.sqlog", head(), *packets))
+    assert (bare.returncode, "gauges" in bare.stdout) == (0, False), bare
+    assert command("plot", log, "--kind", "queue").stderr.count("is a log, which has") == 1
     missing = command("plot", tmp_path / "none.qlog")
     assert (missing.returncode, "none.qlog: No such file" in missing.stderr) == (1, True), missing
 

@@ -18,6 +18,7 @@ import pytest
 import paceline
 import qlog_schema
 from needs import require
+from own import TWINS
 from paceline import _core, realtime
 from paceline.errors import LiveError, PacelineError, ScenarioError
 from paceline.results import Results
@@ -59,6 +60,12 @@ def test_a_flow_has_what_others_have(port: int, tmp_path: Path) -> None:
     assert (series["cwnd_packets"] > 10).any()
     assert (series["in_flight_packets"] > 1).any()
     assert (series["srtt_s"] > 0).any()
+
+
+def test_an_own_controller_is_the_senders(port: int) -> None:
+    twin = send(f"quic://127.0.0.1:{port}", f"python:{TWINS / 'reno_twin.py'}:RenoTwin", duration_s=1.0)
+    (row,) = twin.flows.to_dicts()
+    assert (row["ended"], row["goodput_bps"] > 1e6) == ("done", True), row
 
 
 def test_frames_come_by_every_carriage(port: int) -> None:
