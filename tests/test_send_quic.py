@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -31,8 +32,14 @@ pytestmark = pytest.mark.realtime
 
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:
-    """The port of a server in a process of its own."""
-    command = [sys.executable, "-m", "paceline", "serve", "--port", "0", "--max-rate", "20Mbit/s"]
+    with serving() as found:
+        yield found
+
+
+@contextlib.contextmanager
+def serving(*options: str | Path) -> Iterator[int]:
+    """The port of a server in a process of its own, which is over afterwards."""
+    command = [sys.executable, "-m", "paceline", "serve", "--port", "0", "--max-rate", "20Mbit/s", *options]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
         try:
@@ -140,19 +147,10 @@ def test_a_connection_is_logged(port: int, tmp_path: Path, carriage: str) -> Non
 
 def test_both_ends_log_the_same(tmp_path: Path) -> None:
     near, far = tmp_path / "near", tmp_path / "far"
-    command = [sys.executable, "-m", "paceline", "serve", "--port", "0", "--max-rate", "20Mbit/s"]
-    with subprocess.Popen([*command, "--qlog", far], stderr=subprocess.PIPE, text=True) as server:
-        assert server.stderr is not None
-        try:
-            found = re.search(r"127\.0\.0\.1:(\d+)", server.stderr.readline())
-            assert found is not None
-            # less than the server grants, so that nothing is lost
-            slow: dict[str, Any] = {"app": "cbr", "set": {"app.rate": "4 Mbit/s"}}
-            host = f"quic://127.0.0.1:{found[1]}"
-            results = send(host, duration_s=2.0, direction="both", qlog=near, **slow)
-        finally:
-            server.send_signal(signal.SIGINT)
-            server.wait(20)
+    with serving("--qlog", far) as port:
+        # less than the server grants, so that nothing is lost
+        slow: dict[str, Any] = {"app": "cbr", "set": {"app.rate": "4 Mbit/s"}}
+        results = send(f"quic://127.0.0.1:{port}", duration_s=2.0, direction="both", qlog=near, **slow)
     ends = {
         "newreno": (near / "newreno-client.sqlog", far / "127.0.0.1-1-server.sqlog"),
         "newreno-back": (far / "127.0.0.1-2-client.sqlog", near / "newreno-back-server.sqlog"),
