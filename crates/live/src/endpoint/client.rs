@@ -389,7 +389,8 @@ impl Run {
             let qlog = qlog.map(|folder| {
                 let Wanted { name, instance, .. } = &options.flows[index];
                 let alone = options.flows.iter().filter(|other| other.name == *name).count() == 1;
-                Place { folder, name: if alone { name.clone() } else { format!("{name}.{instance}") }, room: None }
+                let name = if alone { name.clone() } else { format!("{name}.{instance}") };
+                Place { folder, name, room: None }.checked().map_err(SendError::Flow)
             });
             let id = index as u64;
             news.push(NewFlow {
@@ -400,7 +401,7 @@ impl Run {
                 only: server.ip(),
                 rtcp: None,
                 log,
-                qlog,
+                qlog: qlog.transpose()?,
                 measure: offer.measure,
                 charge: None,
                 keys: keys.clone().filter(|_| offer.spec.is_quic()),

@@ -84,7 +84,6 @@ impl Flow {
         if let Some(place) = &new.qlog {
             let scheme = model.scheme.to_string();
             let title = format!("{}, {scheme}, over a real network", place.name);
-            place.check().map_err(|error| format!("{}: {error}", place.folder.display()))?;
             session.log_quic(Logged { place: place.clone(), title, scheme });
         }
         let every = new.measure.map_or(EVERY, |measure| measure.every());

@@ -361,12 +361,8 @@ impl Shared {
             return None;
         }
         let from = ip.to_canonical().to_string().replace(':', "_");
-        let place = Place { folder, name: format!("{from}-{id}"), room: Some(room) };
-        if let Err(error) = place.check() {
-            self.say_of_flow(&format!("flow {id}: not logged: {}: {error}", place.folder.display()));
-            return None;
-        }
-        Some(place)
+        let place = Place { folder, name: format!("{from}-{id}"), room: Some(room) }.checked();
+        place.inspect_err(|error| self.say_of_flow(&format!("flow {id}: not logged: {error}"))).ok()
     }
 
     /// Waits until all flows of a client are over, or it says stop, or is gone.

@@ -27,7 +27,6 @@ pub use settings::unsupported;
 
 use crate::session::calls::CallLog;
 use crate::session::{CaptureClock, Side};
-use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -67,14 +66,15 @@ impl Place {
         self.folder.join(format!("{}{later}-{role}.sqlog", self.name))
     }
 
-    /// Whether files can be written there: what cannot be is said before anything is sent.
+    /// The same, if files can be written there: what cannot be is said before anything is sent.
     ///
     /// # Errors
-    /// What the system says.
-    pub(crate) fn check(&self) -> io::Result<()> {
+    /// What the system says of the folder.
+    pub(crate) fn checked(self) -> Result<Place, String> {
         let probe = self.folder.join(format!("{}.probe", self.name));
-        std::fs::write(&probe, [])?;
-        std::fs::remove_file(probe)
+        let tried = std::fs::write(&probe, []).and_then(|()| std::fs::remove_file(probe));
+        tried.map_err(|error| format!("{}: {error}", self.folder.display()))?;
+        Ok(self)
     }
 }
 
