@@ -180,7 +180,7 @@ impl Connection {
         let keep = self.rtt.probe_timeout(self.config.max_ack_delay) * 3;
         let is_old = |lost: &LostPacket| between(lost.sent, now) > keep;
         // the oldest comes first
-        if !self.lost.first().is_some_and(is_old) && !self.lost.iter().any(|lost| tells_of(range, more, lost.number)) {
+        if !self.lost.first().is_some_and(is_old) && !tells_of_any(range, more, &self.lost) {
             return;
         }
         let mut came = false;
@@ -327,6 +327,17 @@ impl Connection {
 fn tells_of(range: &AckRange, more: &[Block], number: u32) -> bool {
     let within = |block: &Block| (block.start..block.end).contains(&number);
     (range.smallest..=range.largest).contains(&number) || within(&range.older) || more.iter().any(within)
+}
+
+/// Whether it tells of any of these, which are in the order of their numbers.
+#[inline]
+fn tells_of_any(range: &AckRange, more: &[Block], lost: &[LostPacket]) -> bool {
+    let holds_one = |start: u32, end: u32| {
+        let newest = lost.last().is_some_and(|lost| lost.number >= start);
+        newest && lost[lost.partition_point(|lost| lost.number < start)].number < end
+    };
+    let within = |block: &Block| holds_one(block.start, block.end);
+    holds_one(range.smallest, range.largest + 1) || within(&range.older) || more.iter().any(within)
 }
 
 /// The blocks of an acknowledgement as ranges, oldest first.

@@ -204,6 +204,7 @@ impl Connection {
         (self.probe_count, self.probes) = (0, 0);
         self.first_sample = Time::NEVER;
         self.received = Received::new(config.ack_threshold, config.max_ack_delay);
+        self.received.start_at(peer_base);
         let portions = self.incoming.end();
         let first_id = if config.request.is_some() { ASKED } else { PUSHED };
         self.outgoing = Outgoing::new(first_id, config.receive_window, config.stream_window, config.max_streams);
@@ -304,7 +305,7 @@ impl Connection {
     pub(super) fn on_data_in_order(&mut self, now: Time, packet: &Packet, piece: &StreamPiece) -> bool {
         let steady =
             self.phase == Phase::Established && self.unvalidated.is_none() && self.config.idle_timeout.is_none();
-        if !steady || packet.seq < self.peer_base || !self.received.may_be_new(packet.seq) {
+        if !(steady && self.received.may_be_new(packet.seq)) {
             return false;
         }
         let Some(given) = self.incoming.newest_piece(piece) else { return false };
@@ -324,7 +325,7 @@ impl Connection {
     #[inline]
     pub(super) fn note_silent_in_order(&mut self, packet: &Packet) -> bool {
         let steady = self.phase == Phase::Established && self.config.idle_timeout.is_none();
-        if !steady || packet.seq < self.peer_base || !self.received.note_silent_in_order(packet) {
+        if !(steady && self.received.note_silent_in_order(packet)) {
             return false;
         }
         self.arrived.came(packet.time, packet.size);
@@ -362,6 +363,7 @@ impl Connection {
                 return false;
             }
             (self.peer_base, self.unheard_of) = (connection, false);
+            self.received.start_at(connection);
         }
         if !self.received.note(now, packet.seq, packet.flags) {
             self.arrived.duplicates += 1;

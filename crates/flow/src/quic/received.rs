@@ -50,6 +50,11 @@ impl Received {
         self.ranges.last().map_or(0, |last| last.end as u32)
     }
 
+    /// Numbers begin here: those below are of the connection before.
+    pub(super) fn start_at(&mut self, base: u32) {
+        self.floor = u64::from(base);
+    }
+
     /// The other end asks for acknowledgements after so many packets and so long.
     pub(super) fn set_frequency(&mut self, threshold: u16, delay: Span) {
         (self.threshold, self.delay) = (u32::from(threshold.max(1)), delay);
