@@ -19,7 +19,7 @@ GROUPS = {
     ),
     "live": (
         "In real time",
-        "emulate call call_log send receive watch qlog path PathRun fit campaign realtime",
+        "emulate call call_log send replay Replayed receive watch qlog path PathRun fit campaign realtime",
     ),
     "more": ("Statistics, suites and figures", "statistics interval axes suite plots"),
     "errors": (

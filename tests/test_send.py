@@ -18,6 +18,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+import paceline
 from paceline import _core
 from paceline.cli.send import now
 from paceline.errors import LiveError, PacelineError, ScenarioError
@@ -83,16 +84,17 @@ def test_results_are_those_of_a_simulated_run(port: int, tmp_path: Path) -> None
     events = sorted(logs.iterdir())
     assert len(events) == 4
     for log in events:
-        inputs, datagrams, _ = _core.replay(str(log))
+        inputs, datagrams, _, unread = paceline.replay(log)
         assert inputs > 10
         assert datagrams > 1
+        assert unread == 0
     spoilt = bytearray(events[0].read_bytes())
     spoilt[-1] ^= 1
     events[0].write_bytes(spoilt)
     with pytest.raises(LiveError, match="figure was"):
-        _core.replay(str(events[0]))
+        paceline.replay(events[0])
     with pytest.raises(LiveError, match="no event log"):
-        _core.replay(__file__)
+        paceline.replay(__file__)
 
 
 def test_shares_of_coupled_flows_are_in_their_event_logs(port: int, tmp_path: Path) -> None:
@@ -104,9 +106,10 @@ def test_shares_of_coupled_flows_are_in_their_event_logs(port: int, tmp_path: Pa
     logs = list(tmp_path.glob("*.events"))
     assert len(logs) == 2
     for log in logs:
-        inputs, datagrams, _ = _core.replay(str(log))
+        inputs, datagrams, _, unread = paceline.replay(log)
         assert inputs > 100
         assert datagrams > 20
+        assert unread == 0
 
 
 def test_a_stream_is_played(port: int) -> None:
@@ -282,6 +285,7 @@ def test_the_view_shows_rates_since_the_last_look() -> None:
 
 
 SERVE = """
+import paceline
 from paceline import _core
 server = _core.Server("127.0.0.1:0", 20_000_000, 60.0, 16, None)
 print(server.address, flush=True)

@@ -20,7 +20,7 @@ import paceline
 import qlog_schema
 from needs import require
 from own import TWINS
-from paceline import _core, realtime
+from paceline import realtime
 from paceline.errors import LiveError, PacelineError, ScenarioError
 from paceline.results import Results
 from paceline.sending import send
@@ -69,10 +69,12 @@ def test_a_flow_has_what_others_have(port: int, tmp_path: Path) -> None:
     assert (series["srtt_s"] > 0).any()
 
 
-def test_an_own_controller_is_the_senders(port: int) -> None:
-    twin = send(f"quic://127.0.0.1:{port}", f"python:{TWINS / 'reno_twin.py'}:RenoTwin", duration_s=1.0)
+def test_an_own_controller_is_the_senders(port: int, tmp_path: Path) -> None:
+    cc = f"python:{TWINS / 'reno_twin.py'}:RenoTwin"
+    twin = send(f"quic://127.0.0.1:{port}", cc, duration_s=1.0, log_events=tmp_path)
     (row,) = twin.flows.to_dicts()
     assert (row["ended"], row["goodput_bps"] > 1e6) == ("done", True), row
+    assert [log.name for log in tmp_path.iterdir()] == ["RenoTwin-0.events"]
 
 
 def test_frames_come_by_every_carriage(port: int) -> None:
@@ -212,6 +214,39 @@ def test_logs_that_would_mix_or_be_empty_are_refused(
         send(host, direction=options.get("direction", "forward"), qlog=folder)
 
 
+@pytest.mark.parametrize("scheme", ["", "quic://"])
+def test_logs_that_the_disk_cuts_are_said(port: int, tmp_path: Path, scheme: str) -> None:
+    options = [
+        f"{scheme}127.0.0.1:{port}",
+        "--cc",
+        "cubic",
+        "--for",
+        "2s",
+        "--log-events",
+        str(tmp_path / "events"),
+    ]
+    if scheme:
+        options += ["--qlog", str(tmp_path / "qlog")]
+    # no file may have more than 32 kB, as on a full disk
+    shell = ["bash", "-c", 'ulimit -f 32; exec "$0" "$@"', sys.executable, "-m", "paceline", "send"]
+    done = subprocess.run([*shell, *options], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    said = " ".join(done.stdout.split())
+    assert re.search(r"The log of cubic\[0\] ends before it: .*: File too large", said)
+    (events,) = (tmp_path / "events").iterdir()
+    assert paceline.replay(events).inputs > 100
+    for log in (tmp_path / "qlog").glob("*"):
+        (row,) = paceline.qlog(log).flows.to_dicts()
+        assert (row["ended"], row["packets_sent"] > 10) == ("cut", True)
+
+
+def test_a_server_starts_again_where_its_logs_are(tmp_path: Path) -> None:
+    for _ in range(2):
+        with serving("--qlog", tmp_path) as port:
+            send(f"quic://127.0.0.1:{port}", duration_s=0.5)
+    assert {log.name for log in tmp_path.iterdir()} == {f"127.0.0.1-{flow}-server.sqlog" for flow in (1, 2)}
+
+
 def test_ctrl_c_keeps_what_is_done(port: int) -> None:
     command = [sys.executable, "-m", "paceline", "send", f"quic://127.0.0.1:{port}", "--for", "60s", "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as client:
@@ -243,18 +278,20 @@ def test_event_logs_replay_where_the_sender_is_here(port: int, tmp_path: Path) -
     logs = tmp_path / "logs"
     results = send(f"quic://127.0.0.1:{port}", "bbr3", duration_s=1.5, direction="both", log_events=logs)
     (file,) = logs.iterdir()  # what comes from the server is decided there
-    calls, packets, seconds = _core.replay(str(file))
+    calls, packets, seconds, _ = paceline.replay(file)
     assert packets == results.flows["packets_sent"][0]
     assert calls > packets > 100
     assert 1.4 < seconds < 3
     cut = tmp_path / "cut"
     cut.write_bytes(file.read_bytes()[:-3])
-    assert _core.replay(str(cut))[0] == calls - 1
+    again = paceline.replay(cut)
+    assert again.inputs == calls - 1
+    assert 3 < again.unread < 60
     changed = bytearray(file.read_bytes())
     changed[-1] ^= 1
     cut.write_bytes(changed)
     with pytest.raises(LiveError, match=rf"cut: input {calls - 1} at .* the pacing rate was"):
-        _core.replay(str(cut))
+        paceline.replay(cut)
     with pytest.raises(PacelineError, match="logs what the controller at the flow's sender was told"):
         send(f"quic://127.0.0.1:{port}", direction="reverse", log_events=logs)
 

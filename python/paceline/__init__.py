@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from paceline.qlogs import qlog
     from paceline.realtime import run as emulate
     from paceline.receiving import receive
+    from paceline.replaying import Replayed, replay
     from paceline.results import Results, summarise
     from paceline.running import run
     from paceline.scenario import load, parse
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
 _LATER = {
     "Comparison": "comparing",
     "PathRun": "paths",
+    "Replayed": "replaying",
     "Results": "results",
     "axes": "",
     "call": "webrtc",
@@ -95,6 +97,7 @@ _LATER = {
     "qlog": "qlogs",
     "realtime": "",
     "receive": "receiving",
+    "replay": "replaying",
     "run": "running",
     "schema": "schemas",
     "send": "sending",
@@ -143,6 +146,7 @@ __all__ = [
     "PathError",
     "PathRun",
     "RateController",
+    "Replayed",
     "Results",
     "Scenario",
     "ScenarioError",
@@ -167,6 +171,7 @@ __all__ = [
     "path",
     "qlog",
     "receive",
+    "replay",
     "run",
     "schema",
     "send",

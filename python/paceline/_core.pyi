@@ -243,7 +243,7 @@ def send_rtp(
     payload type, the ID of transport-wide numbers. Raises LiveError, ScenarioError, InternalError.
     """
 
-def replay(path: str) -> tuple[int, int, float]:
+def replay(path: str) -> tuple[int, int, float, int]:
     """Runs an event log through a fresh session: inputs, datagrams, seconds. Raises LiveError where it differs."""
 
 @final

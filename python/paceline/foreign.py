@@ -179,6 +179,11 @@ def is_own(cc: str) -> bool:
     return cc.startswith((PYTHON, LIBRARY))
 
 
+def short(cc: str) -> str:
+    """What a flow is named after: the class or the library of a controller of one's own, another name as it is."""
+    return Path(cc.rpartition(":")[2]).stem if is_own(cc) else cc
+
+
 def scheme(name: str, cls: type) -> _core.Scheme:
     """A scheme of that name, whose controllers are objects of the class. Raises ValueError."""
     if (made := _MADE.get((name, cls))) is None:

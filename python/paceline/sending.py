@@ -113,10 +113,9 @@ def send(
     of a controller of media if it tells when packets arrive, no faster than `max_rate`. What is known of the receiver
     is what it reports.
     Ctrl-C ends the flows, and what they have measured is the result; the manifest's `interrupted` says so, its `notes`
-    what became of each flow. `log_events` is a folder for the flows' event logs, which `_core.replay` runs again: over
-    QUIC of those that are sent from here;
-    `qlog`, a new or empty folder, gets a log of each connection over QUIC as this end sees it, for `paceline.qlog`.
-    With `out` all results are also written there.
+    what became of each flow. `log_events` is a folder for the flows' event logs, which `paceline.replay` runs again;
+    over QUIC it gets those of flows that are sent from here. `qlog`, a new or empty folder, gets a log of each
+    connection over QUIC as this end sees it, for `paceline.qlog`. With `out` all results are also written there.
     Raises LiveError, NeedsLinux, PacelineError, ScenarioError, StorageError.
     """
     linux.needed("sending over a network")
@@ -194,6 +193,15 @@ def attended(
                 watch.stop()
     output, notes = done.result()
     return output, notes, interrupted
+
+
+def cut_logs(notes: Mapping[str, Any]) -> list[str]:
+    """Of the flows whose ends `notes` tell of, those with a log that ends before them, and why."""
+    return [
+        f"The log of {flow['flow']}[{flow['instance']}] ends before it: {flow['log_cut']}."
+        for flow in notes["flows"]
+        if "log_cut" in flow
+    ]
 
 
 def _server(host: str, port: int, max_rate: str | None) -> tuple[str, int]:
@@ -295,7 +303,7 @@ def _flows(
     controller: str, settings: list[tuple[str, str]], direction: str, flows: int, duration_s: float, seed: int
 ) -> list[_Flow]:
     kernel = controller.removeprefix(KERNEL) if controller.startswith(KERNEL) else None
-    name = kernel or controller
+    name = kernel or foreign.short(controller)
     ways = [(True, name)] if direction != "reverse" else []
     if direction != "forward":
         ways.append((False, name if direction == "reverse" else f"{name}-back"))
@@ -325,8 +333,8 @@ def listen(
     IPv4 too, and where there is no IPv6, IPv4's), else at this host's own, 127.0.0.1. Its bounds are the highest rate
     of a flow (bit/s), the longest flow (s), flows at a time and the bytes of memory that these take; in the folder
     `results` it leaves what it measures; `qlogs` is a folder for logs of connections over QUIC, how many files and how
-    many bytes of them there may be. Raises LiveError, NeedsLinux, and PacelineError also if strangers reach the
-    address and are not meant."""
+    many bytes of them there may be, with those of earlier servers. Raises LiveError, NeedsLinux, and PacelineError also
+    if strangers reach the address and are not meant."""
     linux.needed("serving flows")
     if key is not None and strangers:
         raise PacelineError("--key-file lets in who has the key, --open everybody: one of them")

@@ -214,6 +214,11 @@ impl Server {
             .parse()
             .map_err(|_| PyValueError::new_err(format!("{bind} is no address with a port, as [::]:5050")))?;
         let (max_rate, max_duration) = (Rate::from_bps(max_rate_bps), Span::from_secs_f64(max_duration_s));
+        let qlogs = qlogs.map(|(folder, files, bytes)| {
+            let room = Room::within(&folder, files, bytes);
+            let room = room.map_err(|error| LiveError::new_err(format!("{}: {error}", folder.display())))?;
+            PyResult::Ok((folder, Arc::new(room)))
+        });
         let options = ServeOptions {
             bind,
             key,
@@ -222,7 +227,7 @@ impl Server {
             max_sessions,
             max_memory: max_memory_bytes,
             results,
-            qlogs: qlogs.map(|(folder, files, bytes)| (folder, Arc::new(Room::new(files, bytes)))),
+            qlogs: qlogs.transpose()?,
             schemes: brought(&schemes),
         };
         let lines = Arc::new(Mutex::new(Vec::new()));
@@ -266,13 +271,13 @@ impl Server {
     }
 }
 
-/// Runs an event log through a fresh session; gives inputs, datagrams and seconds.
+/// Runs an event log through a fresh session; gives inputs, datagrams, seconds, and bytes at its end that are no whole record.
 #[pyfunction]
-pub fn replay(path: PathBuf) -> PyResult<(u64, u64, f64)> {
+pub fn replay(path: PathBuf) -> PyResult<(u64, u64, f64, usize)> {
     let log = std::fs::read(&path)?;
     match panics::guarded(|| paceline_live::session::replay(&log)) {
         Err(panic) => Err(InternalError::new_err(format!("Paceline has a defect: {panic}. Please report it."))),
         Ok(Err(error)) => Err(LiveError::new_err(format!("{}: {error}", path.display()))),
-        Ok(Ok(done)) => Ok((done.inputs, done.datagrams, done.end.as_secs_f64())),
+        Ok(Ok(done)) => Ok((done.inputs, done.datagrams, done.end.as_secs_f64(), done.unread)),
     }
 }

@@ -15,6 +15,7 @@ from paceline.cli.run import of_one_run, read, recorded, say
 from paceline.errors import CutShortWarning
 from paceline.results import REAL_SERIES, Results
 from paceline.scenario import assignments
+from paceline.sending import cut_logs
 from paceline.turns import is_disturbed
 
 
@@ -71,6 +72,8 @@ def notes(results: Results) -> None:
     for record in results.records:
         for flow, instance, said in realtime.unwell(record.summary["notes"]):
             layout.say(console, f"\nSeed {record.seed}: {flow}[{instance}] did not end well. {said}.")
+        for said in cut_logs(record.summary["notes"]):
+            layout.say(console, f"\nSeed {record.seed}: {said}")
     disturbed = sum(is_disturbed(record) for record in results.records)
     if disturbed:
         runs = "The run was" if len(results.records) == 1 else f"{disturbed} runs were"

@@ -18,7 +18,7 @@ from paceline.cli.options import AsJson, Out, span
 from paceline.errors import PacelineError
 from paceline.quantities import quantity
 from paceline.scenario import assignments
-from paceline.sending import PORT, View
+from paceline.sending import PORT, View, cut_logs
 
 if TYPE_CHECKING:
     from paceline.results import Results
@@ -144,7 +144,8 @@ def send(  # noqa: PLR0917 (options of a command, not arguments of a call)
         layout.say(layout.stdout(), f"\nLogs of connections written to {qlog}.")
     if results.manifest["interrupted"]:
         raise typer.Exit(130)
-    if not all(flow["well"] for flow in results.manifest["notes"]["flows"]):
+    notes = results.manifest["notes"]
+    if cut_logs(notes) or not all(flow["well"] for flow in notes["flows"]):
         raise typer.Exit(1)
 
 
@@ -162,6 +163,8 @@ def report(results: Results, *, as_json: bool) -> None:
         if not flow["well"]:
             said = f"sender: {flow['sender_ended'] or 'unknown'}; receiver: {flow['receiver_ended'] or 'unknown'}"
             layout.say(console, f"\n{flow['flow']}[{flow['instance']}] did not end well. {said}.")
+    for said in cut_logs(notes):
+        layout.say(console, f"\n{said}")
     state = notes["host"]
     if state and state["steal_share"] > 0.01:
         share = state["steal_share"]

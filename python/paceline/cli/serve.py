@@ -9,11 +9,11 @@ from typing import Annotated
 
 import typer
 
-from paceline import _core
+from paceline import _core, files
 from paceline.cli.options import span
 from paceline.errors import PacelineError
 from paceline.keys import read_key
-from paceline.sending import PORT, for_logs, listen
+from paceline.sending import PORT, listen
 
 LOGS = (1000, 1_000_000_000)
 """Files and bytes of connections' logs that others can have a server write at most."""
@@ -95,6 +95,8 @@ def serve(
     ):
         if not right:
             raise PacelineError(f"{option} {value}: {allowed}")
+    if qlog is not None:
+        files.make_directory(qlog)
     server = listen(
         bind,
         port,
@@ -104,7 +106,7 @@ def serve(
         key,
         strangers=everybody,
         memory=int(memory),
-        qlogs=None if qlog is None else (str(for_logs(qlog)), *LOGS),
+        qlogs=None if qlog is None else (str(qlog), *LOGS),
     )
     until = span(duration, "--for") if duration else None
     print(f"paceline: serves on {server.address}, TCP and UDP; Ctrl-C ends", file=sys.stderr, flush=True)

@@ -33,6 +33,7 @@ pub(super) struct Flow {
     pub(super) session: Session,
     recorder: Recorder,
     log: Option<Log>,
+    log_cut: Option<String>,
     /// How late datagrams left that a timer sent.
     late: Histogram<u64>,
     refused_before: u64,
@@ -99,6 +100,7 @@ impl Flow {
             session,
             recorder,
             log,
+            log_cut: None,
             late: histogram(),
             refused_before: 0,
             shows: Time::NEVER,
@@ -232,10 +234,11 @@ impl Flow {
             announcer.say(epoch(&self.session));
         }
         if let Some(log) = &mut self.log
-            && log.write(now, input, out, &self.session).is_err()
+            && let Err(error) = log.write(now, input, out, &self.session)
         {
             // a full disk ends the log, not the flow: what was written is whole up to there
             self.log = None;
+            self.log_cut = Some(format!("its event log: {error}"));
         }
         let Some(peer) = self.new.peer else { return };
         if let Some((port, to)) = self.new.rtcp {
@@ -312,8 +315,8 @@ impl Flow {
     }
 
     pub(super) fn outcome(mut self, now: Time, clock: &Clock, ports: &[UdpPort]) -> Outcome {
-        if let Some(log) = &mut self.log {
-            let _ = log.flush();
+        if let Some(Err(error)) = self.log.as_mut().map(LogWriter::flush) {
+            self.log_cut = Some(format!("its event log: {error}"));
         }
         let end = match self.session.state() {
             _ if self.bounds == Bounds::Behind => End::Done,
@@ -326,6 +329,7 @@ impl Flow {
         let mut half = Half::of(&mut self.session, &self.model, self.recorder, now, &self.before);
         half.dropped.2 += ports[self.new.port].refused().saturating_sub(self.refused_before) + self.dropped;
         half.ended = end.to_string();
+        half.log_cut = self.session.end_logs().or(self.log_cut);
         let measured = self.new.measure.filter(|_| epoch > Time::ZERO);
         half.began_s = measured.map(|_| monotonic(epoch));
         half.first_capture = first;

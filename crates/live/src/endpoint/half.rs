@@ -161,6 +161,9 @@ pub struct Half {
     /// What a receiver of plain RTP has reported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reported: Option<Reported>,
+    /// Why a log that is written at this end ends before the flow.
+    #[serde(skip)]
+    pub log_cut: Option<String>,
 }
 
 /// The counts of an end at the beginning of what is measured; all zero if that is the flow's.
@@ -359,7 +362,8 @@ pub fn joined(sender: &Half, receiver: &Half, from_s: f64, for_s: f64) -> FlowRo
     let lost = lost.map(|(sent, came)| sent.saturating_sub(came));
     let of_sent = |packets: u64| out.packets_sent.filter(|sent| *sent > 0).map(|sent| packets as f64 / sent as f64);
     FlowRow {
-        goodput_bps: per_second(came.bytes_delivered.unwrap_or(0)),
+        // of a receiver that is gone nothing is known
+        goodput_bps: came.bytes_delivered.map_or(f64::NAN, per_second),
         throughput_bps: (receiver.wire_bytes > 0).then(|| per_second(receiver.wire_bytes)),
         // the kernel's TCP knows some of it at the sender
         packets_delivered: came.packets_delivered.or(out.packets_delivered),
@@ -367,7 +371,7 @@ pub fn joined(sender: &Half, receiver: &Half, from_s: f64, for_s: f64) -> FlowRo
         loss_rate: lost.and_then(of_sent).or(out.loss_rate),
         receiving_ratio: came.packets_delivered.and_then(of_sent).or(out.receiving_ratio),
         ecn_marks: came.ecn_marks.or(out.ecn_marks),
-        bytes_delivered: Some(came.bytes_delivered.unwrap_or(0)),
+        bytes_delivered: came.bytes_delivered,
         frames_complete: came.frames_complete,
         complete_share: came.frames_complete.zip(out.frames_sent).and_then(|(complete, sent)| share(complete, sent)),
         frame_delay_mean_s: came.frame_delay_mean_s,

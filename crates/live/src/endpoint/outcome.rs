@@ -59,6 +59,9 @@ pub struct FlowNotes {
     /// What a receiver of plain RTP has reported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reported: Option<Reported>,
+    /// Why a log that was written here ends before the flow.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log_cut: Option<String>,
 }
 
 impl FlowNotes {
@@ -78,6 +81,7 @@ impl FlowNotes {
             no_room: both(|half| half.dropped.2),
             began_s: sender.began_s,
             reported: sender.reported,
+            log_cut: sender.log_cut.clone().or_else(|| receiver.log_cut.clone()),
         }
     }
 }

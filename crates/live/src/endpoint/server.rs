@@ -130,13 +130,14 @@ impl Server {
             Some(_) => Budget::of_one(Portion { sessions, memory: u64::MAX }),
             None => Budget::new(Portion { sessions, memory: options.max_memory }),
         };
+        let first = options.qlogs.as_ref().map_or(1, |(_, room)| room.first());
         let shared = Arc::new(Shared {
             options: ServeOptions { bind: bound, ..options },
             clock,
             handle,
             waiting: Mutex::default(),
             tickets: Mutex::default(),
-            next: AtomicU64::new(1),
+            next: AtomicU64::new(first),
             budget,
             strangers: Mutex::default(),
             tries: Mutex::default(),
@@ -382,6 +383,9 @@ impl Shared {
                     waiting.left -= 1;
                     if let Some(flow) = waiting.open.ids.remove(&outcome.id) {
                         self.say_of_flow(&format!("flow {}: {}", outcome.id, outcome.half.ended));
+                        if let Some(why) = &outcome.half.log_cut {
+                            self.say_of_flow(&format!("flow {}: its log ends before it: {why}", outcome.id));
+                        }
                         if let Some((folder, _)) = self.options.qlogs.as_ref().filter(|(_, room)| room.has_filled()) {
                             (self.say)(&format!(
                                 "{}: no more is logged: it has all that it may have",

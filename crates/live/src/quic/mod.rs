@@ -27,7 +27,8 @@ pub use settings::unsupported;
 
 use crate::session::calls::CallLog;
 use crate::session::{CaptureClock, Side};
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
 /// What a machine tells the session around it, beside what every machine tells.
@@ -41,6 +42,15 @@ pub struct Told {
     pub(crate) logged: OnceLock<Logged>,
     /// Told it: the log of what its congestion control is told.
     pub(crate) calls: OnceLock<Mutex<CallLog>>,
+    /// Why one of these logs ends before the flow does.
+    pub(crate) cut: OnceLock<String>,
+}
+
+impl Told {
+    /// What the disk does not take ends this log.
+    fn is_cut(&self, log: &Path, error: &io::Error) {
+        let _ = self.cut.set(format!("{}: {error}", log.display()));
+    }
 }
 
 /// Where the logs (qlog) of a flow's connections go.

@@ -22,6 +22,8 @@ use quinn_proto::ConnectionError;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Packets whose fate is awaited at most: no window holds so many.
@@ -37,6 +39,8 @@ struct Out {
 
 /// A log that is being written. What the disk does not take ends it, not the flow: what was written is whole up to there.
 pub(super) struct Log {
+    told: Arc<Told>,
+    path: PathBuf,
     writer: Option<Writer<Bounded<File>>>,
     out: VecDeque<Out>,
     /// The next numbers of Initial and Handshake packets, which come one after another.
@@ -53,9 +57,10 @@ impl std::fmt::Debug for Log {
 
 impl Log {
     /// Begins the log of a flow's `count`th connection at this end of it, if it is to be logged, and can be.
-    pub(super) fn begin(now: Time, told: &Told, side: Side, count: u32, config: &QuicConfig) -> Option<Log> {
+    pub(super) fn begin(now: Time, told: &Arc<Told>, side: Side, count: u32, config: &QuicConfig) -> Option<Log> {
         let to = told.logged.get()?;
-        let mut log = Log::create(to, side, count).ok()?;
+        let path = to.place.path(side, count);
+        let mut log = Log::create(told, to, side, path.clone()).inspect_err(|error| told.is_cut(&path, error)).ok()?;
         let mut hosts = ["sender", "receiver"].map(|host| Endpoint { address: Some(host), ..Endpoint::default() });
         if side == Side::Receiver {
             hosts.reverse();
@@ -78,7 +83,7 @@ impl Log {
     }
 
     /// A file with the log's header.
-    fn create(to: &Logged, side: Side, count: u32) -> io::Result<Log> {
+    fn create(told: &Arc<Told>, to: &Logged, side: Side, path: PathBuf) -> io::Result<Log> {
         let vantage = match side {
             Side::Sender => Vantage::client("sender"),
             Side::Receiver => Vantage::server("receiver"),
@@ -91,15 +96,17 @@ impl Log {
         };
         let room = to.place.room.clone();
         room.as_ref().map_or(Ok(()), |room| room.take_file())?;
-        let path = to.place.path(side, count);
         let file = Bounded { to: File::create(&path)?, room };
         // one without its header is no log
         let writer = Writer::new(file, &trace).inspect_err(|_| drop(std::fs::remove_file(&path)))?;
-        Ok(Log { writer: Some(writer), out: VecDeque::new(), next: [0; 2], phase: None, closed: false })
+        let told = Arc::clone(told);
+        Ok(Log { told, path, writer: Some(writer), out: VecDeque::new(), next: [0; 2], phase: None, closed: false })
     }
 
     fn write(&mut self, now: Time, event: &Event<'_>) {
-        if self.writer.as_mut().is_some_and(|writer| writer.write(now, event).is_err()) {
+        let Some(writer) = &mut self.writer else { return };
+        if let Err(error) = writer.write(now, event) {
+            self.told.is_cut(&self.path, &error);
             self.writer = None;
         }
     }
@@ -221,7 +228,8 @@ impl Log {
             &Event::ConnectionClosed { initiator: Some(initiator), error, reason: "", trigger: Some(trigger) },
         );
         self.write(now, &Event::ConnectionStateUpdated { new: ConnectionState::Closed });
-        if self.writer.as_mut().is_some_and(|writer| writer.flush().is_err()) {
+        if let Some(Err(error)) = self.writer.as_mut().map(Writer::flush) {
+            self.told.is_cut(&self.path, &error);
             self.writer = None;
         }
     }

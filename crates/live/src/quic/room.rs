@@ -1,6 +1,7 @@
 //! How much others can have a server write of their connections.
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -11,6 +12,16 @@ pub struct Room {
     bytes: AtomicU64,
     /// Somebody has heard that it is full.
     said: AtomicBool,
+    /// Above the number of every flow that is logged there.
+    first: u64,
+}
+
+/// The number of the flow that a log is of, by its file's name; `None`: it is no log.
+fn number(name: &str) -> Option<u64> {
+    let (of_flow, role) = name.strip_suffix(".sqlog")?.rsplit_once('-')?;
+    let (_, number) = of_flow.rsplit_once('-')?;
+    let (number, _) = number.split_once('.').unwrap_or((number, ""));
+    number.parse().ok().filter(|_| matches!(role, "client" | "server"))
 }
 
 /// Takes so much of what is left, if it is left.
@@ -23,7 +34,31 @@ impl Room {
     /// Room for so many files that have so many bytes together.
     #[must_use]
     pub fn new(files: u64, bytes: u64) -> Room {
-        Room { files: files.into(), bytes: bytes.into(), said: false.into() }
+        Room { files: files.into(), bytes: bytes.into(), said: false.into(), first: 1 }
+    }
+
+    /// What is left of these in a folder, in which an earlier server may have left logs.
+    ///
+    /// # Errors
+    /// What the system says of the folder.
+    pub fn within(folder: &Path, files: u64, bytes: u64) -> io::Result<Room> {
+        let mut room = Room::new(files, bytes);
+        for entry in std::fs::read_dir(folder)? {
+            let entry = entry?;
+            if let Some(number) = entry.file_name().to_str().and_then(number) {
+                let left = room.bytes.get_mut();
+                *left = left.saturating_sub(entry.metadata()?.len());
+                let left = room.files.get_mut();
+                *left = left.saturating_sub(1);
+                room.first = room.first.max(number.saturating_add(1));
+            }
+        }
+        Ok(room)
+    }
+
+    /// The number of the first flow: those of an earlier server's logs are not used again.
+    pub(crate) fn first(&self) -> u64 {
+        self.first
     }
 
     /// Takes the room of a file.
@@ -69,6 +104,21 @@ impl<W: Write> Write for Bounded<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn logs_of_an_earlier_server_stay_and_count() {
+        let folder = std::env::temp_dir().join(format!("paceline-room-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        for (name, bytes) in [("192.0.2.7-3-server.sqlog", 100), ("fe80__1-12.2-client.sqlog", 50), ("99-notes.txt", 9)]
+        {
+            std::fs::write(folder.join(name), vec![0; bytes]).unwrap();
+        }
+        let room = Room::within(&folder, 3, 200);
+        std::fs::remove_dir_all(&folder).unwrap();
+        let room = room.unwrap();
+        assert_eq!((room.first(), room.files.into_inner(), room.bytes.into_inner()), (13, 1, 50));
+        assert!(Room::within(&folder, 3, 200).is_err(), "it is gone");
+    }
 
     #[test]
     fn what_is_written_together_is_bounded_and_whole() {

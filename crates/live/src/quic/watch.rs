@@ -47,8 +47,10 @@ impl Watch {
     pub fn witness(&self, told: Arc<Told>) -> Witness {
         let watch = self.clone();
         Witness::telling(move |event| {
-            if let Some(calls) = told.calls.get() {
-                calls.lock().unwrap_or_else(PoisonError::into_inner).write(event);
+            if let Some(calls) = told.calls.get()
+                && let Err(error) = calls.lock().unwrap_or_else(PoisonError::into_inner).write(event)
+            {
+                let _ = told.cut.set(format!("its event log: {error}"));
             }
             watch.seen().take(event);
         })

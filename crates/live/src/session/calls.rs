@@ -54,8 +54,11 @@ impl CallLog {
     }
 
     /// Writes down what has happened.
-    pub(crate) fn write(&mut self, seen: &Seen<'_>) {
-        let Some(to) = &mut self.to else { return };
+    ///
+    /// # Errors
+    /// What the file says, once: that ends the log, which is whole up to there.
+    pub(crate) fn write(&mut self, seen: &Seen<'_>) -> io::Result<()> {
+        let Some(to) = &mut self.to else { return Ok(()) };
         let (record, at) = (&mut self.record, seen.at);
         let ago = |record: &mut Vec<u8>, sent: Time| number(record, at.since(sent).0);
         if matches!(seen.what, What::Began { .. }) {
@@ -90,9 +93,15 @@ impl CallLog {
             What::Told(Call::Marked { sent }) => ago(record, sent),
         }
         Figures::of(seen.state).write(record);
-        if to.write_all(record).is_err() {
-            self.to = None; // what was written is whole up to there
-        }
+        to.write_all(record).inspect_err(|_| self.to = None)
+    }
+
+    /// Writes out what is kept in memory.
+    ///
+    /// # Errors
+    /// What the file says.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        self.to.as_mut().map_or(Ok(()), Write::flush)
     }
 }
 

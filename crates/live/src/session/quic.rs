@@ -14,7 +14,7 @@ use paceline_random::Stream;
 use paceline_sim::model::FlowModel;
 use paceline_units::Time;
 use std::io::{self, Write};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What a session has of its machine.
 #[derive(Debug)]
@@ -77,15 +77,29 @@ fn drain(machine: &mut dyn Datagrams, at: Time, out: &Outbox, mut send: impl FnM
 }
 
 impl Session {
+    fn quic(&self) -> Option<&Quic> {
+        match self {
+            Session::Sender(sender) => sender.quic.as_ref(),
+            Session::Receiver(receiver) => receiver.quic.as_ref(),
+        }
+    }
+
     /// Has the connections of a flow over QUIC logged; to be called before it starts.
     pub(crate) fn log_quic(&self, to: Logged) {
-        let quic = match self {
-            Session::Sender(sender) => &sender.quic,
-            Session::Receiver(receiver) => &receiver.quic,
-        };
-        if let Some(quic) = quic {
+        if let Some(quic) = self.quic() {
             let _ = quic.told.logged.set(to);
         }
+    }
+
+    /// Writes out what is kept in memory of its event log over QUIC; why that, or a connection's log (qlog), ends before the flow.
+    pub(crate) fn end_logs(&self) -> Option<String> {
+        let told = &self.quic()?.told;
+        if let Some(calls) = told.calls.get()
+            && let Err(error) = calls.lock().unwrap_or_else(PoisonError::into_inner).flush()
+        {
+            let _ = told.cut.set(format!("its event log: {error}"));
+        }
+        told.cut.get().cloned()
     }
 }
 

@@ -94,7 +94,9 @@ fn results_that_make_no_sense_leave_those_of_others() {
         assert_eq!(said[2], format!("{no_sense} flow: there is no such column"));
         assert_eq!(run.notes.flows.iter().map(|notes| notes.well).collect::<Vec<_>>(), [false, true, false]);
         let delivered: Vec<_> = run.output.summary.flows.iter().map(|row| row.bytes_delivered).collect();
-        assert_eq!(delivered, [Some(0), Some(1000), Some(0)]);
+        assert_eq!(delivered, [None, Some(1000), None]);
+        let known: Vec<_> = run.output.summary.flows.iter().map(|row| row.goodput_bps.is_finite()).collect();
+        assert_eq!(known, [false, true, false], "of what nothing is known there is no rate");
         for series in &run.output.series {
             assert!(series.columns.iter().all(|(_, values)| values.len() == series.columns[0].1.len()), "{series:?}");
         }

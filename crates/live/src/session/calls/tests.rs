@@ -63,7 +63,7 @@ fn logged(cc: &str, steps: &[(u64, Step)]) -> Vec<u8> {
     let mut log = CallLog::new(Box::new(to.clone()), &spec).unwrap();
     let (mut path, mut law, mut at) = (0, controllers.law(0, 1472), Time::ZERO);
     let mut write = |path: u64, at: Time, what: What<'_>, law: &Law| {
-        log.write(&Seen { now, at, path, what, left: &[], state: &law.state() });
+        log.write(&Seen { now, at, path, what, left: &[], state: &law.state() }).unwrap();
     };
     write(0, at, What::Began { datagram: 1472 }, &law);
     let mut packets: Vec<_>;
