@@ -163,7 +163,7 @@ def test_without_a_limit_there_is_none() -> None:
     ("key", "value"),
     [
         ("main_cc_algo", "dcubic"),
-        ("main_cc_options", "D"),
+        ("main_cc_options", "D3"),
         ("main_scenario_text", "=a1:d50:p2:S:n250:80;=vlow:s30:p4:S:n150:3750:G30:I37500;"),
         ("main_scenario_text", "=b1:*3:397:5000;"),
         ("main_scenario_text", "=b1:*1:397:5000;=b2:*1:397:5000;"),
@@ -363,6 +363,30 @@ def test_streams_of_media_are_tracks_of_one_connection() -> None:
     assert (found["flow.test.start"], found["flow.test.stop"]) == ("30000 us", "2013333 us")
     # less the latency of 10 ms
     assert [c.threshold.most for c in case.checks if c.threshold][:2] == [37.0, 150.0]
+
+
+def test_four_streams_have_a_scenario_of_their_own() -> None:
+    streams = "=vmid:s30:p6:S:n60:6250:G30:I62500:D250000;"
+    assert streams in MEDIA
+    four = MEDIA.replace(streams, streams + "=high:s30:p8:S:n75:8000:G150:I64000:D250000;")
+    case, found = read(four), settings(four)
+    assert case.scenario == "media-four.toml"
+    # it lasts longest, so it leads
+    assert [found[f"flow.{flow}.bundle.priority"] for flow in ("test", "second", "third", "fourth")] == [
+        "248",
+        "254",
+        "252",
+        "250",
+    ]
+    assert "key_size = 8.0" in found["flow.test.app"]
+    five = four.replace("=high:", "=higher:s30:p9:S:n9:80:G3:I90;=high:")
+    assert "5 streams of media; three or four are carried" in read(five).refused
+
+
+def test_letters_that_c4_does_not_read_change_nothing() -> None:
+    assert not read(changed("main_cc_options", "D")).refused
+    of_bbr = changed("main_cc_algo", "bbr") + "\nmain_cc_options: T70"
+    assert read(of_bbr).refused.startswith("main_cc_options: T70")
 
 
 @pytest.mark.parametrize(

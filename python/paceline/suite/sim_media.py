@@ -22,8 +22,10 @@ _RTP_HEADER = 12
 """Of what `voice` writes."""
 LEADER = "test"
 """The flow that has the connection, and into which schemes are put: the stream that lasts longest."""
-OTHERS = ("second", "third")
+OTHERS = ("second", "third", "fourth")
 """Those that go with it, in the order of the specification."""
+SCENARIOS = {3: "media.toml", 4: "media-four.toml"}
+"""By how many there are."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ def read(text: str) -> Media | None:
 
 
 def settings(entries: Entries, streams: list[Media], scheme: str, target_us: int) -> Settings:
-    """What they set of `media.toml`."""
+    """What they set of their scenario."""
     excluded = {name.strip() for name in entries.text("media_excluded").split(",")}
     leader = max(streams, key=lambda media: media.seconds)
     others = iter(OTHERS)
