@@ -412,6 +412,7 @@ impl Datagrams for Sending {
 
     fn datagram(&mut self, now: Time, to: &mut Vec<u8>) -> Option<Flags> {
         let (before, packet) = (to.len(), u64::from(self.config.datagram));
+        let of_none = self.link.has_answers();
         self.feed(now, AHEAD * packet);
         let in_flight = self.watch.seen().in_flight;
         let due = self.link.may_leave(&self.gate, now, in_flight);
@@ -432,7 +433,7 @@ impl Datagrams for Sending {
             self.count_acked();
             return None;
         };
-        if let Some(log) = &mut self.log {
+        if let Some(log) = self.log.as_mut().filter(|_| !of_none) {
             log.sent(now, &to[before..], self.link.last_left(), self.watch.seen().last, elicits);
         }
         let bytes = to.len() - before;
