@@ -66,7 +66,8 @@ pub struct QuicConfig {
     pub stream_window: u64,
     /// How many streams may be open at once.
     pub max_streams: u32,
-    /// So many packets are acknowledged together (RFC 9000 section 13.2.2).
+    /// So many packets are acknowledged together, as the end that sends data asks after the handshake (draft-ietf-quic-ack-frequency);
+    /// before that two (RFC 9000 section 13.2.2).
     pub ack_threshold: u16,
     /// How long an acknowledgement may wait (max_ack_delay).
     pub max_ack_delay: Span,
@@ -90,6 +91,9 @@ impl QuicConfig {
     /// A packet that with IPv4 and UDP takes 1500 bytes.
     const DATAGRAM: u16 = 1500 - UDP_IPV4 as u16;
 
+    /// RFC 9000 section 13.2.2.
+    const ACK_THRESHOLD: u16 = 2;
+
     /// The defaults of a flow of `scheme` under `profile`.
     #[must_use]
     pub fn new(profile: Profile, scheme: &Scheme) -> QuicConfig {
@@ -102,7 +106,7 @@ impl QuicConfig {
             receive_window: 1 << 40,
             stream_window: 1 << 40,
             max_streams: 1 << 20,
-            ack_threshold: 2,
+            ack_threshold: QuicConfig::ACK_THRESHOLD,
             max_ack_delay: Span::from_millis(25), // RFC 9000 section 18.2
             ecn: needs.is_ok_and(|needs| needs.ecn.is_on()),
             handshake: Handshake::OneRtt,
@@ -125,6 +129,13 @@ impl QuicConfig {
     pub fn initial_window(&self) -> u64 {
         let given = self.initial_window.map(|datagrams| u64::from(datagrams) * u64::from(self.datagram));
         given.unwrap_or_else(|| Congestion::initial_window(self.datagram))
+    }
+
+    /// So many packets are acknowledged together before the other end asks for [`QuicConfig::ack_threshold`], which it has done where
+    /// the handshake is over.
+    #[must_use]
+    pub(super) fn first_ack_threshold(&self) -> u16 {
+        if self.handshake == Handshake::Done { self.ack_threshold } else { QuicConfig::ACK_THRESHOLD }
     }
 
     /// Bytes on the wire of a full packet.

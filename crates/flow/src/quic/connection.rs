@@ -149,7 +149,7 @@ impl Connection {
             probe_count: 0,
             probes: 0,
             first_sample: Time::NEVER,
-            received: Received::new(config.ack_threshold, config.max_ack_delay),
+            received: Received::new(config.first_ack_threshold(), config.max_ack_delay),
             outgoing: Outgoing::new(0, 0, 0, 0),
             incoming: Incoming::new(0, 0, 0),
             control: VecDeque::new(),
@@ -203,7 +203,7 @@ impl Connection {
         (self.loss_time, self.timer) = (Time::NEVER, Time::NEVER);
         (self.probe_count, self.probes) = (0, 0);
         self.first_sample = Time::NEVER;
-        self.received = Received::new(config.ack_threshold, config.max_ack_delay);
+        self.received = Received::new(config.first_ack_threshold(), config.max_ack_delay);
         self.received.start_at(peer_base);
         let portions = self.incoming.end();
         let first_id = if config.request.is_some() { ASKED } else { PUSHED };
@@ -480,17 +480,27 @@ impl Connection {
                 End::Opener => {
                     self.phase = Phase::Established;
                     self.crypto.write(FINISHED);
+                    self.ask_for_acks(self.config.request.is_none());
                 }
                 // it may send as well, but has nothing to before it is asked
                 End::Answerer => {
                     self.phase = Phase::Established;
                     let resumes = self.config.handshake == Handshake::ZeroRtt;
                     self.crypto.write(if resumes { RESUMED } else { ANSWER });
+                    self.ask_for_acks(self.config.request.is_some());
                 }
             }
         }
         if self.end == End::Answerer && have >= HELLO + FINISHED && self.unvalidated.take().is_some() {
             self.control.push_back(Frame::HandshakeDone);
+        }
+    }
+
+    /// The end that `sends` the data asks for acknowledgements as rare as it wants them (draft-ietf-quic-ack-frequency).
+    fn ask_for_acks(&mut self, sends: bool) {
+        let (threshold, delay) = (self.config.ack_threshold, self.config.max_ack_delay.0 / 1000);
+        if sends && threshold != self.config.first_ack_threshold() {
+            self.control.push_back(Frame::AckFrequency { threshold, delay: delay.min(u64::from(u32::MAX)) as u32 });
         }
     }
 

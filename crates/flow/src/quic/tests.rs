@@ -234,6 +234,37 @@ fn persistent_congestion_leaves_two_datagrams() {
     assert_eq!(world.receiver.stats().bytes, 3_000_000);
 }
 
+/// draft-ietf-quic-ack-frequency: the sender asks for rare acknowledgements when the handshake is over, and again if that was lost.
+#[test]
+fn acknowledgements_are_as_rare_as_the_sender_asks() {
+    let asks = |segment: &Segment| {
+        let Some(Extra::Quic(frames)) = &segment.extra else { return false };
+        frames.iter().any(|frame| matches!(frame, Frame::AckFrequency { threshold: 10, .. }))
+    };
+    for lost in [false, true] {
+        let settings = QuicConfig { ack_threshold: 10, ..config("newreno") };
+        let mut world = World::transfer("newreno", &settings, 300_000);
+        let mut first = lost;
+        world.fate = Box::new(move |_, _, segment| {
+            let gone = asks(segment) && std::mem::take(&mut first);
+            (!gone).then_some(Span::ZERO)
+        });
+        world.run(ms(5000));
+        assert_eq!(world.receiver.stats().bytes, 300_000);
+        let asked: Vec<Time> = world.log.iter().filter(|(_, _, segment)| asks(segment)).map(|(at, ..)| *at).collect();
+        assert_eq!((asked[0], asked.len()), (ms(40), 1 + usize::from(lost)), "{asked:?}");
+        // from when it is known
+        let heard = asked[asked.len() - 1] + Span::from_millis(20);
+        let data = |later: bool| {
+            world.log.iter().filter(move |(at, ahead, _)| *ahead && later == (*at + Span::from_millis(20) > heard))
+        };
+        let acks = |later: bool| world.log.iter().filter(move |(at, ahead, _)| !*ahead && later == (*at > heard));
+        let (early, late) = (data(true).count(), acks(true).count());
+        assert!(late * 6 < early, "{late} for {early}");
+        assert!(!lost || acks(false).count() * 3 > data(false).count(), "every second one before");
+    }
+}
+
 /// A packet that was only late: the reduction is taken back.
 #[test]
 fn a_loss_that_was_none_is_undone() {
