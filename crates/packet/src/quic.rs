@@ -207,6 +207,16 @@ impl Frame {
         }
     }
 
+    /// Whether it brings data of the application.
+    #[must_use]
+    pub const fn has_data(&self) -> bool {
+        match self {
+            Frame::Stream(piece) => piece.length > 0,
+            Frame::Datagram { .. } => true,
+            _ => false,
+        }
+    }
+
     /// Whether the peer is to acknowledge it (RFC 9002 section 2).
     #[must_use]
     pub const fn elicits_ack(&self) -> bool {

@@ -12,6 +12,9 @@ use paceline_units::{Span, Time};
 /// A frame of a stream in what is left of a packet pays from so many bytes on.
 const WORTHWHILE: u16 = 32;
 
+/// Bytes that no acknowledgement exceeds as long as the other end's address is not validated.
+const LONGEST_ACK: u16 = 200;
+
 /// What a packet is made of.
 struct Made {
     frames: Box<[Frame]>,
@@ -84,7 +87,7 @@ impl Connection {
                 self.note_app_limited();
                 break;
             }
-            if self.probes == 0 && (self.is_amplifying(self.largest()) || !self.has_room(now, out)) {
+            if self.is_amplifying(self.largest()) || self.probes == 0 && !self.has_room(now, out) {
                 break;
             }
             if !self.send(now, out) {
@@ -93,7 +96,11 @@ impl Connection {
             }
         }
         if self.received.due() <= now {
-            self.send_ack(now, out);
+            if self.is_amplifying(LONGEST_ACK) {
+                self.received.end(); // the next packet of the other end lets it leave
+            } else {
+                self.send_ack(now, out);
+            }
         }
         if let Some(violation) = self.violation {
             self.say_close(now, violation.code(), out);
@@ -286,7 +293,7 @@ impl Connection {
     }
 
     /// The largest packet: no more than every path takes before the other end's address is validated.
-    fn largest(&self) -> u16 {
+    pub(super) fn largest(&self) -> u16 {
         let most = if self.unvalidated.is_some() { INITIAL_DATAGRAM } else { u16::MAX };
         self.config.datagram.min(most)
     }

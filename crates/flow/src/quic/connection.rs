@@ -105,6 +105,8 @@ pub(super) struct Connection {
     pub(super) next_ping: Time,
     /// When the next stream is reset.
     pub(super) next_deadline: Time,
+    /// When the first frame is too old that waits for a stream.
+    pub(super) waiting_due: Time,
     pub(super) stopped: bool,
     pub(super) violation: Option<Violation>,
     /// Of packets, and of what the first track writes; the same of what the others write, and what has come of them.
@@ -166,6 +168,7 @@ impl Connection {
             idle_at: Time::NEVER,
             next_ping: Time::ZERO,
             next_deadline: Time::NEVER,
+            waiting_due: Time::NEVER,
             stopped: false,
             violation: None,
             stats: SenderStats::new(config.wire()),
@@ -220,7 +223,9 @@ impl Connection {
         self.crypto_in.clear();
         self.datagrams.clear();
         self.assembly = Assembly::default();
-        self.ecn = Validation::new(config.ecn && self.end == End::Opener);
+        // an end that only acknowledges has nothing that could be marked
+        let sends = self.end == End::Opener || config.request.is_some();
+        self.ecn = Validation::new(config.ecn && sends);
         (self.base, self.peer_base) = (base, peer_base);
         let validates = self.end == End::Answerer && config.handshake != Handshake::Done;
         // of a client that resumes a session and asks in its first flight a token tells where it is (RFC 9000 section 8.1.3)
@@ -229,7 +234,7 @@ impl Connection {
         self.unheard_of = base > 0 && self.end == End::Opener && config.request.is_some() && self.phase == Phase::Idle;
         self.resumes = Time::NEVER;
         self.idle_at = Time::NEVER;
-        self.next_deadline = Time::NEVER;
+        (self.next_deadline, self.waiting_due) = (Time::NEVER, Time::NEVER);
         self.stopped = false;
         self.violation = None;
     }
@@ -335,12 +340,20 @@ impl Connection {
     /// A packet of the other end has come; `extra` is its side record. Gives whether it is of use: not of another connection, and
     /// not a copy.
     pub(super) fn on_packet(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>) -> bool {
-        self.arrived.came(now, packet.size);
-        self.arrived.marks += u64::from(packet.flags.has(paceline_packet::Flags::CE));
         let frames: &[Frame] = match extra {
             Some(Extra::Quic(frames)) => frames,
             _ => &[],
         };
+        let last = self.arrived.last;
+        self.arrived.came(now, packet.size);
+        let brings = match extra {
+            Some(Extra::QuicStream(piece)) => piece.length > 0,
+            _ => frames.iter().any(Frame::has_data),
+        };
+        if !brings {
+            self.arrived.last = last; // a flow is not over later for its acknowledgements and its end
+        }
+        self.arrived.marks += u64::from(packet.flags.has(paceline_packet::Flags::CE));
         if let [Frame::Crypto { connection, .. }, ..] | [Frame::Early { connection, .. }, ..] = *frames
             && self.end == End::Answerer
             && (connection > self.peer_base || self.phase == Phase::Idle)
@@ -513,7 +526,7 @@ impl Connection {
     pub(super) fn close(&mut self) {
         self.phase = Phase::Closed;
         (self.timer, self.loss_time, self.resumes, self.idle_at) = (Time::NEVER, Time::NEVER, Time::NEVER, Time::NEVER);
-        self.next_deadline = Time::NEVER;
+        (self.next_deadline, self.waiting_due) = (Time::NEVER, Time::NEVER);
         self.received.end();
         self.control.clear();
     }
@@ -574,6 +587,8 @@ impl Connection {
             Time::NEVER
         } else if self.loss_time < Time::NEVER {
             self.loss_time
+        } else if self.unvalidated.is_some() && self.is_amplifying(self.largest()) {
+            Time::NEVER // nothing may leave before something comes (RFC 9002 section 6.2.2.1)
         } else if self.out > 0 || self.end == End::Opener && self.phase == Phase::Opening {
             let delay = if self.phase == Phase::Established { self.config.max_ack_delay } else { Span::ZERO };
             self.last_eliciting + self.rtt.probe_timeout(delay) * (1 << self.probe_count.min(20))

@@ -99,7 +99,7 @@ impl Connection {
             return Time::NEVER; // nothing has one
         }
         let datagram = self.datagrams.iter().map(|waiting| waiting.deadline).min();
-        self.outgoing.next_deadline().min(datagram.unwrap_or(Time::NEVER))
+        self.outgoing.next_deadline().min(datagram.unwrap_or(Time::NEVER)).min(self.waiting_due)
     }
 }
 

@@ -110,7 +110,8 @@ impl QuicReceiver {
             self.ask(now);
         }
         let connection = &mut self.connection;
-        if connection.has_frames() || connection.violation.is_some() {
+        // what comes before the other end's address is validated lets more leave
+        if connection.has_frames() || connection.violation.is_some() || connection.unvalidated.is_some() {
             connection.pump(now, out);
         } else if self.owes(now) {
             self.acknowledge(now, out);

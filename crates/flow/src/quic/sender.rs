@@ -111,6 +111,7 @@ impl QuicSender {
                 waiting.push_back((bytes, captured, key));
                 self.connection.sent_of(track).frames += u64::from(config.frames);
                 self.write(track);
+                self.await_deadlines();
             }
             TrackWrite::Portion(portion) => return self.relay(track, portion, now),
             TrackWrite::Endless => {
@@ -178,7 +179,11 @@ impl QuicSender {
                     let stream = self.open_stream(track);
                     self.write_frame(stream, frame, due, true);
                 }
+                Carriage::StreamPerGroup if !key && self.tracks[place].lost_key => {
+                    self.connection.sent_of(track).frames_reset += 1;
+                }
                 Carriage::StreamPerGroup => {
+                    self.tracks[place].lost_key = false;
                     if key && let Some(stream) = self.tracks[place].current.take() {
                         self.connection.outgoing.write(stream, 0, true);
                     }
@@ -196,6 +201,22 @@ impl QuicSender {
             }
             self.tracks[place].waiting.pop_front();
         }
+    }
+
+    /// What waits for a stream is given up when it is too old.
+    fn expire_waiting(&mut self, now: Time) {
+        for track in 0..self.tracks.len() as u8 {
+            let frames = self.tracks[usize::from(track)].expire(now);
+            self.connection.sent_of(track).frames_reset += frames;
+        }
+        self.await_deadlines();
+    }
+
+    /// The connection wakes for what waits for a stream.
+    fn await_deadlines(&mut self) {
+        let due = self.tracks.iter().map(Track::due).min().unwrap_or(Time::NEVER);
+        self.connection.waiting_due = due;
+        self.connection.next_deadline = self.connection.next_deadline.min(due);
     }
 
     /// A track takes back what has not been sent yet. A group whose track stops is what there is of it.
@@ -257,6 +278,7 @@ impl QuicSender {
             }
             if self.tracks.iter().any(|track| !track.waiting.is_empty()) {
                 (0..self.order.len()).for_each(|at| self.write(self.order[at]));
+                self.await_deadlines();
             }
             self.connection.pump(now, out);
         }
@@ -293,6 +315,9 @@ impl QuicSender {
     /// The time that [`QuicSender::next_wake`] named has come; a call too early does nothing.
     pub fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
         if self.started && self.connection.next_wake() <= now {
+            if self.connection.waiting_due <= now {
+                self.expire_waiting(now);
+            }
             self.connection.on_timer(now, out);
         } else if self.started && self.connection.stopped {
             self.connection.pump(now, out); // the end of a stream

@@ -10,6 +10,8 @@ use paceline_units::{Span, Time};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
+mod bounds;
+
 fn config(cc: &str) -> QuicConfig {
     QuicConfig::new(Profile::Rfc, registry::scheme(cc).unwrap())
 }

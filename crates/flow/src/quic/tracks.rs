@@ -2,7 +2,7 @@
 //! others write is handed to it, and it tells them what became of that.
 
 use super::relay::Onward;
-use super::{Object, Portion, TrackConfig};
+use super::{Carriage, Object, Portion, TrackConfig};
 use crate::{ReceiverStats, SenderStats};
 use paceline_units::{Rate, Span, Time};
 use std::collections::{BTreeMap, VecDeque};
@@ -15,6 +15,8 @@ pub(super) struct Track {
     pub(super) current: Option<u32>,
     /// What could not be written: the other end lets no more streams be opened. Bytes, when it was captured, whether it is a key frame.
     pub(super) waiting: VecDeque<(u64, Time, bool)>,
+    /// The key frame of the group that is written was given up before it had a stream.
+    pub(super) lost_key: bool,
     /// Its writer never runs dry.
     pub(super) endless: bool,
     /// Of a relay: by the number of a stream that comes in what becomes of it.
@@ -23,12 +25,39 @@ pub(super) struct Track {
 
 impl Track {
     pub(super) const fn new(config: TrackConfig) -> Track {
-        Track { config, current: None, waiting: VecDeque::new(), endless: false, onward: BTreeMap::new() }
+        Track {
+            config,
+            current: None,
+            waiting: VecDeque::new(),
+            lost_key: false,
+            endless: false,
+            onward: BTreeMap::new(),
+        }
+    }
+
+    /// When the first frame that waits is too old.
+    pub(super) fn due(&self) -> Time {
+        let first = self.waiting.front().zip(self.config.deadline);
+        first.map_or(Time::NEVER, |(&(_, captured, _), deadline)| captured + deadline)
+    }
+
+    /// Gives up what waits and is too old, and what is left of its group; how many frames that are.
+    pub(super) fn expire(&mut self, now: Time) -> u64 {
+        let before = self.waiting.len();
+        let is_group = self.config.carriage == Carriage::StreamPerGroup;
+        while self.due() <= now {
+            self.waiting.pop_front();
+            self.lost_key = is_group;
+            while self.lost_key && self.waiting.front().is_some_and(|&(.., key)| !key) {
+                self.waiting.pop_front();
+            }
+        }
+        (before - self.waiting.len()) as u64
     }
 
     /// Nothing has been written.
     pub(super) fn clear(&mut self) {
-        (self.current, self.endless) = (None, false);
+        (self.current, self.endless, self.lost_key) = (None, false, false);
         self.waiting.clear();
         self.onward.clear();
     }

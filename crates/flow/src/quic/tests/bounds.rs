@@ -1,0 +1,103 @@
+//! What an end must not do, or no longer.
+
+use super::*;
+
+fn payload(segment: &Segment) -> u64 {
+    u64::from(segment.size) - 28
+}
+
+/// RFC 9000 section 8.1, RFC 9002 section 6.2.2.1: no more than three times what came leaves before the other end's address is
+/// validated, probes included; what comes then lets more leave.
+#[test]
+fn an_answer_is_never_more_than_three_times_what_came() {
+    for handshake in [Handshake::OneRtt, Handshake::ZeroRtt] {
+        let mut world = World::new("newreno", &QuicConfig { handshake, ..config("newreno") });
+        let mut first = true;
+        world.fate = Box::new(move |_, ahead, _| (!ahead || std::mem::take(&mut first)).then_some(Span::ZERO));
+        world.begin(5000);
+        world.run(ms(5000));
+        let came = payload(&world.log[0].2);
+        let left: u64 = world.log.iter().filter(|(_, ahead, _)| !ahead).map(|(.., segment)| payload(segment)).sum();
+        assert!(left > 2 * came && left <= 3 * came, "{handshake:?}: {left} of {came}");
+        world.fate = Box::new(|_, _, _| Some(Span::ZERO));
+        world.run(ms(60_000));
+        assert!(world.sender.acked_all(), "{handshake:?}: it goes on when the path is there again");
+    }
+}
+
+/// What waits for a stream that the other end lets be opened is given up at its deadline as well, with what is left of its group.
+#[test]
+fn what_waits_for_a_stream_has_a_deadline() {
+    for carriage in [Carriage::StreamEach, Carriage::StreamPerGroup] {
+        let deadline = Some(Span::from_millis(100));
+        let settings = QuicConfig {
+            handshake: Handshake::Done,
+            max_streams: 1,
+            track: TrackConfig { deadline, frames: true, ..track(carriage) },
+            ..config("newreno")
+        };
+        let mut world = World::new("newreno", &settings);
+        world.with_sender(|sender, now, out| sender.start(now, out));
+        // a stream is open for 40 ms and more, and one is wanted each 20 ms
+        let every = if carriage == Carriage::StreamEach { 20 } else { 10 };
+        let mut delays = Vec::new();
+        for n in 0..200u64 {
+            world.run(ms(every * n));
+            world.with_sender(|sender, now, out| sender.supply(1000, n % 2 == 0, now, out));
+            let now = world.now;
+            delays.extend(
+                world
+                    .receiver
+                    .take_objects()
+                    .filter(|one| !one.reset)
+                    .map(|one| (Stamp::at(now).0 - one.captured.0) / (Stamp::HZ / 1000)),
+            );
+        }
+        world.run(ms(10_000));
+        let stats = world.sender.stats();
+        let (frames, reset) = (stats.frames, stats.frames_reset);
+        assert!(delays.iter().all(|delay| *delay <= 145), "{carriage:?}: {delays:?}");
+        assert_eq!(frames, 200);
+        assert!(reset > 20 && delays.len() > 50, "{carriage:?}: {reset} given up, {} came", delays.len());
+        assert!(world.sender.acked_all() && world.sender.unsent(0) == 0);
+    }
+}
+
+/// The end that answers requests sends the data: its packets are the ones that can be marked.
+#[test]
+fn answers_are_ecn_capable() {
+    let mut world = World::new("prague", &QuicConfig { request: Some(100), ecn: true, ..config("prague") });
+    world.with_sender(|sender, now, out| sender.start(now, out));
+    let mut out = Vec::new();
+    world.receiver.request(true, world.now, &mut out);
+    world.takes(out, false);
+    world.run(ms(300));
+    world.with_sender(|sender, now, out| {
+        let request = sender.take_request().expect("a request");
+        sender.answer(request, 100_000, true, now, out);
+    });
+    world.run(ms(2000));
+    assert_eq!(world.receiver.take_answers().collect::<Vec<_>>(), [0]);
+    let data: Vec<_> = world
+        .log
+        .iter()
+        .filter(|(.., s)| frames(s).iter().any(|f| matches!(f, Frame::Stream(p) if p.length > 200)))
+        .collect();
+    assert!(data.len() > 60 && data.iter().all(|(.., segment)| segment.flags.has(Flags::ECT)));
+}
+
+/// A flow is as long as its data: neither acknowledgements nor the end of the connection count.
+#[test]
+fn the_end_of_a_connection_is_no_arrival() {
+    let mut world = World::transfer("newreno", &config("newreno"), 5000);
+    world.run(ms(1000));
+    let last = world.receiver.stats().last;
+    assert_eq!(last, ms(60));
+    world.with_sender(|sender, now, out| {
+        sender.stop();
+        sender.on_timer(now, out);
+    });
+    world.run(ms(2000));
+    assert!(world.sender.is_closed());
+    assert_eq!(world.receiver.stats().last, last);
+}
