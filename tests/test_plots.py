@@ -88,6 +88,15 @@ def test_the_same_figure_gives_the_same_bytes(tmp_path: Path) -> None:
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
 
 
+def test_a_controller_without_a_threshold_has_no_line_of_one() -> None:
+    one = recorded("cwnd", flows=1)
+    labels = [
+        [line.get_label() for line in figure(KINDS["cwnd"], [Panel("one", data)]).axes[0].lines]
+        for data in (one, one.drop("ssthresh_packets"))
+    ]
+    assert [("ssthresh" in found, "in flight" in found) for found in labels] == [(True, True), (False, True)]
+
+
 def test_many_flows_are_counted_not_named() -> None:
     made = figure(KINDS["cwnd"], [Panel("many", recorded("cwnd", flows=30))])
     legend = made.axes[0].get_legend()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import polars as pl
@@ -20,14 +21,16 @@ def draw(axes: Axes, line: Line, look: dict[str, Any], span_s: float) -> None:
     highest = data.select(
         pl.max_horizontal(pl.col("cwnd_packets").max(), pl.col("in_flight_packets").max())
     ).item()
-    ssthresh = data["ssthresh_packets"].to_list()
+    # a controller without a threshold records none
+    ssthresh = data["ssthresh_packets"].to_list() if "ssthresh_packets" in data.columns else []
     inside = [v if v is not None and v <= 1.3 * (highest or 0) else float("nan") for v in ssthresh]
     axes.plot(
         data["time_s"], data["in_flight_packets"], color="#B8B8B8", linewidth=0.7, zorder=2, label="in flight"
     )
-    axes.plot(
-        data["time_s"], inside, color="#D55E00", linewidth=0.9, linestyle="--", zorder=3, label="ssthresh"
-    )
+    if not all(map(math.isnan, inside)):
+        axes.plot(
+            data["time_s"], inside, color="#D55E00", linewidth=0.9, linestyle="--", zorder=3, label="ssthresh"
+        )
 
 
 KIND = Kind("cwnd", lambda _span: "congestion window (packets)", draw, ("flow", "instance"))
