@@ -429,7 +429,7 @@ impl Datagrams for Sending {
         self.paced = if flags.is_none() && due > now { due } else { Time::NEVER };
         let Some((flags, elicits)) = flags else {
             // what is neither in flight nor leaves although it might is all acknowledged
-            self.quiet |= self.watch.seen().in_flight == 0 && self.link.open().is_some();
+            self.quiet |= due <= now && self.watch.seen().in_flight == 0 && self.link.open().is_some();
             self.count_acked();
             return None;
         };

@@ -131,14 +131,29 @@ impl SenderSession {
         if let Sender::Foreign(machine) = &mut self.source.sender {
             machine.on_datagram(time, bytes, ecn.flags());
         }
-        if self.source.wants_to_know() {
+    }
+
+    /// What the machine has to send leaves. Only one that has nothing more to send knows that all of a stream that goes on is
+    /// acknowledged: an application that waits for that is told then, and may write more.
+    pub(super) fn drain_quic(&mut self, now: Time, out: &mut Outbox) {
+        self.send_quic(now, out);
+        while self.state == State::Running
+            && self.quic.as_ref().is_some_and(|quic| !quic.more)
+            && self.source.wants_to_know()
+            && self.work.step()
+        {
+            let time = self.times.at();
             let (source, mut port) = self.port(now, out);
             source.all_acked(time, &mut port);
+            if source.sender.acked_all() {
+                return;
+            }
+            self.send_quic(now, out);
         }
     }
 
     /// What the machine has to send leaves, and if its connection is lost that is the end.
-    pub(super) fn drain_quic(&mut self, now: Time, out: &mut Outbox) {
+    fn send_quic(&mut self, now: Time, out: &mut Outbox) {
         let (Some(quic), Sender::Foreign(machine)) = (&mut self.quic, &mut self.source.sender) else { return };
         if !matches!(self.state, State::Running | State::Closing) {
             return;

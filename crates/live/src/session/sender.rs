@@ -61,7 +61,7 @@ pub struct SenderSession {
     end: End,
     pub(super) counts: Counts,
     /// What the input that is being taken has cost, and since when inputs end with work left.
-    work: Work,
+    pub(super) work: Work,
     behind: Behind,
     /// Of a flow to a receiver of plain RTP.
     reports: Option<Reports>,

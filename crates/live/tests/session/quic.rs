@@ -111,6 +111,31 @@ fn what_is_written_comes_whole_over_a_bad_path() {
     }
 }
 
+/// Transfers on a stream that goes on are over when the acknowledgement of all is there, not when the flow stops.
+#[test]
+fn a_transfer_on_one_stream_is_over_when_all_is_acknowledged() {
+    for (size, carriage) in [1, 1_440, 100_000].into_iter().flat_map(|size| [(size, "stream"), (size, "stream-each")]) {
+        let app = format!("{{ kind = \"ftp\", size = \"{size} B\" }}");
+        let mut pair = pair(&[("app", &app), ("quic.carriage", carriage)], 10, GOOD);
+        pair.run(Time::NEVER);
+        assert_eq!(pair.states(), DONE, "{size} {carriage}");
+        let transfers = pair.sender().source().transfers();
+        let seconds = transfers.mean_time.unwrap().as_secs_f64();
+        // two round trips of 40 ms, a late acknowledgement, and the path's time for so much
+        let most = 0.080 + 0.025 + size as f64 * 8.0 / 2e6 * 1.05 + 0.060;
+        assert_eq!((transfers.completed, acked_and_came(&pair)), (1, (size, size)), "{size} {carriage}");
+        assert!((0.08..most).contains(&seconds), "{size} {carriage}: {seconds}");
+    }
+    // each page begins when the one before has been read: so many by each carriage
+    let pages = ["stream", "stream-each"].map(|carriage| {
+        let app = "{ kind = \"web\", arrivals = \"think-persistent\", gap = \"100 ms\", mean_size = \"10 kB\" }";
+        let mut pair = pair(&[("app", app), ("quic.carriage", carriage)], 20, GOOD);
+        pair.run(Time::NEVER);
+        pair.sender().source().transfers().completed
+    });
+    assert!(pages[1] > 40 && pages[0] * 10 >= pages[1] * 9, "{pages:?}");
+}
+
 #[test]
 fn frames_come_by_every_carriage() {
     for carriage in ["stream", "stream-each", "stream-per-group", "datagrams"] {
