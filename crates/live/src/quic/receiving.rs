@@ -173,8 +173,7 @@ impl Datagrams for Receiving {
         self.stats.packets += 1;
         self.stats.wire_bytes += bytes.len() as u64 + u64::from(self.config.header);
         self.stats.marks += u64::from(ecn.has(Flags::CE));
-        self.stats.last = now;
-        let before = self.link.answered();
+        let (bytes_before, before) = (self.stats.bytes, self.link.answered());
         self.link.on_datagram(now, bytes, ecn);
         let connections = self.link.answered();
         if connections > before {
@@ -183,6 +182,9 @@ impl Datagrams for Receiving {
         }
         self.log.iter_mut().for_each(|log| log.received(now, bytes));
         self.hear(now);
+        if self.stats.bytes > bytes_before {
+            self.stats.last = now; // acknowledgements and the close are no data
+        }
     }
 
     fn datagram(&mut self, now: Time, to: &mut Vec<u8>) -> Option<Flags> {

@@ -136,6 +136,20 @@ fn a_transfer_on_one_stream_is_over_when_all_is_acknowledged() {
     assert!(pages[1] > 40 && pages[0] * 10 >= pages[1] * 9, "{pages:?}");
 }
 
+/// The close comes half a second after the last data, and is none.
+#[test]
+fn what_ends_a_flow_is_no_data() {
+    for app in ["{ kind = \"cbr\", rate = \"1 Mbit/s\" }", "{ kind = \"ftp\", size = \"100 kB\" }"] {
+        let mut pair = pair(&[("app", app)], 1, GOOD);
+        pair.run(Time::NEVER);
+        assert_eq!(pair.states(), DONE);
+        let (ended, came) = (pair.now.as_secs_f64(), pair.receiver().sink().receiver.stats());
+        let last = (pair.receiver().epoch() + came.last.since(Time::ZERO)).as_secs_f64();
+        assert!(came.bytes >= 100_000 && last > 0.3, "{app}: {came:?}");
+        assert!((0.45..0.7).contains(&(ended - last)), "{app}: {last} of {ended}");
+    }
+}
+
 #[test]
 fn frames_come_by_every_carriage() {
     for carriage in ["stream", "stream-each", "stream-per-group", "datagrams"] {
