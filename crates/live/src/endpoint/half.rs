@@ -228,6 +228,8 @@ fn sent(session: &mut SenderSession, model: &FlowModel, end: Time, before: &Befo
     let active = end.0.min(model.stop.0).saturating_sub(model.start.0.max(before.at.0)) as f64 / 1e9;
     let machine = model.transport.name();
     let windowed = sent.window_most > 0.0;
+    let frames_sent = source.frames().or(model.has_frames().then_some(sent.frames));
+    let frames_reset = (machine == "quic" && model.has_frames()).then_some(sent.frames_reset);
     // a flow without feedback has the round trips of its requests
     let rtt = |found: Option<Span>| seconds(found.or(round_trip.filter(|_| machine == "udp")));
     Half {
@@ -255,7 +257,9 @@ fn sent(session: &mut SenderSession, model: &FlowModel, end: Time, before: &Befo
             transfers_completed: Some(transfers.completed),
             transfers_unfinished: Some(transfers.unfinished),
             transfer_time_mean_s: seconds(transfers.mean_time),
-            frames_sent: source.frames(),
+            frames_sent,
+            frames_reset,
+            reset_share: frames_reset.zip(frames_sent).and_then(|(reset, sent)| share(reset, sent)),
             frames_skipped: source.frames_skipped(),
             ..FlowRow::default()
         },

@@ -3,6 +3,9 @@
 //! What the application writes waits here, and quinn is given no more of it than its window lets leave: what it has it cannot give
 //! back.
 
+mod late;
+
+use self::late::{Due, Open};
 use super::frames::{Frame, Part};
 use super::link::Link;
 use super::qlog::Log;
@@ -16,7 +19,7 @@ use paceline_flow::{Datagrams, ForeignSender, SenderStats};
 use paceline_packet::{Flags, Stamp};
 use paceline_quinn::{Controllers, Gate, Witness};
 use paceline_units::{Rate, Span, Time};
-use quinn_proto::{ConnectionError, Dir, Event, SendDatagramError, StreamEvent, StreamId, VarInt};
+use quinn_proto::{ConnectionError, Dir, Event, SendDatagramError, StreamEvent, StreamId};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -41,14 +44,6 @@ struct Write {
     left: u64,
     /// Its stream, once that is open.
     stream: Option<StreamId>,
-}
-
-/// A stream that is not acknowledged whole.
-#[derive(Clone, Copy, Debug)]
-struct Open {
-    /// Payload bytes in it.
-    bytes: u64,
-    deadline: Time,
 }
 
 /// The sending end.
@@ -217,6 +212,7 @@ impl Sending {
         };
         let acked = within.min(self.written).saturating_sub(self.forgone);
         self.stats.bytes_acked = self.stats.bytes_acked.max(acked);
+        self.forget_acked(in_flight);
     }
 
     /// A packet of so many bytes has left: what was lost leaves first. Of the rest a little less is counted as payload than there
@@ -256,7 +252,7 @@ impl Sending {
         }
         if self.endless
             && self.ahead < most
-            && let Some(id) = self.shared(Time::NEVER)
+            && let Some(id) = self.shared()
         {
             let mut left = most - self.ahead;
             let went = self.put(id, &mut Vec::new(), &mut left);
@@ -276,10 +272,10 @@ impl Sending {
     }
 
     /// The stream that writes share; `None`: the other end lets none be opened now.
-    fn shared(&mut self, deadline: Time) -> Option<StreamId> {
+    fn shared(&mut self) -> Option<StreamId> {
         if self.current.is_none() {
             let id = self.link.open()?.streams().open(Dir::Uni)?;
-            self.open.insert(id, Open { bytes: 0, deadline });
+            self.open.insert(id, Open::default());
             self.current = Some(id);
         }
         self.current
@@ -293,7 +289,12 @@ impl Sending {
             {
                 self.end_group();
             }
-            write.stream = self.shared(write.deadline);
+            write.stream = self.shared();
+            if write.deadline < Time::NEVER
+                && let Some(open) = write.stream.and_then(|id| self.open.get_mut(&id))
+            {
+                open.frames.push_back(Due { end: u64::MAX, deadline: write.deadline });
+            }
             if self.config.track.carriage == Carriage::StreamEach {
                 self.current = None;
             }
@@ -307,7 +308,11 @@ impl Sending {
         let went = self.put(id, &mut write.header, &mut now);
         write.left -= before - now;
         self.wrote(id, went);
-        write.left == 0 && write.header.is_empty()
+        let whole = write.left == 0 && write.header.is_empty();
+        if whole && let Some(frame) = self.open.get_mut(&id).and_then(|open| open.frames.back_mut()) {
+            frame.end = self.written;
+        }
+        whole
     }
 
     /// So much of a stream's payload is quinn's now.
@@ -356,6 +361,7 @@ impl Sending {
     fn feed_datagrams(&mut self, now: Time) {
         while let Some(mut write) = self.waiting.pop_front() {
             if write.deadline <= now {
+                self.stats.frames_reset += 1;
                 continue;
             }
             let Some(connection) = self.link.open() else { return self.waiting.push_front(write) };
@@ -380,26 +386,6 @@ impl Sending {
                 self.waiting.push_front(write);
             }
         }
-    }
-
-    /// Resets the streams whose deadline has come, and forgets what of them was not written.
-    fn reset_late(&mut self, now: Time) {
-        if self.config.track.deadline.is_none() {
-            return;
-        }
-        let late: Vec<_> = self.open.iter().filter(|(_, open)| open.deadline <= now).map(|(id, _)| *id).collect();
-        for id in late {
-            if let Some(connection) = self.link.open() {
-                let _ = connection.send_stream(id).reset(VarInt::from_u32(0));
-            }
-            self.close_stream(id, false);
-        }
-        self.waiting.retain(|write| write.deadline > now);
-    }
-
-    fn next_deadline(&self) -> Time {
-        let open = self.open.values().map(|open| open.deadline).min().unwrap_or(Time::NEVER);
-        open.min(self.waiting.front().map_or(Time::NEVER, |write| write.deadline))
     }
 }
 
@@ -486,6 +472,7 @@ impl ForeignSender for Sending {
         }
         let number = self.numbers;
         self.numbers += 1;
+        self.stats.frames += u64::from(self.config.track.frames);
         self.waiting.push_back(Write { frame, number, deadline, header, left: bytes, stream: None });
     }
 

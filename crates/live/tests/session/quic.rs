@@ -181,6 +181,27 @@ fn what_is_late_is_given_up() {
         let frames = pair.sender().source().frames().unwrap();
         let seen = pair.receiver().sink().view_report(Time::from_secs_f64(10.0)).unwrap();
         assert!(seen.complete > 0 && seen.complete < frames * 8 / 10, "{carriage}: {} of {frames}", seen.complete);
+        let sent = pair.sender().source().sender.stats();
+        assert_eq!(sent.frames, frames, "{carriage}");
+        // datagrams are lost too, and some frames of a stream that is reset have come
+        let gone = frames - seen.complete;
+        assert!(sent.frames_reset >= gone / 4 && sent.frames_reset <= frames, "{carriage}: {sent:?}, {gone} gone");
+    }
+}
+
+/// A group goes on for longer than the deadline of a frame: what is acknowledged in time is not given up.
+#[test]
+fn what_is_in_time_is_not_given_up() {
+    for carriage in ["stream-each", "stream-per-group", "datagrams"] {
+        let app = "{ kind = \"encoder\", max_rate = \"1 Mbit/s\" }";
+        let settings = [("app", app), ("quic.carriage", carriage), ("quic.deadline", "300 ms")];
+        let mut pair = pair(&settings, 10, GOOD);
+        pair.run(Time::NEVER);
+        assert_eq!(pair.states(), DONE, "{carriage}");
+        let (frames, sent) = (pair.sender().source().frames().unwrap(), pair.sender().source().sender.stats());
+        let seen = pair.receiver().sink().view_report(Time::from_secs_f64(10.0)).unwrap();
+        assert_eq!((sent.frames, sent.frames_reset), (frames, 0), "{carriage}");
+        assert!(seen.complete + 2 >= frames, "{carriage}: {} of {frames}", seen.complete);
     }
 }
 

@@ -1,0 +1,71 @@
+//! What is given up at its deadline.
+
+use super::Sending;
+use paceline_flow::quic::Carriage;
+use paceline_units::Time;
+use quinn_proto::VarInt;
+use std::collections::VecDeque;
+
+/// A stream that is not acknowledged whole.
+#[derive(Debug, Default)]
+pub(super) struct Open {
+    /// Payload bytes in it.
+    pub bytes: u64,
+    /// Its frames with a deadline that are not known to be acknowledged, in order.
+    pub frames: VecDeque<Due>,
+}
+
+/// A frame that is given up at its deadline.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Due {
+    /// Payload bytes that quinn had in all once it had this whole; before that the greatest number.
+    pub end: u64,
+    pub deadline: Time,
+}
+
+impl Open {
+    fn deadline(&self) -> Time {
+        self.frames.front().map_or(Time::NEVER, |frame| frame.deadline)
+    }
+}
+
+impl Sending {
+    /// Forgets the frames of groups that are acknowledged: of a stream that goes on, what is neither in flight nor to leave, for the
+    /// first time or again.
+    pub(super) fn forget_acked(&mut self, in_flight: u64) {
+        if self.config.track.carriage != Carriage::StreamPerGroup {
+            return;
+        }
+        let unknown = if self.quiet { 0 } else { in_flight.max(1) + self.owed + self.ahead };
+        let known = self.written.saturating_sub(unknown);
+        for open in self.open.values_mut() {
+            while open.frames.front().is_some_and(|frame| frame.end <= known) {
+                open.frames.pop_front();
+            }
+        }
+    }
+
+    /// Resets the streams whose deadline has come, and forgets what of them was not written.
+    pub(super) fn reset_late(&mut self, now: Time) {
+        if self.config.track.deadline.is_none() {
+            return;
+        }
+        let late: Vec<_> = self.open.iter().filter(|(_, open)| open.deadline() <= now).map(|(id, _)| *id).collect();
+        for id in late {
+            self.stats.frames_reset += self.open.get(&id).map_or(0, |open| open.frames.len() as u64);
+            if let Some(connection) = self.link.open() {
+                let _ = connection.send_stream(id).reset(VarInt::from_u32(0));
+            }
+            self.close_stream(id, false);
+        }
+        // what has begun was counted with its stream
+        let late = self.waiting.iter().filter(|write| write.deadline <= now && write.stream.is_none()).count();
+        self.stats.frames_reset += late as u64;
+        self.waiting.retain(|write| write.deadline > now);
+    }
+
+    pub(super) fn next_deadline(&self) -> Time {
+        let open = self.open.values().map(Open::deadline).min().unwrap_or(Time::NEVER);
+        open.min(self.waiting.front().map_or(Time::NEVER, |write| write.deadline))
+    }
+}
