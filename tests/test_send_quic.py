@@ -267,11 +267,38 @@ def test_ctrl_c_keeps_what_is_done(port: int) -> None:
         ({"set": {"quic.handshake": "done"}}, "one-rtt"),
         ({"set": {"quic.carriage": "datagrams"}}, "needs every byte"),
         ({"max_rate": "1 Mbit/s"}, "rtp://"),
+        ({"set": {"transport": "tcp"}}, "go over QUIC: leave out one of them"),
+        ({"host": "127.0.0.1", "set": {"transport": "quic"}}, "put quic:// before 127.0.0.1"),
     ],
 )
 def test_what_it_cannot_have_is_refused(port: int, options: dict[str, object], says: str) -> None:
+    host = options.get("host", f"quic://127.0.0.1:{port}")
     with pytest.raises((PacelineError, ScenarioError), match=says):
-        send(f"quic://127.0.0.1:{port}", **options)  # type: ignore[arg-type]
+        send(**{"host": host, "duration_s": 0.2} | options)  # type: ignore[arg-type]
+
+
+def test_a_transfer_is_over_when_all_is_acknowledged(port: int) -> None:
+    for size in ("1 B", "100 kB"):
+        results = send(f"quic://127.0.0.1:{port}", app="ftp", set={"app.size": size}, duration_s=6.0)
+        [row] = results.flows.to_dicts()
+        assert row["transfers_completed"] == 1
+        assert 0 < row["transfer_time_mean_s"] < 3, size
+
+
+def test_rates_end_with_the_last_data(port: int) -> None:
+    rate = {"app.rate": "1 Mbit/s"}
+    [row] = send(f"quic://127.0.0.1:{port}", app="cbr", set=rate, duration_s=1.0).flows.to_dicts()
+    assert 0.9e6 < row["goodput_bps"] < 1.05e6
+    assert 0.9 < row["active_s"] < 1.2
+
+
+def test_writes_that_are_frames_are_counted(port: int) -> None:
+    for app in ("voice", "video", "game"):
+        late = {"quic.carriage": "stream-each", "quic.deadline": "200 ms"}
+        [row] = send(f"quic://127.0.0.1:{port}", app=app, set=late, duration_s=1.5).flows.to_dicts()
+        assert row["frames_sent"] >= row["frames_complete"] > 5, app
+        assert row["complete_share"] == row["frames_complete"] / row["frames_sent"], app
+        assert (row["frames_reset"], row["reset_share"]) == (0, 0.0), app
 
 
 def test_event_logs_replay_where_the_sender_is_here(port: int, tmp_path: Path) -> None:

@@ -138,6 +138,7 @@ def send(
         else:
             over_quic = host.startswith(QUIC)
             host, port = _server(host.removeprefix(QUIC), port, max_rate)
+        _check_transport(host, (set or {}).get("transport"), over_quic=over_quic)
         settings = _settings(controller, set, app, rate)
         if over_quic:
             if controller.startswith(KERNEL):
@@ -202,6 +203,16 @@ def cut_logs(notes: Mapping[str, Any]) -> list[str]:
         for flow in notes["flows"]
         if "log_cut" in flow
     ]
+
+
+def _check_transport(host: str, transport: object, *, over_quic: bool) -> None:
+    """What stands before HOST says whether flows go over QUIC. Raises PacelineError where `set` says otherwise."""
+    if over_quic and transport not in (None, "quic"):
+        raise PacelineError(
+            f"{option('set')} transport: flows to {QUIC}HOST go over QUIC: leave out one of them"
+        )
+    if not over_quic and transport == "quic":
+        raise PacelineError(f"{option('set')} transport: put {QUIC} before {host} for flows over QUIC")
 
 
 def _server(host: str, port: int, max_rate: str | None) -> tuple[str, int]:
