@@ -23,7 +23,7 @@ pub use lost::Lost;
 pub use receiving::Receiving;
 pub use room::Room;
 pub use sending::Sending;
-pub use settings::unsupported;
+pub use settings::{SPARE, unsupported};
 
 use crate::session::calls::CallLog;
 use crate::session::{CaptureClock, Side};

@@ -23,6 +23,8 @@ const MOST_SETTINGS: usize = 64;
 const MOST_TEXT: usize = 1024;
 /// The largest IP packet that is sent.
 const MTU: u16 = 1500;
+/// The least full datagram of QUIC (RFC 9000 section 14).
+const LEAST_DATAGRAM: u16 = 1200;
 /// The most packets of a frame that leave at once without congestion control.
 const MOST_AT_ONCE: f64 = 16384.0;
 /// The longest that a flow lasts: ten days.
@@ -121,6 +123,11 @@ impl FlowSpec {
             real.push(("receive_window", config.receive_window.min(AHEAD).to_string()));
         }
         let mut model = self.with(&real)?;
+        if matches!(&model.transport, Transport::Quic { config, .. } if !config.track.frames) {
+            // each write a packet, unless that were less than QUIC's least datagram
+            real[1].1 = format!("{} B", (segment - quic::SPARE).max(LEAST_DATAGRAM));
+            model.app = self.with(&real)?.app;
+        }
         model.transport.belongs_to(&self.foreign.flow);
         Ok(model)
     }

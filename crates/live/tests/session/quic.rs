@@ -151,6 +151,21 @@ fn what_ends_a_flow_is_no_data() {
 }
 
 #[test]
+fn a_write_is_a_packet() {
+    for segment in [1472, 1300] {
+        let cbr = ("app", "{ kind = \"cbr\", rate = \"1 Mbit/s\" }");
+        let mut pair = pair(&[cbr, ("segment", &format!("{segment} B"))], 5, GOOD);
+        pair.run(Time::NEVER);
+        assert_eq!(pair.states(), DONE);
+        let (sent, (acked, came)) = (pair.sender().source().sender.stats(), acked_and_came(&pair));
+        let writes = came / (segment - 45); // packet's and stream's headers
+        assert!(acked == came && (0.99e6..1.01e6).contains(&pair.goodput(5.0)), "{segment}: {acked} of {came}");
+        // a handshake, and limits of the other end that are acknowledged
+        assert!(sent.packets_sent < writes + 30, "{segment}: {} of {came} bytes", sent.packets_sent);
+    }
+}
+
+#[test]
 fn frames_come_by_every_carriage() {
     for carriage in ["stream", "stream-each", "stream-per-group", "datagrams"] {
         let app = "{ kind = \"encoder\", max_rate = \"1 Mbit/s\" }";
