@@ -12,7 +12,7 @@ use super::ranges::Ranges;
 use super::received::Received;
 use super::sent::{Carried, SentLog};
 use super::{Congestion, Handshake, QuicConfig, Rtt};
-use crate::tls::{ANSWER, FINISHED, HELLO, RESUMED};
+use crate::tls::HELLO;
 use crate::{ReceiverStats, SenderStats, Transmit};
 use paceline_control::TcpController;
 use paceline_packet::quic::{Frame, StreamPiece};
@@ -87,7 +87,7 @@ pub(super) struct Connection {
     pub(super) incoming: Incoming,
     pub(super) control: VecDeque<Frame>,
     pub(super) crypto: CryptoOut,
-    crypto_in: Ranges,
+    pub(super) crypto_in: Ranges,
     pub(super) datagrams: VecDeque<Waiting>,
     pub(super) datagram_number: u32,
     assembly: Assembly,
@@ -267,15 +267,6 @@ impl Connection {
             self.crypto.write(HELLO);
         }
         self.alive(now);
-    }
-
-    /// Bytes of the handshake that the other end sends before this one may go on.
-    fn expected(&self) -> u64 {
-        match (self.end, self.config.handshake) {
-            (End::Answerer, _) => HELLO,
-            (End::Opener, Handshake::ZeroRtt) => RESUMED,
-            (End::Opener, _) => ANSWER,
-        }
     }
 
     /// Whether data may be sent.
@@ -482,44 +473,6 @@ impl Connection {
     #[cold]
     fn grant(&mut self) {
         self.control.extend(self.grants.drain(..).map(Grant::frame));
-    }
-
-    #[cold]
-    fn on_crypto(&mut self, offset: u64, length: u64) {
-        self.crypto_in.insert(offset..offset + length, |_| {});
-        let have = self.crypto_in.prefix();
-        if self.phase == Phase::Opening && have >= self.expected() {
-            match self.end {
-                End::Opener => {
-                    self.phase = Phase::Established;
-                    self.crypto.write(FINISHED);
-                    self.ask_for_acks(self.config.request.is_none());
-                }
-                // it may send as well, but has nothing to before it is asked
-                End::Answerer => {
-                    self.phase = Phase::Established;
-                    let resumes = self.config.handshake == Handshake::ZeroRtt;
-                    self.crypto.write(if resumes { RESUMED } else { ANSWER });
-                    self.ask_for_acks(self.config.request.is_some());
-                }
-            }
-        }
-        if self.end == End::Answerer && have >= HELLO + FINISHED && self.unvalidated.take().is_some() {
-            self.control.push_back(Frame::HandshakeDone);
-        }
-    }
-
-    /// The end that `sends` the data asks for acknowledgements as rare as it wants them (draft-ietf-quic-ack-frequency).
-    fn ask_for_acks(&mut self, sends: bool) {
-        let (threshold, delay) = (self.config.ack_threshold, self.config.max_ack_delay.0 / 1000);
-        if sends && threshold != self.config.first_ack_threshold() {
-            self.control.push_back(Frame::AckFrequency { threshold, delay: delay.min(u64::from(u32::MAX)) as u32 });
-        }
-    }
-
-    /// Whether the other end's address is not validated, and no more may be sent to it.
-    pub(super) fn is_amplifying(&self, bytes: u16) -> bool {
-        self.unvalidated.is_some_and(|(came, left)| left + u64::from(bytes) > AMPLIFICATION * came)
     }
 
     /// It is over: nothing is sent or taken any more.

@@ -1,7 +1,11 @@
 //! The handshake as it costs time and bytes (RFC 9001): an Initial, an answer, an end. Keys and certificates are not there.
 
+use super::Handshake;
+use super::connection::{Connection, End, Phase};
 use super::ranges::Ranges;
+use crate::tls::{ANSWER, FINISHED, HELLO, RESUMED};
 use core::ops::Range;
+use paceline_packet::quic::Frame;
 
 /// Until the other end's address is validated, no more than so many times what came may leave (RFC 9000 section 8.1).
 pub(super) const AMPLIFICATION: u64 = 3;
@@ -50,5 +54,55 @@ impl CryptoOut {
 
     pub(super) fn lost(&mut self, run: Range<u64>) {
         self.lost.insert_without(run, &self.acked);
+    }
+}
+
+impl Connection {
+    /// Bytes of the handshake that the other end sends before this one may go on.
+    fn expected(&self) -> u64 {
+        match (self.end, self.config.handshake) {
+            (End::Answerer, _) => HELLO,
+            (End::Opener, Handshake::ZeroRtt) => RESUMED,
+            (End::Opener, _) => ANSWER,
+        }
+    }
+
+    /// Bytes of the handshake have come.
+    #[cold]
+    pub(super) fn on_crypto(&mut self, offset: u64, length: u64) {
+        self.crypto_in.insert(offset..offset + length, |_| {});
+        let have = self.crypto_in.prefix();
+        if self.phase == Phase::Opening && have >= self.expected() {
+            match self.end {
+                End::Opener => {
+                    self.phase = Phase::Established;
+                    self.crypto.write(FINISHED);
+                    self.ask_for_acks(self.config.request.is_none());
+                }
+                // it may send as well, but has nothing to before it is asked
+                End::Answerer => {
+                    self.phase = Phase::Established;
+                    let resumes = self.config.handshake == Handshake::ZeroRtt;
+                    self.crypto.write(if resumes { RESUMED } else { ANSWER });
+                    self.ask_for_acks(self.config.request.is_some());
+                }
+            }
+        }
+        if self.end == End::Answerer && have >= HELLO + FINISHED && self.unvalidated.take().is_some() {
+            self.control.push_back(Frame::HandshakeDone);
+        }
+    }
+
+    /// The end that `sends` the data asks for acknowledgements as rare as it wants them (draft-ietf-quic-ack-frequency).
+    fn ask_for_acks(&mut self, sends: bool) {
+        let (threshold, delay) = (self.config.ack_threshold, self.config.max_ack_delay.0 / 1000);
+        if sends && threshold != self.config.first_ack_threshold() {
+            self.control.push_back(Frame::AckFrequency { threshold, delay: delay.min(u64::from(u32::MAX)) as u32 });
+        }
+    }
+
+    /// Whether the other end's address is not validated, and no more may be sent to it.
+    pub(super) fn is_amplifying(&self, bytes: u16) -> bool {
+        self.unvalidated.is_some_and(|(came, left)| left + u64::from(bytes) > AMPLIFICATION * came)
     }
 }
