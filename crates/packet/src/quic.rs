@@ -240,7 +240,7 @@ pub const fn varint(value: u64) -> u16 {
 pub const CONNECTION_ID: u16 = 8;
 /// Bytes of the tag that authenticates a packet (RFC 9001 section 5.3).
 pub const TAG: u16 = 16;
-/// The least that a datagram with an Initial packet is filled up to (RFC 9000 section 14.1).
+/// Bytes of a datagram that every path of QUIC takes, up to which one with an Initial packet is filled (RFC 9000 section 14).
 pub const INITIAL_DATAGRAM: u16 = 1200;
 
 /// Bytes of a packet of the number space in use beside its frames (RFC 9000 section 17.3.1), with its number in as few bytes as tell

@@ -375,7 +375,6 @@ fn datagrams_come_or_do_not() {
     assert!(world.sender.acked_all() && world.sender.stats().retransmitted == 0);
 }
 
-/// Both ends begin anew; what is late of the old connection is not taken for the new one's.
 /// RFC 9000 section 13.2.3: what may have come before is not taken, also where its data would be new.
 #[test]
 fn a_packet_that_was_forgotten_is_not_taken() {
@@ -407,6 +406,7 @@ fn a_packet_that_was_forgotten_is_not_taken() {
     assert_eq!(comes(81, 2, 1000), (42_000, 1, 1), "a hole that is known");
 }
 
+/// Both ends begin anew; what is late of the old connection is not taken for the new one's.
 #[test]
 fn a_fresh_connection_forgets_the_old() {
     for handshake in [Handshake::Done, Handshake::OneRtt, Handshake::ZeroRtt] {

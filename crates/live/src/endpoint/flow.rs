@@ -7,7 +7,7 @@ use super::udp::UdpPort;
 use crate::clock::{Clock, histogram};
 use crate::quic::Logged;
 use crate::session::is_rtcp;
-use crate::session::log::LogWriter;
+use crate::session::log::{EVENT_LOG, LogWriter};
 use crate::session::{End, Input, Outbox, Session, State};
 use hdrhistogram::Histogram;
 use paceline_control::SentPacket;
@@ -236,9 +236,7 @@ impl Flow {
         if let Some(log) = &mut self.log
             && let Err(error) = log.write(now, input, out, &self.session)
         {
-            // a full disk ends the log, not the flow: what was written is whole up to there
-            self.log = None;
-            self.log_cut = Some(format!("its event log: {error}"));
+            self.cut_log(&error);
         }
         let Some(peer) = self.new.peer else { return };
         if let Some((port, to)) = self.new.rtcp {
@@ -255,6 +253,12 @@ impl Flow {
         {
             self.input(now, Input::Unreachable, out, ports);
         }
+    }
+
+    /// A full disk ends the log, not the flow: what was written is whole up to there.
+    fn cut_log(&mut self, error: &io::Error) {
+        self.log = None;
+        self.log_cut = Some(format!("{EVENT_LOG}: {error}"));
     }
 
     /// Whether a datagram is this flow's: from its peer, or, before that is known, the message with its secret by which it
@@ -316,7 +320,7 @@ impl Flow {
 
     pub(super) fn outcome(mut self, now: Time, clock: &Clock, ports: &[UdpPort]) -> Outcome {
         if let Some(Err(error)) = self.log.as_mut().map(LogWriter::flush) {
-            self.log_cut = Some(format!("its event log: {error}"));
+            self.cut_log(&error);
         }
         let end = match self.session.state() {
             _ if self.bounds == Bounds::Behind => End::Done,

@@ -27,8 +27,9 @@ pub use settings::{SPARE, unsupported};
 
 use crate::session::calls::CallLog;
 use crate::session::{CaptureClock, Side};
+use std::fmt::Display;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
 
 /// What a machine tells the session around it, beside what every machine tells.
@@ -47,9 +48,9 @@ pub struct Told {
 }
 
 impl Told {
-    /// What the disk does not take ends this log.
-    fn is_cut(&self, log: &Path, error: &io::Error) {
-        let _ = self.cut.set(format!("{}: {error}", log.display()));
+    /// What the disk does not take ends this log: what was written is whole up to there.
+    pub(crate) fn cut_log(&self, log: impl Display, error: &io::Error) {
+        let _ = self.cut.set(format!("{log}: {error}"));
     }
 }
 

@@ -60,7 +60,8 @@ impl Log {
     pub(super) fn begin(now: Time, told: &Arc<Told>, side: Side, count: u32, config: &QuicConfig) -> Option<Log> {
         let to = told.logged.get()?;
         let path = to.place.path(side, count);
-        let mut log = Log::create(told, to, side, path.clone()).inspect_err(|error| told.is_cut(&path, error)).ok()?;
+        let mut log =
+            Log::create(told, to, side, path.clone()).inspect_err(|error| told.cut_log(path.display(), error)).ok()?;
         let mut hosts = ["sender", "receiver"].map(|host| Endpoint { address: Some(host), ..Endpoint::default() });
         if side == Side::Receiver {
             hosts.reverse();
@@ -106,7 +107,7 @@ impl Log {
     fn write(&mut self, now: Time, event: &Event<'_>) {
         let Some(writer) = &mut self.writer else { return };
         if let Err(error) = writer.write(now, event) {
-            self.told.is_cut(&self.path, &error);
+            self.told.cut_log(self.path.display(), &error);
             self.writer = None;
         }
     }
@@ -229,7 +230,7 @@ impl Log {
         );
         self.write(now, &Event::ConnectionStateUpdated { new: ConnectionState::Closed });
         if let Some(Err(error)) = self.writer.as_mut().map(Writer::flush) {
-            self.told.is_cut(&self.path, &error);
+            self.told.cut_log(self.path.display(), &error);
             self.writer = None;
         }
     }

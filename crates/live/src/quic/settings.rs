@@ -24,6 +24,7 @@ pub(super) type Controllers = Arc<dyn ControllerFactory + Send + Sync>;
 /// Bytes by which what [`QuicConfig::payload`] says is more than what quinn sends at once. A write that ends a stream's data, for now or
 /// for good, leaves 8 bytes for its length where 2 would do, and far into a stream its offset takes 8, not 4; the stream's number takes 1, not 2.
 pub const SPARE: u16 = 6 + 4 - 1;
+
 /// Version 1 of QUIC (RFC 9000).
 const VERSION: u32 = 1;
 /// Bytes of a connection ID.

@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_types, reason = "quinn's times are Instants; none is taken here")]
 
 use super::Told;
+use crate::session::log::EVENT_LOG;
 use paceline_quinn::{Call, What, Witness};
 use paceline_units::Span;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -50,7 +51,7 @@ impl Watch {
             if let Some(calls) = told.calls.get()
                 && let Err(error) = calls.lock().unwrap_or_else(PoisonError::into_inner).write(event)
             {
-                let _ = told.cut.set(format!("its event log: {error}"));
+                told.cut_log(EVENT_LOG, &error);
             }
             watch.seen().take(event);
         })

@@ -13,6 +13,7 @@ use super::log::{Broken, LogReader, head, number};
 use super::quic::controllers;
 use super::replay::{Divergence, ReplayError, Replayed, wrong};
 use super::{SessionSpec, Side};
+use paceline_packet::quic::INITIAL_DATAGRAM;
 use paceline_quinn::{Call, Law, Phase, Seen, State, What};
 use paceline_units::{Span, Time};
 use std::io::{self, Write};
@@ -24,8 +25,6 @@ const LOST: u8 = 4;
 const MARKED: u8 = 5;
 const DATAGRAM: u8 = 6;
 
-/// The least datagram that QUIC's paths carry, in bytes (RFC 9000 section 14).
-const LEAST_DATAGRAM: u16 = 1200;
 /// More bytes than are lost at once, and more nanoseconds than a flow lasts (13 days).
 const MOST_LOST: u64 = 1 << 32;
 const MOST_TIME: u64 = 1 << 50;
@@ -207,7 +206,7 @@ fn record<'a>(
     let at = Time(last.0 + no_more(from, MOST_TIME - last.0, "a time")?);
     let size = |from: &mut LogReader<'_>| {
         let size = no_more(from, u16::MAX.into(), "a size of datagrams")?;
-        let size = u16::try_from(size).ok().filter(|size| *size >= LEAST_DATAGRAM);
+        let size = u16::try_from(size).ok().filter(|size| *size >= INITIAL_DATAGRAM);
         size.ok_or(Broken::Wrong("a size of datagrams"))
     };
     let what = match kind {

@@ -4,6 +4,7 @@ use super::brought::Brought;
 use super::codec::AHEAD;
 use crate::quic;
 use paceline_flow::Transport;
+use paceline_packet::quic::INITIAL_DATAGRAM;
 use paceline_packet::wire::tfrc::{
     ACK_LEN, FEEDBACK_LEN, FRAME_LEN, SEGMENT_ACK_LEN, SEGMENT_LEN, SHORT_LEN, SINGLE_LEN, SUBFLOW_LEN,
 };
@@ -23,8 +24,6 @@ const MOST_SETTINGS: usize = 64;
 const MOST_TEXT: usize = 1024;
 /// The largest IP packet that is sent.
 const MTU: u16 = 1500;
-/// The least full datagram of QUIC (RFC 9000 section 14).
-const LEAST_DATAGRAM: u16 = 1200;
 /// The most packets of a frame that leave at once without congestion control.
 const MOST_AT_ONCE: f64 = 16384.0;
 /// The longest that a flow lasts: ten days.
@@ -125,7 +124,7 @@ impl FlowSpec {
         let mut model = self.with(&real)?;
         if matches!(&model.transport, Transport::Quic { config, .. } if !config.track.frames) {
             // each write a packet, unless that were less than QUIC's least datagram
-            real[1].1 = format!("{} B", (segment - quic::SPARE).max(LEAST_DATAGRAM));
+            real[1].1 = format!("{} B", (segment - quic::SPARE).max(INITIAL_DATAGRAM));
             model.app = self.with(&real)?.app;
         }
         model.transport.belongs_to(&self.foreign.flow);

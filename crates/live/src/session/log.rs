@@ -15,6 +15,9 @@ use std::io::{self, Write};
 /// The first bytes of a log, with the version of its format.
 pub const MAGIC: &[u8; 8] = b"PCLNEV1\n";
 
+/// What messages call a flow's log.
+pub(crate) const EVENT_LOG: &str = "its event log";
+
 pub(super) const START: u8 = 1;
 pub(super) const DATAGRAM: u8 = 2;
 pub(super) const TIMER: u8 = 3;

@@ -2,6 +2,7 @@
 //! first two bytes tell them.
 
 use super::calls::CallLog;
+use super::log::EVENT_LOG;
 use super::outbox::Outgoing;
 use super::times::MOST;
 use super::{EcnBits, End, Outbox, ReceiverSession, SenderSession, Session, State};
@@ -97,7 +98,7 @@ impl Session {
         if let Some(calls) = told.calls.get()
             && let Err(error) = calls.lock().unwrap_or_else(PoisonError::into_inner).flush()
         {
-            let _ = told.cut.set(format!("its event log: {error}"));
+            told.cut_log(EVENT_LOG, &error);
         }
         told.cut.get().cloned()
     }

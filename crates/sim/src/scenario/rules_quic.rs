@@ -7,10 +7,8 @@ use super::quic::{CarriageKey, QuicTable};
 use super::rules::Rules;
 use super::rules_machine::tcp_keys;
 use paceline_control::{Machine, Scheme};
+use paceline_packet::quic::INITIAL_DATAGRAM;
 use paceline_units::{Size, Span};
-
-/// What a path of QUIC takes at least (RFC 9000 section 14).
-const LEAST_DATAGRAM: u64 = 1200;
 
 impl Rules {
     /// `transport`, and the table of its connection.
@@ -56,9 +54,10 @@ impl Rules {
             };
             self.note(join(path, key), format!("is TCP's{instead}"));
         }
-        if let Some(size) = flow.segment.filter(|size| *size < Size::from_bytes(LEAST_DATAGRAM)) {
-            let problem =
-                format!("`{size}` must be at least {LEAST_DATAGRAM} B, which every path of QUIC takes (RFC 9000, 14)");
+        if let Some(size) = flow.segment.filter(|size| *size < Size::from_bytes(INITIAL_DATAGRAM.into())) {
+            let problem = format!(
+                "`{size}` must be at least {INITIAL_DATAGRAM} B, which every path of QUIC takes (RFC 9000, 14)"
+            );
             self.note(join(path, "segment"), problem);
         }
         if matches!(flow.app, App::Encoder { jitter_buffer: Some(_), .. }) {
