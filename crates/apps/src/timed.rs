@@ -25,6 +25,8 @@ pub struct Timed {
     next: (Time, Size),
     /// What was handed over last, and what comes next, is a key frame.
     key: (bool, bool),
+    /// How many may still be handed over.
+    left: u64,
     stopped: bool,
 }
 
@@ -55,9 +57,16 @@ impl Timed {
 
     fn new(law: Law, stream: Stream, period: Period) -> Timed {
         let next = (period.start, Size::ZERO);
-        let mut source = Timed { law, period, draws: Sequence::new(stream), next, key: (false, false), stopped: false };
+        let draws = Sequence::new(stream);
+        let mut source = Timed { law, period, draws, next, key: (false, false), left: u64::MAX, stopped: false };
         source.advance();
         source
+    }
+
+    /// The same, over after so many packets or frames, if that is given.
+    #[must_use]
+    pub fn ending_after(self, count: Option<u64>) -> Timed {
+        Timed { left: count.unwrap_or(u64::MAX), ..self }
     }
 
     fn advance(&mut self) {
@@ -81,9 +90,10 @@ impl Timed {
             return Action::Stop;
         }
         let (due, size) = self.next;
-        if now < due {
+        if now < due || self.left == 0 {
             return Action::Wait;
         }
+        self.left -= 1;
         self.advance();
         Action::Send(size)
     }
@@ -97,7 +107,8 @@ impl Timed {
     /// See [`crate::Application::next_wake`].
     #[must_use]
     pub fn next_wake(&self) -> Option<Time> {
-        (!self.stopped).then(|| self.next.0.min(self.period.stop))
+        let next = if self.left > 0 { self.next.0 } else { Time::NEVER };
+        Some(next.min(self.period.stop)).filter(|&at| !self.stopped && at < Time::NEVER)
     }
 }
 

@@ -93,13 +93,11 @@ def settings(entries: Entries, streams: list[Media], scheme: str, target_us: int
     )
     for media in streams:
         flow = LEADER if media is leader else next(others)
-        # half a frame later than the last one
-        stop_us = start_us + round((media.frames - 0.5) / media.rate * 1e6)
-        counts = media.name not in excluded and stop_us > counts_from_us
+        last_us = start_us + round((media.frames - 1) / media.rate * 1e6)
+        counts = media.name not in excluded and last_us >= counts_from_us
         found += (
             (f"flow.{flow}.group", "media" if counts else "excluded"),
             (f"flow.{flow}.start", f"{start_us} us"),
-            (f"flow.{flow}.stop", f"{stop_us} us"),
             (f"flow.{flow}.app", _app(media)),
             (f"flow.{flow}.quic", _carriage(media)),
             (f"flow.{flow}.bundle.priority", str(256 - media.priority)),
@@ -110,12 +108,12 @@ def settings(entries: Entries, streams: list[Media], scheme: str, target_us: int
 def _app(media: Media) -> str:
     if media.datagrams:
         packet = media.size - _RTP_HEADER
-        return f'{{ kind = "voice", packet = "{packet} B", interval = "{1 / media.rate:.9f} s", spurts = false }}'
+        return f'{{ kind = "voice", packet = "{packet} B", interval = "{1 / media.rate:.9f} s", packets = {media.frames} }}'
     group = media.key_size + (media.group - 1) * media.size
     rate = round(group * 8 * media.rate / media.group)
     return (
         f'{{ kind = "video", rate = "{rate} bit/s", frame_rate = {media.rate}, group = {media.group}, '
-        f"key_size = {media.key_size / media.size:.9f}, variation = 0 }}"
+        f"key_size = {media.key_size / media.size:.9f}, variation = 0, frames = {media.frames} }}"
     )
 
 

@@ -214,22 +214,27 @@ impl Outgoing {
         self.write(place, ENDLESS, false);
     }
 
-    /// What a track wrote and never sent is taken back, of streams that were not finished; with `finish` they are now.
-    pub(super) fn withdraw(&mut self, track: u8, finish: bool) {
-        for place in 0..self.streams.len() {
-            let stream = &mut self.streams[place];
-            if stream.finished || stream.kind.track != track {
+    /// What a track wrote and never sent is taken back; with `finish` nothing follows on its streams. Those that had been finished are
+    /// reset, since what leaves of them would not be what was said to be the whole (RFC 9000 section 3.1); gives these.
+    pub(super) fn withdraw(&mut self, track: u8, finish: bool) -> Vec<Expired> {
+        let mut cut = Vec::new();
+        for at in 0..self.streams.len() {
+            let stream = &mut self.streams[at];
+            let unsent = stream.written - stream.next;
+            if stream.kind.track != track || stream.reset || stream.done {
                 continue;
             }
-            let unsent = stream.written - stream.next;
-            stream.marks.retain(|mark| mark.end <= stream.next);
-            stream.written = stream.next;
-            stream.finished = finish && stream.written > 0;
-            if !stream.reset {
+            if !stream.finished {
+                stream.marks.retain(|mark| mark.end <= stream.next);
+                stream.written = stream.next;
+                stream.finished = finish && stream.written > 0;
                 self.give_up(track, unsent, unsent);
+                self.list(self.base + at as u32);
+            } else if unsent > 0 {
+                cut.push(self.reset_at(at));
             }
-            self.list(self.base + place as u32);
         }
+        cut
     }
 
     /// Bytes of a track will not be acknowledged, of which some will not be sent.

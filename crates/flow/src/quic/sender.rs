@@ -219,16 +219,11 @@ impl QuicSender {
         self.connection.next_deadline = self.connection.next_deadline.min(due);
     }
 
-    /// A track takes back what has not been sent yet. A group whose track stops is what there is of it.
+    /// A track takes back what has not been sent yet; if it `stops`, nothing follows on its streams.
     fn take_back(&mut self, track: u8, stops: bool) {
-        let Track { config, current, .. } = &mut self.tracks[usize::from(track)];
-        if stops
-            && config.carriage == Carriage::StreamPerGroup
-            && let Some(stream) = current.take()
-        {
-            self.connection.outgoing.write(stream, 0, true);
+        for stream in self.connection.outgoing.withdraw(track, stops) {
+            self.connection.was_reset(&stream);
         }
-        self.connection.outgoing.withdraw(track, stops);
         self.connection.datagrams.retain(|waiting| waiting.track != track);
         let track = &mut self.tracks[usize::from(track)];
         track.waiting.clear();

@@ -90,13 +90,13 @@ pub(super) fn app(
             let (packet, interval) = flow.app.ticks().unwrap_or_default();
             timed(Timed::game(GameModel { packet, interval, jitter: *jitter }, stream, period))
         }
-        App::Voice { spurts, talk, pause, .. } => {
+        App::Voice { spurts, talk, pause, packets, .. } => {
             let (packet, interval) = flow.app.ticks().unwrap_or_default();
             let packet = voice_packet(packet, transport);
             let spurts = spurts.then_some(Spurts { talk: *talk, pause: *pause });
-            timed(Timed::voice(VoiceModel { packet, interval, spurts }, stream, period))
+            timed(Timed::voice(VoiceModel { packet, interval, spurts }, stream, period).ending_after(*packets))
         }
-        App::Video { rate, frame_rate, group, key_size, variation, correlation } => {
+        App::Video { rate, frame_rate, group, key_size, variation, correlation, frames } => {
             let model = VideoModel {
                 rate: *rate,
                 frame_rate: *frame_rate,
@@ -105,7 +105,7 @@ pub(super) fn app(
                 variation: *variation,
                 correlation: *correlation,
             };
-            timed(Timed::video(model, stream, period))
+            timed(Timed::video(model, stream, period).ending_after(*frames))
         }
         App::VideoTrace { .. } => {
             let frames = flow.frames.clone().expect("a checked scenario has read its traces");

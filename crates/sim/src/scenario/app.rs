@@ -140,6 +140,10 @@ pub enum App {
         #[serde(default = "pause")]
         #[schemars(extend("x-max" = "1000000 s"))]
         pause: Span,
+        /// After so many packets it is over, once they have come; without it there is no end.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(range(min = 1), extend("x-default" = "no end"))]
+        packets: Option<u64>,
     },
     /// Video of variable bit rate, of a model: frames of gamma laws with correlation (Heyman 1997) in groups that begin with a
     /// key frame. A frame leaves at once, in as many packets as it needs.
@@ -168,6 +172,10 @@ pub enum App {
         #[serde(default = "correlation")]
         #[schemars(range(min = 0.0, max = 0.9999))]
         correlation: f64,
+        /// After so many frames it is over, once they have come; without it there is no end.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(range(min = 1), extend("x-default" = "no end"))]
+        frames: Option<u64>,
     },
     /// Video as it was recorded: a file of frame sizes, which begins again at its end.
     VideoTrace {

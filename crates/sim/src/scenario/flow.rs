@@ -58,7 +58,7 @@ pub struct FlowTable {
     /// When the flow starts. Before the duration.
     #[serde(default = "at_once")]
     pub start: Draw<Span>,
-    /// When the application stops sending. Later than the start.
+    /// When the application stops sending: what has not left by then never will. Later than the start.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "never"))]
     pub stop: Option<Span>,

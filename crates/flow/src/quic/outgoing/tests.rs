@@ -169,6 +169,31 @@ fn what_expires_is_counted_by_track() {
     assert_eq!(outgoing.unsent(1), 0, "and nothing is taken back twice");
 }
 
+/// What a track takes back has never left: of a finished stream as of one that goes on, and a stream that left whole is not touched.
+#[test]
+fn what_never_left_is_taken_back_of_finished_streams_too() {
+    let mut outgoing = Outgoing::new(PUSHED, 1 << 30, 1 << 30, 20);
+    outgoing.set_tracks(&[0, 1]);
+    for bytes in [50, 200, 200] {
+        let place = outgoing.open(kind(0));
+        outgoing.write_frame(place, bytes, (Stamp(0), Time::NEVER), false, true);
+    }
+    let going_on = outgoing.open(kind(0));
+    outgoing.write_frame(going_on, 200, (Stamp(0), Time::NEVER), false, false);
+    let others = outgoing.open(of_track(1, 1));
+    outgoing.write(others, 70, true);
+    let first = outgoing.take(104).unwrap().piece;
+    let second = outgoing.take(104).unwrap().piece;
+    assert_eq!((first.stream, first.fin, second.stream, second.fin), (2, true, 6, false));
+    let cut: Vec<_> = outgoing.withdraw(0, true).iter().map(|e| (e.id, e.size, e.frames)).collect();
+    assert_eq!(cut, [(6, u64::from(second.length), 1), (10, 0, 1)]);
+    assert_eq!((outgoing.unsent(0), outgoing.unsent(1)), (0, 70));
+    assert_eq!(next(&mut outgoing, 104), Some((18, 0, 70, true)), "the other track's goes on");
+    assert!(outgoing.take(104).is_none(), "and nothing else leaves");
+    outgoing.acked(&first);
+    assert!(outgoing.has_settled(0), "all that is owed has come");
+}
+
 /// A frame that is written part by part is one frame: its last piece alone says that it ends, and it is late as a whole.
 #[test]
 fn a_frame_may_be_written_in_parts() {
