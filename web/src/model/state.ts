@@ -8,22 +8,19 @@ import { readAddress, wantsEmbedding, writeAddress } from "./address.ts";
 import { type Colours, coloursOf } from "./colours.ts";
 import { type Change, groupsOf, queueKinds, type Scheme } from "./controls.ts";
 import { fitted } from "./fit.ts";
+import { Pace } from "./pace.ts";
 import { behind, type Panel, panelsOf, recordingOf } from "./panels.ts";
 import { PRESETS, type Preset, presetOf } from "./presets.ts";
-import { alternatives, changed, type Found, reason, usualRun } from "./why.ts";
+import { alternatives, changed, type Found, reason, usualRun, WHY_MS } from "./why.ts";
 import { wordsOf } from "./words.ts";
 
 /** A run that would take longer than this is not begun without asking. */
 export const LONG_MS = 5000;
 /** What a run has taken by then tells how long it will take. */
 const JUDGED_AFTER_MS = 900;
-/** How fast a run is, is measured over so long. */
-const PACE_OVER_MS = 300;
 const ADDRESS_AFTER_MS = 300;
 /** What is typed is run when nothing more has been typed for so long. */
 const TYPED_AFTER_MS = 200;
-/** A run that took longer is not made again and again to find out why it went as it did. */
-const WHY_MS = 1500;
 
 export type Status =
   | { kind: "loading" }
@@ -255,7 +252,7 @@ function ask(): void {
   let recording: ReturnType<typeof recordingOf>;
   // Colours begin anew with another scenario.
   const another = opened.value !== coloured;
-  const earlier = new Map<bigint, { share: number; elapsed_ms: number }>();
+  const paces = new Map<bigint, Pace>();
   pool?.ask(source, {
     described(checked) {
       found = checked;
@@ -302,11 +299,9 @@ function ask(): void {
     },
     progress(seed, share, elapsed_ms) {
       clearTimeout(silence);
-      const before = earlier.get(seed) ?? { share: 0, elapsed_ms: 0 };
-      // By the pace of late: at first the browser is still compiling.
-      const pace = (share - before.share) / (elapsed_ms - before.elapsed_ms);
-      if (elapsed_ms - before.elapsed_ms >= PACE_OVER_MS) earlier.set(seed, { share, elapsed_ms });
-      const one = elapsed_ms + (1 - share) / Math.max(pace, 1e-9);
+      const pace = paces.get(seed) ?? new Pace();
+      paces.set(seed, pace);
+      const one = pace.expected_ms(share, elapsed_ms);
       const expected = one * Math.ceil(seeds / (pool?.size ?? 1));
       if (!wait && elapsed_ms > JUDGED_AFTER_MS && expected > LONG_MS) {
         pool?.stop();

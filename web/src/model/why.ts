@@ -10,6 +10,8 @@ export interface Alternative {
   changes: Change[];
 }
 
+/** A run that took longer is not made again and again to find out why it went as it did. */
+export const WHY_MS = 1500;
 /** So many flows are taken away in turn. */
 const MOST_FLOWS = 5;
 
