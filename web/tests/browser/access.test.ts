@@ -3,7 +3,7 @@ import { createRequire } from "node:module";
 import { readFileSync } from "node:fs";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { launched, opened } from "./chromium.ts";
+import { launched, opened, reason } from "./chromium.ts";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
@@ -31,23 +31,20 @@ const SIGHTS = (["light", "dark"] as const).flatMap((colorScheme) => [1280, 400]
 
 test.each(SIGHTS)("axe finds no serious fault: $colorScheme, $width px", async ({ colorScheme, width }) => {
   const { page } = await opened(browser, "#preset=call-droptail", { colorScheme, viewport: { width, height: 860 } });
-  await page.locator(".why").first().waitFor();
+  await reason(page);
   expect(await faultsOf(page)).toEqual([]);
-  await page.context().close();
 });
 
 test("axe finds no serious fault in an embedded page, nor in one with a mistake", async () => {
   const embedded = await opened(browser, "#preset=film&embed=1", { viewport: { width: 760, height: 560 } });
   expect(await faultsOf(embedded.page)).toEqual([]);
   expect(await embedded.page.locator(".editor").count()).toBe(0);
-  await embedded.page.context().close();
   const { page } = await opened(browser, "#preset=film");
   await page.locator(".cm-content").click();
   await page.keyboard.press("Control+End");
   await page.keyboard.insertText("\ncolour = 1");
   await page.locator(".mistakes").waitFor();
   expect(await faultsOf(page)).toEqual([]);
-  await page.context().close();
 });
 
 test.each(["two-tcps", "film", "home", "vegas-streaming", "voap"])("nothing is wider than a phone: %s", async (preset) => {
@@ -55,7 +52,6 @@ test.each(["two-tcps", "film", "home", "vegas-streaming", "voap"])("nothing is w
     const { page } = await opened(browser, `#preset=${preset}`, { viewport: { width, height: 800 }, hasTouch: true });
     const wide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
     expect(wide, `${width} px`).toBeLessThanOrEqual(0);
-    await page.context().close();
   }
 });
 
@@ -74,7 +70,6 @@ test("a keyboard reaches all that a pointer does, and leaves the text again", as
   for (const place of ["preset", "link.bottleneck.rate", "link.bottleneck.queue.kind", "flow.cubic.cc", "seed", "runs", "rate", "delay", "text", "Copy link"]) {
     expect([...seen]).toContain(place);
   }
-  await page.context().close();
 });
 
 test("dark and light are kept, and differ", async () => {
@@ -82,6 +77,5 @@ test("dark and light are kept, and differ", async () => {
   const back = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
   expect(await back()).toBe("rgb(255, 255, 255)");
   await page.getByRole("button", { name: "Dark colours" }).click();
-  expect(await back()).toBe("rgb(20, 23, 27)");
-  await page.context().close();
+  await expect.poll(back).toBe("rgb(20, 23, 27)");
 });

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import presets from "../../presets/presets.json" with { type: "json" };
-import { changing, download, launched, opened, picture, settled, terminal, toml } from "./chromium.ts";
+import { changing, download, launched, opened, picture, reason, terminal, toml } from "./chromium.ts";
 
 let browser: Browser;
 beforeAll(async () => {
@@ -33,7 +33,6 @@ test.each(presets)("the preset $name draws, says what it shows, and has the term
   const scenario = await download(page, "Download TOML");
   expect(measures).toEqual(terminal(scenario.text, scenario.name));
   expect(faults).toEqual([]);
-  await page.context().close();
 });
 
 test("a slider changes curves and text, and keeps the comments", async () => {
@@ -45,11 +44,10 @@ test("a slider changes curves and text, and keeps the comments", async () => {
     await page.keyboard.press("ArrowRight");
   });
   const text = await toml(page);
-  await expect.poll(() => picture(page, "rate"), { timeout: 5000 }).not.toBe(before.rate);
+  await expect.poll(() => picture(page, "rate")).not.toBe(before.rate);
   expect(text).toBe(before.text.replace('rate = "10 Mbit/s"', 'rate = "12 Mbit/s"'));
   expect(await slider.getAttribute("aria-valuetext")).toBe("12 Mbit/s");
   expect(faults).toEqual([]);
-  await page.context().close();
 });
 
 test("what is typed moves the slider", async () => {
@@ -61,7 +59,6 @@ test("what is typed moves the slider", async () => {
     await page.keyboard.insertText('rate = "5 Mbit/s"');
   });
   expect(await page.locator('[data-path="link.bottleneck.rate"]').getAttribute("aria-valuetext")).toBe("5 Mbit/s");
-  await page.context().close();
 });
 
 test("every control of a preset leads to a scenario that runs", async () => {
@@ -88,8 +85,7 @@ test("every control of a preset leads to a scenario that runs", async () => {
     await changing(page, () => control.selectOption(cc));
     expect(await page.locator(".mistakes").count(), cc).toBe(0);
   }
-  await page.context().close();
-}, 90_000);
+});
 
 test("another preset's text cannot be undone into the one before", async () => {
   const { page } = await opened(browser, "#preset=two-tcps");
@@ -98,7 +94,6 @@ test("another preset's text cannot be undone into the one before", async () => {
   await page.locator(".cm-content").click();
   await page.keyboard.press("Control+z");
   expect(await toml(page)).toBe(film);
-  await page.context().close();
 });
 
 test("held curves stay behind the new ones", async () => {
@@ -114,12 +109,11 @@ test("held curves stay behind the new ones", async () => {
   await changing(page, () => page.locator('[data-path="preset"]').selectOption("two-tcps"));
   await page.getByRole("button", { name: "Hold these curves" }).click();
   await step();
-  await expect.poll(() => picture(page, "window"), { timeout: 5000 }).not.toBe(alone);
+  await expect.poll(() => picture(page, "window")).not.toBe(alone);
   await page.getByRole("button", { name: "Release the held curves" }).click();
   await page.waitForFunction(() => document.querySelector(".hold")?.textContent === "Hold these curves");
   await page.locator("h1").click();
-  await expect.poll(() => picture(page, "window"), { timeout: 5000 }).toBe(alone);
-  await page.context().close();
+  await expect.poll(() => picture(page, "window")).toBe(alone);
 });
 
 test("flows are added and removed", async () => {
@@ -132,7 +126,6 @@ test("flows are added and removed", async () => {
   await changing(page, () => page.getByLabel("Remove the flow newreno").click());
   expect(await toml(page)).not.toContain("[flow.newreno]");
   expect(await toml(page)).toContain("[flow.cubic]");
-  await page.context().close();
 });
 
 test("a link opens in a fresh profile with equal numbers", async () => {
@@ -141,7 +134,7 @@ test("a link opens in a fresh profile with equal numbers", async () => {
     await first.page.locator('[data-path="link.bottleneck.delay"]').focus();
     await first.page.keyboard.press("ArrowRight");
   });
-  await changing(first.page, () => first.page.locator('[data-path="runs"]').selectOption("5").then(() => settled(first.page)));
+  await changing(first.page, () => first.page.locator('[data-path="runs"]').selectOption("5"));
   await first.page.waitForFunction(() => location.hash.startsWith("#toml=") && location.hash.endsWith("runs=5"));
   const fragment = await first.page.evaluate(() => location.hash);
   const second = await opened(browser, fragment);
@@ -152,8 +145,6 @@ test("a link opens in a fresh profile with equal numbers", async () => {
   expect(numbers).toHaveLength(5);
   expect(unnamed(await all(second.page))).toEqual(unnamed(numbers));
   expect(await toml(second.page)).toBe(await toml(first.page));
-  await first.page.context().close();
-  await second.page.context().close();
 });
 
 test("a broken text shows its error and keeps the curves", async () => {
@@ -165,22 +156,21 @@ test("a broken text shows its error and keeps the curves", async () => {
   const said = page.locator(".mistakes");
   await said.waitFor();
   expect(await said.innerText()).toMatch(/Line 15: flow\.newreno\.colour/);
-  await expect.poll(() => picture(page, "window"), { timeout: 5000 }).toBe(before);
+  await expect.poll(() => picture(page, "window")).toBe(before);
   await page.keyboard.insertText("\n= [");
   await page.waitForFunction(() => /not TOML/.test(document.querySelector(".mistakes")?.textContent ?? ""));
-  await expect.poll(() => picture(page, "window"), { timeout: 5000 }).toBe(before);
+  await expect.poll(() => picture(page, "window")).toBe(before);
   await page.locator('[data-path="link.bottleneck.rate"]').focus();
   await page.keyboard.press("ArrowRight");
   expect(await page.locator(".failed").innerText()).toMatch(/Fix the text first/);
-  await page.context().close();
 });
 
 test("several seeds have bands, and the terminal's means and intervals", async () => {
   const { page } = await opened(browser, "#preset=two-tcps");
   const before = await picture(page, "rate");
-  await page.locator('[data-path="runs"]').selectOption("10");
-  await page.waitForFunction(() => /10 seeds/.test(document.querySelector(".measures")?.textContent ?? "") && document.querySelector("[data-status]")?.getAttribute("data-status") === "ready");
-  await expect.poll(() => picture(page, "rate"), { timeout: 5000 }).not.toBe(before);
+  await changing(page, () => page.locator('[data-path="runs"]').selectOption("10"));
+  expect(await page.locator(".measures").innerText()).toMatch(/10 seeds/);
+  await expect.poll(() => picture(page, "rate")).not.toBe(before);
   const csv = (await download(page, "Save Goodput as CSV")).text;
   expect(csv.split("\n")[0]).toBe("time_s,cubic (Mbit_s) mean,cubic (Mbit_s) low,cubic (Mbit_s) high,newreno (Mbit_s) mean,newreno (Mbit_s) low,newreno (Mbit_s) high");
   const scenario = await download(page, "Download TOML");
@@ -197,7 +187,6 @@ test("several seeds have bands, and the terminal's means and intervals", async (
   expect(middle).toBeCloseTo(loss.median * 100, 2);
   expect(low).toBeCloseTo(loss.median_low * 100, 2);
   expect(high).toBeCloseTo(loss.median_high * 100, 2);
-  await page.context().close();
 });
 
 test("drag zooms, a double click and a key reset, the cursor is one", async () => {
@@ -206,25 +195,24 @@ test("drag zooms, a double click and a key reset, the cursor is one", async () =
   const over = page.locator('[data-panel="window"] .u-over');
   const box = (await over.boundingBox()) as { x: number; y: number; width: number; height: number };
   await page.mouse.move(box.x + box.width * 0.3, box.y + 30);
-  expect(await page.locator('[data-panel="rate"] .value').first().innerText()).toMatch(/Mbit\/s/);
+  await page.locator('[data-panel="rate"] .value', { hasText: "Mbit/s" }).first().waitFor();
   await page.mouse.down();
   await page.mouse.move(box.x + box.width * 0.5, box.y + 40, { steps: 4 });
   await page.mouse.up();
   await page.getByRole("button", { name: "Show the whole run" }).waitFor();
   await page.mouse.move(5, 5);
-  await expect.poll(() => picture(page, "rate"), { timeout: 5000 }).not.toBe(before[0]);
-  await expect.poll(() => picture(page, "queue"), { timeout: 5000 }).not.toBe(before[1]);
+  await expect.poll(() => picture(page, "rate")).not.toBe(before[0]);
+  await expect.poll(() => picture(page, "queue")).not.toBe(before[1]);
   await over.dblclick();
   await page.mouse.move(5, 5);
   await page.waitForFunction(() => document.querySelector(".reset") === null);
-  await expect.poll(() => picture(page, "rate"), { timeout: 5000 }).toBe(before[0]);
+  await expect.poll(() => picture(page, "rate")).toBe(before[0]);
   await page.locator('[data-panel="queue"] .plot').focus();
   await page.keyboard.press("+");
   await page.waitForSelector(".reset");
   await page.keyboard.press("0");
   await page.waitForFunction(() => document.querySelector(".reset") === null);
-  await expect.poll(() => picture(page, "queue"), { timeout: 5000 }).toBe(before[1]);
-  await page.context().close();
+  await expect.poll(() => picture(page, "queue")).toBe(before[1]);
 });
 
 test("a panel is saved as SVG that a browser draws", async () => {
@@ -238,15 +226,11 @@ test("a panel is saved as SVG that a browser draws", async () => {
   expect(parsed.broken).toBe(false);
   expect(parsed.points).toBeGreaterThan(1000);
   expect(parsed.words).toContain("Play-out buffer (s)");
-  await page.context().close();
 });
 
 test("the reason is the flow without which the film is in time", async () => {
   const { page } = await opened(browser, "#preset=film");
-  const why = page.locator(".why").first();
-  await why.waitFor();
-  expect(await why.innerText()).toMatch(/^Without download: 0 %/);
-  await page.context().close();
+  expect(await reason(page)).toMatch(/^Without download: 0 %/);
 });
 
 test("trace files are asked for, and dropped ones are taken", async () => {
@@ -259,7 +243,6 @@ test("trace files are asked for, and dropped ones are taken", async () => {
   await page.locator(".asks", { hasText: "traces/cell.down" }).waitFor();
   await changing(page, () => page.setInputFiles('input[type="file"]', { name: "cell.down", mimeType: "text/plain", buffer: Buffer.from(trace) }));
   expect(await page.locator(".words li").count()).toBeGreaterThan(0);
-  await page.context().close();
 });
 
 test("a long run asks first, tells how far it is, and is stopped", async () => {
@@ -268,7 +251,8 @@ test("a long run asks first, tells how far it is, and is stopped", async () => {
   await line.click();
   await page.keyboard.press("Home");
   await page.keyboard.press("Shift+End");
-  await page.keyboard.insertText('duration = "300000 s"');
+  // Its hundredth part, after which it tells of itself, takes a quarter of a second where nothing else runs.
+  await page.keyboard.insertText('duration = "30000 s"');
   await page.locator(".asks").waitFor();
   expect(await page.locator(".asks").innerText()).toMatch(/would take about .* (s|minutes) here/);
   await page.getByRole("button", { name: "Run it" }).click();
@@ -280,7 +264,6 @@ test("a long run asks first, tells how far it is, and is stopped", async () => {
     await page.keyboard.press("Shift+End");
     await page.keyboard.insertText('duration = "20 s"');
   });
-  await page.context().close();
 });
 
 test("a run that does not fit in memory says so, and the page goes on", async () => {
@@ -291,13 +274,12 @@ test("a run that does not fit in memory says so, and the page goes on", async ()
   // 60 s of delay at 100 Gbit/s: more packets are on their way than a page may hold.
   await page.keyboard.insertText('duration = "60 s"\n[link.bottleneck]\nrate = "100 Gbit/s"\ndelay = "60 s"\n[access]\nrate = "100 Gbit/s"\n[flow.a]\ncc = "udp"\napp = { kind = "cbr", rate = "90 Gbit/s" }\n');
   await page.getByRole("button", { name: "Run it" }).click();
-  await page.locator(".failed").waitFor({ timeout: 60_000 });
+  await page.locator(".failed").waitFor();
   expect(await page.locator(".failed").innerText()).toMatch(/memory/);
-  await expect.poll(() => picture(page, "rate"), { timeout: 5000 }).toBe(before);
+  await expect.poll(() => picture(page, "rate")).toBe(before);
   await changing(page, () => page.locator('[data-path="preset"]').selectOption("film"));
   expect(await page.locator(".failed").count()).toBe(0);
-  await page.context().close();
-}, 90_000);
+});
 
 test("own controllers are refused with what to do", async () => {
   const { page } = await opened(browser, "#preset=two-tcps");
@@ -307,11 +289,9 @@ test("own controllers are refused with what to do", async () => {
   await page.keyboard.insertText('cc = "python:mine.py:Mine"');
   await page.locator(".mistakes").waitFor();
   expect(await page.locator(".mistakes").innerText()).toMatch(/paceline run/);
-  await page.context().close();
 });
 
 test("a damaged link says so", async () => {
   const { page } = await opened(browser, "#toml=xxxx");
   expect(await page.locator(".failed").innerText()).toMatch(/damaged/);
-  await page.context().close();
 });
