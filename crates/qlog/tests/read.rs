@@ -317,6 +317,34 @@ fn unknown_events_are_skipped_and_counted() {
 }
 
 #[test]
+fn numbers_that_are_none_are_left_out_and_said() {
+    let metrics = |data: &str| format!(r#"{{"time": 1, "name": "recovery:metrics_updated", "data": {data}}}"#);
+    let events = [
+        metrics(r#"{"cwnd": "12000", "ssthresh": null, "smoothed_rtt": 50}"#),
+        metrics(r#"{"cwnd": "big", "ssthresh": -1, "smoothed_rtt": -3, "latest_rtt": "soon"}"#),
+        metrics(r#"{"cwnd": "bigger", "bytes_in_flight": true}"#),
+        r#"{"time": 2, "name": "transport:packet_received", "data": {"header": {"packet_number": -4}, "raw": {"length": 40}, "frames": [{"frame_type": "ack", "acked_ranges": [["x"]], "ack_delay": -1}]}}"#.to_owned(),
+    ];
+    let text = format!(r#"{{"qlog_version": "0.3", "traces": [{{"events": [{}]}}]}}"#, events.join(","));
+    let reading = read(&text);
+    assert_eq!(
+        (last(&reading.connections[0], "cwnd_bytes"), last(&reading.connections[0], "srtt_s")),
+        (12_000.0, 0.05)
+    );
+    let expected = [
+        "a value of ack_delay is no number from 0 on, -1: it was left out",
+        "a value of acked_ranges is no number from 0 on, \"x\": it was left out",
+        "a value of bytes_in_flight is no number from 0 on, true: it was left out",
+        "2 values of cwnd are no numbers from 0 on, the first \"big\": they were left out",
+        "a value of latest_rtt is no number from 0 on, \"soon\": it was left out",
+        "a value of packet_number is no number from 0 on, -4: it was left out",
+        "a value of smoothed_rtt is no number from 0 on, -3: it was left out",
+        "a value of ssthresh is no number from 0 on, -1: it was left out",
+    ];
+    assert_eq!(reading.notes, expected);
+}
+
+#[test]
 fn connections_are_told_apart_by_their_group_and_files_share_a_clock_where_they_can() {
     let metrics = |ms: f64, group: &str, cwnd: u64| {
         format!(

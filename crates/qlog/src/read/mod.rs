@@ -41,6 +41,7 @@ use state::State;
 use std::collections::BTreeMap;
 use std::io::{self, BufReader, Read};
 use trace::{Clock, Head, said};
+use value::Numbers;
 
 /// Rows of all connections that are kept at most, about 100 MB; intervals get longer when there are more.
 const MOST_ROWS: usize = 1 << 19;
@@ -204,6 +205,7 @@ impl Reader {
                 reading.notes.push(format!("{} tells of no connection: there is no event in it", file.name));
             }
         }
+        say_of_left_out(&mut reading.notes, self.connections.iter().map(|one| &one.state.numbers));
         for Following { file, trace, group, state } in self.connections {
             let FileState { name, cut } = &self.files[file];
             let vantage = &self.traces[trace].head.vantage;
@@ -426,6 +428,21 @@ fn check(name: &str, first: &Value) -> Result<(), Error> {
 
 fn not_qlog(file: &str, why: &str) -> Error {
     Error::NotQlog { file: file.to_owned(), why: why.to_owned() }
+}
+
+/// What was left out, field by field.
+fn say_of_left_out<'n>(notes: &mut Vec<String>, numbers: impl Iterator<Item = &'n Numbers>) {
+    let mut all: BTreeMap<&str, (u64, &str)> = BTreeMap::new();
+    for (name, (count, value)) in numbers.flat_map(|one| &one.left_out) {
+        all.entry(name).or_insert((0, value)).0 += count;
+    }
+    for (name, (count, value)) in all {
+        notes.push(if count == 1 {
+            format!("a value of {name} is no number from 0 on, {value}: it was left out")
+        } else {
+            format!("{count} values of {name} are no numbers from 0 on, the first {value}: they were left out")
+        });
+    }
 }
 
 /// What a reader of the results should know of connections.

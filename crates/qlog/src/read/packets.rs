@@ -1,6 +1,6 @@
 //! Packets under way, and what acknowledgements say of them.
 
-use super::value::{number_of, text_of, whole, whole_of};
+use super::value::{Numbers, text_of};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -25,18 +25,19 @@ pub struct Told<'v> {
 
 impl<'v> Told<'v> {
     /// Of the data of `packet_sent`, `packet_received` or `packet_lost`.
-    pub fn of(data: &'v Value) -> Told<'v> {
+    pub fn of(data: &'v Value, numbers: &mut Numbers) -> Told<'v> {
         let header = data.get("header").unwrap_or(data);
         let kind = text_of(header, &["packet_type", "type"]).or_else(|| text_of(data, &["packet_type", "type"]));
         let raw = data.get("raw").unwrap_or(&Value::Null);
-        let size = whole_of(raw, &["length"])
-            .or_else(|| whole_of(header, &["packet_size"]))
-            .or_else(|| whole_of(data, &["packet_size"]));
+        let size = numbers
+            .whole_of(raw, &["length"])
+            .or_else(|| numbers.whole_of(header, &["packet_size"]))
+            .or_else(|| numbers.whole_of(data, &["packet_size"]));
         let frames = data.get("frames").and_then(Value::as_array).map(Vec::as_slice);
-        let bare_size = if size.is_none() { whole_of(header, &["length"]) } else { None };
+        let bare_size = if size.is_none() { numbers.whole_of(header, &["length"]) } else { None };
         Told {
             space: space(kind),
-            number: whole_of(header, &["packet_number"]).or_else(|| whole_of(data, &["packet_number"])),
+            number: numbers.whole_of(header, &["packet_number"]).or_else(|| numbers.whole_of(data, &["packet_number"])),
             size: size.or(bare_size),
             frames,
             bare: bare_size.is_some() && frames.is_none(),
@@ -72,21 +73,21 @@ pub struct Carried {
 }
 
 impl Carried {
-    pub fn of(frames: Option<&[Value]>) -> Carried {
+    pub fn of(frames: Option<&[Value]>, numbers: &mut Numbers) -> Carried {
         // What is not known may well ask for an acknowledgement: most packets do.
         let Some(frames) = frames else { return Carried { eliciting: true, ..Carried::default() } };
         let mut carried = Carried::default();
         for frame in frames {
             let kind = text_of(frame, &["frame_type", "type"]).unwrap_or("").to_ascii_lowercase();
-            let length = whole_of(frame, &["length"]).or_else(|| {
+            let length = numbers.whole_of(frame, &["length"]).or_else(|| {
                 let raw = frame.get("raw")?;
-                whole_of(raw, &["payload_length", "length"])
+                numbers.whole_of(raw, &["payload_length", "length"])
             });
             match kind.as_str() {
                 "ack" | "ack_ecn" | "ack_receive_timestamps" | "padding" | "connection_close" => continue,
-                "stream" => carried.pieces.extend(whole_of(frame, &["stream_id", "id"]).map(|stream| Piece {
+                "stream" => carried.pieces.extend(numbers.whole_of(frame, &["stream_id", "id"]).map(|stream| Piece {
                     stream,
-                    offset: whole_of(frame, &["offset"]).unwrap_or(0),
+                    offset: numbers.whole_of(frame, &["offset"]).unwrap_or(0),
                     length: length.unwrap_or(0),
                 })),
                 "datagram" => carried.datagrams = carried.datagrams.saturating_add(length.unwrap_or(0)),
@@ -111,21 +112,22 @@ pub struct Ack {
 
 impl Ack {
     /// The frame, if it is one.
-    pub fn of(frame: &Value) -> Option<Ack> {
+    pub fn of(frame: &Value, numbers: &mut Numbers) -> Option<Ack> {
         let kind = text_of(frame, &["frame_type", "type"])?.to_ascii_lowercase();
         if !matches!(kind.as_str(), "ack" | "ack_ecn" | "ack_receive_timestamps") {
             return None;
         }
-        let range = |range: &Value| match range.as_array()?.as_slice() {
+        let mut whole = |value: &Value| numbers.whole_in("acked_ranges", value);
+        let mut range = |range: &Value| match range.as_array()?.as_slice() {
             [one] => whole(one).map(|n| (n, n)),
             [first, last] => Some((whole(first)?, whole(last)?)).map(|(a, b)| (a.min(b), a.max(b))),
             _ => None,
         };
         let ranges = frame.get("acked_ranges").and_then(Value::as_array)?;
         Some(Ack {
-            ranges: ranges.iter().filter_map(range).collect(),
-            delay: number_of(frame, &["ack_delay"]).unwrap_or(0.0).max(0.0),
-            ce: whole_of(frame, &["ce"]),
+            ranges: ranges.iter().filter_map(&mut range).collect(),
+            delay: numbers.number_of(frame, &["ack_delay"]).unwrap_or(0.0),
+            ce: numbers.whole_of(frame, &["ce"]),
         })
     }
 }

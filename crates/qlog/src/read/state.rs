@@ -4,7 +4,7 @@ use super::once::Once;
 use super::packets::{Ack, Carried, Sent, Space, Told};
 use super::rows::{Rows, WIDTH};
 use super::rtt::Rtt;
-use super::value::{number_of, text_of, whole, whole_of};
+use super::value::{Numbers, text_of};
 use paceline_units::{Span, Time};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -108,6 +108,7 @@ pub struct State {
     pub derived_srtt: Mean,
     pub derived_latest: Mean,
     pub rows: Rows,
+    pub numbers: Numbers,
     pub spaces: [Space; 3],
     /// Least of the samples that the log tells.
     pub least_told: Option<f64>,
@@ -183,7 +184,7 @@ impl State {
 
     /// A packet was sent.
     pub fn sent(&mut self, data: &Value) {
-        let packet = Told::of(data);
+        let packet = Told::of(data, &mut self.numbers);
         let size = packet.size.unwrap_or(0);
         self.first_sent = self.first_sent.or(Some(self.now));
         self.tells.sent = true;
@@ -193,7 +194,7 @@ impl State {
         self.counts.sent.0 += 1;
         self.counts.sent.1 = self.counts.sent.1.saturating_add(size);
         self.greatest_packet = self.greatest_packet.max(size);
-        let carried = Carried::of(packet.frames);
+        let carried = Carried::of(packet.frames, &mut self.numbers);
         if self.is_again(&carried) {
             self.counts.resent += 1;
         }
@@ -219,12 +220,12 @@ impl State {
 
     /// A packet came. `unit` is the log's unit of time in seconds.
     pub fn received(&mut self, data: &Value, unit: f64) {
-        let packet = Told::of(data);
+        let packet = Told::of(data, &mut self.numbers);
         self.counts.received.0 += 1;
         self.counts.received.1 = self.counts.received.1.saturating_add(packet.size.unwrap_or(0));
         self.tells.sizes |= packet.size.is_some();
         self.tells.received_frames |= packet.frames.is_some();
-        let carried = Carried::of(packet.frames);
+        let carried = Carried::of(packet.frames, &mut self.numbers);
         for piece in &carried.pieces {
             let new = self.taken.add(piece.stream, piece.offset, piece.length);
             self.counts.taken = self.counts.taken.saturating_add(new);
@@ -235,7 +236,8 @@ impl State {
 
     /// Frames that came, of which acknowledgements count.
     pub fn acknowledgements(&mut self, space: usize, frames: &[Value], unit: f64) {
-        for ack in frames.iter().filter_map(Ack::of) {
+        for frame in frames {
+            let Some(ack) = Ack::of(frame, &mut self.numbers) else { continue };
             self.counts.ce = self.counts.ce.max(ack.ce);
             self.acknowledged(space, &ack.ranges, ack.delay * unit);
         }
@@ -272,7 +274,11 @@ impl State {
     /// `packets_acked`.
     pub fn packets_acked(&mut self, data: &Value) {
         let numbers = data.get("packet_numbers").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-        let ranges: Vec<(u64, u64)> = numbers.iter().filter_map(whole).map(|number| (number, number)).collect();
+        let ranges: Vec<(u64, u64)> = numbers
+            .iter()
+            .filter_map(|number| self.numbers.whole_in("packet_numbers", number))
+            .map(|number| (number, number))
+            .collect();
         let space = super::packets::space(text_of(data, &["packet_number_space"]));
         self.acknowledged(space, &ranges, 0.0);
     }
@@ -281,7 +287,7 @@ impl State {
     pub fn lost(&mut self, data: &Value) {
         self.tells.losses = true;
         self.counts.lost += 1;
-        let packet = Told::of(data);
+        let packet = Told::of(data, &mut self.numbers);
         if let Some(number) = packet.number {
             self.derived_in_flight = self.derived_in_flight.saturating_sub(self.spaces[packet.space].lose(number));
         }
@@ -294,12 +300,13 @@ impl State {
     /// mvfst's `packets_lost`, which counts them.
     pub fn several_lost(&mut self, data: &Value) {
         self.tells.losses = true;
-        self.counts.lost = self.counts.lost.saturating_add(whole_of(data, &["lost_packets"]).unwrap_or(1));
+        self.counts.lost = self.counts.lost.saturating_add(self.numbers.whole_of(data, &["lost_packets"]).unwrap_or(1));
     }
 
     /// Metrics of recovery, by any of their names.
     pub fn metrics(&mut self, data: &Value, unit: f64) {
-        let rtts = ["latest_rtt", "smoothed_rtt", "min_rtt", "rtt_variance"].map(|name| number_of(data, &[name]));
+        let rtts =
+            ["latest_rtt", "smoothed_rtt", "min_rtt", "rtt_variance"].map(|name| self.numbers.number_of(data, &[name]));
         if let Some(rtt) = rtts[0].or(rtts[1]).filter(|rtt| *rtt > 0.0) {
             self.tells.rtt = true;
             self.decide_unit(rtt);
@@ -310,7 +317,7 @@ impl State {
             [&mut rtt.latest, &mut rtt.smoothed, &mut rtt.least, &mut rtt.deviation].into_iter().zip(rtts)
         {
             // Before the first sample there is none; some write 0, and for the least their greatest number.
-            *to = value.map(|value| value * unit).filter(|value| (0.0..1e6).contains(value)).or(*to);
+            *to = value.map(|value| value * unit).filter(|value| *value < 1e6).or(*to);
         }
         if self.told.rtt.latest == Some(0.0) && self.told.rtt.least == Some(0.0) {
             (self.told.rtt.latest, self.told.rtt.least) = (None, None);
@@ -318,7 +325,7 @@ impl State {
         // Of a log without a least one, the least that it has told.
         let latest = self.told.rtt.latest.filter(|_| rtts[0].is_some());
         self.least_told = [self.least_told, latest].into_iter().flatten().reduce(f64::min);
-        let of = |names: &[&str]| number_of(data, names).filter(|value| (0.0..9e18).contains(value));
+        let mut of = |names| self.numbers.number_of(data, names).filter(|value| *value < 9e18);
         let told = &mut self.told;
         told.cwnd = of(&["congestion_window", "cwnd", "current_cwnd"]).or(told.cwnd);
         told.ssthresh = of(&["ssthresh", "slow_start_threshold"]).or(told.ssthresh);
@@ -372,11 +379,10 @@ impl State {
         if let Some(name) = text_of(data, &["congestion_control", "cc_algorithm", "congestion_controller"]) {
             self.congestion_control = Some(name.to_owned());
         }
-        self.datagram = whole_of(data, &["max_datagram_size"]).filter(|size| *size > 0).or(self.datagram);
+        self.datagram = self.numbers.whole_of(data, &["max_datagram_size"]).filter(|size| *size > 0).or(self.datagram);
         // The peer's: that is what its acknowledgements keep to. It is in milliseconds whatever the log's unit is.
         let peers = text_of(data, &["initiator", "owner"]) == Some("remote");
-        if let Some(delay) =
-            number_of(data, &["max_ack_delay"]).filter(|delay| peers && (0.0..16_384.0).contains(delay))
+        if let Some(delay) = self.numbers.number_of(data, &["max_ack_delay"]).filter(|delay| peers && *delay < 16_384.0)
         {
             self.max_ack_delay = Some(delay * 1e-3);
         }
@@ -384,7 +390,7 @@ impl State {
 
     /// `mtu_updated`.
     pub fn mtu(&mut self, data: &Value) {
-        self.datagram = whole_of(data, &["new"]).filter(|size| *size > 0).or(self.datagram);
+        self.datagram = self.numbers.whole_of(data, &["new"]).filter(|size| *size > 0).or(self.datagram);
     }
 
     /// A timer; those of probes count when they run out.
@@ -405,7 +411,8 @@ impl State {
         for ((end, name), (ip, port)) in self.ends.iter_mut().zip(["local", "remote"]).zip(old) {
             let of = data.get(name).unwrap_or(&Value::Null);
             let address = text_of(of, &["ip_v4", "ip_v6"]).or_else(|| text_of(data, &[ip]));
-            let port = whole_of(of, &["port_v4", "port_v6"]).or_else(|| whole_of(data, &[port]));
+            let port =
+                self.numbers.whole_of(of, &["port_v4", "port_v6"]).or_else(|| self.numbers.whole_of(data, &[port]));
             end.address = address.map(str::to_owned).or(end.address.take());
             end.port = port.or(end.port);
         }

@@ -1,6 +1,6 @@
 //! A trace of a file: what its head says, and its events, in any dialect, handed to their connections.
 
-use super::value::{number, number_of, text_of};
+use super::value::{number, short, text_of};
 use paceline_units::Time;
 use serde_json::Value;
 
@@ -172,7 +172,7 @@ fn named(head: &Head, clock: &mut Clock, mut event: Value) -> Result<Said, Strin
     if let Some(own) = text_of(&event, &["time_format"]).and_then(Format::of) {
         format = own;
     }
-    let value = number_of(&event, &[field])
+    let value = number(&event[field])
         .ok_or_else(|| format!("the event's {field} is {}, not a number", short(&event[field])))?;
     let kind = text_of(&event, &["name", "event", "event_type", "type"]).ok_or("the event has no name")?;
     let name = match text_of(&event, &["category"]) {
@@ -182,10 +182,4 @@ fn named(head: &Head, clock: &mut Clock, mut event: Value) -> Result<Said, Strin
     let own_group = group(&event).or_else(|| head.group.clone());
     let data = event.get_mut("data").map(Value::take).unwrap_or_default();
     Ok(Said { at: clock.at(value, format, head)?, name: name.to_ascii_lowercase(), group: own_group, data })
-}
-
-/// A value, in no more characters than an error should have.
-fn short(value: &Value) -> String {
-    let text = value.to_string();
-    if text.chars().count() <= 40 { text } else { text.chars().take(40).chain("...".chars()).collect() }
 }

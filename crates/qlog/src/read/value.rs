@@ -1,6 +1,7 @@
 //! Values as the dialects write them: a number may be a string, and a field may have one of several names.
 
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// A number, also one in a string ("17"). What is not finite is none.
 pub fn number(value: &Value) -> Option<f64> {
@@ -15,24 +16,59 @@ pub fn number(value: &Value) -> Option<f64> {
 pub fn whole(value: &Value) -> Option<u64> {
     match value {
         Value::Number(whole) if whole.is_u64() => whole.as_u64(),
-        Value::String(text) => text.trim().parse().ok(),
+        Value::String(text) if text.trim().parse::<u64>().is_ok() => text.trim().parse().ok(),
         _ => number(value).filter(|n| (0.0..1.8e19).contains(n)).map(|n| n as u64),
     }
 }
 
-/// The first of these fields that holds a number.
-pub fn number_of(of: &Value, names: &[&str]) -> Option<f64> {
-    names.iter().find_map(|name| of.get(name).and_then(number))
+/// Reads the numbers of events, none of which is negative, and keeps of which fields it left out what is no such number.
+#[derive(Clone, Debug, Default)]
+pub struct Numbers {
+    /// By the field's name: how often, and the first such value.
+    pub left_out: BTreeMap<&'static str, (u64, String)>,
 }
 
-/// The first of these fields that holds a whole number.
-pub fn whole_of(of: &Value, names: &[&str]) -> Option<u64> {
-    names.iter().find_map(|name| of.get(name).and_then(whole))
+impl Numbers {
+    /// The first of these fields that holds a number.
+    pub fn number_of(&mut self, of: &Value, names: &[&'static str]) -> Option<f64> {
+        self.first(of, names, |value| number(value).filter(|number| *number >= 0.0))
+    }
+
+    /// The first of these fields that holds a whole number.
+    pub fn whole_of(&mut self, of: &Value, names: &[&'static str]) -> Option<u64> {
+        self.first(of, names, whole)
+    }
+
+    /// The whole numbers of a list that stands in the field `name`.
+    pub fn whole_in(&mut self, name: &'static str, value: &Value) -> Option<u64> {
+        whole(value).or_else(|| self.leave_out(name, value))
+    }
+
+    fn first<N>(&mut self, of: &Value, names: &[&'static str], read: impl Fn(&Value) -> Option<N>) -> Option<N> {
+        names.iter().find_map(|name| {
+            let value = of.get(name)?;
+            read(value).or_else(|| self.leave_out(name, value))
+        })
+    }
+
+    /// What is null is not told.
+    fn leave_out<N>(&mut self, name: &'static str, value: &Value) -> Option<N> {
+        if !value.is_null() {
+            self.left_out.entry(name).or_insert_with(|| (0, short(value))).0 += 1;
+        }
+        None
+    }
 }
 
 /// The first of these fields that holds text that is not empty.
 pub fn text_of<'v>(of: &'v Value, names: &[&str]) -> Option<&'v str> {
     names.iter().find_map(|name| of.get(name).and_then(Value::as_str).filter(|text| !text.is_empty()))
+}
+
+/// A value, in no more characters than a message should have.
+pub fn short(value: &Value) -> String {
+    let text = value.to_string();
+    if text.chars().count() <= 40 { text } else { text.chars().take(40).chain("...".chars()).collect() }
 }
 
 #[cfg(test)]
@@ -44,10 +80,17 @@ mod tests {
     fn numbers_may_be_text() {
         assert_eq!(whole(&json!("17")), Some(17));
         assert_eq!(whole(&json!(u64::MAX)), Some(u64::MAX));
-        assert_eq!(whole(&json!(12.0)), Some(12));
+        assert_eq!((whole(&json!(12.0)), whole(&json!("12.0"))), (Some(12), Some(12)));
         assert_eq!((whole(&json!(-1)), whole(&json!("x")), whole(&json!(null))), (None, None, None));
         assert_eq!((number(&json!("2.5")), number(&json!("NaN")), number(&json!([1]))), (Some(2.5), None, None));
-        assert_eq!(whole_of(&json!({"cwnd": "5", "congestion_window": null}), &["congestion_window", "cwnd"]), Some(5));
+        let mut numbers = Numbers::default();
+        let event = json!({"cwnd": "5", "congestion_window": null, "rtt": -1, "pacing": "fast", "more": [1]});
+        assert_eq!(numbers.whole_of(&event, &["congestion_window", "cwnd"]), Some(5));
+        assert_eq!((numbers.number_of(&event, &["rtt"]), numbers.number_of(&event, &["rtt"])), (None, None));
+        assert_eq!((numbers.number_of(&event, &["pacing"]), numbers.whole_of(&event, &["more"])), (None, None));
+        let left_out: Vec<_> =
+            numbers.left_out.iter().map(|(name, (count, value))| (*name, *count, value.as_str())).collect();
+        assert_eq!(left_out, [("more", 1, "[1]"), ("pacing", 1, "\"fast\""), ("rtt", 2, "-1")]);
         assert_eq!(text_of(&json!({"a": "", "b": "x"}), &["a", "b"]), Some("x"));
     }
 }
