@@ -218,6 +218,51 @@ fn what_the_log_lacks_is_derived_and_said() {
     assert_eq!(reading.notes.len(), 4, "{:?}", reading.notes);
 }
 
+/// Packets 0 to 3, of which 1 is lost or only acknowledges, as a sender of which all is known or nothing of frames; 3 is
+/// acknowledged with 0 and 2.
+fn one_unacknowledged(head: &str, frames: &str, received: u64) -> Reading {
+    let sent = |number: u64| {
+        let frames = match (frames, number) {
+            ("", _) => String::new(),
+            (frames, 1) => format!(r#", "frames": [{frames}]"#),
+            _ => r#", "frames": [{"frame_type": "ping"}]"#.to_owned(),
+        };
+        format!(
+            r#"{{"time": {number}, "name": "quic:packet_sent", "data": {{"header": {{"packet_type": "1RTT", "packet_number": {number}}}, "raw": {{"length": 100}}{frames}}}}}"#
+        )
+    };
+    let acked = r#"{"time": 50, "name": "quic:packets_acked", "data": {"packet_number_space": "application_data", "packet_numbers": [0, 2, 3, 4]}}"#;
+    let came =
+        format!(r#"{{"time": 51, "name": "quic:packet_received", "data": {{"raw": {{"length": {received}}}}}}}"#);
+    let records = [head.to_owned(), sent(0), sent(1), sent(2), sent(3), sent(4), acked.to_owned(), came];
+    read(&records.map(|one| format!("\u{1e}{one}\n")).concat())
+}
+
+#[test]
+fn losses_are_derived_of_what_asks_for_an_acknowledgement_and_is_the_flow() {
+    let head = r#"{"qlog_version": "0.4", "trace": {"vantage_point": {"type": "client"}}}"#;
+    let ours = r#"{"qlog_version": "0.4", "trace": {"vantage_point": {"type": "client"}, "common_fields": {"code_version": "paceline 0.1.0"}}}"#;
+    let crypto = r#"{"frame_type": "crypto", "offset": 0, "length": 5}"#;
+    let closes =
+        r#"{"frame_type": "padding"}, {"frame_type": "ack", "acked_ranges": []}, {"frame_type": "connection_close"}"#;
+    for (head, frames, received, lost, derived) in [
+        (head, crypto, 40, Some(1), true),
+        (head, closes, 40, Some(0), true),
+        // What it carried is not known.
+        (head, "", 40, Some(1), true),
+        // Its own log tells each loss, and so that there was none.
+        (ours, "", 40, Some(0), false),
+        // What comes is the flow.
+        (head, "", 4000, Some(1), false),
+    ] {
+        let reading = one_unacknowledged(head, frames, received);
+        let connection = &reading.connections[0];
+        assert_eq!(connection.measures.packets_lost, lost, "{frames}");
+        assert_eq!(connection.derived.contains(&"losses"), derived, "{frames}");
+        assert_eq!(reading.notes.iter().any(|note| note.contains("losses")), derived, "{:?}", reading.notes);
+    }
+}
+
 #[test]
 fn what_a_receiver_logs_is_a_flow_to_it() {
     let received = |ms: u64, number: u64, offset: u64| {
@@ -368,6 +413,41 @@ fn connections_are_told_apart_by_their_group_and_files_share_a_clock_where_they_
     let reading = read_every(Span(0), &[("one", &one), ("two", &file(3.0))]).unwrap();
     assert_eq!(reading.connections[2].start.0, 0);
     assert_eq!(reading.notes, ["the files do not all tell when they began: each trace begins at 0 s"]);
+}
+
+#[test]
+fn logs_share_the_calendars_clock_or_their_runs() {
+    let file = |reference: &str, more: &str, from: f64| {
+        format!(
+            r#"{{"file_schema": "urn:ietf:params:qlog:file:sequential", "trace": {{"vantage_point": {{"type": "client"}}, "common_fields": {{"time_format": "relative_to_epoch", "reference_time": {{"clock_type": "monotonic", {reference}}}{more}}}}}}}
+{{"time": {from}, "name": "quic:recovery_metrics_updated", "data": {{"congestion_window": 1}}}}
+"#
+        )
+    };
+    let starts = |one: &str, two: &str| {
+        let reading = read_every(Span(0), &[("one", one), ("two", two)]).unwrap();
+        let starts = reading.connections.iter().map(|one| (one.start.as_secs_f64() * 1e3).round());
+        (starts.collect::<Vec<f64>>(), reading.notes)
+    };
+    let unknown = r#""epoch": "unknown""#;
+    let wall = |time: &str| format!(r#"{unknown}, "wall_clock_time": "{time}""#);
+    let ours = r#", "code_version": "paceline 0.1.0""#;
+    let at = |seconds: &str| file(&wall(&format!("2026-11-28T02:00:{seconds}Z")), "", 5.0);
+    let (of_run, early) = (file(unknown, ours, 1000.0), file(unknown, ours, 23.0));
+    let epoch = file(r#""epoch": "2026-11-28T04:00:01+02:00""#, "", 250.0);
+    for (one, two, expected) in [
+        (at("03.5"), at("01"), [2500.0, 0.0]),
+        (at("01"), epoch, [0.0, 245.0]),
+        (of_run.clone(), early.clone(), [977.0, 0.0]),
+        // With a date it is that of the calendar, whoever wrote it.
+        (file(&wall("2026-11-28T02:00:02Z"), ours, 5.0), at("01"), [1000.0, 0.0]),
+    ] {
+        assert_eq!(starts(&one, &two), (expected.to_vec(), Vec::new()));
+    }
+    let apart = vec!["the files do not all tell when they began: each trace begins at 0 s".to_owned()];
+    for (one, two) in [(of_run, at("01")), (early, file(unknown, "", 7.0))] {
+        assert_eq!(starts(&one, &two), (vec![0.0, 0.0], apart.clone()));
+    }
 }
 
 #[test]

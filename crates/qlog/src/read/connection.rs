@@ -1,6 +1,7 @@
 //! A connection that has been read to its end: measures and tables.
 
 use super::state::{End, Mean, State};
+use super::trace::Head;
 use paceline_units::{Span, Time};
 
 /// Which way most of the payload went.
@@ -124,18 +125,23 @@ pub const QLOG: [&str; 22] = [
 
 impl State {
     /// Ends the reading: `shift` is when the trace's clock began on the clock of all.
-    pub fn finish(mut self, file: &str, vantage: &str, group: Option<String>, cut: bool, shift: Span) -> Connection {
+    pub fn finish(mut self, file: &str, head: &Head, group: Option<String>, cut: bool, shift: Span) -> Connection {
         self.settle();
-        let (tells, counts) = (self.tells, self.counts);
+        let vantage = head.vantage.as_str();
+        let (mut tells, counts) = (self.tells, self.counts);
+        // One that has lost none says so by its silence.
+        tells.losses |= head.ours && tells.acks;
         let packet_bytes = self.datagram.or((self.greatest_packet > 0).then_some(self.greatest_packet));
         let own_rtt = !tells.rtt && self.derived.latest.is_some();
         let own_in_flight = !tells.in_flight && tells.acks && tells.sizes;
         let forgot = self.spaces.iter().any(|space| space.forgot);
         let overtaken: usize = self.spaces.iter().map(super::packets::Space::overtaken).sum();
-        let own_losses = !tells.losses && tells.acks && tells.sent && !forgot;
-        let derived = [(own_rtt, "round-trip times"), (own_in_flight, "bytes in flight"), (own_losses, "losses")];
         let knows_payload = tells.sent_frames && tells.acks || tells.received_frames;
         let out = if knows_payload { counts.delivered >= counts.taken } else { counts.sent.1 >= counts.received.1 };
+        let own_losses = !tells.losses && tells.acks && tells.sent && !forgot;
+        // Of a connection that mostly receives no losses are told.
+        let derived =
+            [(own_rtt, "round-trip times"), (own_in_flight, "bytes in flight"), (own_losses && out, "losses")];
         let some = |there: bool, value: u64| there.then_some(value);
         let (srtt, latest): (Mean, Mean) =
             if own_rtt { (self.derived_srtt, self.derived_latest) } else { (self.srtt, self.srtt) };

@@ -19,6 +19,7 @@
 
 mod connection;
 mod contained;
+mod date;
 mod hear;
 mod once;
 mod packets;
@@ -40,7 +41,7 @@ use serde_json::Value;
 use state::State;
 use std::collections::BTreeMap;
 use std::io::{self, BufReader, Read};
-use trace::{Clock, Head, said};
+use trace::{Began, Clock, Head, said};
 use value::Numbers;
 
 /// Rows of all connections that are kept at most, about 100 MB; intervals get longer when there are more.
@@ -208,8 +209,8 @@ impl Reader {
         say_of_left_out(&mut reading.notes, self.connections.iter().map(|one| &one.state.numbers));
         for Following { file, trace, group, state } in self.connections {
             let FileState { name, cut } = &self.files[file];
-            let vantage = &self.traces[trace].head.vantage;
-            reading.connections.push(state.finish(name, vantage, group, *cut, shifts[trace].unwrap_or_default()));
+            let head = &self.traces[trace].head;
+            reading.connections.push(state.finish(name, head, group, *cut, shifts[trace].unwrap_or_default()));
         }
         say_of_connections(&mut reading);
         reading
@@ -217,7 +218,11 @@ impl Reader {
 
     /// When each trace began on the clock of all; none: that is not known, and it begins at zero.
     fn shifts(&self) -> Vec<Option<Span>> {
-        let began: Option<Vec<f64>> = self.traces.iter().map(|trace| trace.clock.began_s).collect();
+        let began = |of: fn(Began) -> Option<f64>| -> Option<Vec<f64>> {
+            self.traces.iter().map(|trace| trace.clock.began.and_then(of)).collect()
+        };
+        let dates = began(|began| if let Began::Date(at) = began { Some(at) } else { None });
+        let began = dates.or_else(|| began(|began| if let Began::OfRun(at) = began { Some(at) } else { None }));
         let first = began.iter().flatten().copied().fold(f64::INFINITY, f64::min);
         match began {
             Some(began) if began.len() > 1 && began.iter().all(|at| at - first < 86_400.0) => {

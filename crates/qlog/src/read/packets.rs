@@ -186,9 +186,10 @@ impl Space {
         numbers.into_iter().filter_map(|number| Some((number, self.under_way.remove(&number)?))).collect()
     }
 
-    /// Packets that were never acknowledged, though one that was sent [`REORDERING`] later was.
+    /// Packets that were never acknowledged, though one that was sent [`REORDERING`] later was. Those that ask for no
+    /// acknowledgement may be without one.
     pub fn overtaken(&self) -> usize {
-        let Some(largest) = self.largest_acked else { return 0 };
-        self.under_way.range(..=largest.saturating_sub(REORDERING)).filter(|(n, _)| **n + REORDERING <= largest).count()
+        let Some(last) = self.largest_acked.and_then(|largest| largest.checked_sub(REORDERING)) else { return 0 };
+        self.under_way.range(..=last).filter(|(_, sent)| sent.carried.eliciting).count()
     }
 }

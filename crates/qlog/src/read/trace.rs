@@ -1,5 +1,6 @@
 //! A trace of a file: what its head says, and its events, in any dialect, handed to their connections.
 
+use super::date;
 use super::value::{number, short, text_of};
 use paceline_units::Time;
 use serde_json::Value;
@@ -39,6 +40,8 @@ pub struct Head {
     reference: Option<f64>,
     /// Seconds.
     pub unit: f64,
+    /// Whether Paceline wrote it, which logs each loss.
+    pub ours: bool,
     fields: Vec<String>,
 }
 
@@ -67,13 +70,17 @@ impl Head {
         };
         let fields = trace.get("event_fields").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         let reference = common.get("reference_time").unwrap_or(null);
-        let since_1970 = text_of(reference, &["epoch"]).is_some_and(|epoch| epoch.starts_with("1970-01-01T00:00:00"));
+        // The epoch of a clock that has none in the calendar is "unknown".
+        let date =
+            ["epoch", "wall_clock_time"].iter().find_map(|name| date::since_1970_s(text_of(reference, &[name])?));
+        let code = text_of(common, &["code_version"]).unwrap_or_default();
         Head {
             vantage: text_of(vantage, &["type"]).unwrap_or("unknown").to_ascii_lowercase(),
             group: group(common),
             format: text_of(common, &["time_format"]).and_then(Format::of).unwrap_or_default(),
-            reference: if since_1970 { Some(0.0) } else { number(reference) },
+            reference: date.map(|seconds| seconds / unit).or_else(|| number(reference)),
             unit,
+            ours: code.starts_with("paceline "),
             fields: fields.iter().map(|field| field.as_str().unwrap_or("").to_ascii_lowercase()).collect(),
         }
     }
@@ -90,6 +97,15 @@ fn group(of: &Value) -> Option<String> {
     }
 }
 
+/// When a trace began.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Began {
+    /// In seconds since 1970.
+    Date(f64),
+    /// In seconds since a run of Paceline began, whose logs all count from there.
+    OfRun(f64),
+}
+
 /// The clock of a trace.
 #[derive(Clone, Debug, Default)]
 pub struct Clock {
@@ -97,8 +113,8 @@ pub struct Clock {
     before: Option<f64>,
     first: Option<f64>,
     now: Time,
-    /// When the first event was, in seconds since 1970, if the log tells.
-    pub began_s: Option<f64>,
+    /// When the first event was, if the log tells.
+    pub began: Option<Began>,
     /// Events whose time lies before that of the one before.
     pub back: u64,
 }
@@ -109,10 +125,11 @@ impl Clock {
         let value = if format == Format::Delta { self.before.unwrap_or(0.0) + value } else { value };
         self.before = Some(value);
         let first = *self.first.get_or_insert(value);
-        if first == value && self.now == Time::ZERO && self.began_s.is_none() {
+        if first == value && self.now == Time::ZERO && self.began.is_none() {
             let from = if format == Format::Relative { head.reference } else { head.reference.or(Some(0.0)) };
             // What is no date, but an instant of some clock, lies in the seventies.
-            self.began_s = from.map(|from| (from + value) * head.unit).filter(|seconds| *seconds > 1e9);
+            let date = from.map(|from| (from + value) * head.unit).filter(|seconds| *seconds > 1e9);
+            self.began = date.map(Began::Date).or(head.ours.then_some(Began::OfRun(value * head.unit)));
         }
         let seconds = (value - first) * head.unit;
         if !(-LONGEST_S..=LONGEST_S).contains(&seconds) {
