@@ -11,12 +11,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
 import paceline
 from needs import require
 from paceline.errors import PacelineError, StorageError
+from paceline.qlogs import flows_of
 from qlog_schema import CRATE, SCHEMA, read_records, validator
 
 
@@ -246,11 +248,42 @@ def test_the_command(log: Path, tmp_path: Path) -> None:
     assert watch("true", "x.qlog").returncode == 0
 
 
-def test_a_log_is_plotted_as_it_is(log: Path, tmp_path: Path) -> None:
+def ours(path: Path, start_ms: float, *, client: bool = True) -> Path:
+    """What Paceline logs of a real flow: 200 packets of 1250 bytes in a second, without frames."""
+    kind = "client" if client else "server"
+    common = {
+        "time_format": "relative_to_epoch",
+        "reference_time": {"clock_type": "monotonic", "epoch": "unknown"},
+        "code_version": "paceline 0.1.0",
+    }
+    begin = {
+        "file_schema": "urn:ietf:params:qlog:file:sequential",
+        "trace": {"vantage_point": {"type": kind}, "common_fields": common},
+    }
+    name = "packet_sent" if client else "packet_received"
+    header = {"packet_type": "1RTT"}
+    packets = [
+        {
+            "time": start_ms + 5.0 * (n + 1),
+            "name": f"quic:{name}",
+            "data": {"header": {**header, "packet_number": n} if client else header, "raw": {"length": 1250}},
+        }
+        for n in range(200)
+    ]
+    return sequence(path, begin, {"time": start_ms, "name": "quic:connection_started", "data": {}}, *packets)
+
+
+def test_a_log_is_plotted_as_it_is(log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
     drawn = command("plot", log)
     assert drawn.returncode == 0, drawn.stderr
-    written = {Path(line).name for line in drawn.stdout.splitlines()}
-    assert {"server-qlog.svg", "server-cwnd.png"} <= written <= {file.name for file in tmp_path.iterdir()}
+    written = set(drawn.stdout.splitlines())
+    assert {"server-qlog.svg", "server-cwnd.png"} <= written == {file.name for file in here.iterdir()}
+    assert [file.name for file in tmp_path.iterdir() if file.is_file()] == [log.name], (
+        "another --qlog finds logs alone"
+    )
     one = command("plot", log, "--kind", "qlog", "--out", tmp_path / "one.svg")
     assert one.stdout.splitlines() == [str(tmp_path / "one.svg")], one.stderr
     # a receiver's says nothing of windows
@@ -260,6 +293,72 @@ def test_a_log_is_plotted_as_it_is(log: Path, tmp_path: Path) -> None:
     assert command("plot", log, "--kind", "queue").stderr.count("is a log, which has") == 1
     missing = command("plot", tmp_path / "none.qlog")
     assert (missing.returncode, "none.qlog: No such file" in missing.stderr) == (1, True), missing
+
+
+def test_what_a_log_does_not_tell_of_payload_is_drawn_as_what_was_sent_or_came(tmp_path: Path) -> None:
+    paths = [ours(tmp_path / "a-client.sqlog", 0.0), ours(tmp_path / "a-server.sqlog", 20.0, client=False)]
+    results = paceline.qlog(paths)
+    assert set(results.series("rate").columns) >= {"send_rate_bps", "receive_rate_bps"}
+    axes = results.plot("rate").axes[0]
+    legend = axes.get_legend()
+    assert legend is not None
+    names = [text.get_text() for text in legend.get_texts()]
+    assert names == ["a-client, sent", "a-server, received"]
+    for drawn in axes.lines:
+        # 1250 bytes each 5 ms are 2 Mbit/s, in the first mean one less
+        assert np.asarray(drawn.get_ydata())[2:] == pytest.approx(2.0, rel=0.01)
+    assert axes.figure.get_supylabel().startswith("rate (Mbit/s")
+    assert results.flows["packets_lost"].to_list() == [None, None]
+    # Of a window nothing is told: no empty figure.
+    written = command("plot", *paths, "--out", tmp_path / "drawn").stdout.split()
+    assert {Path(name).name for name in written} == {"drawn.svg", "drawn.png"}
+
+
+def test_several_logs_are_one_run_with_short_names(tmp_path: Path) -> None:
+    folders = [tmp_path / "one", tmp_path / "two"]
+    for folder in folders:
+        folder.mkdir()
+    paths = [
+        ours(folder / f"{name}-client.sqlog", ms)
+        for folder in folders
+        for name, ms in (("a", 20.0), ("b", 500.0))
+    ]
+    paths.append(ours(tmp_path / "one" / "c.sqlog", 0.0))
+    results = paceline.qlog(folders)
+    assert results.flows["flow"].to_list() == [
+        "one/a-client",
+        "one/b-client",
+        "c",
+        "two/a-client",
+        "two/b-client",
+    ]
+    assert flows_of(sorted(paths)) == results.flows["flow"].to_list()
+    assert results.flows["start_s"].to_list() == pytest.approx([0.02, 0.5, 0.0, 0.02, 0.5])
+    assert not any("begin" in note for note in results.manifest["notes"])
+    title = results.plot("rate").axes[0].get_title(loc="left")
+    assert title == "one/a-client, one/b-client, c and 2 more, run 1"
+    assert flows_of([Path("a.qlog"), Path("a.sqlog"), Path("x/b.json")]) == ["a.qlog", "a.sqlog", "b"]
+
+
+def test_folders_and_json_are_watched_if_they_hold_logs(log: Path, tmp_path: Path) -> None:
+    named = tmp_path / "trace.json"
+    named.write_text(log.read_text())
+    packed = tmp_path / "packed.json.gz"
+    packed.write_bytes(gzip.compress(log.read_bytes()))
+    for path in (named, packed, tmp_path):
+        done = watch(path, "--json")
+        assert done.returncode == 0, done.stderr
+        assert len(json.loads(done.stdout)["flows"]) == (3 if path == tmp_path else 1)
+    other = tmp_path / "other.json"
+    other.write_text('{"a": 1}')
+    done = watch(other)
+    assert (done.returncode, "neither a program nor a log" in done.stderr) == (2, True), done.stderr
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    done = watch(empty)
+    assert (done.returncode, "empty has no log in it" in done.stderr) == (2, True), done.stderr
+    drawn = command("plot", tmp_path, "--kind", "cwnd", "--out", tmp_path / "cwnd.svg")
+    assert drawn.stdout.splitlines() == [str(tmp_path / "cwnd.svg")], drawn.stderr
 
 
 SERVE = """

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +25,13 @@ EVERY_S = 0.01
 SUFFIXES = (".qlog", ".sqlog", ".qlog.gz", ".sqlog.gz")
 """What the names of logs end with."""
 
+_JSON = (".json", ".json.gz")
+"""What the names of logs may end with, and those of much else."""
+_BEGIN = 1 << 16
+"""Bytes of such a file in which it has to say that it is a log."""
+_MOST_NAMED = 3
+"""Logs that are named where all together have one name."""
+
 
 @checked(files=PLACE.or_several())
 def qlog(
@@ -33,25 +42,28 @@ def qlog(
 ) -> Results:
     """Reads logs of QUIC connections (qlog, of any version from draft-00 on), compressed with gzip or not.
 
-    Each connection is a flow named after its file, in the direction of most of its payload; recordings are `qlog`,
-    `cwnd` and `rate` (docs/qlog.md), with a row for each interval of `every_s` seconds in which something was logged,
-    or each instant if that is 0. What is whole of a file that ends in the middle is read. The manifest's `notes` say
+    A folder stands for the logs in it. Each connection is a flow named after its file, with as many of its folders as
+    tell it from others, in the direction of most of its payload; recordings are `qlog`, `cwnd` and `rate`
+    (docs/qlog.md), with a row for each interval of `every_s` seconds in which something was logged, or each instant if
+    that is 0. What is whole of a file that ends in the middle is read. The manifest's `notes` say
     what a reader should know, as what is derived; `qlog` has for each connection its file, end and connection ID, and
     the events that were skipped, by name. With `out` all is also written there.
     Raises PacelineError for a file that is no qlog, with the place of what is wrong, and StorageError.
     """
-    paths = [Path(files)] if isinstance(files, str | Path) else [Path(path) for path in files]
-    if not paths:
+    named = [Path(files)] if isinstance(files, str | Path) else [Path(path) for path in files]
+    if not named:
         raise PacelineError("say what to read: the name of a qlog, or a list of such")
+    paths = [path for one in named for path in (logs_in(one) if one.is_dir() else [one])]
     twice = sorted({str(path) for path in paths if paths.count(path) > 1})
     if twice:
         raise PacelineError(f"{twice[0]} is named twice")
     if not 0 <= every_s <= 3.2e9:
         raise PacelineError(f"every_s = {every_s} is not in 0 to 3.2e9")
-    name = ", ".join(path.name for path in paths)
+    flows = flows_of(paths)
+    name = _together([paths[0].name] if len(paths) == 1 else flows)
     with claim(out, "watch"):
         try:
-            output, told = _core.qlog([(path, flow_of(path)) for path in paths], every_s, name)
+            output, told = _core.qlog(list(zip(paths, flows, strict=True)), every_s, name)
         except ValueError as error:
             raise PacelineError(str(error)) from None
         except OSError as error:
@@ -72,18 +84,53 @@ def qlog(
         return results
 
 
-def is_log(name: str) -> bool:
-    """Whether the name is a log's."""
-    return name.lower().endswith(SUFFIXES)
+def is_log(name: str | Path) -> bool:
+    """Whether a file is a log: by its name, or by what it begins with if it is JSON."""
+    path = Path(name)
+    if not path.name.lower().endswith(_JSON):
+        return path.name.lower().endswith(SUFFIXES)
+    try:
+        with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as file:
+            begin = file.read(_BEGIN).lstrip(b"\x1e \t\r\n")
+    except (OSError, EOFError):
+        return False
+    return begin.startswith(b"{") and (b'"qlog_version"' in begin or b'"file_schema"' in begin)
+
+
+def logs_in(folder: Path) -> list[Path]:
+    """The logs in a folder, by name. Raises PacelineError if there is none."""
+    found = sorted(path for path in folder.iterdir() if path.is_file() and is_log(path))
+    if not found:
+        raise PacelineError(f"{folder} has no log in it: no file ends with {' or '.join(SUFFIXES[:2])}")
+    return found
 
 
 def flow_of(path: Path) -> str:
     """The name of the flows of a file: its own without the ending."""
     name = path.name
-    for suffix in sorted(SUFFIXES, key=len, reverse=True):
+    for suffix in sorted((*SUFFIXES, *_JSON), key=len, reverse=True):
         if name.lower().endswith(suffix):
             return name[: -len(suffix)] or "quic"
     return path.stem or "quic"
+
+
+def flows_of(paths: Sequence[Path]) -> list[str]:
+    """The names of the flows of several files: their own, behind as many folders as it takes to tell them apart."""
+    names = [flow_of(path) for path in paths]
+    for depth in range(1, max((len(path.parts) for path in paths), default=0)):
+        count = Counter(names)
+        names = [
+            "/".join((*path.parts[:-1][-depth:], flow_of(path))) if count[name] > 1 else name
+            for name, path in zip(names, paths, strict=True)
+        ]
+    count = Counter(names)
+    # in one folder their endings tell them apart
+    return [str(path) if count[name] > 1 else name for name, path in zip(names, paths, strict=True)]
+
+
+def _together(names: Sequence[str]) -> str:
+    rest = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def _with_states(record: RunRecord, states: Sequence[str]) -> RunRecord:

@@ -22,7 +22,7 @@ def plot(
         typer.Argument(
             metavar="RUN...",
             help="Run directories (--out of run, sweep or watch), logs of QUIC connections (.qlog, .sqlog, also "
-            ".gz), or files of gateway --out. With --y a sweep's.",
+            ".gz) or folders of such, or files of gateway --out. With --y a sweep's.",
             show_default=False,
         ),
     ],
@@ -51,7 +51,7 @@ def plot(
             "--out",
             metavar="FILE",
             help="Name of the figure. With .svg, .png or .pdf only that, else SVG and PNG. Default: in RUN, "
-            "of a log beside it.",
+            "of logs in the current folder.",
             show_default=False,
         ),
     ] = None,
@@ -127,7 +127,7 @@ def plot(
     from paceline.plots.style import FORMATS, target
     from paceline.qlogs import flow_of, is_log, qlog
 
-    files = [path for path in runs if path.is_file() and not is_log(path.name)]
+    files = [path for path in runs if path.is_file() and not is_log(path)]
     for path in files:
         named, forms = target(out) if out and len(runs) == 1 else (path.with_suffix(""), FORMATS[:2])
         for written in save(gateway.figure(gateway.read(path), path.name), named, forms):
@@ -135,23 +135,27 @@ def plot(
     runs = [path for path in runs if path not in files]
     if not runs:
         return
-    logs = [path for path in runs if is_log(path.name) and not path.is_dir()]
-    directories = {path: qlog(path) if path in logs else Results.read(path) for path in runs}
+    logs = [path for path in runs if _logs(path)]
+    # All logs are one run, for they may share a clock.
+    directories = {
+        path: qlog(logs) if path in logs else Results.read(path) for path in runs if path not in logs[1:]
+    }
     measured = any(occupancy.measured(r) for r in directories.values())
-    there = [k for k in KINDS if any(k in r.recorded() for r in directories.values())]
+    there = [k for k in KINDS if any(recorded.tells(r, k) for r in directories.values())]
     wanted = kinds(kind) or there + _whole_run(directories, seed) + (["occupancy"] if measured else [])
     known = (*KINDS, "gauges", "occupancy")
     unknown = [k for k in wanted if k not in known]
     if unknown:
         raise PacelineError(f'no kind of figure "{unknown[0]}"; there are {", ".join(known)}')
-    if not wanted and logs:
-        raise PacelineError(f"{runs[0]} tells of nothing over time")
     if not wanted:
+        if logs:
+            raise PacelineError(f"{runs[0]} tells of nothing over time")
         measures = next((f"; or draw a measure of {p}: --y" for p, r in directories.items() if r.axes), "")
         raise PacelineError(
             f"{runs[0]} recorded nothing over time: run with --record {','.join(SERIES)}{measures}"
         )
-    beside = runs[0].with_name(flow_of(runs[0])) if runs[0] in logs else runs[0] / "plot"
+    # A folder of logs takes the next ones only if there is nothing else in it.
+    beside = Path(flow_of(logs[0].resolve())) if runs[0] in logs else runs[0] / "plot"
     base, formats = target(out) if out else (beside, FORMATS[:2])
     for name in wanted:
         if name == "occupancy":
@@ -161,6 +165,15 @@ def plot(
         named = base if out and len(wanted) == 1 else base.with_name(f"{base.name}-{name}")
         for path in save(drawn, named, formats):
             print(path)
+
+
+def _logs(path: Path) -> bool:
+    """Whether it is a log, or a folder that is no run's but has logs in it."""
+    from paceline.qlogs import is_log
+
+    if not path.is_dir():
+        return is_log(path)
+    return not (path / "manifest.json").exists() and any(map(is_log, path.iterdir()))
 
 
 def _refuse_scenarios(runs: list[Path]) -> None:

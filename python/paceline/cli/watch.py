@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,8 +32,6 @@ class Watching(Command):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parses the words of the command line."""
-        from paceline.qlogs import is_log
-
         takes = {
             name for option in self.params if not getattr(option, "is_flag", True) for name in option.opts
         }
@@ -41,7 +40,7 @@ class Watching(Command):
             if word in takes:
                 next(words, None)
             elif not word.startswith("-"):
-                ctx.allow_interspersed_args = is_log(word)
+                ctx.allow_interspersed_args = _holds_logs(word)
                 break
             elif word == "--":
                 break
@@ -57,8 +56,8 @@ def watch(
         list[str] | None,
         typer.Argument(
             metavar="[FILE... | -- COMMAND...]",
-            help="Logs of QUIC connections (.qlog, .sqlog, also .gz) to read; or a program to run: its connections and "
-            "those of all it starts are followed.",
+            help="Logs of QUIC connections (.qlog, .sqlog, also .gz) to read, or folders of such; or a program to run: "
+            "its connections and those of all it starts are followed.",
             show_default=False,
         ),
     ] = None,
@@ -123,9 +122,7 @@ def watch(
       paceline watch --out out/get -- curl -so /dev/null http://example.org/
       paceline watch server.sqlog --out out/server
     """
-    from paceline.qlogs import is_log
-
-    if command and all(map(is_log, command)):
+    if command and all(map(_holds_logs, command)):
         if port or pid or everything or duration:
             raise PacelineError(
                 f"{command[0]} is a log to read: --port, --pid, --all and --for are for connections to follow"
@@ -137,6 +134,11 @@ def watch(
 
     if sum(map(bool, (command, port, pid, everything))) != 1:
         raise PacelineError("say what to watch: one of --port P, --pid N, --all, -- COMMAND, or FILE.qlog")
+    if command and Path(command[0]).is_file() and shutil.which(command[0]) is None:
+        raise PacelineError(
+            f"{command[0]} is neither a program nor a log: a qlog ends with .qlog or .sqlog, or has qlog_version or "
+            "file_schema near the beginning of a .json"
+        )
     # A program's own output shares the terminal with nothing.
     with _viewing(wanted=not command) as view:
         results = follow(
@@ -167,6 +169,13 @@ def document(results: Results) -> dict[str, Any]:
     keys = ("interrupted", "exit_code", "host_state", "qlog")
     about = {key: results.manifest[key] for key in keys if key in results.manifest}
     return {**results.summaries[0], "watch": about, "versions": files.versions()}
+
+
+def _holds_logs(name: str) -> bool:
+    """Whether the name is a log's or a folder's; a program that is found by this name comes first."""
+    from paceline.qlogs import is_log
+
+    return is_log(name) or (Path(name).is_dir() and ("/" in name or shutil.which(name) is None))
 
 
 def _read(names: list[str], every: str, out: Path | None, *, as_json: bool) -> None:

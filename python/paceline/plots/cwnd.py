@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 from matplotlib.axes import Axes
 
-from paceline.plots.timeline import Kind, Line
+from paceline.plots.timeline import Kind, Line, without
 
 
 def draw(axes: Axes, line: Line, look: dict[str, Any], span_s: float) -> None:
@@ -33,4 +33,10 @@ def draw(axes: Axes, line: Line, look: dict[str, Any], span_s: float) -> None:
         )
 
 
-KIND = Kind("cwnd", lambda _span: "congestion window (packets)", draw, ("flow", "instance"))
+KIND = Kind(
+    "cwnd",
+    lambda _span: "congestion window (packets)",
+    draw,
+    ("flow", "instance"),
+    empty=without("cwnd_packets"),
+)

@@ -26,7 +26,7 @@ def round_trips(axes: Axes, line: Line, look: dict[str, Any], counter: str, even
         markersize=9,
         color=look["color"],
         clip_on=False,
-        label=event if line.count == 1 else None,
+        label=event,
         zorder=3,
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from paceline.plots.kernel import round_trips
-from paceline.plots.timeline import Kind, Line
+from paceline.plots.timeline import Kind, Line, without
 
 
 def draw(axes: Axes, line: Line, look: dict[str, Any], span_s: float) -> None:
@@ -29,4 +29,4 @@ def draw(axes: Axes, line: Line, look: dict[str, Any], span_s: float) -> None:
             )
 
 
-KIND = Kind("qlog", lambda _span: "smoothed RTT (ms)", draw, ("flow", "instance"))
+KIND = Kind("qlog", lambda _span: "smoothed RTT (ms)", draw, ("flow", "instance"), empty=without("srtt_s"))

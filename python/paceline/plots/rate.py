@@ -1,4 +1,5 @@
-"""Goodput over time, averaged over bins long enough to be read."""
+"""Goodput over time, averaged over bins long enough to be read; of a log that does not tell of its payload what was
+sent, or what came."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from typing import Any
 import polars as pl
 from matplotlib.axes import Axes
 
-from paceline.plots.timeline import Kind, Line
+from paceline.plots.timeline import Kind, Line, without
 
 _BINS_S = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 60.0)
 _MOST_BINS = 250
@@ -18,27 +19,46 @@ def bin_s(span_s: float) -> float:
     return next((b for b in _BINS_S if span_s / b <= _MOST_BINS), _BINS_S[-1])
 
 
-def averaged(data: pl.DataFrame, length_s: float) -> pl.DataFrame:
-    """Means of goodput_bps over bins of a length, each at its end; recorded bins (of one length) end at time_s."""
+_INSTEAD = {"send_rate_bps": "sent", "receive_rate_bps": "received"}
+"""Columns that are drawn where there is no goodput, and what they are."""
+
+
+def _column(data: pl.DataFrame) -> str:
+    """The column that is drawn."""
+    every = ("goodput_bps", *_INSTEAD)
+    return next((column for column in every if not without(column)(data)), "goodput_bps")
+
+
+def averaged(data: pl.DataFrame, length_s: float, column: str = "goodput_bps") -> pl.DataFrame:
+    """Means of a column over bins of a length, each at its end; recorded bins end at time_s, and last from the one
+    before: those of a log are as long as nothing was logged."""
     # A recorded bin that ends at a boundary lies before it; the margin takes in rounding.
     number = (pl.col("time_s") / length_s - 1e-6).ceil().cast(pl.Int64)
+    lasts = pl.col("time_s").diff().fill_null(strategy="backward").fill_null(1.0)
     return (
-        data.group_by(number.alias("bin"), maintain_order=True)
-        .agg(pl.col("goodput_bps").mean())
-        .select((pl.col("bin") * length_s).alias("time_s"), "goodput_bps")
+        data.with_columns(lasts.alias("lasts"))
+        .group_by(number.alias("bin"), maintain_order=True)
+        .agg(((pl.col(column) * pl.col("lasts")).sum() / pl.col("lasts").sum()).alias(column))
+        .select((pl.col("bin") * length_s).alias("time_s"), column)
     )
 
 
 def draw(axes: Axes, line: Line, look: dict[str, Any], span_s: float) -> None:
-    """Draws a flow's goodput: each mean over the time that it stands for."""
-    length = bin_s(span_s)
-    means = averaged(line.data, length)
+    """Draws a flow's rate: each mean over the time that it stands for."""
+    length, column = bin_s(span_s), _column(line.data)
+    means = averaged(line.data, length, column)
     if means.is_empty():
         return
-    times, rates = means["time_s"].to_list(), (means["goodput_bps"] / 1e6).to_list()
+    times, rates = means["time_s"].to_list(), (means[column] / 1e6).to_list()
     axes.step([times[0] - length, *times], [rates[0], *rates], where="pre", **look)
 
 
 KIND = Kind(
-    "rate", lambda span: f"goodput (Mbit/s, means over {bin_s(span):g} s)", draw, ("flow", "instance")
+    "rate",
+    lambda span: f"goodput (Mbit/s, means over {bin_s(span):g} s)",
+    draw,
+    ("flow", "instance"),
+    instead=lambda data: _INSTEAD.get(_column(data), ""),
+    label_instead=lambda span: f"rate (Mbit/s, means over {bin_s(span):g} s)",
+    empty=without("goodput_bps", *_INSTEAD),
 )

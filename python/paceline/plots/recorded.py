@@ -13,7 +13,6 @@ from paceline.errors import PacelineError
 from paceline.plots import KINDS, chart, gauges, sweeps, timeline
 from paceline.plots.sweeps import MOST_PANELS
 from paceline.plots.timeline import Panel
-from paceline.qlogs import is_log
 from paceline.results import GAUGES
 
 if TYPE_CHECKING:
@@ -49,6 +48,14 @@ def drawn(
     return figure({Path("results"): results}, y, seed, flows or ())
 
 
+def tells(results: Results, kind: str) -> bool:
+    """Whether a kind was recorded; of logs, whether a connection has a value of it."""
+    if kind not in results.recorded():
+        return False
+    empty = KINDS[kind].empty
+    return "qlog" not in results.manifest or empty is None or not empty(results.series(kind))
+
+
 def panels(
     runs: Mapping[Path, Results], kind: str, seed: int | None, flows: Collection[str] = ()
 ) -> list[Panel]:
@@ -58,7 +65,7 @@ def panels(
         tables = [k for k in (GAUGES if kind == "gauges" else (kind,)) if k in results.recorded()]
         if not tables:
             one = " or ".join(GAUGES) if kind == "gauges" else kind
-            if is_log(path.name):
+            if "qlog" in results.manifest:
                 raise PacelineError(f"{path} is a log, which has {', '.join(results.recorded())}, not {one}")
             raise PacelineError(f"{path} did not record {one}: run again with --record {one.split()[0]}")
         chosen = results.seeds[0] if seed is None else seed

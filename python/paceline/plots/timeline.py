@@ -32,6 +32,13 @@ class Line:
     """How many lines the panel has."""
 
 
+def without(*columns: str) -> Callable[[pl.DataFrame], bool]:
+    """Whether none of these columns has a value."""
+    return lambda data: (
+        not any(data[column].is_finite().any() for column in columns if column in data.columns)
+    )
+
+
 def draw_beside(axes: Axes, line: Line, column: str, label: str) -> None:
     """Draws another rate of a lone flow, in grey: a column in bit/s, where it is finite."""
     if line.count > 1 or column not in line.data.columns:
@@ -56,6 +63,10 @@ class Kind:
     """The columns that tell lines apart."""
     empty: Callable[[pl.DataFrame], bool] | None = None
     """Whether a line says nothing; such lines are named below the figure instead of drawn, unless all are so."""
+    instead: Callable[[pl.DataFrame], str] | None = None
+    """What a line shows in place of what the label says; empty: that."""
+    label_instead: Callable[[float], str] | None = None
+    """The label of a figure with such lines."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +119,12 @@ def figure(kind: Kind, panels: Sequence[Panel]) -> Figure:
         grid[-1, 0].set_xlabel(f"time (s){caption}")
         grid[0, 0].set_xlim(0, max(end_of(panel.data) for panel in panels))
         grid[0, 0].set_ylim(bottom=0)
-        made.supylabel(kind.y_label(span), fontsize=9)
+        label = kind.y_label
+        if kind.instead and any(
+            kind.instead(line.data) for panel in panels for line in lines(kind, panel.data)
+        ):
+            label = kind.label_instead or label
+        made.supylabel(label(span), fontsize=9)
     return made
 
 
@@ -149,10 +165,13 @@ def draw_panel(axes: Axes, kind: Kind, panel: Panel, span: float, named: list[st
         look = style.line_of(named.index(line.name))
         # The first lie on top: of two alike, the later would hide the earlier whole.
         kind.draw(axes, line, {**look, "zorder": 2.9 - 0.05 * named.index(line.name)}, span)
-        handles.append(Line2D([], [], label=line.name, **look))
+        instead = kind.instead(line.data) if kind.instead else ""
+        handles.append(Line2D([], [], label=f"{line.name}, {instead}" if instead else line.name, **look))
     if len(found) > len(shown):
         handles.append(Line2D([], [], label=f"{len(found) - len(shown)} others", color=style.OTHERS))
-    extra = [h for h in axes.get_legend_handles_labels()[0] if not str(h.get_label()).startswith("_")]
+    # Marks of one kind stand there once, whichever line they are of.
+    marks = {str(h.get_label()): h for h in reversed(axes.get_legend_handles_labels()[0])}
+    extra = [h for label, h in reversed(marks.items()) if not label.startswith("_")]
     axes.legend(handles=[*handles, *extra], loc="upper left", bbox_to_anchor=(1.0, 1.0))
     drawn = {line.name for line in found}
     return [line.name for line in every if line.name not in drawn]

@@ -183,6 +183,7 @@ impl State {
             in_flight: own_in_flight,
             payload: if out { measures.delivered_bytes.is_some() } else { measures.taken_bytes.is_some() },
             sent: measures.sent_bytes.is_some() && out,
+            received: measures.received_bytes.is_some() && !out,
             losses: tells.losses,
             way,
         };
@@ -219,6 +220,7 @@ struct Which {
     in_flight: bool,
     payload: bool,
     sent: bool,
+    received: bool,
     losses: bool,
     way: Way,
 }
@@ -236,9 +238,9 @@ fn tables(
     };
     let mut qlog = empty("qlog", &QLOG);
     let mut cwnd = empty("cwnd", &["time_s", "cwnd_packets", "ssthresh_packets", "srtt_s", "in_flight_packets"]);
-    let mut rate = empty("rate", &["time_s", "goodput_bps", "send_rate_bps"]);
+    let mut rate = empty("rate", &["time_s", "goodput_bps", "send_rate_bps", "receive_rate_bps"]);
     let per_packet = packet_bytes.map_or(f64::NAN, |bytes| bytes as f64);
-    let (mut before, mut then) = (start, [0.0; 2]);
+    let (mut before, mut then) = (start, [0.0; 3]);
     for row in &rows {
         let v = &row.values;
         let [latest, srtt, rttvar, least] =
@@ -253,11 +255,11 @@ fn tables(
         push(&mut qlog, &values);
         push(&mut cwnd, &[time_s, v[1] / per_packet, v[2] / per_packet, srtt, in_flight / per_packet]);
         let length = row.at.since(before).as_secs_f64();
-        let now = [if which.way == Way::Out { v[17] } else { v[18] }, v[11]];
+        let now = [if which.way == Way::Out { v[17] } else { v[18] }, v[11], v[16]];
         if length > 0.0 {
-            let rates = [0, 1].map(|i| (now[i] - then[i]) * 8.0 / length);
-            let goodput = if which.payload { rates[0] } else { f64::NAN };
-            push(&mut rate, &[time_s, goodput, if which.sent { rates[1] } else { f64::NAN }]);
+            let there = [which.payload, which.sent, which.received];
+            let rates = [0, 1, 2].map(|i| if there[i] { (now[i] - then[i]) * 8.0 / length } else { f64::NAN });
+            push(&mut rate, &[time_s, rates[0], rates[1], rates[2]]);
             (before, then) = (row.at, now);
         }
     }
