@@ -341,7 +341,7 @@ impl Driver {
                 if self.quit.load(Ordering::Relaxed) {
                     return Ok(());
                 }
-                if self.turns.is_over(flow.client) {
+                if self.turns.is_over(flow.client, before) {
                     flow.dropped += 1;
                     continue;
                 }
@@ -373,7 +373,7 @@ impl Driver {
             }
             let flow = &mut self.flows[at];
             let client = flow.client;
-            if flow.next() > now || self.turns.is_over(client) {
+            if flow.next() > now || self.turns.is_over(client, now) {
                 continue;
             }
             flow.visit(now, &self.clock, &mut self.out, &mut self.ports);

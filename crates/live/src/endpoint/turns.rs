@@ -62,8 +62,11 @@ impl Turns {
         }
     }
 
-    /// Whether a client is passed over.
-    pub(super) fn is_over(&self, client: Net) -> bool {
+    /// Whether a client is passed over at `now`, what has passed until then credited: one alone is not, however long a visit took.
+    pub(super) fn is_over(&mut self, client: Net, now: Time) -> bool {
+        if self.wait(client) > Span::ZERO {
+            self.settle(now);
+        }
         self.wait(client) > Span::ZERO
     }
 
@@ -93,7 +96,7 @@ mod tests {
             turns.settle(now);
             let before = now;
             for (n, client) in clients.iter().enumerate() {
-                if had[n] < wants[n] * now.as_secs_f64() && !turns.is_over(*client) {
+                if had[n] < wants[n] * now.as_secs_f64() && !turns.is_over(*client, now) {
                     now += Span::from_millis(1);
                     had[n] += 1e-3;
                     turns.charge(*client, Span::from_millis(1));
@@ -125,11 +128,26 @@ mod tests {
         [one, one, two].into_iter().for_each(|client| turns.enters(client));
         turns.charge(one, Span::from_secs(60));
         assert_eq!(turns.wait(one), Span(LONGEST.0 - CREDIT.0));
-        assert!(!turns.is_over(two));
+        assert!(!turns.is_over(two, Time::ZERO));
         assert_eq!(client("2001:db8::ffff:1"), two, "of one network");
         turns.leaves(one);
-        assert!(turns.is_over(one));
+        assert!(turns.is_over(one, Time::ZERO));
         turns.leaves(one);
-        assert!(!turns.is_over(one));
+        assert!(!turns.is_over(one, Time::ZERO));
+    }
+
+    /// A handshake takes long on a busy host: what has come with it is not dropped where nobody else waits.
+    #[test]
+    fn a_long_visit_passes_over_nobody_who_is_alone() {
+        let long = Span::from_millis(60);
+        for (clients, over) in [(1, false), (2, true)] {
+            let mut turns = Turns::default();
+            let all: Vec<Net> = (0..clients).map(|n| client(&format!("192.0.2.{n}"))).collect();
+            all.iter().for_each(|client| turns.enters(*client));
+            turns.settle(Time::ZERO);
+            turns.charge(all[0], long);
+            assert_eq!(turns.is_over(all[0], Time::ZERO + long), over, "{clients} clients");
+            assert_eq!(turns.is_over(all[0], Time::ZERO + long), over, "time passes once");
+        }
     }
 }
