@@ -277,6 +277,8 @@ fn received(session: &mut ReceiverSession, model: &FlowModel, end: Time, before:
     let watched = if model.stop < Time::NEVER { end.min(model.stop) } else { received.last };
     let view = sink.view_report(watched);
     let view = view.as_ref();
+    // a picture freezes, sound and moves of a game do not
+    let pictures = view.filter(|_| model.app.has_pictures());
     let playout = view.and_then(|view| view.playout.as_ref());
     let feedback = sink.feedback_sent();
     let arrived = sink.arrival_report();
@@ -294,8 +296,8 @@ fn received(session: &mut ReceiverSession, model: &FlowModel, end: Time, before:
             frame_delay_p95_s: seconds(view.and_then(|view| view.delay(0.95))),
             frame_delay_p99_s: seconds(view.and_then(|view| view.delay(0.99))),
             frame_delay_max_s: seconds(view.and_then(|view| view.delay(1.0))),
-            freezes: view.map(|view| view.freezes),
-            freeze_s: seconds(view.map(|view| view.frozen)),
+            freezes: pictures.map(|view| view.freezes),
+            freeze_s: seconds(pictures.map(|view| view.frozen)),
             frames_shown: playout.map(|playout| playout.shown),
             frames_late: playout.map(|playout| playout.late),
             frames_undecodable: playout.map(|playout| playout.undecodable),

@@ -59,6 +59,22 @@ fn every_carriage_both_ways() {
     });
 }
 
+/// A picture freezes; sound and moves of a game do not, and no count says that they never did.
+#[test]
+fn freezes_are_of_pictures() {
+    realtime::tried(|| {
+        let server = Served::new(options());
+        let apps = [("camera", ENCODER.1), ("voice", "{ kind = \"voice\" }"), ("game", "{ kind = \"game\" }")];
+        let flows = apps.map(|(name, app)| wanted(name, &[QUIC, ("app", app)], 1000, Direction::Forward));
+        let run = send(&ask(&server, flows.into()), &SendWatch::default()).unwrap();
+        for row in &run.output.summary.flows {
+            let frozen = (row.freezes.is_some(), row.freeze_s.is_some());
+            assert_eq!(frozen, (row.flow == "camera", row.flow == "camera"), "{row:?}");
+            assert!(row.frames_complete.is_some_and(|frames| frames > 5), "{row:?}");
+        }
+    });
+}
+
 #[test]
 fn the_user_ends_it_and_keeps_what_came() {
     realtime::tried(|| {
