@@ -171,7 +171,8 @@ impl Server {
         self.shared.options.bind
     }
 
-    /// Serves until `stop` says so, which is looked at ten times a second; then ends all flows.
+    /// Serves until `stop` says so, which is looked at ten times a second; then ends all flows, and tells their clients what came
+    /// of them.
     ///
     /// # Errors
     /// A call that failed and will not succeed later.
@@ -191,8 +192,14 @@ impl Server {
         self.shared.over.store(true, Ordering::Relaxed);
         self.shared.handle.quit();
         let ended = self.driver.join().unwrap_or_else(|_| Err(io::Error::other("the thread of the flows has ended")));
+        let (budget, clock) = (Arc::clone(&self.shared.budget), self.shared.clock);
         drop(self.shared);
         let _ = self.outcomes.join();
+        // clients are told yet what came of their flows: what those took is given back then
+        let until = clock.now() + Span(PATIENCE.as_nanos() as u64);
+        while budget.taken().sessions > 0 && clock.now() < until {
+            rest(Duration::from_millis(1));
+        }
         ended
     }
 

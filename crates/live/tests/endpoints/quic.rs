@@ -75,6 +75,39 @@ fn freezes_are_of_pictures() {
     });
 }
 
+/// A flow that its receiver's user ends is not over as it was to be: it says who ended it, and when.
+#[test]
+fn a_server_that_is_stopped_is_said() {
+    realtime::tried(|| {
+        let mut server = Served::new(options());
+        let watch = SendWatch::default();
+        let ways = [("there", Direction::Forward), ("back", Direction::Reverse)];
+        let flows: Vec<_> = [&[QUIC][..], &[("cc", "tfrc")]]
+            .into_iter()
+            .flat_map(|settings| ways.map(|(name, way)| wanted(name, settings, 30_000, way)))
+            .collect();
+        let asked = ask(&server, flows);
+        let run = thread::scope(|scope| {
+            let run = scope.spawn(|| send(&asked, &watch).unwrap());
+            thread::sleep(Duration::from_millis(1500));
+            server.end();
+            run.join().unwrap()
+        });
+        for (row, notes) in run.output.summary.flows.iter().zip(&run.notes.flows) {
+            let there = if row.flow == "there" { &notes.receiver_ended } else { &notes.sender_ended };
+            let found = there
+                .strip_prefix("stopped at 127.0.0.1, ")
+                .and_then(|rest| rest.strip_suffix(" s after its data began"));
+            let after: f64 = found.unwrap_or_else(|| panic!("{notes:?}")).parse().unwrap();
+            assert!(
+                !notes.well && (0.5..5.0).contains(&after) && row.ended.as_ref() == Some(there),
+                "{row:?} {notes:?}"
+            );
+            assert!(row.goodput_bps > 1e6 && row.bytes_delivered.is_some(), "what came is kept: {row:?}");
+        }
+    });
+}
+
 #[test]
 fn the_user_ends_it_and_keeps_what_came() {
     realtime::tried(|| {
