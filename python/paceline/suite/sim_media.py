@@ -108,7 +108,8 @@ def settings(entries: Entries, streams: list[Media], scheme: str, target_us: int
 def _app(media: Media) -> str:
     if media.datagrams:
         packet = media.size - _RTP_HEADER
-        return f'{{ kind = "voice", packet = "{packet} B", interval = "{1 / media.rate:.9f} s", packets = {media.frames} }}'
+        interval = f"{1 / media.rate:.9f} s"
+        return f'{{ kind = "voice", packet = "{packet} B", interval = "{interval}", packets = {media.frames} }}'
     group = media.key_size + (media.group - 1) * media.size
     rate = round(group * 8 * media.rate / media.group)
     return (
