@@ -2,6 +2,7 @@
 
 use super::connection::{Connection, End, Phase};
 use super::datagrams::Waiting;
+use super::incoming::Violation;
 use super::outgoing::Offer;
 use super::sent::{Carried, SentPacket, State};
 use crate::{Segment, Transmit};
@@ -32,6 +33,9 @@ impl Connection {
         if self.is_plain() {
             self.pump_stream(now, out);
         } else if matches!(self.phase, Phase::Idle | Phase::Closed) {
+            if self.closes_again(now) {
+                self.say_close(now, out);
+            }
             return;
         } else {
             self.pump_any(now, out);
@@ -102,10 +106,9 @@ impl Connection {
                 self.send_ack(now, out);
             }
         }
-        if let Some(violation) = self.violation {
-            self.say_close(now, violation.code(), out);
-        } else if self.stopped && self.out == 0 && self.outgoing.is_settled() && !self.has_frames() {
-            self.say_close(now, 0, out);
+        let settled = || self.stopped && self.out == 0 && self.outgoing.is_settled() && !self.has_frames();
+        if self.violation.is_some() || settled() {
+            self.say_close(now, out);
         }
     }
 
@@ -320,11 +323,12 @@ impl Connection {
 
     /// The connection ends, and says so (RFC 9000 section 10.2).
     #[cold]
-    fn say_close(&mut self, now: Time, code: u32, out: &mut impl Transmit) {
-        let frame = Frame::Close { code };
+    fn say_close(&mut self, now: Time, out: &mut impl Transmit) {
+        let frame = Frame::Close { code: self.violation.map_or(0, Violation::code) };
         let bytes = short_header(self.unacknowledged()) + frame.size();
         self.leave_forgotten(now, bytes, Extra::Quic(Box::new([frame])), out);
         self.close();
+        self.said_close = now;
     }
 
     /// Numbers that an answer may have to tell apart.

@@ -109,6 +109,8 @@ pub(super) struct Connection {
     pub(super) waiting_due: Time,
     pub(super) stopped: bool,
     pub(super) violation: Option<Violation>,
+    /// When this end last said that it is over.
+    pub(super) said_close: Time,
     /// Of packets, and of what the first track writes; the same of what the others write, and what has come of them.
     pub(super) stats: SenderStats,
     pub(super) arrived: ReceiverStats,
@@ -170,6 +172,7 @@ impl Connection {
             next_deadline: Time::NEVER,
             waiting_due: Time::NEVER,
             stopped: false,
+            said_close: Time::NEVER,
             violation: None,
             stats: SenderStats::new(config.wire()),
             arrived: ReceiverStats::default(),
@@ -237,6 +240,7 @@ impl Connection {
         (self.next_deadline, self.waiting_due) = (Time::NEVER, Time::NEVER);
         self.stopped = false;
         self.violation = None;
+        self.said_close = Time::NEVER;
     }
 
     /// The counts of a track.
@@ -355,7 +359,7 @@ impl Connection {
             }
         }
         if packet.seq < self.peer_base || matches!(self.phase, Phase::Idle | Phase::Closed) {
-            return false;
+            return packet.seq >= self.peer_base && self.closes_again(now);
         }
         if self.unheard_of {
             // the answerer's handshake says where its numbers begin; what comes before it is of the connection before
@@ -475,7 +479,13 @@ impl Connection {
         self.control.extend(self.grants.drain(..).map(Grant::frame));
     }
 
-    /// It is over: nothing is sent or taken any more.
+    /// Whether what came tells that the other end does not know that it is over: it left a round trip after that was said. A real end
+    /// does not answer for ever (RFC 9000 section 10.2.1), but then its host does, by a stateless reset (10.3).
+    pub(super) fn closes_again(&self, now: Time) -> bool {
+        self.phase == Phase::Closed && self.said_close < Time::NEVER && now >= self.said_close + self.rtt.smoothed
+    }
+
+    /// It is over: nothing is sent or taken any more, but that it is.
     pub(super) fn close(&mut self) {
         self.phase = Phase::Closed;
         (self.timer, self.loss_time, self.resumes, self.idle_at) = (Time::NEVER, Time::NEVER, Time::NEVER, Time::NEVER);

@@ -101,3 +101,34 @@ fn the_end_of_a_connection_is_no_arrival() {
     assert!(world.sender.is_closed());
     assert_eq!(world.receiver.stats().last, last);
 }
+
+/// RFC 9000 section 10.2.1: an end that said that it is over says so again to who has not heard it, and not to all that was under way.
+#[test]
+fn an_end_that_was_not_heard_of_is_told_again() {
+    let settings = QuicConfig { receive_window: 20_000, stream_window: 20_000, ..config("newreno") };
+    let mut world = World::new("newreno", &settings);
+    let (mut closes, mut grants) = (0, 0);
+    world.fate = Box::new(move |_, ahead, segment| {
+        let of = |kind: fn(&Frame) -> bool| frames(segment).iter().any(kind);
+        let close = ahead && of(|frame| matches!(frame, Frame::Close { .. }));
+        closes += u32::from(close);
+        let grant = !ahead && of(|frame| matches!(frame, Frame::MaxData(_) | Frame::MaxStreamData { .. }));
+        grants += u32::from(grant);
+        // the first word of the end, and what the other end wants an acknowledgement for
+        (!(close && closes == 1 || grant && grants <= 6)).then_some(Span::ZERO)
+    });
+    world.begin(500_000);
+    world.run(ms(150));
+    world.with_sender(|sender, now, out| {
+        sender.stop();
+        sender.on_timer(now, out);
+    });
+    world.run(ms(60_000));
+    assert!(world.sender.is_closed());
+    assert_eq!(world.receiver.connection.phase, crate::quic::connection::Phase::Closed, "it has heard of it");
+    let closes: Vec<Time> =
+        world.log.iter().filter(|(.., s)| *frames(s) == [Frame::Close { code: 0 }]).map(|l| l.0).collect();
+    assert!((2..=4).contains(&closes.len()), "{closes:?}");
+    assert!(closes.windows(2).all(|two| two[1] >= two[0] + Span::from_millis(40)), "{closes:?}");
+    assert_eq!(world.receiver.next_wake(), Time::NEVER, "and asks no more");
+}
