@@ -58,7 +58,8 @@ pub struct QuicTable {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "25 ms", "x-min" = "1 us", "x-max" = "16 s"))]
     pub max_ack_delay: Option<Span>,
-    /// A connection on which nothing came for so long is over; what is written then opens another.
+    /// A connection on which nothing came for so long is over, and with it what was under way: an endless transfer, pages that wait for
+    /// one another. What is written later opens another.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "none", "x-min" = "1 ms", "x-max" = "1000000 s"))]
     pub idle_timeout: Option<Span>,
