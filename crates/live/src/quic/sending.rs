@@ -61,8 +61,10 @@ pub struct Sending {
     endless: bool,
     started: bool,
     stopped: bool,
-    /// The stream that writes share, and its payload bytes.
+    /// The stream that writes share.
     current: Option<StreamId>,
+    /// What is left of a group is given up, until a key frame begins the next.
+    group_lost: bool,
     open: BTreeMap<StreamId, Open>,
     /// Frames that were written.
     numbers: u64,
@@ -109,6 +111,7 @@ impl Sending {
             started: false,
             stopped: false,
             current: None,
+            group_lost: false,
             open: BTreeMap::new(),
             numbers: 0,
             written: 0,
@@ -188,7 +191,7 @@ impl Sending {
     fn give_up(&mut self) {
         self.open.clear();
         self.forgone = self.written - self.stats.bytes_acked;
-        (self.current, self.settled, self.quiet) = (None, self.written, true);
+        (self.current, self.settled, self.quiet, self.group_lost) = (None, self.written, true, false);
         (self.ahead, self.owed, self.paced, self.limited) = (0, 0, Time::NEVER, false);
     }
 
@@ -197,7 +200,10 @@ impl Sending {
         if let Some(open) = self.open.remove(&id) {
             self.settled += open.bytes;
             self.forgone += if acked { 0 } else { open.bytes };
-            self.current = self.current.filter(|current| *current != id);
+            if self.current == Some(id) {
+                self.current = None;
+                self.group_lost = self.config.track.carriage == Carriage::StreamPerGroup;
+            }
         }
     }
 
@@ -208,6 +214,8 @@ impl Sending {
         let within = match self.config.track.carriage {
             _ if self.quiet => self.written,
             Carriage::StreamEach => self.settled,
+            // what came behind a hole is thrown away with the group, if that is given up
+            Carriage::StreamPerGroup if self.config.track.deadline.is_some() => self.settled,
             _ => self.settled.max(self.written.saturating_sub(in_flight.max(1) + 2 * u64::from(self.config.datagram))),
         };
         let acked = within.min(self.written).saturating_sub(self.forgone);
@@ -236,7 +244,7 @@ impl Sending {
             return self.feed_datagrams(now);
         }
         while self.ahead < most
-            && let Some(mut write) = self.waiting.pop_front()
+            && let Some(mut write) = self.next_write()
         {
             if !self.write(&mut write, most) {
                 return self.waiting.push_front(write);
@@ -288,6 +296,7 @@ impl Sending {
                 || self.config.track.carriage == Carriage::StreamPerGroup && write.frame.key
             {
                 self.end_group();
+                self.group_lost = false;
             }
             write.stream = self.shared();
             if write.deadline < Time::NEVER
@@ -300,9 +309,6 @@ impl Sending {
             }
         }
         let Some(id) = write.stream else { return false };
-        if !self.open.contains_key(&id) {
-            return true; // it was given up
-        }
         let mut now = write.left.min(most.saturating_sub(self.ahead));
         let before = now;
         let went = self.put(id, &mut write.header, &mut now);

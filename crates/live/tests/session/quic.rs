@@ -3,16 +3,17 @@
 use crate::DONE;
 use crate::pair::{GOOD, Pair, Path, spec};
 use paceline_control::{Profile, registry};
-use paceline_flow::quic::QuicConfig;
+use paceline_flow::quic::{Carriage, QuicConfig, TrackConfig};
 use paceline_flow::{Datagrams as _, ForeignReceiver as _, ForeignSender as _};
 use paceline_live::quic::{Keys, Lost, OwnKey, Receiving, Sending};
-use paceline_live::session::{EcnBits, End, Input, ReplayError, Session, SessionSpec, Side, State, replay};
+use paceline_live::session::{EcnBits, End, Input, ReplayError, SILENCE, Session, SessionSpec, Side, State, replay};
 use paceline_packet::Flags;
 use paceline_quinn::Controllers;
 use paceline_sim::scenario::{Document, Scenario};
 use paceline_sim::summary::FlowSummary;
 use paceline_sim::{RunOptions, simulate};
 use paceline_units::{Span, Time};
+use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
@@ -220,6 +221,51 @@ fn what_is_in_time_is_not_given_up() {
     }
 }
 
+/// A group of which one frame is too old is given up with what is left of it, as in the simulator's machine; the next one comes whole.
+#[test]
+fn what_is_left_of_a_group_that_was_given_up_is_of_no_use() {
+    let mut config = QuicConfig::new(Profile::Rfc, registry::scheme("cubic").unwrap());
+    let deadline = Some(Span::from_millis(100));
+    config.track = TrackConfig { carriage: Carriage::StreamPerGroup, deadline, frames: true, ..config.track };
+    let [near, far] = keys().map(Option::unwrap);
+    let mut sender = Sending::new(&config, Controllers::new("cubic", &[], 1).unwrap(), &near, Arc::default());
+    let mut receiver = Receiving::new(&config, &far, Arc::default());
+    sender.start(Time::ZERO);
+    // 10 Mbit/s there, 10 ms each way; a frame's size is its number
+    let (mut there, mut back, mut free, mut came) = (VecDeque::new(), VecDeque::new(), Time::ZERO, Vec::new());
+    let arrived = |flying: &mut VecDeque<(Time, Vec<u8>)>, now| {
+        flying.front().is_some_and(|(at, _)| *at <= now).then(|| flying.pop_front()).flatten()
+    };
+    for tenth in 0..30_000u64 {
+        let now = Time::ZERO + Span::from_micros(100) * tenth;
+        if tenth % 330 == 0 && tenth < 30 * 330 {
+            // the fifth of the second group is far too large for a hundred milliseconds
+            let n = tenth / 330;
+            sender.supply(if n == 14 { 400_000 } else { 1000 + n }, n % 10 == 0, now);
+        }
+        while let Some((_, bytes)) = arrived(&mut there, now) {
+            receiver.on_datagram(now, &bytes, Flags::NONE);
+        }
+        while let Some((_, bytes)) = arrived(&mut back, now) {
+            sender.on_datagram(now, &bytes, Flags::NONE);
+        }
+        sender.on_timer(now);
+        receiver.on_timer(now);
+        let mut bytes = Vec::new();
+        while sender.datagram(now, &mut bytes).is_some() {
+            free = free.max(now) + Span(800 * bytes.len() as u64);
+            there.push_back((free + Span::from_millis(10), std::mem::take(&mut bytes)));
+        }
+        while receiver.datagram(now, &mut bytes).is_some() {
+            back.push_back((now + Span::from_millis(10), std::mem::take(&mut bytes)));
+        }
+        came.extend(receiver.take_objects().into_iter().map(|frame| frame.size - 1000));
+    }
+    assert_eq!(came, (0..14).chain(20..30).collect::<Vec<_>>());
+    assert_eq!((sender.stats().frames, sender.stats().frames_reset), (30, 6));
+    assert!(sender.acked_all(), "nothing is owed of what was given up");
+}
+
 #[test]
 fn another_key_is_no_other_end() {
     let [near, far] = keys();
@@ -245,6 +291,28 @@ fn a_cut_is_survived_and_a_long_one_is_the_end() {
     let mut long = pair(&[], 30, Path { cut: (from, Time::NEVER), ..GOOD });
     long.run(Time::NEVER);
     assert_eq!(long.states(), [State::Ended(End::Silence); 2]);
+}
+
+/// QUIC's close leaves once (RFC 9000, 10.2.1), the agreement's several times: a flow ends with one of them, or with the silence.
+#[test]
+fn a_close_that_is_lost_ends_the_receiver_all_the_same() {
+    let ftp = ("app", "{ kind = \"ftp\", size = \"100 kB\" }");
+    let run = |cut| {
+        let mut pair = pair(&[ftp], 10, Path { cut, ..GOOD });
+        pair.run(Time::NEVER);
+        pair
+    };
+    // half a second after the last data, and a round trip before the end
+    let ended = run(GOOD.cut).now;
+    let ms = Span::from_millis;
+    let from = Time::ZERO + (ended.since(Time::ZERO) - ms(200));
+    let once = run((from, ended + ms(10)));
+    assert_eq!((once.states(), acked_and_came(&once)), (DONE, (100_000, 100_000)));
+    assert!(once.now > ended + ms(50) && once.now < ended + ms(1500), "{:?}, {ended:?}", once.now);
+    let never = run((from, Time::NEVER));
+    assert_eq!(never.states(), [State::Ended(End::Done), State::Ended(End::Silence)]);
+    assert_eq!(acked_and_came(&never), (100_000, 100_000));
+    assert!(never.now > from + Span::from_secs(10) && never.now < from + SILENCE, "{:?}, {from:?}", never.now);
 }
 
 #[test]
@@ -335,7 +403,9 @@ fn acked_and_came(pair: &Pair) -> (u64, u64) {
 fn what_was_acknowledged_has_come_whatever_happens() {
     let second = Span::from_secs(1);
     let from = Time::ZERO + second * 3;
-    let encoder = ("app", "{ kind = \"encoder\", max_rate = \"1 Mbit/s\", min_rate = \"900 kbit/s\" }");
+    // groups of 0.3 s: of one that is given up nothing more comes
+    let app = "{ kind = \"encoder\", max_rate = \"1 Mbit/s\", min_rate = \"900 kbit/s\", key_interval = \"300 ms\" }";
+    let encoder = ("app", app);
     // the connection is over after a second of silence, and another one begins where the application writes frames
     let cut = Path { cut: (from, from + second * 3), ..GOOD };
     let bad = Path { rate: 0.6e6, loss: 0.05, late: 0.02, queue: Span::from_millis(300), ..GOOD };

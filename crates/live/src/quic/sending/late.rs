@@ -1,9 +1,9 @@
 //! What is given up at its deadline.
 
-use super::Sending;
+use super::{Sending, Write};
 use paceline_flow::quic::Carriage;
 use paceline_units::Time;
-use quinn_proto::VarInt;
+use quinn_proto::{StreamId, VarInt};
 use std::collections::VecDeque;
 
 /// A stream that is not acknowledged whole.
@@ -45,6 +45,12 @@ impl Sending {
         }
     }
 
+    /// The next write that is not given up.
+    pub(super) fn next_write(&mut self) -> Option<Write> {
+        self.drop_given_up(Time::ZERO);
+        self.waiting.pop_front()
+    }
+
     /// Resets the streams whose deadline has come, and forgets what of them was not written.
     pub(super) fn reset_late(&mut self, now: Time) {
         if self.config.track.deadline.is_none() {
@@ -52,16 +58,40 @@ impl Sending {
         }
         let late: Vec<_> = self.open.iter().filter(|(_, open)| open.deadline() <= now).map(|(id, _)| *id).collect();
         for id in late {
-            self.stats.frames_reset += self.open.get(&id).map_or(0, |open| open.frames.len() as u64);
-            if let Some(connection) = self.link.open() {
-                let _ = connection.send_stream(id).reset(VarInt::from_u32(0));
-            }
-            self.close_stream(id, false);
+            self.reset(id);
         }
-        // what has begun was counted with its stream
-        let late = self.waiting.iter().filter(|write| write.deadline <= now && write.stream.is_none()).count();
-        self.stats.frames_reset += late as u64;
-        self.waiting.retain(|write| write.deadline > now);
+        self.drop_given_up(now);
+    }
+
+    /// What is in this stream is given up.
+    fn reset(&mut self, id: StreamId) {
+        self.stats.frames_reset += self.open.get(&id).map_or(0, |open| open.frames.len() as u64);
+        if let Some(connection) = self.link.open() {
+            let _ = connection.send_stream(id).reset(VarInt::from_u32(0));
+        }
+        self.close_stream(id, false);
+    }
+
+    /// Forgets of what waits next what is late by now, and what was in a stream, or is of a group, that is given up.
+    fn drop_given_up(&mut self, now: Time) {
+        while let Some(write) = self.waiting.front() {
+            let (key, late) = (write.frame.key, write.deadline <= now);
+            let given_up = write.stream.map_or(self.group_lost && !key, |id| !self.open.contains_key(&id));
+            if !late && !given_up {
+                return;
+            }
+            // what has begun was counted with its stream
+            self.stats.frames_reset += u64::from(write.stream.is_none());
+            self.waiting.pop_front();
+            if !given_up && self.config.track.carriage == Carriage::StreamPerGroup {
+                // with it what is left of its group; a key frame leaves the group before as it is
+                match self.current {
+                    Some(id) if !key => self.reset(id),
+                    _ => self.end_group(),
+                }
+                self.group_lost = true;
+            }
+        }
     }
 
     pub(super) fn next_deadline(&self) -> Time {
