@@ -39,13 +39,20 @@ def port() -> Iterator[int]:
 @contextlib.contextmanager
 def serving(*options: str | Path) -> Iterator[int]:
     """The port of a server in a process of its own, which is over afterwards."""
+    with served(*options) as (found, _):
+        yield found
+
+
+@contextlib.contextmanager
+def served(*options: str | Path) -> Iterator[tuple[int, subprocess.Popen[str]]]:
+    """The same, with the process."""
     command = [sys.executable, "-m", "paceline", "serve", "--port", "0", "--max-rate", "20Mbit/s", *options]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
         try:
             found = re.search(r"127\.0\.0\.1:(\d+)", server.stderr.readline())
             assert found is not None
-            yield int(found[1])
+            yield int(found[1]), server
         finally:
             server.send_signal(signal.SIGINT)
             server.wait(20)
@@ -247,6 +254,30 @@ def test_a_server_starts_again_where_its_logs_are(tmp_path: Path) -> None:
     assert {log.name for log in tmp_path.iterdir()} == {f"127.0.0.1-{flow}-server.sqlog" for flow in (1, 2)}
 
 
+def test_ctrl_c_at_the_server_is_said(tmp_path: Path) -> None:
+    """By its user, who has nothing else to say: what both ends have measured is kept."""
+    with served() as (port, server):
+        command = [sys.executable, "-m", "paceline", "send", f"quic://127.0.0.1:{port}", "--for", "60s"]
+        out = tmp_path / "out"
+        with subprocess.Popen(
+            [*command, "--both", "--out", out], stdout=subprocess.PIPE, text=True
+        ) as client:
+            time.sleep(4)
+            server.send_signal(signal.SIGINT)
+            said, _ = client.communicate(timeout=40)
+    assert client.returncode == 1
+    there = r"stopped at 127.0.0.1, \d+\.\d s after its data began"
+    assert re.search(
+        rf"newreno\[0\] did not end well. sender: done; receiver: {there}\.", " ".join(said.split())
+    )
+    assert re.search(
+        rf"newreno-back\[0\] did not end well. sender: {there}; receiver: done\.", " ".join(said.split())
+    )
+    for row in Results.read(out).flows.to_dicts():
+        assert row["goodput_bps"] > 1e6
+        assert row["packets_sent"] >= row["packets_delivered"] > 100
+
+
 def test_ctrl_c_keeps_what_is_done(port: int) -> None:
     command = [sys.executable, "-m", "paceline", "send", f"quic://127.0.0.1:{port}", "--for", "60s", "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as client:
@@ -262,7 +293,12 @@ def test_ctrl_c_keeps_what_is_done(port: int) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"cc": "tfrc"}, "is for controllers that set a window"),
+        (
+            {"cc": "gcc", "app": "encoder"},
+            "gcc sets no window.* newreno, reno, .*, cubic, .*, bbr3, c4, .*copa$",
+        ),
+        ({"cc": "prague"}, "cc: counts the packets that were marked.* choose another"),
+        ({"set": {"segment": "9000 B"}}, "segment: `9000 B` is more than .* has 1472 B at most"),
         ({"cc": "kernel:cubic"}, "does not go over QUIC"),
         ({"set": {"quic.handshake": "done"}}, "one-rtt"),
         ({"set": {"quic.carriage": "datagrams"}}, "needs every byte"),
@@ -350,6 +386,27 @@ app = { kind = "relay", of = "a" }
 def test_a_relay_is_refused() -> None:
     with pytest.raises(PacelineError, match=r"flow.b.app: a relay is simulated alone \(paceline run\)"):
         realtime.flows(paceline.parse(RELAY), 1)
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        (
+            'app = { kind = "web", request = {} }',
+            r"flow.pages.app.request: requests are simulated: .* leave it out",
+        ),
+        ('quic = { handshake = "zero-rtt" }', r"flow.pages.quic.handshake: `zero-rtt` .* use `one-rtt`"),
+        ('segment = "4000 B"', r"flow.pages.segment: `4000 B` is more than .* 1472 B at most"),
+    ],
+)
+def test_what_no_real_connection_has_is_refused_before_it_runs(tmp_path: Path, more: str, says: str) -> None:
+    text = SCENARIO + f'[flow.pages]\ncc = "cubic"\ntransport = "quic"\n{more}\n'
+    file = tmp_path / "pages.toml"
+    file.write_text(text)
+    for refused in (realtime.check, realtime.emulate):
+        with pytest.raises(PacelineError, match=rf"pages.toml: {says}"):
+            refused(paceline.load(file), 1)
+    assert paceline.run(file).flows.height == 2
 
 
 SCENARIO = """

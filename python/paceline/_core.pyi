@@ -232,6 +232,12 @@ def send(
     ScenarioError, ControllerError, InternalError.
     """
 
+def live_mistakes(
+    flow: tuple[str, int, list[tuple[str, str]], int, int, bool, str | None, str | None],
+    schemes: list[Scheme] = ...,
+) -> list[tuple[str, str]]:
+    """What is wrong with a flow between hosts: keys of its table, and what to do about each."""
+
 def send_rtp(
     receiver: tuple[str, int, int, int, int, int, int],
     flow: tuple[str, int, list[tuple[str, str]], int, int, bool, str | None, str | None],
@@ -283,6 +289,9 @@ class Scenario:
     ) -> tuple[str, str, str, list[tuple[str, str]], list[tuple[str, type]]]: ...
     def with_classes(self, classes: list[tuple[str, type]]) -> Scenario:
         """The same with these classes for controllers that its flows name. Raises ScenarioError."""
+    @property
+    def file(self) -> str:
+        """The file that it was read from, as mistakes name it."""
     @property
     def classes(self) -> list[tuple[str, type]]:
         """The classes that its flows name beside those of files, by name."""

@@ -35,7 +35,7 @@ from paceline.live import live_record
 from paceline.results import REAL_SERIES, Results, RunRecord
 from paceline.running import of_one_run
 from paceline.scenario import ScenarioLike, Schemes, load, toml_value, written
-from paceline.sending import PORT, listen
+from paceline.sending import PORT, check_flows, listen
 from paceline.store import Store, claim
 from paceline.sweeping import Point, Progress, check_recordings, seeds_from
 from paceline.turns import Runner, in_turn
@@ -329,9 +329,12 @@ def refused() -> str | None:
 def check(scenario: _core.Scenario, seed: int) -> None:
     """Raises PacelineError for what no real path or no live flow can be, NeedsLinux where there is none."""
     linux.needed("a run in real time")
-    flows(scenario, seed)
-    if problem := scenario.unreal():
-        raise PacelineError(problem)
+    try:
+        check_flows(flows(scenario, seed), scenario.schemes)
+        if problem := scenario.unreal():
+            raise PacelineError(problem)
+    except PacelineError as error:
+        raise PacelineError(f"{scenario.file}: {error}") from None
 
 
 def flows(scenario: _core.Scenario, seed: int) -> list[Flow]:

@@ -148,6 +148,11 @@ def send(
             settings.append(("transport", "quic"))
         wanted = _flows(controller, settings, direction, flows, duration_s, first)
         schemes = [foreign.load(controller)] if foreign.is_own(controller) else []
+        if over_quic and not _carries(wanted[0], schemes):
+            raise PacelineError(
+                f"{option('cc', cc)}: {controller} sets no window, and {QUIC}HOST takes a controller that does: "
+                f"{', '.join(_carried())}"
+            )
         if schemes and direction != "forward":
             raise PacelineError(
                 f"{controller} runs where it is, here: the server sends with controllers that are built in"
@@ -213,6 +218,32 @@ def _check_transport(host: str, transport: object, *, over_quic: bool) -> None:
         )
     if not over_quic and transport == "quic":
         raise PacelineError(f"{option('set')} transport: put {QUIC} before {host} for flows over QUIC")
+
+
+def check_flows(flows: Sequence[_Flow], schemes: Sequence[_core.Scheme]) -> None:
+    """Raises PacelineError for what flows between hosts cannot be. What the kernel carries it takes as it is."""
+    for flow in flows:
+        name, instance, *_, kernel, _ = flow
+        if instance == 0 and kernel is None:  # the others of a name are like it
+            for key, mistake in _core.live_mistakes(flow, list(schemes)):
+                raise PacelineError(f"flow.{name}.{key}: {mistake}")
+
+
+def _carries(flow: _Flow, schemes: list[_core.Scheme]) -> bool:
+    """Whether QUIC, which a flow asks for, goes with its controller."""
+    return all(key != "transport" for key, _ in _core.live_mistakes(flow, schemes))
+
+
+def _carried() -> list[str]:
+    """The controllers that real QUIC carries."""
+    names: list[str] = [entry["name"] for entry in json.loads(_core.schemes())]
+    return [
+        name
+        for name in names
+        if not _core.live_mistakes(
+            _flows(name, [("cc", name), ("transport", "quic")], "forward", 1, 1.0, 1)[0]
+        )
+    ]
 
 
 def _server(host: str, port: int, max_rate: str | None) -> tuple[str, int]:

@@ -89,6 +89,19 @@ pub fn send(
     told(py, py.detach(|| panics::guarded(|| endpoint::send(&options, &watch.get().watch))))
 }
 
+/// What is wrong with a flow between hosts: keys of its table, and what to do about each.
+#[pyfunction]
+#[pyo3(signature = (flow, schemes = vec![]))]
+#[expect(clippy::needless_pass_by_value, reason = "how Python's arguments arrive")]
+pub fn live_mistakes(flow: Asked, schemes: Vec<Py<Scheme>>) -> Vec<(String, String)> {
+    let Err(error) = wanted(flow, &brought(&schemes)).offer.spec.model() else { return Vec::new() };
+    let own = |key: &str| {
+        let within = key.strip_prefix("flow.").and_then(|key| key.split_once('.'));
+        within.map_or(key, |(_, own)| own).to_owned()
+    };
+    error.mistakes.into_iter().map(|mistake| (own(&mistake.key), mistake.problem)).collect()
+}
+
 /// A receiver of plain RTP: host, its ports of RTP and RTCP, those here, the payload type, the ID of transport-wide numbers.
 type Receiver = (String, u16, u16, u16, u16, u8, u8);
 

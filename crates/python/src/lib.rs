@@ -76,6 +76,7 @@ fn in_real_time(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<live::TcpWatch>()?;
     module.add_class::<live::HostWatch>()?;
     module.add_function(wrap_pyfunction!(endpoint::replay, module)?)?;
+    module.add_function(wrap_pyfunction!(endpoint::live_mistakes, module)?)?;
     module.add_function(wrap_pyfunction!(endpoint::send, module)?)?;
     module.add_function(wrap_pyfunction!(endpoint::send_rtp, module)?)?;
     module.add_function(wrap_pyfunction!(live::adopt_orphans, module)?)?;

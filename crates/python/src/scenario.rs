@@ -247,6 +247,12 @@ impl Scenario {
         self.checked.name()
     }
 
+    /// The file that it was read from, as mistakes name it.
+    #[getter]
+    fn file(&self) -> &str {
+        &self.file
+    }
+
     #[getter]
     fn seed(&self) -> u64 {
         self.checked.seed()

@@ -8,13 +8,24 @@
 use paceline_quinn::{Adaptor, Controllers};
 use quinn::{ClientConfig, Endpoint, ServerConfig, TransportConfig};
 use std::error::Error;
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
 const BYTES: usize = 20_000_000;
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Box<dyn Error>> {
+async fn main() -> ExitCode {
+    run().await.map_or_else(
+        |error| {
+            eprintln!("plug_in: {error}");
+            ExitCode::FAILURE
+        },
+        |()| ExitCode::SUCCESS,
+    )
+}
+
+async fn run() -> Result<(), Box<dyn Error>> {
     let scheme = std::env::args().nth(1).unwrap_or_else(|| "bbr3".into());
 
     let controllers = Controllers::new(&scheme, &[], std::process::id().into())?; // 1

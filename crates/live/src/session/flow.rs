@@ -108,6 +108,14 @@ impl FlowSpec {
         }
         let (header, answer) = self.headers(&asked.transport);
         let segment = asked.transport.segment().min(MTU - header);
+        let most = MTU - Family::V4.headers();
+        if machine == "quic" && asked.transport.segment() > most {
+            let problem = format!(
+                "`{} B` is more than a packet of {MTU} B carries over IPv4: a real flow has {most} B at most",
+                asked.transport.segment()
+            );
+            return Err(mistake("segment", &problem));
+        }
         let frame = self.app(&self.scenario(&[])?).map_or(0.0, frame);
         let packets = frame / f64::from(segment.max(1));
         if machine == "udp" && packets > MOST_AT_ONCE {

@@ -87,17 +87,17 @@ impl Rules {
             {
                 self.note(
                     key,
-                    "`stream-per-group` needs key frames, which only `encoder` and `video` tell of: use `stream-each`",
+                    "`stream-per-group` needs key frames, which only `encoder` and `video` tell of: leave it out",
                 );
             }
             CarriageKey::StreamEach | CarriageKey::StreamPerGroup | CarriageKey::Datagrams => {}
         }
-        if table.deadline.is_some() && carriage == CarriageKey::Stream {
+        if table.deadline.is_some() && all {
+            let problem = "gives up what is late, and this application needs every byte: leave it out";
+            self.note(join(&at, "deadline"), problem);
+        } else if table.deadline.is_some() && carriage == CarriageKey::Stream {
             let problem =
                 "resets a stream, and all that is written is one: use `carriage = \"stream-each\"`, or leave it out";
-            self.note(join(&at, "deadline"), problem);
-        } else if table.deadline.is_some() && all {
-            let problem = "gives up what is late, and this application needs every byte: leave it out";
             self.note(join(&at, "deadline"), problem);
         }
         if let (Some(all), Some(one)) = (table.receive_window, table.stream_window)
