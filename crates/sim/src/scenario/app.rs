@@ -27,13 +27,13 @@ pub struct Limited {
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[schemars(extend("x-kind" = "ftp"))]
 pub enum App {
-    /// A transfer, greedy: as fast as TCP lets it.
+    /// A transfer, greedy: as fast as its transport lets it.
     Ftp {
         /// Bytes to send.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "endless", "x-min" = "1 B", "x-max" = "1000000 GB"))]
         size: Option<Size>,
-        /// Times in which it has less to send, of an endless transfer over TCP.
+        /// Times in which it has less to send, of an endless transfer over TCP or QUIC.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         limited: Vec<Limited>,
     },
@@ -189,8 +189,8 @@ pub enum App {
         #[schemars(range(min = 0.1, max = 1000.0))]
         frame_rate: f64,
     },
-    /// A live video encoder, for controllers on RTP and TFRC: frames whose sizes follow the rate that the controller would have it
-    /// send (RFC 8593 section 5). The first is captured up to a frame's interval after the flow's start, by a draw of each run: cameras
+    /// A live video encoder, for controllers on RTP and TFRC and for flows over QUIC: frames whose sizes follow the rate that the
+    /// controller would have it send (RFC 8593 section 5). The first is captured up to a frame's interval after the flow's start, by a draw of each run: cameras
     /// do not run in step. The receiver shows a frame when all its packets have come.
     Encoder {
         /// Frames a second.

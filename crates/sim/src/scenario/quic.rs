@@ -28,7 +28,7 @@ pub struct QuicTable {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "`stream-each` for `web`, `encoder`, `video`, `video-trace`, `voice`, `game` and where there are requests, else `stream`; a relay's is that of the flow that it sends on"))]
     pub carriage: Option<CarriageKey>,
-    /// A stream of which a frame was not acknowledged so long after it was written is reset, and a datagram that has not left is dropped. Not with
+    /// A stream of which a frame was not acknowledged so long after its capture is reset, and a datagram that has not left by then is dropped. Not with
     /// `carriage = "stream"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "none", "x-min" = "1 ms", "x-max" = "1000 s"))]

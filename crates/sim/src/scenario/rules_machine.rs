@@ -16,8 +16,7 @@ use paceline_units::Span;
 
 /// What is said where a scheme is to carry video frames and cannot.
 pub(super) fn no_frames(scheme: &Scheme) -> String {
-    // TCP's controllers carry frames over QUIC
-    let quic = if matches!(scheme.machine, Machine::Tcp(_)) { ", or `transport = \"quic\"`" } else { "" };
+    let quic = if matches!(scheme.machine, Machine::Tcp(_)) { ", or give it `transport = \"quic\"`" } else { "" };
     format!(
         "`encoder` writes video frames, which `{}` does not tell of: use a `cc` of RTP, as `nada`, or `tfrc`{quic}",
         scheme.name
