@@ -157,6 +157,14 @@ def test_averages_keep_the_total() -> None:
     assert means["goodput_bps"][0] == pytest.approx(12.0)
 
 
+def test_means_are_no_shorter_than_samples() -> None:
+    for apart, length in ((0.01, "0.02"), (0.1, "0.1"), (0.25, "0.5")):
+        times = np.arange(1, 21) * apart
+        data = pl.DataFrame({"flow": "a", "instance": 0, "time_s": times, "goodput_bps": 1e6})
+        drawn = figure(KINDS["rate"], [Panel("made", data)])
+        assert drawn.get_supylabel() == f"goodput (Mbit/s, means over {length} s)"
+
+
 def queues_with(*occupancies: dict[str, float] | None) -> Results:
     def summary(occupancy: dict[str, float] | None) -> dict[str, object]:
         queue: dict[str, object] = {"link": "b", "direction": "forward"}

@@ -17,6 +17,9 @@ from paceline.plots import style
 MOST_NAMED = 7
 """Lines beyond this many in a panel are drawn in grey, as background, and counted in the legend."""
 
+MOST_MEANS = 250
+"""Means of a line over time that a figure has room for."""
+
 MOST_LISTED = 4
 """Names of lines that are not drawn, below the figure; the others are counted."""
 
@@ -129,8 +132,12 @@ def figure(kind: Kind, panels: Sequence[Panel]) -> Figure:
 
 
 def _span(data: pl.DataFrame) -> float:
-    times = data["time_s"]
-    return float(times.max() or 0.0) - float(times.min() or 0.0) if len(times) else 0.0  # type: ignore[arg-type]
+    """What is drawn, or as many samples as fit into a figure if that is longer: means are of no less than one."""
+    times = data["time_s"].unique().sort()
+    if len(times) < 2:
+        return 0.0
+    apart = times.diff().drop_nulls().median()
+    return max(float(times[-1] - times[0]), MOST_MEANS * float(apart))  # type: ignore[arg-type]
 
 
 def end_of(data: pl.DataFrame) -> float:
