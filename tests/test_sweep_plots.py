@@ -189,6 +189,13 @@ def test_points_and_intervals_are_those_of_the_table() -> None:
     }
     assert np.array(sorted(drawn)) == pytest.approx(np.array(sorted(wanted)), rel=1e-9)
     assert sum(map(len, bars(axes).values())) == len(GRID)
+    # Bars of two controllers at one number do not hide one another, and the points go with them.
+    origins = [one.get_transform().transform((20.0, 1.0))[0] for one in axes.collections]
+    assert abs(origins[0] - origins[1]) > 2 * axes.figure.dpi / 72
+    points = [
+        one for one in axes.lines if one.get_linestyle() == "None" and one.get_marker() in chart.MARKERS
+    ]
+    assert [one.get_transform().transform((20.0, 1.0))[0] for one in points] == pytest.approx(origins)
     assert not any(hollow for _, _, hollow in marks(axes))
     # 5, 20, 100 ms in order, on an axis of ratios, in ms, each named.
     assert axes.get_xscale() == "log"

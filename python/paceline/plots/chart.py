@@ -15,6 +15,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedFormatter, FixedLocator, LogLocator, NullFormatter, NullLocator
+from matplotlib.transforms import ScaledTranslation, Transform
 
 from paceline.interval import Kind
 from paceline.plots import legend, style
@@ -99,20 +100,28 @@ def _draw(axes: Axes, chart: Chart, curve: Curve, factor: float, index: int, man
     rows = rows.with_columns(point=POINT)
     if chart.number is not None:
         axes.plot(rows["x"], rows["point"].fill_null(math.nan), zorder=2, **{**look, "marker": ""})
+    # At a number points and bars of several curves stand side by side, a little apart on paper on any scale.
+    aside = 0.0 if chart.number is None else (index - (many - 1) / 2) * _ASIDE_IN
+    moved = axes.transData + ScaledTranslation(aside, 0.0, axes.figure.dpi_scale_trans)
     for kind, (low, high) in _BOUNDS.items():
         own = rows.filter(pl.col("kind") == kind.value)
         middle, half = (own[low] + own[high]) / 2, (own[high] - own[low]) / 2
         dots = _DOTS if kind is Kind.MEDIAN else "-"
-        _bars(axes, own["x"].to_list(), middle.to_list(), half.to_list(), look["color"], dots)
+        _bars(axes, own["x"].to_list(), middle.to_list(), half.to_list(), look["color"], dots, moved)
     for face, which in _FACES.items():
         own = rows.filter(which, pl.col("mean").is_not_null())
         points = {**look, "linestyle": "none", "markerfacecolor": face or look["color"]}
         if len(own):  # matplotlib would leave room for the points that are not there
-            axes.plot(own["x"], own["point"], zorder=3, clip_on=False, **points)
+            axes.plot(own["x"], own["point"], zorder=3, clip_on=False, transform=moved, **points)
     apart = rows.filter(APART)
     if len(apart):
-        axes.plot(apart["x"], apart["mean"], zorder=3, clip_on=False, color=look["color"], **_MEAN)
+        axes.plot(
+            apart["x"], apart["mean"], zorder=3, clip_on=False, color=look["color"], transform=moved, **_MEAN
+        )
 
+
+_ASIDE_IN = 0.035
+"""How far apart points of neighbouring curves stand at one number, in inches."""
 
 _BOUNDS = {Kind.T: ("low", "high"), Kind.MEDIAN: ("median_low", "median_high")}
 _MEAN: dict[str, Any] = {"marker": "x", "linestyle": "none"}
@@ -128,10 +137,26 @@ _FACES = {
 """What fills which points: None is the curve's colour."""
 
 
-def _bars(axes: Axes, x: list[float], middle: list[float], half: list[float], colour: str, dots: Any) -> None:
+def _bars(
+    axes: Axes,
+    x: list[float],
+    middle: list[float],
+    half: list[float],
+    colour: str,
+    dots: Any,
+    moved: Transform,
+) -> None:
     if x:
         bars = axes.errorbar(
-            x, middle, half, fmt="none", ecolor=colour, elinewidth=0.8, capsize=2, capthick=0.8
+            x,
+            middle,
+            half,
+            fmt="none",
+            ecolor=colour,
+            elinewidth=0.8,
+            capsize=2,
+            capthick=0.8,
+            transform=moved,
         )
         bars.lines[2][0].set_linestyle(dots)
 
