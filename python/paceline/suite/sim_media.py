@@ -109,7 +109,9 @@ def _app(media: Media) -> str:
     if media.datagrams:
         packet = media.size - _RTP_HEADER
         interval = f"{1 / media.rate:.9f} s"
-        return f'{{ kind = "voice", packet = "{packet} B", interval = "{interval}", packets = {media.frames} }}'
+        return (
+            f'{{ kind = "voice", packet = "{packet} B", interval = "{interval}", packets = {media.frames} }}'
+        )
     group = media.key_size + (media.group - 1) * media.size
     rate = round(group * 8 * media.rate / media.group)
     return (
