@@ -262,7 +262,11 @@ fn mistakes_are_said() {
         ("transport = \"quic\"\nreceive_window = 5", "QUIC's is `quic.receive_window`"),
         ("transport = \"quic\"\nsegment = \"1000 B\"", "must be at least 1200 B"),
         ("transport = \"quic\"\nquic = { carriage = \"datagrams\" }", "needs every byte"),
-        ("transport = \"quic\"\nquic = { deadline = \"1 s\" }", "use `carriage = \"stream-each\"`"),
+        ("transport = \"quic\"\nquic = { deadline = \"1 s\" }", "needs every byte"),
+        (
+            "transport = \"quic\"\nquic = { deadline = \"1 s\" }\napp = { kind = \"cbr\" }",
+            "use `carriage = \"stream-each\"`",
+        ),
         (
             "transport = \"quic\"\nquic = { receive_window = \"2 kB\", stream_window = \"3 kB\" }",
             "at most `receive_window`",

@@ -33,7 +33,7 @@ impl Connection {
         if self.is_plain() {
             self.pump_stream(now, out);
         } else if matches!(self.phase, Phase::Idle | Phase::Closed) {
-            if self.closes_again(now) {
+            if core::mem::take(&mut self.unheard_close) {
                 self.say_close(now, out);
             }
             return;

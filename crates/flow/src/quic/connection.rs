@@ -109,8 +109,9 @@ pub(super) struct Connection {
     pub(super) waiting_due: Time,
     pub(super) stopped: bool,
     pub(super) violation: Option<Violation>,
-    /// When this end last said that it is over.
+    /// When this end last said that it is over, and whether the other end has not heard it.
     pub(super) said_close: Time,
+    pub(super) unheard_close: bool,
     /// Of packets, and of what the first track writes; the same of what the others write, and what has come of them.
     pub(super) stats: SenderStats,
     pub(super) arrived: ReceiverStats,
@@ -173,6 +174,7 @@ impl Connection {
             waiting_due: Time::NEVER,
             stopped: false,
             said_close: Time::NEVER,
+            unheard_close: false,
             violation: None,
             stats: SenderStats::new(config.wire()),
             arrived: ReceiverStats::default(),
@@ -238,9 +240,8 @@ impl Connection {
         self.resumes = Time::NEVER;
         self.idle_at = Time::NEVER;
         (self.next_deadline, self.waiting_due) = (Time::NEVER, Time::NEVER);
-        self.stopped = false;
         self.violation = None;
-        self.said_close = Time::NEVER;
+        (self.said_close, self.unheard_close) = (Time::NEVER, false);
     }
 
     /// The counts of a track.
@@ -358,8 +359,11 @@ impl Connection {
                 self.phase = Phase::Opening;
             }
         }
-        if packet.seq < self.peer_base || matches!(self.phase, Phase::Idle | Phase::Closed) {
-            return packet.seq >= self.peer_base && self.closes_again(now);
+        if packet.seq < self.peer_base || self.phase == Phase::Idle {
+            return false;
+        }
+        if self.phase == Phase::Closed {
+            return self.closes_again(now, frames);
         }
         if self.unheard_of {
             // the answerer's handshake says where its numbers begin; what comes before it is of the connection before
@@ -388,8 +392,8 @@ impl Connection {
             }
             Some(Extra::QuicAck(range)) => {
                 self.on_ack(now, range, &[]);
-                if self.end == End::Answerer {
-                    self.arm();
+                if self.receives {
+                    self.arm(); // it may have nothing to send
                 }
             }
             _ => self.on_frames(now, packet, frames),
@@ -412,7 +416,7 @@ impl Connection {
         match *frame {
             Frame::Ack(range, ref more) => {
                 self.on_ack(now, &range, more);
-                self.arm(); // the end that answers may have nothing to send
+                self.arm(); // it may have nothing to send
             }
             Frame::Stream(ref piece) => self.on_piece(piece),
             Frame::Crypto { offset, length, .. } => self.on_crypto(u64::from(offset), u64::from(length)),
@@ -479,10 +483,16 @@ impl Connection {
         self.control.extend(self.grants.drain(..).map(Grant::frame));
     }
 
-    /// Whether what came tells that the other end does not know that it is over: it left a round trip after that was said. A real end
-    /// does not answer for ever (RFC 9000 section 10.2.1), but then its host does, by a stateless reset (10.3).
-    pub(super) fn closes_again(&self, now: Time) -> bool {
-        self.phase == Phase::Closed && self.said_close < Time::NEVER && now >= self.said_close + self.rtt.smoothed
+    /// What comes after the end tells that the other end does not know of it, if it left a round trip after that was said: gives whether
+    /// it is to be told again. A real end does not answer for ever (RFC 9000 section 10.2.1), but then its host does, by a stateless
+    /// reset (10.3); who has said the same is answered no more (10.2.2).
+    #[cold]
+    fn closes_again(&mut self, now: Time, frames: &[Frame]) -> bool {
+        if frames.iter().any(|frame| matches!(frame, Frame::Close { .. })) {
+            self.said_close = Time::NEVER;
+        }
+        self.unheard_close = self.said_close < Time::NEVER && now >= self.said_close + self.rtt.smoothed;
+        self.unheard_close
     }
 
     /// It is over: nothing is sent or taken any more, but that it is.

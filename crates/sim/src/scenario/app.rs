@@ -140,7 +140,7 @@ pub enum App {
         #[serde(default = "pause")]
         #[schemars(extend("x-max" = "1000000 s"))]
         pause: Span,
-        /// After so many packets it is over, once they have come; without it there is no end.
+        /// Nothing is sent after so many packets; those under way still come.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(range(min = 1), extend("x-default" = "no end"))]
         packets: Option<u64>,
@@ -172,7 +172,7 @@ pub enum App {
         #[serde(default = "correlation")]
         #[schemars(range(min = 0.0, max = 0.9999))]
         correlation: f64,
-        /// After so many frames it is over, once they have come; without it there is no end.
+        /// Nothing is captured after so many frames; those that wait still leave.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(range(min = 1), extend("x-default" = "no end"))]
         frames: Option<u64>,

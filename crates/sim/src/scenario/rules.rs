@@ -140,17 +140,11 @@ impl Rules {
             let known = listed(file.flow.keys().map(String::as_str));
             return self.note("stop_after", format!("`{name}` must be the name of a flow{hint} (flows: {known})"));
         };
-        if !matches!(
-            flow.app,
-            App::Ftp { size: Some(_), .. }
-                | App::Stream { .. }
-                | App::Video { frames: Some(_), .. }
-                | App::Voice { packets: Some(_), .. }
-        ) {
-            let problem = format!(
-                "flow `{name}` is never done: it must be a stream, an ftp transfer with a `size`, video with `frames` or voice with `packets`"
+        if !matches!(flow.app, App::Ftp { size: Some(_), .. } | App::Stream { .. }) {
+            self.note(
+                "stop_after",
+                format!("flow `{name}` is never done: it must be a stream, or an ftp transfer with a `size`"),
             );
-            self.note("stop_after", problem);
         }
     }
 

@@ -132,3 +132,58 @@ fn an_end_that_was_not_heard_of_is_told_again() {
     assert!(closes.windows(2).all(|two| two[1] >= two[0] + Span::from_millis(40)), "{closes:?}");
     assert_eq!(world.receiver.next_wake(), Time::NEVER, "and asks no more");
 }
+
+/// A client asks; gives the world.
+fn asking() -> World {
+    let mut world = World::new("newreno", &QuicConfig { request: Some(100), ..config("newreno") });
+    world.with_sender(|sender, now, out| sender.start(now, out));
+    world.asks(true);
+    world
+}
+
+impl World {
+    fn asks(&mut self, fresh: bool) {
+        let mut out = Vec::new();
+        self.receiver.request(fresh, self.now, &mut out);
+        self.takes(out, false);
+    }
+}
+
+/// RFC 9002 section 6.2.1: nothing is probed for by a client of which nothing is in flight, whatever its server takes to answer.
+#[test]
+fn who_waits_for_an_answer_does_not_probe() {
+    let mut world = asking();
+    world.run(ms(400));
+    world.asks(false);
+    world.run(ms(1000));
+    let asked = world.log.iter().filter(|(_, ahead, _)| !ahead).count();
+    world.run(ms(60_000));
+    assert_eq!(world.log.iter().filter(|(_, ahead, _)| !ahead).count(), asked);
+    world.with_sender(|sender, now, out| {
+        for _ in 0..2 {
+            let request = sender.take_request().expect("a request");
+            sender.answer(request, 10_000, true, now, out);
+        }
+    });
+    world.run(ms(61_000));
+    assert_eq!(world.receiver.take_answers().collect::<Vec<_>>(), [0, 1]);
+}
+
+/// A server that has stopped closes what a client opens after that, too.
+#[test]
+fn a_server_that_has_stopped_closes_what_is_opened() {
+    let mut world = asking();
+    world.run(ms(400));
+    world.with_sender(|sender, now, out| {
+        sender.stop();
+        sender.on_timer(now, out);
+    });
+    world.run(ms(1000));
+    world.asks(true);
+    world.run(ms(60_000));
+    assert_eq!(world.receiver.connection.phase, crate::quic::connection::Phase::Closed);
+    assert_eq!((world.sender.next_wake(), world.receiver.next_wake()), (Time::NEVER, Time::NEVER), "and none goes on");
+    let closes: Vec<Time> =
+        world.log.iter().filter(|(.., s)| *frames(s) == [Frame::Close { code: 0 }]).map(|l| l.0).collect();
+    assert_eq!(closes.len(), 2, "{closes:?}");
+}
