@@ -89,13 +89,13 @@ impl Host {
                 let source = &mut self.sources[slot];
                 let mut port = Port::of(source, network, &mut self.clock, now);
                 source.on_timer(now, &mut port);
-                source.entry = source.next_wake();
+                source.entry = source.next_wake().max(now);
                 source.entry
             } else if slot < sinks_from + self.sinks.len() {
                 let sink = &mut self.sinks[slot - sinks_from];
                 let mut port = Port::back(sink, network, &mut self.clock, now);
                 sink.on_timer(now, &mut port);
-                sink.entry = sink.next_wake();
+                sink.entry = sink.next_wake().max(now);
                 sink.entry
             } else {
                 self.watchers(now, slot - sinks_from - self.sinks.len())
@@ -141,7 +141,7 @@ impl Host {
             let source = &mut sources[slot as usize];
             let mut port = Port::of(source, network, clock, now);
             source.share(rate, now, &mut port);
-            source.entry = source.next_wake();
+            source.entry = source.next_wake().max(now);
             self.timers.set(slot as usize, source.entry);
             group.took(place, source.coupled(now));
         }
@@ -220,7 +220,9 @@ impl Host {
     }
 }
 
-/// What has no fast path, with its side record out of the arena. Apart, as the port has no address on the fast path.
+/// What has no fast path, with its side record out of the arena. Apart, as the port has no address on the fast path. Who would have been
+/// woken earlier than now, since a timer has become shorter (a probe timeout after a new round trip), is woken now: what left at that
+/// time would meet what comes later.
 #[inline(never)]
 fn ack_out_of_line(
     source: &mut Source,
@@ -232,11 +234,13 @@ fn ack_out_of_line(
         && source.takes_range(packet)
     {
         network.extras.release(packet.extra);
-        return source.on_range(packet.time, &range, &mut Port::of(source, network, clock, packet.time));
+        return source
+            .on_range(packet.time, &range, &mut Port::of(source, network, clock, packet.time))
+            .max(packet.time);
     }
     let extra = network.extras.take(packet.extra);
     let mut port = Port::of(source, network, clock, packet.time);
-    source.on_ack(packet, extra, &mut port)
+    source.on_ack(packet, extra, &mut port).max(packet.time)
 }
 
 #[inline(never)]
@@ -251,13 +255,15 @@ fn data_out_of_line(
     {
         network.extras.release(packet.extra);
         if let Some(wake) = sink.rests(packet.time) {
-            return wake;
+            return wake.max(packet.time);
         }
-        return sink.acknowledge_piece(packet.time, &mut Port::back(sink, network, clock, packet.time));
+        return sink
+            .acknowledge_piece(packet.time, &mut Port::back(sink, network, clock, packet.time))
+            .max(packet.time);
     }
     let extra = network.extras.take(packet.extra);
     let mut port = Port::back(sink, network, clock, packet.time);
-    sink.on_data(packet, extra, &mut port)
+    sink.on_data(packet, extra, &mut port).max(packet.time)
 }
 
 impl Element for Host {

@@ -425,3 +425,30 @@ fn a_link_that_never_sends_again() {
     let sent = same_in_all_arrangements(&expand(&scenario, 1).unwrap(), "a dying link").unwrap();
     assert!(sent > 500, "{sent}");
 }
+
+/// Flows over QUIC: timers that become shorter than what has passed, tracks, a relay, requests and losses.
+#[test]
+fn quic() {
+    let flows = "[link.bottleneck]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\nqueue = { kind = \"droptail\", limit = \"40 packets\" }\n\
+                 [flow.f0]\ncc = \"bbr3\"\ntransport = \"quic\"\napp = { kind = \"stream\" }\nstop = \"2.5 s\"\n\
+                 [flow.f1]\ncc = \"newreno\"\napp = { kind = \"voice\", codec = \"opus\" }\nstop = \"2.5 s\"\n\
+                 [flow.f2]\ncc = \"c4\"\ntransport = \"quic\"\napp = { kind = \"voice\", codec = \"opus\" }\nstop = \"2.5 s\"\nquic = { carriage = \"datagrams\" }\n\
+                 [flow.f3]\ncc = \"cubic\"\ntransport = \"quic\"\nstop = \"2.5 s\"\nquic = { idle_timeout = \"2000 ms\", receive_window = \"20 kB\" }\n";
+    let pages = "[link.bottleneck]\nrate = \"2 Mbit/s\"\ndelay = \"10 ms\"\nloss = { rate = \"3 %\" }\nbackward = { loss = { rate = \"3 %\" } }\n\
+                 [flow.pages]\ntransport = \"quic\"\napp = { kind = \"web\", arrivals = \"open\", gap = \"200 ms\", request = {} }\n\
+                 [flow.film]\ntransport = \"quic\"\napp = { kind = \"stream\", media_rate = \"500 kbit/s\", request = {} }\n\
+                 [flow.sound]\ncc = \"c4\"\ntransport = \"quic\"\napp = { kind = \"voice\" }\nbundle = { priority = 2 }\n\
+                 [flow.camera]\nquic = { deadline = \"100 ms\", carriage = \"stream-per-group\" }\napp = { kind = \"encoder\", max_rate = \"1 Mbit/s\", key_interval = \"1 s\" }\n\
+                 bundle = { with = \"sound\" }\n";
+    let seeds = [("flows of all kinds", flows, 1..3), ("pages, a film and a call", pages, 1..4)];
+    for (name, text, seeds) in seeds {
+        for seed in seeds {
+            let text = format!("duration = \"6 s\"\n{text}");
+            same_in_all_arrangements(&model(&text, seed), &format!("{name}, seed {seed}")).unwrap();
+        }
+    }
+    let relay = include_str!("../../../examples/quic-relay.toml");
+    let short = relay.lines().map(|line| if line.starts_with("duration") { "duration = \"8 s\"" } else { line });
+    let text = short.filter(|line| !line.starts_with("warmup")).collect::<Vec<_>>().join("\n");
+    same_in_all_arrangements(&model(&text, 1), "a relay").unwrap();
+}

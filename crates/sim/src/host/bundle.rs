@@ -43,7 +43,7 @@ impl Host {
             }
         }
         for member in &bundle.members {
-            sources[*member].entry = sources[*member].next_wake();
+            sources[*member].entry = sources[*member].next_wake().max(now);
             self.timers.set(*member, sources[*member].entry);
         }
     }
@@ -92,7 +92,7 @@ impl Host {
             }
         }
         for member in &bundle.members {
-            sources[*member].entry = sources[*member].next_wake();
+            sources[*member].entry = sources[*member].next_wake().max(now);
             self.timers.set(*member, sources[*member].entry);
         }
     }
@@ -117,7 +117,7 @@ impl Host {
         let sink = &mut self.sinks[leader];
         let mut port = Port::back(sink, network, &mut self.clock, now);
         sink.carry(now, packet, &mut port);
-        sink.entry = sink.next_wake();
+        sink.entry = sink.next_wake().max(now);
         self.timers.set(self.sources.len() + leader, sink.entry);
     }
 }
