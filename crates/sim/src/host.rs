@@ -89,14 +89,12 @@ impl Host {
                 let source = &mut self.sources[slot];
                 let mut port = Port::of(source, network, &mut self.clock, now);
                 source.on_timer(now, &mut port);
-                source.entry = source.next_wake().max(now);
-                source.entry
+                source.set_entry(now)
             } else if slot < sinks_from + self.sinks.len() {
                 let sink = &mut self.sinks[slot - sinks_from];
                 let mut port = Port::back(sink, network, &mut self.clock, now);
                 sink.on_timer(now, &mut port);
-                sink.entry = sink.next_wake().max(now);
-                sink.entry
+                sink.set_entry(now)
             } else {
                 self.watchers(now, slot - sinks_from - self.sinks.len())
             };
@@ -141,8 +139,7 @@ impl Host {
             let source = &mut sources[slot as usize];
             let mut port = Port::of(source, network, clock, now);
             source.share(rate, now, &mut port);
-            source.entry = source.next_wake().max(now);
-            self.timers.set(slot as usize, source.entry);
+            self.timers.set(slot as usize, source.set_entry(now));
             group.took(place, source.coupled(now));
         }
     }
@@ -184,7 +181,7 @@ impl Host {
                     wake
                 }
             } else {
-                ack_out_of_line(source, packet, network, clock)
+                ack_out_of_line(source, packet, network, clock).max(now) // see [`Source::set_entry`]
             };
             if wake < source.entry {
                 source.entry = wake;
@@ -204,7 +201,7 @@ impl Host {
             {
                 wake
             } else {
-                data_out_of_line(sink, packet, network, clock)
+                data_out_of_line(sink, packet, network, clock).max(now)
             };
             // an entry that stays for an acknowledgement that has left would wake the host for nothing
             if wake < sink.entry || packet.extra != ExtraId::NONE && self.timers.is_single() {
@@ -220,9 +217,7 @@ impl Host {
     }
 }
 
-/// What has no fast path, with its side record out of the arena. Apart, as the port has no address on the fast path. Who would have been
-/// woken earlier than now, since a timer has become shorter (a probe timeout after a new round trip), is woken now: what left at that
-/// time would meet what comes later.
+/// What has no fast path, with its side record out of the arena. Apart, as the port has no address on the fast path.
 #[inline(never)]
 fn ack_out_of_line(
     source: &mut Source,
@@ -234,13 +229,11 @@ fn ack_out_of_line(
         && source.takes_range(packet)
     {
         network.extras.release(packet.extra);
-        return source
-            .on_range(packet.time, &range, &mut Port::of(source, network, clock, packet.time))
-            .max(packet.time);
+        return source.on_range(packet.time, &range, &mut Port::of(source, network, clock, packet.time));
     }
     let extra = network.extras.take(packet.extra);
     let mut port = Port::of(source, network, clock, packet.time);
-    source.on_ack(packet, extra, &mut port).max(packet.time)
+    source.on_ack(packet, extra, &mut port)
 }
 
 #[inline(never)]
@@ -255,15 +248,13 @@ fn data_out_of_line(
     {
         network.extras.release(packet.extra);
         if let Some(wake) = sink.rests(packet.time) {
-            return wake.max(packet.time);
+            return wake;
         }
-        return sink
-            .acknowledge_piece(packet.time, &mut Port::back(sink, network, clock, packet.time))
-            .max(packet.time);
+        return sink.acknowledge_piece(packet.time, &mut Port::back(sink, network, clock, packet.time));
     }
     let extra = network.extras.take(packet.extra);
     let mut port = Port::back(sink, network, clock, packet.time);
-    sink.on_data(packet, extra, &mut port).max(packet.time)
+    sink.on_data(packet, extra, &mut port)
 }
 
 impl Element for Host {

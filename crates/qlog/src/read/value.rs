@@ -14,11 +14,12 @@ pub fn number(value: &Value) -> Option<f64> {
 
 /// A whole number that is not negative. A fraction is left out.
 pub fn whole(value: &Value) -> Option<u64> {
-    match value {
-        Value::Number(whole) if whole.is_u64() => whole.as_u64(),
-        Value::String(text) if text.trim().parse::<u64>().is_ok() => text.trim().parse().ok(),
-        _ => number(value).filter(|n| (0.0..1.8e19).contains(n)).map(|n| n as u64),
-    }
+    let exact = match value {
+        Value::Number(whole) => whole.as_u64(),
+        Value::String(text) => text.trim().parse().ok(),
+        _ => None,
+    };
+    exact.or_else(|| number(value).filter(|n| (0.0..1.8e19).contains(n)).map(|n| n as u64))
 }
 
 /// Reads the numbers of events, none of which is negative, and keeps of which fields it left out what is no such number.

@@ -135,6 +135,13 @@ impl Sink {
         self.receiver.next_wake().min(self.app_wake)
     }
 
+    /// As [`super::Source::set_entry`].
+    #[inline(always)]
+    pub(crate) fn set_entry(&mut self, now: Time) -> Time {
+        self.entry = self.next_wake().max(now);
+        self.entry
+    }
+
     /// The fast path for a data packet without a side record: see [`Receiver::on_data_in_order`]. Returns when
     /// [`Sink::on_timer`] is needed on its account. `None`: nothing has been done, and it is one for [`Sink::on_data`].
     #[inline(always)]

@@ -43,8 +43,7 @@ impl Host {
             }
         }
         for member in &bundle.members {
-            sources[*member].entry = sources[*member].next_wake().max(now);
-            self.timers.set(*member, sources[*member].entry);
+            self.timers.set(*member, sources[*member].set_entry(now));
         }
     }
 
@@ -92,8 +91,7 @@ impl Host {
             }
         }
         for member in &bundle.members {
-            sources[*member].entry = sources[*member].next_wake().max(now);
-            self.timers.set(*member, sources[*member].entry);
+            self.timers.set(*member, sources[*member].set_entry(now));
         }
     }
 
@@ -117,7 +115,6 @@ impl Host {
         let sink = &mut self.sinks[leader];
         let mut port = Port::back(sink, network, &mut self.clock, now);
         sink.carry(now, packet, &mut port);
-        sink.entry = sink.next_wake().max(now);
-        self.timers.set(self.sources.len() + leader, sink.entry);
+        self.timers.set(self.sources.len() + leader, sink.set_entry(now));
     }
 }

@@ -26,8 +26,7 @@ impl Host {
             let source = &mut self.sources[slot];
             let mut port = Port::of(source, network, &mut self.clock, now);
             source.send_on(now, &mut port);
-            source.entry = source.next_wake().max(now);
-            self.timers.set(slot, source.entry);
+            self.timers.set(slot, source.set_entry(now));
             self.note(slot, now);
         }
         self.relaying = Some(relaying);
