@@ -76,8 +76,8 @@ impl Source {
         self.sender.next_wake().min(self.app_wake)
     }
 
-    /// Notes in its entry when it is to be woken, and gives that: not before now. A timer that has become shorter, as a probe timeout
-    /// after a new round trip, may lie earlier, but what left then would meet what came since.
+    /// Notes in its entry when it is to be woken, and gives that: not before now. A deadline that had passed when its frame came may lie
+    /// earlier, but what left then would meet what came since.
     #[inline(always)]
     pub(crate) fn set_entry(&mut self, now: Time) -> Time {
         self.entry = self.next_wake().max(now);

@@ -181,8 +181,9 @@ impl Host {
                     wake
                 }
             } else {
-                ack_out_of_line(source, packet, network, clock).max(now) // see [`Source::set_entry`]
+                ack_out_of_line(source, packet, network, clock)
             };
+            debug_assert!(wake >= packet.time, "what would have left before now meets what has come since");
             if wake < source.entry {
                 source.entry = wake;
                 self.timers.earlier(endpoint, wake);
@@ -201,8 +202,9 @@ impl Host {
             {
                 wake
             } else {
-                data_out_of_line(sink, packet, network, clock).max(now)
+                data_out_of_line(sink, packet, network, clock)
             };
+            debug_assert!(wake >= packet.time, "what would have left before now meets what has come since");
             // an entry that stays for an acknowledgement that has left would wake the host for nothing
             if wake < sink.entry || packet.extra != ExtraId::NONE && self.timers.is_single() {
                 sink.entry = wake;

@@ -40,7 +40,7 @@ impl Connection {
         } else {
             self.pump_any(now, out);
         }
-        self.arm();
+        self.arm(now);
     }
 
     /// Whether nothing is to leave but data of streams.
@@ -283,7 +283,7 @@ impl Connection {
             self.next_ping = now + self.rtt.smoothed.max(Span::from_millis(1));
             let frames: Box<[Frame]> = Box::new([Frame::Ack(range, more), Frame::Ping]);
             self.emit(now, frames, size + 1, false, out);
-            return self.arm();
+            return self.arm(now);
         }
         if self.fills_up() && size < INITIAL_DATAGRAM {
             let padding = Frame::Padding(INITIAL_DATAGRAM - size);

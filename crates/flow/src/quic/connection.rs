@@ -393,7 +393,7 @@ impl Connection {
             Some(Extra::QuicAck(range)) => {
                 self.on_ack(now, range, &[]);
                 if self.receives {
-                    self.arm(); // it may have nothing to send
+                    self.arm(now); // it may have nothing to send
                 }
             }
             _ => self.on_frames(now, packet, frames),
@@ -416,7 +416,7 @@ impl Connection {
         match *frame {
             Frame::Ack(range, ref more) => {
                 self.on_ack(now, &range, more);
-                self.arm(); // it may have nothing to send
+                self.arm(now); // it may have nothing to send
             }
             Frame::Stream(ref piece) => self.on_piece(piece),
             Frame::Crypto { offset, length, .. } => self.on_crypto(u64::from(offset), u64::from(length)),
@@ -553,9 +553,10 @@ impl Connection {
         }
     }
 
-    /// Sets the timer of losses and probes (SetLossDetectionTimer).
+    /// Sets the timer of losses and probes (SetLossDetectionTimer). A probe timeout that a new round trip made shorter may be over by
+    /// now: it is due now, not before what has come since.
     #[inline]
-    pub(super) fn arm(&mut self) {
+    pub(super) fn arm(&mut self, now: Time) {
         self.timer = if self.phase == Phase::Closed {
             Time::NEVER
         } else if self.loss_time < Time::NEVER {
@@ -564,7 +565,7 @@ impl Connection {
             Time::NEVER // nothing may leave before something comes (RFC 9002 section 6.2.2.1)
         } else if self.out > 0 || self.end == End::Opener && self.phase == Phase::Opening {
             let delay = if self.phase == Phase::Established { self.config.max_ack_delay } else { Span::ZERO };
-            self.last_eliciting + self.rtt.probe_timeout(delay) * (1 << self.probe_count.min(20))
+            now.max(self.last_eliciting + self.rtt.probe_timeout(delay) * (1 << self.probe_count.min(20)))
         } else {
             Time::NEVER
         };
