@@ -103,6 +103,24 @@ fn a_log_has_every_packet_loss_and_round_trip_of_its_run() {
     assert_eq!((count(&sender, over), count(&receiver, over)), (1, 1), "the sender stops and says so");
 }
 
+/// A HANDSHAKE_DONE that is sent again changes nothing.
+#[test]
+fn a_handshake_is_confirmed_once() {
+    let to = Folder::new("confirmed");
+    let link = "duration = \"2 s\"\n[link.bottleneck]\nrate = \"100 Mbit/s\"\ndelay = \"50 ms\"\n";
+    let outage = "outage = [{ from = \"154 ms\", to = \"250 ms\" }]\n";
+    let flow = "[flow.one]\ncc = \"newreno\"\ntransport = \"quic\"\napp = { kind = \"ftp\", size = \"1 kB\" }\n";
+    logged(&format!("{link}{outage}{flow}"), &to.0).unwrap();
+    for end in ["one-client.sqlog", "one-server.sqlog"] {
+        let events = events(&to.0.join(end));
+        let done =
+            |sent| frames(&events, sent).filter(|frame| matches!(frame, QuicFrame::HandshakeDone { .. })).count();
+        assert_eq!(done(end == "one-server.sqlog"), 2, "{end}: it is sent again");
+        let text = std::fs::read_to_string(to.0.join(end)).unwrap();
+        assert_eq!(text.matches("handshake_confirmed").count(), 1, "{end}");
+    }
+}
+
 #[test]
 fn each_connection_has_files_of_its_own_from_its_beginning_to_its_end() {
     let to = Folder::new("pages");

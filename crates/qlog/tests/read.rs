@@ -287,6 +287,27 @@ fn what_a_receiver_logs_is_a_flow_to_it() {
     assert_eq!(column(connection, "rate", "goodput_bps").len(), 2);
 }
 
+/// Where a log ends a moment after an interval did, what came in that moment is of the interval before: over it alone it would be any rate.
+#[test]
+fn the_last_moment_of_a_log_has_no_rate_of_its_own() {
+    let events: String = [(0, 0), (5, 1), (15, 2), (25, 3)].map(|(ms, n)| piece(f64::from(ms), n)).concat();
+    let text = format!(
+        "\u{1e}{{\"qlog_version\": \"0.4\", \"trace\": {{\"vantage_point\": {{\"type\": \"client\"}}}}}}\n{events}"
+    );
+    let rates = |text: &str| column(&read(text).connections[0], "rate", "receive_rate_bps");
+    assert_eq!(rates(&text).len(), 3);
+    let longer = rates(&(text + &piece(25.001, 4)));
+    assert_eq!(longer.len(), 3);
+    assert!((longer[2] - 2.0 * 1050.0 * 8.0 / 0.005_001).abs() < 1.0, "{longer:?}");
+}
+
+fn piece(ms: f64, number: u64) -> String {
+    let offset = number * 1000;
+    format!(
+        "\u{1e}{{\"time\": {ms}, \"name\": \"quic:packet_received\", \"data\": {{\"header\": {{\"packet_type\": \"1RTT\", \"packet_number\": {number}}}, \"raw\": {{\"length\": 1050}}, \"frames\": [{{\"frame_type\": \"stream\", \"stream_id\": 3, \"offset\": {offset}, \"raw\": {{\"payload_length\": 1000}}}}]}}}}\n"
+    )
+}
+
 #[test]
 fn a_file_that_ends_in_the_middle_gives_what_was_whole() {
     let events = events(0.0, "transport", "recovery", short_length);

@@ -375,7 +375,8 @@ impl Connection {
         self.log.push(SentPacket { sent: left, carried, bytes, state: State::Out, ect }, snapshot);
         self.out += 1;
         self.last_eliciting = left;
-        if self.out == 1 {
+        if self.heard {
+            self.heard = false;
             self.alive(now);
         }
     }

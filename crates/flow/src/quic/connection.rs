@@ -101,6 +101,8 @@ pub(super) struct Connection {
     pub(super) resumes: Time,
     /// When the connection ends if nothing comes.
     idle_at: Time,
+    /// Something has come since the idle timer began anew with what left.
+    pub(super) heard: bool,
     /// When the other end is next asked to say that it has seen acknowledgements.
     pub(super) next_ping: Time,
     /// When the next stream is reset.
@@ -169,6 +171,7 @@ impl Connection {
             unvalidated: None,
             resumes: Time::NEVER,
             idle_at: Time::NEVER,
+            heard: true,
             next_ping: Time::ZERO,
             next_deadline: Time::NEVER,
             waiting_due: Time::NEVER,
@@ -238,7 +241,7 @@ impl Connection {
         self.unvalidated = validates.then_some((if known { u64::MAX / (2 * AMPLIFICATION) } else { 0 }, 0));
         self.unheard_of = base > 0 && self.end == End::Opener && config.request.is_some() && self.phase == Phase::Idle;
         self.resumes = Time::NEVER;
-        self.idle_at = Time::NEVER;
+        (self.idle_at, self.heard) = (Time::NEVER, true);
         (self.next_deadline, self.waiting_due) = (Time::NEVER, Time::NEVER);
         self.violation = None;
         (self.said_close, self.unheard_close) = (Time::NEVER, false);
@@ -292,7 +295,7 @@ impl Connection {
         self.base > 0 && self.largest_acked.is_none() && self.end == End::Opener
     }
 
-    /// Something came or left: the idle timer begins anew (RFC 9000 section 10.1).
+    /// Something came, or is the first since then that left to be acknowledged: the idle timer begins anew (RFC 9000 section 10.1).
     #[inline]
     pub(super) fn alive(&mut self, now: Time) {
         if let Some(timeout) = self.config.idle_timeout {
@@ -385,6 +388,7 @@ impl Connection {
             *came += u64::from(packet.size.saturating_sub(self.config.header));
         }
         self.alive(now);
+        self.heard = true;
         match extra {
             Some(Extra::QuicStream(piece)) => {
                 self.received.want(now, packet.seq, packet.flags, false);
@@ -542,7 +546,7 @@ impl Connection {
             self.stats.first_timeout_sum += self.rtt.probe_timeout(self.config.max_ack_delay);
         }
         self.probes = if self.out == 0 { 1 } else { 2 };
-        let waits = self.sends_data() && (self.outgoing.is_ready() || !self.datagrams.is_empty());
+        let waits = self.sends_data() && (self.outgoing.rank().is_some() || !self.datagrams.is_empty());
         // what is oldest of a connection of which nothing was acknowledged has the handshake, without which nothing else is read
         // (section 6.2.1: its probes come first)
         if !waits || self.largest_acked.is_none() {

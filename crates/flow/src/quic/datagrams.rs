@@ -86,10 +86,10 @@ impl Connection {
         self.next_deadline = self.deadline();
     }
 
-    /// A stream was reset, of which the other end is told.
+    /// A stream was reset, of which the other end is told, also where nothing of it has left: a later stream has opened it there (RFC
+    /// 9000, 3.2), and it counts against the limit of streams until it ends.
     pub(super) fn was_reset(&mut self, stream: &Expired) {
         self.reset_streams += 1;
-        // the other end knows nothing of a stream of which nothing has left
         self.control.push_back(Frame::ResetStream { stream: stream.id, size: stream.size });
     }
 

@@ -336,15 +336,18 @@ impl Incoming {
         }
     }
 
-    /// Raises limits of which half is used.
+    /// Raises limits of which half is used; that of streams where it gains half of what may still be opened, so that streams which stay
+    /// open do not hold up those that come and go.
     #[inline]
     fn grant(&mut self, grants: &mut Vec<Grant>) {
         if self.max_data - self.taken.min(self.max_data) < self.data_window / 2 {
             self.max_data = self.taken + self.data_window;
             grants.push(Grant::Data(self.max_data));
         }
-        if self.max_streams - self.closed < self.streams_window.div_ceil(2) {
-            self.max_streams = self.closed + self.streams_window;
+        let raised = self.closed.saturating_add(self.streams_window);
+        let gain = raised.saturating_sub(self.max_streams);
+        if gain > 0 && gain >= self.max_streams.saturating_sub(self.opened()) / 2 {
+            self.max_streams = raised;
             grants.push(Grant::Streams(self.max_streams));
         }
     }

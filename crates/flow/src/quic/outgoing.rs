@@ -271,10 +271,17 @@ impl Outgoing {
         self.led.get(led(track)).copied().unwrap_or_else(others)
     }
 
-    /// Whether something could leave but for the congestion window.
+    /// Whether something could leave but for the congestion window and the connection's limit.
     #[inline]
     pub(super) fn is_ready(&self) -> bool {
         self.front.is_some() || !self.ready.is_empty()
+    }
+
+    /// The first that may leave though the connection's limit is reached: what was lost, and ends of streams (RFC 9000 section 4.1).
+    #[cold]
+    fn beyond_limit(&self) -> Option<Key> {
+        let stream = |key: &Key| &self.streams[(key.place - self.base) as usize];
+        self.ready.iter().find(|key| !stream(key).lost.is_empty() || stream(key).owes_fin()).copied()
     }
 
     /// Puts a stream where it belongs among those that have something to send.
@@ -298,9 +305,11 @@ impl Outgoing {
         self.front = None;
     }
 
-    /// The rank of what leaves next.
+    /// The rank of what leaves next, if the connection's limit lets anything.
     pub(super) fn rank(&self) -> Option<u8> {
-        self.front.or(self.ready.first().copied()).map(|key| key.rank)
+        let first =
+            if self.spent == self.max_data { self.beyond_limit() } else { self.front.or(self.ready.first().copied()) };
+        first.map(|key| key.rank)
     }
 
     /// Finds what leaves next: of tracks of one rank, the one after that which was served last.
@@ -384,13 +393,11 @@ impl Outgoing {
         })
     }
 
-    /// The connection's limit lets nothing new leave: what was lost may, of any stream.
+    /// The connection's limit lets nothing new leave.
     #[cold]
     fn take_again(&mut self, room: u16) -> Option<Offer> {
-        let base = self.base;
-        let of = |place: u32| (place - base) as usize;
-        let key = *self.ready.iter().find(|key| !self.streams[of(key.place)].lost.is_empty())?;
-        let offer = Self::cut(&mut self.streams[of(key.place)], room, 0)?;
+        let key = self.beyond_limit()?;
+        let offer = Self::cut(&mut self.streams[(key.place - self.base) as usize], room, 0)?;
         self.list(key.place);
         Some(offer)
     }

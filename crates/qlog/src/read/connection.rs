@@ -125,7 +125,14 @@ pub const QLOG: [&str; 22] = [
 
 impl State {
     /// Ends the reading: `shift` is when the trace's clock began on the clock of all.
-    pub fn finish(mut self, file: &str, head: &Head, group: Option<String>, cut: bool, shift: Span) -> Connection {
+    pub fn finish(
+        mut self,
+        file: &str,
+        head: &Head,
+        group: Option<String>,
+        cut: bool,
+        (shift, every): (Span, Span),
+    ) -> Connection {
         self.settle();
         let vantage = head.vantage.as_str();
         let (mut tells, counts) = (self.tells, self.counts);
@@ -209,7 +216,7 @@ impl State {
             tells_window: self.told.cwnd.is_some(),
             derived: derived.iter().filter(|(own, _)| *own).map(|(_, name)| *name).collect(),
             rtt_in_seconds: self.seconds == Some(true),
-            tables: tables(self.rows.until(self.now), self.start, shift, packet_bytes, &which),
+            tables: tables(self.rows.until(self.now), self.start, (shift, every), packet_bytes, &which),
         }
     }
 }
@@ -228,7 +235,7 @@ struct Which {
 fn tables(
     rows: Vec<super::rows::Row>,
     start: Time,
-    shift: Span,
+    (shift, every): (Span, Span),
     packet_bytes: Option<u64>,
     which: &Which,
 ) -> Vec<Table> {
@@ -241,6 +248,7 @@ fn tables(
     let mut rate = empty("rate", &["time_s", "goodput_bps", "send_rate_bps", "receive_rate_bps"]);
     let per_packet = packet_bytes.map_or(f64::NAN, |bytes| bytes as f64);
     let (mut before, mut then) = (start, [0.0; 3]);
+    let mut earlier = None;
     for row in &rows {
         let v = &row.values;
         let [latest, srtt, rttvar, least] =
@@ -254,12 +262,22 @@ fn tables(
         ];
         push(&mut qlog, &values);
         push(&mut cwnd, &[time_s, v[1] / per_packet, v[2] / per_packet, srtt, in_flight / per_packet]);
+        // where a log ends shortly after an interval did, a few packets would make any rate: the last two are one
+        if row.at.since(before) < every / 2
+            && let Some(one_before) = earlier.take()
+        {
+            for (_, values) in &mut rate.columns {
+                values.pop();
+            }
+            (before, then) = one_before;
+        }
         let length = row.at.since(before).as_secs_f64();
         let now = [if which.way == Way::Out { v[17] } else { v[18] }, v[11], v[16]];
         if length > 0.0 {
             let there = [which.payload, which.sent, which.received];
             let rates = [0, 1, 2].map(|i| if there[i] { (now[i] - then[i]) * 8.0 / length } else { f64::NAN });
             push(&mut rate, &[time_s, rates[0], rates[1], rates[2]]);
+            earlier = Some((before, then));
             (before, then) = (row.at, now);
         }
     }

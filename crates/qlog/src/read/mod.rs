@@ -210,7 +210,8 @@ impl Reader {
         for Following { file, trace, group, state } in self.connections {
             let FileState { name, cut } = &self.files[file];
             let head = &self.traces[trace].head;
-            reading.connections.push(state.finish(name, head, group, *cut, shifts[trace].unwrap_or_default()));
+            let shift = shifts[trace].unwrap_or_default();
+            reading.connections.push(state.finish(name, head, group, *cut, (shift, self.every)));
         }
         say_of_connections(&mut reading);
         reading

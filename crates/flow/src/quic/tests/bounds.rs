@@ -187,3 +187,105 @@ fn a_server_that_has_stopped_closes_what_is_opened() {
         world.log.iter().filter(|(.., s)| *frames(s) == [Frame::Close { code: 0 }]).map(|l| l.0).collect();
     assert_eq!(closes.len(), 2, "{closes:?}");
 }
+
+/// So many streams may be open at once: one that stays open does not hold up those that come and go.
+#[test]
+fn a_stream_that_stays_open_leaves_room_for_others() {
+    for max_streams in [2, 3, 8] {
+        let settings = QuicConfig { handshake: Handshake::Done, max_streams, ..config("newreno") };
+        let mut world = World::new("newreno", &settings);
+        let frames = TrackConfig { frames: true, ..track(Carriage::StreamEach) };
+        // all but one stay open
+        world.sender.lead((2..max_streams).map(|_| track(Carriage::Stream)).chain([frames]));
+        world.with_sender(|sender, now, out| {
+            sender.start(now, out);
+            sender.supply(1000, false, now, out);
+            for kept in 1..max_streams as u8 - 1 {
+                sender.write_track(kept, TrackWrite::Frame { bytes: 1000, captured: now, key: false }, now, out);
+            }
+        });
+        for n in 0..20 {
+            world.run(ms(100 * (n + 1)));
+            let frame = |captured| TrackWrite::Frame { bytes: 1000, captured, key: false };
+            world.with_sender(|sender, now, out| {
+                sender.write_track(max_streams as u8 - 1, frame(now), now, out);
+            });
+        }
+        world.run(ms(5000));
+        let came = world.receiver.take_track(max_streams as u8 - 1);
+        assert_eq!(came.objects.len(), 20, "{max_streams}");
+    }
+}
+
+/// RFC 9221 section 5.3: datagrams are not flow controlled; streams that the connection's limit holds back do not hold them back.
+#[test]
+fn datagrams_pass_streams_that_are_blocked() {
+    let settings = QuicConfig {
+        handshake: Handshake::Done,
+        track: TrackConfig { rank: 1, ..track(Carriage::Datagrams) },
+        receive_window: 10_000,
+        ..config("newreno")
+    };
+    let mut world = World::new("newreno", &settings);
+    world.sender.lead([track(Carriage::Stream)]);
+    world.with_sender(|sender, now, out| {
+        sender.start(now, out);
+        sender.write_track(1, TrackWrite::Endless, now, out);
+    });
+    for n in 1..=50 {
+        world.run(ms(20 * n + 3));
+        world.with_sender(|sender, now, out| sender.supply(160, false, now, out));
+    }
+    world.run(ms(1200));
+    let objects: Vec<_> = world.receiver.take_objects().collect();
+    assert_eq!(objects.iter().map(|object| object.size).collect::<Vec<_>>(), [160; 50]);
+}
+
+/// RFC 9002 section 6.2.4: where no new data may leave a probe has old ones.
+#[test]
+fn a_probe_that_is_blocked_has_what_is_oldest() {
+    let settings = QuicConfig { handshake: Handshake::Done, receive_window: 20_000, ..config("newreno") };
+    let mut world = World::new("newreno", &settings);
+    world.fate = Box::new(|_, _, _| Some(Span::ZERO));
+    world.begin(500_000);
+    world.run(ms(500));
+    let cut = world.log.len();
+    let mut dropped = Vec::new();
+    world.fate = Box::new(move |n, ahead, _| {
+        let drops = ahead && dropped.len() < 18;
+        if drops {
+            dropped.push(n);
+        }
+        (!drops).then_some(Span::ZERO)
+    });
+    world.run(ms(5000));
+    let ahead: Vec<_> = world.log[cut..].iter().filter(|(_, ahead, _)| *ahead).collect();
+    let pings = ahead.iter().filter(|(.., segment)| *frames(segment) == [Frame::Ping]).count();
+    assert_eq!(pings, 0, "{ahead:?}");
+    assert!(ahead.len() > 18 && world.sender.stats().timeouts > 1 && world.sender.acked_all());
+}
+
+/// RFC 9000 section 10.1: the idle timer begins anew with what comes, and with the first that is sent to be acknowledged after that,
+/// whatever is in flight.
+#[test]
+fn the_idle_timer_begins_anew_with_the_first_sent_after_something_came() {
+    let settings =
+        QuicConfig { handshake: Handshake::Done, idle_timeout: Some(Span::from_secs(2)), ..config("newreno") };
+    let mut world = World::new("newreno", &settings);
+    world.with_sender(|sender, now, out| sender.start(now, out));
+    for n in 0..=10 {
+        world.run(ms(30 * n));
+        world.with_sender(|sender, now, out| sender.supply(1000, false, now, out));
+    }
+    world.fate = Box::new(|_, _, _| None);
+    while !world.sender.is_closed() {
+        world.run(world.now + Span::from_millis(1));
+    }
+    let left =
+        |ahead: bool| world.log.iter().filter(move |entry| entry.1 == ahead && entry.0 <= ms(300)).map(|entry| entry.0);
+    let heard = left(false).next_back().unwrap() + Span::from_millis(20);
+    assert!(left(true).next_back().unwrap() < heard, "data were in flight when the last came");
+    let probe = world.log.iter().filter(|entry| entry.1).map(|entry| entry.0).find(|left| *left > heard).unwrap();
+    let due = probe + Span::from_secs(2);
+    assert!(world.now >= due && world.now <= due + Span::from_millis(1), "{:?}, {probe:?}", world.now);
+}

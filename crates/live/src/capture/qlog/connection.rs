@@ -19,6 +19,8 @@ pub(super) struct Connection {
     state: Option<CongestionState>,
     /// The error with which the other end closed it.
     closed_by_peer: Option<u32>,
+    /// The handshake was confirmed, which may be said again.
+    confirmed: bool,
     /// Which packets have come, a bit for each number.
     came: Vec<u64>,
 }
@@ -54,7 +56,15 @@ impl Connection {
         log.write(now, &Event::ParametersSet(flow.parameters(Initiator::Local)))?;
         log.write(now, &Event::RecoveryParametersSet(flow.recovery()))?;
         let stage = Stage::Idle;
-        Ok(Connection { log, base, stage, state: None, closed_by_peer: None, came: Vec::new() })
+        Ok(Connection { log, base, stage, state: None, closed_by_peer: None, confirmed: false, came: Vec::new() })
+    }
+
+    /// The handshake is confirmed.
+    pub(super) fn confirm(&mut self, now: Time) -> io::Result<()> {
+        if core::mem::replace(&mut self.confirmed, true) {
+            return Ok(());
+        }
+        self.write(now, &Event::ConnectionStateUpdated { new: ConnectionState::HandshakeConfirmed })
     }
 
     /// Adds an event.

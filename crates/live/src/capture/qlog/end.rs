@@ -132,8 +132,7 @@ impl End {
         let event = if leaves { Event::PacketSent(logged) } else { Event::PacketReceived(logged) };
         connection.write(packet.time, &event)?;
         if content.confirms() {
-            let confirmed = Event::ConnectionStateUpdated { new: ConnectionState::HandshakeConfirmed };
-            connection.write(packet.time, &confirmed)?;
+            connection.confirm(packet.time)?;
         }
         if let Some(code) = content.closes().filter(|_| !leaves) {
             connection.was_closed(code);
