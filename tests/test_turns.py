@@ -166,6 +166,56 @@ def test_what_is_done_is_kept_and_the_rest_ends_at_once(tmp_path: Path) -> None:
     assert 1 not in again.asked
 
 
+def test_finished_runs_are_kept_on_ctrl_c_gone_on_with_and_made_anew_when_all_are_there(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    made: list[int] = []
+    stops = True
+
+    def emulate(
+        scenario: _core.Scenario, seed: int, record: list[str], *_: object, **__: object
+    ) -> RunRecord:
+        if stops and seed == 2:
+            raise KeyboardInterrupt
+        made.append(seed)
+        return paceline.run(scenario, seed=seed, record=["rate"]).records[0]
+
+    monkeypatch.setattr(realtime, "emulate", emulate)
+    out = tmp_path / "out"
+
+    def three() -> paceline.Results:
+        return paceline.emulate(paceline.parse(LINK), seed=1, runs=3, record=["rate"], out=out)
+
+    with pytest.raises(Interrupted, match=rf"Stopped\. 1 of 3 runs had finished; they are kept in {out}"):
+        three()
+    assert len(list((out / "runs").glob("*.json"))) == 1
+    stops = False
+    results = three()
+    assert (made, results.seeds) == ([1, 2, 3], [1, 2, 3])
+    kept = paceline.Results.read(out)
+    assert kept.flows.equals(results.flows)
+    assert kept.series("rate").equals(
+        paceline.run(paceline.parse(LINK), runs=3, record=["rate"]).series("rate")
+    )
+    three()
+    assert made == [1, 2, 3, 1, 2, 3]
+
+
+def test_one_run_that_is_stopped_leaves_the_results_before_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def emulate(scenario: _core.Scenario, seed: int, *_: object, **__: object) -> RunRecord:
+        if seed == 2:
+            raise KeyboardInterrupt
+        return paceline.run(scenario, seed=seed).records[0]
+
+    monkeypatch.setattr(realtime, "emulate", emulate)
+    paceline.emulate(paceline.parse(LINK), seed=1, out=tmp_path)
+    with pytest.raises(Interrupted, match="Stopped before a run had finished"):
+        paceline.emulate(paceline.parse(LINK), seed=2, out=tmp_path)
+    assert paceline.Results.read(tmp_path).seeds == [1]
+
+
 def test_emulated_runs_side_by_side_do_not_meet() -> None:
     require("namespaces")
     scenario = paceline.parse(LINK.replace("1 s", "2 s"))

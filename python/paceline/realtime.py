@@ -36,7 +36,7 @@ from paceline.results import REAL_SERIES, Results, RunRecord
 from paceline.running import of_one_run
 from paceline.scenario import ScenarioLike, Schemes, load, toml_value, written
 from paceline.sending import PORT, check_flows, listen
-from paceline.store import Store, claim
+from paceline.store import Kept, Store, claim, is_whole
 from paceline.sweeping import Point, Progress, check_recordings, seeds_from
 from paceline.turns import Runner, in_turn
 
@@ -181,25 +181,25 @@ def run(
 ) -> Results:
     """`paceline.emulate`: runs a scenario in real time, with seeds seed, seed + 1, ..., one run after the other.
 
-    As `paceline.run`, whose tables the results have, and with its `qlog`. Raises PathError, PacelineError,
-    ScenarioError, StorageError, Interrupted.
+    As `paceline.run`, whose tables the results have, and with its `qlog` and `out`; runs that had all ended are made
+    anew by the same call. Raises PathError, PacelineError, ScenarioError, StorageError, Interrupted.
     """
     of_one_run(runs, qlog=qlog)
     loaded = load(scenario, set, schemes)
     seeds = seeds_from(loaded.seed if seed is None else seed, runs)
     check(loaded, seeds[0])
     logs = None if qlog is None else real_logs.folder(qlog, _table(loaded))
-    manifest = {
+    what = {
         "kind": "emulation",
         "name": loaded.name,
         **written(loaded),
         "seeds": seeds,
-        "version": _core.version(),
         "record": check_recordings(record, record_every_s, REAL_SERIES),
         "record_every_s": record_every_s,
-        **files.provenance(),
     }
-    with claim(out, "emulation"):
+    several = out if runs > 1 else None
+    alone = claim(None if several else out, "emulation")
+    with Kept(what, several, over=True, fresh=is_whole(several)) as kept, alone:
         records = in_turn(
             [Point(loaded)],
             seeds,
@@ -207,14 +207,14 @@ def run(
             over="emulator",
             record=record,
             record_every_s=record_every_s,
+            store=kept.store,
             progress=progress,
             tries=1,
         )
         # Those that failed have tables without rows, and were warned of.
-        made = [record for record in records if record.summary["flows"]]
-        if not made:
+        if not (made := [record for record in records if record.summary["flows"]]):
             raise LiveError(f"{loaded.name}: no run came to its end, so there is nothing to show")
-        results = Results(made, manifest)
+        results = Results(made, kept.manifest)
         if out is not None:
             results.write(out)
         return results

@@ -104,6 +104,11 @@ def kept_in(directory: Path) -> set[str]:
     return {path.stem for path in (directory / "runs").glob("*.json")}
 
 
+def is_whole(directory: str | Path | None) -> bool:
+    """Whether the runs of a directory have all finished, so that there are tables of them; False of None."""
+    return directory is not None and (Path(directory) / "runs.parquet").exists()
+
+
 class Store:
     """A directory that keeps finished runs, each named by what made it: scenario, seed, recording, version."""
 
