@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import json
 import os
@@ -18,7 +19,7 @@ import pytest
 import paceline
 from needs import require
 from paceline.errors import PacelineError, StorageError
-from paceline.qlogs import flows_of
+from paceline.qlogs import flows_of, is_log
 from qlog_schema import CRATE, SCHEMA, read_records, validator
 
 
@@ -155,6 +156,17 @@ def test_compressed_logs_and_several_files(log: Path, tmp_path: Path) -> None:
     cut = paceline.qlog(packed)
     assert cut.flows["ended"].to_list() == ["cut"]
     assert any("ends in the middle" in note for note in cut.manifest["notes"])
+
+
+def test_a_byte_order_mark_is_passed_over(log: Path, tmp_path: Path) -> None:
+    text = codecs.BOM_UTF8 + log.read_bytes()
+    plain, packed = tmp_path / "plain.json", tmp_path / "packed.json.gz"
+    plain.write_bytes(text)
+    packed.write_bytes(gzip.compress(text))
+    assert is_log(plain)
+    assert is_log(packed)
+    results = paceline.qlog([log, plain, packed], every_s=0)
+    assert results.flows["bytes_delivered"].to_list() == [99_000] * 3
 
 
 def test_the_interval_of_rows(log: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -91,7 +92,7 @@ def is_log(name: str | Path) -> bool:
         return path.name.lower().endswith(SUFFIXES)
     try:
         with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as file:
-            begin = file.read(_BEGIN).lstrip(b"\x1e \t\r\n")
+            begin = file.read(_BEGIN).removeprefix(BOM_UTF8).lstrip(b"\x1e \t\r\n")
     except (OSError, EOFError):
         return False
     return begin.startswith(b"{") and (b'"qlog_version"' in begin or b'"file_schema"' in begin)

@@ -109,6 +109,10 @@ fn one_value_of_version_0_3() {
         r#"{{"qlog_format": "JSON", "qlog_version": "0.3", "traces": [{{"common_fields": {{"ODCID": "ab"}}, "events": [{events}], "vantage_point": {{"type": "server"}}}}]}}"#
     );
     check(&read(&text));
+    // a byte order mark is passed over, once
+    check(&read(&format!("\u{feff}\n{text}")));
+    assert!(read_every(Span(0), &[("twice", &format!("\u{feff}\u{feff}{text}"))]).is_err());
+    assert!(read_every(Span(0), &[("alone", "\u{feff}")]).unwrap_err().to_string().contains("it is empty"));
 }
 
 #[test]
@@ -124,6 +128,9 @@ fn a_text_sequence_of_version_0_3_and_one_of_the_current_drafts() {
         check(&read(&records("\u{1e}")));
         // As older quic-go has it.
         check(&read(&records("")));
+        for between in ["\u{1e}", ""] {
+            check(&read(&format!("\u{feff}{}", records(between))));
+        }
     }
 }
 

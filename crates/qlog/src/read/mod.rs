@@ -139,6 +139,10 @@ pub struct Reader {
     reading: Reading,
 }
 
+/// The byte order mark of UTF-8, which some editors and programs begin a file with and a reader of JSON may pass over (RFC 8259
+/// section 8.1).
+const MARK: &[u8] = "\u{feff}".as_bytes();
+
 /// Opens a file, as often as it is asked to.
 pub type Open<'o> = &'o mut dyn FnMut() -> io::Result<Box<dyn Read>>;
 
@@ -173,7 +177,13 @@ impl Reader {
         let mut first = open().map_err(io)?;
         let read = first.read(&mut start).map_err(io)?;
         drop(first);
-        let begins = start[..read].iter().find(|byte| !byte.is_ascii_whitespace()).copied();
+        let mark = if start[..read].starts_with(MARK) { MARK.len() } else { 0 };
+        let open: Open = &mut || {
+            let mut from = open()?;
+            from.read_exact(&mut [0; MARK.len()][..mark])?;
+            Ok(from)
+        };
+        let begins = start[mark..read].iter().find(|byte| !byte.is_ascii_whitespace()).copied();
         match begins {
             Some(records::SEPARATOR) => self.read_records(name, open),
             Some(b'{') => {
