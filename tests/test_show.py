@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
-from paceline.cli.show import explained, said
+import paceline
+from paceline.cli.show import explained, said, tables
 from paceline.interval import Kind, interval
 from paceline.quantities import quantity
+from paceline.results import Results, RunRecord
 
 
 @pytest.mark.parametrize(
@@ -98,3 +102,30 @@ def test_what_a_cell_means_stands_below() -> None:
 )
 def test_the_measure_decides(measure: str, transfers: int, kind: Kind) -> None:
     assert interval(measure, [0.1 * k for k in range(1, 9)], transfers).kind is kind
+
+
+def test_frames_of_a_sender_that_is_gone_have_what_their_receiver_knows() -> None:
+    """A server that is killed in a call to here tells nobody how many frames it sent."""
+    text = """
+duration = "5 s"
+[link.bottleneck]
+rate = "2 Mbit/s"
+delay = "10 ms"
+[flow.call]
+cc = "nada"
+app = { kind = "encoder" }
+"""
+    whole = paceline.run(paceline.parse(text))
+    flow = whole.summaries[0]["flows"][0]
+    gone = {**flow, "frames_sent": None, "complete_share": None, "packets_sent": None}
+    summary = {**whole.summaries[0], "flows": [gone]}
+
+    def heads(results: Results) -> dict[str, Sequence[str]]:
+        (frames,) = (layout for layout in tables(results) if layout.title == "Frames")
+        return {column.head: column.cells for column in frames.columns}
+
+    known = heads(Results([RunRecord(1, summary)], whole.manifest))
+    assert list(known["came whole"]) == [str(flow["frames_complete"])]
+    assert "frames" not in known
+    assert known["delay 95 %"] == heads(whole)["delay 95 %"]
+    assert "came whole" not in heads(whole)

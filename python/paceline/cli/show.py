@@ -40,6 +40,7 @@ _COLUMNS: dict[str, list[tuple[str, str]]] = {
     ],
     "frames": [
         ("frames_sent", "frames"),
+        ("frames_complete", "came whole"),
         ("complete_share", "complete"),
         ("reset_share", "reset"),
         ("dropped_share", "dropped"),
@@ -177,10 +178,12 @@ def rows(results: Results, name: str) -> pl.DataFrame:
         kinds = ("owd_p50_s", "jitter_s", "interarrival_max_s")
         there = [measure for measure in kinds if measure in flows.columns]
         return flows.filter(pl.any_horizontal(pl.col(there).is_not_null())) if there else flows.clear()
-    if "frames_sent" not in flows.columns:
+    # Of a flow whose sender is gone, what its receiver knows alone.
+    there = [measure for measure in ("frames_sent", "frames_complete") if measure in flows.columns]
+    if not there:
         return flows.clear()
-    frames = flows.filter(pl.col("frames_sent").is_not_null())
-    if "complete_share" in frames.columns:
+    frames = flows.filter(pl.any_horizontal(pl.col(there).is_not_null()))
+    if "complete_share" in frames.columns or len(there) < 2:
         return frames
     share = pl.col("frames_complete") / pl.when(pl.col("frames_sent") > 0).then(pl.col("frames_sent"))
     return frames.with_columns(share.alias("complete_share"))
@@ -245,9 +248,16 @@ def worth(data: pl.DataFrame, measure: str) -> bool:
         return False
     if measure == "began":
         return not data[measure].all()
+    if measure == "frames_complete":
+        # the share says it better, where it is known
+        return _some_unknown(data, "frames_sent") and data[measure].null_count() < len(data)
     if measure in _IF_THERE:
         return data[measure].null_count() < len(data)
     return measure in _ALWAYS or any(v not in (None, 0) for v in data[measure])
+
+
+def _some_unknown(data: pl.DataFrame, measure: str) -> bool:
+    return measure not in data.columns or data[measure].null_count() > 0
 
 
 def _lonely(data: pl.DataFrame) -> set[str]:
