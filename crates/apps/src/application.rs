@@ -270,11 +270,13 @@ impl Application {
         }
     }
 
-    /// What it could send at most at `now`, in bits a second with all headers; infinite for what has no rate of its own.
+    /// What it could send at most at `now`, in bits a second with all headers; infinite for what has no rate of its own, zero for
+    /// what has handed over all it ever will at instants of its own.
     #[must_use]
     pub fn demand(&self, now: Time) -> f64 {
         match self {
             Application::Encoder(encoder) => encoder.demand(now),
+            Application::Timed(source) if source.is_over() => 0.0,
             _ => f64::INFINITY,
         }
     }

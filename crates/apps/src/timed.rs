@@ -98,6 +98,12 @@ impl Timed {
         Action::Send(size)
     }
 
+    /// Whether it hands over nothing more.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.left == 0 || self.stopped
+    }
+
     /// Whether what was handed over last is a key frame of a video.
     #[must_use]
     pub fn made_key(&self) -> bool {

@@ -84,10 +84,12 @@ impl Division {
         Division { claims, strict: false }
     }
 
-    /// What each member has of `rate`; `None` of those that send nothing now.
-    pub fn parts(&self, rate: Rate, sends: impl Fn(usize) -> bool) -> Vec<Option<Rate>> {
-        let active: Vec<usize> = (0..self.claims.len()).filter(|member| sends(*member)).collect();
-        let claims: Vec<Claim> = active.iter().map(|member| self.claims[*member]).collect();
+    /// What each member has of `rate`, by what each could send in bits a second; `None` of those that send nothing now.
+    pub fn parts(&self, rate: Rate, demands: &[f64]) -> Vec<Option<Rate>> {
+        let active: Vec<usize> = (0..self.claims.len()).filter(|member| demands[*member] > 0.0).collect();
+        let claim =
+            |&member: &usize| Claim { most: self.claims[member].most.min(demands[member]), ..self.claims[member] };
+        let claims: Vec<Claim> = active.iter().map(claim).collect();
         let mut parts = vec![None; self.claims.len()];
         let divided = if self.strict { strictly(rate.bps(), &claims) } else { allocate(rate.bps(), &claims) };
         for (member, part) in active.into_iter().zip(divided) {
@@ -115,12 +117,6 @@ fn strictly(rate: f64, claims: &[Claim]) -> Vec<f64> {
 }
 
 impl Source {
-    /// Whether its application has something to send now or later, and has begun.
-    #[must_use]
-    pub fn sends(&self, now: Time) -> bool {
-        self.demand(now) > 0.0
-    }
-
     /// What waits here, for the leader.
     #[must_use]
     pub fn waiting(&self) -> Waiting {

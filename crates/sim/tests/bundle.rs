@@ -151,6 +151,21 @@ fn who_pauses_leaves_its_part_to_the_others() {
     assert!(alone["camera[0]"].goodput_bps > 1.25 * both["camera[0]"].goodput_bps);
 }
 
+/// Beside sound of 0.8 Mbit/s that is over after 5 s a camera has what it has alone.
+#[test]
+fn who_is_over_leaves_its_part_to_the_others() {
+    let alone = "[flow.sound]\ncc = \"gcc\"\napp = { kind = \"voice\" }\nbundle = {}\n\
+                 [flow.camera]\napp = { kind = \"encoder\", max_rate = \"2.5 Mbit/s\" }\nbundle = { with = \"sound\" }\n";
+    let music = "[flow.music]\napp = { kind = \"voice\", packet = \"1 kB\", interval = \"10 ms\" }\nbundle = { with = \"sound\" }\n";
+    let over = music.replace("\"10 ms\"", "\"10 ms\", packets = 500");
+    let camera = |more: &str| flows(&path(60, &format!("{alone}{more}")), 1)["camera[0]"].goodput_bps;
+    let [alone, over, music] = ["", &over, music].map(camera);
+    assert!(
+        over > 0.98 * alone && music < 0.85 * alone,
+        "{alone} alone, {over} beside what is over, {music} beside what is not"
+    );
+}
+
 /// To a queue that serves connections in turn a bundle is one.
 #[test]
 fn a_bundle_is_one_connection() {

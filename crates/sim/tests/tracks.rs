@@ -105,6 +105,45 @@ fn a_track_that_stops_leaves_its_part() {
     assert!(after - before > 0.5e6, "{before} {after}");
 }
 
+/// What is over, or uses little, leaves the rest to the camera, be it more urgent than that or its equal. What would take all has all.
+#[test]
+fn who_uses_little_claims_little() {
+    let path = "duration = \"40 s\"\nwarmup = \"10 s\"\n[link.bottleneck]\nrate = \"20 Mbit/s\"\ndelay = \"10 ms\"\n";
+    let quic = "cc = \"cubic\"\ntransport = \"quic\"";
+    // it leads, and is led
+    let beside = |app: &str, priority: u32| {
+        let camera = "[flow.camera]\napp = { kind = \"encoder\", max_rate = \"3 Mbit/s\" }\nbundle";
+        let leads = format!(
+            "{path}[flow.other]\n{quic}\napp = {{ {app} }}\nbundle = {{ priority = {priority} }}\n{camera} = {{ with = \"other\" }}\n"
+        );
+        let led = format!(
+            "{path}[flow.first]\n{quic}\napp = {{ kind = \"ftp\", size = \"10 kB\" }}\nbundle = {{ priority = 3 }}\n\
+             [flow.other]\napp = {{ {app} }}\nbundle = {{ with = \"first\", priority = {priority} }}\n{camera} = {{ with = \"first\" }}\n"
+        );
+        [leads, led].map(|text| flows(&text, 1)["camera"].goodput_bps)
+    };
+    let alone = 2.8e6..3e6;
+    for app in [
+        "kind = \"ftp\", size = \"10 kB\"",
+        "kind = \"web\", mean_size = \"20 kB\", arrivals = \"think-persistent\"",
+        "kind = \"pareto\", rate = \"300 kbit/s\"",
+        "kind = \"stream\", media_rate = \"1 Mbit/s\", xfactor = 1",
+        "kind = \"voice\", packets = 100",
+        "kind = \"video\", rate = \"19 Mbit/s\", frames = 100",
+    ] {
+        for priority in [1, 2] {
+            let got = beside(app, priority);
+            println!("{app}, {priority}: {got:?}");
+            assert!(got.iter().all(|rate| alone.contains(rate)), "{app}, {priority}: {got:?}");
+        }
+    }
+    for app in ["kind = \"ftp\"", "kind = \"ftp\", size = \"1 GB\"", "kind = \"cbr\", rate = \"19.5 Mbit/s\""] {
+        let got = beside(app, 2);
+        println!("{app}: {got:?}");
+        assert!(got.iter().all(|&rate| rate < 0.5e6), "{app}: {got:?}");
+    }
+}
+
 #[test]
 fn mistakes_are_told() {
     let mistake = |of: &str, to: &str| checked(&call("c4", [3, 2, 1]).replace(of, to)).unwrap_err();

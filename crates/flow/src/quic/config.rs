@@ -143,4 +143,9 @@ impl QuicConfig {
     pub fn wire(&self) -> u16 {
         self.datagram.saturating_add(self.header)
     }
+
+    /// What so much of full packets' datagrams is with the headers below them.
+    pub(super) fn with_headers(&self, bits: f64) -> f64 {
+        bits * f64::from(self.wire()) / f64::from(self.datagram)
+    }
 }

@@ -358,6 +358,14 @@ impl QuicSender {
         self.part = part;
     }
 
+    /// What a track claims of [`QuicSender::rate`] if it has no rate of its own, in bits a second with all headers: what waits and
+    /// what it has sent lately, as a rate over a second.
+    pub fn claim(&mut self, track: u8, now: Time) -> f64 {
+        let (acked, unsent) = (self.connection.sent_of(track).bytes_acked, self.unsent(track));
+        let claimed = self.tracks[usize::from(track)].lately.claim(acked, unsent, now);
+        self.connection.config.with_headers(claimed)
+    }
+
     /// Bytes of a track that have not left.
     pub(super) fn unsent(&self, track: u8) -> u64 {
         let waiting: u64 = self.tracks[usize::from(track)].waiting.iter().map(|(bytes, ..)| bytes).sum();
@@ -412,8 +420,7 @@ impl QuicSender {
         let by_window = connection.congestion.window() as f64 / connection.rtt.smoothed.as_secs_f64().max(1e-6);
         let paces = connection.congestion.needs().pacing;
         let rate = if paces { by_window.min(connection.congestion.pacing_rate()) } else { by_window };
-        let (datagram, wire) = (f64::from(connection.config.datagram), f64::from(connection.config.wire()));
-        Some(Rate::from_bps((rate * 8.0 * wire / datagram).min(1e15) as u64))
+        Some(Rate::from_bps((connection.config.with_headers(rate * 8.0)).min(1e15) as u64))
     }
 
     /// How long what has not left takes to leave at that rate.

@@ -7,6 +7,31 @@ use crate::{ReceiverStats, SenderStats};
 use paceline_units::{Rate, Span, Time};
 use std::collections::{BTreeMap, VecDeque};
 
+/// How long what a track has sent counts for what it claims.
+const LATELY: Span = Span::from_secs(1);
+
+/// What a track has sent lately: payload that was acknowledged, of which a byte counts for less and less over about [`LATELY`].
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lately {
+    bytes: f64,
+    acked: u64,
+    at: Time,
+}
+
+impl Lately {
+    /// Nothing.
+    const NOTHING: Lately = Lately { bytes: 0.0, acked: 0, at: Time::ZERO };
+
+    /// Bits of payload a second, of a track of which `acked` have been acknowledged and `unsent` wait: what waits is to leave in
+    /// [`LATELY`].
+    pub(super) fn claim(&mut self, acked: u64, unsent: u64, now: Time) -> f64 {
+        let over = now.since(self.at).as_secs_f64() / LATELY.as_secs_f64();
+        self.bytes = self.bytes * (1.0 - over).max(0.0) + acked.saturating_sub(self.acked) as f64;
+        (self.acked, self.at) = (acked, now);
+        (self.bytes + unsent as f64) * 8.0 / LATELY.as_secs_f64()
+    }
+}
+
 /// What one of a connection's tracks has written and no stream has taken.
 #[derive(Debug)]
 pub(super) struct Track {
@@ -19,6 +44,8 @@ pub(super) struct Track {
     pub(super) lost_key: bool,
     /// Its writer never runs dry.
     pub(super) endless: bool,
+    /// What it has sent lately.
+    pub(super) lately: Lately,
     /// Of a relay: by the number of a stream that comes in what becomes of it.
     pub(super) onward: BTreeMap<u32, Onward>,
 }
@@ -31,6 +58,7 @@ impl Track {
             waiting: VecDeque::new(),
             lost_key: false,
             endless: false,
+            lately: Lately::NOTHING,
             onward: BTreeMap::new(),
         }
     }

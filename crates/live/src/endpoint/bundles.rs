@@ -118,7 +118,8 @@ impl Bundle {
         let led = self.led.iter().filter_map(|led| place(*led, flows));
         let members: Vec<usize> = std::iter::once(leader).chain(led).collect();
         let claims = members.iter().filter_map(|at| Some(flows[*at].model.bundle.as_ref()?.claim)).collect();
-        let parts = Division::new(claims).parts(grant.target, |member| flows[members[member]].sends(now));
+        let demands: Vec<f64> = members.iter().map(|at| flows[*at].demand(now)).collect();
+        let parts = Division::new(claims).parts(grant.target, &demands);
         for (at, part) in members.iter().zip(parts) {
             let Some(part) = part else { continue };
             if self.allotted.insert(flows[*at].new.id, (part, grant)) != Some((part, grant)) {

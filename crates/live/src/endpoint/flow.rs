@@ -155,9 +155,9 @@ impl Flow {
         }
     }
 
-    /// Whether its application has something to send.
-    pub(super) fn sends(&self, now: Time) -> bool {
-        matches!(&self.session, Session::Sender(sender) if sender.sends(now))
+    /// What its application could send at most, in bits a second with all headers: nothing of a receiver.
+    pub(super) fn demand(&self, now: Time) -> f64 {
+        if let Session::Sender(sender) = &self.session { sender.demand(now) } else { 0.0 }
     }
 
     /// When it is to be visited next.

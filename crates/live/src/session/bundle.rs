@@ -53,10 +53,10 @@ impl SenderSession {
         (self.state == State::Running).then(|| self.source.grant())?
     }
 
-    /// Whether its application has something to send.
+    /// What its application could send at most, in bits a second with all headers.
     #[must_use]
-    pub fn sends(&self, now: Time) -> bool {
-        self.state == State::Running && self.source.sends(self.times.machine(now))
+    pub fn demand(&self, now: Time) -> f64 {
+        if self.state == State::Running { self.source.demand(self.times.machine(now)) } else { 0.0 }
     }
 
     pub(super) fn bundled(&mut self, now: Time, bundled: Bundled, out: &mut Outbox) {

@@ -35,7 +35,8 @@ impl Host {
             rtp.took(sent, waiting, now, &mut out);
         }
         if let Some(grant) = sources[leader].grant() {
-            let parts = bundle.division.parts(grant.target, |member| sources[bundle.members[member]].sends(now));
+            let demands: Vec<f64> = bundle.members.iter().map(|member| sources[*member].demand(now)).collect();
+            let parts = bundle.division.parts(grant.target, &demands);
             for (member, part) in bundle.members.iter().zip(parts) {
                 if let (Sender::Rtp(rtp), Some(part)) = (&mut sources[*member].sender, part) {
                     rtp.allot(part, &grant, now);
@@ -68,10 +69,13 @@ impl Host {
             let source = &mut sources[leader];
             let mut out = Port::of(source, network, clock, now);
             source.send_on(now, &mut out);
-            let Sender::Quic(quic) = &sources[leader].sender else { return };
-            let rate = quic.rate();
-            let sends = |member: usize| sources[bundle.members[member]].sends(now);
-            let parts = rate.map(|rate| bundle.division.parts(rate, sends)).unwrap_or_default();
+            let mut demands: Vec<f64> = bundle.members.iter().map(|member| sources[*member].demand(now)).collect();
+            let Sender::Quic(quic) = &mut sources[leader].sender else { return };
+            // what has no rate of its own claims what it uses
+            for (track, demand) in (0..).zip(&mut demands).filter(|(_, demand)| demand.is_infinite()) {
+                *demand = quic.claim(track, now);
+            }
+            let parts = quic.rate().map(|rate| bundle.division.parts(rate, &demands)).unwrap_or_default();
             let part = |track: u8| parts.get(usize::from(track)).copied().flatten();
             for (track, &member) in (1..).zip(&bundle.members[1..]) {
                 let Sender::Quic(quic) = &sources[leader].sender else { return };
