@@ -216,6 +216,17 @@ def test_in_real_time_longer_intervals_hold_what_the_shorter_ones_do() -> None:
         assert a["base_rtt_mean_s"] == pytest.approx(b["base_rtt_mean_s"], rel=1e-9)
 
 
+def test_counts_that_a_real_run_does_not_know_stay_unknown_in_longer_intervals() -> None:
+    """Real QUIC tells of no retransmissions and no timeouts; none is no zero."""
+    _, fine = recorded(SCENARIO, 0.1)
+    untold = [pl.lit(None, pl.Float64).alias(name) for name in ("packets_retransmitted", "timeout_series")]
+    thin = realtime._thinned("losses", fine.drop("seed").with_columns(untold), 1.5)
+    for name in ("packets_retransmitted", "timeout_series"):
+        assert thin[name].null_count() == len(thin) > 10, name
+        assert {row[name] for row in intervals.cut(thin, 15.0)} == {None}, name
+    assert thin["packets_sent"].sum() == fine["packets_sent"].sum()
+
+
 def test_in_real_time_the_recording_is_the_same() -> None:
     require("namespaces")
     scenario = paceline.parse(SCENARIO.replace('"60 s"', '"8 s"\nrate_bin = "1 s"'))

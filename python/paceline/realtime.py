@@ -488,7 +488,7 @@ def _counted(name: str) -> pl.Expr:
     if name == "cwnd_packets":
         return pl.last(name)
     if not name.endswith("_mean_s"):
-        return pl.col(name).sum()
+        return pl.when(pl.col(name).count() > 0).then(pl.col(name).sum())
     samples = pl.col(f"{name.removesuffix('_mean_s')}_samples")
     known = samples > 0
     mean = (pl.col(name) * samples).filter(known).sum() / samples.filter(known).sum()

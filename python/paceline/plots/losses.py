@@ -11,7 +11,8 @@ from paceline.plots.timeline import Kind, Line
 
 def draw(axes: Axes, line: Line, look: dict[str, Any], span_s: float) -> None:
     """Draws how many there have been so far."""
-    indications = line.data["fast_retransmits"] + line.data["timeout_series"]
+    # real QUIC tells of no timeouts: what is left are its losses
+    indications = line.data["fast_retransmits"] + line.data["timeout_series"].fill_null(0)
     axes.plot(line.data["time_s"], indications.cum_sum(), **look)
 
 

@@ -22,7 +22,7 @@ def cut(losses: pl.DataFrame, length_s: float) -> list[dict[str, Any]]:
 
     losses: the recording of one run. length_s: seconds. `time_s` of a row is the interval's end, `send_rate` the
     packets sent a second; a mean without a sample is None. `cwnd_max_packets` is the greatest of the recording's
-    samples.
+    samples; a count that a real run does not know is None.
     """
     rows: list[dict[str, Any]] = []
     for (flow, instance), own in losses.group_by("flow", "instance", maintain_order=True):
@@ -36,7 +36,7 @@ def cut(losses: pl.DataFrame, length_s: float) -> list[dict[str, Any]]:
             if index >= whole:
                 continue
             row: dict[str, Any] = {"flow": flow, "instance": instance, "time_s": (index + 1) * length_s}
-            row |= {name: float(part[name].sum()) for name in COUNTS}
+            row |= {name: _sum(part[name]) for name in COUNTS}
             row["send_rate"] = row["packets_sent"] / (float(part["time_s"][-1]) - index * length_s)
             for name, samples in MEANS.items():
                 known = part.filter(pl.col(samples) > 0)
@@ -46,3 +46,7 @@ def cut(losses: pl.DataFrame, length_s: float) -> list[dict[str, Any]]:
             row["cwnd_max_packets"] = float(windows.max()) if len(windows) else None  # type: ignore[arg-type]
             rows.append(row)
     return rows
+
+
+def _sum(counts: pl.Series) -> float | None:
+    return float(counts.sum()) if counts.count() else None

@@ -5,7 +5,8 @@ use crate::results::FlowRow;
 use crate::session::{ReceiverSession, Reported, SenderSession, Session};
 use paceline_apps::share;
 use paceline_apps::viewer::ViewReport;
-use paceline_flow::{ReceiverStats, SenderStats};
+use paceline_flow::quic::Carriage;
+use paceline_flow::{ReceiverStats, SenderStats, Transport};
 use paceline_sim::Series;
 use paceline_sim::arrivals::ArrivalReport;
 use paceline_sim::model::FlowModel;
@@ -210,6 +211,9 @@ impl Half {
         half.end_s = end_s;
         half.dropped = (counts.garbage, counts.disregarded, counts.over_limit);
         half.tables = recorder.into_series().into_iter().map(Table::of).collect();
+        if matches!(session, Session::Sender(_)) {
+            half.forget_what_is_not_told(model);
+        }
         half
     }
 }
@@ -236,7 +240,7 @@ fn sent(session: &mut SenderSession, model: &FlowModel, end: Time, before: &Befo
         row: FlowRow {
             send_rate_bps: (active > 0.0).then(|| sent.bytes_sent() as f64 * 8.0 / active),
             packets_sent: Some(sent.packets_sent),
-            packets_retransmitted: Some(sent.retransmitted),
+            packets_retransmitted: sent_again(model).unwrap_or(Some(sent.retransmitted)),
             loss_event_rate: sent.mean_loss_event_rate(),
             // quinn tells nobody of its probes
             timeouts: (machine != "quic").then_some(sent.timeouts),
@@ -331,7 +335,31 @@ impl Table {
     }
 }
 
+/// Of a flow over real QUIC, how many packets were sent before: of datagrams none, which go once; of streams quinn tells nobody. Of
+/// others `None`: their machine counts them.
+fn sent_again(model: &FlowModel) -> Option<Option<u64>> {
+    let Transport::Quic { config, .. } = &model.transport else { return None };
+    Some((config.track.carriage == Carriage::Datagrams).then_some(0))
+}
+
 impl Half {
+    /// The recordings of a sender say of retransmissions and timeouts no more than its row.
+    fn forget_what_is_not_told(&mut self, model: &FlowModel) {
+        let Some(again) = sent_again(model) else { return };
+        for table in &mut self.tables {
+            let all = table.columns.last().map(|(_, Numbers(values))| values.clone()).unwrap_or_default();
+            for (name, Numbers(values)) in &mut table.columns {
+                match (table.table.as_str(), name.as_str()) {
+                    ("losses", "timeout_series") => values.fill(f64::NAN),
+                    ("losses", "packets_retransmitted") => values.fill(again.map_or(f64::NAN, |count| count as f64)),
+                    ("sequence", "sequence_packets") if again.is_some() => values.clone_from(&all),
+                    ("sequence", "sequence_packets") => values.fill(f64::NAN),
+                    _ => {}
+                }
+            }
+        }
+    }
+
     /// The clocks of both ends are the same: delays of frames, which a receiver tells beyond that of the first packet it got, are
     /// whole.
     pub(super) fn tell_delays_by(&mut self, sender: &Half) {

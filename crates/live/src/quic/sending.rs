@@ -181,6 +181,7 @@ impl Sending {
         if self.is_datagrams() {
             self.forgone += lost_bytes; // it does not leave again
         }
+        // for who looks on: what of this goes again quinn does not tell, and no table says it
         let lost = self.link.connection().map_or(0, |open| open.stats().path.lost_packets);
         self.stats.retransmitted = self.lost_before + lost;
         self.count_acked();

@@ -10,6 +10,7 @@ use paceline_live::quic::{Keys, OwnKey, Receiving, Room};
 use paceline_live::session::replay;
 use paceline_packet::Flags;
 use paceline_packet::wire::tfrc;
+use paceline_sim::Series;
 use paceline_units::{Span, Time};
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -42,11 +43,15 @@ fn every_carriage_both_ways() {
             assert!((0.1e6..20e6).contains(&row.goodput_bps), "{}: {} bit/s", row.flow, row.goodput_bps);
             assert!(row.packets_sent >= row.packets_delivered && row.rtt_min_s.is_some_and(|rtt| rtt > 0.0), "{row:?}");
             assert!(row.cwnd_mean_packets.is_some_and(|window| window > 2.0), "{row:?}");
+            // a datagram goes once; of streams quinn does not say what goes again
+            let again = (row.flow == "datagrams").then_some(0);
+            assert_eq!((row.packets_retransmitted, row.timeouts, row.timeout_series), (again, None, None), "{row:?}");
             if !matches!(row.flow.as_str(), "bulk" | "rate") {
                 assert!(row.frames_sent.is_some_and(|frames| frames > 50), "{row:?}");
                 assert!(row.complete_share.is_some_and(|share| share > 0.95), "{}: {row:?}", row.flow);
             }
         }
+        recordings_say_of_retransmissions_what_is_known(&run.output.series);
         let windows = run.output.series.iter().filter(|series| series.table == "cwnd");
         assert_eq!(windows.count(), 12);
         for series in run.output.series.iter().filter(|series| series.table == "cwnd") {
@@ -57,6 +62,30 @@ fn every_carriage_both_ways() {
             }
         }
     });
+}
+
+fn recordings_say_of_retransmissions_what_is_known(found: &[Series]) {
+    let mut checked = 0;
+    for series in found {
+        let column = |name: &str| &series.columns.iter().find(|(column, _)| column == name).unwrap().1;
+        let is_datagrams = series.labels.contains(&("flow", "datagrams".to_owned()));
+        match series.table {
+            "losses" => {
+                let again = column("packets_retransmitted");
+                assert!(
+                    again.iter().all(|count| if is_datagrams { *count == 0.0 } else { count.is_nan() }),
+                    "{again:?}"
+                );
+                assert!(column("timeout_series").iter().all(|count| count.is_nan()));
+                assert!(column("packets_sent").iter().sum::<f64>() > 10.0);
+            }
+            "sequence" if is_datagrams => assert_eq!(column("sequence_packets"), column("sent_packets")),
+            "sequence" => assert!(column("sequence_packets").iter().all(|count| count.is_nan())),
+            _ => continue,
+        }
+        checked += usize::from(!column("time_s").is_empty());
+    }
+    assert_eq!(checked, 24);
 }
 
 /// A picture freezes; sound and moves of a game do not, and no count says that they never did.
