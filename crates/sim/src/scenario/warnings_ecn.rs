@@ -18,12 +18,20 @@ impl Warnings<'_> {
         model: &Model,
         ours: impl Iterator<Item = (&'m FlowModel, &'m Path)>,
     ) {
-        let key = join(path, "ecn");
+        // Some controllers have marks on by themselves: then there is no key that could be left out.
+        let written = self.document.says(&join(path, "ecn"));
+        let key = join(path, if written { "ecn" } else { "cc" });
         let ways = ours.filter(|(flow, _)| is_capable(&flow.transport)).map(|(_, (there, _))| marks_on(model, there));
         match ways.min() {
             Some(Marks::None) => {
-                let problem = "no queue on its way marks: give one of them `kind = \"dualpi2\"` or `\"cake\"`, or another that marks (`red`, `codel`, \
-                               `fq-codel`, `pie`, `fq-pie`) and `ecn = true`, or leave it out";
+                let (what, instead) = match written {
+                    true => (String::new(), "leave it out"),
+                    false => (format!("`{}` goes by marks, and ", flow.cc), "use another controller"),
+                };
+                let problem = format!(
+                    "{what}no queue on its way marks: give one of them `kind = \"dualpi2\"` or `\"cake\"`, or another that marks (`red`, `codel`, \
+                     `fq-codel`, `pie`, `fq-pie`) and `ecn = true`, or {instead}"
+                );
                 self.note(&key, problem);
             }
             Some(Marks::Bleached) => {
