@@ -7,7 +7,7 @@ use paceline_flow::Transport;
 use paceline_flow::quic::{QuicConfig, Recovery, Stage};
 use paceline_packet::Flags;
 use paceline_qlog::write::{
-    ConnectionState, Event, Initiator, LossTrigger, Packet, PacketKind, PacketName, Parameters, RecoveryParameters,
+    Event, Initiator, LossTrigger, Packet, PacketKind, PacketName, Parameters, RecoveryParameters,
 };
 use paceline_sim::model::Model;
 use paceline_sim::{Captured, Note, Noted};
