@@ -420,7 +420,7 @@ impl QuicSender {
         let by_window = connection.congestion.window() as f64 / connection.rtt.smoothed.as_secs_f64().max(1e-6);
         let paces = connection.congestion.needs().pacing;
         let rate = if paces { by_window.min(connection.congestion.pacing_rate()) } else { by_window };
-        Some(Rate::from_bps((connection.config.with_headers(rate * 8.0)).min(1e15) as u64))
+        Some(Rate::from_bps(connection.config.with_headers(rate * 8.0).min(1e15) as u64))
     }
 
     /// How long what has not left takes to leave at that rate.
