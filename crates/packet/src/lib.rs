@@ -9,6 +9,7 @@ mod ntp;
 pub mod quic;
 pub mod rtcp;
 pub mod rtp;
+mod transit;
 pub mod wire;
 
 pub use extra::{
@@ -16,6 +17,7 @@ pub use extra::{
 };
 pub use ntp::{Ntp, NtpMiddle, NtpSpan};
 use paceline_units::{Span, Time};
+pub use transit::Transit;
 
 /// Index of a flow in the run: one sender and its receiver.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -23,7 +25,7 @@ use paceline_units::{Span, Time};
 pub struct FlowId(pub u32);
 
 /// A sender's clock as it travels in a packet and comes back in its acknowledgement: units of 256 ns, modulo 2^32
-/// (18 minutes, far beyond any round trip).
+/// (18 minutes, far beyond any round trip; of what may be older than that see [`Transit`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(transparent)]
 pub struct Stamp(pub u32);
@@ -31,19 +33,21 @@ pub struct Stamp(pub u32);
 impl Stamp {
     /// Ticks a second.
     pub const HZ: u32 = 3_906_250;
+    /// A tick has so many bits of nanoseconds: 256.
+    const TICK_BITS: u32 = 8;
 
     /// The stamp for `now`.
     #[inline]
     #[must_use]
     pub const fn at(now: Time) -> Stamp {
-        Stamp((now.0 >> 8) as u32)
+        Stamp((now.0 >> Stamp::TICK_BITS) as u32)
     }
 
     /// The time from this stamp to `now`, to 256 ns.
     #[inline]
     #[must_use]
     pub const fn elapsed(self, now: Time) -> Span {
-        Span((((now.0 >> 8) as u32).wrapping_sub(self.0) as u64) << 8)
+        Span((Stamp::at(now).0.wrapping_sub(self.0) as u64) << Stamp::TICK_BITS)
     }
 
     /// The same, up to 9 minutes; zero if this stamp is later than `now` by up to that.

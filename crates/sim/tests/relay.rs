@@ -300,3 +300,19 @@ fn mistakes_are_told() {
     let told = checked(over_rtp).unwrap_err();
     assert!(told.contains("on.app.of: `call` is not over QUIC"), "{told}");
 }
+
+/// What reaches a relay later than its deadline is given up there, also when the stamps that say so have gone round.
+#[test]
+fn what_is_too_late_at_a_relay_is_so_however_late() {
+    let text = "duration = \"100 min\"\nhost_delay = \"0 s\"\ntopology = \"graph\"\n\
+         [link.up]\nbetween = [\"camera\", \"relay\"]\nrate = \"75 kbit/s\"\ndelay = \"15 ms\"\nqueue = { limit = \"20 packets\" }\n\
+         [link.down]\nbetween = [\"relay\", \"viewer\"]\nrate = \"1 Mbit/s\"\ndelay = \"15 ms\"\n\
+         [flow.up]\nfrom = \"camera\"\nto = \"relay\"\ncc = \"cubic\"\ntransport = \"quic\"\nquic = { carriage = \"stream-each\", max_streams = 60000 }\n\
+         app = { kind = \"encoder\", max_rate = \"100 kbit/s\", min_rate = \"100 kbit/s\", frame_rate = 2 }\n\
+         [flow.down]\nfrom = \"relay\"\nto = \"viewer\"\ncc = \"cubic\"\ntransport = \"quic\"\nquic = { deadline = \"300 s\" }\n\
+         app = { kind = \"relay\", of = \"up\" }\n";
+    let flows = flows(text, 1);
+    let (up, down) = (&flows["up[0]"], &flows["down[0]"]);
+    assert!((280.0..302.0).contains(&down.frame_delay_max_s.unwrap()), "{down:?}");
+    assert!(down.frames_complete.unwrap() * 4 < up.frames_complete.unwrap(), "{down:?}");
+}

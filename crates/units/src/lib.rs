@@ -1,4 +1,4 @@
-//! Quantities with their units: [`Time`], [`Span`], [`Rate`], [`Size`], [`Ratio`].
+//! Quantities with their units: [`Time`], [`Span`], [`Offset`], [`Rate`], [`Size`], [`Ratio`].
 //!
 //! No bare number crosses a public boundary of this project. What lives here: the newtypes, their arithmetic, and
 //! how they are written and read (`"10 Mbit/s"`, `"50 ms"`, `"50 kB"`, `"1 %"`). Uses nothing of ours.
@@ -19,6 +19,11 @@ pub struct Time(pub u64);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(transparent)]
 pub struct Span(pub u64);
+
+/// An instant or a length of time by two clocks that have nothing in common, or before a clock's start: nanoseconds of either sign.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[repr(transparent)]
+pub struct Offset(pub i64);
 
 /// A data rate: bits per second.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -103,6 +108,32 @@ impl Span {
     #[must_use]
     pub fn mul_f64(self, factor: f64) -> Span {
         Span((self.0 as f64 * factor + 0.5) as u64)
+    }
+}
+
+impl Offset {
+    /// The start of the clock, or no time at all.
+    pub const ZERO: Offset = Offset(0);
+
+    /// From the start of the clock to this instant.
+    #[inline]
+    #[must_use]
+    pub const fn at(time: Time) -> Offset {
+        Offset(if time.0 > i64::MAX as u64 { i64::MAX } else { time.0 as i64 })
+    }
+
+    /// The instant that lies so far from the start of the clock; the start if it is before that.
+    #[inline]
+    #[must_use]
+    pub const fn time(self) -> Time {
+        Time(if self.0 < 0 { 0 } else { self.0 as u64 })
+    }
+
+    /// In seconds.
+    #[inline]
+    #[must_use]
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / 1e9
     }
 }
 

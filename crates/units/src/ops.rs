@@ -1,6 +1,6 @@
 //! Arithmetic between quantities, where it has a meaning.
 
-use crate::{Rate, Size, Span, Time};
+use crate::{Offset, Rate, Size, Span, Time};
 use core::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 
 impl Add<Span> for Time {
@@ -71,6 +71,30 @@ impl Div<u64> for Span {
     #[inline]
     fn div(self, n: u64) -> Span {
         Span(self.0 / n)
+    }
+}
+
+impl Add<Span> for Offset {
+    type Output = Offset;
+    #[inline]
+    fn add(self, span: Span) -> Offset {
+        Offset(self.0.saturating_add_unsigned(span.0))
+    }
+}
+
+impl Add for Offset {
+    type Output = Offset;
+    #[inline]
+    fn add(self, other: Offset) -> Offset {
+        Offset(self.0.saturating_add(other.0))
+    }
+}
+
+impl Sub for Offset {
+    type Output = Offset;
+    #[inline]
+    fn sub(self, other: Offset) -> Offset {
+        Offset(self.0.saturating_sub(other.0))
     }
 }
 

@@ -7,7 +7,7 @@
 //! | size  | `B` `kB` `MB` `GB` (decimal), `KiB` `MiB` `GiB` |
 //! | ratio | `%`, or a bare number from 0 to 1 |
 
-use crate::{Rate, Ratio, Size, Span, Time};
+use crate::{Offset, Rate, Ratio, Size, Span, Time};
 use core::fmt;
 use core::str::FromStr;
 
@@ -266,6 +266,13 @@ impl fmt::Display for Time {
     }
 }
 
+impl fmt::Display for Offset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0 < 0 { "-" } else { "" })?;
+        Span(self.0.unsigned_abs()).fmt(f)
+    }
+}
+
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write(f, self.0, &[("Gbit/s", 1_000_000_000), ("Mbit/s", 1_000_000), ("kbit/s", 1_000), ("bit/s", 1)])
@@ -291,7 +298,7 @@ macro_rules! debug_as_display {
         }
     )*};
 }
-debug_as_display!(Time Span Rate Size Ratio);
+debug_as_display!(Time Span Offset Rate Size Ratio);
 
 #[cfg(test)]
 mod tests {

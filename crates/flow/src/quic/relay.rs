@@ -5,9 +5,10 @@ use super::Carriage;
 use super::outgoing::Expired;
 use super::portions::{Came, Portion};
 use super::sender::QuicSender;
+use super::tracks::Track;
 use crate::Transmit;
 use paceline_packet::Stamp;
-use paceline_units::Time;
+use paceline_units::{Offset, Time};
 
 /// What becomes of a stream that comes in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,8 +40,8 @@ impl QuicSender {
         match what {
             Came::Bytes { bytes, captured, key, first, opens, last } => {
                 self.open_again(now);
-                let config = self.tracks[usize::from(track)].config;
-                let captured_at = now - captured.age(now);
+                let Track { config, transit, .. } = &mut self.tracks[usize::from(track)];
+                let (config, captured_at) = (*config, (Offset::at(now) - transit.of(captured, now)).time());
                 let due = config.deadline.map_or(Time::NEVER, |deadline| captured_at + deadline);
                 let part = Part { bytes, captured, due, key, last };
                 match stream {

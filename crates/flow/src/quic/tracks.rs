@@ -4,6 +4,7 @@
 use super::relay::Onward;
 use super::{Carriage, Object, Portion, TrackConfig};
 use crate::{ReceiverStats, SenderStats};
+use paceline_packet::Transit;
 use paceline_units::{Rate, Span, Time};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -48,6 +49,8 @@ pub(super) struct Track {
     pub(super) lately: Lately,
     /// Of a relay: by the number of a stream that comes in what becomes of it.
     pub(super) onward: BTreeMap<u32, Onward>,
+    /// How old what it sends on is.
+    pub(super) transit: Transit,
 }
 
 impl Track {
@@ -60,6 +63,7 @@ impl Track {
             endless: false,
             lately: Lately::NOTHING,
             onward: BTreeMap::new(),
+            transit: Transit::since(Time::ZERO),
         }
     }
 

@@ -1,0 +1,131 @@
+//! How old what packets carry is, by stamps that go round.
+
+use crate::Stamp;
+use paceline_units::{Offset, Time};
+
+/// Ticks in a round of stamps: 18 minutes.
+const ROUND: i64 = 1 << 32;
+/// What was written so much before the newest may still come: 4.6 minutes.
+const LATE: i64 = ROUND / 4;
+
+/// Counts on where stamps go round, as they come one after another: each is that of about the time of the newest before it, or later.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Transit {
+    /// When the last came, and when the newest was written, in ticks of who counts.
+    came: i64,
+    newest: i64,
+}
+
+impl Transit {
+    /// Of stamps that begin about `start`.
+    #[must_use]
+    pub const fn since(start: Time) -> Transit {
+        let start = ticks(start);
+        Transit { came: start, newest: start }
+    }
+
+    /// From when `stamp` was written to `now`, to 256 ns: less than nothing if its clock is ahead of that of `now`.
+    ///
+    /// A stamp says when it was written but for rounds of 18 minutes. It is next to the newest one: up to 4.6 minutes before it, or
+    /// else after it. If nothing has come for long, it may be the writer that was silent, not the path that stood still: then it
+    /// took about as long as the newest would say of one that is written now. What is nearer to being so, is.
+    pub fn of(&mut self, stamp: Stamp, now: Time) -> Offset {
+        let now = ticks(now);
+        let mut step = i64::from(stamp.0.wrapping_sub(self.newest as u32));
+        if step >= ROUND - LATE {
+            step -= ROUND;
+        }
+        let silence = now.saturating_sub(self.came);
+        if silence >= ROUND / 2 {
+            let rounds = (silence.saturating_sub(step).saturating_add(ROUND / 2)).div_euclid(ROUND);
+            let silent = step.saturating_add(rounds.saturating_mul(ROUND));
+            if silent.saturating_sub(silence).abs() < step.abs() {
+                step = silent;
+            }
+        }
+        let written = self.newest.saturating_add(step);
+        (self.came, self.newest) = (now, self.newest.max(written));
+        Offset(now.saturating_sub(written).saturating_mul(1 << Stamp::TICK_BITS))
+    }
+}
+
+/// Ticks since the start of a clock.
+const fn ticks(time: Time) -> i64 {
+    (time.0 >> Stamp::TICK_BITS) as i64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_units::Span;
+
+    const MINUTE: Span = Span::from_secs(60);
+
+    /// What comes of stamps that are written and come then, in minutes: to a thousandth.
+    fn minutes(transit: &mut Transit, of: &[(f64, f64)]) -> Vec<f64> {
+        let at = |minutes: f64| Time::ZERO + MINUTE.mul_f64(minutes);
+        let told = of.iter().map(|&(written, came)| transit.of(Stamp::at(at(written)), at(came)).as_secs_f64() / 60.0);
+        told.map(|minutes| (minutes * 1e3).round() / 1e3).collect()
+    }
+
+    #[test]
+    fn what_waits_for_long_is_as_old_as_it_is() {
+        // a queue that grows by a minute each two, for three hours; and then is gone
+        let mut of: Vec<_> = (0..180).map(|n| (f64::from(n), f64::from(2 * n))).collect();
+        let mut transit = Transit::default();
+        assert_eq!(minutes(&mut transit, &of), (0..180).map(f64::from).collect::<Vec<_>>());
+        assert_eq!(minutes(&mut transit, &[(188.0, 359.0), (189.0, 359.0)]), [171.0, 170.0]);
+        // to 256 ns, as a stamp says
+        of = vec![(0.0, 0.000_01)];
+        assert_eq!(minutes(&mut Transit::default(), &of), [0.0]);
+        let now = Time(1_234_567_890);
+        assert_eq!(Transit::default().of(Stamp::at(Time(1_000_000_000)), now), Offset(234_567_680));
+    }
+
+    #[test]
+    fn what_was_overtaken_is_older_across_the_round_too() {
+        let round = ROUND as f64 * 256e-9 / 60.0;
+        for rounds in [1.0, 2.0, 7.0] {
+            let wraps = round * rounds;
+            let mut transit = Transit::since(Time::ZERO + MINUTE.mul_f64(wraps - 1.0));
+            // written before and after stamps go round, and come in another order
+            let of = [(-0.5, 0.0), (0.25, 0.5), (-0.25, 0.5), (0.5, 0.75), (-4.0, 0.75), (1.0, 1.25)];
+            let of = of.map(|(written, came)| (wraps + written, wraps + came));
+            assert_eq!(minutes(&mut transit, &of), [0.5, 0.25, 0.75, 0.25, 4.75, 0.25], "{rounds}");
+        }
+    }
+
+    #[test]
+    fn a_writer_may_be_silent_and_a_path_stand_still_for_longer_than_a_round() {
+        for long in [1.0, 8.0, 10.0, 15.0, 17.5, 19.0, 25.0, 40.0, 300.0] {
+            let before = [(5.0, 5.25), (6.0, 6.25)];
+            let (silent, still) = ((6.0 + long, 6.25 + long), (6.01, 6.25 + long));
+            for (next, expected) in [(silent, 0.25), (still, 0.24 + long)] {
+                let mut transit = Transit::since(Time::ZERO + MINUTE * 5);
+                assert_eq!(minutes(&mut transit, &before), [0.25, 0.25]);
+                let told = minutes(&mut transit, &[next]);
+                assert!((told[0] - expected).abs() < 2e-3, "{long}: {told:?}, not {expected}");
+            }
+        }
+        // the first of all may have been held for long too
+        let mut transit = Transit::since(Time::ZERO + MINUTE * 70);
+        assert_eq!(minutes(&mut transit, &[(70.01, 100.0)]), [29.99]);
+    }
+
+    /// The clock that writes stamps may be ahead by more and more.
+    #[test]
+    fn what_was_faster_than_the_first_took_less_than_nothing() {
+        let mut transit = Transit::since(Time::ZERO);
+        let of = [(1.0, 1.0), (2.0, 1.5), (2.5, 2.5), (3.0, 2.25)];
+        assert_eq!(minutes(&mut transit, &of), [0.0, -0.5, 0.0, -0.75]);
+    }
+
+    #[test]
+    fn any_stamps_are_borne() {
+        let mut transit = Transit::default();
+        for n in 0..100_000u32 {
+            let now = Time(u64::from(n).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+            transit.of(Stamp(n.wrapping_mul(0x9e37_79b9)), now);
+        }
+    }
+}
