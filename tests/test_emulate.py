@@ -163,11 +163,14 @@ def test_a_schedules_instants_are_the_flows(flow: str) -> None:
     conclusive(measure, check)
 
 
-@pytest.mark.parametrize(("cc", "more"), [("gcc", ""), ("gcc", ", jitter_buffer = {}"), ("tfrc", "")])
+@pytest.mark.parametrize(
+    ("cc", "more"),
+    [("gcc", ""), ("gcc", ", jitter_buffer = {}"), ("tfrc", ""), ('c4"\ntransport = "quic', "")],
+)
 def test_frames_are_as_late_as_simulated(cc: str, more: str) -> None:
     require("namespaces")
-    # A receiver alone knows by how much later than the first one they come, whatever either way takes. TFRC's first
-    # frames wait for as long as a round trip takes, to some 10 ms.
+    # A receiver alone knows by how much later than the fastest one they come, whatever either way takes. TFRC's first
+    # frames wait for as long as a round trip takes, to some 10 ms; QUIC's wait for its handshake.
     scenario = paceline.parse(
         'warmup = "1 s"\n'
         + LINK.replace('delay = "20 ms"', 'delay = "80 ms"\nbackward = { delay = "20 ms" }')

@@ -1,7 +1,7 @@
 //! What a screen shows: how old frames are, and when the picture freezes (W3C, Identifiers for WebRTC's Statistics API).
 
 use crate::viewer::ViewReport;
-use paceline_units::{Span, Time};
+use paceline_units::{Offset, Span, Time};
 use std::collections::VecDeque;
 
 /// The mean time between frames is that of so many of the last.
@@ -16,16 +16,19 @@ const FREEZE: Span = Span::from_millis(150);
 pub(crate) struct Picture {
     /// The first frame is waited for from here on.
     start: Time,
+    /// From here on it is measured.
+    at: Time,
     /// Frames captured from here on count.
-    from: Time,
+    from: Offset,
     /// When the frame on the screen was captured, and since when it is there.
-    pub(crate) shown: Option<(Time, Time)>,
+    pub(crate) shown: Option<(Offset, Time)>,
     /// How long the last frames were shown.
     durations: VecDeque<Span>,
     report: ViewReport,
     /// Frames whose delays count, and how many are left out for each that is kept: one less than a power of two.
     delays: u64,
     skips: u64,
+    least: Option<Offset>,
     sampled: Sampled,
 }
 
@@ -34,32 +37,44 @@ pub(crate) struct Picture {
 struct Sampled {
     frames: u64,
     /// Their delays together, in nanoseconds.
-    delay: u128,
-    most: Span,
+    delay: i128,
+    most: Option<Offset>,
 }
 
 impl Picture {
     pub(crate) fn new(start: Time) -> Picture {
-        Picture { start, ..Picture::default() }
+        Picture { start, from: Offset(i64::MIN), ..Picture::default() }
     }
 
-    /// Frames that are captured from `at` on count, and freezes that end after it.
-    pub(crate) fn measure_from(&mut self, at: Time) {
-        self.from = at;
+    /// Frames that are `captured` then or later count, and freezes that end after `at`.
+    pub(crate) fn measure_from(&mut self, at: Time, captured: Offset) {
+        (self.at, self.from) = (at, captured);
         self.report = ViewReport::default();
         (self.delays, self.skips) = (0, 0);
     }
 
     /// Whether a frame captured then counts.
-    pub(crate) fn counts(&self, captured: Time) -> bool {
+    pub(crate) fn counts(&self, captured: Offset) -> bool {
         captured >= self.from
     }
 
-    /// A frame has its delay. What is kept is bounded, however many frames come.
-    pub(crate) fn keep(&mut self, captured: Time, delay: Span) {
+    /// A frame is complete.
+    pub(crate) fn came(&mut self, now: Time, captured: Offset) {
+        let delay = Offset::at(now) - captured;
+        self.least = Some(self.least.map_or(delay, |least| least.min(delay)));
+    }
+
+    /// The least delay of those that were complete.
+    pub(crate) fn least_delay(&self) -> Option<Offset> {
+        self.least
+    }
+
+    /// A frame has its delay, until `now`. What is kept is bounded, however many frames come.
+    pub(crate) fn keep(&mut self, now: Time, captured: Offset) {
+        let delay = Offset::at(now) - captured;
         self.sampled.frames += 1;
-        self.sampled.delay += u128::from(delay.0);
-        self.sampled.most = self.sampled.most.max(delay);
+        self.sampled.delay += i128::from(delay.0);
+        self.sampled.most = self.sampled.most.max(Some(delay));
         if !self.counts(captured) {
             return;
         }
@@ -81,7 +96,7 @@ impl Picture {
     }
 
     /// A frame is shown, unless a later one has been.
-    pub(crate) fn show(&mut self, now: Time, captured: Time) {
+    pub(crate) fn show(&mut self, now: Time, captured: Offset) {
         match self.shown {
             Some((newest, _)) if captured <= newest => return,
             Some((_, since)) => self.next(now.since(since)),
@@ -115,9 +130,9 @@ impl Picture {
     pub(crate) fn sample(&mut self, now: Time) -> [f64; 4] {
         let Sampled { frames, delay, most } = core::mem::take(&mut self.sampled);
         let stands = now.since(self.shown.map_or(self.start, |(_, since)| since)).as_secs_f64();
-        match frames {
-            0 => [0.0, f64::NAN, f64::NAN, stands],
-            _ => [frames as f64, delay as f64 / frames as f64 * 1e-9, most.as_secs_f64(), stands],
+        match most {
+            None => [0.0, f64::NAN, f64::NAN, stands],
+            Some(most) => [frames as f64, delay as f64 / frames as f64 * 1e-9, most.as_secs_f64(), stands],
         }
     }
 
@@ -125,7 +140,7 @@ impl Picture {
     pub(crate) fn report(&self, end: Time) -> ViewReport {
         let mut report = self.report.clone();
         report.delays.sort_unstable();
-        let stands = end.since(self.shown.map_or(self.start.max(self.from), |(_, since)| since));
+        let stands = end.since(self.shown.map_or(self.start.max(self.at), |(_, since)| since));
         if self.is_freeze(stands) {
             report.freezes += 1;
             report.frozen += stands;

@@ -15,7 +15,7 @@
 
 use crate::picture::Picture;
 use crate::viewer::ViewReport;
-use paceline_units::{Span, Time};
+use paceline_units::{Offset, Span, Time};
 use std::collections::VecDeque;
 
 /// Weight of a new frame in the means.
@@ -47,8 +47,8 @@ pub struct MediaPacket {
     pub sequence: u16,
     /// What it carries.
     pub part: Part,
-    /// When its frame was captured.
-    pub captured: Time,
+    /// When its frame was captured: by the clock of who watches, from which the sender's may differ by any time that stays.
+    pub captured: Offset,
     /// Whether it is the last of its frame.
     pub last: bool,
 }
@@ -94,7 +94,7 @@ impl PlayoutReport {
 struct Came {
     at: Time,
     part: Part,
-    captured: Time,
+    captured: Offset,
     last: bool,
 }
 
@@ -102,12 +102,13 @@ struct Came {
 #[derive(Clone, Copy, Debug)]
 struct Ready {
     shown: Time,
-    captured: Time,
+    captured: Offset,
     first: Time,
     late: bool,
 }
 
-/// The delay of frames.
+/// The delay of frames. If the sender's clock is another all are longer or shorter by the same, and so is their mean: play-out
+/// times, which are captures and this, stay as they are.
 #[derive(Clone, Debug, Default)]
 struct Delay {
     frames: u64,
@@ -117,12 +118,17 @@ struct Delay {
 }
 
 impl Delay {
-    fn add(&mut self, delay: Span) {
+    fn add(&mut self, delay: Offset) {
         self.frames += 1;
         let weight = WEIGHT.max(1.0 / self.frames as f64);
         let delay = delay.as_secs_f64();
         self.mean += weight * (delay - self.mean);
         self.deviation += weight * ((delay - self.mean).abs() - self.deviation);
+    }
+
+    /// Rounded to the nanosecond.
+    fn mean(&self) -> Offset {
+        Offset(libm::floor(self.mean * 1e9 + 0.5) as i64)
     }
 }
 
@@ -169,10 +175,10 @@ impl FrameBuffer {
         }
     }
 
-    /// Frames that are captured from `at` on, which is now, count, and freezes that end after it.
-    pub fn measure_from(&mut self, at: Time) {
+    /// Frames that are `captured` then or later count, and freezes that end after `at`, which is now.
+    pub fn measure_from(&mut self, at: Time, captured: Offset) {
         self.play(at);
-        self.picture.measure_from(at);
+        self.picture.measure_from(at, captured);
         self.counts = PlayoutReport::default();
     }
 
@@ -260,10 +266,11 @@ impl FrameBuffer {
         }
         let margin = Span::from_secs_f64(DEVIATIONS * self.delay.deviation);
         let margin = margin.min(self.model.max_margin).max(self.model.min_margin);
-        let delay = now.since(captured);
-        let mean = if self.delay.frames == 0 { delay } else { Span::from_secs_f64(self.delay.mean) };
-        let due = captured + mean + margin;
+        let delay = Offset::at(now) - captured;
+        let mean = if self.delay.frames == 0 { delay } else { self.delay.mean() };
+        let due = (captured + mean + margin).time();
         self.delay.add(delay);
+        self.picture.came(now, captured);
         self.last = due.max(now).max(self.last);
         self.ready.push_back(Ready { shown: self.last, captured, first, late: due < now });
         self.play(now);
@@ -273,7 +280,7 @@ impl FrameBuffer {
     fn play(&mut self, now: Time) {
         while let Some(&frame) = self.ready.front().filter(|frame| frame.shown <= now) {
             self.ready.pop_front();
-            self.picture.keep(frame.captured, frame.shown.since(frame.captured));
+            self.picture.keep(frame.shown, frame.captured);
             self.picture.show(frame.shown, frame.captured);
             if self.picture.counts(frame.captured) {
                 self.counts.shown += 1;
@@ -325,6 +332,12 @@ impl FrameBuffer {
             }
         }
         count
+    }
+
+    /// The least time from a frame's capture until it could be decoded, of all so far, whether they count or not.
+    #[must_use]
+    pub fn least_delay(&self) -> Option<Offset> {
+        self.picture.least_delay()
     }
 
     /// A row of a recording, as [`Viewer::sample`](crate::viewer::Viewer::sample) gives it, of frames that were shown.

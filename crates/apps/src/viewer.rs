@@ -5,7 +5,7 @@
 
 use crate::picture::Picture;
 use crate::playout::PlayoutReport;
-use paceline_units::{Span, Time};
+use paceline_units::{Offset, Span, Time};
 use std::collections::VecDeque;
 
 /// Packets that are remembered.
@@ -21,8 +21,8 @@ pub struct FramePacket {
     pub timestamp: u32,
     /// Whether it is the last of its frame.
     pub last: bool,
-    /// When its frame was captured.
-    pub captured: Time,
+    /// When its frame was captured: by the clock of who watches, from which the sender's may differ by any time that stays.
+    pub captured: Offset,
 }
 
 /// What became of the frames.
@@ -32,7 +32,7 @@ pub struct ViewReport {
     pub complete: u64,
     /// The times from a frame's capture to the arrival of its last packet, in ascending order; of very many frames those of
     /// every second, fourth, ...
-    pub delays: Vec<Span>,
+    pub delays: Vec<Offset>,
     /// How often the picture froze, or never came.
     pub freezes: u64,
     /// For how long altogether: the whole time that such a picture stood.
@@ -44,14 +44,14 @@ pub struct ViewReport {
 impl ViewReport {
     /// Mean delay; `None` without a frame.
     #[must_use]
-    pub fn mean_delay(&self) -> Option<Span> {
-        let sum: u128 = self.delays.iter().map(|delay| u128::from(delay.0)).sum();
-        sum.checked_div(self.delays.len() as u128).map(|mean| Span(mean as u64))
+    pub fn mean_delay(&self) -> Option<Offset> {
+        let sum: i128 = self.delays.iter().map(|delay| i128::from(delay.0)).sum();
+        sum.checked_div(self.delays.len() as i128).map(|mean| Offset(mean as i64))
     }
 
     /// The delay that a share `q` of the frames do not exceed; `None` without a frame.
     #[must_use]
-    pub fn delay(&self, q: f64) -> Option<Span> {
+    pub fn delay(&self, q: f64) -> Option<Offset> {
         let rank = libm::ceil(q * self.delays.len() as f64) as usize;
         self.delays.get(rank.max(1) - 1).copied()
     }
@@ -62,7 +62,7 @@ impl ViewReport {
 struct Came {
     timestamp: u32,
     last: bool,
-    captured: Time,
+    captured: Offset,
     /// Its frame is known to be whole; of last packets alone.
     whole: bool,
 }
@@ -85,9 +85,9 @@ impl Viewer {
         Viewer { picture: Picture::new(start), ..Viewer::default() }
     }
 
-    /// Frames that are captured from `at` on count, and freezes that end after it.
-    pub fn measure_from(&mut self, at: Time) {
-        self.picture.measure_from(at);
+    /// Frames that are `captured` then or later count, and freezes that end after `at`.
+    pub fn measure_from(&mut self, at: Time, captured: Offset) {
+        self.picture.measure_from(at, captured);
         self.complete = 0;
     }
 
@@ -124,7 +124,7 @@ impl Viewer {
     }
 
     /// A frame has come whole, by whatever put its packets together.
-    pub fn on_frame(&mut self, now: Time, captured: Time) {
+    pub fn on_frame(&mut self, now: Time, captured: Offset) {
         self.frame(now, captured);
     }
 
@@ -160,10 +160,17 @@ impl Viewer {
     }
 
     /// A frame is whole.
-    fn frame(&mut self, now: Time, captured: Time) {
+    fn frame(&mut self, now: Time, captured: Offset) {
         self.complete += u64::from(self.picture.counts(captured));
-        self.picture.keep(captured, now.since(captured));
+        self.picture.came(now, captured);
+        self.picture.keep(now, captured);
         self.picture.show(now, captured);
+    }
+
+    /// The least time from a frame's capture until it was complete, of all so far, whether they count or not.
+    #[must_use]
+    pub fn least_delay(&self) -> Option<Offset> {
+        self.picture.least_delay()
     }
 
     /// A row of a recording: frames that came whole since the row before, the mean and the greatest of their delays, and for how
@@ -195,9 +202,13 @@ mod tests {
             sequence: (65_530 + n) as u16,
             timestamp: frame as u32 * 2970,
             last: n % 3 == 2,
-            captured: ms(frame * 33),
+            captured: Offset::at(ms(frame * 33)),
         };
         viewer.on_packet(ms(now), &packet);
+    }
+
+    fn measure_from(viewer: &mut Viewer, at: u64) {
+        viewer.measure_from(ms(at), Offset::at(ms(at)));
     }
 
     #[test]
@@ -211,9 +222,28 @@ mod tests {
         }
         let report = viewer.report(Time::ZERO);
         assert_eq!(report.complete, 2);
-        assert_eq!(report.delays, [Span::from_millis(52), Span::from_millis(57)]);
-        assert_eq!(report.mean_delay(), Some(Span(54_500_000)));
+        assert_eq!(report.delays, [Offset(52_000_000), Offset(57_000_000)]);
+        assert_eq!(report.mean_delay(), Some(Offset(54_500_000)));
         assert_eq!((report.delay(0.5), report.delay(0.95)), (Some(report.delays[0]), Some(report.delays[1])));
+    }
+
+    /// Their sender's clock is another: the first took no time by it, and others less.
+    #[test]
+    fn frames_faster_than_the_first_have_delays_below_nothing() {
+        let mut viewer = Viewer::default();
+        for (n, delay) in (0..).zip([200, 150, 80, 120]) {
+            let (captured, now) = (1000 + n * 100, 1000 + n * 100 + delay);
+            viewer.on_frame(ms(now), Offset::at(ms(captured + 200)));
+        }
+        let [frames, mean, most, _] = sample(&mut viewer, 2000);
+        assert_eq!((frames, mean, most), (4.0, -62.5, 0.0));
+        let report = viewer.report(ms(2000));
+        assert_eq!(report.delays, [-120, -80, -50, 0].map(|ms| Offset(ms * 1_000_000)));
+        assert_eq!(
+            (report.mean_delay(), viewer.least_delay()),
+            (Some(Offset(-62_500_000)), Some(Offset(-120_000_000)))
+        );
+        assert_eq!((report.complete, viewer.picture.shown), (4, Some((Offset::at(ms(1500)), ms(1420)))));
     }
 
     #[test]
@@ -288,7 +318,7 @@ mod tests {
         assert_eq!(frozen(&viewer, 3339 + 182), (0, Span::ZERO));
         assert_eq!(frozen(&viewer, 3339 + 183), (1, Span::from_millis(183)));
         assert_eq!(frozen(&viewer, 13_339), (1, Span::from_secs(10)));
-        viewer.measure_from(ms(5000));
+        measure_from(&mut viewer, 5000);
         assert_eq!(frozen(&viewer, 13_339), (1, Span::from_secs(10)), "as one that a picture ends after it");
     }
 
@@ -315,7 +345,7 @@ mod tests {
             come(&mut viewer, n, now);
         }
         // what counts elsewhere makes no difference here
-        viewer.measure_from(ms(50));
+        measure_from(&mut viewer, 50);
         is(sample(&mut viewer, 120), [2.0, 63.5, 67.0, 20.0]);
         is(sample(&mut viewer, 140), [0.0, f64::NAN, f64::NAN, 40.0]);
         come(&mut viewer, 9, 150);
@@ -334,7 +364,7 @@ mod tests {
         assert_eq!((viewer.report(ms(500)).freezes, viewer.report(ms(1149)).freezes), (0, 0));
         let report = viewer.report(ms(9000));
         assert_eq!((report.freezes, report.frozen), (1, Span::from_secs(8)));
-        viewer.measure_from(ms(4000));
+        measure_from(&mut viewer, 4000);
         assert_eq!(viewer.report(ms(9000)).frozen, Span::from_secs(5));
         for n in 90..93 {
             come(&mut viewer, n, 9000);
@@ -349,13 +379,13 @@ mod tests {
         for n in 0..9 {
             come(&mut viewer, n, 100);
         }
-        viewer.measure_from(ms(100));
+        measure_from(&mut viewer, 100);
         for n in [9, 10, 11, 15, 16, 17, 12, 13, 14] {
             come(&mut viewer, n, 200);
         }
         let report = viewer.report(Time::ZERO);
         assert_eq!(report.complete, 2, "those captured at 132 and 165 ms");
-        assert_eq!(viewer.picture.shown, Some((ms(165), ms(200))));
+        assert_eq!(viewer.picture.shown, Some((Offset::at(ms(165)), ms(200))));
     }
 
     #[test]

@@ -49,13 +49,6 @@ impl Stamp {
     pub const fn elapsed(self, now: Time) -> Span {
         Span((Stamp::at(now).0.wrapping_sub(self.0) as u64) << Stamp::TICK_BITS)
     }
-
-    /// The same, up to 9 minutes; zero if this stamp is later than `now` by up to that.
-    #[must_use]
-    pub fn age(self, now: Time) -> Span {
-        let ticks = Stamp::at(now).0.wrapping_sub(self.0) as i32;
-        Span((ticks.max(0) as u64) << 8)
-    }
 }
 
 /// Header bits.

@@ -20,7 +20,7 @@ use paceline_engine::{DropReason, Drops};
 use paceline_flow::{ReceiverStats, SenderStats};
 use paceline_path::wifi::InterfaceReport;
 use paceline_path::{ClassCounts, LinkReport};
-use paceline_units::{Span, Time};
+use paceline_units::{Offset, Span, Time};
 use std::collections::BTreeMap;
 
 /// The counts of all endpoints at the end of the warm-up.
@@ -37,7 +37,7 @@ impl Before {
         for element in built.engine.elements_mut() {
             if let Node::Host(host) = element {
                 host.sources.iter_mut().for_each(|source| source.measure_from(now));
-                host.sinks.iter_mut().for_each(|sink| sink.measure_from(now));
+                host.sinks.iter_mut().for_each(|sink| sink.measure_from(now, Offset::at(now)));
             }
         }
         let counts = |flow| {
@@ -150,6 +150,7 @@ fn flow_summary(model: &Model, built: &Built, before: &Before, index: usize, end
     // a picture freezes, sound and moves of a game do not
     let pictures = view.filter(|_| ends.source.has_pictures());
     let seconds = |span: Option<Span>| span.map(Span::as_secs_f64);
+    let delay = |delay: Option<Offset>| delay.map(Offset::as_secs_f64);
     let bounds = arrived.and_then(ArrivalReport::delay_bounds);
     let gap = arrived.and_then(ArrivalReport::gap_moments);
     // the silence in which a flow ends that could have gone on is a gap that nothing ended
@@ -202,11 +203,11 @@ fn flow_summary(model: &Model, built: &Built, before: &Before, index: usize, end
         frames_sent,
         frames_complete: view.map(|view| view.complete),
         complete_share: view.zip(frames_sent).and_then(|(view, sent)| share(view.complete, sent)),
-        frame_delay_mean_s: seconds(view.and_then(ViewReport::mean_delay)),
-        frame_delay_p50_s: seconds(view.and_then(|view| view.delay(0.5))),
-        frame_delay_p95_s: seconds(view.and_then(|view| view.delay(0.95))),
-        frame_delay_p99_s: seconds(view.and_then(|view| view.delay(0.99))),
-        frame_delay_max_s: seconds(view.and_then(|view| view.delay(1.0))),
+        frame_delay_mean_s: delay(view.and_then(ViewReport::mean_delay)),
+        frame_delay_p50_s: delay(view.and_then(|view| view.delay(0.5))),
+        frame_delay_p95_s: delay(view.and_then(|view| view.delay(0.95))),
+        frame_delay_p99_s: delay(view.and_then(|view| view.delay(0.99))),
+        frame_delay_max_s: delay(view.and_then(|view| view.delay(1.0))),
         freezes: pictures.map(|view| view.freezes),
         freeze_s: seconds(pictures.map(|view| view.frozen)),
         frames_reset,

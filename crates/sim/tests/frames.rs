@@ -117,3 +117,24 @@ fn what_would_not_fit_in_memory_is_refused() {
     // five columns of the one call, 64 million rows
     assert!(matches!(refused, Err(RunError::TooMuchRecorded { values: 320_000_000, .. })), "{:?}", refused.err());
 }
+
+/// A path takes three quarters of what is written, and who sends keeps the rest: after 100 minutes frames are 25 minutes old, and
+/// the stamps that they carry have gone round.
+#[test]
+fn frames_are_as_old_as_they_are_however_old() {
+    for flow_of in ["cc = \"cubic\"\ntransport = \"quic\"", "cc = \"tfrc\"", "cc = \"gcc\""] {
+        let text = format!(
+            "duration = \"100 min\"\n[link.bottleneck]\nrate = \"75 kbit/s\"\ndelay = \"20 ms\"\nqueue = {{ limit = \"20 packets\" }}\n\
+             [flow.call]\n{flow_of}\n\
+             app = {{ kind = \"encoder\", max_rate = \"100 kbit/s\", min_rate = \"100 kbit/s\", frame_rate = 2 }}\n"
+        );
+        let output = run(&text, &["frames"], Span::from_secs(60)).unwrap();
+        let (means, most) = (column(&output, "frame_delay_s"), column(&output, "frame_delay_max_s"));
+        let grows = means.windows(2).all(|pair| (10.0..20.0).contains(&(pair[1] - pair[0])));
+        assert!(grows && means[0] < 20.0 && means[98] > 1400.0, "{flow_of}: {means:?}");
+        assert!(means.iter().zip(most).all(|(mean, most)| (0.0..20.0).contains(&(most - mean))), "{flow_of}: {most:?}");
+        let flow = flow(&output, "call");
+        let (p50, most) = (flow.frame_delay_p50_s.unwrap(), flow.frame_delay_max_s.unwrap());
+        assert!((700.0..800.0).contains(&p50) && (1420.0..1600.0).contains(&most), "{flow_of}: {flow:?}");
+    }
+}

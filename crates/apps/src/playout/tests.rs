@@ -12,7 +12,8 @@ fn ms(n: u64) -> Time {
 fn come(buffer: &mut FrameBuffer, n: u64, now: Time, keys: &[u64]) {
     let frame = n / 3;
     let part = if keys.contains(&frame) { Part::Key } else { Part::Delta };
-    let packet = MediaPacket { sequence: (65_500 + n) as u16, part, captured: ms(frame * 40), last: n % 3 == 2 };
+    let packet =
+        MediaPacket { sequence: (65_500 + n) as u16, part, captured: Offset::at(ms(frame * 40)), last: n % 3 == 2 };
     buffer.on_packet(now, &packet);
 }
 
@@ -35,7 +36,7 @@ fn frames_that_come_evenly_are_shown_as_they_come() {
     let report = buffer.report(ms(5000));
     assert_eq!(
         (report.complete, report.delays.first(), report.delays.last()),
-        (50, Some(&Span::from_millis(50)), Some(&Span::from_millis(50)))
+        (50, Some(&Offset(50_000_000)), Some(&Offset(50_000_000)))
     );
     let counts = report.playout.unwrap();
     assert_eq!((counts.shown, counts.late, counts.keys, counts.buffered), (50, 0, 1, Span::ZERO));
@@ -133,13 +134,48 @@ fn the_margin_is_four_times_the_mean_deviation() {
     assert_eq!((bounded(60, 10_000), bounded(0, 15)), (120.0, 75.0));
 }
 
+/// The sender's clock may be ahead or behind by any time, so that a frame comes before it is captured: what is shown, when, and
+/// what is late is the same, also where the first frame was slow and all others are faster.
+#[test]
+fn another_clock_changes_no_play_out() {
+    let report = |ahead: i64| {
+        let mut buffer = FrameBuffer::new(MODEL, Time::ZERO);
+        for n in 0..900 {
+            let (frame, slow) = (n / 3, if n < 3 { 400 } else { n / 3 % 5 * 7 });
+            let captured = Offset::at(ms(500 + frame * 40)) + Offset(ahead);
+            let part = if frame == 0 { Part::Key } else { Part::Delta };
+            let packet = MediaPacket { sequence: n as u16, part, captured, last: n % 3 == 2 };
+            buffer.on_packet(ms(500 + frame * 40 + 50 + slow), &packet);
+        }
+        (buffer.report(ms(20_000)), buffer.least_delay().unwrap())
+    };
+    let (one, least) = report(0);
+    assert_eq!(least, Offset(50_000_000));
+    // what is decided is the same, and times are but for rounding
+    let near = |a: i64, b: i64| (a - b).abs() < 100;
+    for ahead in [-1i64 << 40, -450_000_000, 450_000_000, 1 << 40] {
+        let (other, of_other) = report(ahead);
+        let [(a, of_a), (b, of_b)] = [(&one, least), (&other, of_other)];
+        let [PlayoutReport { buffered: waited, .. }, PlayoutReport { buffered, .. }] =
+            [a, b].map(|it| it.playout.unwrap());
+        let same = PlayoutReport { buffered: waited, ..b.playout.unwrap() };
+        assert_eq!((b.freezes, Some(same)), (a.freezes, a.playout), "{ahead}");
+        assert!(
+            near(waited.0 as i64 / 300, buffered.0 as i64 / 300) && near(a.frozen.0 as i64, b.frozen.0 as i64),
+            "{ahead}"
+        );
+        assert!(a.delays.iter().zip(&b.delays).all(|(a, b)| near(a.0 - of_a.0, b.0 - of_b.0)), "{ahead}");
+        assert_eq!(of_b, of_a - Offset(ahead), "{ahead}");
+    }
+}
+
 #[test]
 fn fillers_between_frames_are_passed_over() {
     let mut buffer = FrameBuffer::new(MODEL, Time::ZERO);
     let parts =
         [(Part::Key, false), (Part::Key, true), (Part::Filler, false), (Part::Filler, false), (Part::Delta, true)];
     for (sequence, (part, last)) in (0..).zip(parts) {
-        buffer.on_packet(ms(9), &MediaPacket { sequence, part, captured: ms(u64::from(sequence)), last });
+        buffer.on_packet(ms(9), &MediaPacket { sequence, part, captured: Offset::at(ms(u64::from(sequence))), last });
     }
     let counts = counts(&buffer, ms(1000));
     assert_eq!((counts.shown, counts.keys), (2, 1));
@@ -180,7 +216,7 @@ proptest! {
         // of a frame that was given up the rest may still come
         prop_assert!(report.complete <= whole, "{report:?} of {whole}");
         prop_assert!(counts.shown as usize == report.delays.len() && counts.late <= counts.shown);
-        prop_assert!(report.delays.iter().all(|delay| *delay >= Span::from_millis(50)));
+        prop_assert!(report.delays.iter().all(|delay| *delay >= Offset(50_000_000)));
         let lost = came.iter().position(|frame| *frame != [true; 3]).map_or(frames, |lost| lost as u64);
         if asked == 0 && arrivals.last().is_some_and(|(at, _)| *at <= end) && !keys.iter().any(|key| *key > lost) {
             prop_assert!(counts.shown <= lost);

@@ -12,7 +12,7 @@ use paceline_sim::arrivals::ArrivalReport;
 use paceline_sim::model::FlowModel;
 use paceline_sim::recorder::{HostRecorder, Recording, SENDING};
 use paceline_sim::summary::StreamSummary;
-use paceline_units::{Span, Time};
+use paceline_units::{Offset, Span, Time};
 use serde::{Deserialize, Serialize};
 
 /// How often an end records, unless told otherwise.
@@ -91,14 +91,16 @@ pub(super) fn epoch(session: &Session) -> Time {
     }
 }
 
-/// The first packet of a session that told when what is in it was captured; `seconds` makes seconds of the session's time.
+/// The first packet of a session that told when what is in it was captured, of a receiver as if it had been as fast as the fastest
+/// frame; `seconds` makes seconds of the session's time.
 pub(super) fn first_capture(session: &Session, seconds: impl FnOnce(Time) -> f64) -> Option<FirstCapture> {
-    let captures = match session {
-        Session::Sender(sender) => sender.captures(),
-        Session::Receiver(receiver) => receiver.captures(),
+    let (captures, least) = match session {
+        Session::Sender(sender) => (sender.captures(), None),
+        Session::Receiver(receiver) => (receiver.captures(), receiver.sink().least_frame_delay()),
     };
+    let least = least.unwrap_or_default().as_secs_f64();
     let at = |at: Time| epoch(session) + at.since(Time::ZERO);
-    captures.map(|clock| FirstCapture { stamp: clock.first, hz: clock.hz, at_s: seconds(at(clock.at)) })
+    captures.map(|clock| FirstCapture { stamp: clock.first, hz: clock.hz, at_s: seconds(at(clock.at)) + least })
 }
 
 /// A packet that tells when what is in it was captured.
@@ -108,7 +110,8 @@ pub struct FirstCapture {
     pub stamp: u32,
     /// Ticks a second of that clock.
     pub hz: u32,
-    /// The second by CLOCK_MONOTONIC of that capture, of a sender, or when the packet came, of a receiver.
+    /// The second by CLOCK_MONOTONIC of that capture, of a sender, or when the packet would have come had it been as fast as the
+    /// fastest frame, of a receiver.
     pub at_s: f64,
 }
 
@@ -187,7 +190,10 @@ impl Before {
                 Before { at, sent: Some(source.sender.stats().clone()), ..Before::default() }
             }
             Session::Receiver(receiver) => {
-                receiver.sink_mut().measure_from(at);
+                // the other end counts by its own clock, of which the fastest frame so far says most
+                let sink = receiver.sink_mut();
+                let least = sink.least_frame_delay().unwrap_or_default();
+                sink.measure_from(at, Offset::at(at) - least);
                 Before { at, received: *receiver.sink().receiver.stats(), ..Before::default() }
             }
         }
@@ -211,8 +217,13 @@ impl Half {
         half.end_s = end_s;
         half.dropped = (counts.garbage, counts.disregarded, counts.over_limit);
         half.tables = recorder.into_series().into_iter().map(Table::of).collect();
-        if matches!(session, Session::Sender(_)) {
-            half.forget_what_is_not_told(model);
+        match session {
+            Session::Sender(_) => half.forget_what_is_not_told(model),
+            Session::Receiver(receiver) => {
+                // the two ends' clocks have nothing to do with one another: by how much frames are slower than the fastest is known
+                let least = receiver.sink().least_frame_delay().unwrap_or_default();
+                half.add_to_delays(-least.as_secs_f64());
+            }
         }
         half
     }
@@ -284,6 +295,7 @@ fn received(session: &mut ReceiverSession, model: &FlowModel, end: Time, before:
     // a picture freezes, sound and moves of a game do not
     let pictures = view.filter(|_| model.app.has_pictures());
     let playout = view.and_then(|view| view.playout.as_ref());
+    let delay = |delay: Option<Offset>| delay.map(Offset::as_secs_f64);
     let feedback = sink.feedback_sent();
     let arrived = sink.arrival_report();
     let gap = arrived.and_then(ArrivalReport::gap_moments);
@@ -295,11 +307,11 @@ fn received(session: &mut ReceiverSession, model: &FlowModel, end: Time, before:
             ecn_marks: Some(received.marks),
             bytes_delivered: Some(received.bytes),
             frames_complete: view.map(|view| view.complete),
-            frame_delay_mean_s: seconds(view.and_then(ViewReport::mean_delay)),
-            frame_delay_p50_s: seconds(view.and_then(|view| view.delay(0.5))),
-            frame_delay_p95_s: seconds(view.and_then(|view| view.delay(0.95))),
-            frame_delay_p99_s: seconds(view.and_then(|view| view.delay(0.99))),
-            frame_delay_max_s: seconds(view.and_then(|view| view.delay(1.0))),
+            frame_delay_mean_s: delay(view.and_then(ViewReport::mean_delay)),
+            frame_delay_p50_s: delay(view.and_then(|view| view.delay(0.5))),
+            frame_delay_p95_s: delay(view.and_then(|view| view.delay(0.95))),
+            frame_delay_p99_s: delay(view.and_then(|view| view.delay(0.99))),
+            frame_delay_max_s: delay(view.and_then(|view| view.delay(1.0))),
             freezes: pictures.map(|view| view.freezes),
             freeze_s: seconds(pictures.map(|view| view.frozen)),
             frames_shown: playout.map(|playout| playout.shown),
@@ -360,12 +372,17 @@ impl Half {
         }
     }
 
-    /// The clocks of both ends are the same: delays of frames, which a receiver tells beyond that of the first packet it got, are
-    /// whole.
+    /// The clocks of both ends are the same: delays of frames, which a receiver tells beyond that of the fastest, are whole.
     pub(super) fn tell_delays_by(&mut self, sender: &Half) {
         let (Some(sent), Some(came)) = (sender.first_capture, self.first_capture) else { return };
         let later = f64::from(came.stamp.wrapping_sub(sent.stamp) as i32) / f64::from(sent.hz.max(1));
-        let first = came.at_s - (sent.at_s + later);
+        self.add_to_delays(came.at_s - (sent.at_s + later));
+    }
+
+    /// Adds so many seconds to the delays of frames, in the row and over time.
+    fn add_to_delays(&mut self, seconds: f64) {
+        // none is less than nothing but by rounding; what is not a number stays so
+        let add = |delay: &mut f64| *delay = (*delay + seconds).clamp(0.0, f64::INFINITY);
         let row = &mut self.row;
         let delays = [
             &mut row.frame_delay_mean_s,
@@ -374,11 +391,11 @@ impl Half {
             &mut row.frame_delay_p99_s,
             &mut row.frame_delay_max_s,
         ];
-        delays.into_iter().flatten().for_each(|delay| *delay += first);
+        delays.into_iter().flatten().for_each(add);
         let columns =
             self.tables.iter_mut().filter(|table| table.table == "frames").flat_map(|table| &mut table.columns);
         let delays = columns.filter(|(name, _)| name.starts_with("frame_delay_"));
-        delays.flat_map(|(_, Numbers(values))| values).for_each(|delay| *delay += first);
+        delays.flat_map(|(_, Numbers(values))| values).for_each(add);
     }
 }
 
@@ -485,7 +502,7 @@ pub fn recordings(sender: &Half, receiver: &Half, flow: &str, instance: u32) -> 
 mod tests {
     use super::*;
 
-    /// Ends that share a clock: what a receiver tells beyond the first packet's delay is whole, in its row and over time.
+    /// Ends that share a clock: what a receiver tells beyond the fastest frame's delay is whole, in its row and over time.
     #[test]
     fn delays_of_frames_are_whole_by_one_clock() {
         let capture = |stamp, at_s| Some(FirstCapture { stamp, hz: 1000, at_s });

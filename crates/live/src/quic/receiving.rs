@@ -99,7 +99,7 @@ impl Receiving {
     fn captured(clock: &mut Option<CaptureClock>, told: &Told, stamp: Stamp, now: Time) -> Stamp {
         let clock = clock.get_or_insert_with(|| CaptureClock::new(Stamp::HZ, stamp.0, now));
         let _ = told.captures.set(*clock);
-        Stamp::at(clock.time(stamp.0))
+        clock.captured(stamp.0)
     }
 
     /// Reads what there is of a stream.

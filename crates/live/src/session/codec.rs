@@ -293,7 +293,7 @@ impl Codec {
                 arrived.packets = arrived.packets.wrapping_add(1);
                 arrived.marked = arrived.marked.wrapping_add(u32::from(ecn == EcnBits::Ce));
                 let more = data.frame.map_or(TfrcMore::Nothing, |part| {
-                    let captured = Stamp::at(self.capture(Stamp::HZ, part.captured.0, time));
+                    let captured = self.capture(Stamp::HZ, part.captured.0, time);
                     TfrcMore::Frame(FramePart { captured, ..part })
                 });
                 let data_of = TfrcData { rtt: data.rtt.span(), more };
@@ -331,8 +331,8 @@ impl Codec {
         if payload.len() > usize::from(self.segment) {
             return Decoded::Incredible;
         }
-        let captured = self.capture(RtpData::CLOCK_HZ as u32, data.timestamp, time).min(time);
-        let packet = self.packet(time, u32::from(data.sequence), Stamp::at(captured), bytes.len());
+        let captured = self.capture(RtpData::CLOCK_HZ as u32, data.timestamp, time);
+        let packet = self.packet(time, u32::from(data.sequence), captured, bytes.len());
         Decoded::Machine((Packet { flags: ecn.flags(), ..packet }, Some(Extra::Rtp(data))))
     }
 
@@ -343,8 +343,8 @@ impl Codec {
     }
 
     /// When what is in a packet was captured that came at `time`: after that, if it was faster than the first.
-    fn capture(&mut self, hz: u32, stamp: u32, time: Time) -> Time {
-        self.captures.get_or_insert_with(|| CaptureClock::new(hz, stamp, time)).time(stamp)
+    fn capture(&mut self, hz: u32, stamp: u32, time: Time) -> Stamp {
+        self.captures.get_or_insert_with(|| CaptureClock::new(hz, stamp, time)).captured(stamp)
     }
 
     /// The message of a datagram of ours, or what the datagram is instead.

@@ -5,6 +5,7 @@ use crate::pair::{GOOD, Pair, Path, spec};
 use paceline_control::{Profile, registry};
 use paceline_flow::quic::{Carriage, QuicConfig, TrackConfig};
 use paceline_flow::{Datagrams as _, ForeignReceiver as _, ForeignSender as _};
+use paceline_live::endpoint::half::{Before, EVERY, Half, Recorder};
 use paceline_live::quic::{Keys, Lost, OwnKey, Receiving, Sending};
 use paceline_live::session::{EcnBits, End, Input, ReplayError, SILENCE, Session, SessionSpec, Side, State, replay};
 use paceline_packet::Flags;
@@ -181,6 +182,41 @@ fn frames_come_by_every_carriage() {
         assert!(sent.bytes_acked <= came.bytes, "{carriage}: {sent:?} {came:?}");
         let goodput = pair.goodput(10.0);
         assert!((0.5e6..1.05e6).contains(&goodput), "{carriage}: {goodput}");
+    }
+}
+
+/// The first frame waits for the handshake, a round trip of 40 ms and more: others are told from the fastest, not as slow as it.
+#[test]
+fn frames_that_are_faster_than_the_first_have_less_delay() {
+    for carriage in ["stream", "stream-each", "stream-per-group", "datagrams"] {
+        let app = "{ kind = \"encoder\", max_rate = \"1 Mbit/s\", min_rate = \"900 kbit/s\", key_size = 1 }";
+        let settings = [("app", app), ("quic.carriage", carriage)];
+        let mut pair = pair(&settings, 10, GOOD);
+        let model = specs(&settings, 10)[1].flow.model().unwrap();
+        let mut recorder = Recorder::new(&pair.ends[1].session, &model, EVERY);
+        for tenth in 1..120 {
+            pair.run(Time::from_secs_f64(f64::from(tenth) / 10.0));
+            let now = pair.now;
+            recorder.sample(now, &mut pair.ends[1].session);
+        }
+        assert_eq!(pair.states(), DONE, "{carriage}");
+        let least = pair.receiver().sink().least_frame_delay().unwrap().as_secs_f64();
+        assert!(
+            (-0.1..-0.03).contains(&least),
+            "{carriage}: the first came as it was captured, others sooner: {least}"
+        );
+        let now = pair.now;
+        let half = Half::of(&mut pair.ends[1].session, &model, recorder, now, &Before::default());
+        // frames of 3 to 5 kB take 12 to 20 ms of the path's time
+        let (row, most) = (&half.row, half.row.frame_delay_max_s.unwrap());
+        let (p50, p95) = (row.frame_delay_p50_s.unwrap(), row.frame_delay_p95_s.unwrap());
+        assert!((0.001..0.03).contains(&p50) && p50 < p95 && p95 < 0.04, "{carriage}: {row:?}");
+        assert!(most + least > -1e-9, "{carriage}: the first is no slower than the slowest: {row:?}");
+        let frames = half.tables.iter().find(|table| table.table == "frames").unwrap();
+        let delays = &frames.columns.iter().find(|(name, _)| name == "frame_delay_s").unwrap().1.0;
+        let known = || delays.iter().filter(|delay| !delay.is_nan());
+        assert!(known().count() > 90 && known().all(|delay| (0.0..=most).contains(delay)), "{carriage}: {delays:?}");
+        assert!(delays[20..90].iter().all(|delay| (0.001..0.04).contains(delay)), "{carriage}: {delays:?}");
     }
 }
 

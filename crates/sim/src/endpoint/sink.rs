@@ -13,9 +13,9 @@ use paceline_flow::rtp::FeedbackSent;
 use paceline_flow::{Receiver, Transmit, Transport};
 use paceline_packet::quic::StreamPiece;
 use paceline_packet::rtp::RtpData;
-use paceline_packet::{Extra, FlowId, Packet, TfrcData, TfrcMore};
+use paceline_packet::{Extra, FlowId, Packet, Stamp, TfrcData, TfrcMore, Transit};
 use paceline_random::Stream;
-use paceline_units::{Size, Span, Time};
+use paceline_units::{Offset, Size, Span, Time};
 
 /// What a receiver gives its data to.
 #[derive(Debug)]
@@ -36,6 +36,8 @@ struct Screen {
     show: Show,
     /// Fillers are no part of the media's sequence.
     aside: bool,
+    /// Of frames, from their capture.
+    transit: Transit,
     arrivals: Option<ArrivalMeter>,
     /// Who asks for what is shown.
     client: Option<Client>,
@@ -51,15 +53,18 @@ impl Screen {
             (Show::Viewer(_) | Show::Buffer(_), Some(Extra::Rtp(data)))
                 if self.aside && data.payload_type == RtpData::FILLER => {}
             (Show::Viewer(viewer), Some(Extra::Rtp(data))) => {
-                let (MediaPacket { sequence, captured, last, .. }, timestamp) = (media(packet, data), data.timestamp);
+                let media = media(packet, data, &mut self.transit);
+                let (MediaPacket { sequence, captured, last, .. }, timestamp) = (media, data.timestamp);
                 viewer.on_packet(packet.time, &FramePacket { sequence, timestamp, last, captured });
             }
             (Show::Viewer(viewer), Some(Extra::TfrcData(_, TfrcData { more: TfrcMore::Frame(part), .. }))) => {
-                let captured = packet.time - part.captured.age(packet.time);
+                let captured = captured(&mut self.transit, part.captured, packet.time);
                 let (sequence, timestamp) = (packet.seq as u16, part.captured.0);
                 viewer.on_packet(packet.time, &FramePacket { sequence, timestamp, last: part.last, captured });
             }
-            (Show::Buffer(buffer), Some(Extra::Rtp(data))) => buffer.on_packet(packet.time, &media(packet, data)),
+            (Show::Buffer(buffer), Some(Extra::Rtp(data))) => {
+                buffer.on_packet(packet.time, &media(packet, data, &mut self.transit));
+            }
             _ => {}
         }
         if let Some(arrivals) = &mut self.arrivals {
@@ -71,20 +76,25 @@ impl Screen {
 /// Shows frames that have come whole at `now`.
 fn show(now: Time, objects: impl Iterator<Item = Object>, screen: &mut Option<Box<Screen>>) {
     for object in objects.filter(|object| !object.reset) {
-        if let Some(Show::Viewer(viewer)) = screen.as_mut().map(|screen| &mut screen.show) {
-            viewer.on_frame(now, now - object.captured.age(now));
+        if let Some(Screen { show: Show::Viewer(viewer), transit, .. }) = screen.as_deref_mut() {
+            viewer.on_frame(now, captured(transit, object.captured, now));
         }
     }
 }
 
+/// When what comes `now` was captured.
+fn captured(transit: &mut Transit, stamp: Stamp, now: Time) -> Offset {
+    Offset::at(now) - transit.of(stamp, now)
+}
+
 /// What the buffer is told of a packet: of one that is sent again, what it was.
-fn media(packet: &Packet, data: &RtpData) -> MediaPacket {
+fn media(packet: &Packet, data: &RtpData, transit: &mut Transit) -> MediaPacket {
     let part = match RtpData::retransmitted_type(data.payload_type).unwrap_or(data.payload_type) {
         RtpData::KEY => Part::Key,
         RtpData::FILLER => Part::Filler,
         _ => Part::Delta,
     };
-    let captured = packet.time - packet.stamp.elapsed(packet.time);
+    let captured = captured(transit, packet.stamp, packet.time);
     MediaPacket { sequence: data.original.unwrap_or(data.sequence), part, captured, last: data.marker }
 }
 
@@ -122,7 +132,8 @@ impl Sink {
         let screen = (show.is_some() || flow.delays || client.is_some()).then(|| {
             let arrivals = flow.delays.then(ArrivalMeter::default);
             let aside = matches!(&flow.transport, Transport::Rtp { config, .. } if config.nack);
-            Box::new(Screen { show: show.unwrap_or(Show::Nothing), aside, arrivals, client })
+            let transit = Transit::since(flow.start);
+            Box::new(Screen { show: show.unwrap_or(Show::Nothing), aside, transit, arrivals, client })
         });
         let delay = nanoseconds(flow.receiver_delay);
         Sink { entry, app_wake: entry, flow: id, cursor, delay, screen, receiver: flow.transport.receiver(stream) }
@@ -332,15 +343,25 @@ impl Sink {
         }
     }
 
-    /// Frames and arrivals count from `at` on, which is now.
-    pub fn measure_from(&mut self, at: Time) {
+    /// The least delay of a frame that came whole, or could be decoded; `None` without one.
+    #[must_use]
+    pub fn least_frame_delay(&self) -> Option<Offset> {
+        match &self.screen.as_deref()?.show {
+            Show::Viewer(viewer) => viewer.least_delay(),
+            Show::Buffer(buffer) => buffer.least_delay(),
+            Show::Nothing | Show::Player(_) => None,
+        }
+    }
+
+    /// Arrivals count from `at` on, which is now, and frames that are `captured` then or later.
+    pub fn measure_from(&mut self, at: Time, captured: Offset) {
         if let Receiver::Rtp(rtp) = &mut self.receiver {
             rtp.count_feedback_from_here();
         }
         let Some(screen) = self.screen.as_deref_mut() else { return };
         match &mut screen.show {
-            Show::Viewer(viewer) => viewer.measure_from(at),
-            Show::Buffer(buffer) => buffer.measure_from(at),
+            Show::Viewer(viewer) => viewer.measure_from(at, captured),
+            Show::Buffer(buffer) => buffer.measure_from(at, captured),
             Show::Nothing | Show::Player(_) => {}
         }
         screen.arrivals.iter_mut().for_each(ArrivalMeter::measure_from_here);
