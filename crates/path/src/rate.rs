@@ -102,18 +102,26 @@ impl Constant {
     /// Sends `size` bytes that are there at `now`: start and end of the transmission.
     #[inline]
     pub(crate) fn serve(&mut self, now: u64, size: u16) -> (u64, u64) {
-        // Idle since an earlier nanosecond, or free at a fraction of this one or later.
-        (self.free, self.fraction) = if self.free < now { (now, 0) } else { (self.free, self.fraction) };
+        if self.per_byte.1 == 0 {
+            self.free = self.free.max(now);
+        } else if self.free < now {
+            // Idle since an earlier nanosecond; otherwise free at a fraction of this one or later.
+            (self.free, self.fraction) = (now, 0);
+        }
         (self.free, self.append(size))
     }
 
     /// As [`Constant::serve`] for a packet that must wait: the end of its transmission, which starts at `free`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn append(&mut self, size: u16) -> u64 {
-        let fraction = u128::from(self.per_byte.1) * u128::from(size) + u128::from(self.fraction);
-        let span = self.per_byte.0 * u64::from(size) + (fraction >> 64) as u64;
-        self.fraction = fraction as u64;
-        self.free = self.free.saturating_add(span);
+        let mut span = Span(self.per_byte.0 * u64::from(size));
+        // Most rates are whole nanoseconds a byte, and then no instant has a fraction.
+        if self.per_byte.1 != 0 {
+            let fraction = u128::from(self.per_byte.1) * u128::from(size) + u128::from(self.fraction);
+            self.fraction = fraction as u64;
+            span.0 += (fraction >> 64) as u64;
+        }
+        self.free = (Time(self.free) + span).0;
         self.free
     }
 }

@@ -3,11 +3,20 @@
 use crate::{Offset, Rate, Size, Span, Time};
 use core::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 
+#[cold]
+const fn never() -> Time {
+    Time::NEVER
+}
+
 impl Add<Span> for Time {
     type Output = Time;
     #[inline]
     fn add(self, span: Span) -> Time {
-        Time(self.0.saturating_add(span.0))
+        // a branch that is never taken costs less than a choice
+        match self.0.checked_add(span.0) {
+            Some(sum) => Time(sum),
+            None => never(),
+        }
     }
 }
 
