@@ -185,18 +185,21 @@ pub struct Extras {
 
 impl Extras {
     /// Keeps `extra` until [`Extras::take`].
+    #[inline(always)]
     pub fn put(&mut self, extra: Extra) -> ExtraId {
-        match self.free.pop() {
-            Some(i) => {
-                // The place is empty: to drop what was in it would ask once more what it is.
-                core::mem::forget(self.records[i as usize].replace(extra));
-                ExtraId(i)
-            }
-            None => {
-                self.records.push(Some(extra));
-                ExtraId((self.records.len() - 1) as u32)
-            }
-        }
+        let Some(i) = self.free.pop() else { return self.add(extra) };
+        let Some(place) = self.records.get_mut(i as usize) else { return self.add(extra) };
+        // The place is empty: to drop what was in it would ask once more what it is.
+        core::mem::forget(place.replace(extra));
+        ExtraId(i)
+    }
+
+    /// Keeps it in a place of its own.
+    #[cold]
+    #[inline(never)]
+    fn add(&mut self, extra: Extra) -> ExtraId {
+        self.records.push(Some(extra));
+        ExtraId((self.records.len() - 1) as u32)
     }
 
     /// The record, which is freed; `None` for [`ExtraId::NONE`].

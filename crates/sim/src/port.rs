@@ -146,7 +146,7 @@ impl EmissionClock {
     /// When the last packet of this flow left, or of the host.
     #[inline(always)]
     fn last(&self, flow: FlowId) -> Time {
-        *self.lasts.get(&flow).unwrap_or(&self.last)
+        if self.lasts.is_empty() { self.last } else { *self.lasts.get(&flow).unwrap_or(&self.last) }
     }
 }
 

@@ -4,7 +4,7 @@ use super::connection::{Connection, End, Phase};
 use super::datagrams::Waiting;
 use super::incoming::Violation;
 use super::outgoing::Offer;
-use super::sent::{Carried, SentPacket, State};
+use super::sent::Carried;
 use crate::{Segment, Transmit};
 use paceline_packet::quic::{AckRange, Frame, INITIAL_DATAGRAM, LONG_HEADER, StreamPiece, short_header, varint};
 use paceline_packet::{Extra, Flags, Stamp};
@@ -70,16 +70,28 @@ impl Connection {
                 return;
             }
             let header = short_header(self.unacknowledged());
-            let Some(Offer { piece, again, size }) = self.outgoing.take(datagram - header) else { break };
-            let bytes = header + size;
-            if datagram - bytes < WORTHWHILE || !self.outgoing.is_ready() {
-                self.emit_piece(now, &piece, bytes, again, out);
-            } else {
-                let made = self.fill(header, vec![Frame::Stream(piece)], again);
-                self.emit(now, made.frames, made.bytes, made.again, out);
+            if let Some(piece) = self.outgoing.take_full(datagram - header) {
+                self.emit_piece(now, &piece, datagram, false, out);
+            } else if !self.send_pieces(now, header, out) {
+                break;
             }
         }
         self.note_app_limited();
+    }
+
+    /// Sends a packet of what streams have left; `false`: nothing may leave.
+    #[inline(never)]
+    fn send_pieces(&mut self, now: Time, header: u16, out: &mut impl Transmit) -> bool {
+        let datagram = self.config.datagram;
+        let Some(Offer { piece, again, size }) = self.outgoing.take(datagram - header) else { return false };
+        let bytes = header + size;
+        if datagram - bytes < WORTHWHILE || !self.outgoing.is_ready() {
+            self.emit_piece(now, &piece, bytes, again, out);
+        } else {
+            let made = self.fill(header, vec![Frame::Stream(piece)], again);
+            self.emit(now, made.frames, made.bytes, made.again, out);
+        }
+        true
     }
 
     /// Sends whatever there is.
@@ -340,27 +352,21 @@ impl Connection {
     /// A packet with frames that want an acknowledgement leaves.
     #[inline(never)]
     fn emit(&mut self, now: Time, frames: Box<[Frame]>, bytes: u16, again: bool, out: &mut impl Transmit) {
-        self.leave_watched(now, Carried::Frames(frames.clone()), Extra::Quic(frames), bytes, again, out);
+        let ect = self.leave_watched(now, Extra::Quic(frames.clone()), bytes, again, out);
+        self.watch(now, bytes, ect, out).fill(Carried::Frames(frames));
         self.probes = self.probes.saturating_sub(1);
     }
 
     /// The same with data of one stream, and nothing else; no probe is owed.
-    #[inline(never)]
+    #[inline(always)]
     fn emit_piece(&mut self, now: Time, piece: &StreamPiece, bytes: u16, again: bool, out: &mut impl Transmit) {
-        self.leave_watched(now, Carried::Stream(*piece), Extra::QuicStream(*piece), bytes, again, out);
+        let ect = self.leave_watched(now, Extra::QuicStream(*piece), bytes, again, out);
+        self.watch(now, bytes, ect, out).fill(Carried::Stream(*piece));
     }
 
+    /// A packet leaves that [`Connection::watch`] is to be told of; gives whether it is ECN-capable.
     #[inline(always)]
-    fn leave_watched(
-        &mut self,
-        now: Time,
-        carried: Carried,
-        extra: Extra,
-        bytes: u16,
-        again: bool,
-        out: &mut impl Transmit,
-    ) {
-        let number = self.log.next();
+    fn leave_watched(&mut self, now: Time, extra: Extra, bytes: u16, again: bool, out: &mut impl Transmit) -> bool {
         let ect = self.config.ecn && self.ecn.leaves();
         let mut flags = if again { Flags::RETRANSMISSION } else { Flags::NONE };
         if ect {
@@ -368,17 +374,23 @@ impl Connection {
             flags = flags.with(if l4s { Flags::ECT.with(Flags::L4S) } else { Flags::ECT });
         }
         self.stats.retransmitted += u64::from(again);
-        self.leave(now, number, bytes, flags, extra, out);
+        self.leave(now, self.log.next(), bytes, flags, extra, out);
+        ect
+    }
+
+    /// The packet that left last counts until it is acknowledged or lost; the place for what it carried.
+    #[inline(always)]
+    fn watch(&mut self, now: Time, bytes: u16, ect: bool, out: &impl Transmit) -> &mut Carried {
         let left = out.left(now);
         self.congestion.pace(now, bytes);
-        let snapshot = self.congestion.on_sent(left, number, bytes);
-        self.log.push(SentPacket { sent: left, carried, bytes, state: State::Out, ect }, snapshot);
+        let snapshot = self.congestion.on_sent(left, self.log.next(), bytes);
         self.out += 1;
         self.last_eliciting = left;
         if self.heard {
             self.heard = false;
             self.alive(now);
         }
+        self.log.push(left, bytes, ect, snapshot)
     }
 
     #[inline(always)]

@@ -237,19 +237,23 @@ impl Congestion {
     /// a controller that wants it.
     #[inline(always)]
     pub fn on_sent(&mut self, now: Time, number: u32, bytes: u16) -> Option<Snapshot> {
-        let alone = self.in_flight == 0;
-        if alone && self.next > 0 {
+        if self.in_flight == 0 {
             self.resumed(now);
         }
         self.in_flight += u64::from(bytes);
         self.next = number.wrapping_add(1);
         self.last_sent = now;
         let sampler = self.sampler.as_mut()?;
+        let alone = self.in_flight == u64::from(bytes);
         Some(sampler.sent(now, self.in_flight.min(u64::from(u32::MAX)) as u32, alone))
     }
 
+    /// The first packet of all leaves, or the first after all before it was told of.
     #[cold]
     fn resumed(&mut self, now: Time) {
+        if self.next == 0 {
+            return;
+        }
         let app_limited = self.sampler.as_ref().is_none_or(|sampler| sampler.is_app_limited());
         let idle = super::rtt::between(self.last_sent, now);
         self.tell(now, TcpEvent::Resumed { idle, app_limited });
@@ -315,13 +319,14 @@ impl Congestion {
     #[inline(always)]
     fn grow(&mut self, now: Time, full: u32, limited: bool) {
         let flight = datagrams(self.prior_in_flight, self.datagram);
-        let in_flight = if limited { flight.max(self.controller.window() as u32 + 1) } else { flight };
+        let at_least = |window: f64| if limited { flight.max(window as u32 + 1) } else { flight };
         if let TcpController::Reno(reno) = &mut self.controller
             && self.profile == Profile::Rfc
         {
+            let in_flight = at_least(reno.window());
             return (0..full).for_each(|_| reno.acked(1, in_flight));
         }
-        self.grow_others(now, full, in_flight);
+        self.grow_others(now, full, at_least(self.controller.window()));
     }
 
     #[inline(never)]

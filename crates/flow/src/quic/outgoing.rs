@@ -336,12 +336,13 @@ impl Outgoing {
     /// nothing can: nothing is there, the connection's limit is reached, or there is too little room.
     #[inline]
     pub(super) fn take(&mut self, room: u16) -> Option<Offer> {
-        self.take_full(room).or_else(|| self.take_any(room))
+        self.take_full(room).map(|piece| Offer { piece, again: false, size: room }).or_else(|| self.take_any(room))
     }
 
-    /// The same, where the first stream has no frames, no turns to keep, and more new data than fit: by far the most common.
-    #[inline]
-    fn take_full(&mut self, room: u16) -> Option<Offer> {
+    /// The same, where the first stream has no frames, no turns to keep, and more new data than fit: by far the most common. `None`:
+    /// nothing has been done.
+    #[inline(always)]
+    pub(super) fn take_full(&mut self, room: u16) -> Option<StreamPiece> {
         let place = self.front?.place;
         let stream = self.streams.get_mut((place - self.base) as usize)?;
         let header = StreamPiece::header(stream.id, stream.next, true);
@@ -354,17 +355,8 @@ impl Outgoing {
         stream.next = end;
         self.spent += u64::from(length);
         self.all.unsent -= u64::from(length);
-        let piece = StreamPiece {
-            offset: start,
-            stream: stream.id,
-            captured: Stamp(0),
-            length,
-            fin: false,
-            key: false,
-            last: false,
-            track: 0,
-        };
-        Some(Offer { piece, again: false, size: room })
+        let (stream, captured) = (stream.id, Stamp(0));
+        Some(StreamPiece { offset: start, stream, captured, length, fin: false, key: false, last: false, track: 0 })
     }
 
     fn take_any(&mut self, room: u16) -> Option<Offer> {

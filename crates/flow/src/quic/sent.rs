@@ -15,6 +15,14 @@ pub(super) enum Carried {
     Frames(Box<[Frame]>),
 }
 
+impl Carried {
+    /// Puts it where nothing on the heap is any more: to drop what was there would ask whether there is.
+    #[inline(always)]
+    pub(super) fn fill(&mut self, carried: Carried) {
+        core::mem::forget(core::mem::replace(self, carried));
+    }
+}
+
 /// What is known of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum State {
@@ -83,19 +91,25 @@ impl SentLog {
         number as usize & (self.packets.len() - 1)
     }
 
-    /// The packet with the number [`SentLog::next`] leaves.
-    #[inline]
-    pub(super) fn push(&mut self, packet: SentPacket, left: Option<Snapshot>) {
+    /// The packet with the number [`SentLog::next`] leaves at `sent`, with `bytes` of UDP payload; the place for what it carries.
+    #[inline(always)]
+    pub(super) fn push(&mut self, sent: Time, bytes: u16, ect: bool, left: Option<Snapshot>) -> &mut Carried {
+        self.push_any(SentPacket { sent, bytes, ect, state: State::Out, ..NONE }, left)
+    }
+
+    #[inline(always)]
+    fn push_any(&mut self, packet: SentPacket, left: Option<Snapshot>) -> &mut Carried {
         if (self.next - self.base) as usize == self.packets.len() {
             self.make_room();
         }
         let place = self.place(self.next);
-        // to drop what was there would ask whether it has something on the heap
-        core::mem::forget(core::mem::replace(&mut self.packets[place], packet));
         if let Some(left) = left {
             self.snapshots[place] = left;
         }
         self.next += 1;
+        let place = &mut self.packets[place];
+        (place.sent, place.bytes, place.state, place.ect) = (packet.sent, packet.bytes, packet.state, packet.ect);
+        &mut place.carried
     }
 
     #[cold]
@@ -123,7 +137,7 @@ impl SentLog {
             (self.base, self.next) = (number + 1, number + 1);
             self.settled = self.settled.max(self.base);
         } else {
-            self.push(SentPacket { sent: now, bytes, ..NONE }, None);
+            self.push_any(SentPacket { sent: now, bytes, ..NONE }, None).fill(Carried::Nothing);
         }
         number
     }
@@ -143,7 +157,7 @@ impl SentLog {
     /// What was known when it left, if it is kept or was the last to be taken out.
     #[inline]
     pub(super) fn snapshot(&self, number: u32) -> &Snapshot {
-        self.snapshots.get(self.place(number)).unwrap_or(&Snapshot::NONE)
+        if self.snapshots.is_empty() { &Snapshot::NONE } else { &self.snapshots[self.place(number)] }
     }
 
     /// The oldest that is out and below `end`.
@@ -195,17 +209,13 @@ impl SentLog {
 mod tests {
     use super::*;
 
-    fn packet(sent: u64, state: State) -> SentPacket {
-        SentPacket { sent: Time(sent), carried: Carried::Nothing, bytes: 100, state, ect: false }
-    }
-
     #[test]
     fn what_is_settled_is_not_looked_at_again() {
         let mut log = SentLog::new(5, false);
         assert_eq!(log.push_silent(Time(0), 100), 5);
         assert_eq!((log.base(), log.next()), (6, 6), "acknowledgements alone leave no trace");
         for n in 0..4 {
-            log.push(packet(n, State::Out), None);
+            log.push(Time(n), 100, false, None).fill(Carried::Nothing);
         }
         assert_eq!(log.push_silent(Time(4), 100), 10);
         assert_eq!(log.next(), 11);
