@@ -138,19 +138,22 @@ impl TcpReceiver {
         self.on_data_slow(now, packet, out)
     }
 
-    /// Takes a full segment that follows the highest that has come, which lies beyond a hole and in the block that grew last: the
-    /// common case while there is one. `false`: nothing has been done.
+    /// Takes a full segment that follows the highest that has come, which lies beyond a hole and, where blocks are told of, in the one
+    /// that grew last: the common case while there is one. `false`: nothing has been done.
     #[inline]
     fn grow_newest(&mut self, now: Time, packet: &Packet) -> bool {
-        let (Some(highest), Some(newest)) = (self.beyond.last_mut(), self.recent.first_mut()) else { return false };
+        let Some(highest) = self.beyond.last_mut() else { return false };
         let rare = Flags::SYN.0 | Flags::CE.0 | Flags::CWR.0;
         let plain = packet.flags.0 & rare == 0 && !self.marked && !self.linux;
         let full = packet.size.checked_sub(self.header) == Some(self.segment) && packet.seq < u32::MAX;
-        if !(plain && full && packet.seq == highest.end && newest.start == highest.start) {
+        if !(plain && full && packet.seq == highest.end) {
             return false;
         }
+        if self.sack {
+            let Some(newest) = self.recent.first_mut().filter(|newest| newest.start == highest.start) else { return false };
+            newest.end = packet.seq + 1;
+        }
         highest.end += 1;
-        *newest = *highest;
         self.stats.came(now, packet.size);
         true
     }
