@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
 import json
-from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,6 +16,7 @@ from paceline.arguments import PLACE, checked
 from paceline.errors import PacelineError, StorageError
 from paceline.live import live_record, live_results
 from paceline.results import Results, RunRecord
+from paceline.seeming import begin, is_qlog
 from paceline.store import claim
 
 EVERY_S = 0.01
@@ -28,8 +27,6 @@ SUFFIXES = (".qlog", ".sqlog", ".qlog.gz", ".sqlog.gz")
 
 _JSON = (".json", ".json.gz")
 """What the names of logs may end with, and those of much else."""
-_BEGIN = 1 << 16
-"""Bytes of such a file in which it has to say that it is a log."""
 _MOST_NAMED = 3
 """Logs that are named where all together have one name."""
 
@@ -86,23 +83,23 @@ def qlog(
 
 
 def is_log(name: str | Path) -> bool:
-    """Whether a file is a log: by its name, or by what it begins with if it is JSON."""
+    """Whether a file is a log: by its name, or by what it begins with."""
     path = Path(name)
-    if not path.name.lower().endswith(_JSON):
-        return path.name.lower().endswith(SUFFIXES)
+    if path.name.lower().endswith(SUFFIXES):
+        return True
     try:
-        with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as file:
-            begin = file.read(_BEGIN).removeprefix(BOM_UTF8).lstrip(b"\x1e \t\r\n")
-    except (OSError, EOFError):
+        return path.is_file() and is_qlog(begin(path))
+    except (OSError, StorageError):
         return False
-    return begin.startswith(b"{") and (b'"qlog_version"' in begin or b'"file_schema"' in begin)
 
 
 def logs_in(folder: Path) -> list[Path]:
     """The logs in a folder, by name. Raises PacelineError if there is none."""
     found = sorted(path for path in folder.iterdir() if path.is_file() and is_log(path))
     if not found:
-        raise PacelineError(f"{folder} has no log in it: no file ends with {' or '.join(SUFFIXES[:2])}")
+        raise PacelineError(
+            f"{folder} has no log in it: no name ends with {' or '.join(SUFFIXES[:2])}, and no file begins as a qlog"
+        )
     return found
 
 

@@ -21,8 +21,8 @@ def plot(
         list[Path],
         typer.Argument(
             metavar="RUN...",
-            help="Run directories (--out of run, sweep or watch), logs of QUIC connections (.qlog, .sqlog, also "
-            ".gz) or folders of such, or files of gateway --out. With --y a sweep's.",
+            help="Run directories (--out of run, sweep or watch), logs of QUIC connections (qlog, also .gz) "
+            "or folders of such, or files of gateway --out. With --y a sweep's.",
             show_default=False,
         ),
     ],

@@ -19,6 +19,7 @@ from paceline.cli.layout import Column, Layout
 from paceline.cli.options import Out, span
 from paceline.errors import PacelineError
 from paceline.quantities import quantity
+from paceline.seeming import seems
 from paceline.watching import View
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def watch(
         list[str] | None,
         typer.Argument(
             metavar="[FILE... | -- COMMAND...]",
-            help="Logs of QUIC connections (.qlog, .sqlog, also .gz) to read, or folders of such; or a program to run: "
+            help="Logs of QUIC connections (qlog, also .gz) to read, or folders of such; or a program to run: "
             "its connections and those of all it starts are followed.",
             show_default=False,
         ),
@@ -134,11 +135,8 @@ def watch(
 
     if sum(map(bool, (command, port, pid, everything))) != 1:
         raise PacelineError("say what to watch: one of --port P, --pid N, --all, -- COMMAND, or FILE.qlog")
-    if command and Path(command[0]).is_file() and shutil.which(command[0]) is None:
-        raise PacelineError(
-            f"{command[0]} is neither a program nor a log: a qlog ends with .qlog or .sqlog, or has qlog_version or "
-            "file_schema near the beginning of a .json"
-        )
+    if command:
+        _refuse_files(command)
     # A program's own output shares the terminal with nothing.
     with _viewing(wanted=not command) as view:
         results = follow(
@@ -176,6 +174,24 @@ def _holds_logs(name: str) -> bool:
     from paceline.qlogs import is_log
 
     return is_log(name) or (Path(name).is_dir() and ("/" in name or shutil.which(name) is None))
+
+
+def _refuse_files(command: list[str]) -> None:
+    """Refuses what is neither a program nor a log, alone or beside a log."""
+    wrong = next((name for name in command if not _holds_logs(name)), command[0])
+    if _holds_logs(command[0]) and not wrong.startswith("-"):
+        named = f"{wrong}, beside the log {command[0]}, is none"
+    elif wrong == command[0] and shutil.which(wrong) is None:
+        named = f"{wrong} is neither a program nor a log"
+    else:
+        return
+    if Path(wrong).is_file():
+        raise PacelineError(
+            f"{named}: {seems(Path(wrong))}. A qlog's name ends with .qlog or .sqlog, or qlog_version or file_schema "
+            "stands near its beginning"
+        )
+    if wrong != command[0]:
+        raise PacelineError(f"{named}: there is no such file")
 
 
 def _read(names: list[str], every: str, out: Path | None, *, as_json: bool) -> None:

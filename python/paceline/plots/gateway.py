@@ -11,8 +11,10 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
+from paceline import files
 from paceline.errors import PacelineError
 from paceline.plots import style
+from paceline.seeming import seems
 
 MOST_NAMED = 6
 """Connections beyond this many, the largest, are drawn in grey."""
@@ -22,12 +24,16 @@ Status = dict[str, Any]
 
 
 def read(path: Path) -> list[Status]:
-    """The intervals of a file of `paceline gateway --out` or `paceline-gateway --out`. Raises PacelineError."""
+    """The intervals of a file of `paceline gateway --out` or `paceline-gateway --out`. Raises PacelineError for a file
+    that is none, and StorageError."""
     found: list[Status] = []
+    none = f"{path} is no qlog, and has no interval of a gateway (`paceline gateway --out`): {seems(path)}"
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise PacelineError(f"{path}: {error}") from error
+    except UnicodeDecodeError:
+        raise PacelineError(none) from None
+    except OSError as error:
+        raise files.refused(path, error, "read") from error
     for number, line in enumerate(lines, 1):
         try:
             read_in = json.loads(line)
@@ -36,13 +42,13 @@ def read(path: Path) -> list[Status]:
         except (ValueError, TypeError, KeyError) as error:
             if number == len(lines):  # what a killed gateway was about to write
                 break
+            if number == 1:
+                raise PacelineError(none) from None
             raise PacelineError(
                 f"{path}:{number}: not an interval of a gateway (a file of paceline gateway --out): {error}"
             ) from error
     if not found:
-        raise PacelineError(
-            f"{path} has no interval of a gateway: it is not a file of paceline gateway --out"
-        )
+        raise PacelineError(none)
     return found
 
 
