@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 import paceline
 from paceline.plots import KINDS, style
-from paceline.plots.timeline import Panel, draw_panel, end_of
+from paceline.plots.timeline import Panel, draw_panel, end_of, keys, named_first
 from paceline.results import Recording
 
 SAMPLES = 400
@@ -73,12 +73,12 @@ def draw(scenario: paceline.Scenario, kinds: list[str]) -> str:
         for axes, kind in zip(rows, kinds, strict=True):
             data = results.series(kind)
             end = max(end, end_of(data))
-            named: list[str] = []
+            named = named_first(KINDS[kind], keys(results.flows))
             draw_panel(
                 axes, KINDS[kind], Panel("", data, float(results.table("runs")["warmup_s"][0])), end, named
             )
             axes.set_ylabel(_label(kind, end))
-            axes.set_ylim(bottom=0)
+            style.from_zero([axes])
         rows[-1].set_xlabel("time (s)")
         rows[-1].set_xlim(0, end)
         to = io.StringIO()

@@ -97,6 +97,70 @@ def test_a_controller_without_a_threshold_has_no_line_of_one() -> None:
     assert [("ssthresh" in found, "in flight" in found) for found in labels] == [(True, True), (False, True)]
 
 
+def test_a_flow_has_one_colour_in_all_figures_of_a_run() -> None:
+    parts = [recorded("cwnd", flows=1).with_columns(flow=pl.lit(name)) for name in ("a", "b", "c")]
+    silent = parts[0].with_columns(cwnd_packets=float("nan"))
+    playing = recorded("playout", flows=1).with_columns(flow=pl.lit("b"))
+    flows = [{"flow": name, "instance": i} for name, i in (("c", 0), ("b", 0), ("a", 0), ("a", 1))]
+    series = {"cwnd": pl.concat([silent, *parts[1:]]), "playout": playing, "queue": recorded("queue")}
+    results = Results([RunRecord(1, {"flows": flows}, series)], {"name": "made"})
+    # in the order of a figure of all: flows of one instance first
+    colours = {"b": PALETTE[0], "c": PALETTE[1]}
+    for kind, names in {"cwnd": "bc", "playout": "b", "gauges": "bc"}.items():
+        axes = results.plot(kind).axes[0]
+        legend = axes.get_legend()
+        assert legend is not None
+        found = {line.get_label(): line.get_color() for line in legend.get_lines()}
+        assert {name: found[name] for name in names} == {name: colours[name] for name in names}, kind
+    (alone,) = results.plot("cwnd", flow="c").axes
+    assert alone.lines[0].get_color() == PALETTE[1]
+    threshold = next(line for line in alone.lines if line.get_label() == "ssthresh")
+    assert threshold.get_color() != PALETTE[1]
+    assert results.plot("queue").axes[0].lines[0].get_color() == PALETTE[0]
+
+
+def test_a_window_ends_with_its_flow() -> None:
+    """Of a flow that was over it went on to the end of the figure."""
+    over = pl.when(pl.col("time_s") > 3.0)
+    names = ("cwnd_packets", "ssthresh_packets", "srtt_s", "in_flight_packets")
+    data = recorded("cwnd").with_columns(
+        over.then(0.0 if name == "in_flight_packets" else 7.0).otherwise(name).alias(name) for name in names
+    )
+    lives = recorded("cwnd", flows=1).with_columns(flow=pl.lit("z"))
+    for made in (
+        figure(KINDS["cwnd"], [Panel("one", pl.concat([data, lives]))]),
+        gauges.figure([Panel("one", pl.concat([data, lives]).with_columns(seed=1))]),
+    ):
+        ends = [float(np.asarray(line.get_xdata())[-1]) for line in made.axes[0].lines]
+        assert ends == pytest.approx([9.98, 3.02, 3.02])
+        assert made.axes[0].get_xlim() == pytest.approx((0, 10))
+    # A log ends with its connection, of which an end may only listen.
+    logged = figure(KINDS["cwnd"], [Panel("one", data, goes_on=False)])
+    assert [float(np.asarray(line.get_xdata())[-1]) for line in logged.axes[0].lines] == pytest.approx(
+        [9.98] * 2
+    )
+
+
+def test_axes_of_zeros_end_at_one() -> None:
+    """They ended at 0.055, and those of gauges began at -0.055."""
+    nothing = recorded("losses").with_columns(fast_retransmits=0.0, timeout_series=0.0)
+    assert figure(KINDS["losses"], [Panel("one", nothing)] * 2).axes[1].get_ylim() == (0, 1)
+    gauge = recorded("cwnd").select("flow", "instance", "time_s", calm=pl.lit(0.0))
+    assert gauges.figure([Panel("one", gauge)]).axes[0].get_ylim() == (0, 1)
+    some = nothing.with_columns(fast_retransmits=pl.when(pl.col("time_s") == 2.0).then(0.01).otherwise(0.0))
+    assert figure(KINDS["losses"], [Panel("one", some)]).axes[0].get_ylim()[1] < 0.1
+
+
+def test_what_there_is_one_of_has_no_number() -> None:
+    def title(kind: str, *seeds: int) -> str:
+        records = [RunRecord(seed, {}, {"cwnd": recorded("cwnd")}) for seed in seeds]
+        return Results(records, {"kind": kind, "name": "made"}).plot("cwnd").axes[0].get_title(loc="left")
+
+    assert title("watch", 1) == "made"
+    assert title("emulation", 1, 2) == "made, run 1"
+    assert title("run", 7) == "made, seed 7"
+
+
 def test_many_flows_are_counted_not_named() -> None:
     made = figure(KINDS["cwnd"], [Panel("many", recorded("cwnd", flows=30))])
     legend = made.axes[0].get_legend()

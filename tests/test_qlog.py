@@ -348,7 +348,7 @@ def test_several_logs_are_one_run_with_short_names(tmp_path: Path) -> None:
     assert results.flows["start_s"].to_list() == pytest.approx([0.02, 0.5, 0.0, 0.02, 0.5])
     assert not any("begin" in note for note in results.manifest["notes"])
     title = results.plot("rate").axes[0].get_title(loc="left")
-    assert title == "one/a-client, one/b-client, c and 2 more, run 1"
+    assert title == "one/a-client, one/b-client, c and 2 more"
     assert flows_of([Path("a.qlog"), Path("a.sqlog"), Path("x/b.json")]) == ["a.qlog", "a.sqlog", "b"]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 from matplotlib.axes import Axes
 
+from paceline.plots.style import PALETTE
 from paceline.plots.timeline import Kind, Line, without
 
 
@@ -28,8 +29,9 @@ def draw(axes: Axes, line: Line, look: dict[str, Any], span_s: float) -> None:
         data["time_s"], data["in_flight_packets"], color="#B8B8B8", linewidth=0.7, zorder=2, label="in flight"
     )
     if not all(map(math.isnan, inside)):
+        colour = PALETTE[1] if look.get("color") != PALETTE[1] else PALETTE[0]
         axes.plot(
-            data["time_s"], inside, color="#D55E00", linewidth=0.9, linestyle="--", zorder=3, label="ssthresh"
+            data["time_s"], inside, color=colour, linewidth=0.9, linestyle="--", zorder=3, label="ssthresh"
         )
 
 

@@ -92,7 +92,7 @@ def figure(intervals: Sequence[Status], title: str) -> Figure:
         windows.set_ylabel("window set (kB)")
         windows.set_xlabel("time (s)")
         for axes in (waits, rates, windows):
-            axes.set_ylim(bottom=0)
+            style.from_zero([axes])
         windows.set_xlim(left=0)
     return made
 

@@ -7,6 +7,7 @@ knows one of them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import matplotlib as mpl
@@ -17,7 +18,7 @@ from matplotlib.figure import Figure
 from paceline.errors import PacelineError
 from paceline.plots import style
 from paceline.plots.curves import SCALES
-from paceline.plots.timeline import Kind, Line, Panel, draw_panel, end_of
+from paceline.plots.timeline import Key, Kind, Line, Panel, draw_panel, end_of
 from paceline.quantities import UNITS, unit_of
 
 MOST_RUNS = 4
@@ -37,8 +38,9 @@ def gauges(panels: Sequence[Panel]) -> list[str]:
     return list(found)
 
 
-def figure(panels: Sequence[Panel]) -> Figure:
-    """The figure. Raises PacelineError for too many runs, or without any gauge."""
+def figure(panels: Sequence[Panel], flows: Sequence[Key] = ()) -> Figure:
+    """The figure, with colours as `timeline.figure` has them. Raises PacelineError for too many runs, or without any
+    gauge."""
     if len(panels) > MOST_RUNS:
         raise PacelineError(
             f"{len(panels)} runs are too many beside one another (at most {MOST_RUNS}): plot fewer"
@@ -50,7 +52,7 @@ def figure(panels: Sequence[Panel]) -> Figure:
     with mpl.rc_context(style.RC):
         made = style.Shown(figsize=(width, 0.7 + 1.5 * len(names)), layout="constrained")
         grid = made.subplots(len(names), len(panels), sharex=True, sharey="row", squeeze=False)
-        named: list[str] = []
+        named = list(flows)
         for row, name in zip(grid, names, strict=True):
             factor, unit = _scale(name, panels)
             kind = _kind(name, factor)
@@ -61,7 +63,9 @@ def figure(panels: Sequence[Panel]) -> Figure:
                     if name in panel.data.columns
                     else panel.data.with_columns(pl.lit(None).alias(name))
                 )
-                draw_panel(axes, kind, Panel(title, own, panel.warmup_s), end_of(panel.data), named)
+                here = replace(panel, title=title, data=own)
+                draw_panel(axes, kind, here, end_of(panel.data), named)
+            style.ends_at_one(row)
             row[0].set_ylabel(f"{_plain(name)}\n({unit})" if unit else _plain(name))
         for axes in grid[-1]:
             axes.set_xlabel("time (s)")

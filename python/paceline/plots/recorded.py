@@ -25,7 +25,8 @@ def figure(
     """A figure of one kind, one of `KINDS` or "gauges": of one seed, by default the first, and of these flows, by
     default all. Raises PacelineError for what was not recorded."""
     drawn = panels(runs, kind, seed, flows)
-    return gauges.figure(drawn) if kind == "gauges" else timeline.figure(KINDS[kind], drawn)
+    every = list(dict.fromkeys(key for results in runs.values() for key in timeline.keys(results.flows)))
+    return gauges.figure(drawn, every) if kind == "gauges" else timeline.figure(KINDS[kind], drawn, every)
 
 
 def drawn(
@@ -77,13 +78,15 @@ def panels(
         data = _of_flows(data, flows, kind)
         name = results.manifest.get("name", path.name)
         label = f"{name} ({path})" if len(runs) > 1 else str(name)
-        # Real traffic draws from no seed.
-        numbered = "seed" if results.manifest.get("kind", "run") in ("run", "sweep", "comparison") else "run"
+        # Real traffic draws from no seed, and what there is one of has no number: a log, a watch.
+        real = results.manifest.get("kind", "run") not in ("run", "sweep", "comparison")
+        number = "" if real and len(results.seeds) == 1 else f", {'run' if real else 'seed'} {chosen}"
         points = data.partition_by(results.axes, maintain_order=True) if results.axes else [data]
         for point in points:
             values = ", ".join(f"{axis} = {point[axis][0]}" for axis in results.axes)
-            title = f"{label}{': ' if values else ''}{values}, {numbered} {chosen}"
-            found.append(Panel(title, point, _warmup_s(results, point, chosen), tuple(results.axes)))
+            title = f"{label}{': ' if values else ''}{values}{number}"
+            warmup_s = _warmup_s(results, point, chosen)
+            found.append(Panel(title, point, warmup_s, tuple(results.axes), goes_on=not real))
     if len(found) > MOST_PANELS:
         raise PacelineError(
             f"{len(found)} panels are too many for a figure (at most {MOST_PANELS}): plot fewer runs or points"

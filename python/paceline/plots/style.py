@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from paceline.arguments import checked
@@ -72,6 +74,21 @@ def inches(width: str) -> float:
 def line_of(index: int) -> dict[str, Any]:
     """Colour and line style of the index-th line: colours first, then styles."""
     return {"color": PALETTE[index % len(PALETTE)], "linestyle": STYLES[index // len(PALETTE) % len(STYLES)]}
+
+
+def from_zero(axes: Iterable[Axes]) -> None:
+    """Has upright axes of one scale begin at zero; where nothing that is drawn differs from zero they end at 1."""
+    every = list(axes)
+    every[0].set_ylim(bottom=0)
+    ends_at_one(every)
+
+
+def ends_at_one(axes: Sequence[Axes]) -> None:
+    """Has upright axes of one scale, in which nothing that is drawn differs from zero, go from 0 to 1: matplotlib's own
+    go from -0.055 to 0.055."""
+    drawn = (np.asarray(line.get_ydata(), dtype=float) for one in axes for line in one.lines)
+    if not any((np.isfinite(values) & (values != 0)).any() for values in drawn):
+        axes[0].set_ylim(0, 1)
 
 
 class Shown(Figure):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import matplotlib as mpl
 import polars as pl
@@ -24,6 +24,10 @@ MOST_LISTED = 4
 """Names of lines that are not drawn, below the figure; the others are counted."""
 
 
+Key = tuple[str, int | str]
+"""A flow and its instance, or a link and a direction."""
+
+
 @dataclass(frozen=True)
 class Line:
     """One recorded thing in one run."""
@@ -33,6 +37,8 @@ class Line:
     """Its recording, in order of time_s."""
     count: int
     """How many lines the panel has."""
+    key: Key
+    """What tells it from the others of a run in whatever was recorded: its colour goes by that."""
 
 
 def without(*columns: str) -> Callable[[pl.DataFrame], bool]:
@@ -40,6 +46,17 @@ def without(*columns: str) -> Callable[[pl.DataFrame], bool]:
     return lambda data: (
         not any(data[column].is_finite().any() for column in columns if column in data.columns)
     )
+
+
+def while_busy(data: pl.DataFrame) -> pl.DataFrame:
+    """The recording up to where nothing was in flight any more and all stayed as it was: its flow was over, and what
+    its sender still has is no news. All of one that does not tell what was in flight."""
+    if "in_flight_packets" not in data.columns or data.is_empty():
+        return data
+    news = [pl.col("in_flight_packets").fill_null(1.0) != 0]
+    news += [pl.col(name).ne_missing(pl.col(name).last()) for name in data.columns if name != "time_s"]
+    rows = data.select(pl.any_horizontal(news).arg_true()).to_series()
+    return data.head(int(rows[-1]) + 2) if len(rows) else data
 
 
 def draw_beside(axes: Axes, line: Line, column: str, label: str) -> None:
@@ -82,6 +99,8 @@ class Panel:
     """Until then measurements leave out what happens: the panel is shaded there."""
     axes: tuple[str, ...] = ()
     """Columns that say which point of a sweep this is."""
+    goes_on: bool = True
+    """Whether recordings go on when their flows are over, as the simulator's do: lines of what has an end end there."""
 
 
 def lines(kind: Kind, data: pl.DataFrame) -> list[Line]:
@@ -104,24 +123,39 @@ def lines(kind: Kind, data: pl.DataFrame) -> list[Line]:
         extra = (f"[{part[detail][0]}]" if detail == "instance" else f" {part[detail][0]}") if many else ""
         if detail == "direction" and not many and details != {"forward"}:
             extra = f" {part[detail][0]}"
-        found.append(Line(f"{who}{extra}", part.sort("time_s", maintain_order=True), len(parts)))
+        key = (who, part[detail][0])
+        found.append(Line(f"{who}{extra}", part.sort("time_s", maintain_order=True), len(parts), key))
     return found
 
 
-def figure(kind: Kind, panels: Sequence[Panel]) -> Figure:
-    """The figure. Axes start at zero and are common to all panels."""
+def keys(flows: pl.DataFrame) -> list[Key]:
+    """The lines of all flows of a table of them, in the order of a panel's: colours go by their places in it."""
+    if not {"flow", "instance"} <= set(flows.columns):
+        return []
+    counted = flows.select("flow", "instance").unique().with_columns(many=pl.len().over("flow"))
+    return counted.sort("many", "flow", "instance").select("flow", "instance").rows()
+
+
+def named_first(kind: Kind, flows: Sequence[Key]) -> list[Key]:
+    """The lines of a kind that have the first colours: the flows of the run, if it is of flows."""
+    return list(flows) if kind.by[0] == "flow" else []
+
+
+def figure(kind: Kind, panels: Sequence[Panel], flows: Sequence[Key] = ()) -> Figure:
+    """The figure. Axes start at zero and are common to all panels. `flows` are those of the runs, of which each has its
+    colour whether something of it is drawn or not."""
     span = max((_span(panel.data) for panel in panels), default=1.0)
     with mpl.rc_context(style.RC):
         made = style.Shown(figsize=(7.2, 0.7 + 2.2 * len(panels)), layout="constrained")
         grid = made.subplots(len(panels), 1, sharex=True, sharey=True, squeeze=False)
-        named: list[str] = []
+        named = named_first(kind, flows)
         left_out: list[str] = []
         for axes, panel in zip(grid[:, 0], panels, strict=True):
             left_out += draw_panel(axes, kind, panel, span, named)
         caption = f"\nempty in every sample, not drawn: {_listed(left_out)}" if left_out else ""
         grid[-1, 0].set_xlabel(f"time (s){caption}")
         grid[0, 0].set_xlim(0, max(end_of(panel.data) for panel in panels))
-        grid[0, 0].set_ylim(bottom=0)
+        style.from_zero(grid[:, 0])
         label = kind.y_label
         if kind.instead and any(
             kind.instead(line.data) for panel in panels for line in lines(kind, panel.data)
@@ -144,7 +178,7 @@ def end_of(data: pl.DataFrame) -> float:
     """The end of the recording: one interval after its last sample, which holds until then."""
     times = data["time_s"].unique().sort()
     if len(times) < 2:
-        return 1.0
+        return max(1.0, *(float(time) for time in times), 0.0)
     return float(times[-1]) + float(times[-1] - times[-2])
 
 
@@ -154,24 +188,26 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(distinct[:MOST_LISTED]) + (f" and {rest} more" if rest > 0 else "")
 
 
-def draw_panel(axes: Axes, kind: Kind, panel: Panel, span: float, named: list[str]) -> list[str]:
-    """Draws a panel; what it leaves out because it is empty."""
+def draw_panel(axes: Axes, kind: Kind, panel: Panel, span: float, named: list[Key]) -> list[str]:
+    """Draws a panel, lines in the colours of their places in `named`; what it leaves out because it is empty."""
     axes.set_title(panel.title)
     if panel.warmup_s > 0:
         axes.axvspan(0, panel.warmup_s, color=style.SHADE, linewidth=0, zorder=0.5, label="warm-up")
     every = lines(kind, panel.data)
+    if panel.goes_on:
+        every = [replace(line, data=while_busy(line.data)) for line in every]
     found = [line for line in every if kind.empty is None or not kind.empty(line.data)] or every
     shown = found if len(found) <= MOST_NAMED else found[: MOST_NAMED - 1]
     for line in found[len(shown) :]:
         kind.draw(axes, line, {"color": style.OTHERS, "linewidth": 0.5, "zorder": 1.5}, span)
     handles = []
-    for line in shown:
-        # One name has one colour in all panels.
-        if line.name not in named:
-            named.append(line.name)
-        look = style.line_of(named.index(line.name))
+    for place, line in enumerate(shown):
+        # One flow has one colour in all panels.
+        if line.key not in named:
+            named.append(line.key)
+        look = style.line_of(named.index(line.key))
         # The first lie on top: of two alike, the later would hide the earlier whole.
-        kind.draw(axes, line, {**look, "zorder": 2.9 - 0.05 * named.index(line.name)}, span)
+        kind.draw(axes, line, {**look, "zorder": 2.9 - 0.05 * place}, span)
         instead = kind.instead(line.data) if kind.instead else ""
         handles.append(Line2D([], [], label=f"{line.name}, {instead}" if instead else line.name, **look))
     if len(found) > len(shown):
