@@ -85,7 +85,12 @@ def plot(
     ] = None,
     flow: Annotated[
         str | None,
-        typer.Option("--flow", metavar="NAME,...", help="These flows alone.", show_default=False),
+        typer.Option(
+            "--flow",
+            metavar="NAME,...",
+            help="These flows alone, or of several alike one: web[3].",
+            show_default=False,
+        ),
     ] = None,
     width: Annotated[
         str | None,
@@ -106,6 +111,7 @@ def plot(
       paceline run examples/coffee-shop.toml --record cwnd,queue --out out/coffee
       paceline plot out/coffee
       paceline plot out/coffee --kind cwnd --out cwnd.pdf
+      paceline plot out/coffee --flow film
       paceline plot server.sqlog
       paceline sweep examples/coffee-shop.toml --runs 5 --out out/sweep \\
           --vary "link.bottleneck.delay=10 ms,50 ms" \\
@@ -114,16 +120,16 @@ def plot(
       paceline plot out/sweep --x delay --y rtt_p95_s --by cc --width page
     """
     _refuse_scenarios(runs)
-    if y or x or by or flow or width:
+    if y or x or by or width:
         if kind or seed is not None or len(runs) > 1 or not y:
             raise PacelineError(
-                "--y MEASURE draws a measure of one sweep, with --x, --by, --flow and --width; --kind and --seed are "
-                "of recordings"
+                "--y MEASURE draws a measure of one sweep, with --x, --by and --width; --kind and --seed are of "
+                "recordings"
             )
         _measure(runs[0], y, x, by, flow, width, out)
         return
 
-    from paceline.plots import KINDS, gateway, occupancy, recorded, save
+    from paceline.plots import gateway, occupancy, recorded, save
     from paceline.plots.style import FORMATS, target
     from paceline.qlogs import flow_of, is_log, qlog
 
@@ -140,13 +146,8 @@ def plot(
     directories = {
         path: qlog(logs) if path in logs else Results.read(path) for path in runs if path not in logs[1:]
     }
-    measured = any(occupancy.measured(r) for r in directories.values())
-    there = [k for k in KINDS if any(recorded.tells(r, k) for r in directories.values())]
-    wanted = kinds(kind) or there + _whole_run(directories, seed) + (["occupancy"] if measured else [])
-    known = (*KINDS, "gauges", "occupancy")
-    unknown = [k for k in wanted if k not in known]
-    if unknown:
-        raise PacelineError(f'no kind of figure "{unknown[0]}"; there are {", ".join(known)}')
+    flows = kinds(flow or "")
+    wanted = _wanted(directories, kinds(kind), flows, seed)
     if not wanted:
         if logs:
             raise PacelineError(f"{runs[0]} tells of nothing over time")
@@ -156,12 +157,15 @@ def plot(
         )
     # A folder of logs takes the next ones only if there is nothing else in it.
     beside = Path(flow_of(logs[0].resolve())) if runs[0] in logs else runs[0] / "plot"
+    if flows:
+        # beside the figures of all flows, not in their place
+        beside = beside.with_name("-".join([beside.name, *(name.replace("/", "-") for name in flows)]))
     base, formats = target(out) if out else (beside, FORMATS[:2])
-    for name in wanted:
+    for name, own in wanted.items():
         if name == "occupancy":
             drawn = occupancy.figure(histograms(directories))
         else:
-            drawn = recorded.figure(directories, name, seed)
+            drawn = recorded.figure(directories, name, seed, own)
         named = base if out and len(wanted) == 1 else base.with_name(f"{base.name}-{name}")
         for path in save(drawn, named, formats):
             print(path)
@@ -199,16 +203,55 @@ def _measure(
     layout.say(layout.stdout(), "\n".join(words.notes(drawn)))
 
 
-def _whole_run(directories: dict[Path, Results], seed: int | None) -> list[str]:
-    """`gauges`, if all runs recorded some, one has a value, and there are few enough to lie side by side."""
+def _wanted(
+    directories: dict[Path, Results], named: list[str], flows: list[str], seed: int | None
+) -> dict[str, list[str]]:
+    """The kinds of figures to draw, those `named` or all there are, each with those of the flows that it is of."""
+    from paceline.plots import KINDS, occupancy, recorded
+
+    known = (*KINDS, "gauges", "occupancy")
+    unknown = [kind for kind in named if kind not in known]
+    if unknown:
+        raise PacelineError(f'no kind of figure "{unknown[0]}"; there are {", ".join(known)}')
+    if named:
+        if flows and "occupancy" in named:
+            raise PacelineError("--flow: occupancy is of queues, not of flows")
+        return dict.fromkeys(named, flows)
+
+    def own(*kinds: str) -> list[str]:
+        """The flows of which every run recorded one of the kinds."""
+        told = (
+            (flow, [any(recorded.tells(r, k, [flow]) for k in kinds) for r in directories.values()])
+            for flow in flows
+        )
+        return [flow for flow, every in told if all(every)]
+
+    every = {k: own(k) for k in KINDS if any(recorded.tells(r, k) for r in directories.values())}
+    found = {kind: mine for kind, mine in every.items() if mine or not flows}
+    nowhere = [flow for flow in flows if not any(flow in mine for mine in found.values())]
+    if every and nowhere:
+        path, results = next(iter(directories.items()))
+        raise PacelineError(
+            f"--flow {nowhere[0]}: nothing was recorded of such a flow; {path} has {recorded.listed(results.flows)}"
+        )
+    of_gauges = own(*GAUGES)
+    if (of_gauges or not flows) and _has_gauges(directories, seed, of_gauges):
+        found["gauges"] = of_gauges
+    if not flows and any(occupancy.measured(r) for r in directories.values()):
+        found["occupancy"] = []
+    return found
+
+
+def _has_gauges(directories: dict[Path, Results], seed: int | None, flows: list[str]) -> bool:
+    """Whether all runs recorded gauges, one has a value, and there are few enough to lie side by side."""
     from paceline.plots.gauges import MOST_RUNS, gauges
     from paceline.plots.recorded import panels
 
     if not all(any(kind in GAUGES for kind in r.recorded()) for r in directories.values()):
-        return []
-    found = panels(directories, "gauges", seed)
+        return False
+    found = panels(directories, "gauges", seed, flows)
     # a receiver's log has none
-    return ["gauges"] if len(found) <= MOST_RUNS and gauges(found) else []
+    return len(found) <= MOST_RUNS and bool(gauges(found))
 
 
 def histograms(directories: dict[Path, Results]) -> list[Histogram]:

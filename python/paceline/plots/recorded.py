@@ -18,6 +18,9 @@ from paceline.results import GAUGES
 if TYPE_CHECKING:
     from paceline.results import Results
 
+_MOST_LISTED = 12
+"""Flows that a message names."""
+
 
 def figure(
     runs: Mapping[Path, Results], kind: str, seed: int | None = None, flows: Collection[str] = ()
@@ -49,12 +52,24 @@ def drawn(
     return figure({Path("results"): results}, y, seed, flows or ())
 
 
-def tells(results: Results, kind: str) -> bool:
-    """Whether a kind was recorded; of logs, whether a connection has a value of it."""
+def tells(results: Results, kind: str, flows: Collection[str] = ()) -> bool:
+    """Whether a kind was recorded, of one of these flows if some are named; of logs, whether a connection has a value
+    of it."""
     if kind not in results.recorded():
         return False
+    data = results.series(kind)
+    if flows:
+        if "flow" not in data.columns:
+            return False
+        data = data.filter(_is_one_of(flows))
     empty = KINDS[kind].empty
-    return "qlog" not in results.manifest or empty is None or not empty(results.series(kind))
+    return not data.is_empty() and ("qlog" not in results.manifest or empty is None or not empty(data))
+
+
+def _is_one_of(flows: Collection[str]) -> pl.Expr:
+    """Rows of these flows: all that are alike by their name, one by its number too ("web[3]")."""
+    one = pl.format("{}[{}]", "flow", "instance")
+    return pl.col("flow").is_in(flows) | one.is_in(flows)
 
 
 def panels(
@@ -97,12 +112,19 @@ def panels(
 def _of_flows(data: pl.DataFrame, flows: Collection[str], kind: str) -> pl.DataFrame:
     if not flows:
         return data
-    there = data["flow"].unique(maintain_order=True).to_list() if "flow" in data.columns else []
+    if "flow" not in data.columns:
+        raise PacelineError(f"{kind} of flow {next(iter(flows))}: it is of no flows")
     for name in flows:
-        if name not in there:
-            known = f"flows recorded: {', '.join(there)}" if there else "it is of no flows"
-            raise PacelineError(f"{kind} of flow {name}: {known}")
-    return data.filter(pl.col("flow").is_in(flows))
+        if data.filter(_is_one_of([name])).is_empty():
+            raise PacelineError(f"{kind} of flow {name}: flows recorded: {listed(data)}")
+    return data.filter(_is_one_of(flows))
+
+
+def listed(flows: pl.DataFrame) -> str:
+    """The names of the flows of a table, as many as a message has room for."""
+    there = flows["flow"].unique(maintain_order=True).to_list()
+    rest = len(there) - _MOST_LISTED
+    return ", ".join(there[:_MOST_LISTED]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def _warmup_s(results: Results, point: pl.DataFrame, seed: int) -> float:

@@ -103,8 +103,8 @@ class Panel:
     """Whether recordings go on when their flows are over, as the simulator's do: lines of what has an end end there."""
 
 
-def lines(kind: Kind, data: pl.DataFrame) -> list[Line]:
-    """The lines of a panel; a flow with one instance goes without its number.
+def lines(kind: Kind, data: pl.DataFrame, flows: Sequence[Key] = ()) -> list[Line]:
+    """The lines of a panel; a flow with one instance, here and among the `flows` of the run, goes without its number.
 
     Flows of few instances come first: a lone stream is of more interest than the tenth of twenty web clients.
     """
@@ -117,9 +117,10 @@ def lines(kind: Kind, data: pl.DataFrame) -> list[Line]:
         parts.sort(key=lambda part: (instances[part[name][0]], part[name][0], part[detail][0]))
     names = [str(part[name][0]) for part in parts]
     details = {part[detail][0] for part in parts}
+    alike = Counter(name for name, _ in flows)
     found = []
     for part, who in zip(parts, names, strict=True):
-        many = names.count(who) > 1
+        many = names.count(who) > 1 or (detail == "instance" and alike[who] > 1)
         extra = (f"[{part[detail][0]}]" if detail == "instance" else f" {part[detail][0]}") if many else ""
         if detail == "direction" and not many and details != {"forward"}:
             extra = f" {part[detail][0]}"
@@ -193,7 +194,7 @@ def draw_panel(axes: Axes, kind: Kind, panel: Panel, span: float, named: list[Ke
     axes.set_title(panel.title)
     if panel.warmup_s > 0:
         axes.axvspan(0, panel.warmup_s, color=style.SHADE, linewidth=0, zorder=0.5, label="warm-up")
-    every = lines(kind, panel.data)
+    every = lines(kind, panel.data, named)
     if panel.goes_on:
         every = [replace(line, data=while_busy(line.data)) for line in every]
     found = [line for line in every if kind.empty is None or not kind.empty(line.data)] or every
