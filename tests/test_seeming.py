@@ -71,3 +71,35 @@ def test_what_is_no_log_is_told_what_it_was_taken_for(
     assert f"{name} is no qlog, and has no interval of a gateway" in drawn
     for told in (alone, beside, drawn):
         assert says in told
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A folder of a run, of two folders with a log each, of a capture and of an empty folder."""
+    for name in ("run", "one", "two", "none"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "run" / "manifest.json").write_text("{}")
+    (tmp_path / "one" / "a.sqlog").write_bytes(LOG)
+    (tmp_path / "two" / "unnamed").write_bytes(LOG)
+    (tmp_path / "c.pcapng").write_bytes(b"\x0a\x0d\x0d\x0a\0\0")
+    return tmp_path
+
+
+def test_a_folder_in_place_of_a_file_is_told_what_in_it_would_do(tree: Path) -> None:
+    logs = f"{tree}/one/a.sqlog, {tree}/two/unnamed"
+    assert refused("watch", tree).endswith(f"no log in it: name one of {logs}, or the folder that it is in\n")
+    for y in ([], ["--y", "goodput_bps"]):
+        drawn = refused("plot", tree, *y)
+        assert drawn.endswith(
+            f"{tree} is not a run directory, and has no log in it; there are {tree}/run, {logs}\n"
+        )
+    assert refused("plot", tree / "none").endswith("has no log in it (`paceline run` makes one with --out)\n")
+    assert f"`paceline plot {tree}/run` draws it" in refused("watch", tree / "run")
+    assert f"{tree}/no: there is no such file or folder" in refused("plot", tree / "no")
+    assert f"{tree} is a folder: name a file in it, as {tree}/c.pcapng\n" in refused("call-log", tree)
+
+
+def test_no_more_is_named_than_a_message_has_room_for(tree: Path) -> None:
+    for number in range(10):
+        (tree / "none" / f"{number}.qlog").write_bytes(LOG)
+    assert f"{tree}/none/3.qlog and 8 more, or the folder" in refused("watch", tree)

@@ -16,7 +16,7 @@ from paceline.arguments import PLACE, checked
 from paceline.errors import PacelineError, StorageError
 from paceline.live import live_record, live_results
 from paceline.results import Results, RunRecord
-from paceline.seeming import begin, is_qlog
+from paceline.seeming import begin, inside, is_qlog, is_run
 from paceline.store import claim
 
 EVERY_S = 0.01
@@ -97,9 +97,14 @@ def logs_in(folder: Path) -> list[Path]:
     """The logs in a folder, by name. Raises PacelineError if there is none."""
     found = sorted(path for path in folder.iterdir() if path.is_file() and is_log(path))
     if not found:
-        raise PacelineError(
-            f"{folder} has no log in it: no name ends with {' or '.join(SUFFIXES[:2])}, and no file begins as a qlog"
-        )
+        deeper = inside(folder, is_log)
+        if is_run(folder):
+            instead = f"it is a run directory: `paceline plot {folder}` draws it"
+        elif deeper:
+            instead = f"name one of {deeper}, or the folder that it is in"
+        else:
+            instead = f"no name ends with {' or '.join(SUFFIXES[:2])}, and no file begins as a qlog"
+        raise PacelineError(f"the folder {folder} has no log in it: {instead}")
     return found
 
 

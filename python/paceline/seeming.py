@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import zlib
 from codecs import BOM_UTF8
+from collections.abc import Callable
 from pathlib import Path
 
 from paceline.files import refused
@@ -13,6 +15,9 @@ BEGIN = 1 << 16
 """Bytes of a file by which it is known."""
 _LETTERS = 40
 """Of a text, in a message."""
+_MOST_NAMED = 4
+"""Files that a message names."""
+_MOST_LOOKED_AT = 1000
 _GZIP = b"\x1f\x8b"
 _SEPARATOR = b"\x1e"
 """Before each record of a JSON text sequence (RFC 7464, 2.2)."""
@@ -41,6 +46,23 @@ def is_qlog(start: bytes) -> bool:
     """Whether what begins so is a qlog: a JSON object, or a sequence of such, with the fields of one."""
     plain = start.removeprefix(BOM_UTF8).lstrip(_SEPARATOR + b" \t\r\n")
     return plain.startswith(b"{") and any(field in start for field in _OF_QLOG)
+
+
+def inside(folder: Path, fits: Callable[[Path], bool]) -> str:
+    """What fits of a folder and of the folders in it, as many names as a message has room for: "a, b and 3 more";
+    empty if nothing does, as far as was looked."""
+    try:
+        near = itertools.chain(sorted(folder.glob("*")), sorted(folder.glob("*/*")))
+        found = [str(path) for path in itertools.islice(near, _MOST_LOOKED_AT) if fits(path)]
+    except OSError:
+        return ""
+    rest = len(found) - _MOST_NAMED
+    return ", ".join(found[:_MOST_NAMED]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def is_run(path: Path) -> bool:
+    """Whether it is a run directory."""
+    return (path / "manifest.json").is_file()
 
 
 def seems(path: Path) -> str:

@@ -119,7 +119,7 @@ def plot(
       paceline plot out/sweep --y goodput_bps --flow film --out goodput.pdf
       paceline plot out/sweep --x delay --y rtt_p95_s --by cc --width page
     """
-    _refuse_scenarios(runs)
+    _refuse_others(runs)
     if y or x or by or width:
         if kind or seed is not None or len(runs) > 1 or not y:
             raise PacelineError(
@@ -180,13 +180,23 @@ def _logs(path: Path) -> bool:
     return not (path / "manifest.json").exists() and any(map(is_log, path.iterdir()))
 
 
-def _refuse_scenarios(runs: list[Path]) -> None:
+def _refuse_others(runs: list[Path]) -> None:
+    """Refuses scenarios, what is not there, and folders of neither a run nor logs."""
+    from paceline.qlogs import is_log
+    from paceline.seeming import inside, is_run
+
     for path in runs:
         if path.suffix == ".toml":
             raise PacelineError(
                 f"{path} is a scenario, and a plot is of what its run recorded: `paceline run {path} --record cwnd "
                 "--out DIR`, then `paceline plot DIR`"
             )
+        if not path.exists() and not is_log(path):
+            raise PacelineError(f"{path}: there is no such file or folder")
+        if path.is_dir() and not is_run(path) and not _logs(path):
+            near = inside(path, lambda one: is_run(one) or is_log(one))
+            hint = f"; there are {near}" if near else " (`paceline run` makes one with --out)"
+            raise PacelineError(f"the folder {path} is not a run directory, and has no log in it{hint}")
 
 
 def _measure(

@@ -84,7 +84,7 @@ def _text(path: Path) -> bytes:
     except (EOFError, zlib.error, gzip.BadGzipFile):
         raise PacelineError(f"{path} is cut off or damaged: it cannot be unpacked") from None
     except OSError as error:
-        raise files.refused(path, error) from error
+        raise files.refused(path, error, "read") from error
     if len(text) > MOST_BYTES:
         raise PacelineError(
             f"{path} holds more than {MOST_BYTES >> 20} MB of text: it is no dump, or a damaged one"

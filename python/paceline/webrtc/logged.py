@@ -12,6 +12,7 @@ from paceline import _core, files
 from paceline.arguments import NAMES, checked
 from paceline.errors import PacelineError
 from paceline.results import Results, RunRecord
+from paceline.seeming import inside
 from paceline.series import series_tables
 from paceline.store import claim
 from paceline.webrtc import captured, dump, event_log
@@ -47,6 +48,9 @@ def call_log(
     """
     log = Path(path)
     start = _start(log)
+    if log.is_dir():
+        near = inside(log, _is_of_calls)
+        raise PacelineError(f"{log} is a folder: name a file in it{f', as {near}' if near else ''}")
     streams: list[Stream] = []
     if captured.is_capture(start):
         capture = captured.read(log)
@@ -84,6 +88,12 @@ def _start(log: Path) -> bytes:
             return file.read(4)
     except OSError:
         return b""  # who reads it as a dump says why
+
+
+def _is_of_calls(path: Path) -> bool:
+    """Whether it is a capture or an event log. Dumps are JSON, as much else is."""
+    start = _start(path)
+    return captured.is_capture(start) or event_log.is_event_log(start)
 
 
 def _of_capture(log: Path, capture: captured.Capture, replay: Sequence[str]) -> RunRecord:
