@@ -151,7 +151,7 @@ def test_mistakes_are_said_before_anything_is_sent(port: int, tmp_path: Path) ->
         send("127.0.0.1", "kernel:reno", app="web", port=port)
     with pytest.raises(LiveError, match="--max-duration"):
         send("127.0.0.1", "tfrc", duration_s=61, port=port)
-    with pytest.raises(LiveError, match="does `paceline serve` run there"):
+    with pytest.raises(LiveError, match="No `paceline serve` can be reached there: start one"):
         send("127.0.0.1", "tfrc", port=1)
     none = tmp_path / "key"
     none.write_text("a word\n")

@@ -297,7 +297,10 @@ def test_ctrl_c_keeps_what_is_done(port: int) -> None:
             {"cc": "gcc", "app": "encoder"},
             "gcc sets no window.* newreno, reno, .*, cubic, .*, bbr3, c4, .*copa$",
         ),
-        ({"cc": "prague"}, "cc: counts the packets that were marked.* choose another"),
+        (
+            {"cc": "prague"},
+            "^cc: prague counts the packets that were marked.*; quic://HOST takes newreno, .*copa$",
+        ),
         ({"set": {"segment": "9000 B"}}, "segment: `9000 B` is more than .* has 1472 B at most"),
         ({"cc": "kernel:cubic"}, "does not go over QUIC"),
         ({"set": {"quic.handshake": "done"}}, "one-rtt"),
@@ -452,7 +455,7 @@ def test_an_emulated_run_is_logged_at_both_ends(tmp_path: Path) -> None:
         assert 0.8 * left.to_list()[-1] < arrived.to_list()[-1] <= left.to_list()[-1] > 100, name
     for refused, says in (
         ({"scenario": scenario, "qlog": logs}, "is not empty"),
-        ({"scenario": scenario, "qlog": tmp_path / "two", "runs": 2}, "a capture holds one run, not 2"),
+        ({"scenario": scenario, "qlog": tmp_path / "two", "runs": 2}, "qlog: a capture holds one run, not 2"),
         (
             {
                 "scenario": paceline.parse(SCENARIO.replace('transport = "quic"', "")),

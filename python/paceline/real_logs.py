@@ -26,8 +26,8 @@ def folder(where: str | Path, table: dict[str, Any]) -> Path:
     none."""
     if all(flow.get("transport") != "quic" for flow in table["flow"].values()):
         raise PacelineError(
-            'no flow is over QUIC, so there is nothing to log: give one `transport = "quic"`, or leave out '
-            f"{option('qlog')}"
+            f"{option('qlog')}: no flow is over QUIC, so there is nothing to log: give one "
+            '`transport = "quic"`, or leave it out'
         )
     return for_logs(Path(where))
 

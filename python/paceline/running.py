@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from paceline import real_logs
 from paceline.arguments import checked
 from paceline.errors import PacelineError
 from paceline.executing import ExecutorLike
@@ -65,6 +67,8 @@ def run(
         raise PacelineError("pcap_at without pcap: name the capture's file")
     untils = parsed(until)
     loaded = load(scenario, set, schemes)
+    if qlog is not None:
+        real_logs.folder(qlog, tomllib.loads(loaded.to_toml()))
     seeds = seeds_from(loaded.seed if seed is None else seed, runs)
     what = {
         "kind": "run",
@@ -106,6 +110,6 @@ def of_one_run(runs: int, until: str | Sequence[str] = (), **places: str | Path 
     several."""
     for word, where in places.items():
         if where is not None and runs != 1:
-            raise PacelineError(f"a capture holds one run, not {runs}: leave out {word}, or runs")
+            raise PacelineError(f"{word}: a capture holds one run, not {runs}: leave out {word}, or runs")
         if where is not None and parsed(until):
-            raise PacelineError(f"a capture holds one run: leave out {word}, or until")
+            raise PacelineError(f"{word}: a capture holds one run: leave out {word}, or until")

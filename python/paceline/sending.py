@@ -14,7 +14,7 @@ from typing import Any
 
 from paceline import _core, files, foreign, linux, rtp
 from paceline.arguments import checked
-from paceline.errors import LiveError, PacelineError, ScenarioError
+from paceline.errors import LiveError, PacelineError, ScenarioError, StorageError
 from paceline.keys import read_key
 from paceline.live import live_record, live_results
 from paceline.results import Results
@@ -138,21 +138,14 @@ def send(
         else:
             over_quic = host.startswith(QUIC)
             host, port = _server(host.removeprefix(QUIC), port, max_rate)
-        _check_transport(host, (set or {}).get("transport"), over_quic=over_quic)
+        _check_transport(host, set or {}, over_quic=over_quic)
         settings = _settings(controller, set, app, rate)
         if over_quic:
-            if controller.startswith(KERNEL):
-                raise PacelineError(
-                    f"{controller} is the kernel's TCP, which does not go over QUIC: leave out {QUIC}"
-                )
             settings.append(("transport", "quic"))
         wanted = _flows(controller, settings, direction, flows, duration_s, first)
         schemes = [foreign.load(controller)] if foreign.is_own(controller) else []
-        if over_quic and not _carries(wanted[0], schemes):
-            raise PacelineError(
-                f"{option('cc', cc)}: {controller} sets no window, and {QUIC}HOST takes a controller that does: "
-                f"{', '.join(_carried())}"
-            )
+        if over_quic:
+            _check_carried(controller, wanted[0], schemes)
         if schemes and direction != "forward":
             raise PacelineError(
                 f"{controller} runs where it is, here: the server sends with controllers that are built in"
@@ -210,14 +203,22 @@ def cut_logs(notes: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _check_transport(host: str, transport: object, *, over_quic: bool) -> None:
-    """What stands before HOST says whether flows go over QUIC. Raises PacelineError where `set` says otherwise."""
+def _check_transport(host: str, changes: Mapping[str, Any], *, over_quic: bool) -> None:
+    """What stands before HOST says whether flows go over QUIC. Raises PacelineError where `set` says otherwise, or
+    wants what no real connection over QUIC has."""
+    transport = changes.get("transport")
     if over_quic and transport not in (None, "quic"):
         raise PacelineError(
             f"{option('set')} transport: flows to {QUIC}HOST go over QUIC: leave out one of them"
         )
     if not over_quic and transport == "quic":
         raise PacelineError(f"{option('set')} transport: put {QUIC} before {host} for flows over QUIC")
+    bundle = next((key for key in changes if key.split(".")[0] == "bundle"), None)
+    if over_quic and bundle is not None:
+        raise PacelineError(
+            f"{option('set')} {bundle}: in real time no flows share a connection of QUIC: leave it out, and each has a "
+            "connection and a controller of its own; `paceline run` simulates flows that share one"
+        )
 
 
 def check_flows(flows: Sequence[_Flow], schemes: Sequence[_core.Scheme]) -> None:
@@ -229,9 +230,19 @@ def check_flows(flows: Sequence[_Flow], schemes: Sequence[_core.Scheme]) -> None
                 raise PacelineError(f"flow.{name}.{key}: {mistake}")
 
 
-def _carries(flow: _Flow, schemes: list[_core.Scheme]) -> bool:
-    """Whether QUIC, which a flow asks for, goes with its controller."""
-    return all(key != "transport" for key, _ in _core.live_mistakes(flow, schemes))
+def _check_carried(controller: str, flow: _Flow, schemes: list[_core.Scheme]) -> None:
+    """Raises PacelineError for a controller that real QUIC does not go with."""
+    if controller.startswith(KERNEL):
+        why = "is the kernel's TCP, which does not go over QUIC"
+    else:
+        mistakes = dict(_core.live_mistakes(flow, schemes))
+        if "transport" in mistakes:
+            why = "sets no window, by which QUIC sends"
+        elif "cc" in mistakes:
+            why = mistakes["cc"].removesuffix(": choose another")
+        else:
+            return
+    raise PacelineError(f"{option('cc')}: {controller} {why}; {QUIC}HOST takes {', '.join(_carried())}")
 
 
 def _carried() -> list[str]:
@@ -300,15 +311,21 @@ def _make_folders(host: str, direction: str, log_events: str | Path | None, qlog
     if qlog is not None:
         if not host.startswith(QUIC):
             instead = "leave it out" if "://" in host else f"put {QUIC} before {host}, or leave it out"
-            raise PacelineError(f"{option('qlog')} logs connections over QUIC: {instead}")
+            raise PacelineError(f"{option('qlog')}: only connections over QUIC are logged: {instead}")
         for_logs(Path(qlog))
 
 
-def for_logs(folder: Path) -> Path:
-    """The folder of connections' logs, made if there is none. Raises PacelineError if others are there."""
-    files.make_directory(folder)
-    if any(folder.iterdir()):
-        raise PacelineError(f"{folder} is not empty: logs go to a new or empty folder")
+def for_logs(folder: Path, *, shared: bool = False) -> Path:
+    """The folder of connections' logs, made if there is none. Raises PacelineError if others are there, unless it is
+    `shared` with them, or if it cannot be made."""
+    if folder.exists() and not folder.is_dir():
+        raise PacelineError(f"{option('qlog')}: {folder} is a file, and logs go to a folder")
+    try:
+        files.make_directory(folder)
+    except StorageError as error:
+        raise StorageError(f"{option('qlog')}: {error}") from None
+    if not shared and any(folder.iterdir()):
+        raise PacelineError(f"{option('qlog')}: {folder} is not empty: logs go to a new or empty folder")
     return folder
 
 

@@ -116,7 +116,7 @@ def of_one_run(runs: int, places: Mapping[str, Path | None]) -> None:
     """Raises PacelineError if options, with their files, want something written of one run, and there are several."""
     for option, where in places.items():
         if where is not None and runs != 1:
-            raise PacelineError(f"{option} holds one run: leave out --runs")
+            raise PacelineError(f"{option}: it holds one run: leave out --runs")
 
 
 def read(file: Path) -> ScenarioLike:

@@ -9,11 +9,11 @@ from typing import Annotated
 
 import typer
 
-from paceline import _core, files
+from paceline import _core
 from paceline.cli.options import span
 from paceline.errors import PacelineError
 from paceline.keys import read_key
-from paceline.sending import PORT, listen
+from paceline.sending import PORT, for_logs, listen
 
 LOGS = (1000, 1_000_000_000)
 """Files and bytes of connections' logs that others can have a server write at most."""
@@ -96,7 +96,7 @@ def serve(
         if not right:
             raise PacelineError(f"{option} {value}: {allowed}")
     if qlog is not None:
-        files.make_directory(qlog)
+        for_logs(qlog, shared=True)
     server = listen(
         bind,
         port,

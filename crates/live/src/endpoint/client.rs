@@ -78,11 +78,15 @@ impl SendOptions {
     }
 }
 
+/// How a server comes to be where there is none.
+const START: &str = "start one on that host with `paceline serve --port P`, for others than itself with --key-file FILE or --open, \
+                     and send to the port that it says";
+
 /// Why nothing was sent, or nothing is known of it.
 #[derive(Debug, thiserror::Error)]
 pub enum SendError {
     /// The server cannot be reached.
-    #[error("{host} port {port}: {why}; does `paceline serve` run there?")]
+    #[error("{host} port {port}: {why}. No `paceline serve` can be reached there: {START}")]
     Unreachable {
         /// Where.
         host: String,
@@ -115,10 +119,13 @@ pub enum SendError {
     Stranger,
     /// It has hung up.
     #[error(
-        "the server closed the connection without an answer: it has as many clients as it listens to, or something else than \
-         `paceline serve` runs there"
+        "the server closed the connection without an answer: it has as many clients as it listens to, or another program than \
+         `paceline serve` has the port; if so, {START}"
     )]
     Closed,
+    /// Something else runs there, or nothing that says a word.
+    #[error("another program than `paceline serve` has the port, or one of another version ({0}): {START}")]
+    OtherProgram(String),
     /// What came is not what a server says.
     #[error("the server said what a client does not understand: is it `paceline serve` of this version? ({0})")]
     Protocol(String),
@@ -199,7 +206,8 @@ impl SendWatch {
 fn connect(options: &SendOptions) -> Result<(TcpStream, SocketAddr), SendError> {
     let (host, port) = (&options.host, options.port);
     let unreachable = |why: String| SendError::Unreachable { host: host.clone(), port, why };
-    let addresses = (host.as_str(), port).to_socket_addrs().map_err(|error| unreachable(error.to_string()))?;
+    let nowhere = |error: io::Error| SendError::NoAddress { host: host.clone(), why: error.to_string() };
+    let addresses = (host.as_str(), port).to_socket_addrs().map_err(nowhere)?;
     let mut why = "it has no address".to_owned();
     for address in addresses {
         match TcpStream::connect_timeout(&address, PATIENCE) {
@@ -224,7 +232,13 @@ fn not_told(error: io::Error) -> SendError {
 impl From<Unanswered> for SendError {
     fn from(why: Unanswered) -> SendError {
         match why {
-            Unanswered::Io(error) => not_told(error),
+            Unanswered::Io(error) => match error.kind() {
+                io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => {
+                    SendError::OtherProgram(format!("it said nothing in {} s", PATIENCE.as_secs()))
+                }
+                io::ErrorKind::InvalidData => SendError::OtherProgram(error.to_string()),
+                _ => not_told(error),
+            },
             Unanswered::Refused(why) => SendError::Refused(why),
             Unanswered::Key => SendError::Key,
             Unanswered::Keyless => SendError::Keyless,

@@ -16,7 +16,9 @@ pub(super) fn refused_at_once(options: &ServeOptions, flows: &[Offer]) -> Option
     let max_duration_ms = options.max_duration.0 / 1_000_000;
     let longest = flows.iter().map(Offer::lasts_ms).max().unwrap_or(0);
     if longest > max_duration_ms {
-        return Some(format!("{longest} ms is longer than this server's --max-duration, {max_duration_ms} ms"));
+        return Some(format!(
+            "the flow would last {longest} ms; this server allows {max_duration_ms} ms, and `paceline serve --max-duration` raises that"
+        ));
     }
     // a name of the kernel's (TCP_CA_NAME_MAX), which goes to it and to the log
     let is_name =
@@ -45,5 +47,7 @@ fn absurd(most: Rate, offer: &Offer) -> Option<String> {
     }
     // it would make datagrams that the granted rate drops
     let made = offer.spec.uncontrolled().filter(|made| *made > most)?;
-    Some(format!("the flow would send {made}, its headers in UDP counted; this server's --max-rate is {most}"))
+    Some(format!(
+        "the flow would send {made}, its headers in UDP counted; this server allows {most}, and `paceline serve --max-rate` raises that"
+    ))
 }

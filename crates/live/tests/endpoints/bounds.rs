@@ -309,7 +309,10 @@ fn bounds_are_kept_and_nonsense_is_survived() {
         assert!(refused(vec![measured.clone()]).contains("--max-duration"));
         let flood = [("cc", "udp"), ("app", "{ kind = \"cbr\", rate = \"30 Mbit/s\" }")];
         let said = refused(vec![wanted("u", &flood, 300, Direction::Reverse)]);
-        assert!(said.contains("30329") && said.contains("--max-rate is 20 Mbit/s"), "{said}");
+        assert!(
+            said.contains("30329") && said.contains("allows 20 Mbit/s, and `paceline serve --max-rate` raises that"),
+            "{said}"
+        );
         let many = (0..19).map(|_| wanted("t", &[("cc", "tfrc")], 300, Direction::Reverse)).collect();
         assert!(refused(many).contains("as many flows"));
         let more = (0..65).map(|_| wanted("t", &[("cc", "tfrc")], 300, Direction::Reverse)).collect();
