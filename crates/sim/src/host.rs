@@ -188,7 +188,7 @@ impl Host {
                 source.entry = wake;
                 self.timers.earlier(endpoint, wake);
             }
-            if packet.extra != ExtraId::NONE && self.attended {
+            if self.attended && packet.extra != ExtraId::NONE {
                 self.exchange(endpoint, now, network);
             }
         } else {
@@ -210,7 +210,7 @@ impl Host {
                 sink.entry = wake;
                 self.timers.set(self.sources.len() + endpoint, wake);
             }
-            if packet.extra != ExtraId::NONE && self.attended {
+            if self.attended && packet.extra != ExtraId::NONE {
                 self.note(self.sources.len() + endpoint, now);
                 self.carry(endpoint, now, network);
                 self.send_on(endpoint, now, network);
