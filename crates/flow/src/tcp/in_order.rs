@@ -66,14 +66,16 @@ impl TcpSender {
         if !(conn.fast_path == FastPath::Reno && plain && ack > conn.una && ack <= conn.max && conn.nxt == conn.max) {
             return None;
         }
-        let before = (reno.window() as u32).saturating_add(conn.inflation).min(conn.receive_window);
-        if ack.saturating_add(before) >= conn.nxt.saturating_add(Burst::MOST) {
+        // in u64, in which nothing of this overflows
+        let (inflation, receive_window) = (u64::from(conn.inflation), u64::from(conn.receive_window));
+        let edge = |cwnd: f64| u64::from(ack) + (u64::from(cwnd as u32) + inflation).min(receive_window);
+        if edge(reno.window()) >= u64::from(conn.nxt) + u64::from(Burst::MOST) {
             return None; // it may let go more than a burst
         }
         conn.stats.advance(now, reno.window());
         let (in_flight, segments) = (conn.nxt - conn.una, ack - conn.una);
         reno.acked(segments, in_flight); // spared the view of the path: a tenth of the cost
-        let window = (reno.window() as u32).saturating_add(conn.inflation).min(conn.receive_window);
+        let edge = edge(reno.window());
         conn.una = ack;
         conn.dupacks = 0;
         conn.stats.bytes_acked += u64::from(segments) * u64::from(conn.segment);
@@ -81,7 +83,7 @@ impl TcpSender {
         if conn.timing && ack > conn.timed {
             conn.sample(now);
         }
-        let (next, end) = (conn.nxt, ack.saturating_add(window).min(conn.limit));
+        let (next, end) = (conn.nxt, edge.min(u64::from(conn.limit)) as u32);
         if next < end {
             conn.nxt = end;
             conn.max = end;

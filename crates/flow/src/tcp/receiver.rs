@@ -150,7 +150,9 @@ impl TcpReceiver {
             return false;
         }
         if self.sack {
-            let Some(newest) = self.recent.first_mut().filter(|newest| newest.start == highest.start) else { return false };
+            let Some(newest) = self.recent.first_mut().filter(|newest| newest.start == highest.start) else {
+                return false;
+            };
             newest.end = packet.seq + 1;
         }
         highest.end += 1;
