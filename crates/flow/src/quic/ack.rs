@@ -37,7 +37,7 @@ impl Connection {
         }
         self.sample(now, range);
         self.congestion.on_ack_begin(&self.rtt);
-        self.largest_acked = self.largest_acked.max(Some(range.largest));
+        self.acked_end = self.acked_end.max(range.largest + 1);
         if !self.lost.is_empty() {
             self.note_late(now, range, more);
         }
@@ -112,7 +112,7 @@ impl Connection {
     /// The round trip of the greatest number, if that is new (section 5.1).
     #[inline]
     fn sample(&mut self, now: Time, range: &AckRange) {
-        if self.largest_acked.is_some_and(|largest| range.largest <= largest) {
+        if range.largest < self.acked_end {
             return;
         }
         let Some(packet) = self.log.get_mut(range.largest) else { return };
@@ -217,7 +217,10 @@ impl Connection {
     /// Finds what was lost: three packets or an eighth of a round trip late (section 6.1).
     pub(super) fn detect_losses(&mut self, now: Time) {
         self.loss_time = Time::NEVER;
-        let Some(largest) = self.largest_acked else { return };
+        if self.acked_end == self.base {
+            return;
+        }
+        let largest = self.acked_end - 1;
         let delay = self.rtt.loss_delay();
         let mut lost = Vec::new();
         while let Some((number, packet)) = self.log.first_out(largest) {
@@ -240,7 +243,7 @@ impl Connection {
 
     /// Whether enough packets that left after this one have come that it counts as lost.
     pub(super) fn is_overtaken(&self, number: u32) -> bool {
-        self.largest_acked.is_some_and(|largest| largest >= number + PACKET_THRESHOLD)
+        self.acked_end > number + PACKET_THRESHOLD
     }
 
     /// What losing these does, of which the newest left at `newest`.

@@ -346,7 +346,7 @@ impl Connection {
     /// Numbers that an answer may have to tell apart.
     #[inline]
     fn unacknowledged(&self) -> u32 {
-        self.log.next() - self.largest_acked.map_or(self.base, |largest| largest + 1)
+        self.log.next() - self.acked_end
     }
 
     /// A packet with frames that want an acknowledgement leaves.
@@ -383,14 +383,16 @@ impl Connection {
     fn watch(&mut self, now: Time, bytes: u16, ect: bool, out: &impl Transmit) -> &mut Carried {
         let left = out.left(now);
         self.congestion.pace(now, bytes);
-        let snapshot = self.congestion.on_sent(left, self.log.next(), bytes);
         self.out += 1;
         self.last_eliciting = left;
         if self.heard {
             self.heard = false;
             self.alive(now);
         }
-        self.log.push(left, bytes, ect, snapshot)
+        match self.congestion.on_sent(left, self.log.next(), bytes) {
+            None => self.log.push(left, bytes, ect),
+            Some(snapshot) => self.log.push_sampled(left, bytes, ect, snapshot),
+        }
     }
 
     #[inline(always)]

@@ -203,24 +203,27 @@ impl Congestion {
     /// When pacing lets the next packet leave; a time that is not after `now` says: at once.
     #[inline]
     pub fn due(&mut self, now: Time) -> Time {
-        if self.needs.pacing {
-            let (controller, datagram) = (&self.controller, self.datagram);
-            return self.pacing.due(now, || controller.send_quantum().max(datagram));
-        }
-        self.bucket.due()
+        if self.needs.pacing { self.due_by_controller(now) } else { self.bucket.due() }
+    }
+
+    #[inline(never)]
+    fn due_by_controller(&mut self, now: Time) -> Time {
+        let (controller, datagram) = (&self.controller, self.datagram);
+        self.pacing.due(now, || controller.send_quantum().max(datagram))
     }
 
     /// So many bytes are handed over, which [`Congestion::due`] is to know. A host that delays them on their way out does not slow them:
     /// the next are handed over as if it had not.
     #[inline(always)]
     pub fn pace(&mut self, now: Time, bytes: u16) {
-        if self.needs.pacing {
-            let rate = self.controller.pacing_rate();
-            if rate.is_finite() {
-                self.pacing.sent(now, bytes.into(), rate);
-            }
-        } else {
-            self.bucket.take(now, bytes);
+        if self.needs.pacing { self.pace_by_controller(now, bytes) } else { self.bucket.take(now, bytes) }
+    }
+
+    #[inline(never)]
+    fn pace_by_controller(&mut self, now: Time, bytes: u16) {
+        let rate = self.controller.pacing_rate();
+        if rate.is_finite() {
+            self.pacing.sent(now, bytes.into(), rate);
         }
     }
 

@@ -70,7 +70,8 @@ pub(super) struct Connection {
     pub(super) log: SentLog,
     /// What was taken for lost not long ago: it may come after all.
     pub(super) lost: Vec<LostPacket>,
-    pub(super) largest_acked: Option<u32>,
+    /// One past the greatest number acknowledged; `base` before there is one.
+    pub(super) acked_end: u32,
     /// Packets that are out, all of which want an acknowledgement; when the last of them left.
     pub(super) out: u32,
     pub(super) last_eliciting: Time,
@@ -148,7 +149,7 @@ impl Connection {
             congestion,
             rtt: Rtt::default(),
             lost: Vec::new(),
-            largest_acked: None,
+            acked_end: 0,
             out: 0,
             last_eliciting: Time::ZERO,
             loss_time: Time::NEVER,
@@ -209,7 +210,7 @@ impl Connection {
         self.rtt = Rtt::default();
         self.log = SentLog::new(base, self.congestion.needs().deliveries);
         self.lost.clear();
-        self.largest_acked = None;
+        self.acked_end = base;
         self.out = 0;
         (self.loss_time, self.timer) = (Time::NEVER, Time::NEVER);
         (self.probe_count, self.probes) = (0, 0);
@@ -292,7 +293,7 @@ impl Connection {
     /// Whether the other end may not know yet that this is another connection than the one before.
     #[inline]
     pub(super) fn is_unheard(&self) -> bool {
-        self.base > 0 && self.largest_acked.is_none() && self.end == End::Opener
+        self.base > 0 && self.acked_end == self.base && self.end == End::Opener
     }
 
     /// Something came, or is the first since then that left to be acknowledged: the idle timer begins anew (RFC 9000 section 10.1).
@@ -549,10 +550,10 @@ impl Connection {
         let waits = self.sends_data() && (self.outgoing.rank().is_some() || !self.datagrams.is_empty());
         // what is oldest of a connection of which nothing was acknowledged has the handshake, without which nothing else is read
         // (section 6.2.1: its probes come first)
-        if !waits || self.largest_acked.is_none() {
+        if !waits || self.acked_end == self.base {
             self.send_oldest_again(2);
         }
-        if self.largest_acked.is_none() && self.probe_count >= 3 {
+        if self.acked_end == self.base && self.probe_count >= 3 {
             self.ecn.all_lost();
         }
     }

@@ -1,10 +1,10 @@
 //! Streams on their receiving side (RFC 9000 section 3.2): what has come, in order, and how much more may.
 
+use super::numbered::Numbered;
 use super::portions::{Came, Heads, Portion};
 use super::ranges::Ranges;
 use paceline_packet::Stamp;
 use paceline_packet::quic::{Frame, StreamPiece};
-use std::collections::VecDeque;
 
 /// A stream.
 #[derive(Debug, Default)]
@@ -54,8 +54,7 @@ pub struct Object {
 /// All streams that an end receives.
 #[derive(Debug)]
 pub(super) struct Incoming {
-    streams: VecDeque<Stream>,
-    base: u32,
+    streams: Numbered<Stream>,
     window: u64,
     /// MAX_DATA as it was told last, its window, and bytes that the application has taken.
     max_data: u64,
@@ -122,8 +121,7 @@ impl Grant {
 impl Incoming {
     pub(super) fn new(data_window: u64, window: u64, max_streams: u32) -> Incoming {
         Incoming {
-            streams: VecDeque::new(),
-            base: 0,
+            streams: Numbered::new(),
             window,
             max_data: data_window,
             data_window,
@@ -151,7 +149,7 @@ impl Incoming {
 
     /// How many the other end has opened.
     pub(super) fn opened(&self) -> u32 {
-        self.base + self.streams.len() as u32
+        self.streams.next()
     }
 
     /// A stream has been answered, and its answer acknowledged: it is over.
@@ -180,25 +178,28 @@ impl Incoming {
     /// The connection is over. Gives what has come, if it is sent on: streams that had not ended never will.
     pub(super) fn end(&mut self) -> Option<Vec<Portion>> {
         let mut portions = self.portions.take()?;
-        let open = (self.base..).zip(&self.streams).filter(|(_, stream)| !stream.done && stream.given > 0);
+        let open =
+            self.streams.numbers().zip(self.streams.iter()).filter(|(_, stream)| !stream.done && stream.given > 0);
         let reset =
             |(number, stream): (u32, &Stream)| Portion { track: stream.track, stream: Some(number), what: Came::Reset };
         portions.extend(open.map(reset));
         Some(portions)
     }
 
-    /// The place of a stream among those kept; `None`: it is over.
+    /// The place of a stream among all; `None`: it is over.
     #[inline]
-    fn place(&mut self, id: u32) -> Result<Option<usize>, Violation> {
-        let number = id / 4;
-        let Some(place) = number.checked_sub(self.base) else { return Ok(None) };
-        if number >= self.max_streams {
+    fn place(&mut self, id: u32) -> Result<Option<u32>, Violation> {
+        let place = id / 4;
+        if place < self.streams.first() {
+            return Ok(None);
+        }
+        if place >= self.max_streams {
             return Err(Violation::StreamLimit);
         }
-        while self.streams.len() <= place as usize {
-            self.streams.push_back(Stream { limit: self.window, ..Stream::default() });
+        while self.streams.next() <= place {
+            self.streams.push(Stream { limit: self.window, ..Stream::default() });
         }
-        Ok(Some(place as usize))
+        Ok(Some(place))
     }
 
     /// Data have come that follow the newest of a stream, within all limits: gives the bytes that the application has in order now and had
@@ -206,8 +207,7 @@ impl Incoming {
     #[inline(always)]
     pub(super) fn newest_piece(&mut self, piece: &StreamPiece) -> Option<u64> {
         let length = u64::from(piece.length);
-        let place = (piece.stream / 4).wrapping_sub(self.base) as usize;
-        let stream = self.streams.get_mut(place)?;
+        let stream = self.streams.get_mut(piece.stream / 4)?;
         let end = piece.end();
         if stream.end != piece.offset || piece.fin || piece.last || stream.done || self.portions.is_some() {
             return None;
@@ -315,9 +315,8 @@ impl Incoming {
     }
 
     /// A stream is over.
-    fn close(&mut self, place: usize, reset: bool) {
-        let number = self.base + place as u32;
-        let stream = &mut self.streams[place];
+    fn close(&mut self, number: u32, reset: bool) {
+        let stream = &mut self.streams[number];
         stream.done = true;
         stream.have.clear();
         if let Some(portions) = &mut self.portions {
@@ -330,10 +329,7 @@ impl Incoming {
             self.told(Object { captured: Stamp(0), number, size, key: false, reset, track });
         }
         self.closed += u32::from(!self.answered);
-        while self.streams.front().is_some_and(|stream| stream.done) {
-            self.streams.pop_front();
-            self.base += 1;
-        }
+        self.streams.retire(|stream| stream.done);
     }
 
     /// Raises limits of which half is used; that of streams where it gains half of what may still be opened, so that streams which stay
@@ -358,7 +354,7 @@ impl Incoming {
             Grant::Data(_) => Some(Grant::Data(self.max_data)),
             Grant::Streams(_) => Some(Grant::Streams(self.max_streams)),
             Grant::Stream(id, _) => {
-                let stream = self.streams.get((id / 4).checked_sub(self.base)? as usize)?;
+                let stream = self.streams.get(id / 4)?;
                 (stream.size.is_none() && !stream.done).then_some(Grant::Stream(id, stream.limit))
             }
         }

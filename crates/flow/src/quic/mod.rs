@@ -15,6 +15,7 @@ mod datagrams;
 mod ecn;
 mod handshake;
 mod incoming;
+mod numbered;
 mod outgoing;
 mod portions;
 mod ranges;

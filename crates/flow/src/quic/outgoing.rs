@@ -2,6 +2,7 @@
 
 mod stream;
 
+use super::numbered::Numbered;
 use super::ranges::Ranges;
 use paceline_packet::Stamp;
 use paceline_packet::quic::StreamPiece;
@@ -54,10 +55,8 @@ const fn led(track: u8) -> usize {
 /// All streams that an end sends.
 #[derive(Debug)]
 pub(super) struct Outgoing {
-    /// The oldest that is not done with, and those after it, in the order of their opening.
-    streams: VecDeque<Stream>,
-    /// Of the first of them, among all.
-    base: u32,
+    /// In the order of their opening.
+    streams: Numbered<Stream>,
     /// Those that have something to send.
     ready: BTreeSet<Key>,
     /// What leaves next, unless it is not known.
@@ -83,8 +82,7 @@ impl Outgoing {
     /// `max_streams`.
     pub(super) fn new(first_id: u32, max_data: u64, window: u64, max_streams: u32) -> Outgoing {
         Outgoing {
-            streams: VecDeque::new(),
-            base: 0,
+            streams: Numbered::new(),
             ready: BTreeSet::new(),
             front: None,
             turns: Vec::new(),
@@ -107,7 +105,7 @@ impl Outgoing {
 
     /// How many have been opened.
     pub(super) fn opened(&self) -> u32 {
-        self.base + self.streams.len() as u32
+        self.streams.next()
     }
 
     /// Whether another may be opened.
@@ -123,7 +121,7 @@ impl Outgoing {
     /// Opens one; the caller has asked whether it may. Gives its place among all.
     pub(super) fn open(&mut self, kind: Kind) -> u32 {
         let place = self.opened();
-        self.streams.push_back(Stream {
+        self.streams.push(Stream {
             id: self.first_id + ID_STEP * place,
             kind,
             written: 0,
@@ -137,9 +135,9 @@ impl Outgoing {
             marks: VecDeque::new(),
             reset: false,
             done: false,
+            header: (0, 0),
             listed: None,
-        });
-        place
+        })
     }
 
     /// Opens those up to this place that the other end has opened, to answer on them (section 3.2: an earlier one's data may come
@@ -151,14 +149,13 @@ impl Outgoing {
     }
 
     fn get(&mut self, place: u32) -> Option<&mut Stream> {
-        self.streams.get_mut(place.checked_sub(self.base)? as usize)
+        self.streams.get_mut(place).filter(|stream| !stream.done)
     }
 
     #[inline]
     fn of_id(&mut self, id: u32) -> Option<(u32, &mut Stream)> {
         let place = id.checked_sub(self.first_id)? / ID_STEP;
-        let stream = self.streams.get_mut(place.checked_sub(self.base)? as usize)?;
-        Some((place, stream))
+        Some((place, self.streams.get_mut(place)?))
     }
 
     /// Appends to a stream; `finish`: nothing follows.
@@ -218,8 +215,8 @@ impl Outgoing {
     /// reset, since what leaves of them would not be what was said to be the whole (RFC 9000 section 3.1); gives these.
     pub(super) fn withdraw(&mut self, track: u8, finish: bool) -> Vec<Expired> {
         let mut cut = Vec::new();
-        for at in 0..self.streams.len() {
-            let stream = &mut self.streams[at];
+        for place in self.streams.numbers() {
+            let stream = &mut self.streams[place];
             let unsent = stream.written - stream.next;
             if stream.kind.track != track || stream.reset || stream.done {
                 continue;
@@ -229,9 +226,9 @@ impl Outgoing {
                 stream.written = stream.next;
                 stream.finished = finish && stream.written > 0;
                 self.give_up(track, unsent, unsent);
-                self.list(self.base + at as u32);
+                self.list(place);
             } else if unsent > 0 {
-                cut.push(self.reset_at(at));
+                cut.push(self.reset_at(place));
             }
         }
         cut
@@ -280,14 +277,14 @@ impl Outgoing {
     /// The first that may leave though the connection's limit is reached: what was lost, and ends of streams (RFC 9000 section 4.1).
     #[cold]
     fn beyond_limit(&self) -> Option<Key> {
-        let stream = |key: &Key| &self.streams[(key.place - self.base) as usize];
+        let stream = |key: &Key| &self.streams[key.place];
         self.ready.iter().find(|key| !stream(key).lost.is_empty() || stream(key).owes_fin()).copied()
     }
 
     /// Puts a stream where it belongs among those that have something to send.
     #[inline(never)]
     fn list(&mut self, place: u32) {
-        let stream = &mut self.streams[(place - self.base) as usize];
+        let stream = &mut self.streams[place];
         let Kind { rank, track, .. } = stream.kind;
         let key = stream.has_data().then(|| Key { rank, new: stream.lost.is_empty(), track, place });
         if stream.listed != key {
@@ -344,9 +341,8 @@ impl Outgoing {
     #[inline(always)]
     pub(super) fn take_full(&mut self, room: u16) -> Option<StreamPiece> {
         let place = self.front?.place;
-        let stream = self.streams.get_mut((place - self.base) as usize)?;
-        let header = StreamPiece::header(stream.id, stream.next, true);
-        let (start, length) = (stream.next, room.checked_sub(header)?);
+        let stream = self.streams.get_mut(place)?;
+        let (start, length) = (stream.next, room.checked_sub(stream.header())?);
         let end = start + u64::from(length);
         let more = end < stream.written.min(stream.limit) && u64::from(length) <= self.max_data - self.spent;
         if !(more && self.led.is_empty() && stream.lost.is_empty() && stream.marks.is_empty()) {
@@ -365,7 +361,7 @@ impl Outgoing {
             None => self.choose()?,
         };
         let left = self.max_data - self.spent;
-        let stream = self.streams.get_mut((key.place - self.base) as usize)?;
+        let stream = self.streams.get_mut(key.place)?;
         if left == 0 && stream.lost.is_empty() && !stream.owes_fin() {
             return self.take_again(room);
         }
@@ -376,7 +372,7 @@ impl Outgoing {
             if key.track != 0 {
                 self.led[led(key.track)].unsent -= new;
             }
-            if offer.again || !self.streams[(key.place - self.base) as usize].has_data() {
+            if offer.again || !self.streams[key.place].has_data() {
                 self.list(key.place);
             }
             if !self.turns.is_empty() {
@@ -389,7 +385,7 @@ impl Outgoing {
     #[cold]
     fn take_again(&mut self, room: u16) -> Option<Offer> {
         let key = self.beyond_limit()?;
-        let offer = Self::cut(&mut self.streams[(key.place - self.base) as usize], room, 0)?;
+        let offer = Self::cut(&mut self.streams[key.place], room, 0)?;
         self.list(key.place);
         Some(offer)
     }
@@ -459,7 +455,7 @@ impl Outgoing {
 
     #[inline(never)]
     fn acked_any(&mut self, place: u32, piece: &StreamPiece) -> Gain {
-        let stream = &mut self.streams[(place - self.base) as usize];
+        let stream = &mut self.streams[place];
         let mut bytes = 0;
         let range = piece.offset..piece.end();
         stream.acked.insert(range.clone(), |part| bytes += part.end - part.start);
@@ -483,12 +479,12 @@ impl Outgoing {
         if was_lost {
             self.list(place);
         }
-        let stream = &mut self.streams[(place - self.base) as usize];
+        let stream = &mut self.streams[place];
         let completed = !stream.done && !stream.reset && stream.is_acked();
         if completed {
             stream.done = true;
             self.list(place);
-            self.retire();
+            self.streams.retire(|stream| stream.done);
         }
         Gain { bytes, completed }
     }
@@ -525,26 +521,25 @@ impl Outgoing {
 
     /// Resets the streams whose deadline has come.
     pub(super) fn expire(&mut self, now: Time) -> Vec<Expired> {
-        let due = |at: &usize| self.streams[*at].due() <= now;
-        let due: Vec<usize> = (0..self.streams.len()).filter(due).collect();
-        due.into_iter().map(|at| self.reset_at(at)).collect()
+        let due: Vec<u32> = self.streams.numbers().filter(|&place| self.streams[place].due() <= now).collect();
+        due.into_iter().map(|place| self.reset_at(place)).collect()
     }
 
     /// Resets a stream, unless that was done, or all of it is acknowledged.
     pub(super) fn reset(&mut self, place: u32) -> Option<Expired> {
         let stream = self.get(place)?;
-        (!stream.reset && !stream.done).then(|| self.reset_at((place - self.base) as usize))
+        (!stream.reset && !stream.done).then(|| self.reset_at(place))
     }
 
-    fn reset_at(&mut self, at: usize) -> Expired {
-        let stream = &mut self.streams[at];
+    fn reset_at(&mut self, place: u32) -> Expired {
+        let stream = &mut self.streams[place];
         stream.reset = true;
         let acked: u64 = stream.acked.iter().map(|range| range.end - range.start).sum();
         let (track, frames) = (stream.kind.track, stream.marks.len() as u64);
         let expired = Expired { id: stream.id, size: stream.next, track, frames };
         let (owed, unsent) = (stream.written - acked, stream.written - stream.next);
         self.give_up(track, owed, unsent);
-        self.list(self.base + at as u32);
+        self.list(place);
         expired
     }
 
@@ -555,7 +550,7 @@ impl Outgoing {
             |stream: &&Stream| !stream.reset && !stream.done && stream.next < stream.written && may(stream.kind.track);
         let rank = self.streams.iter().filter(waits).map(|stream| stream.kind.rank).max()?;
         let mut newest = [0; u8::MAX as usize + 1];
-        for stream in &self.streams {
+        for stream in self.streams.iter() {
             newest[usize::from(stream.kind.track)] = stream.id;
         }
         let all = || self.streams.iter().filter(waits).filter(|stream| stream.kind.rank == rank);
@@ -568,14 +563,7 @@ impl Outgoing {
     pub(super) fn reset_acked(&mut self, id: u32) {
         if let Some((_, stream)) = self.of_id(id) {
             stream.done = true;
-            self.retire();
-        }
-    }
-
-    fn retire(&mut self) {
-        while self.streams.front().is_some_and(|stream| stream.done) {
-            self.streams.pop_front();
-            self.base += 1;
+            self.streams.retire(|stream| stream.done);
         }
     }
 }

@@ -93,22 +93,30 @@ impl SentLog {
 
     /// The packet with the number [`SentLog::next`] leaves at `sent`, with `bytes` of UDP payload; the place for what it carries.
     #[inline(always)]
-    pub(super) fn push(&mut self, sent: Time, bytes: u16, ect: bool, left: Option<Snapshot>) -> &mut Carried {
-        self.push_any(SentPacket { sent, bytes, ect, state: State::Out, ..NONE }, left)
+    pub(super) fn push(&mut self, sent: Time, bytes: u16, ect: bool) -> &mut Carried {
+        self.push_any(sent, bytes, ect, State::Out)
     }
 
-    #[inline(always)]
-    fn push_any(&mut self, packet: SentPacket, left: Option<Snapshot>) -> &mut Carried {
+    /// The same, with what the rate sampler knows.
+    #[inline(never)]
+    pub(super) fn push_sampled(&mut self, sent: Time, bytes: u16, ect: bool, left: Snapshot) -> &mut Carried {
         if (self.next - self.base) as usize == self.packets.len() {
             self.make_room();
         }
         let place = self.place(self.next);
-        if let Some(left) = left {
-            self.snapshots[place] = left;
+        self.snapshots[place] = left;
+        self.push(sent, bytes, ect)
+    }
+
+    #[inline(always)]
+    fn push_any(&mut self, sent: Time, bytes: u16, ect: bool, state: State) -> &mut Carried {
+        if (self.next - self.base) as usize == self.packets.len() {
+            self.make_room();
         }
+        let place = self.place(self.next);
         self.next += 1;
         let place = &mut self.packets[place];
-        (place.sent, place.bytes, place.state, place.ect) = (packet.sent, packet.bytes, packet.state, packet.ect);
+        (place.sent, place.bytes, place.state, place.ect) = (sent, bytes, state, ect);
         &mut place.carried
     }
 
@@ -137,7 +145,7 @@ impl SentLog {
             (self.base, self.next) = (number + 1, number + 1);
             self.settled = self.settled.max(self.base);
         } else {
-            self.push_any(SentPacket { sent: now, bytes, ..NONE }, None).fill(Carried::Nothing);
+            self.push_any(now, bytes, false, State::Silent).fill(Carried::Nothing);
         }
         number
     }
@@ -215,7 +223,7 @@ mod tests {
         assert_eq!(log.push_silent(Time(0), 100), 5);
         assert_eq!((log.base(), log.next()), (6, 6), "acknowledgements alone leave no trace");
         for n in 0..4 {
-            log.push(Time(n), 100, false, None).fill(Carried::Nothing);
+            log.push(Time(n), 100, false).fill(Carried::Nothing);
         }
         assert_eq!(log.push_silent(Time(4), 100), 10);
         assert_eq!(log.next(), 11);

@@ -2,6 +2,7 @@
 
 use super::super::ranges::Ranges;
 use paceline_packet::Stamp;
+use paceline_packet::quic::StreamPiece;
 use paceline_units::Time;
 use std::collections::VecDeque;
 
@@ -48,6 +49,8 @@ pub(super) struct Stream {
     /// It was reset, with so many bytes sent; that has been acknowledged.
     pub(super) reset: bool,
     pub(super) done: bool,
+    /// Bytes of the header of what is new and the last of its packet, as long as `next` is below this.
+    pub(super) header: (u16, u64),
     /// Where it stands among those that have something to send.
     pub(super) listed: Option<Key>,
 }
@@ -78,6 +81,23 @@ impl Stream {
         !self.reset
             && !self.done
             && (!self.lost.is_empty() || self.next < self.written.min(self.limit) || self.owes_fin())
+    }
+
+    /// Bytes of the header of what is new and the last of its packet.
+    #[inline(always)]
+    pub(super) fn header(&mut self) -> u16 {
+        if self.next >= self.header.1 {
+            self.work_out_header();
+        }
+        self.header.0
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn work_out_header(&mut self) {
+        // where an offset takes more bytes (RFC 9000 sections 16 and 19.8)
+        let longer = [1, 0x40, 0x4000, 0x4000_0000, u64::MAX].into_iter().find(|&from| self.next < from);
+        self.header = (StreamPiece::header(self.id, self.next, true), longer.unwrap_or(u64::MAX));
     }
 
     pub(super) fn owes_fin(&self) -> bool {
