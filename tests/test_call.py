@@ -9,13 +9,16 @@ from typing import Any
 
 import polars as pl
 import pytest
+from typer.testing import CliRunner
 
 import paceline
 from needs import require
+from paceline import _core
+from paceline.cli import app
 from paceline.errors import PacelineError
-from paceline.results import Results
+from paceline.results import Results, RunRecord
 from paceline.scenario import load
-from paceline.webrtc import browser, camera, plan, tables
+from paceline.webrtc import browser, calling, camera, plan, tables
 from realtime import conclusive
 
 DROP_S, STOP_S = 10.0, 17.0
@@ -97,7 +100,7 @@ def test_a_path_of_a_call_begins_earlier() -> None:
     moved = tomllib.loads(plan.path(table, 14.0))
     assert "flow" not in moved
     steps = moved["link"]["bottleneck"]["rate_schedule"]
-    assert [paceline._core.quantity(step["at"], "s") for step in steps] == [0.0, 24.0]
+    assert [_core.quantity(step["at"], "s") for step in steps] == [0.0, 24.0]
     assert moved["link"]["bottleneck"]["queue"] == table["link"]["bottleneck"]["queue"]
 
 
@@ -120,6 +123,43 @@ def test_instants_that_are_not_moved_are_refused() -> None:
     table = tomllib.loads(load(paceline.parse(CALL), outage).to_toml())
     with pytest.raises(PacelineError, match=r"link.bottleneck.outage: a real call begins 14 s after"):
         plan.path(table, 14.0)
+
+
+def test_finished_calls_are_kept_on_ctrl_c_and_the_same_command_goes_on(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    made: list[int] = []
+    stops = True
+
+    def run(
+        _: Any, scenario: _core.Scenario, seed: int, record: Any, *__: object, **___: object
+    ) -> RunRecord:
+        if stops and seed == 2:
+            raise KeyboardInterrupt
+        made.append(seed)
+        found = paceline.run(scenario, seed=seed, record=record).records[0]
+        found.summary["notes"] = {"lag": {"p50_s": 1e-5, "p99_s": 1e-4}}
+        return found
+
+    monkeypatch.setattr(calling, "_run", run)
+    monkeypatch.setattr(browser, "find", lambda: "chromium")
+    monkeypatch.setattr(browser, "version", lambda _: "Chromium 1")
+    (tmp_path / "call.toml").write_text(
+        CALL.replace("17 s", "1 s").replace('"10 s"', '"0.5 s"').replace("10 s", "0.5 s")
+    )
+    out = tmp_path / "out"
+    command = ["call", str(tmp_path / "call.toml"), "--runs", "3", "--out", str(out)]
+    stopped = CliRunner().invoke(app, command)
+    assert stopped.exit_code == 130
+    assert f"Stopped. 1 of 3 runs had finished; they are kept in {out}" in " ".join(stopped.stderr.split())
+    assert len(list((out / "runs").glob("*.json"))) == 1
+    stops = False
+    went_on = CliRunner().invoke(app, command)
+    assert (went_on.exit_code, made) == (0, [1, 2, 3]), went_on.output
+    assert "Seed 3: packets left 10.0 µs late in the median" in went_on.output
+    kept = Results.read(out)
+    assert (kept.manifest["kind"], kept.manifest["browser"], kept.seeds) == ("call", "Chromium 1", [1, 2, 3])
+    assert kept.recorded() == ["queue", "rate", "rtcp"]
 
 
 def test_a_host_without_a_browser_is_told_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

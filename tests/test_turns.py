@@ -166,6 +166,12 @@ def test_what_is_done_is_kept_and_the_rest_ends_at_once(tmp_path: Path) -> None:
     assert 1 not in again.asked
 
 
+def noted(run: RunRecord) -> RunRecord:
+    """A simulated run with what a real one has."""
+    run.summary["notes"] = {}
+    return run
+
+
 def test_finished_runs_are_kept_on_ctrl_c_gone_on_with_and_made_anew_when_all_are_there(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -178,7 +184,7 @@ def test_finished_runs_are_kept_on_ctrl_c_gone_on_with_and_made_anew_when_all_ar
         if stops and seed == 2:
             raise KeyboardInterrupt
         made.append(seed)
-        return paceline.run(scenario, seed=seed, record=["rate"]).records[0]
+        return noted(paceline.run(scenario, seed=seed, record=["rate"]).records[0])
 
     monkeypatch.setattr(realtime, "emulate", emulate)
     out = tmp_path / "out"
@@ -193,6 +199,7 @@ def test_finished_runs_are_kept_on_ctrl_c_gone_on_with_and_made_anew_when_all_ar
     results = three()
     assert (made, results.seeds) == ([1, 2, 3], [1, 2, 3])
     kept = paceline.Results.read(out)
+    assert kept.manifest["notes"] == [{}, {}, {}]
     assert kept.flows.equals(results.flows)
     assert kept.series("rate").equals(
         paceline.run(paceline.parse(LINK), runs=3, record=["rate"]).series("rate")
@@ -207,7 +214,7 @@ def test_one_run_that_is_stopped_leaves_the_results_before_it(
     def emulate(scenario: _core.Scenario, seed: int, *_: object, **__: object) -> RunRecord:
         if seed == 2:
             raise KeyboardInterrupt
-        return paceline.run(scenario, seed=seed).records[0]
+        return noted(paceline.run(scenario, seed=seed).records[0])
 
     monkeypatch.setattr(realtime, "emulate", emulate)
     paceline.emulate(paceline.parse(LINK), seed=1, out=tmp_path)

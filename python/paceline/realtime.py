@@ -9,6 +9,7 @@ flows by their ports.
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import pickle
@@ -36,9 +37,9 @@ from paceline.results import REAL_SERIES, Results, RunRecord
 from paceline.running import of_one_run
 from paceline.scenario import ScenarioLike, Schemes, load, toml_value, written
 from paceline.sending import PORT, check_flows, listen
-from paceline.store import Kept, Store, claim, is_whole
-from paceline.sweeping import Point, Progress, check_recordings, seeds_from
-from paceline.turns import Runner, in_turn
+from paceline.store import Store
+from paceline.sweeping import Progress, check_recordings, seeds_from
+from paceline.turns import OverPaths, Runner, kept_in_turn
 
 RECORD_EVERY_S = 0.1
 """The interval of recordings, if nothing else is said; flows record at no longer ones, which rates in bins need."""
@@ -140,29 +141,13 @@ def _said(file: Path) -> str:
     return file.read_text().strip() if file.exists() else ""
 
 
-class Emulator:
-    """Runs scenarios as `emulate` does, several side by side if they are asked for by several threads."""
+class Emulator(OverPaths):
+    """Runs scenarios as `emulate` does."""
 
     def __init__(self, qlog: Path | None = None) -> None:
         """`qlog` is a folder for the logs of connections over QUIC, of one run."""
         linux.needed("a run in real time")
-        self._qlog = qlog
-        self._stop = _core.PathStop()
-
-    def __call__(
-        self, scenario: _core.Scenario, seed: int, record: Sequence[str], record_every_s: float
-    ) -> RunRecord:
-        """One run. Raises what `emulate` does; after `stop`, KeyboardInterrupt."""
-        try:
-            return emulate(scenario, seed, record, record_every_s, qlog=self._qlog, stop=self._stop)
-        except PacelineError:
-            if self._stop.stopped:
-                raise KeyboardInterrupt from None
-            raise
-
-    def stop(self) -> None:
-        """Ends what runs, for good."""
-        self._stop.stop()
+        super().__init__(functools.partial(emulate, qlog=qlog))
 
 
 @checked()
@@ -197,27 +182,17 @@ def run(
         "record": check_recordings(record, record_every_s, REAL_SERIES),
         "record_every_s": record_every_s,
     }
-    several = out if runs > 1 else None
-    alone = claim(None if several else out, "emulation")
-    with Kept(what, several, over=True, fresh=is_whole(several)) as kept, alone:
-        records = in_turn(
-            [Point(loaded)],
-            seeds,
-            Emulator(logs),
-            over="emulator",
-            record=record,
-            record_every_s=record_every_s,
-            store=kept.store,
-            progress=progress,
-            tries=1,
-        )
-        # Those that failed have tables without rows, and were warned of.
-        if not (made := [record for record in records if record.summary["flows"]]):
-            raise LiveError(f"{loaded.name}: no run came to its end, so there is nothing to show")
-        results = Results(made, kept.manifest)
-        if out is not None:
-            results.write(out)
-        return results
+    return kept_in_turn(
+        loaded,
+        seeds,
+        Emulator(logs),
+        what,
+        out,
+        over="emulator",
+        record=record,
+        record_every_s=record_every_s,
+        progress=progress,
+    )
 
 
 class Host:

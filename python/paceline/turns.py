@@ -10,15 +10,17 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
 
 from paceline import _core, notebook
-from paceline.errors import InternalError, Interrupted, PacelineError, PathError, StorageError
+from paceline.errors import InternalError, Interrupted, LiveError, PacelineError, PathError, StorageError
 from paceline.paths import LATE_S, STEAL
-from paceline.results import RunRecord
-from paceline.store import Store
+from paceline.results import Results, RunRecord
+from paceline.store import Kept, Store, claim, is_whole
 from paceline.sweeping import Point, Progress, check_recorded, left_out, workers_of_machine
 from paceline.threads import THREADS
 
@@ -44,6 +46,43 @@ _GRACE_S = 8.0
 Runner = Callable[[_core.Scenario, int, Sequence[str], float], RunRecord]
 """One run in real time: scenario, seed, what is recorded and how often. If it has a method `stop`, that ends all runs
 that it is at."""
+
+
+class OnePath(Protocol):
+    """A run over a path of its own, which `stop` ends from another thread: it then raises PacelineError."""
+
+    def __call__(
+        self,
+        scenario: _core.Scenario,
+        seed: int,
+        record: Sequence[str],
+        record_every_s: float,
+        *,
+        stop: _core.PathStop,
+    ) -> RunRecord: ...
+
+
+class OverPaths:
+    """A `Runner` of which each run has a path of its own, several side by side if several threads ask for them."""
+
+    def __init__(self, one: OnePath) -> None:
+        self._one = one
+        self._stop = _core.PathStop()
+
+    def __call__(
+        self, scenario: _core.Scenario, seed: int, record: Sequence[str], record_every_s: float
+    ) -> RunRecord:
+        """One run. Raises what `one` does; after `stop`, KeyboardInterrupt."""
+        try:
+            return self._one(scenario, seed, record, record_every_s, stop=self._stop)
+        except PacelineError:
+            if self._stop.stopped:
+                raise KeyboardInterrupt from None
+            raise
+
+    def stop(self) -> None:
+        """Ends what runs, for good."""
+        self._stop.stop()
 
 
 @dataclass(frozen=True)
@@ -179,6 +218,49 @@ def in_turn(
     return [
         RunRecord(job.seed, job.run.summary, job.run.series, job.point.labels) for job in by_point if job.run
     ]
+
+
+def kept_in_turn(
+    scenario: _core.Scenario,
+    seeds: Sequence[int],
+    runner: Runner,
+    what: Mapping[str, Any],
+    out: str | Path | None,
+    *,
+    over: str,
+    record: Sequence[str],
+    record_every_s: float,
+    progress: Progress | None = None,
+) -> Results:
+    """The results of a scenario's runs, one after the other, written to `out`; `what` is their manifest, without the
+    runs' notes, the version and what else each has.
+
+    Of several each is kept in `out` as it ends, and after Ctrl-C the same call goes on; when all have ended it makes
+    them anew. Of one the results of the run before it stay until its own are there. Raises what `in_turn` does, and
+    LiveError if no run came to its end.
+    """
+    several = out if len(seeds) > 1 else None
+    alone = claim(None if several else out, what["kind"])
+    with Kept(what, several, over=True, fresh=is_whole(several)) as kept, alone:
+        records = in_turn(
+            [Point(scenario)],
+            seeds,
+            runner,
+            over=over,
+            record=record,
+            record_every_s=record_every_s,
+            store=kept.store,
+            progress=progress,
+            tries=1,
+        )
+        # Those that failed have tables without rows, and were warned of.
+        if not (made := [record for record in records if record.summary["flows"]]):
+            raise LiveError(f"{scenario.name}: no run came to its end, so there is nothing to show")
+        kept.manifest["notes"] = [record.summary["notes"] for record in made]
+        results = Results(made, kept.manifest)
+        if out is not None:
+            results.write(out)
+        return results
 
 
 @dataclass

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import shlex
 import signal
 import sys
 import tempfile
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +20,9 @@ from paceline.arguments import checked
 from paceline.errors import LiveError
 from paceline.results import REAL_SERIES, Results, RunRecord
 from paceline.scenario import ScenarioLike, load, written
-from paceline.store import Store, claim
+from paceline.store import Store
 from paceline.sweeping import seeds_from
+from paceline.turns import OverPaths, kept_in_turn
 from paceline.webrtc import browser, camera, ends, plan, tables
 
 KIND = "call"
@@ -28,6 +31,20 @@ RECORD_EVERY_S = 0.2
 """How often getStats is asked: often enough for a second's rates, and little beside what a call costs."""
 _QUEUE_EVERY_S = 0.02
 _PATIENCE_S = 20.0
+_RECORD = ("rate", "rtcp", "queue")
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What all runs of a scenario have in common: its resolved table, its calls, its path's file, its flows that are no
+    calls, the browser, and the folder for the browsers' own logs."""
+
+    table: Mapping[str, Any]
+    calls: list[dict[str, Any]]
+    path: str
+    others: _core.Scenario | None
+    program: str
+    event_logs: Path | None
 
 
 @checked()
@@ -47,63 +64,83 @@ def call(
     `max_rate`. All other flows are as in `paceline.emulate`. Seeds are those of the path's draws. Tables and the
     recordings `rate`, `rtcp` and `queue` are those of a simulated run, null where a browser does not tell
     (docs/chromium.md). `event_logs` is a folder for the browsers' own logs (RtcEventLog), one of each connection and
-    end, for `paceline.call_log`. Raises NeedsLinux, PathError, PacelineError, ScenarioError, StorageError.
+    end, for `paceline.call_log`. `out` is as of `paceline.emulate`. Raises NeedsLinux, PathError, PacelineError,
+    ScenarioError, StorageError, Interrupted.
     """
     linux.needed("a real call")
     loaded = load(scenario, set)
     seeds = seeds_from(loaded.seed if seed is None else seed, runs)
     program = browser.find()
-    table = tomllib.loads(loaded.to_toml())
-    planned = plan.calls(table)
-    with claim(out, KIND):
-        kept = None if event_logs is None else Path(event_logs)
-        records = [_run(table, planned, program, number, kept) for number in seeds]
-        manifest = {
-            "kind": KIND,
-            "name": loaded.name,
-            **written(loaded),
-            "seeds": seeds,
-            "version": _core.version(),
-            "browser": browser.version(program),
-            "record": ["rate", "rtcp", "queue"],
-            "record_every_s": RECORD_EVERY_S,
-            "notes": [record.summary["notes"] for record in records],
-            **files.provenance(),
-        }
-        results = Results(records, manifest)
-        if out is not None:
-            results.write(out)
-        return results
+    planned = _planned(loaded, program, None if event_logs is None else Path(event_logs))
+    version = browser.version(program)
+    what = {
+        "kind": KIND,
+        "name": loaded.name,
+        **written(loaded),
+        "seeds": seeds,
+        "browser": version,
+        "record": list(_RECORD),
+        "record_every_s": RECORD_EVERY_S,
+    }
+    return kept_in_turn(
+        loaded,
+        seeds,
+        OverPaths(functools.partial(_run, planned)),
+        what,
+        out,
+        over=f"a call by {version}",
+        record=_RECORD,
+        record_every_s=RECORD_EVERY_S,
+    )
+
+
+def _planned(scenario: _core.Scenario, program: str, event_logs: Path | None) -> _Plan:
+    """Raises PacelineError for what no real path, no live flow and no call can be."""
+    table = tomllib.loads(scenario.to_toml())
+    calls, path = plan.calls(table), plan.path(table, ends.LEAD_S)
+    flows = {name: flow for name, flow in table["flow"].items() if flow["cc"] != plan.CC}
+    others = load({**table, "flow": flows}) if flows else None
+    if others is not None:
+        realtime.flows(others, others.seed)
+    return _Plan(table, calls, path, others, program, event_logs)
 
 
 def _run(
-    table: Mapping[str, Any], planned: list[dict[str, Any]], program: str, seed: int, kept: Path | None
+    planned: _Plan,
+    scenario: _core.Scenario,
+    seed: int,
+    record: Sequence[str],
+    record_every_s: float,
+    *,
+    stop: _core.PathStop,
 ) -> RunRecord:
     """One run. Raises PacelineError if a call did not come about."""
     with tempfile.TemporaryDirectory(prefix="paceline-", ignore_cleanup_errors=True) as name:
         where = Path(name)
-        lasts = _prepare(where, table, planned)
+        _prepare(where, planned, scenario.duration_s, record_every_s)
         code = (
             "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL);"
             " from paceline.webrtc import ends; getattr(ends, sys.argv[1])(*sys.argv[2:])"
         )
         here = [sys.executable, "-c", code]
-        far = shlex.join([*here, "far", name, program])
+        far = shlex.join([*here, "far", name, planned.program])
         ran = paths.path(
             where / "path.toml",
-            [*here, "near", name, program, str(seed), str(realtime.RECORD_EVERY_S)],
+            [*here, "near", name, planned.program, str(seed), str(realtime.RECORD_EVERY_S)],
             far=f"{far} 2>{shlex.quote(str(where / 'far-errors.txt'))}",
-            for_s=ends.LEAD_S + lasts + _PATIENCE_S,
+            for_s=ends.LEAD_S + scenario.duration_s + _PATIENCE_S,
             seed=seed,
             record_every_s=_QUEUE_EVERY_S,
+            stop=stop,
         )
         if ran.status == 128 + signal.SIGINT:
             raise KeyboardInterrupt
         if ran.status != 0:
-            raise LiveError(f"{table['name']}: {_failure(where)}")
-        if kept is not None:
-            _keep(where, kept, seed)
-        return _record(where, table, planned, ran, seed)
+            raise LiveError(f"{scenario.name}: {_failure(where)}")
+        if planned.event_logs is not None:
+            _keep(where, planned.event_logs, seed)
+        whole = _record(where, planned, ran, seed)
+        return RunRecord(seed, whole.summary, {kind: whole.series[kind] for kind in record})
 
 
 def _keep(where: Path, kept: Path, seed: int) -> None:
@@ -115,30 +152,25 @@ def _keep(where: Path, kept: Path, seed: int) -> None:
             files.write_whole(kept / f"seed-{seed}-{end}-{number}.rtceventlog", log.read_bytes())
 
 
-def _prepare(where: Path, table: Mapping[str, Any], planned: list[dict[str, Any]]) -> float:
-    """Writes what both ends read; how long the scenario lasts, in seconds. Raises StorageError, PacelineError."""
-    lasts = _core.quantity(table["duration"], "s")
-    width, height = plan.picture(planned)
-    files.write_whole(where / "path.toml", plan.path(table, ends.LEAD_S))
+def _prepare(where: Path, planned: _Plan, lasts_s: float, every_s: float) -> None:
+    """Writes what both ends read. Raises StorageError."""
+    width, height = plan.picture(planned.calls)
+    files.write_whole(where / "path.toml", planned.path)
     files.write_json(
         where / "plan.json",
         {
-            "calls": planned,
-            "duration_s": lasts,
-            "every_s": RECORD_EVERY_S,
+            "calls": planned.calls,
+            "duration_s": lasts_s,
+            "every_s": every_s,
             "width": width,
             "height": height,
             "frame_rate": plan.FRAME_RATE,
         },
     )
     camera.write(where / "camera.y4m", width, height, plan.FRAME_RATE)
-    others = {name: flow for name, flow in table["flow"].items() if flow["cc"] != plan.CC}
-    if others:
+    if planned.others is not None:
         files.make_directory(where / ends.OTHERS)
-        rest = load({**table, "flow": others})
-        realtime.flows(rest, rest.seed)  # refuses what no live flow can be
-        files.write_whole(where / ends.OTHERS / "scenario.toml", rest.to_toml())
-    return lasts
+        files.write_whole(where / ends.OTHERS / "scenario.toml", planned.others.to_toml())
 
 
 def _failure(where: Path) -> str:
@@ -149,15 +181,14 @@ def _failure(where: Path) -> str:
     return "nothing was said of why; this host may be too busy"
 
 
-def _record(
-    where: Path, table: Mapping[str, Any], planned: list[dict[str, Any]], ran: paths.PathRun, seed: int
-) -> RunRecord:
+def _record(where: Path, planned: _Plan, ran: paths.PathRun, seed: int) -> RunRecord:
     """The run as tables and recordings."""
     (summary,) = ran.results.summaries
+    table = planned.table
     lasts, warm = (_core.quantity(table[key], "s") for key in ("duration", "warmup"))
     zero = float(ran.report["start"]) + ends.LEAD_S
     flows, rates, gauges = [], [], []
-    for one in planned:
+    for one in planned.calls:
         near, far = (
             tables.rows(where / f"{end}-rows.jsonl", one["name"], zero, one["stop_s"])
             for end in ("near", "far")
