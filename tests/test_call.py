@@ -13,12 +13,12 @@ from typer.testing import CliRunner
 
 import paceline
 from needs import require
-from paceline import _core
+from paceline import _core, realtime
 from paceline.cli import app
 from paceline.errors import PacelineError
 from paceline.results import Results, RunRecord
 from paceline.scenario import load
-from paceline.webrtc import browser, calling, camera, plan, tables
+from paceline.webrtc import browser, calling, camera, ends, plan, tables
 from realtime import conclusive
 
 DROP_S, STOP_S = 10.0, 17.0
@@ -160,6 +160,14 @@ def test_finished_calls_are_kept_on_ctrl_c_and_the_same_command_goes_on(
     kept = Results.read(out)
     assert (kept.manifest["kind"], kept.manifest["browser"], kept.seeds) == ("call", "Chromium 1", [1, 2, 3])
     assert kept.recorded() == ["queue", "rate", "rtcp"]
+
+
+def test_flows_that_are_no_calls_are_handed_to_both_ends(tmp_path: Path) -> None:
+    beside = paceline.parse(CALL + '\n[flow.download]\ncc = "cubic"\n')
+    planned = calling._planned(beside, "chromium", None)
+    calling._prepare(tmp_path, planned, beside.duration_s, calling.RECORD_EVERY_S)
+    handed = realtime.handed(tmp_path / ends.OTHERS)
+    assert [flow[0] for flow in realtime.flows(handed, 1)] == ["download"]
 
 
 def test_a_host_without_a_browser_is_told_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -90,8 +90,7 @@ def emulate(
     with tempfile.TemporaryDirectory(prefix="paceline-") as name:
         where = Path(name)
         files.write_whole(where / "scenario.toml", scenario.path_toml())
-        # what the ends run: with controllers of the user's own, also those of a script
-        files.write_whole(where / _SCENARIO, pickle.dumps((sys.path, cloudpickle.dumps(scenario))))
+        hand(where, scenario)
         for trace, text in scenario.traces():
             target = where / trace
             if not target.is_relative_to(where) or ".." in Path(trace).parts:
@@ -523,7 +522,7 @@ def near(folder: str, number: str, every_s: str) -> None:
     """The client at the near end of the path: asks the server for the flows of the scenario in `folder`, with the seed
     `number` and recordings every `every_s`, and leaves there what came of them."""
     where, seed = Path(folder), int(number)
-    scenario = _kept(where)
+    scenario = handed(where)
     until = time.monotonic() + _STARTS_S
     while True:
         try:
@@ -549,7 +548,14 @@ def near(folder: str, number: str, every_s: str) -> None:
     Store(where).put("near", kept)
 
 
-def _kept(where: Path) -> _core.Scenario:
+def hand(where: Path, scenario: _core.Scenario) -> None:
+    """Leaves for `near` and `far` what they run: with controllers of the user's own, also those of a script. Raises
+    StorageError."""
+    files.write_whole(where / _SCENARIO, pickle.dumps((sys.path, cloudpickle.dumps(scenario))))
+
+
+def handed(where: Path) -> _core.Scenario:
+    """What `hand` left."""
     path, kept = pickle.loads((where / _SCENARIO).read_bytes())  # noqa: S301 (this program wrote it)
     # modules of controllers lie where the script that brought them found them
     sys.path += [place for place in path if place not in sys.path]
@@ -564,7 +570,7 @@ def far(folder: str) -> None:
     results = Path(folder) / "far"
     files.make_directory(results)
     # in a network of its own, where there is nobody else
-    schemes = _kept(Path(folder)).schemes
+    schemes = handed(Path(folder)).schemes
     logs = real_logs.of(Path(folder), "far")
     bounds = (None, PORT, 10**12, 864_000, 64, None, str(results))
     qlogs = None if logs is None else (logs, *real_logs.ROOM)

@@ -170,7 +170,7 @@ def _prepare(where: Path, planned: _Plan, lasts_s: float, every_s: float) -> Non
     camera.write(where / "camera.y4m", width, height, plan.FRAME_RATE)
     if planned.others is not None:
         files.make_directory(where / ends.OTHERS)
-        files.write_whole(where / ends.OTHERS / "scenario.toml", planned.others.to_toml())
+        realtime.hand(where / ends.OTHERS, planned.others)
 
 
 def _failure(where: Path) -> str:
