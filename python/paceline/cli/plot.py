@@ -174,10 +174,11 @@ def plot(
 def _logs(path: Path) -> bool:
     """Whether it is a log, or a folder that is no run's but has logs in it."""
     from paceline.qlogs import is_log
+    from paceline.seeming import is_run
 
     if not path.is_dir():
         return is_log(path)
-    return not (path / "manifest.json").exists() and any(map(is_log, path.iterdir()))
+    return not is_run(path) and any(map(is_log, path.iterdir()))
 
 
 def _refuse_others(runs: list[Path]) -> None:
