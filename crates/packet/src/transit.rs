@@ -47,6 +47,11 @@ impl Transit {
         (self.came, self.newest) = (now, self.newest.max(written));
         Offset(now.saturating_sub(written).saturating_mul(1 << Stamp::TICK_BITS))
     }
+
+    /// When `stamp`, which comes `now`, was written, by the clock of `now`: as [`Transit::of`].
+    pub fn written(&mut self, stamp: Stamp, now: Time) -> Offset {
+        Offset::at(now) - self.of(stamp, now)
+    }
 }
 
 /// Ticks since the start of a clock.

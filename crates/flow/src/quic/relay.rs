@@ -8,7 +8,7 @@ use super::sender::QuicSender;
 use super::tracks::Track;
 use crate::Transmit;
 use paceline_packet::Stamp;
-use paceline_units::{Offset, Time};
+use paceline_units::Time;
 
 /// What becomes of a stream that comes in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,7 +41,7 @@ impl QuicSender {
             Came::Bytes { bytes, captured, key, first, opens, last } => {
                 self.open_again(now);
                 let Track { config, transit, .. } = &mut self.tracks[usize::from(track)];
-                let (config, captured_at) = (*config, (Offset::at(now) - transit.of(captured, now)).time());
+                let (config, captured_at) = (*config, transit.written(captured, now).time());
                 let due = config.deadline.map_or(Time::NEVER, |deadline| captured_at + deadline);
                 let part = Part { bytes, captured, due, key, last };
                 match stream {

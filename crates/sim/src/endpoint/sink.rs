@@ -13,7 +13,7 @@ use paceline_flow::rtp::FeedbackSent;
 use paceline_flow::{Receiver, Transmit, Transport};
 use paceline_packet::quic::StreamPiece;
 use paceline_packet::rtp::RtpData;
-use paceline_packet::{Extra, FlowId, Packet, Stamp, TfrcData, TfrcMore, Transit};
+use paceline_packet::{Extra, FlowId, Packet, TfrcData, TfrcMore, Transit};
 use paceline_random::Stream;
 use paceline_units::{Offset, Size, Span, Time};
 
@@ -58,7 +58,7 @@ impl Screen {
                 viewer.on_packet(packet.time, &FramePacket { sequence, timestamp, last, captured });
             }
             (Show::Viewer(viewer), Some(Extra::TfrcData(_, TfrcData { more: TfrcMore::Frame(part), .. }))) => {
-                let captured = captured(&mut self.transit, part.captured, packet.time);
+                let captured = self.transit.written(part.captured, packet.time);
                 let (sequence, timestamp) = (packet.seq as u16, part.captured.0);
                 viewer.on_packet(packet.time, &FramePacket { sequence, timestamp, last: part.last, captured });
             }
@@ -77,14 +77,9 @@ impl Screen {
 fn show(now: Time, objects: impl Iterator<Item = Object>, screen: &mut Option<Box<Screen>>) {
     for object in objects.filter(|object| !object.reset) {
         if let Some(Screen { show: Show::Viewer(viewer), transit, .. }) = screen.as_deref_mut() {
-            viewer.on_frame(now, captured(transit, object.captured, now));
+            viewer.on_frame(now, transit.written(object.captured, now));
         }
     }
-}
-
-/// When what comes `now` was captured.
-fn captured(transit: &mut Transit, stamp: Stamp, now: Time) -> Offset {
-    Offset::at(now) - transit.of(stamp, now)
 }
 
 /// What the buffer is told of a packet: of one that is sent again, what it was.
@@ -94,7 +89,7 @@ fn media(packet: &Packet, data: &RtpData, transit: &mut Transit) -> MediaPacket 
         RtpData::FILLER => Part::Filler,
         _ => Part::Delta,
     };
-    let captured = captured(transit, packet.stamp, packet.time);
+    let captured = transit.written(packet.stamp, packet.time);
     MediaPacket { sequence: data.original.unwrap_or(data.sequence), part, captured, last: data.marker }
 }
 
