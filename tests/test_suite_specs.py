@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from paceline.cli import app
+from paceline.reproduce.measure import of_run
 from paceline.scenario import load
 from paceline.suite import loading, sim_specs
 from paceline.suite.suite import Case
@@ -367,6 +368,26 @@ def test_streams_of_media_are_tracks_of_one_connection() -> None:
     )
     # less the latency of 10 ms
     assert [c.threshold.most for c in case.checks if c.threshold][:2] == [37.0, 150.0]
+
+
+def test_what_lacks_of_a_stream_is_not_made_up_by_another() -> None:
+    check = next(check for check in read(MEDIA).checks if check.key == "complete")
+    metrics = loading.load("c4").metrics
+
+    def holds(*streams: tuple[int, int, int]) -> bool:
+        names = ("frames_sent", "frames_complete", "frames_reset")
+        rows = [{"group": "media", **dict(zip(names, counts, strict=True))} for counts in streams]
+        left_out = {"group": "excluded", "frames_sent": 9, "frames_complete": 0, "frames_reset": 0}
+        found = of_run(metrics, {"flows": [*rows, left_out]})
+        assert check.threshold is not None
+        return check.threshold.holds(found[check.ours.removesuffix('["{scheme}"]')])
+
+    assert holds((90, 90, 0), (60, 58, 2), (60, 60, 0))
+    # two of the first lack, as many as were given up of the second
+    assert not holds((60, 58, 0), (60, 58, 2))
+    assert not holds((90, 89, 0))
+    # thirds have no float
+    assert holds((3, 2, 1), (49, 48, 1))
 
 
 def test_four_streams_have_a_scenario_of_their_own() -> None:

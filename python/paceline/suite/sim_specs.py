@@ -224,7 +224,7 @@ def _media_case(
             key="complete",
             label="frames come or given up",
             says="Every frame that is not given up has come in time, in every run",
-            ours='complete["{scheme}"] + given_up["{scheme}"]',
+            ours='accounted["{scheme}"]',
             unit="",
             threshold=Threshold(least=1.0, rule=Rule.WORST),
             source=f"{file}: main_target_time",
