@@ -2,12 +2,13 @@
 //! which that is asked (`delays`). Of others there is none of this, and it costs nothing.
 
 use paceline_flow::Histogram;
-use paceline_packet::{Extra, Flags, Packet};
-use paceline_units::{Span, Time};
+use paceline_packet::{Extra, Flags, Packet, Transit};
+use paceline_units::{Offset, Span, Time};
 
 /// Watches one receiver.
 #[derive(Clone, Debug, Default)]
 pub struct ArrivalMeter {
+    transit: Transit,
     /// The packet before: when it came, and its transit in units of 256 ns, modulo 2^32.
     before: Option<(Time, u32)>,
     /// RFC 3550's estimate, in nanoseconds.
@@ -44,13 +45,24 @@ pub struct Sample {
 }
 
 impl ArrivalMeter {
+    /// Of a flow that begins at `start`.
+    #[must_use]
+    pub fn since(start: Time) -> ArrivalMeter {
+        ArrivalMeter { transit: Transit::since(start), ..ArrivalMeter::default() }
+    }
+
     /// A packet has come, with its side record. Its stamp says when it was handed to the network (of RTP, when what is in
     /// it was captured).
     pub fn on_packet(&mut self, packet: &Packet, extra: Option<&Extra>) {
         if packet.flags.has(Flags::SYN) || matches!(extra, Some(Extra::Rtcp(_))) {
             return;
         }
-        let (now, transit) = (packet.time, packet.stamp.elapsed(packet.time));
+        let now = packet.time;
+        let transit = match self.transit.of(packet.stamp, now) {
+            Offset(ns @ 0..) => Span(ns as u64),
+            // what others have overtaken by minutes, since all of a run are stamped by one clock
+            _ => packet.stamp.elapsed(now),
+        };
         let units = (transit.0 >> 8) as u32;
         let it = &mut self.measured;
         it.packets += 1;

@@ -115,3 +115,27 @@ fn arrivals_are_recorded_of_those_that_measure_them() {
     assert!(asked.owd_min_s.unwrap() <= asked.owd_p50_s.unwrap() * 1.02);
     assert!(asked.owd_p50_s < asked.owd_p95_s && asked.owd_p95_s <= asked.owd_p99_s);
 }
+
+/// A path takes three quarters of what is written: after 100 minutes what comes has waited 25, in the link's queue or before it was
+/// sent, and the stamps that say so have gone round. What goes by has no more than the path's own delay, however long the run.
+#[test]
+fn packets_are_as_old_as_they_are_however_old() {
+    let slow = "cc = \"udp\"\napp = { kind = \"cbr\", rate = \"100 kbit/s\" }";
+    let call = "cc = \"gcc\"\napp = { kind = \"encoder\", max_rate = \"100 kbit/s\", min_rate = \"100 kbit/s\", frame_rate = 2 }";
+    for (flow_of, limit) in [(slow, "1 GB"), (call, "20 packets")] {
+        let text = format!(
+            "duration = \"100 min\"\n[link.bottleneck]\nrate = \"75 kbit/s\"\ndelay = \"20 ms\"\nqueue = {{ limit = \"{limit}\" }}\n\
+             [flow.old]\n{flow_of}\ndelays = true\n\
+             [flow.light]\nfrom = \"right\"\nto = \"left\"\ncc = \"udp\"\nsegment = \"100 B\"\napp = {{ kind = \"cbr\", rate = \"1 kbit/s\" }}\ndelays = true\n"
+        );
+        let output = outcome(&text);
+        let old = flow(&output, "old");
+        let (p50, most) = (old.owd_p50_s.unwrap(), old.owd_max_s.unwrap());
+        assert!((700.0..850.0).contains(&p50) && (1400.0..1700.0).contains(&most), "{flow_of}: {old:?}");
+        assert!(near(old.owd_mean_s, most / 2.0, 30.0), "{flow_of}: {old:?}");
+        assert!(old.owd_min_s.unwrap() < 5.0 && old.jitter_s.unwrap() < 1.0, "{flow_of}: {old:?}");
+        let light = flow(&output, "light");
+        let (mean, most) = (light.owd_mean_s.unwrap(), light.owd_max_s.unwrap());
+        assert!(mean > 0.02 && most < 0.1, "{flow_of}: {light:?}");
+    }
+}

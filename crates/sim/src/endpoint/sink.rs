@@ -125,7 +125,7 @@ impl Sink {
         let client = flow.client.clone();
         let entry = client.as_ref().and_then(Client::next_wake).unwrap_or(Time::NEVER);
         let screen = (show.is_some() || flow.delays || client.is_some()).then(|| {
-            let arrivals = flow.delays.then(ArrivalMeter::default);
+            let arrivals = flow.delays.then(|| ArrivalMeter::since(flow.start));
             let aside = matches!(&flow.transport, Transport::Rtp { config, .. } if config.nack);
             let transit = Transit::since(flow.start);
             Box::new(Screen { show: show.unwrap_or(Show::Nothing), aside, transit, arrivals, client })
