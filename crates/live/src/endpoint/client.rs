@@ -6,14 +6,14 @@ use super::control::{self, Ask, Direction, Greeting, MOST_ASKED, Offer, Tell};
 use super::driver::{Driver, Handle, NewFlow, Running, View};
 use super::half::Half;
 use super::kernel;
-use super::outcome::{LiveRun, results};
+use super::outcome::{LiveRun, results, stopped_there};
 use super::told::checked_of;
 use super::udp::UdpPort;
 use crate::beginning::Announcer;
 use crate::clock::Clock;
 use crate::host::{HostReport, HostState};
 use crate::quic::{Keys, OwnKey, Place};
-use crate::session::{End, Family, SessionSpec, Side};
+use crate::session::{Family, SessionSpec, Side};
 use paceline_control::Failure;
 use paceline_flow::Transport;
 use paceline_sim::model::FlowModel;
@@ -320,7 +320,11 @@ pub fn send(options: &SendOptions, watch: &SendWatch) -> Result<LiveRun, SendErr
     let host = before.and_then(|before| HostReport::since(before).ok());
     let unknown = run.unheard.unwrap_or_else(|| "nothing is known of the other end".to_owned());
     if !watch.is_stopped() {
-        run.far.iter_mut().flatten().for_each(|far| stopped_there(far, &options.host));
+        for (near, far) in run.near.iter_mut().zip(&mut run.far) {
+            if let Some(far) = far {
+                stopped_there(near.as_mut(), far, &options.host);
+            }
+        }
     }
     Ok(results(options, server, host, (&run.near, &run.far), unknown))
 }
@@ -338,14 +342,6 @@ fn canonical(address: SocketAddr) -> SocketAddr {
     match address.ip().to_canonical() {
         IpAddr::V6(_) => address,
         ip => SocketAddr::new(ip, address.port()),
-    }
-}
-
-/// An end that was stopped although nobody here wanted it did not end well: it says who stopped it, and when.
-fn stopped_there(far: &mut Half, host: &str) {
-    if far.ended == End::Stopped.to_string() {
-        far.ended = format!("stopped at {host}, {:.1} s after its data began", far.end_s);
-        far.well = false;
     }
 }
 

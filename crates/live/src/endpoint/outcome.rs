@@ -5,7 +5,7 @@ use super::control::Direction;
 use super::half::{Half, joined, recordings};
 use crate::host::HostReport;
 use crate::results::{LiveOutput, LiveSummary};
-use crate::session::Reported;
+use crate::session::{End, Reported};
 use paceline_units::Time;
 use serde::Serialize;
 use std::net::SocketAddr;
@@ -130,4 +130,44 @@ pub(super) fn results(
     let longest = options.flows.iter().map(|wanted| wanted.offer.spec.for_ms).max().unwrap_or(0);
     summary.duration_s = Some(longest as f64 / 1e3);
     LiveRun { output: LiveOutput { summary, series }, notes: Notes { server: server.to_string(), host, flows } }
+}
+
+/// An end that was stopped although nobody here wanted it did not end well: it says who stopped it, and when. That its port
+/// was gone before its last datagrams had said so is no other fault: the end here is done, as if they had come first.
+pub(super) fn stopped_there(near: Option<&mut Half>, far: &mut Half, host: &str) {
+    if far.ended != End::Stopped.to_string() {
+        return;
+    }
+    far.ended = format!("stopped at {host}, {:.1} s after its data began", far.end_s);
+    far.well = false;
+    if let Some(near) = near.filter(|near| near.ended == End::Unreachable.to_string()) {
+        (near.ended, near.well) = (End::Done.to_string(), true);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ended(end: End) -> Half {
+        Half { ended: end.to_string(), well: matches!(end, End::Done | End::Stopped), end_s: 3.21, ..Half::default() }
+    }
+
+    #[test]
+    fn a_server_that_was_stopped_says_so_alone() {
+        let there = "stopped at far.example, 3.2 s after its data began";
+        for (here, far, said) in [
+            (End::Done, End::Stopped, ("done", true, there)),
+            (End::Unreachable, End::Stopped, ("done", true, there)),
+            (End::Silence, End::Stopped, (&*End::Silence.to_string(), false, there)),
+            (End::Unreachable, End::Done, (&*End::Unreachable.to_string(), false, "done")),
+        ] {
+            let (mut near, mut far) = (ended(here), ended(far));
+            stopped_there(Some(&mut near), &mut far, "far.example");
+            assert_eq!((&*near.ended, near.well, &*far.ended), said);
+        }
+        let mut far = ended(End::Stopped);
+        stopped_there(None, &mut far, "far.example");
+        assert_eq!((&*far.ended, far.well), (there, false));
+    }
 }
