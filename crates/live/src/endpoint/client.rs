@@ -304,7 +304,12 @@ pub fn send(options: &SendOptions, watch: &SendWatch) -> Result<LiveRun, SendErr
     let server = canonical(server);
     let family = if server.is_ipv6() { Family::V6 } else { Family::V4 };
     let mut offers: Vec<Offer> = options.flows.iter().map(|wanted| wanted.offer.clone()).collect();
-    offers.iter_mut().for_each(|offer| offer.spec.family = family);
+    for offer in &mut offers {
+        offer.spec.family = family;
+        if offer.spec.is_quic() {
+            offer.spec.model().map_err(|error| SendError::Flow(error.to_string()))?;
+        }
+    }
     let mut channel = Channel::open(stream, options.key.as_ref())?;
     let opened = agree(&mut channel, &offers)?;
     let before = HostState::now().ok();

@@ -116,6 +116,15 @@ impl FlowSpec {
             );
             return Err(mistake("segment", &problem));
         }
+        // most is what it is by itself: full packets, of whatever family
+        if machine == "quic" && asked.transport.segment() > segment && asked.transport.segment() < most {
+            let problem = format!(
+                "`{} B` is more than a packet of {MTU} B carries over IPv6: a real flow has {segment} B at most there; \
+                 leave it out for full packets",
+                asked.transport.segment()
+            );
+            return Err(mistake("segment", &problem));
+        }
         let frame = self.app(&self.scenario(&[])?).map_or(0.0, frame);
         let packets = frame / f64::from(segment.max(1));
         if machine == "udp" && packets > MOST_AT_ONCE {

@@ -7,7 +7,9 @@ use paceline_flow::quic::{Carriage, QuicConfig, TrackConfig};
 use paceline_flow::{Datagrams as _, ForeignReceiver as _, ForeignSender as _};
 use paceline_live::endpoint::half::{Before, EVERY, Half, Recorder};
 use paceline_live::quic::{Keys, Lost, OwnKey, Receiving, Sending};
-use paceline_live::session::{EcnBits, End, Input, ReplayError, SILENCE, Session, SessionSpec, Side, State, replay};
+use paceline_live::session::{
+    EcnBits, End, Family, Input, ReplayError, SILENCE, Session, SessionSpec, Side, State, replay,
+};
 use paceline_packet::Flags;
 use paceline_quinn::Controllers;
 use paceline_sim::scenario::{Document, Scenario};
@@ -543,4 +545,29 @@ fn a_strangers_first_packets_end_no_connection() {
     }
     assert!(forged > 10, "{forged}");
     assert_eq!((pair.states(), acked_and_came(&pair)), (DONE, (4_000_000, 4_000_000)));
+}
+
+/// What does not go into one packet is refused, not cut; by itself a flow has full packets of either family.
+#[test]
+fn a_segment_is_no_more_than_the_family_carries() {
+    for (family, segment, said) in [
+        (Family::V4, "1460 B", Ok(1460)),
+        (Family::V6, "1452 B", Ok(1452)),
+        (Family::V6, "1472 B", Ok(1452)),
+        (
+            Family::V6,
+            "1453 B",
+            Err(
+                "segment: `1453 B` is more than a packet of 1500 B carries over IPv6: a real flow has 1452 B at most there",
+            ),
+        ),
+    ] {
+        let [mut sender, _] = specs(&[("segment", segment), ("app", "{ kind = \"game\" }")], 5);
+        sender.flow.family = family;
+        match (sender.flow.model(), said) {
+            (Ok(model), Ok(most)) => assert_eq!(model.transport.segment(), most),
+            (Err(error), Err(said)) => assert!(error.to_string().contains(said), "{error}"),
+            (found, _) => panic!("{segment} over {family:?}: {:?}", found.map(|model| model.transport.segment())),
+        }
+    }
 }
