@@ -27,13 +27,12 @@ impl RateModel {
         }
     }
 
-    /// The mean rate over a run of this length; of opportunities that of the whole trace.
+    /// Its rates and the instants from which they hold, the first at zero, the last for ever; of what repeats the mean.
     #[must_use]
-    pub fn mean(&self, run: Span) -> Rate {
+    pub fn steps(&self) -> Vec<(Time, Rate)> {
         match self {
-            RateModel::Constant(rate) => *rate,
-            RateModel::Schedule(schedule) => schedule.mean(run),
-            RateModel::Opportunities(opportunities) => opportunities.mean(),
+            RateModel::Schedule(schedule) if schedule.period().is_none() => schedule.steps().collect(),
+            _ => vec![(Time::ZERO, self.nominal())],
         }
     }
 

@@ -67,12 +67,6 @@ impl Schedule {
         Rate(self.steps.iter().map(|step| step.1).find(|&rate| rate > 0).unwrap_or(0))
     }
 
-    /// The mean rate from zero to `until`.
-    #[must_use]
-    pub fn mean(&self, until: Span) -> Rate {
-        Rate((self.carried(until.0) / u128::from(until.0.max(1))) as u64)
-    }
-
     /// After how long it repeats, if it does.
     #[must_use]
     pub fn period(&self) -> Option<Span> {

@@ -3,6 +3,7 @@
 use crate::bundling::{Bundling, connections};
 use crate::cell::CellElement;
 use crate::coupling::Coupling;
+use crate::delays::Changes;
 use crate::endpoint::{Sink, Source};
 use crate::graph::{Arc, Graph, GraphError, Plan, Planning, Taps, Unit};
 use crate::host::{Attending, Host};
@@ -333,5 +334,6 @@ fn host(
         relaying: Relaying::of(&sending, &receiving),
         noting: (taps == Taps::Ends).then(|| Noting::of(node, &sources, &sinks)).flatten(),
     };
-    Host::new(sources, sinks, EmissionClock::new(draws, backpressure, apart.map(id)), attending, recorder, meter)
+    let (clock, changes) = (EmissionClock::new(draws, backpressure, apart.map(id)), Changes::of(&sending, &receiving));
+    Host::new(sources, sinks, clock, attending, recorder, meter, changes)
 }

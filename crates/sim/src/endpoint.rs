@@ -57,8 +57,8 @@ impl Source {
             sender: flow.transport.sender(stream),
             flow: id,
             cursor,
-            delay: nanoseconds(flow.sender_delay),
-            restamps: flow.sender_delay > Span::ZERO && matches!(flow.transport, Transport::Tcp { .. }),
+            delay: nanoseconds(flow.sender_delay.first()),
+            restamps: flow.sender_delay.any() && matches!(flow.transport, Transport::Tcp { .. }),
             entry: flow.start,
             app_wake: flow.start,
             curious: flow.app.transfers().is_some(),
@@ -82,6 +82,11 @@ impl Source {
     pub(crate) fn set_entry(&mut self, now: Time) -> Time {
         self.entry = self.next_wake().max(now);
         self.entry
+    }
+
+    /// From now on the host delays each packet by up to this.
+    pub(crate) fn set_delay(&mut self, most: Span) {
+        self.delay = nanoseconds(most);
     }
 
     /// Whether the flow has begun.

@@ -4,6 +4,7 @@ mod app;
 mod transport;
 
 use crate::bundling::{BundleModel, rank_tracks};
+use crate::delays::Delays;
 use crate::graph::{Arc, Graph, GraphError, Path};
 use crate::links::{access_model, link_model, queue};
 use crate::model::{CellInstance, FlowModel, LinkDirection, Model, Told};
@@ -425,8 +426,8 @@ fn instance_of(
         stream,
         playout: playout(flow),
         rtt_drawn: flow.rtt.as_ref().is_some_and(Draw::is_drawn),
-        sender_delay: Span::ZERO,
-        receiver_delay: Span::ZERO,
+        sender_delay: Delays::default(),
+        receiver_delay: Delays::default(),
         delays: flow.delays.unwrap_or(transport.name() == "udp"),
         coupled: flow.coupled.clone(),
         bundle: bundle(flow, &origin.app, &transport),

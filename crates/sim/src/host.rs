@@ -6,6 +6,7 @@ mod relay;
 use crate::build::Folded;
 use crate::bundling::Bundling;
 use crate::coupling::Coupling;
+use crate::delays::Changes;
 use crate::endpoint::{Sink, Source};
 use crate::noting::{Noted, Noting};
 use crate::port::{EmissionClock, Port};
@@ -20,7 +21,8 @@ use paceline_units::Time;
 /// A host: its sources, its sinks, and their timers.
 #[derive(Debug)]
 pub struct Host {
-    /// One entry an endpoint, sources first; then one for the recorder and one for the meter, if they are there.
+    /// One entry an endpoint, sources first; then one for the recorder, one for the meter and one for the changes of delay, if they
+    /// are there.
     timers: Timers,
     /// Senders with their applications.
     pub sources: Vec<Source>,
@@ -41,6 +43,8 @@ pub struct Host {
     pub recorder: Option<Box<HostRecorder>>,
     /// Measures how much the flows vary their rates.
     pub meter: Option<Box<RateMeter>>,
+    /// How its delays change with the rates of its flows' ways, if they do.
+    changes: Option<Box<Changes>>,
 }
 
 /// Who is told of whatever happens to an endpoint of a host.
@@ -66,6 +70,7 @@ impl Host {
         Attending { coupling, bundling, relaying, noting }: Attending,
         recorder: Option<Box<HostRecorder>>,
         meter: Option<Box<RateMeter>>,
+        changes: Option<Box<Changes>>,
     ) -> Host {
         bundling.iter().for_each(|bundling| bundling.lead(&mut sources));
         relaying.iter().for_each(|relaying| relaying.begin(&mut sinks));
@@ -73,9 +78,10 @@ impl Host {
         entries.extend(sinks.iter().map(|sink| sink.entry));
         entries.extend(recorder.iter().map(|recorder| recorder.next_sample()));
         entries.extend(meter.iter().map(|meter| meter.next_sample()));
+        entries.extend(changes.iter().map(|changes| changes.due()));
         let timers = Timers::new(entries);
         let attended = coupling.is_some() || bundling.is_some() || relaying.is_some() || noting.is_some();
-        Host { timers, sources, sinks, clock, coupling, bundling, relaying, noting, attended, recorder, meter }
+        Host { timers, sources, sinks, clock, coupling, bundling, relaying, noting, attended, recorder, meter, changes }
     }
 
     /// Timers up to and including `to`, in order.
@@ -144,14 +150,19 @@ impl Host {
         }
     }
 
-    /// The `n`th of recorder and meter is due; returns when it is next.
+    /// The `n`th of recorder, meter and changes of delay is due; returns when it is next.
     fn watchers(&mut self, now: Time, n: usize) -> Time {
-        match (&mut self.recorder, &mut self.meter) {
-            (Some(recorder), _) if n == 0 => {
+        let samplers = usize::from(self.recorder.is_some()) + usize::from(self.meter.is_some());
+        match (&mut self.recorder, &mut self.meter, &mut self.changes) {
+            (_, _, Some(changes)) if n == samplers => {
+                changes.make(now, &mut self.sources, &mut self.sinks);
+                changes.due()
+            }
+            (Some(recorder), ..) if n == 0 => {
                 recorder.sample(now, &self.sources, &mut self.sinks);
                 recorder.next_sample()
             }
-            (_, Some(meter)) => {
+            (_, Some(meter), _) => {
                 meter.sample(&self.sources, &self.sinks);
                 meter.next_sample()
             }

@@ -10,6 +10,7 @@ pub mod bundling;
 mod cell;
 pub mod coupling;
 mod cut;
+pub mod delays;
 pub mod describe;
 pub mod e_model;
 pub mod endpoint;

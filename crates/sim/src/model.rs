@@ -3,6 +3,7 @@
 //! [`crate::expand`] makes it of a scenario and a seed; [`crate::build`] makes elements of it.
 
 use crate::bundling::BundleModel;
+use crate::delays::Delays;
 use crate::e_model::Voice;
 use crate::graph::Path;
 use crate::relaying::RelayModel;
@@ -230,9 +231,9 @@ pub struct FlowModel {
     /// Whether its round trip is drawn anew for each run.
     pub rtt_drawn: bool,
     /// Upper bound of the random delay with which its sender's host emits each packet.
-    pub sender_delay: Span,
+    pub sender_delay: Delays,
     /// The same at its receiver's host, of acknowledgements and reports.
-    pub receiver_delay: Span,
+    pub receiver_delay: Delays,
     /// Whether delays and distances of its packets are measured where they arrive.
     pub delays: bool,
     /// The group of its host whose rates it shares, if it does.

@@ -4,8 +4,9 @@
 //! varies. Hosts here delay what they emit by up to what a packet takes on the slowest link of its way
 //! (docs/decisions/host-delay.md).
 
+use crate::delays::{Delays, packet_times};
 use crate::graph::Path;
-use crate::model::{FlowModel, Model};
+use crate::model::{FlowModel, LinkDirection, Model};
 use crate::notices::{Seen, in_words};
 use crate::scenario::values::HostDelay;
 use crate::summary::Notice;
@@ -13,29 +14,37 @@ use paceline_apps::Application;
 use paceline_control::WindowController as _;
 use paceline_engine::DropReason;
 use paceline_flow::Transport;
-use paceline_path::{Loss, Queue};
-use paceline_units::{Rate, Size, Span};
+use paceline_path::{Loss, Queue, RateModel};
+use paceline_units::{Size, Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// The most that a host delays what does not follow acknowledgements: interrupts, scheduling.
 const HOSTS: Span = Span::from_micros(100);
 
 /// Says how much the hosts delay each flow's packets (docs/decisions/host-delay.md).
 pub fn delay_at_hosts(model: &mut Model, paths: &[Path], delay: HostDelay) {
+    let always = |span: Span| Arc::from([(Time::ZERO, span)]);
+    let mut known = BTreeMap::new();
     for (flow, (there, _)) in model.flows.iter_mut().zip(paths) {
-        (flow.sender_delay, flow.receiver_delay) = match delay {
-            HostDelay::Within(span) => (span, span),
+        let (steps, most, of_hosts) = match delay {
+            HostDelay::Within(span) => (always(span), span, span),
             HostDelay::PacketTimes(times) => {
-                let wired = there.iter().map(|&arc| &model.links[arc]).filter(|link| link.cell.is_none());
-                let slowest =
-                    wired.map(|link| link.model.rate.mean(model.duration)).filter(|&rate| rate > Rate(0)).min();
+                let wired = || there.iter().map(|&arc| &model.links[arc]).filter(|link| link.cell.is_none());
                 let size = Size::from_bytes(u64::from(flow.transport.segment()) + u64::from(flow.transport.header()));
-                let of_packets = slowest.map_or(HOSTS, |rate| rate.time_for(size).mul_f64(times));
-                let of_hosts = of_packets.min(HOSTS);
+                let constant = |link: &&LinkDirection| matches!(link.model.rate, RateModel::Constant(_));
+                let slowest = wired().filter(constant).map(|link| link.model.rate.nominal()).min();
+                let varying: Vec<usize> = there.iter().copied().filter(|&arc| !constant(&&model.links[arc])).collect();
+                let steps = known.entry((varying, slowest, size)).or_insert_with(|| {
+                    let rates = wired().map(|link| &link.model.rate);
+                    packet_times(rates, (times, size)).unwrap_or_else(|| always(HOSTS))
+                });
                 let most = if follows_acknowledgements(flow) { Span::from_secs(1) } else { HOSTS };
-                (of_packets.min(most), of_hosts)
+                (Arc::clone(steps), most, HOSTS)
             }
         };
+        flow.sender_delay = Delays::new(Arc::clone(&steps), most);
+        flow.receiver_delay = Delays::new(steps, of_hosts);
     }
 }
 
@@ -54,7 +63,7 @@ fn follows_acknowledgements(flow: &FlowModel) -> bool {
 pub fn hosts_apart(model: &Model) -> BTreeSet<usize> {
     let mut users = vec![0; model.nodes.len()];
     model.flows.iter().for_each(|flow| [flow.source, flow.sink].into_iter().for_each(|host| users[host] += 1));
-    let delayed = |flow: &&FlowModel| follows_acknowledgements(flow) && flow.sender_delay > Span::ZERO;
+    let delayed = |flow: &&FlowModel| follows_acknowledgements(flow) && flow.sender_delay.any();
     model.flows.iter().filter(delayed).map(|flow| flow.source).filter(|&host| users[host] > 1).collect()
 }
 

@@ -5,13 +5,16 @@
 //! of 140 s: the numbers stand in docs/decisions/host-delay.md.
 
 use paceline_sim::scenario::Document;
-use paceline_sim::{RunOptions, Scenario, Summary, simulate};
+use paceline_sim::{Recording, RunOptions, Scenario, Series, Summary, simulate};
+use paceline_units::Span;
+
+fn checked(scenario: &str) -> Scenario {
+    let document = Document::parse(scenario, "phases.toml").unwrap_or_else(|e| panic!("{e}"));
+    Scenario::check(&document, &mut |file| Err(format!("no file {file}"))).unwrap_or_else(|e| panic!("{e}"))
+}
 
 fn run(scenario: &str, seed: u64) -> Summary {
-    let document = Document::parse(scenario, "phases.toml").unwrap_or_else(|e| panic!("{e}"));
-    let scenario =
-        Scenario::check(&document, &mut |file| Err(format!("no file {file}"))).unwrap_or_else(|e| panic!("{e}"));
-    simulate(&scenario, seed, &RunOptions::default()).unwrap().summary
+    simulate(&checked(scenario), seed, &RunOptions::default()).unwrap().summary
 }
 
 /// So many flows at 40 ms and as many at `rtt` ms, behind 60 packets at `rate` Mbit/s, for as many packets whatever the rate.
@@ -165,9 +168,9 @@ fn a_slow_flow_does_not_hold_up_its_host() {
     assert!(alone > 90e6 && (0.97..1.03).contains(&(beside / alone)), "{alone} {beside}");
 }
 
-/// A first step of a schedule is not what its link is: 100 Mbit/s for 10 s of the run, then 10.
+/// Hosts delay by the rate of the moment: after 10 s of 100 Mbit/s by what packets take at 10.
 #[test]
-fn a_schedule_counts_as_a_whole() {
+fn a_schedule_counts_step_by_step() {
     let text = two(CUBIC, 10.0, 42.0, 1);
     let text = text.replace(
         "rate = \"10 Mbit/s\"",
@@ -176,6 +179,39 @@ fn a_schedule_counts_as_a_whole() {
     let ratio = ahead(&text);
     println!("{ratio:.2}");
     assert!((0.7..=MOST).contains(&ratio), "{ratio}");
+}
+
+/// What happens before an instant is the same however long the run goes on, and whatever its schedule has for later: windows that follow
+/// acknowledgements and rates that lead, rates that are high enough for acknowledgements too, a link that stands still.
+#[test]
+fn what_is_to_come_decides_nothing() {
+    let until = 7.9;
+    let recorded = |duration: f64, later: &str| -> Vec<Series> {
+        let text = format!(
+            "duration = \"{duration} s\"\nprofile = \"linux\"\n[access]\nrate = \"1 Gbit/s\"\n[link.bottleneck]\ndelay = \"10 ms\"\n\
+             queue = {{ limit = \"60 packets\" }}\nrate_schedule = [{{ at = \"0 s\", rate = \"10 Mbit/s\" }}, \
+             {{ at = \"2 s\", rate = \"2 Mbit/s\" }}, {{ at = \"4 s\", rate = \"1 bit/s\" }}, {{ at = \"4100 ms\", rate = \"500 Mbit/s\" }}\
+             {later}]\n[flow.a]\ncc = \"cubic\"\nrtt = \"40 ms\"\n[flow.b]\ncc = \"bbr\"\nrtt = \"42 ms\"\nstart = \"2 s\"\n"
+        );
+        let recording =
+            Recording { cwnd: true, queue: true, rate: true, every: Span::from_millis(100), ..Recording::NOTHING };
+        let options = RunOptions { recording, ..RunOptions::default() };
+        simulate(&checked(&text), 1, &options).unwrap().series
+    };
+    let early = |series: &Series| -> Vec<Vec<u64>> {
+        let rows = series.columns[0].1.iter().take_while(|time| **time <= until).count();
+        assert!(rows > 50, "{}: {rows}", series.table);
+        series.columns.iter().map(|(_, column)| column[..rows].iter().map(|x| x.to_bits()).collect()).collect()
+    };
+    let short = recorded(8.0, "");
+    assert!(short.len() >= 5, "{}", short.len());
+    for other in [recorded(20.0, ""), recorded(20.0, ", { at = \"8 s\", rate = \"1 Mbit/s\" }")] {
+        for (a, b) in short.iter().zip(&other) {
+            assert_eq!((a.table, &a.labels), (b.table, &b.labels));
+            let (a_rows, b_rows) = (early(a), early(b));
+            assert!(a_rows == b_rows, "{} of {:?} differs", a.table, a.labels);
+        }
+    }
 }
 
 #[test]

@@ -130,7 +130,7 @@ impl Sink {
             let transit = Transit::since(flow.start);
             Box::new(Screen { show: show.unwrap_or(Show::Nothing), aside, transit, arrivals, client })
         });
-        let delay = nanoseconds(flow.receiver_delay);
+        let delay = nanoseconds(flow.receiver_delay.first());
         Sink { entry, app_wake: entry, flow: id, cursor, delay, screen, receiver: flow.transport.receiver(stream) }
     }
 
@@ -146,6 +146,11 @@ impl Sink {
     pub(crate) fn set_entry(&mut self, now: Time) -> Time {
         self.entry = self.next_wake().max(now);
         self.entry
+    }
+
+    /// As [`super::Source::set_delay`].
+    pub(crate) fn set_delay(&mut self, most: Span) {
+        self.delay = nanoseconds(most);
     }
 
     /// The fast path for a data packet without a side record: see [`Receiver::on_data_in_order`]. Returns when

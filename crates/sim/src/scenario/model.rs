@@ -43,8 +43,8 @@ pub struct File {
     pub profile: Profile,
     /// Every packet that a host emits is delayed by a time drawn uniformly from 0 to this, in the order of its flow. It breaks
     /// the phase effects of drop-tail queues (Floyd and Jacobson 1992). Packets are counted in what one takes on the slowest
-    /// link of its flow's way: so for TCP's data, at most 1 s; for all else, and under a controller whose rate says when
-    /// segments leave (`bbr`, `bbr3`, `c4`), the same, but at most 100 us (docs/decisions/host-delay.md).
+    /// link of its flow's way, at its rate of the moment: so for TCP's data, at most 1 s; for all else, and under a controller
+    /// whose rate says when segments leave (`bbr`, `bbr3`, `c4`), the same, but at most 100 us (docs/decisions/host-delay.md).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "2 packets; 0 s in profiles ns2 and ns2-linux", "x-max" = "1 s, or 1000 packets"))]
     pub host_delay: Option<HostDelay>,
