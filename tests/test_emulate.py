@@ -539,6 +539,7 @@ def test_a_flow_of_which_nothing_arrived_is_a_failure() -> None:
 
 def test_runs_that_fail_have_no_rows_and_no_run_at_all_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     made = paceline.run(scenario("[flow.a]\n"), seed=2).records[0]
+    made.summary["notes"] = {"lag": {}}
 
     def emulate(scenario: paceline.Scenario, seed: int, *_: object, **__: object) -> RunRecord:
         if seed != 2:
@@ -547,7 +548,8 @@ def test_runs_that_fail_have_no_rows_and_no_run_at_all_is_an_error(monkeypatch: 
 
     monkeypatch.setattr(realtime, "emulate", emulate)
     with pytest.warns(UserWarning, match="no vegas; the run is left out"):
-        assert paceline.emulate(scenario("[flow.a]\n"), runs=3).seeds == [2]
+        found = paceline.emulate(scenario("[flow.a]\n"), runs=3)
+    assert (found.seeds, found.manifest["notes"]) == ([2], [{"lag": {}}])
     with (
         pytest.warns(UserWarning, match="no vegas; the run is left out"),
         pytest.raises(PacelineError, match="no run came to its end") as error,
