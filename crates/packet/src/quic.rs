@@ -236,6 +236,12 @@ pub const fn varint(value: u64) -> u16 {
     }
 }
 
+/// The least number that takes more bytes than this one: two bits of them say how many they are.
+#[must_use]
+pub const fn varint_end(value: u64) -> u64 {
+    1 << (8 * varint(value) - 2)
+}
+
 /// Bytes of a connection's identifier, either way: what most of today's servers take (quinn, picoquic).
 pub const CONNECTION_ID: u16 = 8;
 /// Bytes of the tag that authenticates a packet (RFC 9001 section 5.3).

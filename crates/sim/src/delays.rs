@@ -25,7 +25,7 @@ impl Delays {
     /// The delay to begin with.
     #[must_use]
     pub fn first(&self) -> Span {
-        self.steps.first().map_or(Span::ZERO, |step| step.1.min(self.most))
+        if self.steps.is_empty() { Span::ZERO } else { self.at(0) }
     }
 
     /// Whether it delays anything at any time.
@@ -36,7 +36,12 @@ impl Delays {
 
     /// From the step at `place` on, the first whose delay is not `now`.
     fn change(&self, place: usize, now: Span) -> Option<usize> {
-        (place..self.steps.len()).find(|&next| self.steps[next].1.min(self.most) != now)
+        (place..self.steps.len()).find(|&next| self.at(next) != now)
+    }
+
+    /// The delay in the step at `place`.
+    fn at(&self, place: usize) -> Span {
+        self.steps[place].1.min(self.most)
     }
 }
 
@@ -122,11 +127,10 @@ impl Changes {
     /// Makes the changes that are due `now`.
     pub fn make(&mut self, now: Time, sources: &mut [Source], sinks: &mut [Sink]) {
         self.0.retain_mut(|Change { end, delays, next }| {
-            let (at, span) = delays.steps[*next];
-            if at.0 > now.0 + 1 {
+            if delays.steps[*next].0.0 > now.0 + 1 {
                 return true;
             }
-            let span = span.min(delays.most);
+            let span = delays.at(*next);
             match end.checked_sub(sources.len()) {
                 None => sources[*end].set_delay(span),
                 Some(sink) => sinks[sink].set_delay(span),
@@ -189,10 +193,8 @@ mod tests {
         let steps = [(0, 300), (10, 200), (20, 50), (30, 40), (40, 500)].map(|(at, span)| (Time(at), Span(span)));
         let delays = Delays::new(steps.into(), Span(100));
         assert_eq!(delays.first(), Span(100));
-        let changes: Vec<usize> = std::iter::successors(delays.change(1, Span(100)), |&at| {
-            delays.change(at + 1, delays.steps[at].1.min(delays.most))
-        })
-        .collect();
+        let changes: Vec<usize> =
+            std::iter::successors(delays.change(1, Span(100)), |&at| delays.change(at + 1, delays.at(at))).collect();
         assert_eq!(changes, [2, 3, 4]);
         assert!(delays.any() && !Delays::default().any() && !Delays::new(steps.into(), Span::ZERO).any());
     }

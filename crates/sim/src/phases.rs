@@ -25,6 +25,7 @@ const HOSTS: Span = Span::from_micros(100);
 /// Says how much the hosts delay each flow's packets (docs/decisions/host-delay.md).
 pub fn delay_at_hosts(model: &mut Model, paths: &[Path], delay: HostDelay) {
     let always = |span: Span| Arc::from([(Time::ZERO, span)]);
+    // worked out once for all flows that differ in nothing but their own links: a trace may have many steps, a scenario many flows
     let mut known = BTreeMap::new();
     for (flow, (there, _)) in model.flows.iter_mut().zip(paths) {
         let (steps, most, of_hosts) = match delay {

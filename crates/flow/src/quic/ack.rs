@@ -217,7 +217,7 @@ impl Connection {
     /// Finds what was lost: three packets or an eighth of a round trip late (section 6.1).
     pub(super) fn detect_losses(&mut self, now: Time) {
         self.loss_time = Time::NEVER;
-        if self.acked_end == self.base {
+        if self.is_unacked() {
             return;
         }
         let largest = self.acked_end - 1;

@@ -290,10 +290,16 @@ impl Connection {
         self.phase == Phase::Opening && self.end == End::Opener && self.config.handshake == Handshake::ZeroRtt
     }
 
+    /// Whether nothing of the connection has been acknowledged.
+    #[inline]
+    pub(super) fn is_unacked(&self) -> bool {
+        self.acked_end == self.base
+    }
+
     /// Whether the other end may not know yet that this is another connection than the one before.
     #[inline]
     pub(super) fn is_unheard(&self) -> bool {
-        self.base > 0 && self.acked_end == self.base && self.end == End::Opener
+        self.base > 0 && self.is_unacked() && self.end == End::Opener
     }
 
     /// Something came, or is the first since then that left to be acknowledged: the idle timer begins anew (RFC 9000 section 10.1).
@@ -550,10 +556,10 @@ impl Connection {
         let waits = self.sends_data() && (self.outgoing.rank().is_some() || !self.datagrams.is_empty());
         // what is oldest of a connection of which nothing was acknowledged has the handshake, without which nothing else is read
         // (section 6.2.1: its probes come first)
-        if !waits || self.acked_end == self.base {
+        if !waits || self.is_unacked() {
             self.send_oldest_again(2);
         }
-        if self.acked_end == self.base && self.probe_count >= 3 {
+        if self.is_unacked() && self.probe_count >= 3 {
             self.ecn.all_lost();
         }
     }

@@ -528,7 +528,7 @@ impl Outgoing {
     /// Resets a stream, unless that was done, or all of it is acknowledged.
     pub(super) fn reset(&mut self, place: u32) -> Option<Expired> {
         let stream = self.get(place)?;
-        (!stream.reset && !stream.done).then(|| self.reset_at(place))
+        (!stream.reset).then(|| self.reset_at(place))
     }
 
     fn reset_at(&mut self, place: u32) -> Expired {

@@ -100,12 +100,11 @@ impl SentLog {
     /// The same, with what the rate sampler knows.
     #[inline(never)]
     pub(super) fn push_sampled(&mut self, sent: Time, bytes: u16, ect: bool, left: Snapshot) -> &mut Carried {
-        if (self.next - self.base) as usize == self.packets.len() {
-            self.make_room();
-        }
-        let place = self.place(self.next);
+        let number = self.next;
+        self.push(sent, bytes, ect);
+        let place = self.place(number);
         self.snapshots[place] = left;
-        self.push(sent, bytes, ect)
+        &mut self.packets[place].carried
     }
 
     #[inline(always)]

@@ -109,19 +109,16 @@ impl FlowSpec {
         let (header, answer) = self.headers(&asked.transport);
         let segment = asked.transport.segment().min(MTU - header);
         let most = MTU - Family::V4.headers();
-        if machine == "quic" && asked.transport.segment() > most {
-            let problem = format!(
-                "`{} B` is more than a packet of {MTU} B carries over IPv4: a real flow has {most} B at most",
-                asked.transport.segment()
-            );
-            return Err(mistake("segment", &problem));
-        }
+        let wanted = asked.transport.segment();
         // most is what it is by itself: full packets, of whatever family
-        if machine == "quic" && asked.transport.segment() > segment && asked.transport.segment() < most {
+        if machine == "quic" && wanted > segment && wanted != most {
+            let (family, bound, more) = if wanted > most {
+                ("IPv4", most, "")
+            } else {
+                ("IPv6", segment, " there; leave it out for full packets")
+            };
             let problem = format!(
-                "`{} B` is more than a packet of {MTU} B carries over IPv6: a real flow has {segment} B at most there; \
-                 leave it out for full packets",
-                asked.transport.segment()
+                "`{wanted} B` is more than a packet of {MTU} B carries over {family}: a real flow has {bound} B at most{more}"
             );
             return Err(mistake("segment", &problem));
         }

@@ -2,7 +2,7 @@
 
 use super::super::ranges::Ranges;
 use paceline_packet::Stamp;
-use paceline_packet::quic::StreamPiece;
+use paceline_packet::quic::{StreamPiece, varint_end};
 use paceline_units::Time;
 use std::collections::VecDeque;
 
@@ -95,9 +95,9 @@ impl Stream {
     #[cold]
     #[inline(never)]
     fn work_out_header(&mut self) {
-        // where an offset takes more bytes (RFC 9000 sections 16 and 19.8)
-        let longer = [1, 0x40, 0x4000, 0x4000_0000, u64::MAX].into_iter().find(|&from| self.next < from);
-        self.header = (StreamPiece::header(self.id, self.next, true), longer.unwrap_or(u64::MAX));
+        // an offset of zero is left out (RFC 9000 section 19.8)
+        let longer = if self.next == 0 { 1 } else { varint_end(self.next) };
+        self.header = (StreamPiece::header(self.id, self.next, true), longer);
     }
 
     pub(super) fn owes_fin(&self) -> bool {
