@@ -1,5 +1,5 @@
-# Shared by ./paceline and ./check, which source it from the root of the clone: a virtual environment in .venv with
-# Paceline installed from these sources, a release or with cargo's dev profile. Nothing outside the clone is changed.
+# Shared by ./paceline, ./check and ./docs-site, which source it from the root of the clone: a virtual environment in .venv
+# with Paceline installed from these sources, and builds with cargo's dev profile. Nothing outside the clone is changed.
 
 stop() {
     printf '%s: %s\n' "${0##*/}" "$1" >&2
@@ -49,29 +49,46 @@ build_playground() {
     echo "The playground's page could not be built anew: this is one of older sources." >&2
 }
 
-# install release: makes .venv hold a release of these sources; returns at once if it does.
-# install dev test: the same with cargo's dev profile, and the optional dependencies `test`.
+# libraries [dev]: puts into .venv what Paceline needs, with `dev` also what its tests and tools need, but not Paceline.
+libraries() {
+    kind=${1:-run}
+    wanted=$(cksum <pyproject.toml)
+    [ "$(cat .venv/libraries-dev 2>/dev/null)" = "$wanted" ] && return
+    [ "$(cat ".venv/libraries-$kind" 2>/dev/null)" = "$wanted" ] && return
+    echo "Installing the libraries into .venv ..." >&2
+    .venv/bin/python - "$kind" >".venv/libraries-$kind.txt" <<'EOF' &&
+import sys, tomllib
+
+with open("pyproject.toml", "rb") as file:
+    project = tomllib.load(file)["project"]
+print(*project["dependencies"], sep="\n")
+if sys.argv[1] == "dev":
+    print(*project["optional-dependencies"]["test"], sep="\n")
+EOF
+        .venv/bin/python -m pip install --disable-pip-version-check --quiet -r ".venv/libraries-$kind.txt" >&2 ||
+        stop "the libraries could not be installed; what pip said stands above."
+    printf '%s\n' "$wanted" >".venv/libraries-$kind"
+}
+
+# Makes .venv hold a release of these sources; returns at once if it does.
 install() {
-    stamp=".venv/installed-$1"
     now=$(fingerprint)
-    [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$now" ] && return
+    [ "$(cat .venv/installed-release 2>/dev/null)" = "$now" ] && return
 
     find_cargo
     make_venv
-    quiet=''
-    [ -f .venv/installed-release ] || [ -f .venv/installed-dev ] && quiet='--quiet'
+    quiet='--quiet'
+    [ -f .venv/installed-release ] || quiet=''
     echo "Building Paceline into .venv (some minutes the first time) ..." >&2
-    # one of the two is there at a time
-    rm -f .venv/installed-release .venv/installed-dev
-    MATURIN_PEP517_ARGS="--profile $1" .venv/bin/python -m pip install --disable-pip-version-check $quiet ".${2:+[$2]}" >&2 ||
+    rm -f .venv/installed-release
+    .venv/bin/python -m pip install --disable-pip-version-check $quiet . >&2 ||
         stop "the build failed; what pip and cargo said stands above."
-    printf '%s\n' "$now" >"$stamp"
+    printf '%s\n' "$now" >.venv/installed-release
 }
 
-# Makes .venv hold a Paceline of these sources, whichever profile is there, and what the documentation's site is built with.
+# Makes .venv hold what the documentation's site is built with, and a Paceline of these sources if no dev build is there.
 site_tools() {
-    now=$(fingerprint)
-    [ "$(cat .venv/installed-dev 2>/dev/null)" = "$now" ] || install release
+    [ -f "$(target_folder)/dev-python/paceline/_core.abi3.so" ] || install
     tools=$(cksum <pyproject.toml)
     [ "$(cat .venv/site-tools 2>/dev/null)" = "$tools" ] && return
     read='import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["docs"], sep="\n")'
@@ -81,28 +98,38 @@ site_tools() {
     printf '%s\n' "$tools" >.venv/site-tools
 }
 
-# Prints a folder for PYTHONPATH that holds the package of this clone around a simulator built with cargo's dev profile.
-# Of .venv only the libraries are used: the Paceline in it, a release, is neither asked for nor touched.
-develop() {
-    find_cargo
-    libraries=$(cksum <pyproject.toml)
-    if [ "$(cat .venv/libraries 2>/dev/null)" != "$libraries" ]; then
-        make_venv
-        echo "Installing the libraries into .venv ..." >&2
-        read='import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"], sep="\n")'
-        .venv/bin/python -c "$read" >.venv/libraries.txt &&
-            .venv/bin/python -m pip install --disable-pip-version-check --quiet -r .venv/libraries.txt >&2 ||
-            stop "the libraries could not be installed; what pip said stands above."
-        printf '%s\n' "$libraries" >.venv/libraries
-    fi
-    PYO3_PYTHON="$PWD/.venv/bin/python" cargo build --quiet --locked -p paceline-python >&2 ||
-        stop "the build failed; what cargo said stands above."
-    target=$(CDPATH='' cd -- "${CARGO_TARGET_DIR:-target}" && pwd) || exit 1
+# Prints cargo's target folder.
+target_folder() {
+    mkdir -p "${CARGO_TARGET_DIR:-target}" && CDPATH='' cd -- "${CARGO_TARGET_DIR:-target}" && pwd
+}
+
+# built ARGS...: cargo build with cargo's dev profile, then the package of this clone around the simulator that it made,
+# in target/dev-python. Of .venv only the libraries are used: a Paceline in it, a release, is neither asked for nor touched.
+# Every call builds the whole workspace, or a part with an example: only then does cargo give all crates the features that
+# they have in tests, and a module, a test and an example share what lies below them (tests/test_house.py).
+built() {
+    PYO3_PYTHON="$PWD/.venv/bin/python" cargo build --quiet --locked --workspace "$@" >&2 ||
+        { echo "the build failed; what cargo said stands above." >&2 && return 1; }
+    target=$(target_folder) || return 1
     package="$target/dev-python/paceline"
-    mkdir -p "$package" && ln -sf "$PWD"/python/paceline/* "$package" || stop "$package could not be made."
+    mkdir -p "$package" && ln -sf "$PWD"/python/paceline/* "$package" || return 1
     # the library as the system names it; Python wants it under this name
     for library in "$target/debug/lib_core.so" "$target/debug/lib_core.dylib"; do
         [ -f "$library" ] && ln -sf "$library" "$package/_core.abi3.so"
     done
+    return 0
+}
+
+# All of the workspace: libraries, the module, tests, examples.
+build_all() {
+    built --lib --bins --examples --tests
+}
+
+# Prints a folder for PYTHONPATH that holds the dev build.
+develop() {
+    find_cargo
+    make_venv
+    libraries
+    built --lib --example simulate || exit 1
     printf '%s\n' "$target/dev-python"
 }

@@ -9,6 +9,7 @@ import hypothesis
 import pytest
 from _pytest.runner import runtestprotocol
 
+import developed  # noqa: F401
 from realtime import MOST_STEAL, MUCH_STEAL, TRIES, Steal
 
 # an example may take its time where others have the processors

@@ -6,11 +6,11 @@ import json
 import os
 import shutil
 import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
-PACELINE = str(Path(sys.executable).with_name("paceline"))
+from developed import PROGRAM
+
+PACELINE = str(PROGRAM)
 IPERF3 = "iperf3 -c $PACELINE_PEER --connect-timeout 3000 -J"
 
 FIRST = ["chrt", "--fifo", "1"] if os.geteuid() == 0 and shutil.which("chrt") else []

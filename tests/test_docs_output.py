@@ -26,6 +26,7 @@ from pathlib import Path
 import pytest
 
 import paceline
+from developed import PROGRAM
 from needs import require
 from paceline import _core, playground
 
@@ -57,7 +58,7 @@ def place(where: Path) -> dict[str, str]:
     """Makes a directory as after cloning, and the environment of a screen of 80 columns."""
     for name in ("examples", "papers", "suites", "leagues"):
         (where / name).symlink_to(ROOT / name)
-    command = Path(sys.executable).with_name("paceline")
+    command = PROGRAM
     (where / "paceline").symlink_to(command)
     kept = {k: v for k, v in os.environ.items() if k not in ("FORCE_COLOR", "LC_ALL")}
     path = f"{command.parent}:{os.environ['PATH']}"

@@ -302,6 +302,7 @@ say(location.hash.slice(1));
 </script>"""
 
 
+@pytest.mark.page
 def test_a_browser_lets_the_page_compute_and_nothing_else() -> None:
     require("chromium")
     with PageServer(PROBE, "fragment").running() as running:

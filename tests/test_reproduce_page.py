@@ -432,6 +432,7 @@ def test_an_interrupted_reproduction_goes_on_where_it_was(root: Path, tmp_path: 
     assert again.values == fresh.values
 
 
+@pytest.mark.page
 def test_the_page_answers_pointer_keys_and_switches(out: Path, tmp_path: Path) -> None:
     require("chromium")
     script = """
@@ -504,6 +505,7 @@ return found;
     assert found["published"] == 0
 
 
+@pytest.mark.page
 def test_the_page_fits_a_phone_and_is_short(out: Path, tmp_path: Path) -> None:
     require("chromium")
     real = reproduction.run(loading.load("vegas-streaming").only("red-media-rate"), runs=1)
@@ -523,6 +525,8 @@ return [page.scrollWidth, page.clientWidth, page.scrollHeight];
         assert path.stat().st_size < 400_000
 
 
+@pytest.mark.page
+@pytest.mark.page
 def test_paper_has_all_that_is_folded(out: Path, tmp_path: Path) -> None:
     require("chromium")
     text = (out / "index.html").read_text()

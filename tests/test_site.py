@@ -20,6 +20,7 @@ import pytest
 import paceline
 from needs import require
 
+pytestmark = pytest.mark.page
 ROOT = Path(__file__).resolve().parent.parent
 LOADED = {
     "img": "src",

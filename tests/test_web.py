@@ -19,6 +19,7 @@ from golden import GOLDEN, Golden
 from needs import require
 from paceline import _core
 
+pytestmark = pytest.mark.page
 ROOT = Path(__file__).resolve().parent.parent
 EVERY_S = 0.25
 OWN = ("python:", "library:")

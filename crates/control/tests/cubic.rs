@@ -1,8 +1,6 @@
 //! CUBIC's law, event by event: RFC 9438's numbers worked by hand, and the kernel's with its HyStart.
 
-mod law;
-
-use law::{LOST, acked, controller, gauge, near, path};
+use crate::law::{LOST, acked, controller, gauge, near, path};
 use paceline_control::{Controller, Profile, TcpController, TcpEvent, Threshold, WindowController};
 use paceline_units::Span;
 

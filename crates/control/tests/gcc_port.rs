@@ -4,13 +4,12 @@
 
 #[path = "gcc_port/call.rs"]
 mod call;
-mod media;
 #[path = "gcc_port/port.rs"]
 mod port;
 
+use crate::media::path;
 use call::{Call, Case, Decides, Feedback, Order, Rates, Sent};
 use goog_cc::LossBasedBweV2Config;
-use media::path;
 use paceline_control::gcc::Gcc;
 use paceline_control::rtp::{Arrivals, Fate, MediaController, PacketFate, RtpEvent, RtpSession, SentPacket as Ours};
 use paceline_control::{Build, Controller, Interval, Profile};

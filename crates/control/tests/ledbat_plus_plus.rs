@@ -1,8 +1,6 @@
 //! LEDBAT++'s law, event by event: the draft's formulas worked by hand.
 
-mod law;
-
-use law::{LOST, gauge, near, path};
+use crate::law::{LOST, gauge, near, path};
 use paceline_control::{Controller, Profile, TcpController, TcpEvent, Threshold, WindowController, registry};
 use paceline_units::Span;
 

@@ -1,9 +1,7 @@
 //! NADA beside its authors' own code (cisco/ns3-rmcat @30d9d861, model/congestion-control), open loop: both are told the same, and the
 //! rate (bit/s) and the signal (ms) each 1.5 s are that code's, run by itself with the functions below.
 
-mod media;
-
-use media::{draw, path};
+use crate::media::{draw, path};
 use paceline_control::nada::Nada;
 use paceline_control::rtp::{Arrivals, Fate, PacketFate, RtpEvent, RtpSession, SentPacket};
 use paceline_control::{Build, Controller, GaugeUnit, Gauges, Interval, Profile};

@@ -1,6 +1,6 @@
 //! NDTC's arithmetic against tables worked by hand from draft-ageneau-ccwg-ndtc (July 2026).
 
-mod media;
+use crate::media;
 
 use paceline_control::ndtc::law::{Averages, Frame, Law, Settings};
 use paceline_control::{

@@ -1,8 +1,6 @@
 //! Reno's window, event by event, under each profile. The schemes `tahoe`, `reno`, `newreno` and `sack` share it.
 
-mod law;
-
-use law::{LOST, acked, controller, near, path};
+use crate::law::{LOST, acked, controller, near, path};
 use paceline_control::{Controller, Profile, TcpController, TcpEvent, Threshold, WindowController};
 
 /// With a window of `window`; in slow start.

@@ -1,6 +1,6 @@
 //! Vegas' law, event by event.
 
-mod law;
+use crate::law;
 
 use law::{controller, gauge, near, path};
 use paceline_control::{Controller, PathView, Profile, TcpController, TcpEvent, Threshold, WindowController};

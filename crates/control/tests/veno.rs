@@ -1,6 +1,6 @@
 //! Veno's law, event by event: which cut, which growth, which base round-trip time, under each profile.
 
-mod law;
+use crate::law;
 
 use law::{LOST, gauge};
 use paceline_control::{Controller, PathView, Profile, TcpController, TcpEvent, Threshold, WindowController, registry};

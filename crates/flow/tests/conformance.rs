@@ -1,8 +1,6 @@
 //! What every scheme of TCP must do under every profile, on an ideal path.
 
-mod common;
-
-use common::{Outcome, Path, run};
+use crate::common::{Outcome, Path, run};
 use paceline_control::{Machine, Profile, Recovery, Scheme, TcpController, WindowController, registry};
 use paceline_flow::tcp::TcpConfig;
 use paceline_units::Time;

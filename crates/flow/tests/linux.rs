@@ -1,16 +1,13 @@
 //! Profile `linux`, rule by rule, on the machines alone: RACK-TLP (RFC 8985), PRR (RFC 6937), undoing (RFC 4015), delayed
 //! acknowledgements, DSACK (RFC 2883).
 
-mod linux_sender;
-mod segments;
-
-use linux_sender::{Bench, config};
+use crate::linux_sender::{Bench, config};
+use crate::segments::packet;
 use paceline_control::WindowController;
 use paceline_flow::Segment;
 use paceline_flow::tcp::TcpReceiver;
 use paceline_packet::{Extra, Flags, Stamp};
 use paceline_units::Time;
-use segments::packet;
 
 #[test]
 fn rfc_6928_ten_segments_and_slow_start_by_what_is_acknowledged() {

@@ -1,6 +1,6 @@
 //! How marks are told and counted: RFC 9768's three bits, RFC 8257's changes.
 
-mod bench;
+use crate::bench;
 
 use bench::{Bench, config, ms};
 use paceline_control::Ecn;

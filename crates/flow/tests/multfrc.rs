@@ -1,7 +1,6 @@
 //! MULTFRC's machine: several TFRC connections in one flow.
 
-mod tfrc_path;
-
+use crate::tfrc_path::{Loss, Path, flow, run};
 use paceline_control::{GaugeUnit, Gauges, Law, Profile, RateController, TfrcController};
 use paceline_flow::multfrc::{MultfrcReceiver, MultfrcSender};
 use paceline_flow::tfrc::TfrcConfig;
@@ -10,7 +9,6 @@ use paceline_packet::{Extra, ExtraId, Flags, FlowId, Packet, Stamp, Subflow, Tfr
 use paceline_random::Stream;
 use paceline_units::{Span, Time};
 use proptest::prelude::*;
-use tfrc_path::{Loss, Path, flow, run};
 
 const PROFILES: [Profile; 2] = [Profile::Rfc, Profile::Ns2];
 

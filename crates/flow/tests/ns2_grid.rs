@@ -6,9 +6,7 @@
 //! whichever is larger. Where nothing is random one run is compared; `cargo test -p paceline-flow --test ns2_grid --
 //! --nocapture` prints the table.
 
-mod common;
-
-use common::{Outcome, Path, run};
+use crate::common::{Outcome, Path, run};
 use paceline_control::{Profile, TcpController, registry};
 use paceline_flow::tcp::TcpConfig;
 use paceline_units::Span;

@@ -4,10 +4,7 @@
 //! A script's bytes n 000 + 1 are segment n + 1 here, its SYN is segment 0. Left out are scripts of what this sender has not: a
 //! peer without SACK, limits of the send buffer, TSO, a device that refuses packets, and `slow_start/after-win-update`.
 
-mod linux_sender;
-mod segments;
-
-use linux_sender::{Bench, config};
+use crate::linux_sender::{Bench, config};
 use paceline_control::WindowController;
 use paceline_flow::tcp::TcpConfig;
 use std::collections::BTreeMap;

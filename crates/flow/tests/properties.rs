@@ -1,7 +1,6 @@
 //! Properties that hold whatever the network or a hostile peer does, for every scheme under every profile.
 
-mod segments;
-
+use crate::segments::packet;
 use paceline_control::{Ecn, Machine, Profile, Recovery, Scheme, TcpController, WindowController, registry};
 use paceline_flow::Segment;
 use paceline_flow::tcp::{PartialAcks, TcpConfig, TcpReceiver, TcpSender};
@@ -9,7 +8,6 @@ use paceline_packet::{Block, Extra, Flags, Stamp, TcpOptions};
 use paceline_random::Stream;
 use paceline_units::{Span, Time};
 use proptest::prelude::*;
-use segments::packet;
 use std::num::NonZeroU32;
 
 /// Any scheme, any profile, any settings.

@@ -1,9 +1,7 @@
 //! The RFCs' rules, one by one, on the machines alone: segments in, segments out.
 
-mod bench;
-
-use bench::segments::packet;
-use bench::{Bench, config, ms};
+use crate::bench::segments::packet;
+use crate::bench::{Bench, config, ms};
 use paceline_control::{Ecn, GaugeUnit, Gauges, Profile, TcpController, WindowController, registry};
 use paceline_flow::Segment;
 use paceline_flow::tcp::{PartialAcks, TcpConfig, TcpReceiver, TcpSender};

@@ -1,8 +1,6 @@
 //! RTP's machines over a small path: what reports say, and what the sender makes of them.
 
-#[path = "segments/mod.rs"]
-mod segments;
-
+use crate::segments::packet;
 use paceline_control::{MediaController, Profile, RtpController, registry};
 use paceline_flow::Segment;
 use paceline_flow::rtp::{LossField, MinInterval, RtpConfig, RtpReceiver, RtpSender, Spacing};
@@ -10,7 +8,6 @@ use paceline_packet::rtcp::{App, Compound, ReportBlock};
 use paceline_packet::{Extra, Flags};
 use paceline_random::Stream;
 use paceline_units::{Span, Time};
-use segments::packet;
 use std::collections::BTreeMap;
 
 /// What becomes of a segment, given its number among those of its direction: when it arrives after it has left the

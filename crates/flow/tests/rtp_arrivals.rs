@@ -1,10 +1,8 @@
 //! Feedback on arrivals over RTP's machines (RFC 8888): what both ends do over a path that loses, copies and delays packets and
 //! feedback, and what a hostile receiver can do to a sender.
 
-#[path = "segments/mod.rs"]
-mod segments;
-mod session;
-
+use crate::segments::packet;
+use crate::session::{FINE, Log, Trouble, ends, run};
 use paceline_control::MediaController;
 use paceline_flow::Segment;
 use paceline_packet::rtcp::{Arrival, ArrivalFeedback, ArrivalOffset, Compound, Ecn, StreamArrivals};
@@ -12,8 +10,6 @@ use paceline_packet::rtp::{RtpData, Ssrc};
 use paceline_packet::{Extra, Flags, NtpMiddle};
 use paceline_units::{Rate, Span, Time};
 use proptest::prelude::*;
-use segments::packet;
-use session::{FINE, Log, Trouble, ends, run};
 
 /// RFC 8888's feedback of a log, each on the one stream.
 fn streams(log: &Log) -> Vec<(Time, &StreamArrivals)> {

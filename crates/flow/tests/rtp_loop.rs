@@ -1,8 +1,7 @@
 //! Every media controller on RTP's machine over a small path that loses packets: the sender never names a time that has passed,
 //! keeps to its controller's window, and goes on sending.
 
-#[path = "segments/mod.rs"]
-mod segments;
+use crate::segments;
 
 use paceline_control::{Machine, MediaController, Profile, RtpController, registry};
 use paceline_flow::Segment;

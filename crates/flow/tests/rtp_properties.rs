@@ -1,8 +1,6 @@
 //! Properties of RTP's machines that hold whatever the network or a hostile peer does.
 
-#[path = "segments/mod.rs"]
-mod segments;
-
+use crate::segments::packet;
 use paceline_control::{MediaController, Profile, RtpController, registry};
 use paceline_flow::Segment;
 use paceline_flow::rtp::{LossField, RtpConfig, RtpReceiver, RtpSender};
@@ -12,7 +10,6 @@ use paceline_packet::{Extra, Flags, Ntp, NtpMiddle, NtpSpan};
 use paceline_random::Stream;
 use paceline_units::{Rate, Span, Time};
 use proptest::prelude::*;
-use segments::packet;
 
 /// A report as anybody may send it. What is `None` is as an honest receiver would have it.
 #[derive(Clone, Debug)]

@@ -1,9 +1,7 @@
 //! Transport-wide feedback over RTP's machines, when feedback leaves, and feedback that stands alone.
 
-#[path = "segments/mod.rs"]
-mod segments;
-mod session;
-
+use crate::segments::packet;
+use crate::session::{FINE, Log, Trouble, ends, run};
 use paceline_control::MediaController;
 use paceline_flow::Segment;
 use paceline_flow::rtp::{FeedbackConfig, FeedbackFormat, RtpConfig, RtpReceiver, RtpSender};
@@ -12,8 +10,6 @@ use paceline_packet::rtp::Ssrc;
 use paceline_packet::{Extra, Flags};
 use paceline_units::{Rate, Span, Time};
 use proptest::prelude::*;
-use segments::packet;
-use session::{FINE, Log, Trouble, ends, run};
 
 /// Both ends with transport-wide numbers.
 fn numbered(change: impl FnOnce(&mut RtpConfig)) -> (RtpSender, RtpReceiver) {

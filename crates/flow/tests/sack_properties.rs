@@ -1,8 +1,7 @@
 //! What a sender of RFC 6675 owes to the network, whatever that does: nothing that was reported is sent again, no more is in
 //! flight than the window lets, and a receiver that drops what it has reported gets it all the same.
 
-mod segments;
-
+use crate::segments::packet;
 use paceline_control::{Profile, TcpController, WindowController, registry};
 use paceline_flow::Segment;
 use paceline_flow::tcp::{TcpConfig, TcpSender};
@@ -10,7 +9,6 @@ use paceline_packet::{Block, Flags, Stamp, TcpOptions};
 use paceline_random::Stream;
 use paceline_units::{Span, Time};
 use proptest::prelude::*;
-use segments::packet;
 use std::collections::{BTreeSet, VecDeque};
 
 /// An acknowledgement under way: the next segment expected, and blocks.

@@ -1,13 +1,11 @@
 //! TFRC's machines in a closed loop: what comes out is what the equation says.
 
-mod tfrc_path;
-
+use crate::tfrc_path::{Loss, Outcome, Path, flow, run};
 use paceline_control::Profile;
 use paceline_control::models::Factor;
 use paceline_control::models::{LossRate, PacketSize, Seconds, Tfrc as Model, TfrcPath};
 use paceline_flow::tfrc::TfrcConfig;
 use paceline_units::{Span, Time};
-use tfrc_path::{Loss, Outcome, Path, flow, run};
 
 /// A path of 1 Gbit/s at both ends of `rtt_ms`: whatever limits the flow, it is not the path.
 fn wide(rtt_ms: u64, loss: Loss) -> Path {

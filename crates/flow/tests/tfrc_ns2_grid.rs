@@ -1,10 +1,8 @@
 //! TFRC alone against ns-2.35: 10 Mbit/s, 50 packets, 120 s without the first 20 s; ten seeds where packets are lost at
 //! random, on both sides. Bound: the larger of 3 % and the joint 95 % interval.
 
-mod tfrc_path;
-
+use crate::tfrc_path::{Outcome, Path, flow, run};
 use paceline_control::Profile;
-use tfrc_path::{Outcome, Path, flow, run};
 
 /// RTT in ms, loss; ns-2's goodput in Mbit/s with its 95 % half-width, loss rate, mean queue in packets.
 type Row = (u64, f64, f64, f64, f64, f64);

@@ -1,7 +1,6 @@
 //! Properties of TFRC's machines that hold whatever the network or a hostile peer does, for every scheme and law.
 
-mod tfrc_path;
-
+use crate::tfrc_path::flow;
 use paceline_control::{Law, Profile, RateController};
 use paceline_flow::Segment;
 use paceline_flow::tfrc::{Fewer, IntervalWeights, TfrcConfig, TfrcReceiver, TfrcSender};
@@ -9,7 +8,6 @@ use paceline_packet::{Extra, ExtraId, Flags, FlowId, Ns2Data, Packet, Stamp, Sub
 use paceline_random::Stream;
 use paceline_units::{Span, Time};
 use proptest::prelude::*;
-use tfrc_path::flow;
 
 /// Any number, and more often those that a report may have.
 fn number() -> impl Strategy<Value = f64> {

@@ -1,7 +1,6 @@
 //! RFC 5348 section 4, as the machine keeps it: what leaves, and when.
 
-mod tfrc_path;
-
+use crate::tfrc_path::flow;
 use paceline_control::{Law, Profile, RateController};
 use paceline_flow::Segment;
 use paceline_flow::tfrc::{TfrcConfig, TfrcSender};
@@ -10,7 +9,6 @@ use paceline_packet::{
 };
 use paceline_random::Stream;
 use paceline_units::{Span, Time};
-use tfrc_path::flow;
 
 fn ms(n: f64) -> Time {
     Time((n * 1e6) as u64)

@@ -1,7 +1,7 @@
 //! RTCP: exact round trips of every content, the rules of compound packets, a foreign implementation as the reference,
 //! and an answer to any bytes.
 
-mod compounds;
+use crate::compounds;
 
 use compounds::{compound, plain, reduced};
 use paceline_packet::rtcp::*;

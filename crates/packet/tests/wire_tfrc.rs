@@ -1,6 +1,6 @@
 //! TFRC over UDP: golden bytes, exact round trips, and an answer to any bytes.
 
-mod samples;
+use crate::samples;
 
 use core::num::NonZeroU32;
 use paceline_packet::wire::tfrc::*;

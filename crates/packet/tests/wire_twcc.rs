@@ -1,10 +1,7 @@
 //! Transport-wide feedback: bytes by hand, the rules, `rtcp-types` as a second reader and writer, and a bound on what few
 //! bytes can stand for.
 
-#[expect(dead_code, reason = "of the compound packets this needs few")]
-mod compounds;
-
-use compounds::{plain, transport};
+use crate::compounds::{plain, transport};
 use paceline_packet::rtcp::*;
 use paceline_packet::rtp::Ssrc;
 use paceline_packet::wire::rtcp::{DecodeError, EncodeError, decode, encode};

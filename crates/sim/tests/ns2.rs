@@ -6,9 +6,7 @@
 //! twentieth would miss a 95 % interval by chance if nothing differed at all; so of all pairs at most a twentieth may
 //! miss it, and none a 99.9 % interval. `--nocapture` prints the tables.
 
-mod against_ns2;
-
-use against_ns2::{Measure, Row, Tolerance, compare, queue_loss};
+use crate::against_ns2::{Measure, Row, Tolerance, compare, queue_loss};
 
 const SINGLE: [Measure; 4] = [
     ("goodput", "goodput_mbps", |s| s.flows[0].goodput_bps / 1e6),

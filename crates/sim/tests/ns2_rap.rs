@@ -4,9 +4,7 @@
 //! Where nothing is random one run does the same packet by packet: within 0.1 %. With random loss the means of ten
 //! seeds on both sides are within 3 % or the joint 95 % interval. `--nocapture` prints the tables.
 
-mod against_ns2;
-
-use against_ns2::{Measure, Row, Tolerance, compare, queue_loss};
+use crate::against_ns2::{Measure, Row, Tolerance, compare, queue_loss};
 use paceline_sim::scenario::Document;
 use paceline_sim::summary::FlowSummary;
 use paceline_sim::{RunOptions, Scenario, simulate};

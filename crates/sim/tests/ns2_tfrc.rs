@@ -5,9 +5,7 @@
 //! SACK beside N TFRC flows: 10 % or the joint interval. As in ns2.rs, a twentieth of the pairs of means may miss a
 //! 95 % interval, as they would by chance, and none a 99.9 % interval. `--nocapture` prints the tables.
 
-mod against_ns2;
-
-use against_ns2::{Measure, Misses, Row, Tolerance, compare, queue_loss};
+use crate::against_ns2::{Measure, Misses, Row, Tolerance, compare, queue_loss};
 use paceline_sim::Summary;
 use paceline_sim::summary::{FlowSummary, jain};
 

@@ -2,8 +2,7 @@
 
 #![allow(missing_docs, dead_code)]
 
-#[path = "../segments/mod.rs"]
-pub mod segments;
+pub(crate) use crate::segments;
 
 use paceline_control::{Profile, TcpController, WindowController, registry};
 use paceline_flow::Segment;

@@ -2,16 +2,13 @@
 
 #![allow(missing_docs)]
 
-#[path = "../segments/mod.rs"]
-mod segments;
-
+use crate::segments::packet;
 use paceline_control::TcpController;
 use paceline_flow::tcp::{TcpConfig, TcpReceiver, TcpSender};
 use paceline_flow::{Segment, Transmit};
 use paceline_packet::{Extra, Flags, Packet};
 use paceline_random::Stream;
 use paceline_units::{Span, Time};
-use segments::packet;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 

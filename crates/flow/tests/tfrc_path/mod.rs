@@ -3,16 +3,13 @@
 
 #![allow(missing_docs, dead_code)]
 
-#[path = "../segments/mod.rs"]
-mod segments;
-
+use crate::segments::packet;
 use paceline_control::{Profile, RateController, TfrcController, registry};
 use paceline_flow::tfrc::TfrcConfig;
 use paceline_flow::{Receiver, Segment, Sender, Transmit, Transport};
 use paceline_packet::{Extra, Flags, Packet};
 use paceline_random::Stream;
 use paceline_units::{Span, Time};
-use segments::packet;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 

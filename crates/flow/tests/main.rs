@@ -1,0 +1,31 @@
+//! The integration tests of this crate: one program, as each would be linked with the whole library anew.
+
+mod acks;
+mod acks_properties;
+mod bench;
+mod common;
+mod conformance;
+mod linux;
+mod linux_sender;
+mod marks;
+mod multfrc;
+mod ns2_grid;
+mod packetdrill;
+mod properties;
+mod prr;
+mod rfc;
+mod rfc_recovery;
+mod rtp;
+mod rtp_arrivals;
+mod rtp_frames;
+mod rtp_loop;
+mod rtp_properties;
+mod rtp_transport;
+mod sack_properties;
+mod segments;
+mod session;
+mod tfrc;
+mod tfrc_ns2_grid;
+mod tfrc_path;
+mod tfrc_properties;
+mod tfrc_sender;

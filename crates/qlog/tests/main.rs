@@ -1,0 +1,4 @@
+//! The integration tests of this crate: one program, as each would be linked with the whole library anew.
+
+mod read;
+mod written;
