@@ -80,9 +80,16 @@ install() {
     quiet='--quiet'
     [ -f .venv/installed-release ] || quiet=''
     echo "Building Paceline into .venv (some minutes the first time) ..." >&2
-    rm -f .venv/installed-release
-    .venv/bin/python -m pip install --disable-pip-version-check $quiet . >&2 ||
-        stop "the build failed; what pip and cargo said stands above."
+    rm -rf .venv/installed-release .venv/wheel
+    # the network and the compiler side by side
+    libraries &
+    aside=$!
+    .venv/bin/python -m pip wheel --disable-pip-version-check $quiet --no-deps --wheel-dir .venv/wheel . >&2
+    code=$?
+    wait "$aside" || exit 1
+    [ "$code" -eq 0 ] || stop "the build failed; what pip and cargo said stands above."
+    .venv/bin/python -m pip install --disable-pip-version-check --quiet --no-deps --force-reinstall .venv/wheel/*.whl >&2 ||
+        stop "what was built could not be installed; what pip said stands above."
     printf '%s\n' "$now" >.venv/installed-release
 }
 

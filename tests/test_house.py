@@ -220,6 +220,7 @@ def test_everything_executable_says_how_it_is_run() -> None:
         "paceline",
         "check",
         "docs-site",
+        ".ci/platforms",
         ".ci/run",
         ".ci/versions",
         ".ci/wheel",
