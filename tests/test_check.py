@@ -289,7 +289,7 @@ def test_what_nobody_can_record_is_warned_of(sound: Path) -> None:
 
 
 def test_every_recording_says_what_it_needs(sound: Path) -> None:
-    from paceline.results import SERIES
+    from paceline.recordings import SERIES
     from paceline.sweeping import NEEDS
 
     assert set(NEEDS) <= set(SERIES)

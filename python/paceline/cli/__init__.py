@@ -26,7 +26,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from paceline import _core
-from paceline.cli.help import RENAMED, WIDTH, Command
+from paceline.cli.help import RENAMED, WIDTH, Command, spared
 from paceline.errors import CutShortWarning, PacelineError
 from paceline.spoken import by_command
 from paceline.threads import THREADS
@@ -95,6 +95,10 @@ class Guarded(TyperGroup):
         super().__init__(*args, **kwargs)
         commands: Any = Commands()
         self.commands = commands
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The options before a command."""
+        return spared(super().get_params(ctx))
 
     def list_commands(self, ctx: Any) -> list[str]:
         """The names of the commands."""

@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from paceline import campaign, files, paths
+from paceline import files
 from paceline.carried import find, told
 from paceline.cli.options import AsJson
 from paceline.cli.run import NAME, text_of_input
@@ -98,6 +98,8 @@ def look(path: Path) -> Found:
 
 
 def _look(path: Path) -> Found:
+    from paceline import campaign, paths
+
     kind = _kind(path)
     reads = {
         "campaign": lambda: campaign.read(path),

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.text import Text
 
 from paceline.cli import documents, layout
 from paceline.cli.options import AsJson
@@ -107,6 +106,8 @@ def _short(cc: str) -> str:
 
 
 def _list(checks: dict[str, str]) -> None:
+    from rich.text import Text
+
     table = layout.plain()
     for head in ("check", "asks"):
         table.add_column(head, overflow="fold")
@@ -122,6 +123,8 @@ def _verdict(one: Found) -> str:
 
 
 def _show(cc: str, found: list[Found], written: list[Path]) -> None:
+    from rich.text import Text
+
     console = layout.stdout()
     table = layout.plain()
     for head in ("check", "verdict", "asks"):

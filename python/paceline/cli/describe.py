@@ -7,7 +7,6 @@ import json
 from typing import Annotated, Any
 
 import typer
-from rich.text import Text
 
 from paceline import _core, foreign, schemas
 from paceline.cli import layout
@@ -82,6 +81,8 @@ def include() -> None:
 
 
 def _all(listed: list[dict[str, Any]]) -> None:
+    from rich.text import Text
+
     console = layout.stdout()
     # What a controller is fills a line: text that is broken between words, not columns that are split.
     table = layout.plain()
@@ -94,6 +95,8 @@ def _all(listed: list[dict[str, Any]]) -> None:
 
 
 def _one(controller: dict[str, Any]) -> None:
+    from rich.text import Text
+
     console = layout.stdout()
     layout.say(console, f"{controller['name']}\n{controller['summary']}\n{controller['source']}")
     if not controller["params"]:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
 from paceline import examples as shelf
 from paceline.cli import layout
@@ -40,6 +39,8 @@ def examples(
       paceline examples coffee-shop
       paceline examples campaigns/wide-area --out mine/wide-area.toml
     """
+    from rich.text import Text
+
     if name is None and (out or force):
         raise PacelineError("which example? `paceline examples` lists them")
     console = layout.stdout()

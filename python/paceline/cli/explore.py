@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
 from paceline import playground
 from paceline.carried import find
@@ -81,6 +80,8 @@ def explore(
 
 
 def _list() -> None:
+    from rich.text import Text
+
     console = layout.stdout()
     table = layout.plain()
     for head in ("preset", "question"):

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.text import Text
 
 from paceline.cli import documents, layout
 from paceline.cli.layout import Column, Layout
@@ -167,6 +166,8 @@ def _command(
 
 
 def _list() -> None:
+    from rich.text import Text
+
     from paceline.leagues import classes
 
     console = layout.stdout()

@@ -10,10 +10,11 @@ import typer
 from paceline.cli import layout
 from paceline.cli.options import kinds
 from paceline.errors import PacelineError
-from paceline.results import GAUGES, SERIES, Results
+from paceline.recordings import GAUGES, SERIES
 
 if TYPE_CHECKING:
     from paceline.plots.occupancy import Histogram
+    from paceline.results import Results
 
 
 def plot(
@@ -119,6 +120,8 @@ def plot(
       paceline plot out/sweep --y goodput_bps --flow film --out goodput.pdf
       paceline plot out/sweep --x delay --y rtt_p95_s --by cc --width page
     """
+    from paceline.results import Results
+
     _refuse_others(runs)
     if y or x or by or width:
         if kind or seed is not None or len(runs) > 1 or not y:
@@ -205,6 +208,7 @@ def _measure(
 ) -> None:
     """Draws a measure of a sweep, and says what its caption should."""
     from paceline.plots import chart, save, style, sweeps, words
+    from paceline.results import Results
 
     names = [None if text is None else kinds(text) for text in (by, flow)]
     drawn = sweeps.chart(Results.read(run), y, x, *names)

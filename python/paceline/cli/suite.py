@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.text import Text
 
 from paceline.cli import documents, layout
 from paceline.cli.layout import Column, Layout
@@ -265,6 +264,8 @@ def _show(result: Result, page: Path) -> None:
 
 
 def _suites(read: list[Suite]) -> None:
+    from rich.text import Text
+
     console = layout.stdout()
     table = layout.plain()
     for head in ("suite", "what", "tests"):
@@ -290,6 +291,8 @@ def _takes(one: Suite) -> str:
 
 
 def _cases(chosen: Suite, *, checks: bool) -> None:
+    from rich.text import Text
+
     from paceline.suite.running import Checked
     from paceline.suite.verdict import Outcome, Verdict
     from paceline.suite.words import asked
