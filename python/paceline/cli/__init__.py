@@ -26,6 +26,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from paceline import _core
+from paceline.cli import completing
 from paceline.cli.help import RENAMED, WIDTH, Command, spared
 from paceline.errors import CutShortWarning, PacelineError
 from paceline.spoken import by_command
@@ -236,6 +237,7 @@ def main() -> None:
             "backslashreplace",
         ):
             stream.reconfigure(errors=_PLAIN)
+    completing.prepare(os.environ)
     try:
         app(prog_name="paceline")
     except KeyboardInterrupt:

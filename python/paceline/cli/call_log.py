@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from paceline.cli import layout
+from paceline.cli import completing, layout
 from paceline.cli.layout import Column
 from paceline.cli.options import AsJson, Out
 from paceline.cli.run import say
@@ -41,6 +41,7 @@ def call_log(
         list[str] | None,
         typer.Option(
             "--replay",
+            autocompletion=completing.scheme,
             metavar="CC[:KEY=VALUE,...]",
             help="Of an event log or a capture: show what the sender sent and heard to this controller; repeatable.",
             show_default=False,

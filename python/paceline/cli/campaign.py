@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from paceline.cli import documents, layout
+from paceline.cli import completing, documents, layout
 from paceline.cli.options import AsJson, ExecutorName, Set, Workers
 from paceline.cli.progress import progress
 from paceline.cli.sweep import Shown, tables
@@ -34,7 +34,15 @@ _SHOWN: Shown = {
 
 
 def campaign(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Campaign file (TOML).", show_default=False)],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="Campaign file (TOML).",
+            show_default=False,
+            autocompletion=completing.scenario,
+        ),
+    ],
     over: Annotated[
         str,
         typer.Option(

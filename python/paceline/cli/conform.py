@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from paceline.cli import documents, layout
+from paceline.cli import completing, documents, layout
 from paceline.cli.options import AsJson
 from paceline.cli.progress import progress
 
@@ -24,6 +24,7 @@ def conform(
         str | None,
         typer.Argument(
             metavar="[CC]",
+            autocompletion=completing.scheme,
             help="A built-in controller, FILE.py:CLASS, FILE.so:NAME, python:MODULE:CLASS.",
             show_default=False,
         ),

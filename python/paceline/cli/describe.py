@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from paceline import _core, foreign, schemas
-from paceline.cli import layout
+from paceline.cli import completing, layout
 from paceline.errors import PacelineError
 
 
@@ -33,6 +33,7 @@ def controllers(
         str | None,
         typer.Argument(
             metavar="[CC]",
+            autocompletion=completing.scheme,
             help="One of them, with its parameters; your own too, as python:FILE:CLASS or library:FILE.",
             show_default=False,
         ),

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from paceline import examples as shelf
-from paceline.cli import layout
+from paceline.cli import completing, layout
 from paceline.errors import PacelineError
 
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
@@ -18,7 +18,12 @@ Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
 def examples(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[NAME]", help="One of them, to copy.", show_default=False),
+        typer.Argument(
+            metavar="[NAME]",
+            help="One of them, to copy.",
+            show_default=False,
+            autocompletion=completing.example,
+        ),
     ] = None,
     out: Annotated[
         Path | None,

@@ -49,6 +49,9 @@ class Command(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Reads the words; one that is not there may belong to the user's command, before which "--" must stand."""
         words = list(args)
+        if ctx.resilient_parsing and words and words[-1] in self._with_values(ctx):
+            # The line ends before a value that a shell completes: without the option the rest is understood.
+            return super().parse_args(ctx, words[:-1])
         try:
             return super().parse_args(ctx, args)
         except USAGE_ERROR as error:
@@ -60,6 +63,11 @@ class Command(TyperCommand):
             if "valid integer" in error.message:  # in the words of typer's versions
                 error.message = "it must be a whole number, such as 10"
             raise
+
+    def _with_values(self, ctx: Any) -> set[str]:
+        """The options that a value follows."""
+        options = [p for p in self.get_params(ctx) if p.param_type_name == "option" and not p.is_flag]
+        return {word for p in options for word in p.opts}
 
     def _meant(self, ctx: Any, name: str, words: list[str]) -> str | None:
         """What this command has in the place of an option that it has not."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from paceline import files, fitting
-from paceline.cli import documents, layout
+from paceline.cli import completing, documents, layout
 from paceline.cli.layout import Column, Layout
 from paceline.cli.options import Set, span
 from paceline.errors import PacelineError, PathError
@@ -44,6 +44,7 @@ def path(
         str | None,
         typer.Argument(
             metavar="PROFILE|FILE",
+            autocompletion=completing.profile,
             help="A profile (--list), a path file (TOML), or trace:UP,DOWN.",
             show_default=False,
         ),
@@ -134,7 +135,13 @@ def path(
     listing: Annotated[bool, typer.Option("--list", help="List the profiles.")] = False,
     shown: Annotated[
         str | None,
-        typer.Option("--show", metavar="PROFILE", help="Print a profile's file.", show_default=False),
+        typer.Option(
+            "--show",
+            metavar="PROFILE",
+            help="Print a profile's file.",
+            show_default=False,
+            autocompletion=completing.profile,
+        ),
     ] = None,
 ) -> None:
     """Run a program over an emulated path, in real time.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from paceline.cli import layout
+from paceline.cli import completing, layout
 from paceline.cli.options import kinds
 from paceline.errors import PacelineError
 from paceline.recordings import GAUGES, SERIES
@@ -31,6 +31,7 @@ def plot(
         str,
         typer.Option(
             "--kind",
+            autocompletion=completing.recorded,
             metavar="KIND,...",
             help="cwnd, rate, rtcp, sequence, losses, acks, tfrc, kernel, qlog, queue, playout, arrivals, frames, "
             "airtime, windows, gauges, occupancy. Default: all there are.",
@@ -60,6 +61,7 @@ def plot(
         str,
         typer.Option(
             "--y",
+            autocompletion=completing.measure,
             metavar="MEASURE",
             help="Of a sweep: draw this measure, as goodput_bps or queues.mean_packets, over what was varied.",
             show_default=False,
@@ -69,6 +71,7 @@ def plot(
         str | None,
         typer.Option(
             "--x",
+            autocompletion=completing.axis,
             metavar="PATH",
             help="What lies along the axis: a varied path or its end, flow, link or group. Default: the first path "
             "with quantities.",
@@ -79,6 +82,7 @@ def plot(
         str | None,
         typer.Option(
             "--by",
+            autocompletion=completing.axes,
             metavar="PATH,...",
             help="A curve for each value of these; the rest has a panel each. Default: the other paths.",
             show_default=False,

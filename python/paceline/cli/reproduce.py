@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from paceline.cli import layout
+from paceline.cli import completing, layout
 from paceline.cli.layout import Column, Layout
 from paceline.cli.options import ExecutorName
 from paceline.cli.progress import duration, progress
@@ -29,6 +29,7 @@ def reproduce(
         str | None,
         typer.Argument(
             metavar="[PAPER]",
+            autocompletion=completing.paper,
             help="Which paper (see --list), or the path of a folder with one of your own.",
             show_default=False,
         ),

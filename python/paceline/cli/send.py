@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from paceline import files
-from paceline.cli import documents, layout
+from paceline.cli import completing, documents, layout
 from paceline.cli.layout import Column, Layout
 from paceline.cli.options import AsJson, Out, span
 from paceline.errors import PacelineError
@@ -38,6 +38,7 @@ def send(  # noqa: PLR0917 (options of a command, not arguments of a call)
         str,
         typer.Option(
             "--cc",
+            autocompletion=completing.scheme,
             metavar="NAME",
             help="A controller of `paceline controllers`, udp, or kernel:NAME for the kernel's TCP.",
         ),

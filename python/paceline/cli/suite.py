@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from paceline.cli import documents, layout
+from paceline.cli import completing, documents, layout
 from paceline.cli.layout import Column, Layout
 from paceline.cli.options import AsJson, ExecutorName, Workers
 from paceline.cli.progress import duration, progress
@@ -25,6 +25,7 @@ def suite(
         str | None,
         typer.Argument(
             metavar="[SUITE]",
+            autocompletion=completing.suite,
             help="Which suite (see --list), or the path of a folder with one of your own.",
             show_default=False,
         ),
@@ -33,6 +34,7 @@ def suite(
         list[str] | None,
         typer.Option(
             "--scheme",
+            autocompletion=completing.scheme,
             metavar="CC[:KEY=VALUE,...]",
             help="Scheme to test, with parameters of its own; repeatable. Default: the suite's.",
             show_default=False,
