@@ -218,6 +218,13 @@ def _terminated(_signal: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
+def say_warnings() -> None:
+    """Has warnings stand on stderr as errors do."""
+    # notices of the runs say it; `check`, which runs nothing, hears of it nevertheless
+    warnings.simplefilter("ignore", CutShortWarning)
+    warnings.formatwarning = lambda message, *_, **__: f"paceline: warning: {message}\n"
+
+
 def main() -> None:
     """The entry point of the command `paceline`."""
     # A polite kill is treated like Ctrl-C: running simulations are stopped, finished ones stay.
@@ -226,9 +233,7 @@ def main() -> None:
     hangup = getattr(signal, "SIGHUP", None)  # not on Windows
     if hangup is not None and signal.getsignal(hangup) is not signal.SIG_IGN:
         signal.signal(hangup, _terminated)
-    # notices of the runs say it; `check`, which runs nothing, hears of it nevertheless
-    warnings.simplefilter("ignore", CutShortWarning)
-    warnings.formatwarning = lambda message, *_, **__: f"paceline: warning: {message}\n"
+    say_warnings()
     codecs.register_error(_PLAIN, _plain)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and stream.errors in (
