@@ -69,15 +69,40 @@ def _typed(line: str, where: Path, environment: Mapping[str, str]) -> Said:
 
 def here(words: Sequence[str], where: Path, environment: Mapping[str, str]) -> Said:
     """What the command line prints in this process, as if it were called in a folder with these words."""
-    screen = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
-    code: object = 0
-    with _called(where, environment), contextlib.redirect_stdout(screen), contextlib.redirect_stderr(screen):
+    screen = _stream()
+    code = _run(words, where, environment, screen, screen)
+    return Said(_written(screen), code)
+
+
+def paceline(
+    *arguments: object, where: Path | None = None, stdin: str = "", **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """The command in this process, in a folder, its environment that of the tests and this one."""
+    words = [str(argument) for argument in arguments]
+    out, err = _stream(), _stream()
+    with mock.patch.object(sys, "stdin", _stream(stdin)):
+        code = _run(words, where or Path.cwd(), {**os.environ, **environment}, out, err)
+    return subprocess.CompletedProcess(words, code, _written(out), _written(err))
+
+
+def _stream(text: str = "") -> io.TextIOWrapper[io.BytesIO]:
+    return io.TextIOWrapper(io.BytesIO(text.encode()), encoding="utf-8", write_through=True)
+
+
+def _written(stream: io.TextIOWrapper[io.BytesIO]) -> str:
+    return stream.buffer.getvalue().decode()
+
+
+def _run(
+    words: Sequence[str], where: Path, environment: Mapping[str, str], out: io.TextIOBase, err: io.TextIOBase
+) -> int:
+    """The exit code of the command line, called with these words."""
+    with _called(where, environment), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
             cli.app(list(words), prog_name="paceline")
         except SystemExit as end:
-            code = end.code
-    assert isinstance(screen.buffer, io.BytesIO)
-    return Said(screen.buffer.getvalue().decode(), code if isinstance(code, int) else int(code is not None))
+            return end.code if isinstance(end.code, int) else int(end.code is not None)
+    return 0
 
 
 @contextlib.contextmanager
