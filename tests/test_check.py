@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import paceline
+import screen
 from needs import require
 from paceline import paths
 
@@ -29,14 +30,6 @@ ODD = SOUND + "ecn = true\n"
 UNMARKED = "no queue on its way marks"
 
 Done = subprocess.CompletedProcess[str]
-
-
-def paceline_(*arguments: object, **environment: str) -> Done:
-    """The command in a process of its own."""
-    command = [sys.executable, "-m", "paceline", *map(str, arguments)]
-    return subprocess.run(
-        command, capture_output=True, text=True, timeout=60, check=False, env={**os.environ, **environment}
-    )
 
 
 def refused(done: Done, *words: str) -> None:
@@ -81,7 +74,7 @@ def test_what_was_set_is_warned_of_without_a_line(sound: Path) -> None:
 def test_commands_warn_once_on_stderr(arguments: list[str], odd: Path, tmp_path: Path) -> None:
     first, *rest = arguments
     out = [] if first == "run" else ["--out", tmp_path / "out"]
-    done = paceline_(first, odd, *rest, *out)
+    done = screen.paceline(first, odd, *rest, *out)
     assert done.returncode == 0
     assert done.stderr.count(UNMARKED) == 1
     assert f"paceline: warning: {odd}:7: flow.a.ecn: " in done.stderr
@@ -91,12 +84,12 @@ def test_commands_warn_once_on_stderr(arguments: list[str], odd: Path, tmp_path:
 def test_check_tells_errors_and_warnings(odd: Path, sound: Path, tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.toml"
     wrong.write_text(SOUND.replace("10 Mbit/s", "10 mbit/s") + "ec = true\n")
-    done = paceline_("check", sound, odd)
+    done = screen.paceline("check", sound, odd)
     assert (done.returncode, done.stderr) == (0, "")
     warning, last = done.stdout.splitlines()
     assert warning.startswith(f"warning: {odd}:7: flow.a.ecn: {UNMARKED}")
     assert last == "2 files: 0 errors, 1 warning"
-    done = paceline_("check", odd, wrong, tmp_path / "missing.toml", "--json")
+    done = screen.paceline("check", odd, wrong, tmp_path / "missing.toml", "--json")
     assert done.returncode == 2
     first, second, third = json.loads(done.stdout)["files"]
     assert (first["errors"], len(first["warnings"])) == ([], 1)
@@ -111,12 +104,12 @@ def test_what_a_run_is_too_short_for_is_said_once(tmp_path: Path) -> None:
     path = tmp_path / "short.toml"
     path.write_text(SOUND + 'app = { kind = "stream", media_rate = "1 Mbit/s", length = "1 min" }\n')
     said = "flow.a.app.length: a medium of 60 s cannot arrive before the run's end, 2 s"
-    done = paceline_("check", path)
+    done = screen.paceline("check", path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(f"warning: {path}:7: {said}")
     with pytest.warns(paceline.PacelineWarning, match=said):
         paceline.load(path)
-    done = paceline_("run", path)
+    done = screen.paceline("run", path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.count("The run ends before streams of `a`") == 1
 
@@ -125,7 +118,7 @@ def test_what_a_run_in_real_time_is_too_short_for_is_said(tmp_path: Path) -> Non
     require("netns")
     path = tmp_path / "short.toml"
     path.write_text(SOUND + 'app = { kind = "ftp", size = "10 MB" }\n')
-    done = paceline_("emulate", path)
+    done = screen.paceline("emulate", path)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("flow.a.app.size: `10 MB` cannot arrive before the run's end, 2 s") == 1
 
@@ -133,31 +126,21 @@ def test_what_a_run_in_real_time_is_too_short_for_is_said(tmp_path: Path) -> Non
 def test_check_takes_campaigns_and_standard_input(odd: Path, tmp_path: Path) -> None:
     campaign = tmp_path / "campaign.toml"
     campaign.write_text('scenario = "odd.toml"\n[scheme.a]\n[scheme.b]\nset = { "flow.a.cc" = "cubic" }\n')
-    done = paceline_("check", campaign)
+    done = screen.paceline("check", campaign)
     assert done.returncode == 0
     assert done.stdout.count(UNMARKED) == 1
     campaign.write_text('scenario = "odd.toml"\n[scheme.a]\nset = { "flow.a.cc" = "cubi" }\n')
-    done = paceline_("check", campaign)
+    done = screen.paceline("check", campaign)
     assert done.returncode == 2
     assert "did you mean `cubic`?" in done.stdout
     # that of the package, where there is none here
-    command = [sys.executable, "-m", "paceline", "check", "examples/campaigns/wide-area.toml"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path)
+    done = screen.paceline("check", "examples/campaigns/wide-area.toml", where=tmp_path)
     assert (done.returncode, done.stdout) == (0, "1 file: 0 errors, 0 warnings\n"), done.stdout
-    command = [sys.executable, "-m", "paceline", "check", "-"]
-    done = subprocess.run(command, input=ODD, capture_output=True, text=True, timeout=60, check=False)
+    done = screen.paceline("check", "-", stdin=ODD)
     assert done.returncode == 0
     assert done.stdout.startswith("warning: standard input:7: flow.a.ecn: ")
     # a campaign there names scenarios of the current folder
-    done = subprocess.run(
-        command,
-        input=campaign.read_text(),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        cwd=tmp_path,
-    )
+    done = screen.paceline("check", "-", where=tmp_path, stdin=campaign.read_text())
     assert done.returncode == 2
     assert done.stdout.startswith("error: odd.toml: flow.a.cc: `cubi`"), done.stdout
     assert {path.name for path in tmp_path.iterdir()} == {"campaign.toml", "odd.toml"}
@@ -165,13 +148,13 @@ def test_check_takes_campaigns_and_standard_input(odd: Path, tmp_path: Path) -> 
 
 def test_check_takes_the_files_of_papers(tmp_path: Path) -> None:
     clone = Path(__file__).parents[1]
-    done = paceline_("check", *sorted((clone / "papers" / "vegas-streaming").glob("*.toml")))
+    done = screen.paceline("check", *sorted((clone / "papers" / "vegas-streaming").glob("*.toml")))
     assert done.returncode == 0, done.stdout
     for name in ("figures.toml", "published.toml", "default.toml"):
         text = (clone / "papers" / "tfrc-veno" / name.replace("default", "validation")).read_text()
         (tmp_path / name.replace("default", "validation")).write_text(text)
     (tmp_path / "figures.toml").write_text((tmp_path / "figures.toml").read_text() + "\nthis = 1\n")
-    done = paceline_("check", tmp_path / "figures.toml", "--json")
+    done = screen.paceline("check", tmp_path / "figures.toml", "--json")
     assert done.returncode == 2
     (found,) = json.loads(done.stdout)["files"]
     assert found["kind"] == "paper"
@@ -179,21 +162,22 @@ def test_check_takes_the_files_of_papers(tmp_path: Path) -> None:
     assert "figures.toml" in found["errors"][0]
     for name in ("figures.toml", "published.toml"):
         folder = clone / "papers" / "voap"
-        refused(paceline_("run", folder / name), "this is of a paper", f"`paceline reproduce {folder}` runs")
+        refused(
+            screen.paceline("run", folder / name), "this is of a paper", f"`paceline reproduce {folder}` runs"
+        )
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="paths are emulated on Linux")
 def test_a_path_is_told_from_a_scenario(tmp_path: Path) -> None:
     path = tmp_path / "path.toml"
     path.write_text(SOUND.partition("[link")[1] + SOUND.partition("[link")[2].replace("[flow.a]\n", ""))
-    refused(paceline_("run", path), f"{path}: this is a path", f"`paceline path {path} -- COMMAND...`")
-    command = [sys.executable, "-m", "paceline", "check", "-"]
+    refused(screen.paceline("run", path), f"{path}: this is a path", f"`paceline path {path} -- COMMAND...`")
     for wrong, said in (
         ("10 Mbit/s", "a path, for `paceline path`"),
         ("10 mbit/s", "error: standard input:2: link"),
     ):
         text = path.read_text().replace("10 Mbit/s", wrong)
-        done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=60, check=False)
+        done = screen.paceline("check", "-", stdin=text)
         assert said in done.stdout
 
 
@@ -201,13 +185,13 @@ def test_a_path_is_told_from_a_scenario(tmp_path: Path) -> None:
 def test_check_takes_paths(tmp_path: Path) -> None:
     path = tmp_path / "path.toml"
     path.write_text(SOUND.partition("[link")[1] + SOUND.partition("[link")[2].replace("[flow.a]\n", ""))
-    done = paceline_("check", path)
+    done = screen.paceline("check", path)
     assert (done.returncode, done.stderr) == (0, "")
     first, last = done.stdout.splitlines()
     assert first.startswith(f"{path}: a path, for `paceline path`")
     assert last == "1 file: 0 errors, 0 warnings"
     path.write_text(path.read_text().replace("10 Mbit/s", "10 mbit/s"))
-    done = paceline_("check", path, "--json")
+    done = screen.paceline("check", path, "--json")
     assert done.returncode == 2
     (found,) = json.loads(done.stdout)["files"]
     assert found["kind"] == "path"
@@ -215,7 +199,7 @@ def test_check_takes_paths(tmp_path: Path) -> None:
     # as a run over it says too
     path.write_text('[link.bottleneck]\nrate = "10 Mbit/s"\nqueue = { kind = "pie", mark_below = 0.2 }\n')
     said = f"{path}:3: link.bottleneck.queue.mark_below: has no effect without `ecn = true`"
-    assert paceline_("check", path).stdout.startswith(f"warning: {said}")
+    assert screen.paceline("check", path).stdout.startswith(f"warning: {said}")
     with pytest.warns(paceline.PacelineWarning, match=re.escape(said)):
         paths.check(path)
 
@@ -276,7 +260,7 @@ def test_words_of_a_command_say_what_to_do(
     (tmp_path / "campaign.toml").write_text('scenario = "sound.toml"\n[scheme.a]\n')
     paceline.run(sound, record=["cwnd"], out=tmp_path / "folder")
     named = {"FILE": "sound.toml", "CAMPAIGN": "campaign.toml", "FOLDER": "folder"}
-    refused(paceline_(*(named.get(word, word) for word in arguments)), *words)
+    refused(screen.paceline(*(named.get(word, word) for word in arguments)), *words)
 
 
 def test_what_nobody_can_record_is_warned_of(sound: Path) -> None:
@@ -289,7 +273,7 @@ def test_what_nobody_can_record_is_warned_of(sound: Path) -> None:
 
 
 def test_every_recording_says_what_it_needs(sound: Path) -> None:
-    from paceline.results import SERIES
+    from paceline.recordings import SERIES
     from paceline.sweeping import NEEDS
 
     assert set(NEEDS) <= set(SERIES)
@@ -318,7 +302,9 @@ def test_a_pipe_is_no_trace_file(tmp_path: Path) -> None:
 
 
 def test_an_ascii_terminal_gets_ascii(sound: Path) -> None:
-    done = paceline_("run", sound, "--runs", "2", LC_ALL="C", PYTHONIOENCODING="ascii")
+    command = [sys.executable, "-m", "paceline", "run", str(sound), "--runs", "2"]
+    environment = {**os.environ, "LC_ALL": "C", "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment)
     assert (done.returncode, done.stderr) == (0, "")
     assert "mean +- half" in done.stdout
     # cells are measured as they are printed: the bars of a table stand below each other
@@ -327,7 +313,9 @@ def test_an_ascii_terminal_gets_ascii(sound: Path) -> None:
     rules = {tuple(i for i, c in enumerate(line) if c == "+") for line in lines if line.startswith("-----")}
     assert len(rows) > 3
     assert {tuple(i for i, c in enumerate(row) if c == "|") for row in rows} <= rules, done.stdout
-    named = paceline_("run", sound, "--set", "name=Köln", "--json", LC_ALL="C", PYTHONIOENCODING="ascii")
+    named = screen.paceline(
+        "run", sound, "--set", "name=Köln", "--json", LC_ALL="C", PYTHONIOENCODING="ascii"
+    )
     assert json.loads(named.stdout)["name"] == "Köln"
 
 
@@ -365,7 +353,7 @@ def _small_disk(tmp_path: Path) -> Iterator[Path]:
 def test_a_full_disk_leaves_no_half_file(options: list[str], sound: Path, small_disk: Path) -> None:
     before = small_disk / "a.pcapng"
     before.write_text("what was there before")
-    done = paceline_("run", sound, *(word.replace("DISK", str(small_disk)) for word in options))
+    done = screen.paceline("run", sound, *(word.replace("DISK", str(small_disk)) for word in options))
     assert done.returncode == 1
     assert "No space left on device" in done.stderr
     assert "Traceback" not in done.stderr

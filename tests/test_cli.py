@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import shutil
@@ -15,6 +16,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+import screen
 from needs import require
 from paceline.errors import InternalError
 from paceline.quantities import quantity
@@ -56,24 +58,9 @@ def paceline(*arguments: object) -> Done:
 
 
 @pytest.fixture
-def here(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+def here() -> Command:
     """The command in this process, which saves half a second each time."""
-    monkeypatch.setenv("COLUMNS", "120")
-    monkeypatch.setenv("NO_COLOR", "1")
-
-    def call(*arguments: object) -> Done:
-        from paceline.cli import app
-
-        capfd.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            app([str(a) for a in arguments], prog_name="paceline")
-        out, err = capfd.readouterr()
-        code = ended.value.code
-        return subprocess.CompletedProcess(
-            list(map(str, arguments)), code if isinstance(code, int) else 0, out, err
-        )
-
-    return call
+    return functools.partial(screen.paceline, COLUMNS="120", NO_COLOR="1")
 
 
 def refused(done: Done, *words: str, code: int = 2) -> None:

@@ -6,7 +6,6 @@ import json
 import random
 import re
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 
 import paceline
+import screen
 from own import TWINS
 from paceline import _core, conform, events, foreign, parameter
 from paceline.errors import ControllerError, PacelineError
@@ -174,8 +174,7 @@ def test_the_command_line(tmp_path: Path) -> None:
     )
 
     def called(*words: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "paceline", *words]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        return screen.paceline(*words, where=tmp_path)
 
     failed = called("conform", "mine.py", "--check", "loss", "--check", "short", "--runs", "2")
     assert failed.returncode == 1

@@ -17,7 +17,6 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -29,6 +28,7 @@ import paceline
 from developed import PROGRAM
 from needs import require
 from paceline import _core, playground
+from screen import said
 
 ROOT = Path(__file__).resolve().parent.parent
 BLESS = os.environ.get("PACELINE_BLESS") == "1"
@@ -83,18 +83,7 @@ def printed(command: str, where: Path, environment: dict[str, str]) -> str:
     """What a command prints on the screen."""
     if "jq" in command:
         require("jq")
-    done = subprocess.run(
-        ["bash", "-c", command.removeprefix("$ ")],
-        cwd=where,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert "Traceback" not in done.stdout, done.stdout
-    return done.stdout
+    return said(command.removeprefix("$ "), where, environment).text
 
 
 def shortened(out: str, shown: str) -> str:
@@ -182,17 +171,39 @@ def served() -> Iterator[int]:
             server.stop()
 
 
-def test_every_command_has_help_with_examples_that_run(tmp_path: Path, served: int) -> None:
-    environment = place(tmp_path)
-    listed = help_of("", environment, tmp_path)
+def test_the_help_lists_every_command(tmp_path: Path) -> None:
+    listed = help_of("", place(tmp_path), tmp_path)
     assert set(re.findall(r"^  ([a-z-]+)  +\S", listed.partition("Commands:")[2], flags=re.MULTILINE)) == set(
         COMMANDS
     )
-    with ThreadPoolExecutor(3) as threads:
-        for done in [
-            threads.submit(examples_run, command, tmp_path / f"of-{command}", served) for command in COMMANDS
-        ]:
-            done.result()
+
+
+IN_REAL_TIME = ("call", "emulate", "gateway", "path", "receive", "send", "serve", "watch")
+"""Commands whose examples wait for packets."""
+
+
+def in_real_time(line: str) -> bool:
+    """Whether an example takes as long as it says."""
+    words = line.split()
+    return words[1] in IN_REAL_TIME or (words[1] == "campaign" and "emulator" in words)
+
+
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name not in IN_REAL_TIME])
+def test_every_command_has_help_with_examples_that_run(command: str, tmp_path: Path) -> None:
+    environment = place(tmp_path)
+    lines = examples_of(command, tmp_path, environment)
+    examples_run(command, [line for line in lines if not in_real_time(line)], tmp_path, environment)
+
+
+@pytest.mark.realtime
+@pytest.mark.parametrize("command", [*IN_REAL_TIME, "campaign"])
+def test_examples_in_real_time_run(command: str, tmp_path: Path, served: int) -> None:
+    environment = place(tmp_path)
+    lines = examples_of(command, tmp_path, environment)
+    if command not in IN_REAL_TIME:
+        lines = [line for line in lines if in_real_time(line)]
+    here = [re.sub(r" send (\S*127\.0\.0\.1) ", rf" send \1 --port {served} ", line) for line in lines]
+    examples_run(command, here, tmp_path, environment)
 
 
 SPECIFICATION = """main_cc_algo: c4
@@ -234,18 +245,19 @@ def briefly(words: list[str]) -> str:
     return ""
 
 
-def examples_run(command: str, where: Path, served: int) -> None:
-    """The examples of a command's help run, in a directory of its own."""
-    where.mkdir()
-    environment = place(where)
+def examples_of(command: str, where: Path, environment: dict[str, str]) -> list[str]:
+    """The lines that a command's help has as examples."""
     text = help_of(command, environment, where)
     assert max(map(len, text.split("\n"))) <= COLUMNS, text
     assert "<" not in text.replace("JSON > ", ""), f"a metavar of {command} is raw: {text}"
     examples = re.search(r"^  Examples?.*:\n((?:    .*\n)+)", text, flags=re.MULTILINE)
     assert examples, f"{command} --help has no examples"
-    for line in re.split(r"(?<!\\)\n", examples[1].strip()):
-        if command == "send":
-            line = re.sub(r" send (\S*127\.0\.0\.1) ", rf" send \1 --port {served} ", line)  # noqa: PLW2901
+    return re.split(r"(?<!\\)\n", examples[1].strip())
+
+
+def examples_run(command: str, lines: list[str], where: Path, environment: dict[str, str]) -> None:
+    """The examples of a command's help run, one after the other in a folder."""
+    for line in lines:
         words = shlex.split(line.replace("\\\n", " "))
         assert words[:2] == ["paceline", command] or command in ("plot", "merge"), line
         if command == "path" and "--" in words:
@@ -274,11 +286,11 @@ def examples_run(command: str, where: Path, served: int) -> None:
             line = f"(sleep 1; {SENDER} >/dev/null 2>&1) & {line}"  # noqa: PLW2901
         # Nothing is fetched from elsewhere.
         here = re.sub(r" -- curl .*", " -- true", line)
-        said = printed(f"{here}{brief} || echo FAILED", where, environment)
+        done = said(f"{here}{brief}", where, environment)
         if command == "explore" and "--list" not in words and playground.page() is None:
-            assert "playground" in said, "what to do where the page was not built"
+            assert "playground" in done.text, "what to do where the page was not built"
             continue
-        assert "FAILED" not in said, f"{line}: {said}"
+        assert done.code == 0, f"{line}: {done.text}"
 
 
 BRIEF_LINK = """
@@ -338,20 +350,17 @@ def test_nothing_is_wider_than_the_terminal_or_cut(columns: int, tmp_path: Path)
         "reproduce --list --figure 7": ["another 33 %"],
         "reproduce vegas-streaming --figure 5 --runs 2 --out out/paper": ["agree", "out/paper/index.html"],
     }
-    with ThreadPoolExecutor(2) as threads:
-        outputs = list(
-            threads.map(
-                lambda c: printed(f"paceline {c} 2>&1 || echo FAILED", tmp_path, environment), commands
-            )
-        )
-    for (command, words), said in zip(commands.items(), outputs, strict=True):
-        assert "FAILED" not in said, said
-        flat = re.sub(r"\s+", "", said)
+    for command, words in commands.items():
+        done = said(f"paceline {command}", tmp_path, environment)
+        assert done.code == 0, done.text
+        flat = re.sub(r"\s+", "", done.text)
         for word in words:
             # A word that is broken over two lines is there as well; what was cut is not.
-            assert re.sub(r"\s+", "", word) in flat or columns < COLUMNS, f"{command}: no {word!r} in\n{said}"
-        assert "…" not in said, said
-        too_wide = [line for line in said.split("\n") if len(line) > columns]
+            assert re.sub(r"\s+", "", word) in flat or columns < COLUMNS, (
+                f"{command}: no {word!r} in\n{done.text}"
+            )
+        assert "…" not in done.text, done.text
+        too_wide = [line for line in done.text.split("\n") if len(line) > columns]
         assert not too_wide, f"{command}: {too_wide}"
 
 
@@ -359,8 +368,8 @@ def test_a_wide_terminal_has_one_table_of_flows(tmp_path: Path) -> None:
     environment = place(tmp_path)
     (tmp_path / "wide.toml").write_text(WIDE)
     for columns, tables in {80: 2, 200: 1}.items():
-        said = printed("paceline run wide.toml", tmp_path, environment | {"COLUMNS": str(columns)})
-        flows = said[said.index("Flows") : said.index("Streams")]
+        shown = printed("paceline run wide.toml", tmp_path, environment | {"COLUMNS": str(columns)})
+        flows = shown[shown.index("Flows") : shown.index("Streams")]
         assert len(re.findall(r"^flow ", flows, flags=re.MULTILINE)) == tables
         found = json.loads(printed("paceline run wide.toml --json", tmp_path, environment))
         assert str(found["flows"][0]["packets_sent"]) in flows

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 import paceline
-from paceline import files
+from paceline import table_files
 from paceline.cli import show
 from paceline.cli.compare import left_out
 from paceline.cli.layout import Layout
@@ -218,11 +218,11 @@ def test_results_of_an_older_version_are_read_and_told_of(tmp_path: Path) -> Non
     path = tmp_path / "film.toml"
     path.write_text(FILM)
     paceline.run(path, out=tmp_path / "out")
-    streams = files.read_parquet(tmp_path / "out" / "streams.parquet")
+    streams = table_files.read_parquet(tmp_path / "out" / "streams.parquet")
     new = ["began", "due_packets", "stall_share"]
-    files.write_parquet(tmp_path / "out" / "streams.parquet", streams.drop(new))
-    notices = files.read_parquet(tmp_path / "out" / "notices.parquet")
-    files.write_parquet(tmp_path / "out" / "notices.parquet", notices.drop("cases", "of"))
+    table_files.write_parquet(tmp_path / "out" / "streams.parquet", streams.drop(new))
+    notices = table_files.read_parquet(tmp_path / "out" / "notices.parquet")
+    table_files.write_parquet(tmp_path / "out" / "notices.parquet", notices.drop("cases", "of"))
     read = Results.read(tmp_path / "out")
     assert read.notices["kind"].to_list()[-1] == "older-measures"
     assert "older" not in "".join(paceline.run(path).notices["kind"])

@@ -24,7 +24,7 @@ import paceline.plots
 from paceline import models, notebook
 from paceline.cli.layout import Column, Layout
 from paceline.errors import ArgumentError, PacelineError
-from paceline.results import SERIES
+from paceline.recordings import SERIES
 
 TEXT = """
 duration = "2 s"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 import paceline
+import screen
 from paceline.cli import show
 from paceline.results import Results, RunRecord
 
@@ -80,9 +79,6 @@ def test_a_slow_access_link_is_noticed_and_kept(file: Path, tmp_path: Path) -> N
 )
 def test_commands_say_it_once(arguments: list[str], file: Path, tmp_path: Path) -> None:
     first, *rest = arguments
-    command = [sys.executable, "-m", "paceline", first, str(file), *rest]
-    printed = subprocess.run(
-        command, capture_output=True, text=True, timeout=60, check=True, cwd=tmp_path
-    ).stdout
+    printed = screen.paceline(first, file, *rest, where=tmp_path).stdout
     assert printed.count("Note: ") == 1
     assert "no faster than" in " ".join(printed.split())

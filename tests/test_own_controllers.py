@@ -6,8 +6,6 @@ import importlib
 import json
 import math
 import pickle
-import subprocess
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ import polars as pl
 import pytest
 
 import paceline
+import screen
 from needs import require
 from own import LOSSY, PLAIN, ROOT, TWINS, same
 from paceline import ControllerError, ScenarioError, _core, events, foreign, parameter
@@ -430,9 +429,7 @@ def test_events_can_be_made_and_matched(monkeypatch: pytest.MonkeyPatch) -> None
     ],
 )
 def test_the_command_line(words: list[str], said: str) -> None:
-    ran = subprocess.run(
-        [sys.executable, "-m", "paceline", *words], capture_output=True, text=True, check=True
-    )
+    ran = screen.paceline(*words)
     assert said in ran.stdout
 
 
@@ -442,13 +439,7 @@ def test_a_failing_controller_is_said_on_the_command_line(tmp_path: Path) -> Non
         "    def on_feedback(self, event, path):\n        return 1 / 0\n"
     )
     (tmp_path / "x.toml").write_text(PLAIN.replace('"own"', '"python:mine.py:Mine"'))
-    ran = subprocess.run(
-        [sys.executable, "-m", "paceline", "run", "x.toml"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    ran = screen.paceline("run", "x.toml", where=tmp_path)
     assert ran.returncode == 1
     assert "the controller of flow own[0] failed at 0.04" in ran.stderr
     assert "return 1 / 0" in ran.stderr

@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import gzip
 import json
-import os
 import re
 import subprocess
 import sys
@@ -17,6 +16,7 @@ import polars as pl
 import pytest
 
 import paceline
+import screen
 from needs import require
 from paceline.errors import PacelineError, StorageError
 from paceline.qlogs import flows_of, is_log
@@ -229,13 +229,7 @@ def test_a_log_that_says_little_is_said_to(tmp_path: Path, records: list[dict[st
 
 
 def command(*words: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "paceline", *map(str, words)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "COLUMNS": "150", "NO_COLOR": "1"},
-    )
+    return screen.paceline(*words, COLUMNS="150", NO_COLOR="1")
 
 
 def watch(*words: object) -> subprocess.CompletedProcess[str]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ import jsonschema
 import pytest
 
 import paceline
+import screen
 from paceline import campaign
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -49,9 +48,7 @@ def test_it_is_a_schema(kind: str) -> None:
     schema = paceline.schema(kind)
     VALIDATOR.check_schema(schema)
     assert schema["$id"] == f"urn:paceline:schema:{kind}:{paceline.__version__.rsplit('.', 1)[0]}"
-    done = subprocess.run(
-        [sys.executable, "-m", "paceline", "schema", kind], capture_output=True, text=True, check=True
-    )
+    done = screen.paceline("schema", kind)
     assert json.loads(done.stdout) == schema
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as Tree
@@ -14,6 +12,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+import screen
 from paceline.cli import app
 from paceline.errors import InternalError, Interrupted
 from paceline.reproduce import reproduction
@@ -469,19 +468,13 @@ def test_an_expression_of_several_levels_says_which(tmp_path: Path) -> None:
 
 
 def test_check_looks_at_suites_too(small: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "paceline", "check"]
-    done = subprocess.run([*command, small / "suite.toml"], capture_output=True, text=True, check=False)
+    done = screen.paceline("check", small / "suite.toml")
     assert (done.returncode, done.stdout) == (0, "1 file: 0 errors, 0 warnings\n")
     bad = folder(tmp_path / "bad", SUITE.replace('default = ["newreno"]', 'default = ["tfrc"]'))
-    done = subprocess.run([*command, bad / "suite.toml"], capture_output=True, text=True, check=False)
+    done = screen.paceline("check", bad / "suite.toml")
     assert done.returncode == 2
     assert "case pages, tfrc:" in done.stdout
-    done = subprocess.run(
-        [sys.executable, "-m", "paceline", "run", small / "suite.toml"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = screen.paceline("run", small / "suite.toml")
     assert "this is a suite: `paceline suite" in done.stderr
 
 

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
 import paceline
-from paceline import files, quantities
+from paceline import quantities, table_files
 from paceline.cli import app
 from paceline.comparing import differences, metrics_in
 from paceline.errors import PacelineError
@@ -141,13 +141,13 @@ def test_tables_have_numbers_beside_the_texts(tmp_path: Path) -> None:
         metrics_in(results, [column])
     assert set(differences(results)["metric"]) == {"flows.goodput_bps"}
     results.write(tmp_path)
-    assert files.read_parquet(tmp_path / "runs.parquet")[column].to_list()[0] == 0.1
+    assert table_files.read_parquet(tmp_path / "runs.parquet")[column].to_list()[0] == 0.1
     again = Results.read(tmp_path)
     assert again.numbers == results.numbers
     assert again.flows.equals(results.flows)
     # What an older version wrote has texts alone.
     for path in tmp_path.glob("*.parquet"):
-        files.write_parquet(path, files.read_parquet(path).drop(column, strict=False))
+        table_files.write_parquet(path, table_files.read_parquet(path).drop(column, strict=False))
     older = Results.read(tmp_path)
     assert older.flows.equals(results.flows)
     assert results.plot("goodput_bps").get_figwidth() == older.plot("goodput_bps").get_figwidth()

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from paceline.errors import PacelineError, StorageError
 
-_OF_SCENARIOS = ("examples", "papers", "suites")
+FOLDERS = ("examples", "papers", "suites")
+"""Those in which files of scenarios lie."""
 
 
 def folder(name: str) -> Path:
@@ -66,7 +67,7 @@ def find(path: str) -> str:
     the package's."""
     given = Path(path)
     top, *below = given.parts or ("",)
-    if top in _OF_SCENARIOS and not given.exists():
+    if top in FOLDERS and not given.exists():
         try:
             root = folder(top)
         except StorageError:

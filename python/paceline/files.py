@@ -1,10 +1,8 @@
-"""Files written whole or not at all, Parquet with units, and the manifest that says where numbers come from."""
+"""Files written whole or not at all, and the manifest that says where numbers come from. Tables: `table_files`."""
 
 from __future__ import annotations
 
 import contextlib
-import errno
-import io
 import json
 import os
 import platform
@@ -17,12 +15,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from paceline import _core
-from paceline.arrow import FieldUnits
 from paceline.errors import PacelineError, StorageError
-from paceline.quantities import unit_of
 
 
 def refused(path: Path, error: OSError, deed: str = "write") -> StorageError:
@@ -45,7 +39,7 @@ def make_directory(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def _whole(path: Path) -> Iterator[Path]:
+def whole(path: Path) -> Iterator[Path]:
     """A file to write that takes the place of `path` at the end, and goes if that fails. Raises StorageError."""
     # The process in the name: two at work in one directory do not disturb each other.
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
@@ -53,28 +47,22 @@ def _whole(path: Path) -> Iterator[Path]:
         yield temporary
         temporary.replace(path)
     except BaseException as error:
-        # Polars does not say it.
-        full = isinstance(error, pl.exceptions.PolarsError) and shutil.disk_usage(path.parent).free < 1 << 20
         with contextlib.suppress(OSError):
             temporary.unlink()
-        if full:
-            raise refused(path, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))) from error
         if isinstance(error, OSError):
             raise refused(path, error) from error
-        if isinstance(error, pl.exceptions.PolarsError):
-            raise StorageError(f"cannot write {path}: {error}") from error
         raise
 
 
 def write_whole(path: Path, content: bytes | str) -> None:
     """Writes a file whole: a reader sees the old content or all of the new. Raises StorageError."""
-    with _whole(path) as temporary:
+    with whole(path) as temporary:
         temporary.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
 def copy_whole(path: Path, to: Path) -> None:
     """Copies a file; `to` is there when all of it is. Raises StorageError."""
-    with _whole(to) as temporary:
+    with whole(to) as temporary:
         shutil.copyfile(path, temporary)
 
 
@@ -105,46 +93,6 @@ def read_json(path: Path) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise StorageError(f"{path} does not hold a JSON object")
     return value
-
-
-def write_parquet(path: Path, table: pl.DataFrame | pl.LazyFrame) -> None:
-    """Writes a table as Parquet, each column's unit in the metadata of its Arrow field; one that is lazy passes through
-    in parts. Raises StorageError."""
-    schema = table.collect_schema()
-    units = {name: unit for name in schema if (unit := unit_of(name))}
-    metadata = {"units": json.dumps(units)}
-    if isinstance(table, pl.DataFrame):
-        buffer = io.BytesIO()
-        table.write_parquet(buffer, metadata=metadata, arrow_schema=FieldUnits(schema, units))
-        write_whole(path, buffer.getvalue())
-        return
-    with _whole(path) as temporary:
-        table.sink_parquet(temporary, metadata=metadata, arrow_schema=FieldUnits(schema, units))
-
-
-def write_csv(path: Path, table: pl.DataFrame) -> None:
-    """Writes a table as CSV, numbers in full precision. Raises StorageError."""
-    write_whole(path, table.write_csv())
-
-
-def read_parquet(path: Path) -> pl.DataFrame:
-    """Reads a table. Raises StorageError."""
-    try:
-        return pl.read_parquet(io.BytesIO(path.read_bytes()))
-    except OSError as error:
-        raise refused(path, error, "read") from error
-    except pl.exceptions.PolarsError as error:
-        raise StorageError(f"{path} is damaged: {error}") from error
-
-
-def check_parquet(path: Path) -> None:
-    """Whether a table is there and whole, as far as its end tells. Raises StorageError."""
-    try:
-        pl.read_parquet_schema(path)
-    except OSError as error:
-        raise refused(path, error, "read") from error
-    except pl.exceptions.PolarsError as error:
-        raise StorageError(f"{path} is damaged: {error}") from error
 
 
 def _processor() -> str:

@@ -15,10 +15,11 @@ from paceline.arguments import checked
 from paceline.carried import find, told
 from paceline.errors import PacelineError, ScenarioError
 from paceline.live import live_record, live_results
+from paceline.recordings import RECORD_EVERY_S
 from paceline.results import Results
 from paceline.scenario import toml_values
 from paceline.store import claim
-from paceline.sweeping import RECORD_EVERY_S, seeds_from
+from paceline.sweeping import seeds_from
 from paceline.warned import warn
 
 KIND = "path"

@@ -33,10 +33,11 @@ from paceline import _core, files, linux, paths, real_logs
 from paceline.arguments import checked
 from paceline.errors import ControllerError, LiveError, PacelineError, PathError, ScenarioError
 from paceline.live import live_record
-from paceline.results import REAL_SERIES, Results, RunRecord
+from paceline.recordings import PORT, REAL_SERIES
+from paceline.results import Results, RunRecord
 from paceline.running import of_one_run
 from paceline.scenario import ScenarioLike, Schemes, load, toml_value, written
-from paceline.sending import PORT, check_flows, listen
+from paceline.sending import check_flows, listen
 from paceline.store import Store
 from paceline.sweeping import Progress, check_recordings, seeds_from
 from paceline.turns import OverPaths, Runner, kept_in_turn

@@ -9,16 +9,17 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from paceline import _core, files, quantities
+from paceline import _core, files, quantities, table_files
 from paceline.arguments import TABLE, TEXT, checked
 from paceline.errors import PacelineError
 from paceline.interval import COLUMNS, Kind, interval
 from paceline.noticing import OLDER, noticed
 from paceline.quantities import unit_of
+from paceline.recordings import ALL_SERIES
 from paceline.series import series_tables
 from paceline.statistics import CONFIDENCE
 
@@ -37,30 +38,6 @@ IDENTITY: dict[str, tuple[str, ...]] = {
 """The tables, and which columns say what a row is of; the others are measures."""
 
 TABLES = tuple(IDENTITY)
-Recording = Literal[
-    "cwnd",
-    "queue",
-    "rate",
-    "rtcp",
-    "sequence",
-    "losses",
-    "acks",
-    "tfrc",
-    "playout",
-    "arrivals",
-    "frames",
-    "airtime",
-    "windows",
-]
-"""What can be recorded over time."""
-SERIES: tuple[Recording, ...] = get_args(Recording)
-GAUGES = ("cwnd", "acks", "tfrc", "rtcp")
-"""Those whose columns are the gauges of controllers and machines; null in the rows of a flow that has no such gauge."""
-REAL_SERIES = (*SERIES, "kernel", "delay")
-"""Also what only the kernel's TCP on real paths tells, and the delays of an emulated path."""
-ALL_SERIES = (*REAL_SERIES, "feedback", "reports", "qlog")
-"""Also what the logs of others' calls and QUIC connections tell."""
-
 _WHOLE = frozenset(
     [
         "seed",
@@ -133,7 +110,7 @@ class OnDisk(Mapping[str, pl.DataFrame]):
         self.paths = dict(paths)
 
     def __getitem__(self, kind: str) -> pl.DataFrame:
-        return files.read_parquet(self.paths[kind])
+        return table_files.read_parquet(self.paths[kind])
 
     def scan(self, kind: str) -> pl.LazyFrame:
         """One that is read when it is needed."""
@@ -314,13 +291,13 @@ class Results:
         for name in TABLES:
             # Directories of versions that did not know them have no such tables.
             if name not in ("interfaces", "link_flows") or (path / f"{name}.parquet").is_file():
-                results._tables[name] = files.read_parquet(path / f"{name}.parquet")
+                results._tables[name] = table_files.read_parquet(path / f"{name}.parquet")
         # Older ones have the text of varied values alone.
         results._tables = {name: results._with_numbers(table) for name, table in results._tables.items()}
         results._notices = noticed([])
         if (path / "notices.parquet").is_file():
             # Older ones count no cases.
-            kept = files.read_parquet(path / "notices.parquet")
+            kept = table_files.read_parquet(path / "notices.parquet")
             results._notices = pl.concat([results._notices, kept], how="diagonal")
         streams = results._tables["streams"]
         if len(streams) and "due_packets" not in streams.columns:
@@ -329,7 +306,7 @@ class Results:
             results._notices = pl.concat([results._notices, pl.DataFrame(older)], how="diagonal")
         for kind in ALL_SERIES:
             if (path / f"series-{kind}.parquet").is_file():
-                results._series[kind] = files.read_parquet(path / f"series-{kind}.parquet")
+                results._series[kind] = table_files.read_parquet(path / f"series-{kind}.parquet")
         return results
 
     @property
@@ -495,7 +472,7 @@ class Results:
         for kind in ALL_SERIES:
             path = directory / f"series-{kind}.parquet"
             if kind in self.recorded():
-                files.write_parquet(path, self._lazy(kind))
+                table_files.write_parquet(path, self._lazy(kind))
             else:
                 files.remove(path)
 
@@ -570,8 +547,8 @@ class Results:
         path = Path(directory)
         files.make_directory(path)
         for name in TABLES:
-            files.write_parquet(path / f"{name}.parquet", self.table(name))
-        files.write_parquet(path / "notices.parquet", self.notices)
+            table_files.write_parquet(path / f"{name}.parquet", self.table(name))
+        table_files.write_parquet(path / "notices.parquet", self.notices)
         self.write_series(path)
         files.write_json(path / "manifest.json", self.manifest)
 

@@ -12,19 +12,11 @@ from paceline.arguments import checked
 from paceline.errors import PacelineError
 from paceline.executing import ExecutorLike
 from paceline.precision import parsed, run_until
-from paceline.results import Recording, Results
+from paceline.recordings import MOST, RECORD_EVERY_S, Recording
+from paceline.results import Results
 from paceline.scenario import ScenarioLike, Schemes, load, written
 from paceline.store import Kept, claim
-from paceline.sweeping import (
-    MOST,
-    RECORD_EVERY_S,
-    Captured,
-    Point,
-    Progress,
-    check_recordings,
-    run_points,
-    seeds_from,
-)
+from paceline.sweeping import Captured, Point, Progress, check_recordings, run_points, seeds_from
 
 
 @checked()

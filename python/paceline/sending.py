@@ -17,13 +17,12 @@ from paceline.arguments import checked
 from paceline.errors import LiveError, PacelineError, ScenarioError, StorageError
 from paceline.keys import read_key
 from paceline.live import live_record, live_results
+from paceline.recordings import PORT
 from paceline.results import Results
 from paceline.scenario import toml_value
 from paceline.spoken import option
 from paceline.store import claim
 
-PORT = 5050
-"""Where a server listens, over TCP and UDP."""
 QUIC = "quic://"
 """What stands before a server to which flows go over QUIC."""
 KERNEL = "kernel:"

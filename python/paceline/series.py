@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Iterable, Mapping
 
@@ -9,6 +10,11 @@ import numpy as np
 import polars as pl
 
 from paceline import _core
+
+# Polars imports NumPy when it first meets an array, and threads that meet there fail: what stands for NumPy until then
+# takes NumPy's `_globals` for its own. Threads make and write the tables below; here one does it for all of them,
+# whoever started them, while others wait for this module.
+pl.DataFrame({"time_s": np.zeros(1)}).write_parquet(io.BytesIO(), metadata={})
 
 
 def series_tables(series: Iterable[_core.Series]) -> dict[str, pl.DataFrame]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from paceline import _core, files
+from paceline import _core, files, table_files
 from paceline.errors import PacelineError, StorageError
 from paceline.results import TABLES, OnDisk, Results, RunRecord
 from paceline.spoken import option
@@ -132,7 +132,7 @@ class Store:
             kept = files.read_json(path)
             series = self._series(key, kept["series"])
             for file in series.paths.values():
-                files.check_parquet(file)
+                table_files.check_parquet(file)
             if kept["seed"] != seed or not set(series) <= set(record):
                 return None
             return RunRecord(seed, kept["summary"], series, kept.get("labels", {}))
@@ -144,7 +144,7 @@ class Store:
         it is. Raises StorageError."""
         series = self._series(key, list(run.series))
         for kind, path in series.paths.items():
-            files.write_parquet(path, run.series[kind])
+            table_files.write_parquet(path, run.series[kind])
         kept = {"seed": run.seed, "labels": run.labels, "series": list(run.series), "summary": run.summary}
         files.write_whole(self.runs / f"{key}.json", json.dumps(kept))
         return RunRecord(run.seed, run.summary, series, run.labels)
@@ -235,8 +235,8 @@ def write_tables(results: Results, directory: Path) -> None:
     """Writes every table, and its statistics over the seeds, as Parquet and CSV. Raises StorageError."""
     for name in TABLES:
         for stem, table in ((name, results.table(name)), (f"{name}-statistics", results.statistics(name))):
-            files.write_parquet(directory / f"{stem}.parquet", table)
-            files.write_csv(directory / f"{stem}.csv", table)
-    files.write_parquet(directory / "notices.parquet", results.notices)
-    files.write_csv(directory / "notices.csv", results.notices)
+            table_files.write_parquet(directory / f"{stem}.parquet", table)
+            table_files.write_csv(directory / f"{stem}.csv", table)
+    table_files.write_parquet(directory / "notices.parquet", results.notices)
+    table_files.write_csv(directory / "notices.csv", results.notices)
     results.write_series(directory)

@@ -22,16 +22,13 @@ from paceline.axes import Vary, check_set, combinations, recorded
 from paceline.crews import Batches, Crew, Made, Threads, processes
 from paceline.errors import Cancelled, ControllerError, Interrupted, PacelineError
 from paceline.executing import ExecutorLike, Opened, opened
-from paceline.results import SERIES, TABLES, Recording, Results, RunRecord
+from paceline.recordings import MOST, RECORD_EVERY_S, SERIES, Recording
+from paceline.results import TABLES, Results, RunRecord
 from paceline.scenario import ScenarioLike, Schemes, identity, load, written
 from paceline.store import Kept, Store
 from paceline.warned import warn
 
-RECORD_EVERY_S = 0.02
-"""Default interval of recordings, in seconds."""
 MOST_RUNS = 1_000_000
-MOST = 1000
-"""Runs of a point at most where a precision is asked for, unless told otherwise."""
 
 _LOOK_S = 0.1
 _WORTH_PROCESSES_S = 4.0

@@ -26,7 +26,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from paceline import _core
-from paceline.cli.help import RENAMED, WIDTH, Command
+from paceline.cli import completing
+from paceline.cli.help import RENAMED, WIDTH, Command, spared
 from paceline.errors import CutShortWarning, PacelineError
 from paceline.spoken import by_command
 from paceline.threads import THREADS
@@ -95,6 +96,10 @@ class Guarded(TyperGroup):
         super().__init__(*args, **kwargs)
         commands: Any = Commands()
         self.commands = commands
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The options before a command."""
+        return spared(super().get_params(ctx))
 
     def list_commands(self, ctx: Any) -> list[str]:
         """The names of the commands."""
@@ -213,6 +218,13 @@ def _terminated(_signal: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
+def say_warnings() -> None:
+    """Has warnings stand on stderr as errors do."""
+    # notices of the runs say it; `check`, which runs nothing, hears of it nevertheless
+    warnings.simplefilter("ignore", CutShortWarning)
+    warnings.formatwarning = lambda message, *_, **__: f"paceline: warning: {message}\n"
+
+
 def main() -> None:
     """The entry point of the command `paceline`."""
     # A polite kill is treated like Ctrl-C: running simulations are stopped, finished ones stay.
@@ -221,9 +233,7 @@ def main() -> None:
     hangup = getattr(signal, "SIGHUP", None)  # not on Windows
     if hangup is not None and signal.getsignal(hangup) is not signal.SIG_IGN:
         signal.signal(hangup, _terminated)
-    # notices of the runs say it; `check`, which runs nothing, hears of it nevertheless
-    warnings.simplefilter("ignore", CutShortWarning)
-    warnings.formatwarning = lambda message, *_, **__: f"paceline: warning: {message}\n"
+    say_warnings()
     codecs.register_error(_PLAIN, _plain)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and stream.errors in (
@@ -232,6 +242,7 @@ def main() -> None:
             "backslashreplace",
         ):
             stream.reconfigure(errors=_PLAIN)
+    completing.prepare(os.environ)
     try:
         app(prog_name="paceline")
     except KeyboardInterrupt:

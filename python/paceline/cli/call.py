@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from paceline import webrtc
 from paceline.cli import layout
 from paceline.cli.options import AsJson, File, Out, Seed, Set
 from paceline.cli.run import read, say
 from paceline.errors import CutShortWarning
 from paceline.quantities import quantity
-from paceline.results import Results
 from paceline.scenario import assignments
-from paceline.turns import is_disturbed
+
+if TYPE_CHECKING:
+    from paceline.results import Results
 
 
 def call(
@@ -47,6 +47,8 @@ def call(
       paceline call examples/webrtc/loss.toml --event-logs out/events
     """
     # a run in real time has no notices that would say it
+    from paceline import webrtc
+
     warnings.simplefilter("default", CutShortWarning)
     scenario = read(file)
     changes = assignments(set_ or [])
@@ -58,6 +60,8 @@ def call(
 
 def notes(results: Results) -> None:
     """Says how late the emulator was: a late packet looks like a queue to the browsers."""
+    from paceline.turns import is_disturbed
+
     console = layout.stdout()
     for record in results.records:
         lag = record.summary["notes"]["lag"]

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import polars as pl
 import typer
 
-from paceline import webrtc
-from paceline.cli import layout
+from paceline.cli import completing, layout
 from paceline.cli.layout import Column
 from paceline.cli.options import AsJson, Out
 from paceline.cli.run import say
 from paceline.quantities import quantity
-from paceline.results import Results
+
+if TYPE_CHECKING:
+    from paceline.results import Results
 
 
 def call_log(
@@ -41,6 +41,7 @@ def call_log(
         list[str] | None,
         typer.Option(
             "--replay",
+            autocompletion=completing.scheme,
             metavar="CC[:KEY=VALUE,...]",
             help="Of an event log or a capture: show what the sender sent and heard to this controller; repeatable.",
             show_default=False,
@@ -63,6 +64,8 @@ def call_log(
       paceline call-log call.pcapng --out out/log --rtp-logs out/rtp
       paceline call-log event_log.bin --replay gcc --replay nada --out out/log
     """
+    from paceline import webrtc
+
     results = webrtc.call_log(log, out=out, rtp_logs=rtp_logs, replay=replay or [])
     say(results, as_json, out)
     if replay and not as_json:
@@ -71,6 +74,8 @@ def call_log(
 
 def _say_replayed(results: Results) -> None:
     """What the sender's own controller and those that were replayed have allowed."""
+    import polars as pl
+
     rates = results.series("rtcp").filter(pl.col("allowed_bps").is_not_null())
     of = rates.group_by("flow", maintain_order=True).agg(
         pl.col("allowed_bps").mean().alias("mean"),

@@ -7,22 +7,22 @@ import re
 import socket
 import warnings
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import polars as pl
 import typer
 
-from paceline import campaign as campaigns
-from paceline.cli import documents, layout, show
+from paceline.cli import completing, documents, layout
 from paceline.cli.options import AsJson, ExecutorName, Set, Workers
 from paceline.cli.progress import progress
 from paceline.cli.sweep import Shown, tables
 from paceline.errors import CutShortWarning, PacelineError
 from paceline.keys import read_key
-from paceline.results import Results
 from paceline.scenario import assignments
-from paceline.sending import place
-from paceline.turns import Runner
+
+if TYPE_CHECKING:
+    from paceline.results import Results
+    from paceline.turns import Runner
+
 
 _SHOWN: Shown = {
     "flows": (
@@ -34,7 +34,15 @@ _SHOWN: Shown = {
 
 
 def campaign(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Campaign file (TOML).", show_default=False)],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="Campaign file (TOML).",
+            show_default=False,
+            autocompletion=completing.scenario,
+        ),
+    ],
     over: Annotated[
         str,
         typer.Option(
@@ -80,6 +88,9 @@ def campaign(
       paceline campaign examples/campaigns/wide-area.toml --over emulator \\
           --tests 1 --set "duration=3 s"
     """
+    from paceline import campaign as campaigns
+    from paceline.cli import show
+
     if over != "simulator":
         # runs in real time have no notices that would say it
         warnings.simplefilter("default", CutShortWarning)
@@ -121,6 +132,8 @@ def _directory(name: str, over: str) -> str:
 
 def _runner(over: str, key_file: Path | None) -> Runner | None:
     """What runs in real time; None for the simulator."""
+    from paceline.sending import place
+
     if key_file is not None and over in {"simulator", "emulator"}:
         raise PacelineError("--key-file is the key of a server: it goes with --over HOST[:PORT]")
     if over == "simulator":
@@ -146,6 +159,8 @@ def _runner(over: str, key_file: Path | None) -> Runner | None:
 def wins(results: Results) -> list[dict[str, Any]]:
     """For each case, flow, and scheme after the first: in how many tests (`above`) of those that both have (`of`) its
     goodput is higher than the first scheme's (`than`)."""
+    import polars as pl
+
     found = []
     # The flows that all schemes of a case have differ in the scheme alone.
     means = results.flows.group_by("case", "scheme", "flow", "seed", maintain_order=True).agg(

@@ -14,8 +14,9 @@ from typing import Annotated
 
 import typer
 
-from paceline import campaign, files, paths
+from paceline import files
 from paceline.carried import find, told
+from paceline.cli import completing
 from paceline.cli.options import AsJson
 from paceline.cli.run import NAME, text_of_input
 from paceline.errors import PacelineError, PacelineWarning, StorageError
@@ -39,6 +40,7 @@ def check(
         list[Path],
         typer.Argument(
             metavar="FILE...",
+            autocompletion=completing.scenario,
             help="Scenario, campaign or path files (TOML), figures.toml and published.toml of papers, suite.toml of "
             "suites, or - for standard input.",
             show_default=False,
@@ -98,6 +100,8 @@ def look(path: Path) -> Found:
 
 
 def _look(path: Path) -> Found:
+    from paceline import campaign, paths
+
     kind = _kind(path)
     reads = {
         "campaign": lambda: campaign.read(path),

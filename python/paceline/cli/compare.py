@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import polars as pl
 import typer
 
 from paceline import files
 from paceline.axes import axes
-from paceline.cli import documents, layout, show
+from paceline.cli import documents, layout
 from paceline.cli.layout import Column, Layout
 from paceline.cli.options import ExecutorName, File, Seed, Set, Vary, Workers
 from paceline.cli.progress import progress
 from paceline.cli.run import read
-from paceline.comparing import Comparison
-from paceline.comparing import compare as run_comparison
 from paceline.quantities import digits, scale, unit_of
 from paceline.scenario import assignments
-from paceline.store import claim
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from paceline.comparing import Comparison
+
 
 LONGEST_HEAD = 12
 """The longest name of an alternative that stands over a column."""
@@ -85,6 +87,11 @@ def compare(
       paceline compare examples/coffee-shop.toml --runs 5 --metric late_share \\
           --vary flow.film.cc=newreno,vegas,cubic
     """
+    from paceline import table_files
+    from paceline.cli import show
+    from paceline.comparing import compare as run_comparison
+    from paceline.store import claim
+
     scenario = read(file)
     with claim(out, "comparison"):
         with progress(file.stem) as show_progress:
@@ -100,8 +107,8 @@ def compare(
                 progress=show_progress,
             )
         if out:
-            files.write_parquet(out / "differences.parquet", comparison.table)
-            files.write_csv(out / "differences.csv", comparison.table)
+            table_files.write_parquet(out / "differences.parquet", comparison.table)
+            table_files.write_csv(out / "differences.csv", comparison.table)
             comparison.results.write(out)
     if as_json:
         documents.say(document(comparison))

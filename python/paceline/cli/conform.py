@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.text import Text
 
-from paceline.cli import documents, layout
+from paceline.cli import completing, documents, layout
 from paceline.cli.options import AsJson
 from paceline.cli.progress import progress
 
@@ -25,6 +24,7 @@ def conform(
         str | None,
         typer.Argument(
             metavar="[CC]",
+            autocompletion=completing.scheme,
             help="A built-in controller, FILE.py:CLASS, FILE.so:NAME, python:MODULE:CLASS.",
             show_default=False,
         ),
@@ -107,6 +107,8 @@ def _short(cc: str) -> str:
 
 
 def _list(checks: dict[str, str]) -> None:
+    from rich.text import Text
+
     table = layout.plain()
     for head in ("check", "asks"):
         table.add_column(head, overflow="fold")
@@ -122,6 +124,8 @@ def _verdict(one: Found) -> str:
 
 
 def _show(cc: str, found: list[Found], written: list[Path]) -> None:
+    from rich.text import Text
+
     console = layout.stdout()
     table = layout.plain()
     for head in ("check", "verdict", "asks"):

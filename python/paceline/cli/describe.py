@@ -7,10 +7,9 @@ import json
 from typing import Annotated, Any
 
 import typer
-from rich.text import Text
 
 from paceline import _core, foreign, schemas
-from paceline.cli import layout
+from paceline.cli import completing, layout
 from paceline.errors import PacelineError
 
 
@@ -34,6 +33,7 @@ def controllers(
         str | None,
         typer.Argument(
             metavar="[CC]",
+            autocompletion=completing.scheme,
             help="One of them, with its parameters; your own too, as python:FILE:CLASS or library:FILE.",
             show_default=False,
         ),
@@ -82,6 +82,8 @@ def include() -> None:
 
 
 def _all(listed: list[dict[str, Any]]) -> None:
+    from rich.text import Text
+
     console = layout.stdout()
     # What a controller is fills a line: text that is broken between words, not columns that are split.
     table = layout.plain()
@@ -94,6 +96,8 @@ def _all(listed: list[dict[str, Any]]) -> None:
 
 
 def _one(controller: dict[str, Any]) -> None:
+    from rich.text import Text
+
     console = layout.stdout()
     layout.say(console, f"{controller['name']}\n{controller['summary']}\n{controller['source']}")
     if not controller["params"]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from paceline import files
-from paceline.interval import COLUMNS
-from paceline.results import IDENTITY, Results, is_measure
-from paceline.statistics import CONFIDENCE
+
+if TYPE_CHECKING:
+    from paceline.results import Results
 
 _LISTS = ("flows", "streams", "queues", "link_flows", "interfaces", "groups")
 
@@ -42,6 +42,8 @@ def of_points(results: Results) -> dict[str, Any]:
 
 
 def _head(results: Results) -> dict[str, Any]:
+    from paceline.statistics import CONFIDENCE
+
     return {
         "name": results.manifest["name"],
         "seeds": results.seeds,
@@ -56,6 +58,8 @@ def _notices(results: Results) -> dict[str, Any]:
 
 def _points(results: Results, without: tuple[str, ...] = ()) -> list[dict[str, Any]]:
     """A document for each point: the varied values, and of each table the rows with their measures."""
+    from paceline.results import IDENTITY, is_measure
+
     axes = results.axes
     found: dict[tuple[Any, ...], dict[str, Any]] = {}
     for table in (*_LISTS, "runs"):
@@ -80,6 +84,8 @@ def _points(results: Results, without: tuple[str, ...] = ()) -> list[dict[str, A
 
 def _entry(row: Mapping[str, Any]) -> dict[str, Any]:
     """A measure of several runs: some columns are always there, what a kind of interval adds only with it."""
+    from paceline.interval import COLUMNS
+
     always = ("n", "mean", "sd", "kind", "low", "high")
     return {c: row[c] for c in always} | {
         c: row[c] for c in COLUMNS if c not in always and row[c] is not None

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from paceline import realtime
 from paceline.cli import layout
 from paceline.cli.options import AsJson, File, Out, Qlog, Record, RecordEvery, Seed, Set, span
 from paceline.cli.progress import progress
 from paceline.cli.run import of_one_run, read, recorded, say
 from paceline.errors import CutShortWarning
-from paceline.results import REAL_SERIES, Results
+from paceline.recordings import REAL_SERIES
 from paceline.scenario import assignments
-from paceline.sending import cut_logs
-from paceline.turns import is_disturbed
+
+if TYPE_CHECKING:
+    from paceline.results import Results
 
 
 def emulate(
@@ -44,6 +44,8 @@ def emulate(
           --set flow.media.cc=bbr3 --set flow.media.transport=quic --qlog out/logs
     """
     # a run in real time has no notices that would say it
+    from paceline import realtime
+
     warnings.simplefilter("default", CutShortWarning)
     every_s = span(record_every, "--record-every")
     wanted = recorded(record, every_s, out, REAL_SERIES)
@@ -68,6 +70,10 @@ def emulate(
 
 def notes(results: Results) -> None:
     """Says of flows that did not end well how they ended, and how many runs the machine disturbed."""
+    from paceline import realtime
+    from paceline.sending import cut_logs
+    from paceline.turns import is_disturbed
+
     console = layout.stdout()
     for record in results.records:
         for flow, instance, said in realtime.unwell(record.summary["notes"]):

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
 from paceline import examples as shelf
-from paceline.cli import layout
+from paceline.cli import completing, layout
 from paceline.errors import PacelineError
 
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
@@ -19,7 +18,12 @@ Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
 def examples(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[NAME]", help="One of them, to copy.", show_default=False),
+        typer.Argument(
+            metavar="[NAME]",
+            help="One of them, to copy.",
+            show_default=False,
+            autocompletion=completing.example,
+        ),
     ] = None,
     out: Annotated[
         Path | None,
@@ -40,6 +44,8 @@ def examples(
       paceline examples coffee-shop
       paceline examples campaigns/wide-area --out mine/wide-area.toml
     """
+    from rich.text import Text
+
     if name is None and (out or force):
         raise PacelineError("which example? `paceline examples` lists them")
     console = layout.stdout()

@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
 from paceline import playground
 from paceline.carried import find
-from paceline.cli import layout
+from paceline.cli import completing, layout
 from paceline.cli.options import Seed, Set, span
 from paceline.cli.run import text_of_input
 from paceline.errors import PacelineError, StorageError
@@ -32,6 +31,7 @@ def explore(
         str | None,
         typer.Argument(
             metavar="[FILE|PRESET]",
+            autocompletion=completing.preset,
             help="Scenario file (TOML), - for standard input, or a preset of --list. Default: the first preset.",
             show_default=False,
         ),
@@ -81,6 +81,8 @@ def explore(
 
 
 def _list() -> None:
+    from rich.text import Text
+
     console = layout.stdout()
     table = layout.plain()
     for head in ("preset", "question"):

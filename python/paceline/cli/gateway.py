@@ -8,19 +8,19 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console, Group
-from rich.live import Live
-from rich.table import Table
-from rich.text import Text
 
 from paceline import _core, linux
 from paceline.cli import layout
 from paceline.cli.options import AsJson
 from paceline.errors import PacelineError
 from paceline.quantities import quantity
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
 
 MOST_ROWS = 20
 STEP_S = 0.2
@@ -189,6 +189,9 @@ def _file(out: Path | None) -> Iterator[Any]:
 @contextmanager
 def _view(quiet: bool) -> Iterator[Any]:
     """Something to show an interval with: a table on a terminal, a line a second elsewhere."""
+    from rich.console import Console
+    from rich.live import Live
+
     console = Console(stderr=True, highlight=False)
     if quiet:
         yield lambda _status: None
@@ -224,6 +227,10 @@ def head(status: dict[str, Any]) -> str:
 def table(status: dict[str, Any], width: int) -> Group:
     """An interval with its largest flows, and as many columns as there is room for: addresses and ports, which tell
     flows apart, are not cut."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
     flows = sorted(status["flows"], key=lambda flow: -flow["rate_bps"])
     columns = {name: [cells(flow)[name] for flow in flows[:MOST_ROWS]] for name in COLUMNS} if flows else {}
     for name in LEFT_OUT_FIRST:

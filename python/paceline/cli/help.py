@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import typer
@@ -19,12 +21,37 @@ RENAMED = {"--access-point": "--algorithm", "--controller": "--cc", "schemes": "
 """What words of a command line were called once."""
 
 
+def spared(parameters: Iterable[Any]) -> list[Any]:
+    """Has parameters without a value, and those of a line that a shell completes, pass as they are: typer imports
+    pydantic to look at a value, which takes longer than all the rest of a `--help`."""
+    found = list(parameters)
+    for parameter in found:
+        if not isinstance(parameter.process_value, functools.partial):
+            parameter.process_value = functools.partial(_processed, parameter, parameter.process_value)
+    return found
+
+
+def _processed(parameter: Any, real: Callable[[Any, Any], Any], ctx: Any, value: Any) -> Any:
+    if ctx.resilient_parsing:
+        return value
+    if value is not None or parameter.required or parameter.multiple or parameter.nargs != 1:
+        return real(ctx, value)
+    return None if parameter.callback is None else parameter.callback(ctx, parameter, None)
+
+
 class Command(TyperCommand):
     """A command whose help has a usage line, text, examples, arguments and options, in this order."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Arguments and options, with --help."""
+        return spared(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Reads the words; one that is not there may belong to the user's command, before which "--" must stand."""
         words = list(args)
+        if ctx.resilient_parsing and words and words[-1] in self._with_values(ctx):
+            # The line ends before a value that a shell completes: without the option the rest is understood.
+            return super().parse_args(ctx, words[:-1])
         try:
             return super().parse_args(ctx, args)
         except USAGE_ERROR as error:
@@ -36,6 +63,11 @@ class Command(TyperCommand):
             if "valid integer" in error.message:  # in the words of typer's versions
                 error.message = "it must be a whole number, such as 10"
             raise
+
+    def _with_values(self, ctx: Any) -> set[str]:
+        """The options that a value follows."""
+        options = [p for p in self.get_params(ctx) if p.param_type_name == "option" and not p.is_flag]
+        return {word for p in options for word in p.opts}
 
     def _meant(self, ctx: Any, name: str, words: list[str]) -> str | None:
         """What this command has in the place of an option that it has not."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from paceline import playground
-from paceline.cli import documents, layout
+from paceline.cli import completing, documents, layout
 from paceline.cli.layout import Column, Layout
 from paceline.cli.options import AsJson, ExecutorName, File, Set, Workers, span
 from paceline.cli.progress import progress
@@ -27,6 +27,7 @@ def hunt(
         list[str],
         typer.Option(
             "--over",
+            autocompletion=completing.varied,
             metavar="PATH=RANGE",
             help="Where to look: PATH=LOW..HIGH, or PATH=A,B,... of choices; repeatable.",
             show_default=False,

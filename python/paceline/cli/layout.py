@@ -1,7 +1,8 @@
 """How text and tables are laid out: whole within the width of the terminal, 80 columns where there is none.
 
 A table that is too wide becomes several, one below the other, each with the columns that say what a row is of. Nothing
-is ever cut: a word that does not fit goes on in the next line.
+is ever cut: a word that does not fit goes on in the next line. Rich is imported by what prints: every command has this
+module, and its help does without Rich.
 """
 
 from __future__ import annotations
@@ -11,12 +12,11 @@ import sys
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from rich import box
-from rich.cells import cell_len
-from rich.console import Console, Group, RenderableType
-from rich.table import Table
-from rich.text import Text
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.table import Table
 
 WIDTH = 80
 """Columns of a line where no terminal says how many it has."""
@@ -24,25 +24,21 @@ WIDTH = 80
 _GAP = 2
 
 
-class _Piped(Console):
-    """A console whose reader may have had enough."""
-
-    def on_broken_pipe(self) -> None:
-        """Leaves it to the command, which then ends as others do; rich would end it with exit code 1."""
-        raise BrokenPipeError
-
-
 def stdout() -> Console:
     """The console of everything for people. Into a pipe or a file lines are as long as COLUMNS says, or 80."""
-    console = _Piped(highlight=False)
+    from paceline.cli.consoles import Piped
+
+    console = Piped(highlight=False)
     if console.is_terminal:
         return console
     columns = os.environ.get("COLUMNS", "")
-    return _Piped(highlight=False, width=int(columns) if columns.isdigit() and columns != "0" else WIDTH)
+    return Piped(highlight=False, width=int(columns) if columns.isdigit() and columns != "0" else WIDTH)
 
 
 def stderr() -> Console:
     """The console of what is said beside the results."""
+    from rich.console import Console
+
     return Console(stderr=True, highlight=False)
 
 
@@ -85,6 +81,8 @@ class Column:
     @property
     def width(self) -> int:
         """Of its widest cell or head."""
+        from rich.cells import cell_len
+
         return max(cell_len(text) for text in (self.head, *self.cells))
 
 
@@ -100,6 +98,9 @@ class Layout:
 
     def fitted(self, width: int) -> RenderableType:
         """The table, or several, within a width."""
+        from rich.console import Group
+        from rich.text import Text
+
         parts: list[RenderableType] = [Text(self.title, style="bold")] if self.title else []
         for n, columns in enumerate(split(self.columns, width)):
             if n:
@@ -136,6 +137,8 @@ def _width(columns: Iterable[Column]) -> int:
 
 
 def _table(columns: Sequence[Column], blocks: Sequence[int]) -> Table:
+    from rich.text import Text
+
     table = plain()
     for column in columns:
         table.add_column(Text(column.head), justify="right" if column.right else "left", overflow="fold")
@@ -148,6 +151,9 @@ def _table(columns: Sequence[Column], blocks: Sequence[int]) -> Table:
 
 def plain() -> Table:
     """An empty table as all of them look: a line under the heads, two spaces between columns."""
+    from rich import box
+    from rich.table import Table
+
     return Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, _GAP - 1, 0, 0))
 
 

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.text import Text
 
-from paceline.cli import documents, layout
+from paceline.cli import completing, documents, layout
 from paceline.cli.layout import Column, Layout
 from paceline.cli.options import AsJson, ExecutorName, Workers
 from paceline.cli.progress import duration, progress
@@ -28,6 +27,7 @@ def league(
         str | None,
         typer.Option(
             "--schemes",
+            autocompletion=completing.schemes,
             metavar="CC,...",
             help="Schemes that play: names, with values as cubic:profile=linux, or your own as python:mine.py:Mine. "
             "Default: twelve.",
@@ -167,6 +167,8 @@ def _command(
 
 
 def _list() -> None:
+    from rich.text import Text
+
     from paceline.leagues import classes
 
     console = layout.stdout()

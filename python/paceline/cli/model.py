@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.text import Text
 
 from paceline import _core
 from paceline.cli import layout
-from paceline.cli.model_answer import Answer, with_bits
 from paceline.cli.model_words import OPTIONS, head_of, list_of, text_of
 from paceline.errors import PacelineError
+
+if TYPE_CHECKING:
+    from paceline.cli.model_answer import Answer
 
 
 def _values(metavar: str, text: str) -> Any:
@@ -76,6 +77,8 @@ def model(
       paceline model vegas --capacity 10Mbit/s --base-rtt 50ms \\
         --backlog 1,3 --total-backlog 16
     """
+    from paceline.cli.model_answer import Answer
+
     if listing:
         _list(as_json)
         return
@@ -112,6 +115,8 @@ def model(
 
 
 def _list(as_json: bool) -> None:
+    from rich.text import Text
+
     models = json.loads(_core.models())
     if as_json:
         print(json.dumps(models, indent=2, ensure_ascii=False))
@@ -153,6 +158,7 @@ def _default(argument: dict[str, Any]) -> str:
 
 
 def _draw(answer: Answer, target: Path) -> None:
+    from paceline.cli.model_answer import with_bits
     from paceline.plots import curves, save
     from paceline.plots.style import FORMATS
 

@@ -6,8 +6,6 @@ import math
 import re
 from dataclasses import dataclass
 
-import numpy as np
-
 from paceline import _core
 from paceline.errors import PacelineError
 from paceline.quantities import quantity
@@ -46,6 +44,8 @@ OPTIONS = {
 
 def list_of(option: Option, text: str) -> list[float]:
     """The values of "1,2,3", "LOW..HIGH" and "LOW..HIGH/N"."""
+    import numpy as np
+
     found: list[float] = []
     for part in text.split(","):
         low, dots, rest = part.partition("..")

@@ -8,11 +8,17 @@ from typing import Annotated, Any
 import typer
 
 from paceline import _core
+from paceline.cli import completing
 from paceline.errors import PacelineError
 
 File = Annotated[
     Path,
-    typer.Argument(metavar="FILE", help="Scenario file (TOML), or - for standard input.", show_default=False),
+    typer.Argument(
+        metavar="FILE",
+        help="Scenario file (TOML), or - for standard input.",
+        show_default=False,
+        autocompletion=completing.scenario,
+    ),
 ]
 Seed = Annotated[
     int | None,
@@ -26,7 +32,11 @@ Seed = Annotated[
 Set = Annotated[
     list[str] | None,
     typer.Option(
-        "--set", metavar="PATH=VALUE", help="Replace a value of the scenario; repeatable.", show_default=False
+        "--set",
+        metavar="PATH=VALUE",
+        help="Replace a value of the scenario; repeatable.",
+        show_default=False,
+        autocompletion=completing.assigned,
     ),
 ]
 Vary = Annotated[
@@ -34,6 +44,7 @@ Vary = Annotated[
     typer.Option(
         "--vary",
         metavar="PATH=V1,V2,...",
+        autocompletion=completing.varied,
         help="Values to try; repeated: all combinations. Values that change together: PATH1,PATH2=V1:W1,V2:W2,...",
         show_default=False,
     ),
@@ -67,6 +78,7 @@ Record = Annotated[
     typer.Option(
         "--record",
         metavar="KIND,...",
+        autocompletion=completing.recording,
         help="Record over time: cwnd, queue, rate, rtcp, sequence, losses, acks, tfrc, playout, arrivals, frames, "
         "airtime, windows.",
         show_default=False,

@@ -6,20 +6,22 @@ import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
-from paceline import files, fitting, paths
-from paceline.cli import documents, layout, show
+from paceline import files, fitting
+from paceline.cli import completing, documents, layout
 from paceline.cli.layout import Column, Layout
 from paceline.cli.options import Set, span
 from paceline.errors import PacelineError, PathError
 from paceline.examples import free
 from paceline.quantities import quantity
 from paceline.scenario import assignments
+
+if TYPE_CHECKING:
+    from paceline import paths
+
 
 REASONS = (
     "overflow",
@@ -42,6 +44,7 @@ def path(
         str | None,
         typer.Argument(
             metavar="PROFILE|FILE",
+            autocompletion=completing.profile,
             help="A profile (--list), a path file (TOML), or trace:UP,DOWN.",
             show_default=False,
         ),
@@ -132,7 +135,13 @@ def path(
     listing: Annotated[bool, typer.Option("--list", help="List the profiles.")] = False,
     shown: Annotated[
         str | None,
-        typer.Option("--show", metavar="PROFILE", help="Print a profile's file.", show_default=False),
+        typer.Option(
+            "--show",
+            metavar="PROFILE",
+            help="Print a profile's file.",
+            show_default=False,
+            autocompletion=completing.profile,
+        ),
     ] = None,
 ) -> None:
     """Run a program over an emulated path, in real time.
@@ -155,6 +164,8 @@ def path(
       paceline path wide-area -- ping -c 3 198.18.0.2 > ping.txt
       paceline path --fit ping.txt --out fitted.toml
     """
+    from paceline import paths
+
     of_run = {
         "PROFILE": path,
         "COMMAND": command,
@@ -231,6 +242,10 @@ def _fit(recording: Path, out: Path | None, *, force: bool) -> None:
 
 
 def _list(*, as_json: bool) -> None:
+    from rich.text import Text
+
+    from paceline import paths
+
     if as_json:
         listed = [{"name": name, "summary": summary} for name, (summary, _) in paths.profiles().items()]
         print(json.dumps(listed, indent=2, ensure_ascii=False))
@@ -245,6 +260,8 @@ def _list(*, as_json: bool) -> None:
 
 
 def _profile(name: str) -> str:
+    from paceline import paths
+
     known = paths.profiles()
     if name not in known:
         raise PacelineError(f'there is no profile "{name}"; there are {", ".join(known)}')
@@ -253,6 +270,10 @@ def _profile(name: str) -> str:
 
 def _report(ran: paths.PathRun, *, as_json: bool, out: Path | None, pcap: Path | None) -> None:
     """What the path did, on stderr: stdout is COMMAND's."""
+    from rich.console import Console
+
+    from paceline.cli import show
+
     if as_json:
         (summary,) = ran.results.summaries
         documents.say({**summary, "versions": files.versions()}, sys.stderr)
@@ -316,6 +337,8 @@ def emulator(report: Mapping[str, Any]) -> Layout:
 
 def notes(report: Mapping[str, Any]) -> list[str]:
     """What else a reader should know."""
+    from paceline import paths
+
     found = []
     if report["far_status"] is not None:
         found.append(f"The far command ended before COMMAND, with exit code {report['far_status']}.")

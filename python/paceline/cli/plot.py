@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from paceline.cli import layout
+from paceline.cli import completing, layout
 from paceline.cli.options import kinds
 from paceline.errors import PacelineError
-from paceline.results import GAUGES, SERIES, Results
+from paceline.recordings import GAUGES, SERIES
 
 if TYPE_CHECKING:
     from paceline.plots.occupancy import Histogram
+    from paceline.results import Results
 
 
 def plot(
@@ -30,6 +31,7 @@ def plot(
         str,
         typer.Option(
             "--kind",
+            autocompletion=completing.recorded,
             metavar="KIND,...",
             help="cwnd, rate, rtcp, sequence, losses, acks, tfrc, kernel, qlog, queue, playout, arrivals, frames, "
             "airtime, windows, gauges, occupancy. Default: all there are.",
@@ -59,6 +61,7 @@ def plot(
         str,
         typer.Option(
             "--y",
+            autocompletion=completing.measure,
             metavar="MEASURE",
             help="Of a sweep: draw this measure, as goodput_bps or queues.mean_packets, over what was varied.",
             show_default=False,
@@ -68,6 +71,7 @@ def plot(
         str | None,
         typer.Option(
             "--x",
+            autocompletion=completing.axis,
             metavar="PATH",
             help="What lies along the axis: a varied path or its end, flow, link or group. Default: the first path "
             "with quantities.",
@@ -78,6 +82,7 @@ def plot(
         str | None,
         typer.Option(
             "--by",
+            autocompletion=completing.axes,
             metavar="PATH,...",
             help="A curve for each value of these; the rest has a panel each. Default: the other paths.",
             show_default=False,
@@ -119,6 +124,8 @@ def plot(
       paceline plot out/sweep --y goodput_bps --flow film --out goodput.pdf
       paceline plot out/sweep --x delay --y rtt_p95_s --by cc --width page
     """
+    from paceline.results import Results
+
     _refuse_others(runs)
     if y or x or by or width:
         if kind or seed is not None or len(runs) > 1 or not y:
@@ -205,6 +212,7 @@ def _measure(
 ) -> None:
     """Draws a measure of a sweep, and says what its caption should."""
     from paceline.plots import chart, save, style, sweeps, words
+    from paceline.results import Results
 
     names = [None if text is None else kinds(text) for text in (by, flow)]
     drawn = sweeps.chart(Results.read(run), y, x, *names)

@@ -6,11 +6,10 @@ import contextlib
 import sys
 import time
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-from paceline.sweeping import Progress as Callback
+if TYPE_CHECKING:
+    from paceline.sweeping import Progress as Callback
 
 _EVERY_S = 30.0
 
@@ -25,10 +24,14 @@ def duration(seconds: float) -> str:
 @contextlib.contextmanager
 def progress(what: str, unit: str = "runs") -> Iterator[Callback]:
     """A callback for `run_points`, or in seconds (`unit` "s") for `in_turn`, shown for as long as the block lasts."""
+    from rich.console import Console
+
     console = Console(stderr=True)
     if not console.is_terminal:
         yield _lines(what, unit)
         return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),

@@ -7,29 +7,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.text import Text
 
-from paceline.cli import layout
+from paceline.cli import completing, layout
 from paceline.cli.layout import Column, Layout
 from paceline.cli.options import ExecutorName
 from paceline.cli.progress import duration, progress
 from paceline.errors import PacelineError
-from paceline.reproduce import loading, where
-from paceline.reproduce import paper as papers
-from paceline.reproduce.verdict import Kind, Outcome
-from paceline.turns import Budget
+from paceline.reproduce import where
 
 if TYPE_CHECKING:
+    from paceline.reproduce import paper as papers
     from paceline.reproduce.reproduction import Plan
     from paceline.turns import Runner
 
-COUNTED = {
-    Outcome.AGREES: "agree",
-    Outcome.DIFFERS: "differ",
-    Outcome.UNDECIDED: "undecided",
-    Outcome.OPEN: "open",
-}
-"""Outcomes, and what is said of several."""
+COUNTED = {"agrees": "agree", "differs": "differ", "undecided": "undecided", "open": "open"}
+"""Outcomes, by their values (`verdict.Outcome` comes with libraries), and what is said of several."""
 
 
 def reproduce(
@@ -37,6 +29,7 @@ def reproduce(
         str | None,
         typer.Argument(
             metavar="[PAPER]",
+            autocompletion=completing.paper,
             help="Which paper (see --list), or the path of a folder with one of your own.",
             show_default=False,
         ),
@@ -102,6 +95,8 @@ def reproduce(
       paceline reproduce vegas-streaming --figure 5 --runs 5 --out out/red
       paceline reproduce tcp-vs-tfrc --simulated
     """
+    from paceline.reproduce import loading
+
     if runs is not None and runs < 1:
         raise PacelineError(f"--runs {runs}: at least 1")
     if listing:
@@ -141,7 +136,9 @@ def _reproduce(
     form: Form,
 ) -> None:
     # matplotlib and the rest are slow to import: not for --list and --help.
+    from paceline.reproduce import paper as papers
     from paceline.reproduce import reproduction, writing
+    from paceline.reproduce.verdict import Outcome
     from paceline.store import Store, alone_in
     from paceline.sweeping import workers_of_machine
 
@@ -192,7 +189,7 @@ def _reproduce(
         ]
         layout.show(console, [Layout("Verdicts", columns)])
     others = [
-        f"{counts[o]} {'are ' if o is Outcome.UNDECIDED else ''}{word}"
+        f"{counts[o]} {'are ' if o == 'undecided' else ''}{word}"
         for o, word in list(COUNTED.items())[1:]
         if counts[o]
     ]
@@ -221,6 +218,9 @@ def _real_time(paper: papers.Paper, form: Form) -> Runner | None:
 
 
 def _real_words(planned: Plan, workers: int | None) -> str:
+    from paceline.reproduce import paper as papers
+    from paceline.turns import Budget
+
     many = sum(world is papers.World.EMULATED for world in planned.worlds)
     budget = Budget.of_machine(workers)
     beside = "one after the other" if budget.runs == 1 else f"up to {budget.runs} side by side"
@@ -241,8 +241,11 @@ def _list(paper: papers.Paper, figure: str | None, runs: int | None, workers: in
 
 def _figures(paper: papers.Paper, runs: int, workers: int | None) -> None:
     """A row per figure: what it shows, its points, how long they take, and how much was published."""
+    from rich.text import Text
+
     from paceline.reproduce import reproduction
     from paceline.sweeping import workers_of_machine
+    from paceline.turns import Budget
 
     console = layout.stdout()
     at_a_time = workers if workers is not None else workers_of_machine()
@@ -272,6 +275,10 @@ def _figures(paper: papers.Paper, runs: int, workers: int | None) -> None:
 
 def _claims(paper: papers.Paper) -> None:
     """What was published about a figure."""
+    from rich.text import Text
+
+    from paceline.reproduce.verdict import Kind
+
     console = layout.stdout()
     if not paper.claims:
         layout.say(console, "Nothing is published about this figure.")

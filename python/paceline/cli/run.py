@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from paceline.cli import documents, layout, show
+from paceline.cli import documents, layout
 from paceline.cli.options import (
     AsJson,
     ExecutorName,
@@ -29,10 +29,12 @@ from paceline.cli.options import (
 from paceline.cli.progress import progress
 from paceline.errors import PacelineError
 from paceline.quantities import quantity
-from paceline.results import SERIES, Results
-from paceline.running import run as run_scenario
+from paceline.recordings import MOST, SERIES
 from paceline.scenario import ScenarioLike, assignments, parse
-from paceline.sweeping import MOST, check_recordings
+
+if TYPE_CHECKING:
+    from paceline.results import Results
+
 
 NAME = "standard input"
 """What a scenario is called that is read from there."""
@@ -85,6 +87,8 @@ def run(
       paceline run examples/tfrc.toml --pcap t.pcapng --pcap-at "sack[0].sink"
       paceline run examples/quic.toml --qlog out/logs
     """
+    from paceline.running import run as run_scenario
+
     every_s = span(record_every, "--record-every")
     wanted = recorded(record, every_s, out)
     of_one_run(runs, {"--pcap": pcap, "--qlog": qlog})
@@ -143,6 +147,8 @@ def say(
     results: Results, as_json: bool, out: Path | None, pcap: Path | None = None, qlog: Path | None = None
 ) -> None:
     """Prints what runs of a scenario have measured, and where it and their packets are written."""
+    from paceline.cli import show
+
     if as_json:
         documents.say(documents.of_runs(results))
         return
@@ -172,6 +178,8 @@ def headline(results: Results) -> str:
 
 def recorded(record: str, every_s: float, out: Path | None, known: Sequence[str] = SERIES) -> list[Any]:
     """What is to be recorded. Raises PacelineError for what is not known, and if it would go nowhere."""
+    from paceline.sweeping import check_recordings
+
     wanted = check_recordings(kinds(record), every_s, known)
     if wanted and out is None:
         raise PacelineError("--record without --out would throw the recording away: add --out DIR")

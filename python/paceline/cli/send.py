@@ -9,19 +9,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
 from paceline import files
-from paceline.cli import documents, layout, show
+from paceline.cli import completing, documents, layout
 from paceline.cli.layout import Column, Layout
 from paceline.cli.options import AsJson, Out, span
 from paceline.errors import PacelineError
 from paceline.quantities import quantity
+from paceline.recordings import PORT
 from paceline.scenario import assignments
-from paceline.sending import PORT, View, cut_logs
 
 if TYPE_CHECKING:
     from paceline.results import Results
+    from paceline.sending import View
 
 
 def send(  # noqa: PLR0917 (options of a command, not arguments of a call)
@@ -38,6 +38,7 @@ def send(  # noqa: PLR0917 (options of a command, not arguments of a call)
         str,
         typer.Option(
             "--cc",
+            autocompletion=completing.scheme,
             metavar="NAME",
             help="A controller of `paceline controllers`, udp, or kernel:NAME for the kernel's TCP.",
         ),
@@ -114,6 +115,7 @@ def send(  # noqa: PLR0917 (options of a command, not arguments of a call)
       paceline send 127.0.0.1 --cc udp --rate 2Mbit/s --for 1s --json
       paceline send 127.0.0.1 --cc kernel:reno --reverse --for 1s
     """
+    from paceline.sending import cut_logs
     from paceline.sending import send as run
 
     if reverse and both:
@@ -151,6 +153,9 @@ def send(  # noqa: PLR0917 (options of a command, not arguments of a call)
 
 def report(results: Results, *, as_json: bool) -> None:
     """Prints what was measured, and of each flow that did not end well how it ended."""
+    from paceline.cli import show
+    from paceline.sending import cut_logs
+
     notes = results.manifest["notes"]
     if as_json:
         document = {**results.summaries[0], "live": notes, "versions": files.versions()}
@@ -176,6 +181,8 @@ def report(results: Results, *, as_json: bool) -> None:
 @contextmanager
 def viewing() -> Iterator[View | None]:
     """A row a flow twice a second, on a terminal; elsewhere nothing."""
+    from rich.console import Console
+
     if not sys.stderr.isatty():
         yield None
         return

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.text import Text
 
-from paceline.cli import documents, layout
+from paceline.cli import completing, documents, layout
 from paceline.cli.layout import Column, Layout
 from paceline.cli.options import AsJson, ExecutorName, Workers
 from paceline.cli.progress import duration, progress
@@ -26,6 +25,7 @@ def suite(
         str | None,
         typer.Argument(
             metavar="[SUITE]",
+            autocompletion=completing.suite,
             help="Which suite (see --list), or the path of a folder with one of your own.",
             show_default=False,
         ),
@@ -34,6 +34,7 @@ def suite(
         list[str] | None,
         typer.Option(
             "--scheme",
+            autocompletion=completing.scheme,
             metavar="CC[:KEY=VALUE,...]",
             help="Scheme to test, with parameters of its own; repeatable. Default: the suite's.",
             show_default=False,
@@ -265,6 +266,8 @@ def _show(result: Result, page: Path) -> None:
 
 
 def _suites(read: list[Suite]) -> None:
+    from rich.text import Text
+
     console = layout.stdout()
     table = layout.plain()
     for head in ("suite", "what", "tests"):
@@ -290,6 +293,8 @@ def _takes(one: Suite) -> str:
 
 
 def _cases(chosen: Suite, *, checks: bool) -> None:
+    from rich.text import Text
+
     from paceline.suite.running import Checked
     from paceline.suite.verdict import Outcome, Verdict
     from paceline.suite.words import asked

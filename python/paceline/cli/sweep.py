@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import polars as pl
 import typer
 
 from paceline.axes import axes, short
-from paceline.cli import documents, layout, show
+from paceline.cli import documents, layout
 from paceline.cli.layout import Column, Layout
 from paceline.cli.options import (
     AsJson,
@@ -30,11 +29,16 @@ from paceline.cli.options import (
 from paceline.cli.progress import progress
 from paceline.cli.run import NAME, read
 from paceline.errors import PacelineError
-from paceline.interval import Interval, interval
-from paceline.results import Results
+from paceline.recordings import MOST
 from paceline.scenario import assignments, load
-from paceline.sweeping import MOST, Shard
-from paceline.sweeping import sweep as run_sweep
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from paceline.interval import Interval
+    from paceline.results import Results
+    from paceline.sweeping import Shard
+
 
 _SHOWN = {
     "flows": ("Flows", (("goodput_bps", "goodput"), ("rtt_mean_s", "RTT"), ("loss_rate", "loss"))),
@@ -104,15 +108,14 @@ def sweep(
         bool, typer.Option("--fresh", help="Start over: delete the finished runs in --out.")
     ] = False,
     shard: Annotated[
-        Shard,
+        str,
         typer.Option(
             "--shard",
             metavar="I/N",
-            parser=part,
             help="Make part I of N of the runs, for `paceline merge`. Default: all.",
             show_default=False,
         ),
-    ] = "1/1",  # type: ignore[assignment]  # through the parser
+    ] = "1/1",
     as_json: AsJson = False,
     workers: Workers = None,
     executor: ExecutorName = None,
@@ -134,7 +137,9 @@ def sweep(
       paceline sweep examples/coffee-shop.toml --shard 1/4 --out out/first \\
           --vary flow.film.cc=newreno,vegas
     """
-    every_s = span(record_every, "--record-every")
+    from paceline.sweeping import sweep as run_sweep
+
+    every_s, mine = span(record_every, "--record-every"), part(shard)
     changes, varied = assignments(set_ or []), axes(vary)
     scenario = read(file)
     name = load(scenario, changes).name
@@ -154,17 +159,17 @@ def sweep(
             most=most,
             out=directory,
             fresh=fresh,
-            shard=(shard.part, shard.parts),
+            shard=(mine.part, mine.parts),
             progress=show_progress,
         )
-    if shard.parts > 1:
+    if mine.parts > 1:
         if as_json:
             documents.say(
-                {"shard": shard.part, "shards": shard.parts, "runs": len(results.runs), "out": str(directory)}
+                {"shard": mine.part, "shards": mine.parts, "runs": len(results.runs), "out": str(directory)}
             )
             return
         print(
-            f"Shard {shard.part} of {shard.parts}: {len(results.runs)} runs are in {directory}. When all shards are "
+            f"Shard {mine.part} of {mine.parts}: {len(results.runs)} runs are in {directory}. When all shards are "
             "done:\n    paceline merge DIR1 DIR2 ... --out DIR"
         )
         return
@@ -173,6 +178,8 @@ def sweep(
 
 def part(text: str) -> Shard:
     """Reads I/N. Raises PacelineError."""
+    from paceline.sweeping import Shard
+
     one, slash, of = text.partition("/")
     if not (slash and one.isdecimal() and of.isdecimal()):
         raise PacelineError(f"--shard {text}: write I/N, as 1/4 for the first of four")
@@ -181,6 +188,8 @@ def part(text: str) -> Shard:
 
 def show_sweep(results: Results, directory: Path, *, as_json: bool) -> None:
     """Prints what a sweep has measured, and where it is."""
+    from paceline.cli import show
+
     if as_json:
         documents.say(documents.of_points(results))
         return
@@ -209,6 +218,11 @@ def tables(results: Results, shown: Shown = _SHOWN) -> list[Layout]:
 
 
 def _table(results: Results, name: str, title: str, measures: Sequence[tuple[str, str]]) -> Layout | None:
+    import polars as pl
+
+    from paceline.cli import show
+    from paceline.interval import interval
+
     data = show.rows(results, name)
     if name == "queues":
         # The other way is of interest in few scenarios; --out has it.
@@ -252,5 +266,7 @@ def _table(results: Results, name: str, title: str, measures: Sequence[tuple[str
 
 def _cell(part: pl.DataFrame, measure: str, found: Interval) -> str:
     """What the runs of a point say, and over how many rows it is if some have no value."""
+    from paceline.cli import show
+
     there, rows = int(part[f"{measure} there"].sum()), int(part["rows"].sum())
     return show.said(measure, found) + show.of_how_many(there, rows)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
 from paceline import files
 from paceline.cli import documents, layout
@@ -20,10 +19,12 @@ from paceline.cli.options import Out, span
 from paceline.errors import PacelineError
 from paceline.quantities import quantity
 from paceline.seeming import seems
-from paceline.watching import View
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from paceline.results import Results
+    from paceline.watching import View
 
 MOST_ROWS = 30
 
@@ -207,6 +208,8 @@ def _read(names: list[str], every: str, out: Path | None, *, as_json: bool) -> N
 
 def _say(results: Results, *, command: bool, out: Path | None) -> None:
     """Prints tables; stdout is a COMMAND's own."""
+    from rich.console import Console
+
     console = Console(stderr=True, highlight=False) if command else layout.stdout()
     if command and not console.is_terminal:
         console = Console(stderr=True, highlight=False, width=layout.stdout().width)
@@ -273,6 +276,8 @@ def _cell(measure: str, row: dict[str, Any]) -> str:
 @contextmanager
 def _viewing(*, wanted: bool) -> Iterator[View | None]:
     """A table of what is open now, on a terminal; elsewhere nothing."""
+    from rich.console import Console
+
     if not wanted or not sys.stderr.isatty():
         yield None
         return

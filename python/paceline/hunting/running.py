@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from paceline import _core, files
+from paceline import _core, files, table_files
 from paceline.arguments import Kind, checked
 from paceline.errors import HuntStopped, PacelineError, PacelineWarning, ScenarioError
 from paceline.executing import ExecutorLike
@@ -72,8 +72,8 @@ def _write(hunt: Hunt, directory: Path) -> Hunt:
         files.write_whole(path, text_of(find, hunt, directory))
         finds.append(replace(find, file=path))
     now = replace(hunt, finds=tuple(finds))
-    files.write_parquet(directory / f"{TRIES}.parquet", now.tries)
-    files.write_csv(directory / f"{TRIES}.csv", now.tries)
+    table_files.write_parquet(directory / f"{TRIES}.parquet", now.tries)
+    table_files.write_csv(directory / f"{TRIES}.csv", now.tries)
     document = now.document()
     files.write_json(
         directory / "manifest.json", {**hunt.manifest, "finds": document["finds"], "notes": document["notes"]}

@@ -7,7 +7,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from paceline import files
+from paceline import files, table_files
 from paceline.errors import PacelineWarning
 from paceline.leagues import clouds, page
 from paceline.leagues.running import League
@@ -34,11 +34,11 @@ def write(league: League, out: Path) -> Path:
             if old.suffix in (".toml", ".svg", ".png"):
                 files.remove(old)
     files.remove(out / "gap.csv")
-    files.write_parquet(out / "runs.parquet", league.runs)
-    files.write_csv(out / "runs.csv", league.runs)
-    files.write_csv(out / "standings.csv", league.table)
+    table_files.write_parquet(out / "runs.parquet", league.runs)
+    table_files.write_csv(out / "runs.csv", league.runs)
+    table_files.write_csv(out / "standings.csv", league.table)
     if league.gap is not None:
-        files.write_csv(out / "gap.csv", league.gap)
+        table_files.write_csv(out / "gap.csv", league.gap)
     pictures = clouds.draw_all(league)
     figures.write(pictures, out / "figures")
     worst = _write_worst(league, out / "worst")

@@ -13,7 +13,7 @@ from paceline.errors import PacelineError
 from paceline.plots import KINDS, chart, gauges, sweeps, timeline
 from paceline.plots.sweeps import MOST_PANELS
 from paceline.plots.timeline import Panel
-from paceline.results import GAUGES
+from paceline.recordings import GAUGES
 
 if TYPE_CHECKING:
     from paceline.results import Results

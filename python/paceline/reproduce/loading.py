@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from paceline.recordings import SERIES
 from paceline.reproduce.claims import read_claims
 from paceline.reproduce.expression import Expression
 from paceline.reproduce.over_time import RECORDED, REDUCTIONS
@@ -34,7 +35,6 @@ from paceline.reproduce.reading import (
     to_expression,
 )
 from paceline.reproduce.where import FIGURES, PUBLISHED, PaperError, find
-from paceline.results import SERIES
 
 
 def read_series(where: str, values: list[Any]) -> tuple[Series, ...]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from paceline.recordings import SERIES
 from paceline.reproduce import points
 from paceline.reproduce.expression import Array, Column, ExpressionError
 from paceline.reproduce.over_time import REDUCTIONS, Recordings
@@ -18,7 +19,6 @@ from paceline.reproduce.paper import EACH, Claim, Curve, Metric, Paper, Study, W
 from paceline.reproduce.points import Place
 from paceline.reproduce.verdict import Outcome, Verdict, judge
 from paceline.reproduce.where import PaperError
-from paceline.results import SERIES
 from paceline.statistics import Estimate, estimate
 
 Values = dict[Place, dict[str, list[float]]]

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from paceline import files
+from paceline import table_files
 from paceline.reproduce import measure, points
 from paceline.reproduce.reproduction import Reproduction
 
@@ -124,5 +124,5 @@ def write(reproduction: Reproduction, folder: Path) -> None:
     for kind in sorted({_kept_as(reproduction, place) for place in reproduction.recorded}):
         tables[kind if kind.endswith("s") else f"{kind}s"] = recorded(reproduction, kind)
     for name, table in tables.items():
-        files.write_parquet(folder / f"{name}.parquet", table)
-        files.write_csv(folder / f"{name}.csv", table)
+        table_files.write_parquet(folder / f"{name}.parquet", table)
+        table_files.write_csv(folder / f"{name}.csv", table)

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 
 from paceline import realtime
 from paceline.errors import PacelineError, PacelineWarning
+from paceline.recordings import SERIES
 from paceline.reproduce import points
 from paceline.reproduce.paper import Claim, Paper, Series, Study, World
 from paceline.reproduce.points import Place
 from paceline.reproduce.verdict import Kind, Published
 from paceline.reproduce.where import PaperError
-from paceline.results import SERIES
 from paceline.suite.suite import MOST_RUNS, Case, Subject, Suite
 from paceline.suite.where import SUITE
 from paceline.sweeping import Point

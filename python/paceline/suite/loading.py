@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from paceline.recordings import SERIES
 from paceline.reproduce.changes import Change
 from paceline.reproduce.expression import ExpressionError
 from paceline.reproduce.loading import read_levels, read_metrics, read_plots, read_series
 from paceline.reproduce.paper import Metric, World
 from paceline.reproduce.reading import Table, check_distinct, check_selections, read_toml, settings
-from paceline.results import SERIES
 from paceline.suite import sim_specs
 from paceline.suite.compiled import study
 from paceline.suite.suite import MOST_RUNS, Case, Check, Kind, Section, Subject, Suite

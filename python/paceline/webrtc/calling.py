@@ -18,7 +18,8 @@ import polars as pl
 from paceline import _core, files, linux, paths, realtime
 from paceline.arguments import checked
 from paceline.errors import LiveError
-from paceline.results import REAL_SERIES, Results, RunRecord
+from paceline.recordings import REAL_SERIES
+from paceline.results import Results, RunRecord
 from paceline.scenario import ScenarioLike, load, written
 from paceline.store import Store
 from paceline.sweeping import seeds_from

@@ -1,0 +1,257 @@
+"""What a press of the tabulator offers for the value of an option or argument. Nothing is imported for it that takes
+long, and what cannot be read offers nothing: a shell shows no errors here.
+
+Look at the bottom for what each kind of value is called in `options` and the commands.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from pathlib import Path
+from typing import Any
+
+from paceline import _core
+from paceline.errors import PacelineError
+from paceline.recordings import REAL_SERIES, SERIES
+
+ASKED = "_PACELINE_COMPLETE"
+"""The variable in which a shell says that it completes a line."""
+
+Offered = list[tuple[str, str]]
+"""Words, and what each means."""
+
+
+_before = ""
+"""What belongs to the incomplete word, but not for bash: "flow.film.cc=" of flow.film.cc=ve."""
+
+
+def prepare(environment: MutableMapping[str, str]) -> None:
+    """Before a line is completed: bash hands it over broken at each "=", which is put together again."""
+    global _before  # noqa: PLW0603 (typer has no place for it)
+    _before = ""
+    if ASKED not in environment:
+        return
+    # Typer has Rich look for markup in what words mean, which is slow and takes "[CC]" away.
+    sys.modules.setdefault("rich", None)  # type: ignore[arg-type]
+    with contextlib.suppress(KeyError, ValueError):
+        if environment[ASKED] == "complete_bash":
+            words, at = environment["COMP_WORDS"].split("\n"), int(environment["COMP_CWORD"])
+            if at < len(words):
+                words, _before = _joined(words[: at + 1])
+                environment.update({"COMP_WORDS": "\n".join(words), "COMP_CWORD": str(len(words) - 1)})
+
+
+def _joined(words: list[str]) -> tuple[list[str], str]:
+    """Words without the breaks at "=", the last one after its last "=", and what stands before that."""
+    found: list[str] = []
+    for n, word in enumerate(words):
+        if found and (word == "=" or words[n - 1] == "="):
+            found[-1] += word
+        else:
+            found.append(word)
+    if "=" not in words[-2:]:
+        return found, ""
+    before, equals, last = found.pop().rpartition("=")
+    if before.startswith("-"):
+        option, _, before = before.partition("=")
+        found.append(option)
+    return [*found, last], before and before + equals
+
+
+def _offer(words: Callable[[Any, str], Iterable[tuple[str, str]]]) -> Callable[[Any, str], Offered]:
+    """Of words those that begin as the incomplete one does, as typer takes them."""
+
+    def complete(ctx: Any, incomplete: str) -> Offered:
+        whole = _before + incomplete
+        try:
+            found = [(word, what) for word, what in words(ctx, whole) if word.startswith(whole)]
+        except (PacelineError, OSError, ValueError, LookupError, TypeError, AttributeError):
+            return []
+        return [(word.removeprefix(_before), what) for word, what in found if word != _before]
+
+    return complete
+
+
+def _listed(words: Callable[[Any, str], Iterable[tuple[str, str]]]) -> Callable[[Any, str], Offered]:
+    """Words for a list: after each comma one that is not there yet."""
+
+    def parts(ctx: Any, incomplete: str) -> Iterator[tuple[str, str]]:
+        before, comma, _ = incomplete.rpartition(",")
+        for word, what in words(ctx, incomplete):
+            if word not in before.split(","):
+                yield before + comma + word, what
+
+    return _offer(parts)
+
+
+def _schemes() -> Offered:
+    return [(one["name"], one["summary"]) for one in json.loads(_core.schemes())]
+
+
+def _examples(_ctx: Any, _incomplete: str) -> Offered:
+    from paceline.examples import examples
+
+    return list(examples().items())
+
+
+def _scenarios(ctx: Any, incomplete: str) -> Iterator[tuple[str, str]]:
+    """Scenarios that the package carries and files beside them of the same beginning; all other files are the
+    shell's."""
+    from paceline.carried import FOLDERS, folder
+
+    tops = [top for top in FOLDERS if incomplete and f"{top}/".startswith(incomplete.partition("/")[0])]
+    for top in tops:
+        root = folder(top)
+        paths = {path.relative_to(root) for path in root.rglob("*.toml")}
+        if Path(top).is_dir():
+            paths |= {path.relative_to(top) for path in Path(top).rglob("*.toml")}
+        for path in sorted(paths, key=lambda path: (len(path.parts), path)):
+            of_campaigns = path.parts[0] == "campaigns"
+            if of_campaigns is (ctx.command.name == "campaign") or ctx.command.name == "check":
+                yield f"{top}/{path.as_posix()}", ""
+    if tops:
+        yield from ((path, "") for path in _files(incomplete))
+
+
+def _files(incomplete: str) -> list[str]:
+    """Files and folders in the current folder that begin so."""
+    if "/" in incomplete:
+        return []
+    return [f"{path}/" if path.is_dir() else str(path) for path in Path().iterdir()]
+
+
+def _presets(ctx: Any, incomplete: str) -> Iterator[tuple[str, str]]:
+    from paceline.playground import presets
+
+    yield from ((one.name, one.title) for one in presets().values())
+    yield from _scenarios(ctx, incomplete)
+
+
+def _papers(_ctx: Any, _incomplete: str) -> Offered:
+    from paceline.reproduce.where import keys
+
+    return [(key, "") for key in keys()]
+
+
+def _suites(_ctx: Any, _incomplete: str) -> Offered:
+    from paceline.suite.where import keys
+
+    return [(key, "") for key in keys()]
+
+
+def _profiles(_ctx: Any, _incomplete: str) -> Offered:
+    return [(name, what) for name, what, _ in _core.path_profiles()]
+
+
+def _file_of(ctx: Any) -> dict[str, Any]:
+    """The file that the line names, or the path's profile: its table."""
+    import tomllib
+
+    from paceline.carried import find
+
+    given = next((ctx.params[key] for key in ("file", "what", "path") if key in ctx.params), None)
+    if ctx.command.name == "path":
+        for name, _, text in _core.path_profiles():
+            if name == given:
+                return tomllib.loads(text)
+    return tomllib.loads(Path(find(str(given))).read_text(encoding="utf-8"))
+
+
+def _leaves(table: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    """The paths of a file with their values; of each flow also its controller, which is often left out."""
+    if before.startswith("flow.") and before.count(".") == 2 and "cc" not in table:
+        yield f"{before}cc", None
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, f"{before}{key}.")
+        elif not isinstance(value, list) or not any(isinstance(one, Mapping) for one in value):
+            yield f"{before}{key}", value
+
+
+def _values(path: str, now: Any) -> Offered:
+    """What a key may be: of others than controllers and switches the value that it has."""
+    if path.rpartition(".")[2] == "cc":
+        return _schemes()
+    if isinstance(now, bool):
+        return [("true", ""), ("false", "")]
+    # A word of the shell's has no spaces, and a quantity needs none.
+    return [] if now is None or isinstance(now, list) else [(str(now).replace(" ", ""), "as it is")]
+
+
+def _assigned(ctx: Any, incomplete: str) -> Iterator[tuple[str, str]]:
+    """PATH=VALUE: paths of the file, and once there is only one, its values."""
+    path, equals, _ = incomplete.partition("=")
+    leaves = [
+        (key, now) for key, now in _leaves(_file_of(ctx)) if (key == path if equals else key.startswith(path))
+    ]
+    if len(leaves) == 1:
+        key, now = leaves[0]
+        yield from ((f"{key}={value}", what) for value, what in _values(key, now) or [("", "")])
+    else:
+        yield from ((f"{key}=", "" if now is None else f"now {now}") for key, now in leaves)
+
+
+def _varied(ctx: Any, incomplete: str) -> Iterator[tuple[str, str]]:
+    """PATH=V1,V2,...: after each comma another value."""
+    path, equals, text = incomplete.partition("=")
+    before, comma, _ = text.rpartition(",")
+    if not equals or not comma:
+        yield from _assigned(ctx, incomplete)
+        return
+    for key, now in _leaves(_file_of(ctx)):
+        if key == path:
+            for value, what in _values(key, now):
+                if value not in before.split(","):
+                    yield f"{path}={before},{value}", what
+
+
+def _runs(ctx: Any) -> list[Path]:
+    return [Path(run) for run in ctx.params["runs"]]
+
+
+def _measures(ctx: Any, _incomplete: str) -> Iterator[tuple[str, str]]:
+    """Those of a sweep's runs, as `Results.plot` takes them: of flows by their names, of others as TABLE.MEASURE."""
+    kept = [path for run in _runs(ctx) for path in (run / "runs").glob("*.json")]
+    summary = json.loads(kept[0].read_text(encoding="utf-8"))["summary"]
+    for table, rows in summary.items():
+        if isinstance(rows, list) and all(isinstance(row, Mapping) for row in rows):
+            names = dict.fromkeys(name for row in rows for name in _numbers(row))
+            yield from ((name if table == "flows" else f"{table}.{name}", "") for name in names)
+
+
+def _numbers(row: Mapping[str, Any], before: str = "") -> Iterator[str]:
+    """The columns of a row that are measures; {"drops": {"overflow": 3}} is drops_overflow."""
+    for key, value in row.items():
+        if isinstance(value, Mapping):
+            yield from _numbers(value, f"{key}_")
+        elif isinstance(value, int | float) and key not in ("seed", "instance"):
+            yield before + key
+
+
+def _axes(ctx: Any, _incomplete: str) -> Iterator[tuple[str, str]]:
+    """The paths that a sweep has varied."""
+    for run in _runs(ctx):
+        manifest = json.loads((run / "manifest.json").read_text(encoding="utf-8"))
+        yield from ((path, "") for path in manifest["vary"])
+
+
+def _kinds(ctx: Any, _incomplete: str) -> Iterator[tuple[str, str]]:
+    """What runs have recorded."""
+    found = {path.stem.removeprefix("series-") for run in _runs(ctx) for path in run.glob("series-*.parquet")}
+    yield from ((kind, "") for kind in sorted(found))
+
+
+def _recordings(ctx: Any, _incomplete: str) -> Offered:
+    return [(kind, "") for kind in (REAL_SERIES if ctx.command.name == "emulate" else SERIES)]
+
+
+scheme = _offer(lambda _ctx, _incomplete: _schemes())
+schemes = _listed(lambda _ctx, _incomplete: _schemes())
+example, scenario, preset = _offer(_examples), _offer(_scenarios), _offer(_presets)
+paper, suite, profile = _offer(_papers), _offer(_suites), _offer(_profiles)
+assigned, varied = _offer(_assigned), _offer(_varied)
+recording = _listed(_recordings)
+measure, axis, axes, recorded = _offer(_measures), _offer(_axes), _listed(_axes), _listed(_kinds)
