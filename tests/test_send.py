@@ -99,7 +99,9 @@ class Flows:
         assert not self.waits or self.stopped.wait(60)
         text = 'duration = "1 s"\n[link.bottleneck]\nrate = "1 Mbit/s"\ndelay = "5 ms"\n'
         kinds = dict.fromkeys(name for name, *_ in flows)
-        text += "".join(f"[flow.{kind}]\ncount = {sum(kind == name for name, *_ in flows)}\n" for kind in kinds)
+        text += "".join(
+            f"[flow.{kind}]\ncount = {sum(kind == name for name, *_ in flows)}\n" for kind in kinds
+        )
         (summary,) = paceline.run(paceline.parse(text)).summaries
         rows = [{"flow": name, "instance": instance, **self.ends} for name, instance, *_ in flows]
         output = SimpleNamespace(summary_json=json.dumps(summary), series=[])
