@@ -10,20 +10,20 @@ import pytest
 from _pytest.runner import runtestprotocol
 
 import developed  # noqa: F401
-from realtime import MOST_STEAL, MUCH_STEAL, TRIES, Steal
+from realtime import TRIES, Disturbance
 
 # An example may take its time where others have the processors. The same examples each time: what a new draw finds would
 # stop a change that has nothing to do with it.
 hypothesis.settings.register_profile("patient", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("patient")
 
-_steal = Steal()
+_disturbance = Disturbance()
 
 
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-    """A test in real time that failed is tried again, from its module's fixtures on, if the processors were given to
-    others meanwhile. If they had much of them each time it is inconclusive, a skip even where skips are forbidden: the
-    host has all that the test needs."""
+    """A test in real time that failed is tried again, from its module's fixtures on, if others had some of the
+    processors meanwhile. If they had much of them each time it is inconclusive, a skip even where skips are forbidden:
+    the host has all that the test needs."""
     if item.get_closest_marker("realtime") is None:
         return None
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
@@ -34,14 +34,14 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 
 def _tried(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[pytest.TestReport]:
-    least, said = 1.0, []
+    much, said = True, []
     for attempt in range(TRIES):
-        _steal.begin(item.path, anew=attempt > 0)
+        _disturbance.begin(item.path, anew=attempt > 0)
         reports = runtestprotocol(item, log=False, nextitem=nextitem)
-        steal = _steal.share()
-        least = min(least, steal)
+        taken = _disturbance.taken()
+        much &= taken.much
         said.append([str(getattr(report.longrepr, "reprcrash", "")) for report in reports if report.failed])
-        if steal <= MOST_STEAL or not said[-1]:
+        if not taken.some or not said[-1]:
             break
         # all fixtures anew
         item.session._setupstate.teardown_exact(None)
@@ -51,12 +51,12 @@ def _tried(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[pytest.T
     for report in reports:
         # what fails with the same words each time is no matter of time, unless they are of an object and its address
         timely = any(words != said[0] or " at 0x" in str(words) for words in said)
-        if report.failed and least > MUCH_STEAL and timely:
+        if report.failed and much and timely:
             report.outcome = "skipped"
-            why = f"inconclusive: others took {least:.1%} of the processors' time or more"
+            words = report.longreprtext[-500:]
             report.longrepr = (
                 path,
                 line or 0,
-                f"{why}, {TRIES} times; it failed with: {report.longreprtext[-500:]}",
+                f"inconclusive: {taken}, {TRIES} times; it failed with: {words}",
             )
         yield report

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -64,3 +65,32 @@ def test_a_server(text: str, port: int) -> None:
         host, number = place(text, port)
         assert host
         assert 1 <= number <= 65_535
+
+
+def test_addresses_of_receivers_of_rtp() -> None:
+    assert Receiver.parse("rtp://there.example:5004") == Receiver("there.example", 5004, 5005, 5004, 5005)
+    assert Receiver.parse("rtp://[::1]:6000?localrtpport=7000") == Receiver("::1", 6000, 6001, 7000, 7001)
+    named = "rtp://10.0.0.1:6000?rtcpport=6010&localrtcpport=7010&pt=33"
+    assert Receiver.parse(named) == Receiver("10.0.0.1", 6000, 6010, 6000, 7010, 33)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "rtp://host",
+        "rtp://:5004",
+        "rtp://host:5004/path",
+        "rtp://host:port",
+        "rtp://host:5004?what=1",
+        "rtp://host:5004?rtcpport=x",
+        "rtp://me@host:5004",
+        "rtp://host:5004?rtcpport=0",
+        "rtp://host:65535",
+        "rtp://host:5004?pt=200",
+        "rtp://host:5004?twcc=15",
+        "rtp://[::1:5004",
+    ],
+)
+def test_what_is_no_address_of_a_receiver_of_rtp_is_said(address: str) -> None:
+    with pytest.raises(PacelineError, match=r"rtp://HOST:PORT|no port|payload type|1 to 14"):
+        Receiver.parse(address)

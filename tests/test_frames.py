@@ -1,4 +1,6 @@
-"""The recording `frames`: what becomes of an encoder's frames over time, simulated and in real time."""
+"""The recording `frames`: what becomes of an encoder's frames over time.
+
+That of a flow between hosts is tested by crate live (`tests/session/tables.rs`)."""
 
 from __future__ import annotations
 
@@ -11,13 +13,10 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import paceline
-from needs import require
 from paceline import realtime
 from paceline.cli import app
 from paceline.plots import KINDS, figure
 from paceline.plots.timeline import Panel
-from paceline.results import RunRecord
-from realtime import conclusive
 
 CALL = """
 duration = "8 s"
@@ -125,28 +124,3 @@ def test_rows_at_longer_intervals_keep_frames_and_their_delays() -> None:
     assert rows["frame_delay_s"].to_list() == [pytest.approx(0.175), None, 0.4]
     assert rows["frame_delay_max_s"].to_list() == [0.3, None, 0.5]
     assert rows["picture_age_s"].to_list() == [0.02, 0.22, 0.03]
-
-
-@pytest.mark.realtime
-def test_in_real_time_delays_are_whole_and_an_outage_shows() -> None:
-    require("namespaces")
-    scenario = paceline.parse(CALL)
-
-    def measure() -> tuple[RunRecord, float]:
-        run = realtime.emulate(scenario, 1, ("frames",), record_every_s=0.1)
-        return run, run.summary["path"]["host"]["steal_share"]
-
-    def check(run: RunRecord) -> None:
-        rows = run.series["frames"]
-        assert rows["flow"].unique().to_list() == ["call"]
-        (call,) = [flow for flow in run.summary["flows"] if flow["flow"] == "call"]
-        assert abs(rows["frames"].sum() - call["frames_complete"]) <= 3, call
-        # over 60 ms, by clocks that are one
-        assert math.isclose(weighted(rows), call["frame_delay_mean_s"], abs_tol=0.005), call
-        assert min(rows["frame_delay_s"].drop_nulls().to_list()) > 0.055
-        assert (rows["frame_delay_max_s"] >= rows["frame_delay_s"]).all()
-        frozen = rows.filter(pl.col("picture_age_s") > 0.6)
-        assert 0.85 < max(frozen["picture_age_s"].to_list()) < 1.6, frozen
-        assert frozen["time_s"].is_between(4.4, 5.8).all(), frozen
-
-    conclusive(measure, check)

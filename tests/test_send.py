@@ -1,162 +1,30 @@
-"""`paceline.send` to a server on the loopback interface: results, files, event logs, mistakes."""
+"""`paceline.send` without a network: places and names, what is asked of the core, and what is made of its answer.
+
+What flows measure is tested in virtual time by crate live's tests (`crates/live/tests/session`), flows between two
+processes in `test_send_realtime.py`.
+"""
 
 from __future__ import annotations
 
 import json
-import os
-import random
-import signal
-import socket
-import subprocess
-import sys
 import threading
-import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
-import polars as pl
 import pytest
+from typer.testing import CliRunner, Result
 
 import paceline
-from paceline import _core
+from own import TWINS
+from paceline import _core, sending
+from paceline.cli import app
 from paceline.cli.send import now
-from paceline.errors import LiveError, PacelineError, ScenarioError
+from paceline.errors import LiveError, PacelineError
 from paceline.keys import new_key
 from paceline.results import Results
 from paceline.sending import controller_of, place, send
-from paceline.spoken import by_command
-
-pytestmark = pytest.mark.realtime
-
-KEY = bytes(range(32))
-
-
-def _serving(key: bytes | None) -> Iterator[int]:
-    server = _core.Server("127.0.0.1:0", 20_000_000, 60.0, 16, key)
-    with ThreadPoolExecutor(1) as threads:
-        done = threads.submit(server.run)
-        try:
-            yield int(server.address.rpartition(":")[2])
-        finally:
-            server.stop()
-    done.result()
-
-
-@pytest.fixture(scope="module")
-def port() -> Iterator[int]:
-    yield from _serving(None)
-
-
-@pytest.fixture
-def guarded() -> Iterator[int]:
-    yield from _serving(KEY)
-
-
-def test_results_are_those_of_a_simulated_run(port: int, tmp_path: Path) -> None:
-    out, logs = tmp_path / "out", tmp_path / "logs"
-    results = send(
-        "127.0.0.1",
-        "vegas",
-        duration_s=1.0,
-        direction="both",
-        flows=2,
-        set={"receive_window": 20},
-        port=port,
-        log_events=logs,
-        out=out,
-    )
-    rows = results.flows.to_dicts()
-    assert [(row["flow"], row["instance"]) for row in rows] == [
-        ("vegas", 0),
-        ("vegas", 1),
-        ("vegas-back", 0),
-        ("vegas-back", 1),
-    ]
-    for row in rows:
-        assert 1e5 < row["goodput_bps"] < 21e6
-        assert row["packets_sent"] >= row["packets_delivered"] > 0
-        assert 0 < row["rtt_min_s"] <= row["rtt_mean_s"]
-    assert set(results.recorded()) >= {"cwnd", "rate", "sequence"}
-    again = Results.read(out)
-    assert again.flows.height == 4
-    assert again.series("rate").height == results.series("rate").height > 10
-    events = sorted(logs.iterdir())
-    assert len(events) == 4
-    for log in events:
-        inputs, datagrams, _, unread = paceline.replay(log)
-        assert inputs > 10
-        assert datagrams > 1
-        assert unread == 0
-    spoilt = bytearray(events[0].read_bytes())
-    spoilt[-1] ^= 1
-    events[0].write_bytes(spoilt)
-    with pytest.raises(LiveError, match="figure was"):
-        paceline.replay(events[0])
-    with pytest.raises(LiveError, match="no event log"):
-        paceline.replay(__file__)
-
-
-def test_shares_of_coupled_flows_are_in_their_event_logs(port: int, tmp_path: Path) -> None:
-    coupled = {"app.kind": "encoder", "coupled.group": "call"}
-    rows = send(
-        "127.0.0.1", "nada", duration_s=2.0, flows=2, set=coupled, port=port, log_events=tmp_path
-    ).flows.to_dicts()
-    assert rows[0]["goodput_bps"] == pytest.approx(rows[1]["goodput_bps"], rel=0.2)
-    logs = list(tmp_path.glob("*.events"))
-    assert len(logs) == 2
-    for log in logs:
-        inputs, datagrams, _, unread = paceline.replay(log)
-        assert inputs > 100
-        assert datagrams > 20
-        assert unread == 0
-
-
-def test_a_stream_is_played(port: int) -> None:
-    results = send(
-        "127.0.0.1",
-        "newreno",
-        duration_s=3.0,
-        app="stream",
-        set={"app.length": "2 s", "app.media_rate": "500 kbit/s", "app.buffer": "10 %"},
-        port=port,
-    )
-    (stream,) = results.table("streams").to_dicts()
-    assert stream["flow"] == "newreno"
-    assert stream["completed"]
-    assert 0 < stream["fill_s"] < 1
-
-
-def test_mistakes_are_said_before_anything_is_sent(port: int, tmp_path: Path) -> None:
-    with pytest.raises(PacelineError, match=r"no controller tfrx \(did you mean tfrc\?\)"):
-        send("127.0.0.1", "tfrx", port=port)
-    with pytest.raises(ScenarioError, match=r"^set params.phi: "):
-        send("127.0.0.1", "newreno", set={"params.phi": 2}, port=port)
-    with pytest.raises(ScenarioError, match=r"^app: "):
-        send("127.0.0.1", "tfrc", app="wev", port=port)
-    with pytest.raises(ScenarioError, match=r"^rate: "):
-        send("127.0.0.1", "udp", rate="2 apples", port=port)
-    with pytest.raises(PacelineError, match="one of them"):
-        send(f"127.0.0.1:{port}", "tfrc", port=port - 1)
-    with pytest.raises(PacelineError, match='rate="2Mbit/s"'):
-        send("127.0.0.1", "udp", port=port)
-    with pytest.raises(PacelineError, match=r'^rate is the rate of cc="udp"; others find theirs'):
-        send("127.0.0.1", "tfrc", rate="1 Mbit/s", port=port)
-    with by_command():
-        with pytest.raises(ScenarioError, match=r"^--set params.phi: "):
-            send("127.0.0.1", "newreno", set={"params.phi": 2}, port=port)
-        with pytest.raises(PacelineError, match=r"^--rate is the rate of --cc udp; others find theirs"):
-            send("127.0.0.1", "tfrc", rate="1 Mbit/s", port=port)
-    with pytest.raises(PacelineError, match="bulk transfer"):
-        send("127.0.0.1", "kernel:reno", app="web", port=port)
-    with pytest.raises(LiveError, match="--max-duration"):
-        send("127.0.0.1", "tfrc", duration_s=61, port=port)
-    with pytest.raises(LiveError, match="No `paceline serve` can be reached there: start one"):
-        send("127.0.0.1", "tfrc", port=1)
-    none = tmp_path / "key"
-    none.write_text("a word\n")
-    with pytest.raises(PacelineError, match="`paceline key FILE` makes one"):
-        send("127.0.0.1", "tfrc", port=port, key_file=none)
 
 
 @pytest.mark.parametrize(
@@ -191,77 +59,6 @@ def test_schemes_have_the_names_that_papers_give_them() -> None:
         controller_of("tcp-yeah")
 
 
-def test_a_port_beside_its_host_is_taken(port: int) -> None:
-    results = send(f"127.0.0.1:{port}", "TCP-Vegas", duration_s=0.3)
-    assert (results.manifest["port"], results.flows["cc"][0]) == (port, "vegas")
-
-
-def test_a_key(guarded: int, port: int, tmp_path: Path) -> None:
-    right, wrong = tmp_path / "right", tmp_path / "wrong"
-    new_key(right)
-    right.write_text(f"paceline-key:{KEY.hex()}\n")
-    new_key(wrong)
-    with pytest.raises(LiveError, match="--key-file"):
-        send("127.0.0.1", "tfrc", duration_s=0.3, port=guarded)
-    with pytest.raises(LiveError, match="not the server's"):
-        send("127.0.0.1", "tfrc", duration_s=0.3, port=guarded, key_file=wrong)
-    with pytest.raises(LiveError, match="the server has no key"):
-        send("127.0.0.1", "tfrc", duration_s=0.3, port=port, key_file=right)
-    results = send("127.0.0.1", "tfrc", duration_s=0.3, port=guarded, key_file=right)
-    assert results.manifest["notes"]["flows"][0]["well"]
-
-
-def test_ctrl_c_keeps_what_is_done(port: int, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "paceline", "send", "127.0.0.1", "--port", str(port)]
-    out = tmp_path / "out"
-    with subprocess.Popen(
-        [*command, "--cc", "tfrc", "--for", "50s", "--out", str(out)],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "COLUMNS": "80"},
-    ) as running:
-        stopper = threading.Timer(4.0, running.send_signal, [signal.SIGINT])
-        begin = time.monotonic()
-        stopper.start()
-        said, _ = running.communicate(timeout=40)
-        assert running.returncode == 130
-        assert time.monotonic() - begin < 20
-    assert "tfrc" in said
-    manifest = json.loads((out / "manifest.json").read_text())
-    assert manifest["interrupted"]
-    assert Results.read(out).flows["bytes_delivered"][0] > 0
-
-
-def test_a_server_that_is_killed_ends_the_flow_in_seconds(tmp_path: Path) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "paceline",
-        "serve",
-        "--bind",
-        "127.0.0.1",
-        "--port",
-        "0",
-        "--for",
-        "60s",
-    ]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
-        assert server.stderr is not None
-        said = server.stderr.readline()
-        where = int(said.partition(" on ")[2].partition(",")[0].rpartition(":")[2])
-        killer = threading.Timer(1.5, server.kill)
-        killer.start()
-        begin = time.monotonic()
-        results = send(
-            "127.0.0.1", "tfrc", duration_s=50, set={"app.size": "1 GB"}, port=where, out=tmp_path / "out"
-        )
-        assert time.monotonic() - begin < 15
-    (flow,) = results.manifest["notes"]["flows"]
-    assert not flow["well"]
-    assert "nobody takes datagrams" in flow["sender_ended"]
-    assert results.flows["packets_sent"][0] > 0
-
-
 def test_the_view_shows_rates_since_the_last_look() -> None:
     row = {
         "flow": "tfrc",
@@ -284,67 +81,159 @@ def test_the_view_shows_rates_since_the_last_look() -> None:
     assert all(c.cells == [] for c in now([], {}).columns)
 
 
-SERVE = """
-import paceline
-from paceline import _core
-server = _core.Server("127.0.0.1:0", 20_000_000, 60.0, 16, None)
-print(server.address, flush=True)
-server.run()
-"""
+class Flows:
+    """What stands in the core's place: what it was asked, and as its answer a simulated run's tables. Of each flow,
+    `ends` says how it ended."""
+
+    def __init__(self) -> None:
+        self.asked: dict[str, Any] = {}
+        self.ends: dict[str, Any] = {"sender_ended": "done", "receiver_ended": "done", "well": True}
+        self.stopped = threading.Event()
+        self.waits = False
+
+    def send(self, host: str, port: int, flows: list[Any], *rest: Any, **more: Any) -> tuple[Any, str]:
+        watch, key, logs = rest
+        self.asked = {"host": host, "port": port, "flows": flows, "key": key, "logs": logs, **more}
+        assert watch is self
+        # one that goes on until it is told to stop
+        assert not self.waits or self.stopped.wait(60)
+        text = 'duration = "1 s"\n[link.bottleneck]\nrate = "1 Mbit/s"\ndelay = "5 ms"\n'
+        kinds = dict.fromkeys(name for name, *_ in flows)
+        text += "".join(
+            f"[flow.{kind}]\ncount = {sum(kind == name for name, *_ in flows)}\n" for kind in kinds
+        )
+        (summary,) = paceline.run(paceline.parse(text)).summaries
+        rows = [{"flow": name, "instance": instance, **self.ends} for name, instance, *_ in flows]
+        output = SimpleNamespace(summary_json=json.dumps(summary), series=[])
+        return output, json.dumps({"server": "", "host": {"steal_share": 0.0}, "flows": rows})
+
+    def stop(self) -> None:
+        self.stopped.set()
+
+    def shown_json(self) -> str:
+        return "[]"
 
 
-def _resident(process: int) -> int:
-    """Bytes of memory that a process has."""
-    return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+@pytest.fixture
+def flows(monkeypatch: pytest.MonkeyPatch) -> Iterator[Flows]:
+    made = Flows()
+    monkeypatch.setattr(_core, "send", made.send)
+    monkeypatch.setattr(_core, "SendWatch", lambda: made)
+    monkeypatch.setattr(sending, "_LOOK_S", 0.01)
+    yield made
+    made.stop()
 
 
-def _flood(port: int, count: int) -> None:
-    """Datagrams of 40 senders: messages of every type of connections that there are not, and none at all."""
-    noise = random.Random(1)
-    senders = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(40)]
-    try:
-        for i in range(count):
-            head = b"PT" + bytes([0x10 | i % 12, i % 32]) if i % 4 else b""
-            senders[i % len(senders)].sendto(head + noise.randbytes(noise.randrange(80)), ("127.0.0.1", port))
-    finally:
-        for sender in senders:
-            sender.close()
+def test_what_is_asked_for_is_each_flow(flows: Flows, tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    new_key(key)
+    key.write_text(f"paceline-key:{bytes(range(32)).hex()}\n")
+    results = send(
+        "127.0.0.1:7001",
+        "TCP-Vegas",
+        duration_s=1.5,
+        direction="both",
+        flows=2,
+        set={"receive_window": 20},
+        seed=5,
+        key_file=key,
+        log_events=tmp_path / "logs",
+    )
+    asked = flows.asked
+    assert (asked["host"], asked["port"], asked["key"]) == ("127.0.0.1", 7001, bytes(range(32)))
+    assert asked["logs"] == str(tmp_path / "logs")
+    assert (tmp_path / "logs").is_dir()
+    settings = [("cc", "vegas"), ("receive_window", "20")]
+    names = [("vegas", 0, True), ("vegas", 1, True), ("vegas-back", 0, False), ("vegas-back", 1, False)]
+    assert asked["flows"] == [
+        (name, instance, settings, 1500, 5 + n, forward, None, None)
+        for n, (name, instance, forward) in enumerate(names)
+    ]
+    manifest = results.manifest
+    assert manifest["name"] == "vegas to and from 127.0.0.1"
+    told = [manifest[key] for key in ("port", "cc", "direction", "seed")]
+    assert told == [7001, "vegas", "both", 5]
 
 
-def test_what_comes_while_the_receiver_waits_is_counted_where_it_came() -> None:
-    """A process without its processor for half a second finds what came meanwhile at once."""
-    command = [sys.executable, "-c", SERVE]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
-        try:
-            assert server.stdout is not None
-            port = int(server.stdout.readline().rpartition(":")[2])
-            threading.Timer(1.0, server.send_signal, [signal.SIGSTOP]).start()
-            threading.Timer(1.5, server.send_signal, [signal.SIGCONT]).start()
-            results = send("127.0.0.1", "udp", duration_s=2.5, rate="1 Mbit/s", port=port)
-        finally:
-            server.send_signal(signal.SIGCONT)
-            server.terminate()
-    rates = results.series("rate").filter(pl.col("time_s").is_between(0.3, 2.3))["goodput_bps"]
-    # 1 Mbit/s is 8.3 packets of 1500 bytes each tenth of a second.
-    assert rates.len() > 15
-    assert rates.is_between(0.7e6, 1.3e6).all(), rates.to_list()
+def test_the_kernels_flow_has_no_settings(flows: Flows) -> None:
+    send("127.0.0.1", "kernel:cubic", duration_s=1, direction="reverse", seed=1)
+    assert flows.asked["flows"] == [("cubic", 0, [], 1000, 1, False, "cubic", None)]
 
 
-def test_a_flood_leaves_a_servers_memory_as_it_was() -> None:
-    command = [sys.executable, "-c", SERVE]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
-        try:
-            assert server.stdout is not None
-            port = int(server.stdout.readline().rpartition(":")[2])
-            send("127.0.0.1", "tfrc", duration_s=0.5, port=port)
-            before = _resident(server.pid)
-            with ThreadPoolExecutor(1) as threads:
-                flooded = threads.submit(_flood, port, 100_000)
-                while not flooded.done():
-                    row = send("127.0.0.1", "tfrc", duration_s=0.5, port=port).flows.row(0, named=True)
-                    assert row["goodput_bps"] > 1e5
-                flooded.result()
-            # 30 bytes for each datagram would be 3 MB; a flow's own tables are less than one.
-            assert _resident(server.pid) - before < 2e6
-        finally:
-            server.terminate()
+def test_quic_is_a_setting_and_an_own_controller_goes_along(flows: Flows, tmp_path: Path) -> None:
+    cc = f"python:{TWINS / 'reno_twin.py'}:RenoTwin"
+    results = send("quic://127.0.0.1", cc, duration_s=1.0, seed=1, qlog=tmp_path / "logs")
+    asked = flows.asked
+    ((name, _, settings, *_),) = asked["flows"]
+    assert (name, settings) == ("RenoTwin", [("cc", cc), ("transport", "quic")])
+    assert len(asked["schemes"]) == 1
+    assert asked["qlogs"] == str(tmp_path / "logs")
+    assert results.manifest["name"] == f"{cc} over QUIC to 127.0.0.1"
+    send("quic://127.0.0.1", direction="both", duration_s=1.0)
+    assert [flow[0] for flow in flows.asked["flows"]] == ["newreno", "newreno-back"]
+    with pytest.raises(PacelineError, match=r"runs where it is, here"):
+        send("127.0.0.1", cc, direction="both")
+
+
+def test_results_are_kept_as_those_of_a_simulated_run(flows: Flows, tmp_path: Path) -> None:
+    results = send("127.0.0.1", "tfrc", flows=2, out=tmp_path / "out")
+    again = Results.read(tmp_path / "out")
+    assert again.flows.equals(results.flows)
+    assert again.flows.height == 2
+    assert (again.manifest["kind"], again.manifest["interrupted"]) == ("live", False)
+    assert [note["instance"] for note in again.manifest["notes"]["flows"]] == [0, 1]
+
+
+def test_ctrl_c_keeps_what_is_done(flows: Flows, tmp_path: Path) -> None:
+    flows.waits = True
+
+    def pressed(rows: list[dict[str, Any]]) -> None:
+        raise KeyboardInterrupt
+
+    results = send("127.0.0.1", "tfrc", duration_s=50, out=tmp_path / "out", view=pressed)
+    assert flows.stopped.is_set()
+    assert results.manifest["interrupted"]
+    assert json.loads((tmp_path / "out/manifest.json").read_text())["interrupted"]
+    assert Results.read(tmp_path / "out").flows["bytes_delivered"][0] > 0
+
+
+def invoked(*words: str | Path) -> Result:
+    return CliRunner().invoke(app, ["send", "127.0.0.1", *map(str, words)])
+
+
+def test_the_command_says_how_a_flow_ended_and_ends_with_it(flows: Flows, tmp_path: Path) -> None:
+    fine = invoked("--cc", "tfrc", "--out", tmp_path / "out")
+    assert (fine.exit_code, "did not end well" in fine.output) == (0, False), fine.output
+    assert f"Written to {tmp_path / 'out'}." in fine.output.replace("\n", "")
+    flows.ends = {"sender_ended": "done", "receiver_ended": "stopped at 127.0.0.1, 2.0 s", "well": False}
+    ill = invoked("--cc", "tfrc")
+    said = " ".join(ill.output.split())
+    assert ill.exit_code == 1
+    assert "tfrc[0] did not end well. sender: done; receiver: stopped at 127.0.0.1, 2.0 s." in said
+    flows.ends = {"sender_ended": "", "receiver_ended": "done", "well": False}
+    assert "sender: unknown; receiver: done." in " ".join(invoked("--cc", "tfrc").output.split())
+    cut = "its event log: File too large (os error 27)"
+    flows.ends = {"sender_ended": "done", "receiver_ended": "done", "well": True, "log_cut": cut}
+    short = invoked("--cc", "cubic", "--log-events", tmp_path / "events")
+    assert short.exit_code == 1
+    assert f"The log of cubic[0] ends before it: {cut}." in " ".join(short.output.split())
+    document = json.loads(invoked("--cc", "cubic", "--json").output)
+    assert document["live"]["flows"][0]["log_cut"] == cut
+
+
+def test_the_command_ends_with_130_after_ctrl_c(flows: Flows, monkeypatch: pytest.MonkeyPatch) -> None:
+    def pressed(*options: Any, **more: Any) -> Results:
+        results = send(*options, **more)
+        results.manifest["interrupted"] = True
+        return results
+
+    monkeypatch.setattr(sending, "send", pressed)
+    assert invoked("--cc", "tfrc").exit_code == 130
+    document = invoked("--cc", "tfrc", "--json")
+    assert document.exit_code == 130
+    assert json.loads(document.output)["flows"][0]["goodput_bps"] > 0
+
+
+def test_an_event_log_is_read_to_its_end_or_it_is_said_where_it_is_wrong() -> None:
+    with pytest.raises(LiveError, match="no event log"):
+        paceline.replay(__file__)

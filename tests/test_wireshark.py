@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 import tshark
+from built import example
 from needs import require
 from tshark import fields
 
-ROOT = Path(__file__).resolve().parent.parent
 RECORD_HEADER, IP_UDP = 16, 28
 NAMES = {
     "ecn": "flags.ecn",
@@ -45,8 +45,7 @@ def captured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[
     """A capture of the samples and of random messages, and what each holds."""
     folder = tmp_path_factory.mktemp("capture")
     capture, listing = folder / "tfrc.pcap", folder / "tfrc.jsonl"
-    example = ["cargo", "run", "--quiet", "--locked", "-p", "paceline-packet", "--example", "tfrc_capture"]
-    subprocess.run([*example, "--", str(capture), str(listing)], cwd=ROOT, check=True)
+    subprocess.run([example("tfrc_capture"), capture, listing], check=True)
     return capture, [json.loads(line) for line in listing.read_text().splitlines()]
 
 
@@ -164,8 +163,7 @@ def test_rtp_and_rtcp(tmp_path: Path) -> None:
     """What the codec writes, as Wireshark reads it: every field of a compound packet with everything in it."""
     require("tshark")
     capture = tmp_path / "rtcp.pcap"
-    example = ["cargo", "run", "--quiet", "--locked", "-p", "paceline-packet", "--example", "rtcp_capture"]
-    subprocess.run([*example, "--", str(capture)], cwd=ROOT, check=True)
+    subprocess.run([example("rtcp_capture"), capture], check=True)
     assert (
         fields(
             capture,

@@ -332,14 +332,11 @@ impl Flow {
         let first = first_capture(&self.session, monotonic);
         let mut half = Half::of(&mut self.session, &self.model, self.recorder, now, &self.before);
         half.dropped.2 += ports[self.new.port].refused().saturating_sub(self.refused_before) + self.dropped;
-        half.ended = end.to_string();
+        half.end(end, self.bounds != Bounds::Behind && self.new.measure.is_none_or(|it| it.from_ms == 0));
         half.log_cut = self.session.end_logs().or(self.log_cut);
         let measured = self.new.measure.filter(|_| epoch > Time::ZERO);
         half.began_s = measured.map(|_| monotonic(epoch));
         half.first_capture = first;
-        half.whole =
-            end == End::Done && self.bounds != Bounds::Behind && self.new.measure.is_none_or(|it| it.from_ms == 0);
-        half.well = matches!(end, End::Done | End::Stopped);
         if !self.late.is_empty() {
             let at = |quantile| self.late.value_at_quantile(quantile) as f64 / 1e9;
             half.late = Some((at(0.5), at(0.99), self.late.len()));

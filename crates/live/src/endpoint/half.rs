@@ -2,7 +2,7 @@
 
 use super::numbers::{Numbers, few};
 use crate::results::FlowRow;
-use crate::session::{ReceiverSession, Reported, SenderSession, Session};
+use crate::session::{End, ReceiverSession, Reported, SenderSession, Session};
 use paceline_apps::share;
 use paceline_apps::viewer::ViewReport;
 use paceline_flow::quic::Carriage;
@@ -226,6 +226,13 @@ impl Half {
             }
         }
         half
+    }
+
+    /// How the flow ended here, and whether all of it was measured.
+    pub fn end(&mut self, end: End, all: bool) {
+        self.ended = end.to_string();
+        self.whole = end == End::Done && all;
+        self.well = matches!(end, End::Done | End::Stopped);
     }
 }
 

@@ -175,8 +175,9 @@ pub fn listen(options: &ListenOptions, watch: &ListenWatch) -> Result<LiveRun, S
     Ok(listening.results(ended, host))
 }
 
-/// Reports each second, and feedback as often as its share of what comes allows.
-fn config(feedback: Option<FeedbackFormat>) -> RtpConfig {
+/// How it answers: with reports each second, and feedback as often as its share of what comes allows.
+#[must_use]
+pub fn config(feedback: Option<FeedbackFormat>) -> RtpConfig {
     let format = feedback.unwrap_or_default();
     let told = FeedbackConfig { format, share: Some(LISTENER_SHARE), reduced: true, ..FeedbackConfig::PLAIN };
     let settings = RtpSettings {

@@ -188,3 +188,48 @@ fn results(target: &RtpTarget, wanted: &Wanted, address: SocketAddr, host: Optio
     let flows = vec![FlowNotes::of(wanted, &near, &far)];
     LiveRun { output: LiveOutput { summary, series }, notes: Notes { server: address.to_string(), host, flows } }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::endpoint::control::{Direction, Offer};
+    use crate::session::{Brought, End, FlowSpec, Reported};
+
+    /// Of a receiver that has reported nothing nothing is known, and of one that reports no more than its reports say.
+    #[test]
+    fn a_row_has_what_the_receiver_has_reported() {
+        let (host, local_rtp_port, local_rtcp_port) = ("there".to_owned(), 0, 0);
+        let peer = RtpPeer::default();
+        let target = RtpTarget { host, rtp_port: 5004, rtcp_port: 5005, local_rtp_port, local_rtcp_port, peer };
+        let spec = FlowSpec {
+            settings: vec![("cc".to_owned(), "lda-plus".to_owned())],
+            for_ms: 60_000,
+            seed: 1,
+            family: Family::V4,
+            name: None,
+            foreign: Brought::default(),
+        };
+        let offer = Offer { spec, direction: Direction::Forward, kernel: None, measure: None };
+        let wanted = Wanted { name: "lda-plus".to_owned(), instance: 0, offer };
+        let row = |reported: Option<Reported>| {
+            let row = FlowRow { packets_sent: Some(100), send_rate_bps: Some(64e3), ..FlowRow::default() };
+            let mut near = Half { row, reported, end_s: 16.0, ..Half::default() };
+            near.end(End::NoReports, true);
+            let run = results(&target, &wanted, "127.0.0.1:5004".parse().unwrap(), None, near);
+            assert!(!run.notes.flows[0].well && run.notes.flows[0].reported == reported);
+            run.output.summary.flows.into_iter().next().unwrap()
+        };
+        let unknown = row(None);
+        assert_eq!((unknown.packets_sent, unknown.send_rate_bps), (Some(100), Some(64e3)));
+        assert_eq!((unknown.packets_delivered, unknown.packets_lost, unknown.loss_rate), (None, None, None));
+        assert!(unknown.goodput_bps.is_nan() && unknown.throughput_bps.is_none() && unknown.bytes_delivered.is_none());
+        assert_eq!((unknown.ended.as_deref(), unknown.active_s), (Some(End::NoReports.to_string().as_str()), 16.0));
+        let reported = |lost| Some(Reported { reports: 3, expected: 80, lost, jitter_s: None });
+        let known = row(reported(20));
+        assert_eq!((known.packets_delivered, known.packets_lost, known.loss_rate), (Some(60), Some(20), Some(0.25)));
+        // GStreamer counts the packet twice by which it came to trust the stream
+        let none = row(reported(-1));
+        assert_eq!((none.packets_delivered, none.packets_lost, none.loss_rate), (Some(80), Some(0), Some(0.0)));
+        assert!(none.goodput_bps.is_nan(), "what arrives is not known by its bytes");
+    }
+}

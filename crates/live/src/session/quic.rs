@@ -86,14 +86,15 @@ impl Session {
     }
 
     /// Has the connections of a flow over QUIC logged; to be called before it starts.
-    pub(crate) fn log_quic(&self, to: Logged) {
+    pub fn log_quic(&self, to: Logged) {
         if let Some(quic) = self.quic() {
             let _ = quic.told.logged.set(to);
         }
     }
 
     /// Writes out what is kept in memory of its event log over QUIC; why that, or a connection's log (qlog), ends before the flow.
-    pub(crate) fn end_logs(&self) -> Option<String> {
+    #[must_use]
+    pub fn end_logs(&self) -> Option<String> {
         let told = &self.quic()?.told;
         if let Some(calls) = told.calls.get()
             && let Err(error) = calls.lock().unwrap_or_else(PoisonError::into_inner).flush()

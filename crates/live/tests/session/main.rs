@@ -2,10 +2,13 @@
 
 mod feedback;
 mod hostile;
+mod logs;
 mod pair;
 mod quic;
 mod rtp;
 mod rtp_arrivals;
+mod rtp_heard;
+mod tables;
 
 use paceline_live::session::{
     EcnBits, End, Input, Outbox, ReplayError, SILENCE, Session, SessionSpec, Side, State, replay,

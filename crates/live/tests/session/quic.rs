@@ -21,7 +21,7 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
 /// Ends that know each other's keys.
-fn keys() -> [Option<Keys>; 2] {
+pub fn keys() -> [Option<Keys>; 2] {
     let [near, far] = [OwnKey::generate().unwrap(), OwnKey::generate().unwrap()];
     let peers = [far.fingerprint(), near.fingerprint()];
     [Some(Keys { own: near, peer: Some(peers[0]) }), Some(Keys { own: far, peer: Some(peers[1]) })]
@@ -33,7 +33,7 @@ fn specs(settings: &[(&str, &str)], seconds: u64) -> [SessionSpec; 2] {
     [sender.clone(), SessionSpec { side: Side::Receiver, ..sender }]
 }
 
-fn pair(settings: &[(&str, &str)], seconds: u64, path: Path) -> Pair {
+pub fn pair(settings: &[(&str, &str)], seconds: u64, path: Path) -> Pair {
     Pair::with_keys(specs(settings, seconds), keys(), path)
 }
 

@@ -36,6 +36,10 @@ pub(super) struct Sender {
     pub(super) data: Vec<RtpData>,
     /// When each of them left.
     pub(super) left: Vec<Time>,
+    /// How long it was, without IP and UDP.
+    pub(super) sizes: Vec<usize>,
+    /// What it has said of itself, and when.
+    pub(super) said: Vec<(Time, Compound)>,
     reports: Vec<(Time, SenderInfo)>,
     byes: usize,
     others: usize,
@@ -48,10 +52,21 @@ impl Sender {
         let spec = to_rtp(settings, 97);
         let session = Session::new(&spec).unwrap();
         let log = LogWriter::new(Vec::new(), &spec).unwrap();
-        let (data, left, reports) = (Vec::new(), Vec::new(), Vec::new());
-        let (now, out) = (Time::ZERO, Outbox::default());
-        let mut sender =
-            Sender { session, log, now, out, bytes: 0, data, left, reports, byes: 0, others: 0, ended: 0.0 };
+        let mut sender = Sender {
+            session,
+            log,
+            now: Time::ZERO,
+            out: Outbox::default(),
+            bytes: 0,
+            data: Vec::new(),
+            left: Vec::new(),
+            sizes: Vec::new(),
+            said: Vec::new(),
+            reports: Vec::new(),
+            byes: 0,
+            others: 0,
+            ended: 0.0,
+        };
         sender.give(Time::from_secs_f64(1.0), Input::Start);
         sender
     }
@@ -71,9 +86,11 @@ impl Sender {
                 self.byes += usize::from(compound.bye.is_some());
                 self.reports.extend(compound.sender.map(|info| (now, info)));
                 assert_eq!(compound.apps, [], "a stranger is told nothing of ours");
+                self.said.push((now, compound));
             } else if let Ok((data, _)) = rtp::decode(datagram.header) {
                 self.data.push(data);
                 self.left.push(now);
+                self.sizes.push(datagram.len());
             } else {
                 self.others += 1;
             }
@@ -192,6 +209,33 @@ fn reports_let_it_grow_to_the_rate_that_is_allowed_and_end_well() {
     assert_eq!((sender.byes, sender.others), (1, 0));
     assert_eq!(sender.session.counts().over_limit, 0);
     sender.replays();
+}
+
+/// RFC 3550's least interval, as GStreamer's rtpbin keeps it, is enough to grow by.
+#[test]
+fn a_report_each_five_seconds_lets_it_grow() {
+    let mut sender = Sender::new(&[LDA[0], LDA[1], LDA[2], LDA[3], ("params.initial_increase", "200000")]);
+    let mut figures = Vec::new();
+    for fives in 1..6 {
+        sender.until(1.0 + 5.0 * f64::from(fives));
+        let block = sender.block(0, 0);
+        sender.report(block);
+        figures.push(sender.session.figure());
+    }
+    assert_eq!(sender.session.state(), State::Running);
+    assert!(figures.windows(2).all(|two| two[1] > two[0]) && figures[4] > 2.0 * figures[0], "{figures:?}");
+}
+
+/// That nobody has the port is said by the network, before the first report as after it.
+#[test]
+fn a_port_that_is_closed_ends_it_at_once() {
+    for mut sender in [Sender::new(&LDA), agreed()] {
+        let now = sender.now + Span::from_millis(1);
+        sender.give(now, Input::Unreachable);
+        assert_eq!(sender.session.state(), State::Ended(End::Unreachable));
+        assert!(End::Unreachable.to_string().contains("port unreachable"));
+        sender.replays();
+    }
 }
 
 #[test]
