@@ -20,14 +20,14 @@ import pytest
 import paceline
 from paceline import _core, paths, realtime
 from paceline.live import live_results
-from paceline.results import RunRecord
+from paceline.results import Recording, RunRecord
 from paceline.store import Store
 from paceline.webrtc import ends
 
 BEGAN_S = 3038.25
 """When flows begin, by the clock of the machine that there is not."""
 
-_KINDS = ("cwnd", "rate", "rtcp", "sequence", "losses", "tfrc", "queue", "frames", "arrivals", "playout")
+_KINDS: list[Recording] = ["cwnd", "rate", "rtcp", "sequence", "losses", "tfrc", "queue", "frames", "arrivals", "playout"]
 _WARNINGS = threading.Lock()
 _UNKNOWN = ("packets_lost", "loss_rate", "goodput_cov", "startup_s", "send_rate_cov", "propagation_rtt_s")
 """What ends do not know of a flow, and what is not known before its rates are looked at."""
@@ -153,7 +153,7 @@ def simulated(scenario: _core.Scenario, seed: int, every_s: float) -> RunRecord:
     """A simulated run with all that a real one records."""
     with _WARNINGS, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # not every kind is of each scenario
-        return paceline.run(scenario, seed=seed, record=list(_KINDS), record_every_s=every_s).records[0]
+        return paceline.run(scenario, seed=seed, record=_KINDS, record_every_s=every_s).records[0]
 
 
 def kept(scenario: _core.Scenario, ran: RunRecord) -> RunRecord:

@@ -328,3 +328,22 @@ fn recordings_add_up() {
         close(bits, rows.of(flow, "goodput_bps") * rows.of(flow, "active_s"), 1e-6, flow);
     }
 }
+
+/// The counts of `losses` are those of the flow, but for what is sent after the last sample, to repair the last losses.
+#[test]
+fn losses_over_time_add_up() {
+    let text = "duration = \"8 s\"\nprofile = \"rfc\"\n[link.bottleneck]\nrate = \"4 Mbit/s\"\ndelay = \"30 ms\"\n\
+        delay_variation = { max = \"8 ms\" }\nloss = { kind = \"uniform\", rate = \"2 %\", on = \"data\" }\n\
+        [flow.veno]\ncc = \"veno\"\nsegment = \"500 B\"\n";
+    let ran = emulate(text, 1);
+    let rows = Rows::emulated(&ran);
+    let of = |name| column(&ran.run.output.series, "losses", "veno", name);
+    for name in ["packets_sent", "packets_retransmitted", "fast_retransmits", "timeout_series"] {
+        let (counted, all) = (of(name).iter().sum::<f64>(), rows.of("veno", name));
+        assert!((all - 40.0..=all).contains(&counted), "{name}: {counted} of {all}");
+    }
+    assert!(of("fast_retransmits").iter().sum::<f64>() > 10.0);
+    let round_trips = of("rtt_mean_s").iter().filter(|seconds| !seconds.is_nan());
+    assert!(round_trips.clone().count() > 60 && round_trips.clone().all(|seconds| (0.06..0.2).contains(seconds)));
+    assert!(of("base_rtt_mean_s").iter().any(|seconds| !seconds.is_nan()));
+}
