@@ -27,7 +27,18 @@ from paceline.webrtc import ends
 BEGAN_S = 3038.25
 """When flows begin, by the clock of the machine that there is not."""
 
-_KINDS: list[Recording] = ["cwnd", "rate", "rtcp", "sequence", "losses", "tfrc", "queue", "frames", "arrivals", "playout"]
+_KINDS: list[Recording] = [
+    "cwnd",
+    "rate",
+    "rtcp",
+    "sequence",
+    "losses",
+    "tfrc",
+    "queue",
+    "frames",
+    "arrivals",
+    "playout",
+]
 _WARNINGS = threading.Lock()
 _UNKNOWN = ("packets_lost", "loss_rate", "goodput_cov", "startup_s", "send_rate_cov", "propagation_rtt_s")
 """What ends do not know of a flow, and what is not known before its rates are looked at."""
@@ -271,3 +282,22 @@ def stand_in(monkeypatch: pytest.MonkeyPatch, **how: Any) -> StandIn:
     found = StandIn(**how)
     monkeypatch.setattr(paths, "path", found)
     return found
+
+
+class Output:
+    """What the core gives of a run in real time, without one."""
+
+    def __init__(self, summary: Mapping[str, Any], status: int = 0) -> None:
+        self.summary_json = json.dumps(summary)
+        self.series: list[_core.Series] = []
+        self.status = status
+
+    def lost(self, *_: float) -> int:
+        return 0
+
+
+def path_output(status: int = 0, **told: Any) -> Output:
+    """What `_core.run_path` gives; `told` is what the report says otherwise."""
+    report = _report(RunRecord(1, {"end_s": 1.0}), 1e-6) | {"status": status, **told}
+    flows: dict[str, list[Any]] = {"flows": [], "streams": [], "queues": [], "groups": [], "notes": []}
+    return Output({"name": "link", "seed": 1, "end_s": 1.0, **flows, "path": report}, status)
