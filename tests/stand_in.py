@@ -301,3 +301,63 @@ def path_output(status: int = 0, **told: Any) -> Output:
     report = _report(RunRecord(1, {"end_s": 1.0}), 1e-6) | {"status": status, **told}
     flows: dict[str, list[Any]] = {"flows": [], "streams": [], "queues": [], "groups": [], "notes": []}
     return Output({"name": "link", "seed": 1, "end_s": 1.0, **flows, "path": report}, status)
+
+
+def connection(**other: Any) -> dict[str, Any]:
+    """The row of a connection that a watch has followed."""
+    return {
+        "flow": "python",
+        "instance": 0,
+        "group": "python",
+        "cc": "reno",
+        "profile": "kernel",
+        "from": "127.0.0.1:57470",
+        "to": "127.0.0.1:45589",
+        "start_s": 0.002,
+        "goodput_bps": 6e6,
+        "send_rate_bps": 6e6,
+        "packets_sent": 30,
+        "packets_delivered": 32,
+        "packets_retransmitted": 0,
+        "rtt_mean_s": 2e-5,
+        "rtt_min_s": 1e-5,
+        "rtt_max_s": 3e-5,
+        "cwnd_mean_packets": 10.0,
+        "cwnd_max_packets": 10.0,
+        "bytes_delivered": 300_000,
+        "active_s": 0.4,
+        "ended": "closed",
+        "pid": 17_888,
+        "program": "python",
+        **other,
+    }
+
+
+class Watch:
+    """In the place of `_core.TcpWatch`: has followed `flows`, and lasts until it is told to end; without `lasts` it is
+    over at once."""
+
+    def __init__(self, flows: Sequence[Mapping[str, Any]] = (), *, lasts: bool = True) -> None:
+        self.flows = flows
+        self.opened: tuple[Any, ...] = ()
+        self.over = threading.Event()
+        if not lasts:
+            self.over.set()
+
+    def __call__(self, *how: Any) -> Watch:
+        self.opened = how
+        return self
+
+    def run(self, name: str) -> Output:
+        assert self.over.wait(60), "nobody ends it"
+        tables = {"flows": list(self.flows), "streams": [], "queues": [], "groups": [], "notes": []}
+        spans = {"duration_s": None, "warmup_s": 0.0, "end_s": 0.5, "measured_s": 0.5}
+        return Output({"name": name, "seed": 1, **spans, **tables})
+
+    def view(self) -> str:
+        return json.dumps({"time_s": 0.1, "connections": len(self.flows), "ended": 0})
+
+    def stop(self) -> None:
+        self.over.set()
+
+    finish = stop

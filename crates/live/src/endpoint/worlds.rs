@@ -1,6 +1,6 @@
 //! A scenario in virtual time, as it runs in real time: what a driver has of flows at both ends, the emulator's links between
 //! them, no clock and no socket. What `paceline emulate` measures without them is held against the simulator in `alike`, what the
-//! two lack of a real path (the kernel, its timers) in `tests/test_emulate.py`.
+//! two lack of a real path (the kernel, its timers) in `tests/test_emulate_real.py`.
 
 mod alike;
 
