@@ -12,8 +12,8 @@ from _pytest.runner import runtestprotocol
 import developed  # noqa: F401
 from realtime import TRIES, Disturbance
 
-# An example may take its time where others have the processors. The same examples each time: what a new draw finds would
-# stop a change that has nothing to do with it.
+# An example may take its time where others have the processors. The same examples each time: what a new draw finds
+# would stop a change that has nothing to do with it.
 hypothesis.settings.register_profile("patient", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("patient")
 

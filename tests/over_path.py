@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from typing import Any
@@ -57,3 +58,8 @@ def steal(found: dict[str, Any]) -> float:
 def direction(found: dict[str, Any], name: str) -> dict[str, Any]:
     (row,) = [row for row in found["path"]["directions"] if row["direction"] == name]
     return dict(row)
+
+
+def times(text: str) -> list[float]:
+    """The round-trip times that ping prints, in ms."""
+    return [float(ms) for ms in re.findall(r"time=([\d.]+) ms", text)]

@@ -16,10 +16,11 @@ from needs import require
 from paceline import _core, realtime
 from paceline.cli import app
 from paceline.errors import PacelineError
-from paceline.results import Results, RunRecord
+from paceline.results import Results
 from paceline.scenario import load
 from paceline.webrtc import browser, calling, camera, ends, plan, tables
 from realtime import conclusive
+from stand_in import stand_in
 
 DROP_S, STOP_S = 10.0, 17.0
 CALL = """
@@ -44,6 +45,7 @@ def resolved(text: str) -> dict[str, Any]:
 
 
 @pytest.mark.realtime
+@pytest.mark.long
 def test_chromium_uses_a_path_and_obeys_a_drop(tmp_path: Path) -> None:
     """Bounds that hold on a busy machine, whose own delays a browser takes for queues: single rates do not."""
     require("namespaces", "chromium")
@@ -128,20 +130,7 @@ def test_instants_that_are_not_moved_are_refused() -> None:
 def test_finished_calls_are_kept_on_ctrl_c_and_the_same_command_goes_on(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    made: list[int] = []
-    stops = True
-
-    def run(
-        _: Any, scenario: _core.Scenario, seed: int, record: Any, *__: object, **___: object
-    ) -> RunRecord:
-        if stops and seed == 2:
-            raise KeyboardInterrupt
-        made.append(seed)
-        found = paceline.run(scenario, seed=seed, record=record).records[0]
-        found.summary["notes"] = {"lag": {"p50_s": 1e-5, "p99_s": 1e-4}}
-        return found
-
-    monkeypatch.setattr(calling, "_run", run)
+    path = stand_in(monkeypatch, stops=[2], lag_s=1e-5)
     monkeypatch.setattr(browser, "find", lambda: "chromium")
     monkeypatch.setattr(browser, "version", lambda _: "Chromium 1")
     (tmp_path / "call.toml").write_text(
@@ -153,9 +142,9 @@ def test_finished_calls_are_kept_on_ctrl_c_and_the_same_command_goes_on(
     assert stopped.exit_code == 130
     assert f"Stopped. 1 of 3 runs had finished; they are kept in {out}" in " ".join(stopped.stderr.split())
     assert len(list((out / "runs").glob("*.json"))) == 1
-    stops = False
+    path.stops = []
     went_on = CliRunner().invoke(app, command)
-    assert (went_on.exit_code, made) == (0, [1, 2, 3]), went_on.output
+    assert (went_on.exit_code, path.made) == (0, [1, 2, 3]), went_on.output
     assert "Seed 3: packets left 10.0 µs late in the median" in went_on.output
     kept = Results.read(out)
     assert (kept.manifest["kind"], kept.manifest["browser"], kept.seeds) == ("call", "Chromium 1", [1, 2, 3])

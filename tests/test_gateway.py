@@ -1,27 +1,28 @@
-"""`paceline gateway`, and the access point as a part of `paceline path`. What the gateway does to real connections is
-tested in crates/gateway/tests."""
+"""`paceline gateway` without a gateway: mistakes, what is told and written, and what is plotted of it.
+
+The program itself is in `test_gateway_real.py`, what it does to real connections in crates/gateway/tests.
+"""
 
 from __future__ import annotations
 
 import json
 import math
-import subprocess
-import sys
+import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from needs import require
-from paceline import _core, paths
+from paceline import _core
 from paceline.cli import app
+from paceline.cli import gateway as command
 from paceline.cli.gateway import table
 from paceline.errors import PacelineError
 from paceline.plots import gateway
-
-pytestmark = pytest.mark.realtime
 
 
 @pytest.mark.parametrize(
@@ -39,53 +40,94 @@ def test_mistakes_are_named(words: dict[str, str], part: str) -> None:
         _core.Gateway(json.dumps(words))
 
 
-def test_a_run_is_written_and_told(tmp_path: Path) -> None:
-    require("netns")
+REPORT: dict[str, Any] = {
+    "lan": "lan0",
+    "algorithm": "voap",
+    "attached": "tcx",
+    "delay_from": "shaper",
+    "dry_run": False,
+    "cleared": 0,
+    "duration_s": 1.0,
+    "intervals": 2,
+    "delay_mean_s": 0.01,
+    "delay_max_s": 0.02,
+    "lowered": 3,
+    "most_flows": 1,
+    "queue_drops": 0,
+    "host": {"before": {}, "after": {}, "steal_share": 0.0},
+}
+"""What a gateway says of its run: `tests/test_gateway_real.py` holds its keys."""
+
+
+class Gateway:
+    """In the place of `_core.Gateway`: has shown these intervals when it ends, by itself or (`lasts`) when stopped."""
+
+    def __init__(self, *intervals: str, lasts: bool = False) -> None:
+        self.intervals = list(intervals)
+        self.words: dict[str, Any] = {}
+        self.over = threading.Event()
+        if not lasts:
+            self.over.set()
+
+    def __call__(self, words: str) -> Gateway:
+        self.words = {key: value for key, value in json.loads(words).items() if value}
+        return self
+
+    def run(self) -> str:
+        assert self.over.wait(60), "nobody ends it"
+        return json.dumps(REPORT)
+
+    def stop(self) -> None:
+        self.over.set()
+
+    def shown(self) -> list[str]:
+        shown, self.intervals = self.intervals, []
+        return shown
+
+
+def test_a_run_is_written_and_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    later = INTERVAL.strip().replace('"time_s": 0.2', '"time_s": 1.4')
+    core = Gateway(INTERVAL.strip(), later)
+    monkeypatch.setattr(_core, "Gateway", core)
+    monkeypatch.setattr(_core, "keep_gateway_privileges", lambda: None)
     out = tmp_path / "run.jsonl"
-    command = f"{sys.executable} -m paceline gateway --lan lan0 --rate 20Mbit/s --for 1s --json --out {out}"
-    made = "ip link add lan0 type veth peer name sta0; ip link set lan0 up"
-    done = subprocess.run(
-        ["unshare", "--net", "sh", "-c", f"{made}; {command} && tc qdisc show dev lan0"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    said, left = done.stdout.rsplit("}\n", 1)
-    report = json.loads(said + "}")["report"]
-    assert (report["algorithm"], report["delay_from"], report["lowered"]) == ("voap", "shaper", 0)
-    assert "tbf" not in left, "the shaper goes with the gateway"
+    words = ["gateway", "--lan", "lan0", "--rate", "20Mbit/s", "--for", "1s"]
+    done = CliRunner().invoke(app, [*words, "--json", "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    assert core.words == {"lan": "lan0", "rate": "20Mbit/s", "duration": "1s"}
+    assert json.loads(done.stdout) == {"report": REPORT, "last": json.loads(later)}
     lines = [json.loads(line) for line in out.read_text().splitlines()]
-    assert lines[-1] == report
-    assert len(lines) == report["intervals"] + 1
-    assert all(line["flows"] == [] for line in lines[:-1])
+    assert lines == [json.loads(INTERVAL), json.loads(later), REPORT]
+    monkeypatch.setattr(_core, "Gateway", Gateway(INTERVAL.strip(), later))
+    said = CliRunner().invoke(app, [*words, "--out", str(out)])
+    assert f"Written to {out}." in " ".join(said.stdout.split())
+    assert "voap" in said.stdout
+    assert len(said.stderr.strip().splitlines()) == 1, "a line a second, where no terminal is"
+    assert len(out.read_text().splitlines()) == 3, "what stood there is gone"
 
 
-def test_it_keeps_the_privileges_alone_that_it_needs() -> None:
-    """In all its threads."""
-    require("root", "netns")
-    command = f"{sys.executable} -m paceline gateway --lan lan0 --for 20s"
-    made = "ip link add lan0 type veth peer name sta0; ip link set lan0 up"
-    with subprocess.Popen(
-        ["unshare", "--net", "sh", "-c", f"{made}; exec {command}"], stderr=subprocess.PIPE, text=True
-    ) as running:
-        try:
-            assert running.stderr is not None
-            said = running.stderr.readline()
-            threads = [
-                dict(
-                    line.split(":\t") for line in (task / "status").read_text().splitlines() if ":\t" in line
-                )
-                for task in Path(f"/proc/{running.pid}/task").iterdir()
-            ]
-            # CAP_NET_ADMIN, CAP_BPF
-            needed = f"{1 << 12 | 1 << 39:016x}"
-            kept = [tuple(thread[name] for name in ("CapEff", "CapPrm", "NoNewPrivs")) for thread in threads]
-            assert kept == [(needed, needed, "1")] * len(threads), said
-            assert len(threads) > 1
-        finally:
-            running.terminate()
+def test_ctrl_c_ends_it_with_its_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    core = Gateway(INTERVAL.strip(), lasts=True)
+    monkeypatch.setattr(_core, "Gateway", core)
+    monkeypatch.setattr(_core, "keep_gateway_privileges", lambda: None)
+    monkeypatch.setattr(command, "_take", interrupted_once(command._take))
+    done = CliRunner().invoke(app, ["gateway", "--lan", "lan0", "--json"])
+    assert done.exit_code == 0, done.output
+    assert core.over.is_set()
+    assert json.loads(done.stdout)["report"] == REPORT
+
+
+def interrupted_once(take: Callable[..., Any]) -> Callable[..., Any]:
+    """`take` with Ctrl-C in its first call."""
+    calls: list[int] = []
+
+    def taken(*arguments: Any) -> Any:
+        calls.append(1)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        return take(*arguments)
+
+    return taken
 
 
 def test_the_table_goes_without_columns_before_it_cuts_addresses(capsys: pytest.CaptureFixture[str]) -> None:
@@ -137,24 +179,3 @@ def test_what_a_gateway_wrote_is_plotted(tmp_path: Path) -> None:
     file.write_text("{}\n")
     with pytest.raises(PacelineError, match="no interval of a gateway"):
         gateway.read(file)
-
-
-def test_an_access_point_on_a_path_keeps_its_queue_short() -> None:
-    require("namespaces", "iperf3")
-    download = ["sh", "-c", "sleep 0.5; exec iperf3 -c 198.18.0.2 -C cubic -R -t 5 >/dev/null"]
-
-    def backward(algorithm: str | None) -> tuple[float, float]:
-        ran = paths.path("wide-area", download, far="iperf3 -s -1 >/dev/null", algorithm=algorithm)
-        assert ran.status == 0
-        (row,) = (row for row in ran.report["directions"] if row["direction"] == "backward")
-        point = ran.report.get("access_point")
-        assert (point is None) == (algorithm is None)
-        assert point is None or point["lowered"] > 20
-        return row["delay"]["p50_s"], row["delivered_bytes"]
-
-    # The path's own delay is 36 ms, its rate 2 Mbit/s: 20 kB fill it, and of 29 kB 9 wait in the queue, 36 ms.
-    long, most = backward(None)
-    short, bytes_ = backward("window=28960B")
-    assert long > 0.15
-    assert 0.04 < short < 0.11
-    assert bytes_ > 0.85 * most

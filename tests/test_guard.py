@@ -18,7 +18,7 @@ import pytest
 
 from paceline.sending import send
 
-pytestmark = pytest.mark.realtime
+pytestmark = [pytest.mark.realtime, pytest.mark.long]
 
 HOSTILE = (
     # more than a processor makes, in segments of 16 bytes

@@ -16,12 +16,12 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import paceline
-from needs import require
 from paceline.cli import app
 from paceline.cli import league as command
 from paceline.errors import PacelineError
 from paceline.leagues import League, classes, drawing, emulated, entrants, scoring, traces, writing
 from paceline.leagues.drawing import Die, Quantity, law
+from stand_in import stand_in
 
 ROOT = Path(__file__).parent.parent
 ROUNDS = 6
@@ -516,18 +516,19 @@ delays = true
 """
 
 
-@pytest.mark.realtime
-def test_a_sample_runs_over_emulated_paths_and_the_gap_is_told(tmp_path: Path) -> None:
-    require("namespaces")
+def test_a_sample_runs_over_emulated_paths_and_the_gap_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_in(monkeypatch, gain=1.05)
     (tmp_path / "short.toml").write_text(SHORT)
     found = paceline.league(["cubic", "vegas"], [str(tmp_path / "short.toml")], rounds=3, out=tmp_path)
     emulated.sample(found, 2, out=tmp_path)
     assert found.gap is not None
     assert found.gap["n"].to_list() == [2, 2]
     for row in found.gap.iter_rows(named=True):
-        assert row["goodput_gap"] == pytest.approx(0, abs=0.1)
-        assert row["rtt_gap"] == pytest.approx(0, abs=0.2)
-        assert row["goodput_emulated_bps"] != row["goodput_simulated_bps"]
+        assert row["goodput_gap"] == pytest.approx(0.05)
+        assert row["rtt_gap"] == pytest.approx(0.05)
+        assert row["goodput_emulated_bps"] == pytest.approx(1.05 * row["goodput_simulated_bps"])
     assert "Over emulated paths" in writing.write(found, tmp_path).read_text()
     with pytest.raises(PacelineError, match="1 to 3 rounds"):
         emulated.sample(found, 4)

@@ -1,4 +1,4 @@
-"""A suite over the emulator: the same cases in real time, and what cannot be there."""
+"""A suite over the emulator, by what stands for its paths: the same cases, what is kept, and what cannot be there."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from needs import require
 from paceline import realtime
 from paceline.cli import app
 from paceline.reproduce.paper import World
 from paceline.store import Store
 from paceline.suite import compiled, loading, report, running
 from paceline.suite.verdict import Outcome
+from stand_in import stand_in
 from test_suite import PAUSES, SUITE, folder
 
-pytestmark = pytest.mark.realtime
 
-
-def test_the_cases_run_in_real_time_and_their_runs_are_kept(tmp_path: Path) -> None:
-    require("namespaces")
+def test_the_cases_run_in_real_time_and_their_runs_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_in(monkeypatch)
     suite = loading.load(str(folder(tmp_path / "small"))).only(["used", "windows"])
     of, store = running.subjects_of(suite, ["cubic"]), Store(tmp_path)
     result = running.run(suite, of, runs=2, store=store, real_time=realtime.Emulator())
@@ -71,7 +71,7 @@ def test_a_place_that_there_is_not_is_named(tmp_path: Path) -> None:
 
 
 def test_the_command_writes_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    require("namespaces")
+    stand_in(monkeypatch)
     monkeypatch.chdir(tmp_path)
     words = [
         "suite",

@@ -1,17 +1,15 @@
-"""Runs in real time: what runs side by side, what is made again, what is kept."""
+"""Runs in real time, by what stands for them: what runs side by side, what is made again, what is kept."""
 
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 import paceline
-from needs import require
-from paceline import _core, paths, realtime, turns
+from paceline import _core, paths, turns
 from paceline.errors import Interrupted
 from paceline.reproduce import parts
 from paceline.reproduce.reproduction import RealTime
@@ -19,8 +17,7 @@ from paceline.results import RunRecord
 from paceline.store import Store
 from paceline.sweeping import Point, workers_of_machine
 from paceline.turns import ALONE, Budget, in_turn
-
-pytestmark = pytest.mark.realtime
+from stand_in import stand_in
 
 LINK = """
 duration = "1 s"
@@ -42,10 +39,12 @@ def record(seed: int, lag_s: float = 1e-6, steal: float = 0.0) -> RunRecord:
 
 
 class Side:
-    """Stands for a path: remembers how many ran at once, and what was asked for."""
+    """Stands for a path: remembers how many ran at once, and what was asked for. Each run lasts until `together` runs
+    have been there at once, and with `ends` until that is set or it is stopped."""
 
-    def __init__(self, lasts_s: float = 0.2) -> None:
-        self.lasts_s = lasts_s
+    def __init__(self, together: int = 1, ends: threading.Event | None = None) -> None:
+        self.together = threading.Barrier(together, timeout=60)
+        self.ends = ends
         self.asked: list[int] = []
         self.most = 0
         self.now = 0
@@ -59,15 +58,17 @@ class Side:
             self.asked.append(seed)
             self.now += 1
             self.most = max(self.most, self.now)
-        until = time.monotonic() + self.lasts_s
-        while time.monotonic() < until and not self.stopped:
-            time.sleep(0.01)
+        self.together.wait()
+        if self.ends is not None:
+            assert self.ends.wait(60), "nobody ends it"
         with self.lock:
             self.now -= 1
         return record(seed)
 
     def stop(self) -> None:
         self.stopped = True
+        if self.ends is not None:
+            self.ends.set()
 
 
 def test_what_runs_side_by_side_stays_within_runs_and_rates() -> None:
@@ -91,11 +92,9 @@ def test_what_runs_side_by_side_stays_within_runs_and_rates() -> None:
 
 
 def test_several_run_at_once_and_come_in_order() -> None:
-    side = Side()
-    began = time.monotonic()
+    side = Side(together=4)
     found = in_turn([SLOW, FAST], [1, 2], side, over="path", budget=Budget(4, 1e9))
-    assert time.monotonic() - began < 4 * side.lasts_s
-    assert side.most > 1
+    assert side.most == 4
     assert [(run.seed, run.labels["path"]) for run in found] == [
         (1, "slow"),
         (2, "slow"),
@@ -107,11 +106,32 @@ def test_several_run_at_once_and_come_in_order() -> None:
     assert (alone.most, alone.asked) == (1, [1, 1, 2, 2])
 
 
-def test_progress_is_in_seconds_and_moves_within_a_run() -> None:
+class Clock:
+    """In the place of `time`: each look at it is a tenth of a second later."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        self.now += 0.1
+        return self.now
+
+    def sleep(self, _: float) -> None:
+        pass
+
+
+def test_progress_is_in_seconds_and_moves_within_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "time", Clock())
+    monkeypatch.setattr(turns, "_LOOK_S", 0.01)
     seen: list[tuple[float, float]] = []
-    in_turn(
-        [SLOW], [1, 2], Side(1.0), over="path", progress=lambda done, of: seen.append((done, of)), tries=1
-    )
+    within = threading.Event()
+
+    def tell(done: float, of: float) -> None:
+        seen.append((done, of))
+        if 0.2 < done < 1.1:
+            within.set()
+
+    in_turn([SLOW], [1, 2], Side(ends=within), over="path", progress=tell, tries=1)
     assert seen[0] == (0.0, 2 * (1 + turns.SET_UP_S))
     assert any(0.2 < done < 1.1 for done, _ in seen)
     assert seen[-1][0] == seen[-1][1]
@@ -136,8 +156,7 @@ def test_a_disturbed_run_is_made_again(lag_s: float, steal: float) -> None:
 
 
 def test_what_is_done_is_kept_and_the_rest_ends_at_once(tmp_path: Path) -> None:
-    side = Side(0.3)
-    long = Side(60.0)
+    side, long = Side(), Side(ends=threading.Event())
 
     def runner(scenario: _core.Scenario, seed: int, kinds: Sequence[str], every_s: float) -> RunRecord:
         return (side if seed == 1 else long)(scenario, seed, kinds, every_s)
@@ -148,7 +167,6 @@ def test_what_is_done_is_kept_and_the_rest_ends_at_once(tmp_path: Path) -> None:
         if len(list((tmp_path / "runs").glob("*.json"))) == 1 and not side.now:
             raise KeyboardInterrupt
 
-    began = time.monotonic()
     with pytest.raises(Interrupted, match="of 3 runs had finished"):
         in_turn(
             [SLOW],
@@ -160,33 +178,15 @@ def test_what_is_done_is_kept_and_the_rest_ends_at_once(tmp_path: Path) -> None:
             budget=Budget(3, 1e9),
         )
     assert long.stopped
-    assert time.monotonic() - began < 20
     again = Side()
     in_turn([SLOW], [1, 2, 3], again, over="path", store=Store(tmp_path))
     assert 1 not in again.asked
 
 
-def noted(run: RunRecord) -> RunRecord:
-    """A simulated run with what a real one has."""
-    run.summary["notes"] = {}
-    return run
-
-
 def test_finished_runs_are_kept_on_ctrl_c_gone_on_with_and_made_anew_when_all_are_there(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    made: list[int] = []
-    stops = True
-
-    def emulate(
-        scenario: _core.Scenario, seed: int, record: list[str], *_: object, **__: object
-    ) -> RunRecord:
-        if stops and seed == 2:
-            raise KeyboardInterrupt
-        made.append(seed)
-        return noted(paceline.run(scenario, seed=seed, record=["rate"]).records[0])
-
-    monkeypatch.setattr(realtime, "emulate", emulate)
+    path = stand_in(monkeypatch, stops=[2])
     out = tmp_path / "out"
 
     def three() -> paceline.Results:
@@ -195,39 +195,23 @@ def test_finished_runs_are_kept_on_ctrl_c_gone_on_with_and_made_anew_when_all_ar
     with pytest.raises(Interrupted, match=rf"Stopped\. 1 of 3 runs had finished; they are kept in {out}"):
         three()
     assert len(list((out / "runs").glob("*.json"))) == 1
-    stops = False
+    path.stops = []
     results = three()
-    assert (made, results.seeds) == ([1, 2, 3], [1, 2, 3])
+    assert (path.made, results.seeds) == ([1, 2, 3], [1, 2, 3])
     kept = paceline.Results.read(out)
-    assert kept.manifest["notes"] == [{}, {}, {}]
+    assert [set(notes) for notes in kept.manifest["notes"]] == [{"server", "host", "flows"}] * 3
     assert kept.flows.equals(results.flows)
-    assert kept.series("rate").equals(
-        paceline.run(paceline.parse(LINK), runs=3, record=["rate"]).series("rate")
-    )
+    assert kept.series("rate").equals(results.series("rate"))
+    assert kept.series("rate")["seed"].unique().to_list() == [1, 2, 3]
     three()
-    assert made == [1, 2, 3, 1, 2, 3]
+    assert path.made == [1, 2, 3, 1, 2, 3]
 
 
 def test_one_run_that_is_stopped_leaves_the_results_before_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def emulate(scenario: _core.Scenario, seed: int, *_: object, **__: object) -> RunRecord:
-        if seed == 2:
-            raise KeyboardInterrupt
-        return noted(paceline.run(scenario, seed=seed).records[0])
-
-    monkeypatch.setattr(realtime, "emulate", emulate)
+    stand_in(monkeypatch, stops=[2])
     paceline.emulate(paceline.parse(LINK), seed=1, out=tmp_path)
     with pytest.raises(Interrupted, match="Stopped before a run had finished"):
         paceline.emulate(paceline.parse(LINK), seed=2, out=tmp_path)
     assert paceline.Results.read(tmp_path).seeds == [1]
-
-
-def test_emulated_runs_side_by_side_do_not_meet() -> None:
-    require("namespaces")
-    scenario = paceline.parse(LINK.replace("1 s", "2 s"))
-    found = in_turn([Point(scenario)], [1, 2, 3], realtime.Emulator(), over="emulator", budget=Budget(3, 1e9))
-    for run in found:
-        (flow,) = run.summary["flows"]
-        # each has the link for itself
-        assert 0.3e6 < flow["goodput_bps"] < 1e6, flow

@@ -1,260 +1,124 @@
-"""`paceline watch` follows programs that know nothing of it."""
+"""`paceline watch` without connections: mistakes, exit codes, Ctrl-C, and what is said and written.
+
+Real connections are in `test_watch_real.py` and in `crates/live/tests/kernel_watch.rs`.
+"""
 
 from __future__ import annotations
 
 import json
-import os
-import re
-import socket
-import subprocess
-import sys
-import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-import polars as pl
 import pytest
+from typer.testing import CliRunner, Result
 
 import paceline
-from needs import require
+from paceline import _core, watching
+from paceline.cli import app
 from paceline.errors import PacelineError
 from paceline.watching import CommandError
-from realtime import undisturbed
-
-pytestmark = pytest.mark.realtime
-
-Done = subprocess.CompletedProcess[str]
-
-SERVER = """
-import socket, sys
-family = socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET
-listener = socket.create_server((sys.argv[1], int(sys.argv[2])), family=family)
-print(listener.getsockname()[1], flush=True)
-while True:
-    connection, _ = listener.accept()
-    while connection.recv(1 << 16):
-        pass
-    connection.close()
-"""
-CLIENT = """
-import socket, sys, time
-host, port, size, pause, cc = sys.argv[1], *sys.argv[2:6]
-connection = socket.create_connection((host, int(port)))
-connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, cc.encode())
-piece = bytes(10_000)
-for _ in range(int(size) // len(piece)):
-    connection.sendall(piece)
-    time.sleep(float(pause))
-connection.shutdown(socket.SHUT_WR)
-connection.recv(1)
-"""
+from stand_in import Watch, connection
 
 
-def paceline_command(*arguments: object) -> list[str]:
-    return [sys.executable, "-m", "paceline", "watch", *map(str, arguments)]
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, ["watch", *map(str, arguments)], env={"COLUMNS": "150", "NO_COLOR": "1"})
 
 
-def call(*arguments: object, within: tuple[str, ...] = ()) -> Done:
-    """The command in a process of its own."""
-    environment = {**os.environ, "COLUMNS": "150", "NO_COLOR": "1"}
-    return subprocess.run(
-        [*within, *paceline_command(*arguments)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        env=environment,
-    )
+@pytest.fixture
+def watched(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Watch]:
+    """Puts a `Watch` in the place of the core's."""
+
+    def put(*flows: dict[str, Any], lasts: bool = True) -> Watch:
+        watch = Watch(flows, lasts=lasts)
+        monkeypatch.setattr(_core, "TcpWatch", watch)
+        return watch
+
+    return put
 
 
-@contextmanager
-def ended(process: subprocess.Popen[str]) -> Iterator[subprocess.Popen[str]]:
-    """The process, which does not outlive the block."""
-    with process:
-        try:
-            yield process
-        finally:
-            process.kill()
+PROGRAM = ["sh", "-c", "echo said by the program; exit 3"]
 
 
-@contextmanager
-def server(*within: str, host: str = "127.0.0.1", port: int = 0) -> Iterator[tuple[int, int]]:
-    """A program that reads what it gets: its port and process."""
-    command = [*within, sys.executable, "-c", SERVER, host, str(port)]
-    with ended(subprocess.Popen(command, stdout=subprocess.PIPE, text=True)) as process:
-        assert process.stdout is not None
-        yield int(process.stdout.readline()), process.pid
-
-
-def client(
-    port: int, size: int, pause_s: float = 0.0, cc: str = "reno", host: str = "127.0.0.1"
-) -> list[str]:
-    """The command of a program that sends."""
-    return [sys.executable, "-c", CLIENT, host, str(port), str(size), str(pause_s), cc]
-
-
-def test_a_command_is_followed_and_its_exit_code_passed_on(tmp_path: Path) -> None:
-    with server() as (port, _):
-        program = [*client(port, 300_000, 0.01)]
-        program[2] += "\nprint('said by the program')\nsys.exit(3)\n"
-        done = call("--out", tmp_path / "w", "--", *program)
-    assert done.returncode == 3, done.stderr
-    assert done.stdout == "said by the program\n", "the program's output is its own"
-    assert f"127.0.0.1:{port}" in done.stderr
-    assert "reno" in done.stderr
+def test_a_command_s_exit_code_is_passed_on_and_its_output_is_its_own(
+    watched: Callable[..., Watch], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    watch = watched(connection())
+    done = run("--out", tmp_path / "w", "--", *PROGRAM)
+    assert done.exit_code == 3, done.output
+    assert (capfd.readouterr().out, done.stdout) == ("said by the program\n", "")
+    assert watch.opened == ("children", [], 0.01, 0.05, None)
+    for part in ("127.0.0.1:45589", "reno", f"Written to {tmp_path / 'w'}"):
+        assert part in " ".join(done.stderr.split())
     results = paceline.Results.read(tmp_path / "w")
     (flow,) = results.flows.to_dicts()
-    assert flow["bytes_delivered"] == 300_000
-    assert (flow["cc"], flow["profile"], flow["to"]) == ("reno", "kernel", f"127.0.0.1:{port}")
-    assert flow["packets_sent"] >= 30
-    assert 0 < flow["rtt_min_s"] <= flow["rtt_mean_s"] < 0.1
-    assert flow["cwnd_max_packets"] >= 10
-    assert (flow["pid"] > 1, flow["ended"]) == (True, "closed")
+    assert (flow["bytes_delivered"], flow["ended"], flow["pid"]) == (300_000, "closed", 17_888)
     manifest = results.manifest
     assert (manifest["kind"], manifest["exit_code"], manifest["interrupted"]) == ("watch", 3, False)
+    assert manifest["watch"] == {"whose": "children", "numbers": [], "command": PROGRAM}
     assert 0 <= manifest["host_state"]["steal_share"] <= 1
-    kernel = results.series("kernel")
-    assert kernel["acked_bytes"].max() == 300_000
-    assert kernel["acked_bytes"].is_sorted()
-    assert len(kernel) > 10, "too few readings"
-    assert set(kernel["state"].drop_nulls()) >= {"established", "closed"}
-    # The log's rates add up to what was moved.
-    rate = results.series("rate")
-    began = flow["start_s"]
-    lengths = rate["time_s"].diff().fill_null(rate["time_s"][0] - began)
-    assert float((lengths * rate["goodput_bps"]).sum()) / 8 == pytest.approx(300_000, abs=1)
-    # Its figures are drawn as a simulated run's.
-    plot = [sys.executable, "-m", "paceline", "plot", str(tmp_path / "w"), "--out", str(tmp_path / "f.svg")]
-    drawn = subprocess.run(plot, capture_output=True, text=True, timeout=60, check=False)
-    assert drawn.returncode == 0, drawn.stderr
-    assert {Path(line).name for line in drawn.stdout.split()} == {
-        f"f-{kind}.svg" for kind in ("cwnd", "rate", "kernel", "gauges")
-    }
-    figure = (tmp_path / "f-kernel.svg").read_text()
-    assert "smoothed RTT (ms)" in figure
-    assert "run 1" not in figure
-    assert results.series("cwnd").columns[-4:] == [
-        "cwnd_packets",
-        "ssthresh_packets",
-        "srtt_s",
-        "in_flight_packets",
-    ]
 
 
-def test_json_is_one_document_where_the_table_would_be() -> None:
-    with server() as (port, _):
-        program = [*client(port, 300_000, 0.01)]
-        program[2] += "\nprint('said by the program')\nsys.exit(3)\n"
-        done = call("--json", "--", *program)
-    assert (done.returncode, done.stdout) == (3, "said by the program\n")
+def test_json_is_one_document_where_the_table_would_be(watched: Callable[..., Watch]) -> None:
+    watched(connection())
+    done = run("--json", "--", *PROGRAM)
+    assert (done.exit_code, done.stdout) == (3, "")
     found = json.loads(done.stderr)
-    (flow,) = found["flows"]
-    assert (flow["bytes_delivered"], flow["to"]) == (300_000, f"127.0.0.1:{port}")
+    assert (found["flows"][0]["bytes_delivered"], found["flows"][0]["to"]) == (300_000, "127.0.0.1:45589")
     assert (found["watch"]["exit_code"], found["watch"]["interrupted"]) == (3, False)
     assert {"notes", "versions", "end_s"} <= found.keys()
-    done = call("--port", port, "--for", "200ms", "--json")
+    watch = watched(lasts=False)
+    done = run("--port", 80, "--port", 443, "--for", "200ms", "--every", "5ms", "--json")
     assert json.loads(done.stdout)["flows"] == []
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert watch.opened == ("ports", [80, 443], 0.005, 0.05, 0.2)
 
 
-def test_what_a_command_leaves_behind_is_still_followed(tmp_path: Path) -> None:
-    with server() as (port, _):
-        orphan = " ".join(f"'{word}'" for word in client(port, 50_000, 0.02))
-        # The command waits for it, at most 20 s, without being its parent.
-        done = tmp_path / "done"
-        wait = f"n=0; while [ ! -e {done} ] && [ $n -lt 200 ]; do sleep 0.1; n=$((n+1)); done"
-        found = paceline.watch(command=["sh", "-c", f"({orphan} && touch {done} & ) ; {wait}"])
-    (flow,) = found.flows.to_dicts()
-    assert (flow["bytes_delivered"], flow["program"][:6]) == (50_000, "python")
-    assert found.manifest["exit_code"] == 0
+def interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
 
 
-def test_a_process_and_what_it_starts_are_followed() -> None:
-    with server() as (port, _):
-        words = " ".join(f"'{word}'" for word in client(port, 200_000, 0.02))
-        with ended(subprocess.Popen(["sh", "-c", f"sleep 0.5; {words}; true"], text=True)) as process:
-            found = paceline.watch(pid=process.pid, duration_s=30)
-    assert found.summaries[0]["end_s"] < 20, "it ends when the process has ended"
-    (flow,) = found.flows.to_dicts()
-    assert flow["bytes_delivered"] == 200_000
-    assert flow["start_s"] > 0.2
-
-
-def test_a_port_is_followed_at_both_ends_over_ipv6(tmp_path: Path) -> None:
-    if not socket.has_ipv6 or not Path("/proc/net/if_inet6").read_text():
-        pytest.skip("this host has no IPv6")
-    with server(host="::1") as (port, _):
-        program = client(port, 400_000, 0.05, host="::1")
-        with ended(subprocess.Popen(program, text=True)) as process:
-            flows = paceline.watch(port=port, every_s=0.005, duration_s=1, out=tmp_path / "w").flows
-            process.wait(20)
-    assert len(flows) == 2
-    assert set(flows["to"]) == {f"[::1]:{port}"}
-    assert flows["cwnd_mean_packets"].null_count() == 1, (
-        "what the sender's TCP does is not seen from the receiver"
-    )
-
-
-def test_iperf3_is_followed(tmp_path: Path) -> None:
-    require("iperf3")
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
-    command = ["iperf3", "-s", "-1", "-p", str(port)]
-    with ended(subprocess.Popen(command, stdout=subprocess.DEVNULL, text=True)):
-        time.sleep(0.5)
-        client_command = [
-            "timeout",
-            "20",
-            "iperf3",
-            "-c",
-            "127.0.0.1",
-            "-p",
-            str(port),
-            "--connect-timeout",
-            "3000",
-        ]
-        done = call(
-            "--out", tmp_path / "w", "--", *client_command, "-b", "20M", "-t", "2", "-C", "cubic", "-J"
-        )
-    assert done.returncode == 0, done.stderr
-    theirs = json.loads(done.stdout)["end"]["sum_sent"]
-    flows = paceline.Results.read(tmp_path / "w").flows.sort("bytes_delivered")
-    assert len(flows) == 2, "control and data"
-    data = flows.row(1, named=True)
-    # iperf3 sends a cookie of 37 bytes first, which it does not count.
-    assert data["bytes_delivered"] - theirs["bytes"] in range(100)
-    assert (data["cc"], data["program"]) == ("cubic", "iperf3")
-    assert data["packets_retransmitted"] == theirs["retransmits"]
-
-
-def test_ctrl_c_keeps_what_is_done(tmp_path: Path) -> None:
-    with server() as (port, _), ExitStack() as stack:
-        stack.enter_context(ended(subprocess.Popen(client(port, 10_000_000, 0.01), text=True)))
-        command = paceline_command("--port", port, "--out", tmp_path / "w")
-        watching = stack.enter_context(ended(subprocess.Popen(command, stdout=subprocess.PIPE, text=True)))
-        time.sleep(3)
-        watching.send_signal(2)
-        said, _ = watching.communicate(timeout=20)
-        assert watching.returncode == 0, "without --for Ctrl-C is its end"
-    assert "Written to" in said
+@pytest.mark.parametrize(("words", "code"), [((), 0), (("--for", "9s"), 130)])
+def test_ctrl_c_keeps_what_is_done(
+    words: tuple[str, ...],
+    code: int,
+    watched: Callable[..., Watch],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Without --for Ctrl-C is its end."""
+    watched(connection(ended="open"), connection(ended="open", instance=1))
+    monkeypatch.setattr(watching, "_look", interrupt)
+    done = run("--port", 80, *words, "--out", tmp_path / "w")
+    assert done.exit_code == code, done.output
+    assert "Written to" in done.stdout
     results = paceline.Results.read(tmp_path / "w")
     assert len(results.flows) == 2
     assert set(results.flows["ended"]) == {"open"}
     assert results.manifest["interrupted"]
 
 
-def test_a_command_that_is_stopped_is_ended(tmp_path: Path) -> None:
-    command = paceline_command("--out", tmp_path / "w", "--", "sleep", "60")
-    with ended(subprocess.Popen(command, stderr=subprocess.PIPE, text=True)) as watching:
-        time.sleep(3)
-        watching.terminate()
-        watching.communicate(timeout=20)
-        assert watching.returncode == 128 + 15
-    assert paceline.Results.read(tmp_path / "w").flows.is_empty()
+def test_a_command_that_is_stopped_is_ended(
+    watched: Callable[..., Watch], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watched()
+    monkeypatch.setattr(watching, "_GRACE_S", 1.0)
+    found = paceline.watch(command=["sleep", "60"], view=interrupt)
+    assert (found.manifest["interrupted"], found.manifest["exit_code"]) == (True, 128 + 15)
+    assert found.flows.is_empty()
+    monkeypatch.setattr(watching, "_GRACE_S", 0.1)
+    ready = tmp_path / "ready"
+
+    def interrupted(_: dict[str, Any]) -> None:
+        if ready.exists():
+            raise KeyboardInterrupt
+
+    stubborn = ["sh", "-c", f"trap '' TERM; touch {ready}; exec sleep 60"]
+    found = paceline.watch(command=stubborn, view=interrupted)
+    assert found.manifest["exit_code"] == 128 + 9
 
 
-def test_mistakes_are_named(tmp_path: Path) -> None:
+def test_mistakes_are_named(watched: Callable[..., Watch], tmp_path: Path) -> None:
     for arguments, words in {
         (): "say what to watch",
         ("--port", "80", "--all"): "say what to watch",
@@ -263,136 +127,17 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
         ("--all", "--every", "soon"): "--every soon",
         ("--all", "--every", "1us", "--for", "1s"): "every_s",
     }.items():
-        done = call(*arguments)
-        assert done.returncode == 2, done
+        done = run(*arguments)
+        assert done.exit_code == 2, done.output
         assert words in done.stderr, done.stderr
         assert len(done.stderr.strip().split("\n")) == 1, done.stderr
-    done = call("--", "no-such-program-here")
-    assert (done.returncode, "no-such-program-here" in done.stderr) == (127, True)
-    with pytest.raises(CommandError):
-        paceline.watch(command=[str(tmp_path)])
     with pytest.raises(PacelineError, match="say what to watch: one of port"):
         paceline.watch(port=1, pid=1)
-
-
-def test_another_users_process_is_refused_in_words() -> None:
-    require("root")
-    code = (
-        "import os\n"
-        "from paceline import PacelineError, watch  # before: modules may lie where this user cannot read\n"
-        "os.setgroups([]); os.setuid(65534)\n"
-        "try: watch(pid=1, duration_s=1)\nexcept PacelineError as e: print(e)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=False
-    )
-    assert "which sockets process 1 has open" in done.stdout, done.stdout + done.stderr
-    assert "root" in done.stdout
-
-
-def test_ones_own_connections_take_no_privilege() -> None:
-    require("root")
-    code = """
-import ctypes, json, os, socket, threading, time
-from paceline import _core
-"x".encode("idna")  # a module that this user may not be able to read later
-os.setgroups([]); os.setuid(65534)
-ctypes.CDLL(None).prctl(4, 1)  # PR_SET_DUMPABLE, as a program has it that was started by this user
-listener = socket.create_server(("127.0.0.1", 0))
-client = socket.create_connection(listener.getsockname())
-server, _ = listener.accept()
-def talk():
-    time.sleep(0.3)
-    client.sendall(bytes(4321)); server.recv(5000); client.close(); server.close()
-threading.Thread(target=talk).start()
-found = _core.TcpWatch("processes", [os.getpid()], 0.01, 0.05, 1.0).run("mine")
-for flow in json.loads(found.summary_json)["flows"]:
-    print(flow["bytes_delivered"], flow["ended"], flow["pid"] == os.getpid())
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=False
-    )
-    # The FIN that a receiver has counted is one byte, in a state that does not tell of it.
-    assert re.fullmatch("(432[12] closed True\n){2}", done.stdout), done.stdout + done.stderr
-
-
-@contextmanager
-def shaped(rate: str, limit: str) -> Iterator[tuple[str, str, str]]:
-    """Namespaces in a row: a sender's (10.9.1.1), a router's that shapes what it hands on, a receiver's (10.9.2.1).
-
-    The queue does not stand at the sender, whose TCP would see to it that it stays short (TCP small queues).
-    """
-    names = [f"paceline-{role}-{os.getpid()}" for role in ("a", "router", "b")]
-    a, router, b = names
-
-    def ip(*words: str) -> None:
-        subprocess.run(["ip", *words], check=True, capture_output=True, timeout=20)
-
-    with ExitStack() as stack:
-        for name in names:
-            ip("netns", "add", name)
-            stack.callback(subprocess.run, ["ip", "netns", "delete", name], check=False, capture_output=True)
-        for net, (name, device) in enumerate(((a, "left"), (b, "right")), 1):
-            ip("-n", router, "link", "add", device, "type", "veth", "peer", "name", "v", "netns", name)
-            for where, end, last in ((name, "v", 1), (router, device, 2)):
-                # A packet of the shaper is a packet of the wire.
-                ip("-n", where, "link", "set", end, "gso_max_segs", "1")
-                ip("-n", where, "addr", "add", f"10.9.{net}.{last}/24", "dev", end)
-                ip("-n", where, "link", "set", end, "up")
-            ip("-n", name, "route", "add", "default", "via", f"10.9.{net}.2")
-        inside = ["ip", "netns", "exec", router]
-        forward = [*inside, "sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward"]
-        shape = [*inside, "tc", "qdisc", "add", "dev", "right", "root", "tbf", "rate", rate, "burst", "3kb"]
-        for command in (forward, [*shape, "limit", limit]):
-            subprocess.run(command, check=True, capture_output=True, timeout=20)
-        yield a, router, b
-
-
-def drops(namespace: str) -> int:
-    done = subprocess.run(
-        ["ip", "netns", "exec", namespace, "tc", "-s", "-j", "qdisc", "show", "dev", "right"],
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=20,
-    )
-    return int(json.loads(done.stdout)[0]["drops"])
-
-
-def test_the_log_agrees_with_a_shaped_path(tmp_path: Path) -> None:
-    """Over 10 Mbit/s and 50 kB: window by RTT is the rate, drops are retransmitted, the rate is the link's."""
-    require("shaper")
-
-    def measure() -> tuple[paceline.Results, int]:
-        with (
-            shaped("10mbit", "50kb") as (a, router, b),
-            server("ip", "netns", "exec", b, host="10.9.2.1") as (port, _),
-        ):
-            before = drops(router)
-            program = ["ip", "netns", "exec", a, *client(port, 6_000_000, host="10.9.2.1")]
-            with ended(subprocess.Popen(program, text=True)) as process:
-                # The program has the namespace's network by now, the watch has not.
-                time.sleep(0.4)
-                found = paceline.watch(pid=process.pid, duration_s=30)
-            return found, drops(router) - before
-
-    found, dropped = undisturbed(measure)
-    (flow,) = found.flows.to_dicts()
-    kernel = found.series("kernel").filter(pl.col("state") == "established")
-    steady = kernel.filter(pl.col("time_s") > flow["start_s"] + 1.5)
-    moved = steady["acked_bytes"][-1] - steady["acked_bytes"][0]
-    lasted = steady["time_s"][-1] - steady["time_s"][0]
-    measured = moved * 8 / lasted
-    # 1448 bytes of payload in 1514 on the cable.
-    assert measured == pytest.approx(10e6 * 1448 / 1514, rel=0.03)
-    by_window = steady.select(
-        (pl.col("cwnd_packets") * pl.col("mss_bytes") * 8 / pl.col("srtt_s")).median()
-    ).item()
-    assert by_window == pytest.approx(measured, rel=0.1)
-    assert dropped > 5, "the queue never overflowed"
-    resent = kernel["retransmits"].max()
-    assert isinstance(resent, float)
-    # Of the drops before the watch began none is counted; a lost retransmission is sent once more.
-    assert 0.7 * dropped <= resent <= 1.2 * dropped + 3
-    # The queue of 50 kB at 10 Mbit/s lasts 40 ms.
-    assert 0.015 < flow["rtt_mean_s"] < 0.045
+    with pytest.raises(PacelineError, match="the command is empty"):
+        paceline.watch(command=[])
+    watched()
+    done = run("--", "no-such-program-here")
+    assert (done.exit_code, "no-such-program-here" in done.stderr) == (127, True)
+    with pytest.raises(CommandError) as refused:
+        paceline.watch(command=[str(tmp_path)])
+    assert refused.value.exit_code == 126

@@ -1,6 +1,6 @@
 //! Endpoints over an emulated path between two namespaces: what a flow gets of it, and what it does when the path fails.
 //!
-//! Server and client are this file's own program: the tests that are ignored are what runs in the namespaces.
+//! Server and client are this file's own program: `serves` and `sends` are what it runs in the namespaces.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test of programs in real time")]
 
 use paceline_live::endpoint::control::{Direction, Offer};
@@ -26,12 +26,27 @@ mod realtime;
 const PORT: u16 = 5050;
 /// What the client's output has before its results.
 const MARK: &str = "RESULTS ";
+/// Has the port where this program runs in a namespace.
+const INSIDE: &str = "PACELINE_TEST_PORT";
+
+/// The port, of a test that other tests run in a namespace; none where it is run as a test.
+fn inside() -> Option<u16> {
+    std::env::var(INSIDE).ok()?.parse().ok()
+}
+
+/// How a shell runs one of this file's tests, wherever the file is in its program.
+fn us(test: &str) -> String {
+    let module = module_path!().split_once("::").map(|(_, module)| format!("{module}::")).unwrap_or_default();
+    let program = std::env::current_exe().unwrap();
+    format!("env {INSIDE}={PORT} '{}' --exact {module}{test} --ignored --nocapture", program.display())
+}
 
 #[test]
-#[ignore = "the server that the other tests run in a namespace"]
+#[ignore = "real time"]
 fn serves() {
+    let Some(port) = inside() else { return };
     let options = ServeOptions {
-        bind: format!("0.0.0.0:{PORT}").parse().unwrap(),
+        bind: format!("0.0.0.0:{port}").parse().unwrap(),
         key: None,
         max_rate: Rate::from_bps(100_000_000),
         max_duration: Span::from_secs(60),
@@ -46,8 +61,9 @@ fn serves() {
 }
 
 #[test]
-#[ignore = "the client that the other tests run in a namespace"]
+#[ignore = "real time"]
 fn sends() {
+    let Some(port) = inside() else { return };
     let said = |name: &str| std::env::var(name).unwrap();
     let for_ms = said("FOR_MS").parse().unwrap();
     let wanted = said("FLOWS");
@@ -64,17 +80,8 @@ fn sends() {
     });
     let (host, flows) = (said("PACELINE_PEER"), flows.collect());
     let logs = std::env::var_os("LOGS").map(Into::into);
-    let options = SendOptions {
-        host,
-        port: PORT,
-        key: None,
-        flows,
-        logs,
-        qlogs: None,
-        results: None,
-        ports: None,
-        beginning: None,
-    };
+    let options =
+        SendOptions { host, port, key: None, flows, logs, qlogs: None, results: None, ports: None, beginning: None };
     let run = send(&options, &SendWatch::default()).unwrap_or_else(|error| panic!("{error}"));
     println!("{MARK}{}", serde_json::json!({ "summary": run.output.summary, "notes": run.notes }));
 }
@@ -88,17 +95,14 @@ fn over(links: &str, flows: &str, for_ms: u64) -> Result<Vec<(Value, Value)>, St
 fn over_with(links: &str, flows: &str, for_ms: u64, logs: Option<&Path>) -> Result<Vec<(Value, Value)>, String> {
     let document = Document::parse(links, "path").unwrap();
     let spec = PathSpec::of(document, &Folder::Profiles).unwrap_or_else(|error| panic!("{error}"));
-    let us = std::env::current_exe().unwrap();
-    let us = us.display();
     let mut file: std::fs::File = rustix::fs::memfd_create("said", rustix::fs::MemfdFlags::empty()).unwrap().into();
     let to = file.as_raw_fd();
     let logs = logs.map(|folder| format!("LOGS='{}'", folder.display())).unwrap_or_default();
-    let client = format!(
-        "exec timeout 60 env {logs} FOR_MS={for_ms} FLOWS='{flows}' '{us}' --exact sends --ignored --nocapture > /proc/self/fd/{to} 2>&1"
-    );
+    let client =
+        format!("exec timeout 60 env {logs} FOR_MS={for_ms} FLOWS='{flows}' {} > /proc/self/fd/{to} 2>&1", us("sends"));
     let plan = Plan {
         command: ["/bin/sh", "-c", &client].map(Into::into).to_vec(),
-        far: Far::Program(format!("exec timeout 60 '{us}' --exact serves --ignored > /dev/null 2>&1").into(), 2),
+        far: Far::Program(format!("exec timeout 60 {} > /dev/null 2>&1", us("serves")).into(), 2),
         kind: Kind::Any,
         ipv4: false,
         limit: Some(Span::from_millis(for_ms + 30_000)),
@@ -152,6 +156,7 @@ const PATH: &str =
     "[link.bottleneck]\nrate = \"10 Mbit/s\"\ndelay = \"25 ms\"\nqueue = { kind = \"droptail\", limit = \"50 kB\" }\n";
 
 #[test]
+#[ignore = "real time"]
 fn a_flow_fills_the_path_it_is_given() {
     conclusive(|| {
         for (flow, least) in [("cc=newreno,profile=linux", 8.5e6), ("cc=tfrc", 6e6), ("<cc=cubic,profile=linux", 8.5e6)]
@@ -194,17 +199,20 @@ fn replays(kind: &str, schemes: &[&str], more: &str) {
 }
 
 #[test]
+#[ignore = "real time"]
 fn the_event_log_of_an_emulated_run_replays_bit_for_bit() {
     let schemes = ["newreno", "vegas", "cubic", "tfrc", "tfrc-veno", "multfrc", "rap", "lda-plus"];
     replays("events", &schemes, "");
 }
 
 #[test]
+#[ignore = "real time"]
 fn the_event_log_of_an_emulated_run_over_quic_replays_bit_for_bit() {
     replays("quic-events", &["newreno", "cubic", "bbr3", "copa", "c4"], ",transport=quic");
 }
 
 #[test]
+#[ignore = "real time"]
 fn faults_of_a_real_path_are_survived() {
     conclusive(|| {
         let faults = [
@@ -233,6 +241,7 @@ fn faults_of_a_real_path_are_survived() {
 }
 
 #[test]
+#[ignore = "real time"]
 fn a_path_cut_for_ten_seconds_comes_back() {
     conclusive(|| {
         let cut = "outage = [{ from = \"3 s\", to = \"13 s\" }]\n";

@@ -24,6 +24,7 @@ fn pair() -> (TcpStream, TcpStream) {
 }
 
 #[test]
+#[ignore = "real time"]
 fn what_is_sent_arrives_and_the_log_agrees() {
     realtime::tried(|| {
         let (client, server) = pair();
@@ -51,6 +52,7 @@ fn what_is_sent_arrives_and_the_log_agrees() {
 }
 
 #[test]
+#[ignore = "real time"]
 fn bbr_tells_of_its_bandwidth_where_the_kernel_has_it() {
     realtime::tried(|| {
         if !needs::have("bbr") {
@@ -70,6 +72,7 @@ fn bbr_tells_of_its_bandwidth_where_the_kernel_has_it() {
 }
 
 #[test]
+#[ignore = "real time"]
 fn a_flow_ends_in_time_and_logs_on_schedule() {
     realtime::tried(|| {
         let (client, server) = pair();
@@ -90,6 +93,7 @@ fn a_flow_ends_in_time_and_logs_on_schedule() {
 
 /// A flow of any length keeps so many readings at most, and what it says as a whole stays.
 #[test]
+#[ignore = "real time"]
 fn a_long_flow_keeps_fewer_readings() {
     realtime::tried(|| {
         let (client, server) = pair();
@@ -117,6 +121,7 @@ fn a_long_flow_keeps_fewer_readings() {
 }
 
 #[test]
+#[ignore = "real time"]
 fn it_stops_when_told_and_when_the_peer_goes() {
     realtime::tried(|| {
         let (client, server) = pair();
@@ -143,6 +148,7 @@ fn it_stops_when_told_and_when_the_peer_goes() {
 }
 
 #[test]
+#[ignore = "real time"]
 fn a_flow_is_measured_from_its_warm_up_on_and_cut_at_its_end() {
     realtime::tried(|| {
         let (client, server) = pair();
@@ -183,6 +189,7 @@ fn a_flow_is_measured_from_its_warm_up_on_and_cut_at_its_end() {
 }
 
 #[test]
+#[ignore = "real time"]
 fn a_silent_peer_is_given_up() {
     realtime::tried(|| {
         // Nobody reads: the window closes, and probes are answered. The receiver hears nothing.
@@ -196,6 +203,7 @@ fn a_silent_peer_is_given_up() {
 }
 
 #[test]
+#[ignore = "real time"]
 fn an_unknown_congestion_control_is_named_with_those_there_are() {
     realtime::tried(|| {
         let (client, _server) = pair();
@@ -238,6 +246,7 @@ fn cut_off(cut: Duration, give_up: Span) -> (Sent, Received) {
 }
 
 #[test]
+#[ignore = "real time"]
 fn a_peer_that_vanishes_ends_a_flow_within_seconds() {
     realtime::tried(|| {
         if !needs::have("root") || !needs::have("ip") || !needs::have("tc") {
@@ -255,6 +264,7 @@ fn a_peer_that_vanishes_ends_a_flow_within_seconds() {
 }
 
 #[test]
+#[ignore = "real time"]
 fn a_path_that_comes_back_loses_nothing() {
     realtime::tried(|| {
         if !needs::have("root") || !needs::have("ip") || !needs::have("tc") {

@@ -66,6 +66,7 @@ fn tempfile() -> std::fs::File {
 }
 
 #[test]
+#[ignore = "real time"]
 fn a_program_reaches_the_far_end() {
     realtime::tried(|| {
         if !needs::have("namespaces") || !needs::have("ping") {
@@ -85,6 +86,7 @@ fn a_program_reaches_the_far_end() {
 }
 
 #[test]
+#[ignore = "real time"]
 fn a_program_sees_its_own_processes_and_devices_alone() {
     realtime::tried(|| {
         if !needs::have("namespaces") {
@@ -103,6 +105,7 @@ fn a_program_sees_its_own_processes_and_devices_alone() {
 }
 
 #[test]
+#[ignore = "real time"]
 fn status_limit_and_failure_are_told() {
     realtime::tried(|| {
         if !needs::have("namespaces") {
@@ -125,6 +128,7 @@ fn status_limit_and_failure_are_told() {
 }
 
 #[test]
+#[ignore = "real time"]
 fn what_a_program_leaves_behind_ends_with_it() {
     realtime::tried(|| {
         if !needs::have("namespaces") {

@@ -75,6 +75,7 @@ fn median(mut values: Vec<u64>) -> u64 {
 }
 
 #[test]
+#[ignore = "real time"]
 fn delay_rate_and_queue_are_as_set() {
     realtime::tried(|| {
         let spec = path(
@@ -106,6 +107,7 @@ fn delay_rate_and_queue_are_as_set() {
 /// Before the flows begin a path's time goes on as ever; with the first frame after they said so it stands at theirs, whatever is
 /// on the way arrives all the same, and neither that nor what was before is measured.
 #[test]
+#[ignore = "real time"]
 fn a_path_begins_anew_with_the_flows() {
     realtime::tried(|| {
         let spec = path(
@@ -155,6 +157,7 @@ fn a_path_begins_anew_with_the_flows() {
 }
 
 #[test]
+#[ignore = "real time"]
 fn it_stops_at_once_and_keeps_what_it_has() {
     realtime::tried(|| {
         let spec = path("[link.bottleneck]\nrate = \"1 Mbit/s\"\ndelay = \"50 s\"\n");
@@ -172,6 +175,7 @@ fn it_stops_at_once_and_keeps_what_it_has() {
 }
 
 #[test]
+#[ignore = "real time"]
 fn a_device_that_goes_ends_it_and_a_full_one_does_not_block_it() {
     realtime::tried(|| {
         let spec = path("[link.bottleneck]\nrate = \"1000 Gbit/s\"\nqueue = { kind = \"unlimited\" }\n");
@@ -201,6 +205,7 @@ fn a_device_that_goes_ends_it_and_a_full_one_does_not_block_it() {
 }
 
 #[test]
+#[ignore = "real time"]
 fn its_time_is_over_and_its_capture_is_whole() {
     realtime::tried(|| {
         let spec = path("[link.bottleneck]\nrate = \"80 Mbit/s\"\n");
@@ -233,6 +238,7 @@ fn its_time_is_over_and_its_capture_is_whole() {
 }
 
 #[test]
+#[ignore = "real time"]
 fn a_full_disk_costs_the_capture_and_nothing_else() {
     realtime::tried(|| {
         let spec = path("[link.bottleneck]\nrate = \"80 Mbit/s\"\n");

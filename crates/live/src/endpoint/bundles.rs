@@ -2,8 +2,8 @@
 //! of another's is handed over here, as inputs, so that event logs have it.
 
 use super::flow::Flow;
+use super::flows::Port;
 use super::groups::{forget, place};
-use super::udp::UdpPort;
 use crate::session::{Bundled, Input, Outbox, Session};
 use paceline_flow::rtp::{Grant, Waiting};
 use paceline_sim::bundling::Division;
@@ -56,7 +56,14 @@ impl Bundles {
     }
 
     /// Something has happened to flow `at`, which others of its bundle are to know.
-    pub(super) fn heard(&mut self, at: usize, now: Time, flows: &mut [Flow], out: &mut Outbox, ports: &mut [UdpPort]) {
+    pub(super) fn heard(
+        &mut self,
+        at: usize,
+        now: Time,
+        flows: &mut [Flow],
+        out: &mut Outbox,
+        ports: &mut [impl Port],
+    ) {
         if self.of.is_empty() {
             return;
         }
@@ -83,7 +90,7 @@ impl Bundle {
         now: Time,
         flows: &mut [Flow],
         out: &mut Outbox,
-        ports: &mut [UdpPort],
+        ports: &mut [impl Port],
     ) {
         let id = flows[at].new.id;
         let Some(place) = self.led.iter().position(|led| *led == id) else { return };
@@ -94,7 +101,7 @@ impl Bundle {
     }
 
     /// Gives the turns that the leader has for others.
-    fn turns(&mut self, leader: usize, now: Time, flows: &mut [Flow], out: &mut Outbox, ports: &mut [UdpPort]) {
+    fn turns(&mut self, leader: usize, now: Time, flows: &mut [Flow], out: &mut Outbox, ports: &mut [impl Port]) {
         for _ in 0..MOST_TURNS {
             let Some((number, turn)) = flows[leader].turn() else { return };
             let led = self.led.get(number).copied();
@@ -113,7 +120,7 @@ impl Bundle {
     }
 
     /// Divides what the leader's controller allows, and tells those whose part is another than it was.
-    fn divide(&mut self, leader: usize, now: Time, flows: &mut [Flow], out: &mut Outbox, ports: &mut [UdpPort]) {
+    fn divide(&mut self, leader: usize, now: Time, flows: &mut [Flow], out: &mut Outbox, ports: &mut [impl Port]) {
         let Some(grant) = flows[leader].grant() else { return };
         let led = self.led.iter().filter_map(|led| place(*led, flows));
         let members: Vec<usize> = std::iter::once(leader).chain(led).collect();

@@ -5,17 +5,17 @@
 //! [`Turns`] says whose visits have to wait. Requests of other threads come through [`Handle`]. Look first at [`Driver::run`].
 
 use super::budget::Charge;
-use super::bundles::Bundles;
 use super::control::Measure;
 use super::flow::Flow;
-use super::groups::Groups;
+use super::flows::Flows;
+use super::groups::place;
 use super::half::Half;
 use super::turns::Turns;
 use super::udp::UdpPort;
 use crate::beginning::Announcer;
 use crate::clock::{Clock, Waiter, readable};
 use crate::quic::{Keys, Place};
-use crate::session::{End, Input, Outbox, SILENCE, Session, SessionSpec};
+use crate::session::{End, Input, SessionSpec};
 use paceline_control::Failure;
 use paceline_units::{Span, Time};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
@@ -172,17 +172,13 @@ pub struct Running {
 pub struct Driver {
     clock: Clock,
     waiter: Waiter,
-    ports: Vec<UdpPort>,
-    flows: Vec<Flow>,
+    flows: Flows<UdpPort>,
     requests: Receiver<Request>,
     wake: Arc<OwnedFd>,
     views: Arc<Mutex<BTreeMap<u64, View>>>,
     outcomes: Sender<Outcome>,
     looked: Time,
-    out: Outbox,
     turns: Turns,
-    groups: Groups,
-    bundles: Bundles,
     quit: Arc<AtomicBool>,
 }
 
@@ -202,17 +198,13 @@ impl Driver {
         let driver = Driver {
             clock,
             waiter,
-            ports,
-            flows: Vec::new(),
+            flows: Flows::new(ports),
             requests: asked,
             wake,
             views,
             outcomes,
             looked: Time::ZERO,
-            out: Outbox::default(),
             turns: Turns::default(),
-            groups: Groups::default(),
-            bundles: Bundles::default(),
             quit,
         };
         Ok((driver, handle, came))
@@ -250,7 +242,7 @@ impl Driver {
         while !self.quits() {
             self.turns.settle(self.clock.now());
             self.asked();
-            for port in 0..self.ports.len() {
+            for port in 0..self.flows.ports.len() {
                 self.read(port)?;
             }
             self.timers();
@@ -258,9 +250,8 @@ impl Driver {
             self.look();
             self.wait()?;
         }
-        for flow in &mut self.flows {
-            let now = self.clock.now();
-            flow.input(now, Input::Stop, &mut self.out, &mut self.ports);
+        for at in 0..self.flows.all.len() {
+            self.flows.tell(at, self.clock.now(), Input::Stop);
         }
         // a sender's close is not waited for
         self.finish(|_| true);
@@ -273,11 +264,11 @@ impl Driver {
 
     fn wait(&mut self) -> io::Result<()> {
         let now = self.clock.now();
-        let mut next = if self.flows.is_empty() { Time::NEVER } else { self.looked + LOOK };
-        for flow in &self.flows {
+        let mut next = if self.flows.all.is_empty() { Time::NEVER } else { self.looked + LOOK };
+        for flow in &self.flows.all {
             next = next.min(flow.next().max(now + self.turns.wait(flow.client)));
         }
-        let mut fds: Vec<PollFd<'_>> = self.ports.iter().map(|port| PollFd::new(port, PollFlags::IN)).collect();
+        let mut fds: Vec<PollFd<'_>> = self.flows.ports.iter().map(|port| PollFd::new(port, PollFlags::IN)).collect();
         fds.push(PollFd::new(&*self.wake, PollFlags::IN));
         self.waiter.wait(&mut fds, next)?;
         if fds.last().is_some_and(readable) {
@@ -293,25 +284,18 @@ impl Driver {
         {
             let now = self.clock.now();
             match request {
-                Request::Add(mut flow, answer) => {
-                    flow.shows = now + SILENCE;
+                Request::Add(flow, answer) => {
                     self.turns.enters(flow.client);
-                    self.groups.enters(&flow);
-                    self.bundles.enters(&flow);
-                    // a server's sender waits for its peer to show itself
-                    if flow.new.peer.is_some() || matches!(flow.session, Session::Receiver(_)) {
-                        flow.input(now, Input::Start, &mut self.out, &mut self.ports);
-                    }
-                    self.flows.push(*flow);
+                    self.flows.enters(*flow, now);
                     let _ = answer.send(());
                 }
                 Request::Stop(id) | Request::Drop(id) => {
                     let input = if matches!(request, Request::Stop(_)) { Input::Stop } else { Input::Unreachable };
-                    if let Some(flow) = self.flows.iter_mut().find(|flow| flow.new.id == id) {
-                        flow.input(now, input, &mut self.out, &mut self.ports);
-                        if input == Input::Unreachable && !flow.is_over() {
+                    if let Some(at) = place(id, &self.flows.all) {
+                        self.flows.tell(at, now, input);
+                        if input == Input::Unreachable && !self.flows.all[at].is_over() {
                             // before data flowed there is nothing to be unreachable
-                            flow.input(now, Input::Stop, &mut self.out, &mut self.ports);
+                            self.flows.tell(at, now, Input::Stop);
                         }
                     }
                 }
@@ -321,43 +305,35 @@ impl Driver {
 
     fn read(&mut self, port: usize) -> io::Result<()> {
         for _ in 0..BATCHES {
-            match self.ports[port].receive() {
+            match self.flows.ports[port].receive() {
                 Ok(0) => break,
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
                     let now = self.clock.now();
-                    for flow in self.flows.iter_mut().filter(|flow| flow.new.port == port) {
-                        flow.input(now, Input::Unreachable, &mut self.out, &mut self.ports);
+                    for at in 0..self.flows.all.len() {
+                        if self.flows.all[at].new.port == port {
+                            self.flows.tell(at, now, Input::Unreachable);
+                        }
                     }
                     continue;
                 }
                 Err(error) => return Err(error),
             }
             // the datagrams lie in the port, which answers leave by: they are taken out of it for the while
-            let came: Vec<_> = self.ports[port].incoming().map(|d| (d.time, d.from, d.ecn, d.bytes.to_vec())).collect();
+            let came: Vec<_> =
+                self.flows.ports[port].incoming().map(|d| (d.time, d.from, d.ecn, d.bytes.to_vec())).collect();
             let mut before = self.clock.now();
             for (time, from, ecn, bytes) in came {
-                let Some(at) = self.flows.iter().position(|flow| flow.is_for(port, from, &bytes)) else { continue };
-                let flow = &mut self.flows[at];
+                let Some(at) = self.flows.whose(port, from, &bytes) else { continue };
+                let client = self.flows.all[at].client;
                 if self.quit.load(Ordering::Relaxed) {
                     return Ok(());
                 }
-                if self.turns.is_over(flow.client, before) {
-                    flow.dropped += 1;
+                if self.turns.is_over(client, before) {
+                    self.flows.all[at].dropped += 1;
                     continue;
                 }
-                let shown = flow.new.peer.is_none();
-                if shown {
-                    flow.new.peer = Some(from);
-                }
-                let input = match flow.session {
-                    Session::Sender(_) if shown => Input::Start,
-                    _ => Input::Datagram(&bytes, ecn),
-                };
-                let client = flow.client;
-                flow.datagram(time, input, &mut self.out, &mut self.ports);
-                self.groups.heard(at, time, &mut self.flows, &mut self.out, &mut self.ports);
-                self.bundles.heard(at, time, &mut self.flows, &mut self.out, &mut self.ports);
+                self.flows.datagram(at, time, from, ecn, &bytes);
                 let now = self.clock.now();
                 self.turns.charge(client, now.since(before));
                 before = now;
@@ -368,18 +344,16 @@ impl Driver {
 
     fn timers(&mut self) {
         let mut now = self.clock.now();
-        for at in 0..self.flows.len() {
+        for at in 0..self.flows.all.len() {
             if self.quit.load(Ordering::Relaxed) {
                 return;
             }
-            let flow = &mut self.flows[at];
+            let flow = &self.flows.all[at];
             let client = flow.client;
             if flow.next() > now || self.turns.is_over(client, now) {
                 continue;
             }
-            flow.visit(now, &self.clock, &mut self.out, &mut self.ports);
-            self.groups.heard(at, now, &mut self.flows, &mut self.out, &mut self.ports);
-            self.bundles.heard(at, now, &mut self.flows, &mut self.out, &mut self.ports);
+            self.flows.visit(at, now, |due| self.clock.now().since(due));
             let after = self.clock.now();
             self.turns.charge(client, after.since(now));
             now = after;
@@ -390,19 +364,17 @@ impl Driver {
     fn finish(&mut self, is_over: impl Fn(&Flow) -> bool) {
         let now = self.clock.now();
         let mut at = 0;
-        while at < self.flows.len() {
-            if !is_over(&self.flows[at]) {
+        while at < self.flows.all.len() {
+            if !is_over(&self.flows.all[at]) {
                 at += 1;
                 continue;
             }
-            let flow = self.flows.remove(at);
+            let flow = self.flows.leaves(at);
             let id = flow.new.id;
             self.turns.leaves(flow.client);
-            self.groups.leaves(&flow, &self.flows);
-            self.bundles.leaves(&flow, &self.flows);
             self.views.lock().unwrap_or_else(PoisonError::into_inner).entry(id).or_default().over = true;
             // whoever waited for it may be gone
-            let _ = self.outcomes.send(flow.outcome(now, &self.clock, &self.ports));
+            let _ = self.outcomes.send(flow.outcome(now, &self.clock, &self.flows.ports));
         }
     }
 
@@ -413,7 +385,7 @@ impl Driver {
         }
         self.looked = now;
         let mut views = self.views.lock().unwrap_or_else(PoisonError::into_inner);
-        for flow in &self.flows {
+        for flow in &self.flows.all {
             views.insert(flow.new.id, flow.view(now));
         }
     }

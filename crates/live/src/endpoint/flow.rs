@@ -2,8 +2,8 @@
 
 use super::budget::Net;
 use super::driver::{NewFlow, Outcome, View};
+use super::flows::Port;
 use super::half::{Before, EVERY, Half, Recorder, epoch, first_capture};
-use super::udp::UdpPort;
 use crate::clock::{Clock, histogram};
 use crate::quic::Logged;
 use crate::session::is_rtcp;
@@ -169,14 +169,20 @@ impl Flow {
         self.session.next_wake().min(self.recorder.next(&self.session)).min(self.next_bound()).min(shows)
     }
 
-    /// Does what is due.
-    pub(super) fn visit(&mut self, now: Time, clock: &Clock, out: &mut Outbox, ports: &mut [UdpPort]) {
+    /// Does what is due; `lag` says how long after an instant what it sends has left.
+    pub(super) fn visit(
+        &mut self,
+        now: Time,
+        lag: impl FnOnce(Time) -> Span,
+        out: &mut Outbox,
+        ports: &mut [impl Port],
+    ) {
         let due = self.session.next_wake();
         if due <= now {
             let before = self.sent_packets();
             self.input(now, Input::Timer, out, ports);
             if self.sent_packets() > before {
-                self.late.saturating_record(clock.now().since(due).0.max(1));
+                self.late.saturating_record(lag(due).0.max(1));
             }
         }
         if self.session.state() == State::Idle && self.shows <= now {
@@ -187,14 +193,14 @@ impl Flow {
     }
 
     /// Takes the samples and passes the bounds of measuring that are due.
-    fn measure(&mut self, now: Time, out: &mut Outbox, ports: &mut [UdpPort]) {
+    fn measure(&mut self, now: Time, out: &mut Outbox, ports: &mut [impl Port]) {
         self.recorder.sample(now, &mut self.session);
         self.pass_bounds(now, out, ports);
     }
 
     /// Takes a datagram that came at `time`. A process that waited for its processor finds many at once: what was due before
     /// they came is measured without them.
-    pub(super) fn datagram(&mut self, time: Time, input: Input<'_>, out: &mut Outbox, ports: &mut [UdpPort]) {
+    pub(super) fn datagram(&mut self, time: Time, input: Input<'_>, out: &mut Outbox, ports: &mut [impl Port]) {
         self.measure(time, out, ports);
         self.input(time, input, out, ports);
     }
@@ -211,7 +217,7 @@ impl Flow {
     }
 
     /// Begins or ends measuring where that is due. At its end the other end is told, and not waited for.
-    fn pass_bounds(&mut self, now: Time, out: &mut Outbox, ports: &mut [UdpPort]) {
+    fn pass_bounds(&mut self, now: Time, out: &mut Outbox, ports: &mut [impl Port]) {
         while self.next_bound() <= now {
             if self.bounds == Bounds::Ahead {
                 self.bounds = Bounds::Within;
@@ -224,7 +230,7 @@ impl Flow {
     }
 
     /// Gives the session an input, writes it down, and sends what leaves.
-    pub(super) fn input(&mut self, now: Time, input: Input<'_>, out: &mut Outbox, ports: &mut [UdpPort]) {
+    pub(super) fn input(&mut self, now: Time, input: Input<'_>, out: &mut Outbox, ports: &mut [impl Port]) {
         out.clear();
         self.session.input(now, input, out);
         if self.new.announcer.is_some()
@@ -318,7 +324,7 @@ impl Flow {
         View { time_s, packets, bytes, rtt_s: rtt, loss, figure: self.session.figure(), running, over: self.is_over() }
     }
 
-    pub(super) fn outcome(mut self, now: Time, clock: &Clock, ports: &[UdpPort]) -> Outcome {
+    pub(super) fn outcome(mut self, now: Time, clock: &Clock, ports: &[impl Port]) -> Outcome {
         if let Some(Err(error)) = self.log.as_mut().map(LogWriter::flush) {
             self.cut_log(&error);
         }

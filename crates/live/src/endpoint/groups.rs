@@ -1,7 +1,7 @@
 //! The coupled flows of a driver (RFC 8699): those that were asked for together and name one group.
 
 use super::flow::Flow;
-use super::udp::UdpPort;
+use super::flows::Port;
 use crate::session::{Input, Outbox, Session};
 use paceline_sim::coupling::Group;
 use paceline_units::Time;
@@ -50,7 +50,14 @@ impl Groups {
     }
 
     /// Something has happened to flow `at`: if its controller has found another rate, all of its group have new ones.
-    pub(super) fn heard(&mut self, at: usize, now: Time, flows: &mut [Flow], out: &mut Outbox, ports: &mut [UdpPort]) {
+    pub(super) fn heard(
+        &mut self,
+        at: usize,
+        now: Time,
+        flows: &mut [Flow],
+        out: &mut Outbox,
+        ports: &mut [impl Port],
+    ) {
         if self.of.is_empty() {
             return;
         }

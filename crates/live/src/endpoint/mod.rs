@@ -2,7 +2,7 @@
 //!
 //! [`driver`] gives sessions the time and the network through [`udp`]; [`control`] is what client and server say to each other
 //! over TCP on the same port number, [`channel`] what encrypts it; `greeting` is how a server takes in who connects, `tries` what
-//! wrong keys cost; `told` checks what a server told; [`server`] and [`client`] are the two programs, `held` is what the former gives back, `groups` couples flows, [`half`] what each has measured, `outcome` what a run came to, [`rtp`] sends to
+//! wrong keys cost; `told` checks what a server told; [`server`] and [`client`] are the two programs, `held` is what the former gives back, `groups` couples flows, `flows` is what a driver has of them, [`half`] what each has measured, `outcome` what a run came to, [`rtp`] sends to
 //! receivers of RTP that are no programs of ours, [`listen`] hears such senders,
 //! `kernel` runs flows of the kernel's TCP between them. Look first at [`driver::Driver::run`].
 
@@ -13,6 +13,7 @@ pub mod client;
 pub mod control;
 pub mod driver;
 mod flow;
+mod flows;
 mod greeting;
 mod groups;
 pub mod half;
@@ -28,6 +29,8 @@ pub mod told;
 mod tries;
 mod turns;
 pub mod udp;
+#[cfg(test)]
+mod worlds;
 
 pub use channel::Key;
 pub use client::{SendError, SendOptions, SendWatch, Wanted, send};

@@ -374,6 +374,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "real time"]
     fn batches_stamps_and_ecn() {
         crate::realtime::tried(|| {
             let clock = Clock::start();
@@ -419,6 +420,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "real time"]
     fn a_connected_socket_learns_that_nobody_is_there() {
         crate::realtime::tried(|| {
             let clock = Clock::start();

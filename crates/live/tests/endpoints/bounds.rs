@@ -4,6 +4,7 @@ use super::*;
 use paceline_live::endpoint::control::Greeting;
 
 #[test]
+#[ignore = "real time"]
 fn strangers_get_no_answer() {
     realtime::tried(|| {
         use paceline_packet::wire::tfrc::*;
@@ -63,6 +64,7 @@ fn strangers_get_no_answer() {
 }
 
 #[test]
+#[ignore = "real time"]
 fn a_flood_of_garbage_harms_nobody() {
     realtime::tried(|| {
         let server = Served::new(options());
@@ -102,6 +104,7 @@ fn a_flood_of_garbage_harms_nobody() {
 }
 
 #[test]
+#[ignore = "real time"]
 fn a_ticket_is_good_from_its_own_address_and_once() {
     realtime::tried(|| {
         let server = Served::new(options());
@@ -125,6 +128,7 @@ fn a_ticket_is_good_from_its_own_address_and_once() {
 
 /// A client that sends as if it had been granted everything is cut off within seconds.
 #[test]
+#[ignore = "real time"]
 fn a_server_holds_a_client_to_the_rate_that_it_grants() {
     realtime::tried(|| {
         use paceline_packet::Stamp;
@@ -170,6 +174,7 @@ fn a_server_holds_a_client_to_the_rate_that_it_grants() {
 }
 
 #[test]
+#[ignore = "real time"]
 fn a_client_that_dawdles_is_cut_off() {
     realtime::tried(|| {
         use std::io::{Read as _, Write as _};
@@ -200,6 +205,7 @@ fn a_client_that_dawdles_is_cut_off() {
 }
 
 #[test]
+#[ignore = "real time"]
 fn strangers_that_only_connect_leave_room_for_others() {
     realtime::tried(|| {
         let server = Served::new(options());
@@ -222,6 +228,7 @@ fn strangers_that_only_connect_leave_room_for_others() {
 
 /// Who holds all places with connections that say nothing loses one of them to each newcomer.
 #[test]
+#[ignore = "real time"]
 fn strangers_of_many_addresses_leave_room_for_others() {
     realtime::tried(|| {
         let server = Served::new(options());
@@ -261,6 +268,7 @@ pub fn connected_from(from: &str, to: SocketAddr) -> std::io::Result<std::net::T
 
 /// A client that does not keep to the rate is held to it by the window of its connection: nothing is lost, it only takes its time.
 #[test]
+#[ignore = "real time"]
 fn the_kernels_tcp_is_held_to_the_rate_where_it_arrives() {
     realtime::tried(|| {
         use std::io::Write as _;
@@ -288,6 +296,7 @@ fn the_kernels_tcp_is_held_to_the_rate_where_it_arrives() {
 }
 
 #[test]
+#[ignore = "real time"]
 fn bounds_are_kept_and_nonsense_is_survived() {
     realtime::tried(|| {
         let server = Served::new(ServeOptions { max_duration: Span::from_secs(2), ..options() });

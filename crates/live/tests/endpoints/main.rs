@@ -88,6 +88,7 @@ fn ask(server: &Served, flows: Vec<Wanted>) -> SendOptions {
 const CBR: &str = "{ kind = \"cbr\", rate = \"2 Mbit/s\" }";
 
 #[test]
+#[ignore = "real time"]
 fn every_machine_both_ways() {
     realtime::tried(|| {
         let server = Served::new(options());
@@ -139,6 +140,7 @@ fn every_machine_both_ways() {
 }
 
 #[test]
+#[ignore = "real time"]
 fn udp_keeps_its_rate_and_paces_it() {
     conclusive(|| {
         let server = Served::new(options());
@@ -156,6 +158,7 @@ fn udp_keeps_its_rate_and_paces_it() {
 }
 
 #[test]
+#[ignore = "real time"]
 fn nothing_is_sent_again_where_nothing_is_lost() {
     conclusive(|| {
         let server = Served::new(options());
@@ -177,6 +180,7 @@ fn nothing_is_sent_again_where_nothing_is_lost() {
 }
 
 #[test]
+#[ignore = "real time"]
 fn a_log_of_a_real_run_replays() {
     realtime::tried(|| {
         let folder = std::env::temp_dir().join(format!("paceline-events-{}", std::process::id()));
@@ -220,6 +224,7 @@ fn bundle(direction: Direction) -> Vec<Wanted> {
 }
 
 #[test]
+#[ignore = "real time"]
 fn a_bundle_goes_both_ways_and_its_logs_replay() {
     realtime::tried(|| {
         let server = Served::new(options());
@@ -247,6 +252,7 @@ fn a_bundle_goes_both_ways_and_its_logs_replay() {
 }
 
 #[test]
+#[ignore = "real time"]
 fn kernel_tcp_beside() {
     realtime::tried(|| {
         let server = Served::new(options());
@@ -267,6 +273,7 @@ fn kernel_tcp_beside() {
 }
 
 #[test]
+#[ignore = "real time"]
 fn both_versions_of_ip() {
     realtime::tried(|| {
         if UdpSocket::bind("[::1]:0").is_err() {
@@ -288,6 +295,7 @@ fn both_versions_of_ip() {
 }
 
 #[test]
+#[ignore = "real time"]
 fn ctrl_c_keeps_what_is_done() {
     realtime::tried(|| {
         let server = Served::new(options());
@@ -310,6 +318,7 @@ fn ctrl_c_keeps_what_is_done() {
 }
 
 #[test]
+#[ignore = "real time"]
 fn a_server_that_dies_ends_the_flow_in_seconds() {
     realtime::tried(|| {
         let mut server = Served::new(options());
@@ -326,6 +335,7 @@ fn a_server_that_dies_ends_the_flow_in_seconds() {
 }
 
 #[test]
+#[ignore = "real time"]
 fn a_client_that_dies_frees_the_server() {
     realtime::tried(|| {
         let server = Served::new(ServeOptions { max_sessions: 1, ..options() });

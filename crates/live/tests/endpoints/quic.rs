@@ -22,6 +22,7 @@ const ENCODER: (&str, &str) = ("app", "{ kind = \"encoder\", max_rate = \"3 Mbit
 const QUIC: (&str, &str) = ("transport", "quic");
 
 #[test]
+#[ignore = "real time"]
 fn every_carriage_both_ways() {
     realtime::tried(|| {
         let server = Served::new(options());
@@ -90,6 +91,7 @@ fn recordings_say_of_retransmissions_what_is_known(found: &[Series]) {
 
 /// A picture freezes; sound and moves of a game do not, and no count says that they never did.
 #[test]
+#[ignore = "real time"]
 fn freezes_are_of_pictures() {
     realtime::tried(|| {
         let server = Served::new(options());
@@ -106,6 +108,7 @@ fn freezes_are_of_pictures() {
 
 /// A flow that its receiver's user ends is not over as it was to be: it says who ended it, and when.
 #[test]
+#[ignore = "real time"]
 fn a_server_that_is_stopped_is_said() {
     realtime::tried(|| {
         let mut server = Served::new(options());
@@ -138,6 +141,7 @@ fn a_server_that_is_stopped_is_said() {
 }
 
 #[test]
+#[ignore = "real time"]
 fn the_user_ends_it_and_keeps_what_came() {
     realtime::tried(|| {
         let server = Served::new(options());
@@ -157,6 +161,7 @@ fn the_user_ends_it_and_keeps_what_came() {
 }
 
 #[test]
+#[ignore = "real time"]
 fn event_logs_are_what_a_sender_s_controller_was_told() {
     realtime::tried(|| {
         let server = Served::new(options());
@@ -180,6 +185,7 @@ fn event_logs_are_what_a_sender_s_controller_was_told() {
 
 /// The server's logs have names that no client gives, and no more room than they have.
 #[test]
+#[ignore = "real time"]
 fn a_server_logs_what_it_has_room_for() {
     realtime::tried(|| {
         let folder = std::env::temp_dir().join(format!("paceline-served-{}", std::process::id()));
@@ -260,6 +266,7 @@ fn through(here: SocketAddr, server: &Served) -> (String, f64) {
 }
 
 #[test]
+#[ignore = "real time"]
 fn somebody_between_the_ends_has_another_key() {
     realtime::tried(|| {
         let server = Served::new(options());
@@ -282,6 +289,7 @@ fn somebody_between_the_ends_has_another_key() {
 }
 
 #[test]
+#[ignore = "real time"]
 fn an_end_that_speaks_another_version_is_said_to() {
     realtime::tried(|| {
         let server = Served::new(options());

@@ -1,0 +1,349 @@
+//! What `paceline emulate` measures is what the simulator does, flow by flow.
+
+use super::{Ran, checked, emulate};
+use crate::path::Side as End;
+use paceline_sim::recorder::Recording;
+use paceline_sim::{RunOptions, Series, simulate};
+use paceline_units::{Span, Time};
+use serde_json::Value;
+use std::ops::Range;
+
+const LINK: &str = "duration = \"6 s\"\nprofile = \"linux\"\n[link.bottleneck]\nrate = \"4 Mbit/s\"\ndelay = \"20 ms\"\n\
+    queue = { limit = \"40 packets\" }\n";
+const BACK: &str = "from = \"right\"\nto = \"left\"\n";
+
+/// Rows of flows, by their names.
+struct Rows(Vec<Value>);
+
+impl Rows {
+    fn simulated(text: &str, seed: u64) -> Rows {
+        let output = simulate(&checked(text), seed, &RunOptions::default()).unwrap();
+        Rows(output.summary.flows.iter().map(|row| serde_json::to_value(row).unwrap()).collect())
+    }
+
+    fn emulated(ran: &Ran) -> Rows {
+        Rows(ran.run.output.summary.flows.iter().map(|row| serde_json::to_value(row).unwrap()).collect())
+    }
+
+    fn both(text: &str) -> [Rows; 2] {
+        [Rows::simulated(text, 1), Rows::emulated(&emulate(text, 1))]
+    }
+
+    /// A measure of a flow, not a number where it has none.
+    fn of(&self, flow: &str, measure: &str) -> f64 {
+        let row = self.0.iter().find(|row| row["flow"] == flow).unwrap_or_else(|| panic!("no flow {flow}"));
+        row.get(measure).unwrap_or_else(|| panic!("no {measure}")).as_f64().unwrap_or(f64::NAN)
+    }
+}
+
+fn close(found: f64, expected: f64, share: f64, what: &str) {
+    assert!((found - expected).abs() <= share * found.abs().max(expected.abs()), "{what}: {found}, not {expected}");
+}
+
+fn column<'a>(series: &'a [Series], table: &str, flow: &str, name: &str) -> &'a [f64] {
+    let of = |one: &&Series| one.table == table && one.labels[0].1 == flow;
+    let table = series.iter().find(of).unwrap_or_else(|| panic!("no {table} of {flow}"));
+    &table.columns.iter().find(|(column, _)| column == name).unwrap().1
+}
+
+#[test]
+fn goodputs_and_round_trips() {
+    for flow in [
+        "cc = \"bbr\"\n",
+        "cc = \"bbr3\"\n",
+        "cc = \"tfrc\"\n",
+        "cc = \"newreno\"\n",
+        "cc = \"cubic\"\nrecovery = \"sack\"\n",
+        "cc = \"udp\"\napp = { kind = \"cbr\", rate = \"1 Mbit/s\" }\n",
+    ] {
+        let text = format!("{LINK}[flow.a]\n{flow}");
+        let [simulated, real] = Rows::both(&text);
+        for (name, off) in [("goodput_bps", 0.02), ("rtt_mean_s", 0.03)] {
+            let (expected, found) = (simulated.of("a", name), real.of("a", name));
+            assert!(!expected.is_nan() || flow.contains("udp"), "{flow}");
+            if !expected.is_nan() {
+                close(found, expected, off, &format!("{flow}: {name}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn l4s() {
+    let text = "duration = \"12 s\"\nwarmup = \"4 s\"\n[link.bottleneck]\nrate = \"40 Mbit/s\"\ndelay = \"5 ms\"\n\
+        queue = { kind = \"dualpi2\" }\n[flow.scalable]\ncc = \"prague\"\n[flow.classic]\ncc = \"cubic\"\necn = true\n";
+    let ran = emulate(text, 1);
+    let (simulated, real) = (Rows::simulated(text, 1), Rows::emulated(&ran));
+    for flow in ["scalable", "classic"] {
+        close(real.of(flow, "goodput_bps"), simulated.of(flow, "goodput_bps"), 0.03, flow);
+        close(real.of(flow, "rtt_mean_s"), simulated.of(flow, "rtt_mean_s"), 0.03, flow);
+    }
+    assert!(ran.marked[End::Near as usize] > 100);
+}
+
+/// Nothing arrives while the link is down: the gap stands where it does in the simulator, by the flow's own clock.
+#[test]
+fn a_schedules_instants_are_the_flows() {
+    for flow in ["cc = \"sack\"\n", "cc = \"nada\"\napp = { kind = \"encoder\" }\n"] {
+        let text = format!("{LINK}outage = [{{ from = \"2 s\", to = \"2500 ms\" }}]\n[flow.a]\n{flow}");
+        let last_before = |series: &[Series]| {
+            let [times, rates] = ["time_s", "goodput_bps"].map(|name| column(series, "rate", "a", name));
+            *times.iter().zip(rates).rfind(|(at, rate)| **at < 2.45 && **rate > 0.0).unwrap().0
+        };
+        let recording = Recording { rate: true, every: Span::from_millis(100), ..Recording::NOTHING };
+        let options = RunOptions { recording, ..RunOptions::default() };
+        let expected = last_before(&simulate(&checked(&text), 1, &options).unwrap().series);
+        assert!((2.0..2.15).contains(&expected));
+        let ran = emulate(&text, 1);
+        let found = last_before(&ran.run.output.series);
+        // an interval at most
+        assert!((found - expected).abs() < 0.11, "{flow}: {found}, not {expected}");
+        assert!(ran.began[0] < Time(1_000_000), "the path's time begins with the flow's");
+    }
+}
+
+/// A receiver alone knows by how much later than the fastest one they come, whatever either way takes. TFRC's first frames wait
+/// for as long as a round trip takes, to some 10 ms; QUIC's wait for its handshake.
+#[test]
+fn frames_are_as_late() {
+    let link = LINK.replace("delay = \"20 ms\"", "delay = \"80 ms\"\nbackward = { delay = \"20 ms\" }");
+    let encoder = "kind = \"encoder\", max_rate = \"1 Mbit/s\"";
+    for (flow, more) in [
+        ("cc = \"gcc\"\n", ""),
+        ("cc = \"gcc\"\n", ", jitter_buffer = {}"),
+        ("cc = \"tfrc\"\n", ""),
+        ("cc = \"c4\"\ntransport = \"quic\"\n", ""),
+    ] {
+        let text = format!(
+            "warmup = \"1 s\"\n{link}[flow.a]\n{flow}app = {{ {encoder}{more} }}\n\
+             [flow.b]\n{BACK}cc = \"nada\"\napp = {{ {encoder} }}\n"
+        );
+        // What is drawn (sizes, the phase of a camera) is another run's in real time: it is one of many.
+        let simulated: Vec<Rows> = (1..40).map(|seed| Rows::simulated(&text, seed)).collect();
+        let real = Rows::emulated(&emulate(&text, 1));
+        for flow in ["a", "b"] {
+            for name in ["frame_delay_p50_s", "frame_delay_p95_s"] {
+                let all = || simulated.iter().map(|rows| rows.of(flow, name));
+                let (least, most) = (all().fold(f64::INFINITY, f64::min), all().fold(0.0, f64::max));
+                let found = real.of(flow, name);
+                assert!((least - 0.008..=most + 0.008).contains(&found), "{text}: {name} {found}: {least} to {most}");
+            }
+        }
+    }
+}
+
+/// Camera and screen have 2 to 1 of what the link takes, whoever's host sends them (RFC 8699).
+#[test]
+fn coupled_flows_share_by_priority() {
+    for way in ["", BACK] {
+        let mut text =
+            "duration = \"12 s\"\nwarmup = \"4 s\"\n[link.bottleneck]\nrate = \"2 Mbit/s\"\ndelay = \"20 ms\"\n\
+             queue = { limit = \"40 packets\" }\n"
+                .to_owned();
+        for (name, priority) in [("camera", 2), ("screen", 1)] {
+            text += &format!(
+                "[flow.{name}]\ncc = \"nada\"\nparams = {{ max_rate = 2e6, min_rate = 300e3 }}\n\
+                 app = {{ kind = \"encoder\", max_rate = \"2 Mbit/s\" }}\n\
+                 coupled = {{ group = \"call\", priority = {priority} }}\n{way}"
+            );
+        }
+        for rows in Rows::both(&text) {
+            let [camera, screen] = ["camera", "screen"].map(|flow| rows.of(flow, "goodput_bps"));
+            assert!((camera / screen - 2.0).abs() < 0.15, "{camera} {screen}");
+            assert!(camera + screen > 1.4e6, "{camera} {screen}");
+        }
+    }
+}
+
+/// Sound, camera and screen under one controller, whoever's host sends them: rates by priority, and sound that does not wait for
+/// pictures.
+#[test]
+fn a_bundle() {
+    for way in ["", BACK] {
+        let picture = "app = { kind = \"encoder\", max_rate = \"2 Mbit/s\" }\n";
+        let text = format!(
+            "duration = \"15 s\"\nwarmup = \"5 s\"\n[link.bottleneck]\nrate = \"2 Mbit/s\"\ndelay = \"20 ms\"\n\
+             queue = {{ limit = \"40 packets\" }}\n\
+             [flow.sound]\ncc = \"gcc\"\napp = {{ kind = \"voice\", codec = \"opus\" }}\nbundle = {{}}\n{way}\
+             [flow.camera]\n{picture}bundle = {{ with = \"sound\", priority = 2 }}\n\
+             [flow.screen]\n{picture}bundle = {{ with = \"sound\", priority = 1 }}\n"
+        );
+        for rows in Rows::both(&text) {
+            let [camera, screen, sound] = ["camera", "screen", "sound"].map(|flow| rows.of(flow, "goodput_bps"));
+            close(sound, 24e3, 0.03, "sound");
+            // above the least rates of both, 150 kbit/s with headers
+            let shares = (camera - 140e3) / (screen - 140e3);
+            assert!((shares - 2.0).abs() < 0.25, "{camera} {screen}");
+            assert!(camera + screen > 1.3e6, "{camera} {screen}");
+            assert!(rows.of("camera", "frames_complete") > 280.0);
+        }
+    }
+}
+
+/// Retransmissions (RFC 4585, RFC 4588), the jitter buffer and key frames on request.
+#[test]
+fn losses_of_a_call_are_repaired() {
+    let bursts =
+        "{ kind = \"gilbert-elliott\", to_bad = \"0.3 %\", to_good = \"2 %\", bad_rate = \"95 %\", on = \"data\" }";
+    for (loss, asks_for_keys) in [("{ rate = \"2 %\" }", false), (bursts, true)] {
+        let text = format!(
+            "duration = \"15 s\"\n[link.bottleneck]\nrate = \"4 Mbit/s\"\ndelay = \"25 ms\"\nloss = {loss}\n\
+             queue = {{ limit = \"300 ms\" }}\n[flow.call]\ncc = \"gcc\"\nrtp = {{ nack = true, reduced_size = true }}\n\
+             [flow.call.app]\nkind = \"encoder\"\nmax_rate = \"2 Mbit/s\"\nkey_interval = \"0 s\"\n\
+             jitter_buffer = {{ key_request_after = \"200 ms\" }}\n"
+        );
+        let ran = emulate(&text, 1);
+        let mut real = Rows::emulated(&ran);
+        real.0[0]["packets_lost"] = lost(&ran, 0, End::Near, 15).into();
+        for rows in [Rows::simulated(&text, 1), real] {
+            let of = |name| rows.of("call", name);
+            let again = of("packets_retransmitted");
+            assert!(of("nacks") >= again && again > 10.0);
+            assert!((0.0..0.06).contains(&of("feedback_share")));
+            assert!(of("jitter_buffer_delay_s") > 0.02);
+            if asks_for_keys {
+                assert!(of("plis") > 0.0);
+                assert!(of("key_frames") > 1.0);
+            } else {
+                // what is lost is sent again, but for fillers
+                assert!((again - of("packets_lost")).abs() <= 0.5 * of("packets_lost"));
+                assert!(of("frames_shown") > 0.97 * of("frames_sent"));
+                assert!(of("freezes") <= 1.0);
+            }
+        }
+    }
+}
+
+/// Transport-wide feedback says nothing of marks: the counts beside it do, once the path has been tried.
+#[test]
+fn marks_are_told_by_rfc_6679() {
+    let text = "duration = \"10 s\"\nwarmup = \"3 s\"\n[link.bottleneck]\nrate = \"500 kbit/s\"\ndelay = \"10 ms\"\n\
+        queue = { kind = \"codel\", limit = \"100 packets\", ecn = true, target = \"1 ms\", interval = \"20 ms\" }\n\
+        [flow.call]\ncc = \"nada\"\nparams = { min_rate = 400e3 }\necn = true\n\
+        rtp = { feedback = \"twcc\", ecn_reports = true }\napp = { kind = \"encoder\" }\n";
+    let ran = emulate(text, 1);
+    for rows in [Rows::simulated(text, 1), Rows::emulated(&ran)] {
+        assert!(rows.of("call", "ecn_marks") > 3.0);
+    }
+    let told = column(&ran.run.output.series, "rtcp", "call", "ecn");
+    assert_eq!(told.iter().rfind(|value| !value.is_nan()), Some(&1.0));
+}
+
+/// What is sent at the beginning is not measured, and what waits in a second of queue at the end is not waited for.
+#[test]
+fn a_warm_up_is_left_out_and_a_run_ends_with_its_duration() {
+    let link = LINK.replace("20 ms", "150 ms").replace("40 packets", "400 packets").replace("6 s", "8 s");
+    let text = format!("warmup = \"5 s\"\n{link}[flow.a]\n[flow.b]\ncc = \"tfrc\"\n[flow.c]\n{BACK}");
+    let ran = emulate(&text, 1);
+    let rows = Rows::emulated(&ran);
+    for flow in ["a", "b", "c"] {
+        let active_s = rows.of(flow, "active_s");
+        assert!((2.9..3.1).contains(&active_s), "{flow}: {active_s}");
+        let series = &ran.run.output.series;
+        let [times, rates] = ["time_s", "goodput_bps"].map(|name| column(series, "rate", flow, name));
+        let (mut before, mut bits) = (0.0, 0.0);
+        for (at, rate) in times.iter().zip(rates) {
+            if *at > 5.05 {
+                bits += (at - before) * rate;
+            }
+            before = *at;
+        }
+        close(rows.of(flow, "goodput_bps") * active_s, bits, 1e-6, flow);
+        // recordings have the beginning too
+        assert!(times[0] < 0.2 && (7.8..8.1).contains(&before), "{flow}: {} to {before}", times[0]);
+        let [sent, came] = ["packets_sent", "packets_delivered"].map(|name| rows.of(flow, name));
+        assert!(came < sent + 410.0 && came > 0.7 * sent, "{flow}: {came} of {sent}");
+    }
+}
+
+/// Of a flow, what the path has dropped from an instant on until `to_s`, by the time of its own data.
+fn lost_from(ran: &Ran, flow: usize, from: End, when_s: Range<u64>) -> u64 {
+    let at = |seconds| ran.began[flow] + Span::from_secs(seconds);
+    ran.lost.count(super::FIRST + flow as u16, from, at(when_s.start)..at(when_s.end))
+}
+
+fn lost(ran: &Ran, flow: usize, from: End, to_s: u64) -> u64 {
+    lost_from(ran, flow, from, 0..to_s)
+}
+
+/// What is under way at the end is not: a queue that is never empty holds some packets then.
+#[test]
+fn lost_is_what_the_path_has_dropped() {
+    let short = LINK.replace("6 s", "4 s").replace("40 packets", "15 packets");
+    for (flow, link) in [
+        ("", ""),
+        ("recovery = \"sack\"\nfrom = \"right\"\nto = \"left\"\n", ""),
+        ("cc = \"tfrc\"\n", "duplicate = { rate = \"20 %\" }\n"),
+        (
+            "cc = \"udp\"\napp = { kind = \"cbr\", rate = \"5 Mbit/s\" }\nstop = \"3 s\"\n",
+            "corrupt = { rate = \"5 %\" }\n",
+        ),
+        ("app = { kind = \"ftp\", size = \"300 kB\" }\n", "loss = { rate = \"2 %\" }\n"),
+    ] {
+        let text = format!("{short}{link}backward = {{ queue = {{ limit = \"15 packets\" }} }}\n[flow.a]\n{flow}");
+        let ran = emulate(&text, 1);
+        let rows = Rows::emulated(&ran);
+        let from = if flow.contains("right") { End::Far } else { End::Near };
+        let mut dropped = ran.dropped[from as usize];
+        if link.contains("corrupt") {
+            // those are not dropped on the path but where they come out
+            dropped = (rows.of("a", "packets_sent") - rows.of("a", "packets_delivered")) as u64;
+        }
+        assert!(dropped > 2, "{text}");
+        let lost = lost(&ran, 0, from, 4);
+        // beside data the path carries what asks for a flow and closes it
+        assert!((dropped - 2..=dropped).contains(&lost), "{text}: {lost} of {dropped}");
+        let after = lost_from(&ran, 0, from, 3..4);
+        assert!(after < lost, "{text}: what was lost before counts where measuring begins: {after}");
+    }
+}
+
+/// There and back, also of those that the path gives one of their own (`rtt`).
+#[test]
+fn each_flow_has_its_own_round_trip() {
+    let text = "duration = \"3 s\"\n[link.bottleneck]\nrate = \"50 Mbit/s\"\ndelay = \"20 ms\"\n[flow.a]\nreceive_window = 4\n\
+        [flow.d]\ncount = 2\nrtt = [\"90 ms\", \"150 ms\"]\nreceive_window = 4\n\
+        [flow.e]\ncc = \"rap\"\nfrom = \"right\"\nto = \"left\"\nrtt = \"200 ms\"\n";
+    let [simulated, real] = Rows::both(text);
+    assert_eq!(simulated.0.len(), 4);
+    for (simulated, real) in simulated.0.iter().zip(&real.0) {
+        assert_eq!((&real["flow"], &real["instance"]), (&simulated["flow"], &simulated["instance"]));
+        let own = simulated["propagation_rtt_s"].as_f64().unwrap();
+        let found = real["rtt_min_s"].as_f64().unwrap();
+        // packets take 0.25 ms each to send
+        assert!(own < found && found < own + 1e-3, "{real}");
+    }
+}
+
+/// What was recorded is what was received.
+#[test]
+fn recordings_add_up() {
+    let text = format!("{}[flow.a]\ncc = \"tfrc\"\n[flow.b]\n{BACK}", LINK.replace("6 s", "3 s"));
+    let ran = emulate(&text, 1);
+    let rows = Rows::emulated(&ran);
+    for flow in ["a", "b"] {
+        let [times, rates] = ["time_s", "goodput_bps"].map(|name| column(&ran.run.output.series, "rate", flow, name));
+        assert!(times.windows(2).all(|two| (two[1] - two[0] - 0.1).abs() < 1e-9), "{times:?}");
+        let bits = rates.iter().sum::<f64>() * 0.1;
+        close(bits, rows.of(flow, "goodput_bps") * rows.of(flow, "active_s"), 1e-6, flow);
+    }
+}
+
+/// The counts of `losses` are those of the flow, but for what is sent after the last sample, to repair the last losses.
+#[test]
+fn losses_over_time_add_up() {
+    let text = "duration = \"8 s\"\nprofile = \"rfc\"\n[link.bottleneck]\nrate = \"4 Mbit/s\"\ndelay = \"30 ms\"\n\
+        delay_variation = { max = \"8 ms\" }\nloss = { kind = \"uniform\", rate = \"2 %\", on = \"data\" }\n\
+        [flow.veno]\ncc = \"veno\"\nsegment = \"500 B\"\n";
+    let ran = emulate(text, 1);
+    let rows = Rows::emulated(&ran);
+    let of = |name| column(&ran.run.output.series, "losses", "veno", name);
+    for name in ["packets_sent", "packets_retransmitted", "fast_retransmits", "timeout_series"] {
+        let (counted, all) = (of(name).iter().sum::<f64>(), rows.of("veno", name));
+        assert!((all - 40.0..=all).contains(&counted), "{name}: {counted} of {all}");
+    }
+    assert!(of("fast_retransmits").iter().sum::<f64>() > 10.0);
+    let round_trips = of("rtt_mean_s").iter().filter(|seconds| !seconds.is_nan());
+    assert!(round_trips.clone().count() > 60 && round_trips.clone().all(|seconds| (0.06..0.2).contains(seconds)));
+    assert!(of("base_rtt_mean_s").iter().any(|seconds| !seconds.is_nan()));
+}
