@@ -1,10 +1,8 @@
 //! Writes first inputs for the fuzz targets whose formats are hard to guess: `cargo run --example seeds FOLDER` in `fuzz/`. They are made by
 //! the code that sends them in earnest.
 
-#[path = "../parts/flow.rs"]
-mod flow;
-
 use paceline_control::registry::schemes;
+use paceline_fuzzed::flow;
 use paceline_live::endpoint::Numbers;
 use paceline_live::endpoint::control::{Answer, Ask, Direction, Greeting, Offer, Tell, VERSION};
 use paceline_live::endpoint::half::{Half, Table};
