@@ -1,14 +1,17 @@
-//! Writes first inputs for the fuzz targets whose formats are hard to guess: `cargo run --example seeds FOLDER` in `fuzz/`. They are made by
-//! the code that sends them in earnest.
+//! Writes first inputs for the fuzz targets whose formats are hard to guess: `cargo run -p paceline-fuzzed --example seeds FOLDER`. They are
+//! made by the code that sends them in earnest.
+#![allow(clippy::disallowed_types, reason = "it writes files")]
 
 use paceline_control::registry::schemes;
 use paceline_fuzzed::flow;
 use paceline_live::endpoint::Numbers;
 use paceline_live::endpoint::control::{Answer, Ask, Direction, Greeting, Offer, Tell, VERSION};
 use paceline_live::endpoint::half::{Half, Table};
+use paceline_live::quic::frames::{Frame, Part};
 use paceline_live::quic::{Keys, OwnKey};
 use paceline_live::session::log::LogWriter;
 use paceline_live::session::{Brought, EcnBits, Family, FlowSpec, Input, Outbox, Session, SessionSpec, Side};
+use paceline_packet::Stamp;
 use paceline_units::{Span, Time};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -18,7 +21,7 @@ type Written = std::io::Result<()>;
 
 fn write(target: &str, name: &str, bytes: &[u8]) -> Written {
     let folder = Path::new(target);
-    fs::create_dir_all(&folder)?;
+    fs::create_dir_all(folder)?;
     fs::write(folder.join(format!("seed-{name}")), bytes)
 }
 
@@ -115,17 +118,17 @@ fn run(ends: &mut [End; 2], seen: &mut BTreeMap<(u8, u8), Vec<u8>>) {
             let (_, to, bytes) = way.remove(0);
             left.push((to, ends[to].give(now, Input::Datagram(&bytes, EcnBits::Ect0))));
         } else {
-            for end in 0..2 {
-                if ends[end].session.next_wake() <= now {
-                    left.push((end, ends[end].give(now, Input::Timer)));
+            for (at, end) in ends.iter_mut().enumerate() {
+                if end.session.next_wake() <= now {
+                    left.push((at, end.give(now, Input::Timer)));
                 }
             }
         }
     }
 }
 
-/// The log of what the congestion control of a flow over QUIC is told.
-fn calls() -> Written {
+/// The log of what the congestion control of a flow over QUIC is told; what opens its connection; frames.
+fn quic() -> Written {
     let keys = [OwnKey::generate()?, OwnKey::generate()?];
     let peers = [keys[1].fingerprint(), keys[0].fingerprint()];
     let settings = vec![("transport".to_owned(), "quic".to_owned()), ("cc".to_owned(), "bbr3".to_owned())];
@@ -142,7 +145,26 @@ fn calls() -> Written {
     if let Session::Sender(sender) = &ends[0].session {
         sender.log_calls(Box::new(File::create(&path)?))?;
     }
-    run(&mut ends, &mut BTreeMap::new());
+    let mut seen = BTreeMap::new();
+    run(&mut ends, &mut seen);
+    // a long header: what is no longer than that is under keys that no other connection has
+    let opens: Vec<&Vec<u8>> = seen.values().filter(|bytes| bytes[0] & 0x80 != 0).collect();
+    for side in [0, 1] {
+        let told = opens
+            .iter()
+            .flat_map(|bytes| [&[1, (bytes.len() / 8).min(255) as u8], &bytes[..bytes.len() & !7]].concat());
+        write("quic", &format!("opens-{side}"), &[vec![side], told.collect()].concat())?;
+    }
+    let captured = Stamp(0x0102_0304);
+    let mut stream = Vec::new();
+    for (number, size) in [3, 70, 0].into_iter().enumerate() {
+        Frame { key: number == 0, captured, size }.write(&mut stream);
+        stream.resize(stream.len() + size as usize, 7);
+    }
+    let mut datagram = Vec::new();
+    Part { key: true, last: false, captured, number: 70, offset: 20_000 }.write(&mut datagram);
+    write("quic", "stream", &[&[2][..], &stream].concat())?;
+    write("quic", "datagram", &[&[255][..], &datagram, &[7; 40]].concat())?;
     let log = fs::read(&path)?;
     fs::remove_file(path)?;
     write("session", "quic-calls", &log[..log.len().min(4000)])
@@ -366,6 +388,12 @@ fn main() -> Written {
     for (number, scheme) in schemes().enumerate() {
         session(scheme.name, number as u8, &mut seen)?;
     }
+    // both formats of feedback, and both kinds of reports, of all that members of RTP send
+    let of_rtp = seen.iter().filter(|((rtp, _), bytes)| *rtp == 1 && bytes.len() < 256);
+    let heard: Vec<u8> = of_rtp.flat_map(|(_, bytes)| [&[bytes.len() as u8, 20], &bytes[..]].concat()).collect();
+    for kind in 0..8 {
+        write("listener", &kind.to_string(), &[&[kind][..], &heard.repeat(4)].concat())?;
+    }
     for ((rtp, kind), bytes) in seen {
         let target = match (rtp, kind) {
             (0, _) => "wire_tfrc",
@@ -374,7 +402,7 @@ fn main() -> Written {
         };
         write(target, &kind.to_string(), &bytes)?;
     }
-    calls()?;
+    quic()?;
     control()?;
     frames()?;
     words()?;
