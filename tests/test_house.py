@@ -30,11 +30,12 @@ USES: dict[str, set[str]] = {
     "quinn": {"flow", "sim"},  # sim in its tests
     "calls": {"sim"},
     "live": {"qlog", "quinn", "sim"},
+    "fuzzed": {"calls", "live", "qlog"},
     "web": {"sim"},
     "python": {"calls", "library", "live", "qlog"},
     "gateway": {"live"},
 }
-WITH_IO = {"library", "live", "python", "gateway"}
+WITH_IO = {"library", "live", "python", "gateway", "fuzzed"}
 # It is told the time as quinn tells it, and takes none: clippy refuses `Instant::now` there as everywhere.
 TOLD_INSTANTS = {"quinn"}
 

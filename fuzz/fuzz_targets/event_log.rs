@@ -1,30 +1,3 @@
-//! Any bytes are read as an event log of libwebrtc or refused; what is read can be measured and shown to controllers.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use paceline_calls::feedback::{Reports, receiver_reports, table};
-use paceline_calls::{open_loop, rtc_event_log};
-use paceline_control::{Profile, RtpController, registry};
-use paceline_units::Span;
-
-/// Simulated time of what is replayed: ticks come whether or not anything is logged.
-const LONGEST: Span = Span::from_secs(600);
-
-fuzz_target!(|bytes: &[u8]| {
-    let log = match rtc_event_log::read(bytes) {
-        Ok(log) => log,
-        Err(error) => return assert!(!error.to_string().is_empty()),
-    };
-    let reports = Reports::of(&log);
-    for series in receiver_reports(&reports).into_iter().chain([table(&log, &reports, 3)]) {
-        assert!(series.columns.iter().all(|(_, column)| column.len() == series.columns[0].1.len()));
-    }
-    if log.lasts() > LONGEST {
-        return;
-    }
-    for scheme in ["gcc", "nada", "scream-ericsson"] {
-        let scheme = registry::scheme(scheme).expect("there is one");
-        let controller = RtpController::new(scheme, Profile::Rfc, &[]).expect("its defaults");
-        let _ = open_loop::replay(&log, &reports, controller, Span::from_secs(1));
-    }
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| paceline_fuzzed::event_log(bytes));

@@ -1,33 +1,3 @@
-//! Any packets past an access point, in both directions: none is lengthened, no window is raised, and nothing but a window
-//! and its checksum is changed.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use paceline_live::gateway::keeper::WindowKeeper;
-use paceline_live::gateway::table::Control;
-
-fuzz_target!(|bytes: &[u8]| {
-    let Some((&window, mut rest)) = bytes.split_first() else { return };
-    let mut keeper = WindowKeeper::new();
-    keeper.control = Control { deadline: u64::MAX, window: u32::from(window) * 100, interval: 1, ..Control::default() };
-    let mut now = 0;
-    while let [head, len, more @ ..] = rest {
-        let (frame, next) = more.split_at(usize::from(*len).min(more.len()));
-        rest = next;
-        now += u64::from(*head) << 12;
-        if head & 1 == 0 {
-            keeper.forward(now, frame);
-            continue;
-        }
-        let mut after = frame.to_vec();
-        if !keeper.back(now, &mut after) {
-            assert_eq!(frame, after);
-            continue;
-        }
-        let changed: Vec<usize> = (0..frame.len()).filter(|&at| frame[at] != after[at]).collect();
-        // Window and checksum lie next to each other.
-        assert!(changed[changed.len() - 1] - changed[0] < 4, "{changed:?}");
-        assert_eq!(frame.len(), after.len());
-    }
-    assert!(keeper.flows().count() <= 128);
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| paceline_fuzzed::gateway(bytes));

@@ -1,131 +1,13 @@
-//! Any packets past the gateway's programs in the kernel and past their twin in Rust: both leave the same, and count the same. Takes root.
 #![no_main]
-
-use libfuzzer_sys::fuzz_target;
-use paceline_live::gateway::bpf::attach::DataPath;
-use paceline_live::gateway::keeper::WindowKeeper;
-use paceline_live::gateway::table::{Control, Key};
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 /// How a target ends that cannot run here, as `run` knows it.
 const SKIPPED: i32 = 4;
-/// An Ethernet header's length.
-const LINK: usize = 14;
 
-struct Kernel {
-    path: DataPath,
-    /// Whether it runs programs over packets whose sum a device has computed (Linux 6.13): it checks the sum afterwards.
-    sums: bool,
-}
-
-fn kernel() -> &'static Kernel {
-    static KERNEL: OnceLock<Kernel> = OnceLock::new();
-    KERNEL.get_or_init(|| match DataPath::load(LINK as i32) {
-        Ok(path) => {
-            let sums = path.egress.test_run_summed(&[0; 64]).is_ok();
-            Kernel { path, sums }
-        }
-        Err(error) => {
-            eprintln!("skipped: {error}");
-            std::process::exit(SKIPPED);
-        }
-    })
-}
-
-/// A packet of TCP between a station and a remote host whose addresses are `serial`'s, as `bytes` say; what is left of them.
-fn packet<'a>(serial: u32, down: bool, six: bool, bytes: &'a [u8]) -> Option<(Vec<u8>, &'a [u8])> {
-    let [flags, seq, ack, window, extent, rest @ ..] = bytes else { return None };
-    let (options, rest) = rest.split_at((4 * usize::from(extent >> 4)).min(40).min(rest.len()) & !3);
-    let ports = if down { [443_u16, 40_000] } else { [40_000, 443] };
-    let near = |step: u8| (1_u32 << 31).wrapping_add(u32::from(step).wrapping_sub(20).wrapping_mul(700)).to_be_bytes();
-    let mut tcp: Vec<u8> = ports.iter().flat_map(|port| port.to_be_bytes()).collect();
-    tcp.extend(near(*seq));
-    tcp.extend(near(*ack));
-    tcp.extend([((20 + options.len()) as u8 / 4) << 4, *flags]);
-    tcp.extend((u16::from(*window) << (flags >> 6 << 1)).to_be_bytes());
-    tcp.extend([0; 4]);
-    tcp.extend(options);
-    tcp.resize(tcp.len() + 100 * usize::from(extent & 15), 0);
-    // Each word of an address is different from those of every other input: what the kernel remembers of those is of no account.
-    let [_, a, b, c] = serial.to_be_bytes();
-    let of = |host: u8| [host, a, b, c].repeat(if six { 4 } else { 1 });
-    let ends = if down { [of(192), of(10)] } else { [of(10), of(192)] }.concat();
-    let mut whole = if six {
-        let len = (tcp.len() as u16).to_be_bytes();
-        vec![0x60, 0, 0, 0, len[0], len[1], 6, 64]
-    } else {
-        let len = (20 + tcp.len() as u16).to_be_bytes();
-        vec![0x45, 0, len[0], len[1], 0, 0, 0, 0, 64, 6, 0, 0]
-    };
-    whole.extend(ends);
-    whole.extend(tcp);
-    Some((whole, rest))
-}
-
-/// Changes a byte, or where the packet ends; addresses stay.
-fn damage(packet: &mut Vec<u8>, six: bool, at: u8, with: u8) {
-    let addresses = if six { 8..40 } else { 12..20 };
-    match usize::from(at) {
-        at if at >= 200 => packet.truncate(addresses.end.max(at - 200 + addresses.end)),
-        at if !addresses.contains(&at) && at < packet.len() => packet[at] ^= with,
-        _ => {}
+fn ready() {
+    if let Err(why) = paceline_fuzzed::program_ready() {
+        eprintln!("skipped: {why}");
+        std::process::exit(SKIPPED);
     }
 }
 
-fn ethernet(packet: &[u8], six: bool) -> Vec<u8> {
-    let kind: [u8; 2] = if six { [0x86, 0xdd] } else { [8, 0] };
-    [&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2], &kind[..], packet].concat()
-}
-
-fuzz_target!(init: { kernel(); }, |bytes: &[u8]| {
-    static SERIAL: AtomicU32 = AtomicU32::new(0);
-    let serial = SERIAL.fetch_add(1, Ordering::Relaxed) % (1 << 24);
-    let Kernel { path, sums } = kernel();
-    let Some((&window, mut rest)) = bytes.split_first() else { return };
-    let mut twin = WindowKeeper::new();
-    let control = Control { deadline: u64::MAX, window: u32::from(window) * 300, interval: 1, ..Control::default() };
-    path.tell(&control).expect("the map is there");
-    twin.control = control;
-    let before = path.counts().expect("the map is there");
-    let (mut now, mut clamped) = (1_000_000, Vec::<Key>::new());
-    while let [how, more @ ..] = rest {
-        let (down, six) = (how & 1 != 0, how & 2 != 0);
-        let Some((mut packet, after)) = packet(serial, down, six, more) else { break };
-        rest = after;
-        if how & 4 != 0 && let [at, with, more @ ..] = rest {
-            damage(&mut packet, six, *at, *with);
-            rest = more;
-        }
-        let first = twin.flows().next().map(|(key, _)| *key);
-        if how & 0xf8 == 8 && let Some(key) = first {
-            let window = u32::from(*how) * 4000;
-            path.clamps.set(&key, &window).expect("there is room");
-            twin.clamp(key, Some(window));
-            clamped.push(key);
-        }
-        let frame = ethernet(&packet, six);
-        let program = if down { &path.egress } else { &path.ingress };
-        let run = if *sums { program.test_run_summed(&frame) } else { program.test_run(&frame, 1) };
-        // The kernel runs programs over whole IP headers alone, and over no frame whose kind is another than its packet's.
-        let run = match run {
-            Err(error) if error.kind() == std::io::ErrorKind::InvalidInput => continue,
-            run => run.unwrap_or_else(|error| panic!("{error}: {packet:02x?}")),
-        };
-        assert_eq!(run.verdict, -1);
-        now += 1_000_000;
-        let mut kept = packet.clone();
-        if down {
-            twin.forward(now, &kept);
-        } else {
-            twin.back(now, &mut kept);
-        }
-        assert_eq!(run.packet[LINK..], kept, "of {packet:02x?}");
-    }
-    let after = path.counts().expect("the map is there");
-    let counts: Vec<u64> = after.iter().zip(before).map(|(after, before)| after - before).collect();
-    assert_eq!(counts[..], twin.counts()[..]);
-    for key in clamped {
-        path.clamps.remove(&key).expect("it is there");
-    }
-});
+libfuzzer_sys::fuzz_target!(init: ready(), |bytes: &[u8]| paceline_fuzzed::program(bytes));

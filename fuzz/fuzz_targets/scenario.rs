@@ -1,20 +1,3 @@
-//! Any text gets an answer from the scenario reader; what it accepts it writes and reads back the same.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use paceline_sim::scenario::{Document, Scenario};
-
-fuzz_target!(|text: &str| {
-    let Ok(document) = Document::parse(text, "fuzz.toml") else { return };
-    let mut read = |file: &str| {
-        if file.len() % 2 == 0 { Ok("0\n3\n".to_owned()) } else { Err("no such file".to_owned()) }
-    };
-    match Scenario::check(&document, &mut read) {
-        Err(error) => assert!(!error.mistakes.is_empty()),
-        Ok(scenario) => {
-            let again = Document::parse(&scenario.to_toml(), "fuzz.toml").expect("what is written is TOML");
-            let again = Scenario::check(&again, &mut read).expect("what is written is good");
-            assert_eq!(scenario, again);
-        }
-    }
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| paceline_fuzzed::scenario(bytes));

@@ -1,30 +1,3 @@
-//! Any text gets an answer from the readers of traces: of rates, and of a video's frames.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use paceline_apps::video::FramesModel;
-use paceline_path::trace::{AtEnd, parse_mahimahi, parse_seconds_mbit};
-use paceline_units::Span;
-
-fuzz_target!(|text: &str| {
-    for error in [
-        parse_mahimahi(text).err(),
-        parse_seconds_mbit(text, AtEnd::Repeat).err(),
-        parse_seconds_mbit(text, AtEnd::Hold).err(),
-    ]
-    .into_iter()
-    .flatten()
-    {
-        assert!(!error.to_string().is_empty());
-    }
-    for rate in [None, Some(0.1), Some(1000.0)] {
-        match FramesModel::parse(text, rate) {
-            Err(error) => assert!(!error.is_empty()),
-            Ok(model) => {
-                assert!(model.frames.is_sorted_by_key(|(after, _)| *after));
-                let last = model.frames.last().map_or(Span::ZERO, |(after, _)| *after);
-                assert!(model.frames[0].0 == Span::ZERO && model.length > last);
-            }
-        }
-    }
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| paceline_fuzzed::trace(bytes));

@@ -1,0 +1,45 @@
+//! Any bytes as messages of the control channel and as halves of its handshake, and what a client makes of results that a server may
+//! have told.
+
+use paceline_live::endpoint::channel::{self, Answered};
+use paceline_live::endpoint::control::{self, Answer, Ask, Greeting, MOST_ASKED, MOST_GREETING, Tell};
+use paceline_live::endpoint::half::{joined, recordings};
+use paceline_live::endpoint::told::checked;
+use paceline_live::results::groups;
+
+/// A message with its length before it, as bytes that are nearly always read as far as JSON goes.
+fn framed(text: &[u8]) -> Vec<u8> {
+    let mut bytes = (text.len() as u32).to_be_bytes().to_vec();
+    bytes.extend_from_slice(text);
+    bytes
+}
+
+/// The target `control`.
+pub fn control(bytes: &[u8]) {
+    let _ = control::read::<Ask>(&mut &bytes[..], MOST_ASKED);
+    let whole = framed(bytes);
+    if let Ok(Greeting::Hello { handshake, .. }) = control::read(&mut &whole[..], MOST_GREETING) {
+        assert!(matches!(
+            channel::answer(Some(b"a key that nobody knows, or does"), &handshake),
+            Ok(Answered::WrongKey)
+        ));
+        let _ = channel::answer(None, &handshake);
+    }
+    let _ = control::read::<Answer>(&mut &whole[..], MOST_GREETING);
+    if let Ok(Ask::Open { flows, .. }) = control::read(&mut &whole[..], MOST_ASKED) {
+        for offer in flows {
+            let _ = offer.spec.model();
+        }
+    }
+    if let Ok(Tell::Result { half, .. }) = control::read::<Tell>(&mut &whole[..], MOST_ASKED) {
+        let half = checked(*half);
+        assert!(!half.ended.contains(char::is_control));
+        let rows = vec![joined(&half, &half, 0.5, 1.0), joined(&half, &Default::default(), 0.0, 0.0)];
+        let _ = groups(&rows);
+        assert!(serde_json::to_vec(&rows).is_ok());
+        for series in recordings(&half, &Default::default(), "flow", 0) {
+            let rows = series.columns.first().map_or(0, |(_, values)| values.len());
+            assert!(series.columns.iter().all(|(_, values)| values.len() == rows));
+        }
+    }
+}
