@@ -2,9 +2,9 @@
 //! is left when it dies.
 #![expect(clippy::disallowed_types, clippy::disallowed_methods, reason = "tests of sockets and of real time")]
 
-mod home;
+use crate::{home, realtime};
 
-use home::traffic::{Download, check, number, rate, ready, realtime, undisturbed};
+use home::traffic::{Download, check, number, rate, ready, undisturbed};
 use home::{Home, Place, Running, SERVER, SERVER6, STATION};
 use paceline_live::clock::Clock;
 use paceline_units::Span;

@@ -1,9 +1,9 @@
 //! The gateway among connections it must not touch, users who want it gone, and with no more rights than it needs.
 #![expect(clippy::disallowed_types, clippy::disallowed_methods, reason = "tests of sockets and of real time")]
 
-mod home;
+use crate::{home, needs, realtime};
 
-use home::traffic::{needs, number, ready, realtime};
+use home::traffic::{number, ready};
 use home::{Home, Place, SERVER, STATION};
 use rustix::fd::{AsFd, AsRawFd};
 use rustix::net::{AddressFamily, SocketType};

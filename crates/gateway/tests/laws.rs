@@ -1,7 +1,7 @@
 //! What a gateway measures, and what SAP-LAW makes of it, on real kernel TCP.
 #![expect(clippy::disallowed_types, clippy::disallowed_methods, reason = "tests of sockets and of real time")]
 
-mod home;
+use crate::home;
 
 use home::traffic::{Download, check, number, rate, undisturbed};
 use home::{Home, Place, SERVER, STATION};

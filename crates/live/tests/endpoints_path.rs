@@ -18,10 +18,8 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
-#[path = "../../../tests/needs.rs"]
-mod needs;
-#[path = "../../../tests/realtime.rs"]
-mod realtime;
+use crate::needs;
+use crate::realtime;
 
 const PORT: u16 = 5050;
 /// What the client's output has before its results.

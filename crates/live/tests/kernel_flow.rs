@@ -1,10 +1,8 @@
 //! Bulk flows of the kernel's TCP over loopback.
 #![expect(clippy::disallowed_types, clippy::disallowed_methods, reason = "tests of sockets and of real time")]
 
-#[path = "../../../tests/needs.rs"]
-mod needs;
-#[path = "../../../tests/realtime.rs"]
-mod realtime;
+use crate::needs;
+use crate::realtime;
 
 use paceline_live::clock::Clock;
 use paceline_live::kernel::flow::{

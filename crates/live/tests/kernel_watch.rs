@@ -1,8 +1,7 @@
 //! Following connections of this very process and of others, over loopback.
 #![expect(clippy::disallowed_types, clippy::disallowed_methods, reason = "tests of sockets and of real time")]
 
-#[path = "../../../tests/realtime.rs"]
-mod realtime;
+use crate::realtime;
 
 use paceline_live::clock::Clock;
 use paceline_live::kernel::watch::{Control, MOST_READINGS, Options, Watching, Whose};

@@ -9,10 +9,8 @@ use std::ffi::OsString;
 use std::io::{self, Read as _, Seek as _};
 use std::os::fd::{AsFd as _, AsRawFd as _};
 
-#[path = "../../../tests/needs.rs"]
-mod needs;
-#[path = "../../../tests/realtime.rs"]
-mod realtime;
+use crate::needs;
+use crate::realtime;
 
 /// Hands on what comes, at once; gives the counts of packets of each direction.
 fn wire(near: NetDevice, far: NetDevice, _: Clock, stop: &Stop) -> io::Result<[u64; 2]> {

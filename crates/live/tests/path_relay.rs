@@ -1,7 +1,6 @@
 //! The path in real time, over sockets: medians alone are held to bounds, as the host may take the processor away.
 
-#[path = "../../../tests/realtime.rs"]
-mod realtime;
+use crate::realtime;
 
 use paceline_live::beginning::{Announcer, Beginning};
 use paceline_live::clock::{Clock, Waiter};

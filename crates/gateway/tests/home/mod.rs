@@ -1,6 +1,6 @@
 //! A home in three namespaces: stations, gateway, servers. Between gateway and servers lies an emulated path with a
 //! delay; what the stations are reached by is a veth pair.
-#![allow(dead_code, reason = "each test file uses a part")]
+#![expect(clippy::disallowed_types, clippy::disallowed_methods, reason = "tests of sockets and of real time")]
 
 pub mod traffic;
 

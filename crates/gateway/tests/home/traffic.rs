@@ -1,10 +1,7 @@
 //! Traffic across the home, and how tests in real time are tried.
-#![allow(dead_code, reason = "each test file uses a part")]
 
-#[path = "../../../../tests/needs.rs"]
-pub mod needs;
-#[path = "../../../../tests/realtime.rs"]
-pub mod realtime;
+use crate::needs;
+use crate::realtime;
 
 use super::{Home, Place};
 use paceline_live::clock::Clock;

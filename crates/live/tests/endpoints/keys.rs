@@ -1,7 +1,7 @@
 //! Keys: who has none, the wrong one, or another's handshake, and what an observer sees.
 
+use super::bounds::connected_from;
 use super::*;
-use crate::bounds::connected_from;
 use paceline_live::endpoint::Key;
 use paceline_live::endpoint::channel::Unanswered;
 use paceline_live::endpoint::control::{Answer, Greeting, MOST_GREETING};

@@ -1,6 +1,7 @@
 //! Flows over QUIC between a client and a server: both ways, recordings, an end by the user.
 
-use crate::{Served, ask, options, realtime, wanted};
+use super::{Served, ask, options, wanted};
+use crate::realtime;
 use paceline_control::{Profile, registry};
 use paceline_flow::Datagrams as _;
 use paceline_flow::quic::QuicConfig;

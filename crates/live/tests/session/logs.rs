@@ -1,8 +1,8 @@
 //! Logs of a flow: connections as both ends tell of them (qlog), and what a disk that is full leaves of any log.
 
-use crate::DONE;
-use crate::pair::{GOOD, Pair, Path, spec};
-use crate::quic::pair;
+use super::DONE;
+use super::pair::{GOOD, Pair, Path, spec};
+use super::quic::pair;
 use paceline_live::quic::{Logged, Place, Room};
 use paceline_live::session::log::LogWriter;
 use paceline_live::session::{Input, Outbox, Session, Side, replay};

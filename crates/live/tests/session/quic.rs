@@ -1,7 +1,7 @@
 //! Sessions over QUIC: quinn's machine at both ends of a path in memory, every carriage, keys, faults.
 
-use crate::DONE;
-use crate::pair::{GOOD, Pair, Path, spec};
+use super::DONE;
+use super::pair::{GOOD, Pair, Path, spec};
 use paceline_control::{Profile, registry};
 use paceline_flow::quic::{Carriage, QuicConfig, TrackConfig};
 use paceline_flow::{Datagrams as _, ForeignReceiver as _, ForeignSender as _};

@@ -1,7 +1,7 @@
 //! What both ends of a flow have measured, joined as a client joins it: a row's columns, a stream, and recordings.
 
-use crate::pair::{GOOD, Pair, Path, spec};
-use crate::quic::keys;
+use super::pair::{GOOD, Pair, Path, spec};
+use super::quic::keys;
 use paceline_live::endpoint::half::{Before, EVERY, Half, Recorder, joined, recordings};
 use paceline_live::results::FlowRow;
 use paceline_live::session::{SessionSpec, Side, State};

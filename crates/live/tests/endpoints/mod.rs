@@ -7,8 +7,7 @@ mod hostile;
 mod keys;
 mod peers;
 mod quic;
-#[path = "../../../../tests/realtime.rs"]
-mod realtime;
+use crate::realtime;
 
 use paceline_live::endpoint::channel::{Channel, PATIENCE};
 use paceline_live::endpoint::control::{self, Ask, Direction, MOST_TOLD, Measure, Offer, Tell};

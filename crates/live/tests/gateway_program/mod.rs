@@ -3,8 +3,7 @@
 mod attack;
 mod conversation;
 mod frame;
-#[path = "../../../../tests/needs.rs"]
-mod needs;
+use crate::needs;
 
 use frame::{ACK, Frame, SYN, ethernet, is_right, window_of};
 use paceline_live::clock::Clock;
