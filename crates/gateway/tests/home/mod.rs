@@ -19,9 +19,8 @@ use std::time::Duration;
 /// The servers' addresses.
 pub const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 2, 2));
 pub const SERVER6: IpAddr = IpAddr::V6(Ipv6Addr::new(0xfd77, 2, 0, 0, 0, 0, 0, 2));
-/// The stations' addresses.
+/// The address of the stations.
 pub const STATION: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 1, 2));
-pub const STATION6: IpAddr = IpAddr::V6(Ipv6Addr::new(0xfd77, 1, 0, 0, 0, 0, 0, 2));
 
 /// A namespace of the home.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
