@@ -20,7 +20,8 @@ import pytest
 import paceline
 from paceline import _core, paths, realtime
 from paceline.live import live_results
-from paceline.results import Recording, RunRecord
+from paceline.recordings import Recording
+from paceline.results import RunRecord
 from paceline.store import Store
 from paceline.webrtc import ends
 

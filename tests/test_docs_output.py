@@ -17,7 +17,6 @@ import os
 import re
 import shlex
 import shutil
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
