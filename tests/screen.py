@@ -75,7 +75,7 @@ def here(words: Sequence[str], where: Path, environment: Mapping[str, str]) -> S
 
 
 def paceline(
-    *arguments: object, where: Path | None = None, stdin: str = "", **environment: str
+    *arguments: object, where: Path | None = None, stdin: str | bytes = b"", **environment: str
 ) -> subprocess.CompletedProcess[str]:
     """The command in this process, in a folder, its environment that of the tests and this one."""
     words = [str(argument) for argument in arguments]
@@ -85,8 +85,9 @@ def paceline(
     return subprocess.CompletedProcess(words, code, _written(out), _written(err))
 
 
-def _stream(text: str = "") -> io.TextIOWrapper[io.BytesIO]:
-    return io.TextIOWrapper(io.BytesIO(text.encode()), encoding="utf-8", write_through=True)
+def _stream(content: str | bytes = b"") -> io.TextIOWrapper[io.BytesIO]:
+    held = io.BytesIO(content.encode() if isinstance(content, str) else content)
+    return io.TextIOWrapper(held, encoding="utf-8", write_through=True)
 
 
 def _written(stream: io.TextIOWrapper[io.BytesIO]) -> str:

@@ -83,21 +83,26 @@ def piped(text: bytes) -> Done:
 def test_a_scenario_may_come_from_standard_input(small: Path) -> None:
     done = piped(small.read_bytes())
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["flows"] == json.loads(paceline("run", small, "--json").stdout)["flows"]
-    refused(piped(small.read_bytes() + b"\nnosuchkey = 1\n"), "standard input:", "nosuchkey")
-    refused(piped(b"\xff\xfe"), "standard input is no text")
-    refused(piped(b""), "standard input", "duration")
+    assert (
+        json.loads(done.stdout)["flows"]
+        == json.loads(screen.paceline("run", small, "--json").stdout)["flows"]
+    )
+    for text, *words in (
+        (small.read_bytes() + b"\nnosuchkey = 1\n", "standard input:", "nosuchkey"),
+        (b"\xff\xfe", "standard input is no text"),
+        (b"", "standard input", "duration"),
+    ):
+        refused(screen.paceline("run", "-", "--json", stdin=text), *words)
 
 
 @pytest.mark.parametrize("command", ["sweep", "compare"])
 def test_standard_input_is_swept_and_compared(command: str, small: Path, tmp_path: Path) -> None:
     vary = ["--vary", "flow.bulk.cc=newreno,vegas", "--runs", "2", "--json"]
-    words = [sys.executable, "-m", "paceline", command, "-", *vary]
     nameless = re.sub(rb"^name = .*\n", b"", small.read_bytes(), flags=re.MULTILINE)
-    done = subprocess.run(words, input=nameless, capture_output=True, timeout=60, check=False, cwd=tmp_path)
+    done = screen.paceline(command, "-", *vary, where=tmp_path, stdin=nameless)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "out/sweep-stdin/manifest.json").is_file() == (command == "sweep")
-    assert b"flow.bulk.cc" in done.stdout or b"newreno" in done.stdout
+    assert "flow.bulk.cc" in done.stdout or "newreno" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import paceline
+import screen
 from paceline.errors import ControllerError, HuntStopped, InternalError, Interrupted, PacelineError
 from paceline.hunting import Hunt, hunt
 from paceline.hunting.goal import Goal
@@ -119,13 +120,7 @@ def test_the_fault_and_not_the_place_is_what_starves_it(stuck: tuple[Hunt, Path,
 
 def test_a_find_is_a_file_that_runs_from_anywhere(stuck: tuple[Hunt, Path, float], tmp_path: Path) -> None:
     found, out, _ = stuck
-    ran = subprocess.run(
-        [sys.executable, "-m", "paceline", "run", str(out / "find-1.toml"), "--json", "--seed", "14"],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=tmp_path,
-    )
+    ran = screen.paceline("run", out / "find-1.toml", "--json", "--seed", "14", where=tmp_path)
     summary = json.loads(ran.stdout)
     flows = {row["flow"]: row["goodput_bps"] for row in summary["flows"]}
     value = found.finds[0].value
@@ -328,8 +323,7 @@ def test_the_command_prints_and_ends_as_others_do(tmp_path: Path) -> None:
     (tmp_path / "x.toml").write_text(LINK)
 
     def called(*words: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "paceline", "hunt", "x.toml", "--tries", "8", "--again", "4", *words]
-        return subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+        return screen.paceline("hunt", "x.toml", "--tries", "8", "--again", "4", *words, where=tmp_path)
 
     over = ("--over", "link.bottleneck.delay=5 ms..200 ms")
     shown = called(*over, "--worst", "rtt_mean_s[mine]")
