@@ -102,6 +102,25 @@ def test_tfrc_from_the_server() -> None:
     assert row["loss_event_rate"] is not None or row["packets_lost"] == 0
 
 
+def test_coupled_flows_share_and_a_stream_is_played(tmp_path: Path) -> None:
+    coupled = {"app.kind": "encoder", "coupled.group": "call"}
+    media = {"app.length": "1 s", "app.media_rate": "500 kbit/s", "app.buffer": "10 %"}
+    with served() as port:
+        rows = send(
+            "127.0.0.1", "nada", duration_s=2.0, flows=2, set=coupled, port=port, log_events=tmp_path
+        ).flows.to_dicts()
+        streams = send("127.0.0.1", duration_s=2.0, app="stream", set=media, port=port).table("streams")
+    assert rows[0]["goodput_bps"] == pytest.approx(rows[1]["goodput_bps"], rel=0.2)
+    logs = list(tmp_path.glob("*.events"))
+    assert len(logs) == 2
+    for log in logs:
+        inputs, datagrams, _, unread = paceline.replay(log)
+        assert (inputs > 100, datagrams > 20, unread) == (True, True, 0), log
+    (stream,) = streams.to_dicts()
+    assert (stream["flow"], stream["completed"]) == ("newreno", True)
+    assert 0 < stream["fill_s"] < 1
+
+
 def test_the_kernels_tcp() -> None:
     require("reno")
     with served() as port:
