@@ -1,7 +1,7 @@
-"""Flows between two processes over the loopback interface: one of each kind, by programs as users call them.
+"""Flows over the loopback interface in real time: one of each kind.
 
 What flows do and measure is tested in virtual time (`crates/live/tests/session`); here is what a real clock, real
-sockets and real processes add.
+sockets and processes add.
 """
 
 from __future__ import annotations
@@ -12,11 +12,14 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -27,9 +30,9 @@ from needs import require
 from own import TWINS
 from paceline import realtime
 from paceline.errors import LiveError
-from paceline.keys import new_key
+from paceline.keys import new_key, read_key
 from paceline.results import Results
-from paceline.sending import send
+from paceline.sending import listen, send
 
 pytestmark = pytest.mark.realtime
 
@@ -37,24 +40,23 @@ PROGRAM = [sys.executable, "-m", "paceline"]
 
 
 @contextlib.contextmanager
-def served(*options: str | Path) -> Iterator[tuple[int, subprocess.Popen[str]]]:
-    """The port of a server in a process of its own, which is over afterwards, and the process."""
-    command = [*PROGRAM, "serve", "--port", "0", "--max-rate", "20Mbit/s", *options]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
-        assert server.stderr is not None
+def served(key: bytes | None = None, qlog: Path | None = None) -> Iterator[int]:
+    """The port of a server on a thread of its own: another program would take seconds to begin on a busy host."""
+    logs = None if qlog is None else (str(qlog), 100, 100_000_000)
+    server = listen("127.0.0.1", 0, 20_000_000, 60.0, 16, key, qlogs=logs)
+    with ThreadPoolExecutor(1) as threads:
+        done = threads.submit(server.run)
         try:
-            found = re.search(r"127\.0\.0\.1:(\d+)", server.stderr.readline())
-            assert found is not None
-            yield int(found[1]), server
+            yield int(server.address.rpartition(":")[2])
         finally:
-            server.send_signal(signal.SIGINT)
-            server.wait(20)
+            server.stop()
+        done.result()
 
 
 def test_tcp_both_ways_with_a_key(tmp_path: Path) -> None:
     key, out, logs = tmp_path / "key", tmp_path / "out", tmp_path / "logs"
     new_key(key)
-    with served("--key-file", key, "--bind", "127.0.0.1") as (port, _):
+    with served(read_key(key)) as port:
         results = send(
             "127.0.0.1",
             "vegas",
@@ -92,29 +94,36 @@ def test_tcp_both_ways_with_a_key(tmp_path: Path) -> None:
 
 
 def test_tfrc_from_the_server() -> None:
-    with served() as (port, _):
-        words = [
-            "send",
-            "127.0.0.1",
-            "--port",
-            str(port),
-            "--cc",
-            "tfrc",
-            "--reverse",
-            "--for",
-            "1s",
-            "--json",
-        ]
-        done = subprocess.run([*PROGRAM, *words], capture_output=True, text=True, check=True, timeout=60)
-    (row,) = json.loads(done.stdout)["flows"]
+    with served() as port:
+        results = send("127.0.0.1", "tfrc", duration_s=1.0, direction="reverse", port=port)
+    (row,) = results.flows.to_dicts()
     assert (row["flow"], row["from"], row["to"], row["ended"]) == ("tfrc", "127.0.0.1", "here", "done")
     assert 1e5 < row["goodput_bps"] < 21e6
     assert row["loss_event_rate"] is not None or row["packets_lost"] == 0
 
 
+def test_coupled_flows_share_and_a_stream_is_played(tmp_path: Path) -> None:
+    coupled = {"app.kind": "encoder", "coupled.group": "call"}
+    media = {"app.length": "1 s", "app.media_rate": "500 kbit/s", "app.buffer": "10 %"}
+    with served() as port:
+        rows = send(
+            "127.0.0.1", "nada", duration_s=2.0, flows=2, set=coupled, port=port, log_events=tmp_path
+        ).flows.to_dicts()
+        streams = send("127.0.0.1", duration_s=2.0, app="stream", set=media, port=port).table("streams")
+    assert rows[0]["goodput_bps"] == pytest.approx(rows[1]["goodput_bps"], rel=0.2)
+    logs = list(tmp_path.glob("*.events"))
+    assert len(logs) == 2
+    for log in logs:
+        inputs, datagrams, _, unread = paceline.replay(log)
+        assert (inputs > 100, datagrams > 20, unread) == (True, True, 0), log
+    (stream,) = streams.to_dicts()
+    assert (stream["flow"], stream["completed"]) == ("newreno", True)
+    assert 0 < stream["fill_s"] < 1
+
+
 def test_the_kernels_tcp() -> None:
     require("reno")
-    with served() as (port, _):
+    with served() as port:
         results = send("127.0.0.1", "kernel:reno", duration_s=1.0, direction="both", port=port)
     for row in results.flows.to_dicts():
         assert 1e6 < row["goodput_bps"] < 21e6, row
@@ -124,7 +133,8 @@ def test_the_kernels_tcp() -> None:
 
 def test_quic_both_ways_with_logs(tmp_path: Path) -> None:
     near, far, events = (tmp_path / name for name in ("near", "far", "events"))
-    with served("--qlog", far) as (port, _):
+    far.mkdir()
+    with served(qlog=far) as port:
         results = send(
             f"quic://127.0.0.1:{port}", "bbr3", duration_s=1.5, direction="both", qlog=near, log_events=events
         )
@@ -145,7 +155,7 @@ def test_quic_both_ways_with_logs(tmp_path: Path) -> None:
     for file, (vantage, flow) in logs.items():
         header, *told = qlog_schema.read_records(file)
         validators[0].validate(header)
-        for event in told[:: max(1, len(told) // 500)]:
+        for event in told[:: max(1, len(told) // 150)]:
             validators[1].validate(event)
         assert header["trace"]["vantage_point"]["type"] == vantage
         (read,) = paceline.qlog(file, every_s=0.0).flows.to_dicts()
@@ -175,29 +185,22 @@ def _replays(folder: Path, row: dict[str, Any], other: Path) -> None:
         paceline.replay(other)
 
 
-@contextlib.contextmanager
-def sending(events: Path, *words: str | Path) -> Iterator[subprocess.Popen[str]]:
-    """A client of which a flow has begun: there is its event log."""
-    command = [*PROGRAM, "send", *words, "--json", "--log-events", events]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as client:
-        try:
-            until = time.monotonic() + 40
-            while not (events.is_dir() and any(events.iterdir())):
-                assert time.monotonic() < until, "no flow has begun"
-                time.sleep(0.02)
-            yield client
-        finally:
-            client.kill()
-
-
 def test_ctrl_c_keeps_what_an_own_controller_has_sent(tmp_path: Path) -> None:
-    cc, out = f"python:{TWINS / 'reno_twin.py'}:RenoTwin", tmp_path / "out"
-    with served() as (port, _):
-        words = [f"quic://127.0.0.1:{port}", "--cc", cc, "--for", "60s"]
-        with sending(tmp_path / "events", *words, "--out", out) as client:
-            time.sleep(1.0)
-            client.send_signal(signal.SIGINT)
-            said, _ = client.communicate(timeout=40)
+    cc, out, events = f"python:{TWINS / 'reno_twin.py'}:RenoTwin", tmp_path / "out", tmp_path / "events"
+    with served() as port:
+        words = ["send", f"quic://127.0.0.1:{port}", "--cc", cc, "--for", "60s", "--json"]
+        command = [*PROGRAM, *words, "--log-events", str(events), "--out", str(out)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as client:
+            try:
+                until = time.monotonic() + 40
+                while not (events.is_dir() and any(events.iterdir())):
+                    assert time.monotonic() < until, "no flow has begun"
+                    time.sleep(0.02)
+                time.sleep(1.0)
+                client.send_signal(signal.SIGINT)
+                said, _ = client.communicate(timeout=40)
+            finally:
+                client.kill()
     assert client.returncode == 130
     (row,) = json.loads(said)["flows"]
     assert row["goodput_bps"] > 1e6
@@ -206,10 +209,10 @@ def test_ctrl_c_keeps_what_an_own_controller_has_sent(tmp_path: Path) -> None:
     assert Results.read(out).flows["bytes_delivered"][0] > 0
 
 
-def test_plain_rtp_to_a_receiver_that_tells_when_packets_arrive(tmp_path: Path) -> None:
-    port, out = ports.free(), tmp_path / "out"
-    words = ["receive", f"rtp://127.0.0.1:{port}", "--feedback", "rfc8888", "--for", "20s"]
-    with subprocess.Popen([*PROGRAM, *words, "--out", out], stdout=subprocess.PIPE, text=True) as receiver:
+def test_plain_rtp_to_a_receiver_that_tells_when_packets_arrive() -> None:
+    port, watch = ports.free(), ThreadPoolExecutor(1)
+    with watch:
+        hears = watch.submit(paceline.receive, f"rtp://127.0.0.1:{port}", duration_s=20.0, feedback="rfc8888")
         ports.wait_until_taken(port)
         sent = send(
             f"rtp://127.0.0.1:{port}?localrtpport={ports.free()}",
@@ -218,11 +221,11 @@ def test_plain_rtp_to_a_receiver_that_tells_when_packets_arrive(tmp_path: Path) 
             max_rate="1Mbit/s",
             duration_s=3.0,
         )
-        receiver.communicate(timeout=40)
+        heard = hears.result(40)
     (notes,) = sent.manifest["notes"]["flows"]
     assert (notes["well"], notes["sender_ended"]) == (True, "done"), notes
     assert notes["reported"]["reports"] >= 1
-    (near,), (far,) = sent.flows.to_dicts(), Results.read(out).flows.to_dicts()
+    (near,), (far,) = sent.flows.to_dicts(), heard.flows.to_dicts()
     # what arrives is not known at the sender but by the reports
     assert [near[name] for name in ("goodput_bps", "bytes_delivered")] == [None] * 2
     assert far["ended"] == "peer closed"
@@ -234,21 +237,28 @@ def test_plain_rtp_to_a_receiver_that_tells_when_packets_arrive(tmp_path: Path) 
     assert far["goodput_bps"] > 50e3
 
 
-def test_what_comes_while_a_server_waits_is_counted_where_it_came(tmp_path: Path) -> None:
+def test_what_comes_while_a_server_waits_is_counted_where_it_came() -> None:
     """A process without its processor for half a second finds what came meanwhile at once."""
-    out = tmp_path / "out"
-    with served() as (port, server):
-        words = ["127.0.0.1", "--port", str(port), "--cc", "udp", "--rate", "1Mbit/s", "--for", "2.5s"]
-        with sending(tmp_path / "events", *words, "--out", out) as client:
-            time.sleep(1.0)
-            server.send_signal(signal.SIGSTOP)
-            time.sleep(0.5)
+    with subprocess.Popen([*PROGRAM, "serve", "--port", "0"], stderr=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stderr is not None
+            found = re.search(r"127\.0\.0\.1:(\d+)", server.stderr.readline())
+            assert found is not None
+            threading.Timer(1.0, server.send_signal, [signal.SIGSTOP]).start()
+            threading.Timer(1.5, server.send_signal, [signal.SIGCONT]).start()
+            results = send("127.0.0.1", "udp", duration_s=2.5, rate="1 Mbit/s", port=int(found[1]))
+        finally:
             server.send_signal(signal.SIGCONT)
-            client.communicate(timeout=40)
-    rates = Results.read(out).series("rate").filter(pl.col("time_s").is_between(0.3, 2.3))["goodput_bps"]
-    # 1 Mbit/s is 8.3 packets of 1500 bytes each tenth of a second
-    assert rates.len() > 15
-    assert rates.is_between(0.7e6, 1.3e6).all(), rates.to_list()
+            server.send_signal(signal.SIGINT)
+            server.wait(20)
+    table = results.series("rate").filter(pl.col("time_s") < 2.4).fill_null(0)
+    # by each tenth of a second as much had come as had left, which a busy host delays: 1 Mbit/s is 8.3 packets in one
+    left, came = (
+        table[f"{name}_bps"].cum_sum().to_numpy() * 0.1 / 8 / size
+        for name, size in (("send_rate", 1500), ("goodput", 1456))
+    )
+    assert came[-1] > 100, came
+    assert np.abs(left - came).max() < 6, (left - came).round(1).tolist()
 
 
 EMULATED = """
