@@ -73,7 +73,7 @@ def test_a_dev_build_is_run_and_said_and_the_release_stays(clone: Path) -> None:
     log = (clone / "log").read_text().splitlines()
     assert log.count("python -m paceline run a b.toml") == 2
     builds = [line for line in log if line.startswith("cargo")]
-    assert builds == ["cargo build --quiet --locked -p paceline-python"] * 2
+    assert builds == ["cargo build --quiet --locked --workspace --lib --example simulate"] * 2
     assert sum("pip install" in line for line in log) == 1
     changed = {path for path, at in before.items() if path.is_file() and path.stat().st_mtime_ns != at}
     assert not changed

@@ -72,14 +72,10 @@ def named(text: str, name: str) -> str:
     return text.replace("pl_vegas", name)
 
 
-def test_each_is_loaded_under_its_name_and_listed(both: list[str]) -> None:
+def test_programs_are_taken_in_and_connections_outlive_them(both: list[str], tmp_path: Path) -> None:
     assert both == ["vegas", "veno"]
     assert {"pl_vegas", "pl_veno"} <= set(kernel_cc.available())
     assert {one.name for one in kernel_cc.loaded()} >= {"pl_vegas", "pl_veno"}
-
-
-def test_a_connection_outlives_its_program(tmp_path: Path) -> None:
-    require("struct_ops")
     program = tmp_path / "mine.c"
     program.write_text(named(kernel_cc.source("vegas").read_text(), "plt_outlived"))
     assert kernel_cc.load(str(program)).name == "plt_outlived"
@@ -98,52 +94,46 @@ def test_a_connection_outlives_its_program(tmp_path: Path) -> None:
         assert used.startswith(b"plt_outlived\0")
 
 
-@pytest.mark.parametrize(
-    ("change", "error", "parts"),
-    [
-        (("u32 samples;", "u32 samples"), PacelineError, ["clang cannot compile", "error: expected ';'"]),
-        (
-            ("TCP(sk)->snd_nxt;", "TCP(sk)->snd_nxt; TCP(sk)->snd_nxt = 0;"),
-            kernel_cc.KernelCcError,
-            [
-                "bpf(BPF_PROG_LOAD) of plt_refused_init: Permission denied",
-                "verifier says",
-                "no write support to tcp_sock",
-            ],
-        ),
-        (
-            ('.name = "pl_vegas"', '.name = "reno"'),
-            kernel_cc.KernelCcError,
-            ["bpf(BPF_MAP_UPDATE_ELEM) was refused", "EEXIST", "change `.name`"],
-        ),
-        (
-            ("tcp_slow_start(tp, acked);", "tcp_fast_start(tp, acked);"),
-            PacelineError,
-            ["clang cannot compile", "tcp_fast_start"],
-        ),
-    ],
+REFUSED = (
+    (("u32 samples;", "u32 samples"), PacelineError, ["clang cannot compile", "error: expected ';'"]),
+    (
+        ("TCP(sk)->snd_nxt;", "TCP(sk)->snd_nxt; TCP(sk)->snd_nxt = 0;"),
+        kernel_cc.KernelCcError,
+        [
+            "bpf(BPF_PROG_LOAD) of plt_refused_init: Permission denied",
+            "verifier says",
+            "no write support to tcp_sock",
+        ],
+    ),
+    (
+        ('.name = "pl_vegas"', '.name = "reno"'),
+        kernel_cc.KernelCcError,
+        ["bpf(BPF_MAP_UPDATE_ELEM) was refused", "EEXIST", "change `.name`"],
+    ),
+    (
+        ("tcp_slow_start(tp, acked);", "tcp_fast_start(tp, acked);"),
+        PacelineError,
+        ["clang cannot compile", "tcp_fast_start"],
+    ),
 )
-def test_what_is_refused_says_why(
-    change: tuple[str, str], error: type[PacelineError], parts: list[str], tmp_path: Path
-) -> None:
-    require("struct_ops")
-    program = tmp_path / "mine.c"
-    text = kernel_cc.source("vegas").read_text()
-    assert change[0] in text
-    program.write_text(named(text.replace(*change, 1), "plt_refused"))
-    before = kernel_cc.loaded()
-    with pytest.raises(error) as raised:
-        kernel_cc.load(str(program))
-    for part in parts:
-        assert part in str(raised.value), raised.value
-    assert len(str(raised.value).splitlines()) <= 8
-    assert kernel_cc.loaded() == before
+"""A change to Vegas, and what is said of it."""
 
 
-def test_a_user_without_privileges_is_told(tmp_path: Path) -> None:
+def test_what_clang_the_kernel_and_privileges_refuse_is_said(tmp_path: Path) -> None:
     require("struct_ops", "namespaces")
     program = tmp_path / "mine.c"
-    program.write_text(kernel_cc.source("vegas").read_text())
+    text = kernel_cc.source("vegas").read_text()
+    before = kernel_cc.loaded()
+    for change, error, parts in REFUSED:
+        assert change[0] in text
+        program.write_text(named(text.replace(*change, 1), "plt_refused"))
+        with pytest.raises(error) as raised:
+            kernel_cc.load(str(program))
+        for part in parts:
+            assert part in str(raised.value), raised.value
+        assert len(str(raised.value).splitlines()) <= 8
+    assert kernel_cc.loaded() == before
+    program.write_text(text)
     load = [sys.executable, "-m", "paceline", "kernel-cc", "load", str(program)]
     for command, part in (
         (unprivileged(*load), "EPERM): congestion controls are loaded by root"),

@@ -1,4 +1,4 @@
-"""Real programs over emulated paths: the kernel's TCP, a full queue, and a path fitted to what another measured."""
+"""Real programs over emulated paths, measured: the kernel's TCP, a full queue, and a path fitted to what they met."""
 
 from __future__ import annotations
 

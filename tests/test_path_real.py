@@ -76,22 +76,6 @@ def test_a_program_has_the_set_delay_and_its_own_streams(link: str, device: str)
     assert int(piped.stdout) == 30 << 20, "stdout is the command's alone"
 
 
-def test_what_the_system_refuses_is_named(link: str, tmp_path: Path) -> None:
-    require("namespaces")
-    for words, code, text in [
-        ((link, "--", "no-such-program"), 127, "execve(2) was refused: No such file or directory (ENOENT)"),
-        ((link, "--", str(tmp_path)), 126, "(EACCES)"),
-        ((link, "--far", "echo broken >&2; exit 4", "--", "true"), 1, "ended at once, with exit code 4"),
-    ]:
-        done = run(*words)
-        assert done.returncode == code, done.stderr
-        assert text in done.stderr
-        assert "Traceback" not in done.stderr
-    with pytest.raises(paceline.PathError, match="ENOENT") as missing:
-        paceline.path(link, ["no-such-program"])
-    assert missing.value.exit_code == 127
-
-
 def test_both_ends_know_when_the_clock_began_and_are_asked_to_end(link: str, tmp_path: Path) -> None:
     """One ping: the times of day before and after it, from the clock's beginning on, enclose its row of `delay`. With
     IPv4 alone no end has IPv6. And all that runs at an end is asked to end: children of a shell, which does not pass a
@@ -367,8 +351,20 @@ def test_a_user_without_privileges(link: str, device: str) -> None:
     conclusive(measure, check)
 
 
-def test_refusals_say_what_why_and_what_to_do(link: str) -> None:
+def test_refusals_say_what_why_and_what_to_do(link: str, tmp_path: Path) -> None:
     require("root", "namespaces", "ping")
+    for words, code, text in [
+        ((link, "--", "no-such-program"), 127, "execve(2) was refused: No such file or directory (ENOENT)"),
+        ((link, "--", str(tmp_path)), 126, "(EACCES)"),
+        ((link, "--far", "echo broken >&2; exit 4", "--", "true"), 1, "ended at once, with exit code 4"),
+    ]:
+        done = run(*words)
+        assert done.returncode == code, done.stderr
+        assert text in done.stderr
+        assert "Traceback" not in done.stderr
+    with pytest.raises(paceline.PathError, match="ENOENT") as missing:
+        paceline.path(link, ["no-such-program"])
+    assert missing.value.exit_code == 127
     # Without the device there is a veth pair, and a word about it.
     hidden = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /dev/net && exec "$@"', "sh"]
     done = run(link, "--", "ping", "-n", "-c", "1", FAR, before=hidden)
