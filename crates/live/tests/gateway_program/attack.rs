@@ -1,15 +1,10 @@
 //! What others send to mislead the programs, and what they must leave as it is.
 
 use super::frame::{ACK, Frame, SYN, ethernet, window_of};
-use super::{LOWERED_7, Pair, SCALE_7, begun, ready};
+use super::{LOWERED_7, Pair, SCALE_7, WITH_PROGRAMS, begun, ready};
 use paceline_live::gateway::table::flag;
 
-#[test]
-#[ignore = "real time"]
-fn a_window_that_is_signed_stays() {
-    if !ready() {
-        return;
-    }
+pub(super) fn a_window_that_is_signed_stays() {
     let signature = |kind: u8| [&[1, 1, kind, 18][..], &[7; 16]].concat();
     let left = |pair: &mut Pair, options: &[u8]| {
         let ack = Frame { window: 10_000, options: options.to_vec(), ..Frame::of(false, ACK, 1001, 5001) };
@@ -44,6 +39,7 @@ fn forged_acks_push_out_strangers_alone() {
     if !ready() {
         return;
     }
+    WITH_PROGRAMS.set(true);
     let mut pair = begun(&SCALE_7, &SCALE_7);
     pair.pass(true, &Frame { payload: 1000, ..Frame::of(true, ACK, 5001, 1001) }.ip());
     let ack = Frame { window: 10_000, ..Frame::of(false, ACK, 1001, 6001) }.ip();
@@ -55,7 +51,8 @@ fn forged_acks_push_out_strangers_alone() {
         let mut forged = Frame::of(down, flags, n, n).ip();
         let station = if down { 16 } else { 12 };
         forged[station + 1..station + 4].copy_from_slice(&n.to_be_bytes()[1..]);
-        let program = if down { &pair.kernel.egress } else { &pair.kernel.ingress };
+        let kernel = pair.programs();
+        let program = if down { &kernel.egress } else { &kernel.ingress };
         program.test_run(&ethernet(&forged), 1).unwrap();
         pair.now += 1;
         if down {
@@ -64,21 +61,16 @@ fn forged_acks_push_out_strangers_alone() {
             pair.twin.back(pair.now, &mut forged);
         }
     }
-    assert!(pair.kernel.connections().unwrap().len() <= 16_385);
+    assert!(pair.programs().connections().unwrap().len() <= 16_385);
     assert!(pair.twin.flows().count() <= 16_385);
-    let run = pair.kernel.ingress.test_run(&ethernet(&ack), 1).unwrap();
+    let run = pair.programs().ingress.test_run(&ethernet(&ack), 1).unwrap();
     assert_eq!(window_of(&run.packet[14..]), LOWERED_7);
     let mut twin = ack.clone();
     assert!(pair.twin.back(pair.now, &mut twin));
     assert_eq!(twin, run.packet[14..]);
 }
 
-#[test]
-#[ignore = "real time"]
-fn who_sees_one_direction_alone_vouches_for_nothing() {
-    if !ready() {
-        return;
-    }
+pub(super) fn who_sees_one_direction_alone_vouches_for_nothing() {
     let vouched = |pair: &Pair| {
         pair.agree();
         pair.twin.flows().next().unwrap().1.flags & flag::VOUCHED != 0

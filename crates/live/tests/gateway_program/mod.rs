@@ -1,4 +1,5 @@
-//! The gateway's programs in the kernel, packet by packet: against their twin in Rust, and against what must hold.
+//! The gateway's programs in the kernel and their twin in Rust, packet by packet: against each other, and against what must hold.
+//! What must hold is held of the twin alone by itself, and of the programs beside it by the tests that are ignored.
 
 mod attack;
 mod conversation;
@@ -12,12 +13,61 @@ use paceline_live::gateway::bpf::system::Program;
 use paceline_live::gateway::keeper::WindowKeeper;
 use paceline_live::gateway::table::{Control, FlowState, Key};
 use proptest::prelude::*;
+use std::cell::Cell;
 
 fn ready() -> bool {
     static FOUND: std::sync::LazyLock<(bool, bool)> =
         std::sync::LazyLock::new(|| (needs::have("root"), DataPath::load(14).is_ok()));
     FOUND.0 && needs::probed("BPF", FOUND.1)
 }
+
+thread_local! {
+    /// Whether the pairs of this test have the programs in the kernel.
+    static WITH_PROGRAMS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs a test with the programs in the kernel beside the twin, where they can be.
+fn with_programs(test: fn()) {
+    if ready() {
+        WITH_PROGRAMS.set(true);
+        test();
+    }
+}
+
+macro_rules! held {
+    ($($($path:ident)::+),* $(,)?) => {
+        mod twin {
+            $(held!(@twin $($path)::+);)*
+        }
+        mod programs {
+            $(held!(@programs $($path)::+);)*
+        }
+    };
+    (@twin $module:ident::$name:ident) => { #[test] fn $name() { super::$module::$name(); } };
+    (@twin $name:ident) => { #[test] fn $name() { super::$name(); } };
+    (@programs $module:ident::$name:ident) => {
+        #[test] #[ignore = "real time"] fn $name() { super::with_programs(super::$module::$name); }
+    };
+    (@programs $name:ident) => {
+        #[test] #[ignore = "real time"] fn $name() { super::with_programs(super::$name); }
+    };
+}
+
+held!(
+    a_window_is_lowered_and_its_checksum_right,
+    never_below_two_segments,
+    what_began_before_is_left_alone_and_a_passed_deadline_ends_it,
+    the_scale_is_what_both_ends_have_agreed_on,
+    a_syn_that_is_sent_again_with_another_offer_leaves_the_scale_unknown,
+    another_connection_between_the_same_ends_has_a_scale_of_its_own,
+    as_much_is_read_as_is_said,
+    what_is_sent_is_all_that_takes_a_number,
+    both_ends_may_open_at_once,
+    a_reset_of_an_earlier_connection_does_not_end_one_that_begins,
+    attack::a_window_that_is_signed_stays,
+    attack::who_sees_one_direction_alone_vouches_for_nothing,
+    conversation::windows_keep_what_is_promised,
+);
 
 /// What does not depend on the clock.
 fn timeless(state: &FlowState) -> FlowState {
@@ -33,9 +83,9 @@ fn timeless(state: &FlowState) -> FlowState {
     }
 }
 
-/// The programs and their twin, fed with the same frames.
+/// The programs, if they are there, and their twin, fed with the same frames.
 struct Pair {
-    kernel: DataPath,
+    kernel: Option<DataPath>,
     twin: WindowKeeper,
     now: u64,
     /// Whether the kernel runs programs over packets whose sum a device has computed.
@@ -44,10 +94,10 @@ struct Pair {
 
 impl Pair {
     fn new() -> Pair {
-        let kernel = DataPath::load(14).unwrap();
+        let kernel = WITH_PROGRAMS.get().then(|| DataPath::load(14).unwrap());
         // No IP: nothing is counted but that it passed, which the twin does too.
         let (other, mut twin) = ([0; 40], WindowKeeper::new());
-        let sums = kernel.egress.test_run_summed(&other).is_ok();
+        let sums = kernel.as_ref().is_some_and(|kernel| kernel.egress.test_run_summed(&other).is_ok());
         if sums {
             twin.forward(0, &other);
         }
@@ -55,18 +105,26 @@ impl Pair {
     }
 
     fn control(&mut self, control: Control) {
-        self.kernel.tell(&control).unwrap();
+        if let Some(kernel) = &self.kernel {
+            kernel.tell(&control).unwrap();
+        }
         self.twin.control = control;
+    }
+
+    /// The programs, of a test that is of them.
+    fn programs(&self) -> &DataPath {
+        self.kernel.as_ref().expect("a test with the programs")
+    }
+
+    fn clamp(&mut self, key: Key, window: u32) {
+        if let Some(kernel) = &self.kernel {
+            kernel.clamps.set(&key, &window).unwrap();
+        }
+        self.twin.clamp(key, Some(window));
     }
 
     /// The packet as both left it.
     fn pass(&mut self, down: bool, packet: &[u8]) -> Vec<u8> {
-        let program: &Program = if down { &self.kernel.egress } else { &self.kernel.ingress };
-        // With a sum by a device the kernel checks that it still is the packet's afterwards.
-        let packet_in = ethernet(packet);
-        let run = if self.sums { program.test_run_summed(&packet_in) } else { program.test_run(&packet_in, 1) };
-        let run = run.unwrap();
-        assert_eq!(run.verdict, -1);
         let mut twin = packet.to_vec();
         self.now += 1_000_000;
         if down {
@@ -74,13 +132,21 @@ impl Pair {
         } else {
             self.twin.back(self.now, &mut twin);
         }
+        let Some(kernel) = &self.kernel else { return twin };
+        let program: &Program = if down { &kernel.egress } else { &kernel.ingress };
+        // With a sum by a device the kernel checks that it still is the packet's afterwards.
+        let packet_in = ethernet(packet);
+        let run = if self.sums { program.test_run_summed(&packet_in) } else { program.test_run(&packet_in, 1) };
+        let run = run.unwrap();
+        assert_eq!(run.verdict, -1);
         assert_eq!(run.packet[14..], twin, "of {packet:02x?}");
-        assert_eq!(self.kernel.counts().unwrap(), self.twin.counts(), "of {packet:02x?}");
+        assert_eq!(kernel.counts().unwrap(), self.twin.counts(), "of {packet:02x?}");
         twin
     }
 
     fn agree(&self) {
-        let mut kernel = self.kernel.connections().unwrap();
+        let Some(kernel) = &self.kernel else { return };
+        let mut kernel = kernel.connections().unwrap();
         kernel.sort_by_key(|(key, _)| *key);
         let kernel: Vec<_> = kernel.iter().map(|(key, state)| (*key, timeless(state))).collect();
         let mut twin: Vec<_> = self.twin.flows().map(|(key, state)| (*key, timeless(state))).collect();
@@ -106,12 +172,7 @@ fn handshake(pair: &mut Pair, six: bool, remote_opens: bool) {
     }
 }
 
-#[test]
-#[ignore = "real time"]
 fn a_window_is_lowered_and_its_checksum_right() {
-    if !ready() {
-        return;
-    }
     for (six, remote_opens) in [(false, false), (false, true), (true, false), (true, true)] {
         let mut pair = Pair::new();
         pair.control(on(30_000));
@@ -140,12 +201,7 @@ fn a_window_is_lowered_and_its_checksum_right() {
     }
 }
 
-#[test]
-#[ignore = "real time"]
 fn never_below_two_segments() {
-    if !ready() {
-        return;
-    }
     let mut pair = Pair::new();
     pair.control(on(1));
     handshake(&mut pair, false, false);
@@ -158,12 +214,7 @@ fn never_below_two_segments() {
     assert_eq!(window_of(&pair.pass(false, &ack.ip())), 6000_u16.div_ceil(128));
 }
 
-#[test]
-#[ignore = "real time"]
 fn what_began_before_is_left_alone_and_a_passed_deadline_ends_it() {
-    if !ready() {
-        return;
-    }
     let mut pair = Pair::new();
     pair.control(on(3000));
     let ack = Frame { window: 1000, ..Frame::of(false, ACK, 1001, 5001) };
@@ -178,8 +229,7 @@ fn what_began_before_is_left_alone_and_a_passed_deadline_ends_it() {
     pair.control(on(0));
     assert_eq!(pair.pass(false, &ack.ip()), ack.ip());
     let key = *pair.twin.flows().next().unwrap().0;
-    pair.kernel.clamps.set(&key, &5000).unwrap();
-    pair.twin.clamp(key, Some(5000));
+    pair.clamp(key, 5000);
     assert_eq!(window_of(&pair.pass(false, &ack.ip())), 40);
 }
 
@@ -204,12 +254,7 @@ const SCALE_7: [u8; 4] = [1, 3, 3, 7];
 /// 30,000 bytes in units of 128.
 const LOWERED_7: u16 = 235;
 
-#[test]
-#[ignore = "real time"]
 fn the_scale_is_what_both_ends_have_agreed_on() {
-    if !ready() {
-        return;
-    }
     let of = |lan: &[u8], remote: &[u8]| left_of_10_000(&mut begun(lan, remote));
     assert_eq!(of(&SCALE_7, &SCALE_7), LOWERED_7);
     // One end alone: windows are not scaled, and 10,000 bytes are fewer than 30,000.
@@ -223,12 +268,7 @@ fn the_scale_is_what_both_ends_have_agreed_on() {
     assert_eq!(of(&SCALE_7, &[3, 3, 7, 8, 1, 1, 1, 1]), 10_000);
 }
 
-#[test]
-#[ignore = "real time"]
 fn a_syn_that_is_sent_again_with_another_offer_leaves_the_scale_unknown() {
-    if !ready() {
-        return;
-    }
     let again = |down: bool, options: &[u8]| {
         let mut pair = begun(&SCALE_7, &SCALE_7);
         let (flags, seq) = if down { (SYN | ACK, 5000) } else { (SYN, 1000) };
@@ -245,12 +285,7 @@ fn a_syn_that_is_sent_again_with_another_offer_leaves_the_scale_unknown() {
     assert_eq!(left_of_10_000(&mut pair), 10_000);
 }
 
-#[test]
-#[ignore = "real time"]
 fn another_connection_between_the_same_ends_has_a_scale_of_its_own() {
-    if !ready() {
-        return;
-    }
     let mut pair = begun(&SCALE_7, &SCALE_7);
     assert_eq!(left_of_10_000(&mut pair), LOWERED_7);
     pair.pass(false, &Frame { options: vec![1, 3, 3, 2], ..Frame::of(false, SYN, 90_000, 0) }.ip());
@@ -269,12 +304,7 @@ fn another_connection_between_the_same_ends_has_a_scale_of_its_own() {
     assert_eq!(left_of_10_000(&mut pair), 10_000);
 }
 
-#[test]
-#[ignore = "real time"]
 fn as_much_is_read_as_is_said() {
-    if !ready() {
-        return;
-    }
     // 16 options, of which the last is the scale; the 17th is not read, and so nothing is known.
     let after =
         |selective: usize, nothings: usize| [[4, 2].repeat(selective), vec![1; nothings], vec![3, 3, 7]].concat();
@@ -306,12 +336,7 @@ fn as_much_is_read_as_is_said() {
     pair.agree();
 }
 
-#[test]
-#[ignore = "real time"]
 fn what_is_sent_is_all_that_takes_a_number() {
-    if !ready() {
-        return;
-    }
     let units = |pair: &mut Pair| {
         window_of(&pair.pass(false, &Frame { window: 500, ..Frame::of(false, ACK, 1001, 5001) }.ip()))
     };
@@ -341,9 +366,10 @@ fn times_are_those_between_packets() {
     if !ready() {
         return;
     }
+    WITH_PROGRAMS.set(true);
     let mut pair = Pair::new();
     pair.control(Control { interval: 6, ..on(30_000) });
-    let state = |pair: &Pair| pair.kernel.connections().unwrap()[0].1;
+    let state = |pair: &Pair| pair.programs().connections().unwrap()[0].1;
     let wait = |ms| std::thread::sleep(std::time::Duration::from_millis(ms));
     // Since `began`, when a wait of so many milliseconds was about to begin.
     let fits = |us: u32, ms: u64, began: Clock| {
@@ -393,12 +419,7 @@ fn times_are_those_between_packets() {
     pair.agree();
 }
 
-#[test]
-#[ignore = "real time"]
 fn both_ends_may_open_at_once() {
-    if !ready() {
-        return;
-    }
     let mut pair = Pair::new();
     pair.control(on(30_000));
     for (down, flags, seq, ack) in
@@ -409,12 +430,7 @@ fn both_ends_may_open_at_once() {
     assert_eq!(left_of_10_000(&mut pair), LOWERED_7);
 }
 
-#[test]
-#[ignore = "real time"]
 fn a_reset_of_an_earlier_connection_does_not_end_one_that_begins() {
-    if !ready() {
-        return;
-    }
     // The server's answer to a SYN is for the connection before; the station resets that, and asks again.
     let mut pair = Pair::new();
     let syn = Frame { options: SCALE_7.to_vec(), ..Frame::of(false, SYN, 1000, 0) }.ip();
@@ -482,6 +498,7 @@ proptest! {
         if !ready() {
             return Ok(());
         }
+        WITH_PROGRAMS.set(true);
         let mut pair = Pair::new();
         pair.control(on(window));
         for (i, (frame, damage)) in frames.iter().enumerate() {
@@ -501,8 +518,7 @@ proptest! {
                     let keys: Vec<Key> = pair.twin.flows().map(|(key, _)| *key).collect();
                     for key in keys {
                         let clamp = (*damage >> 8) % 50_000;
-                        pair.kernel.clamps.set(&key, &clamp).unwrap();
-                        pair.twin.clamp(key, Some(clamp));
+                        pair.clamp(key, clamp);
                     }
                 }
                 3 => pair.control(Control { interval: i as u32, ..on(window) }),
@@ -520,6 +536,7 @@ fn all_connections_are_listed() {
     if !ready() {
         return;
     }
+    WITH_PROGRAMS.set(true);
     let path = DataPath::load(14).unwrap();
     for port in 0..3000_u16 {
         let mut packet = Frame::of(false, SYN, 1000, 0).ip();
