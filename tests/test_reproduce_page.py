@@ -526,7 +526,6 @@ return [page.scrollWidth, page.clientWidth, page.scrollHeight];
 
 
 @pytest.mark.page
-@pytest.mark.page
 def test_paper_has_all_that_is_folded(out: Path, tmp_path: Path) -> None:
     require("chromium")
     text = (out / "index.html").read_text()
@@ -547,7 +546,6 @@ def test_paper_has_all_that_is_folded(out: Path, tmp_path: Path) -> None:
 
 def probe(path: Path, folder: Path, script: str, width: int = 1200) -> Any:
     """What a script returns that runs in the page, in a window of that width and 900 px high."""
-    require("chromium")
     own = folder / "probed.html"
     end = f"""<script>
 const bottom = (what) => document.querySelector(what).getBoundingClientRect().bottom;

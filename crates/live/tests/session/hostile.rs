@@ -3,21 +3,32 @@
 use super::*;
 use paceline_live::session::log::LogWriter;
 use paceline_packet::{Block, Flags, Stamp, TcpOptions};
-use std::sync::mpsc::channel;
+use rustix::thread::{Pid, gettid};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
 /// Runs `what`, which is to come to an end: what loops for ever would hold the test up for as long.
 fn ends(name: &str, what: impl FnOnce() + Send + 'static) {
-    let (done, comes) = channel();
+    let ((done, comes), (begun, begins)) = (channel(), channel());
     let runs = thread::spawn(move || {
+        let _ = begun.send(gettid());
         what();
         let _ = done.send(());
     });
-    match comes.recv_timeout(Duration::from_secs(60)) {
-        Err(std::sync::mpsc::RecvTimeoutError::Timeout) => panic!("{name}: an input takes for ever"),
-        _ => runs.join().unwrap_or_else(|_| panic!("{name}: a panic")),
+    let thread = begins.recv().unwrap();
+    while let Err(RecvTimeoutError::Timeout) = comes.recv_timeout(Duration::from_secs(1)) {
+        assert!(processor_time(thread) < Duration::from_secs(60), "{name}: an input takes for ever");
     }
+    runs.join().unwrap_or_else(|_| panic!("{name}: a panic"));
+}
+
+/// What a thread has had of the processors: it has not been kept from them by others.
+#[allow(clippy::disallowed_methods, reason = "a test asks the system")]
+fn processor_time(thread: Pid) -> Duration {
+    let text =
+        std::fs::read_to_string(format!("/proc/self/task/{}/schedstat", thread.as_raw_pid())).unwrap_or_default();
+    Duration::from_nanos(text.split(' ').next().and_then(|ns| ns.parse().ok()).unwrap_or(0))
 }
 
 /// A sender whose flow has been accepted at zero, with its log.
