@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from developed import ROOT, TARGET
 
 
 def example(name: str) -> Path:
     """The program of `crates/*/examples/NAME.rs`: what `cargo test` has made of it, which `./check` runs before the
     Python tests. Where there is none it is built, for the whole workspace as there: for its crate alone cargo chooses
     other features, and builds what lies below once more."""
-    program = ROOT / os.environ.get("CARGO_TARGET_DIR", "target") / "debug/examples" / name
+    program = TARGET / "debug/examples" / name
     if not program.exists():
         command = ["cargo", "build", "--quiet", "--locked", "--workspace", "--example", name]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
