@@ -3,7 +3,7 @@
 //! deviation, 95 % half width of 10 seeds).
 //!
 //! They agree if goodput, loss rate, mean queue and mean window are within 3 % or the joint 95 % interval,
-//! whichever is larger. Where nothing is random one run is compared; `cargo test -p paceline-flow --test ns2_grid --
+//! whichever is larger. Where nothing is random one run is compared; `cargo test -p paceline-flow ns2_grid:: --
 //! --nocapture` prints the table.
 
 use crate::common::{Outcome, Path, run};

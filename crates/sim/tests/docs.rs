@@ -12,7 +12,7 @@ fn the_page_is_up_to_date() {
         std::fs::write(&path, &page).unwrap();
     }
     let there = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(there == page, "docs/scenario.md is stale: PACELINE_BLESS=1 cargo test -p paceline-sim --test docs");
+    assert!(there == page, "docs/scenario.md is stale: PACELINE_BLESS=1 cargo test -p paceline-sim docs::");
 }
 
 #[test]

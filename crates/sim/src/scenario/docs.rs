@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 use std::fmt::Write as _;
 
 const INTRODUCTION: &str = "\
-<!-- Made from the schema by a test of crate sim: PACELINE_BLESS=1 cargo test -p paceline-sim --test docs -->
+<!-- Made from the schema by a test of crate sim: PACELINE_BLESS=1 cargo test -p paceline-sim docs:: -->
 # The scenario file
 
 A scenario is a TOML file: a network, the flows on it, and how long to watch. Every key has a default unless it is
