@@ -19,9 +19,14 @@ find_python() {
 
 # What is built and installed, as one number; the folder counts, because the installed command names it.
 fingerprint() {
+    checksum crates python papers suites leagues examples kernel-cc tools web/presets Cargo.toml Cargo.lock pyproject.toml
+}
+
+# checksum PATH...: the files below, and this folder, as one number.
+checksum() {
     {
         printf '%s\n' "$PWD"
-        find crates python papers suites leagues examples kernel-cc tools web/presets Cargo.toml Cargo.lock pyproject.toml -type f \
+        find "$@" -type f \
             ! -path '*/__pycache__/*' ! -name '*.so' -exec cksum {} + 2>/dev/null | LC_ALL=C sort
     } | cksum
 }
@@ -93,9 +98,14 @@ install() {
     printf '%s\n' "$now" >.venv/installed-release
 }
 
-# Makes .venv hold what the documentation's site is built with, and a Paceline of these sources if no dev build is there.
+# Makes .venv hold what the documentation's site is built with, and a Paceline of these sources, unless the dev build is one.
 site_tools() {
-    [ -f "$(target_folder)/dev-python/paceline/_core.abi3.so" ] || install
+    developed=$(target_folder)/dev-python
+    if [ "$(cat "$developed/built" 2>/dev/null)" = "$(checksum crates Cargo.toml Cargo.lock)" ]; then
+        export PYTHONPATH="$developed${PYTHONPATH:+:$PYTHONPATH}"
+    else
+        install
+    fi
     tools=$(cksum <pyproject.toml)
     [ "$(cat .venv/site-tools 2>/dev/null)" = "$tools" ] && return
     read='import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["docs"], sep="\n")'
@@ -124,7 +134,14 @@ built() {
     for library in "$target/debug/lib_core.so" "$target/debug/lib_core.dylib"; do
         [ -f "$library" ] && ln -sf "$library" "$package/_core.abi3.so"
     done
-    return 0
+    # the command, for who starts a program
+    mkdir -p "$target/dev-python/bin" || return 1
+    cat >"$target/dev-python/bin/paceline.part" <<EOF && chmod +x "$target/dev-python/bin/paceline.part" || return 1
+#!/bin/sh
+PYTHONPATH='$target/dev-python' exec '$PWD/.venv/bin/python' -m paceline "\$@"
+EOF
+    mv "$target/dev-python/bin/paceline.part" "$target/dev-python/bin/paceline" || return 1
+    checksum crates Cargo.toml Cargo.lock >"$target/dev-python/built"
 }
 
 # All of the workspace: libraries, the module, tests, examples.

@@ -24,10 +24,4 @@ if Path(sys.prefix) == ROOT / ".venv":
     os.environ["PYTHONPATH"] = os.pathsep.join(
         dict.fromkeys([str(_PACKAGE), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))])
     )
-    PROGRAM = _PACKAGE / "bin" / "paceline"
-    PROGRAM.parent.mkdir(exist_ok=True)
-    # whole at once: tests run in several processes
-    written = PROGRAM.with_name(f"{os.getpid()}.part")
-    written.write_text(f"#!/bin/sh\nexec '{sys.executable}' -m paceline \"$@\"\n")
-    written.chmod(0o755)
-    written.replace(PROGRAM)
+    PROGRAM = _PACKAGE / "bin/paceline"

@@ -2,7 +2,7 @@
 import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { execFileSync } from "node:child_process";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { onTestFinished } from "vitest";
@@ -12,7 +12,8 @@ import { WAIT_MS } from "./wait.ts";
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), "../../..");
 export const PAGE = join(ROOT, "python/paceline/playground.html");
 const CHROMIUM = "/usr/bin/chromium";
-const PACELINE = process.env.PACELINE ?? join(ROOT, ".venv/bin/paceline");
+const DEVELOPED = resolve(ROOT, process.env.CARGO_TARGET_DIR ?? "target", "dev-python/bin/paceline");
+const PACELINE = process.env.PACELINE ?? (existsSync(DEVELOPED) ? DEVELOPED : join(ROOT, ".venv/bin/paceline"));
 
 /** So long a page of a test that failed is asked what it shows. */
 const ANSWER_MS = 10_000;
