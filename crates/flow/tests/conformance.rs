@@ -23,8 +23,18 @@ fn outcome(name: &str, profile: Profile, loss: f64, window: Option<u32>) -> Outc
     })
 }
 
+/// The schemes that ride on TCP's machine; of them only the one that PACELINE_SCHEME names, if it does.
+#[allow(clippy::disallowed_methods, reason = "a test asks what is wanted of it")]
+fn schemes() -> Vec<&'static Scheme> {
+    let only = std::env::var("PACELINE_SCHEME").ok();
+    let wanted = |scheme: &&Scheme| only.as_deref().is_none_or(|name| name == scheme.name);
+    let found: Vec<_> = registry::schemes().filter(|s| matches!(s.machine, Machine::Tcp(_))).filter(wanted).collect();
+    assert!(!found.is_empty(), "no scheme {only:?}");
+    found
+}
+
 fn each(test: impl Fn(&str, Profile)) {
-    for scheme in registry::schemes().filter(|scheme| matches!(scheme.machine, Machine::Tcp(_))) {
+    for scheme in schemes() {
         for profile in Profile::ALL.into_iter().filter(|&profile| carries(profile, scheme)) {
             test(scheme.name, profile);
         }
@@ -112,7 +122,7 @@ fn a_loss_whose_repair_arrives_costs_no_timeout() {
 /// is there within ten round trips of 200 ms, congestion avoidance from two segments on would take 160 to 320 of them.
 #[test]
 fn a_lost_syn_costs_little() {
-    for scheme in registry::schemes().filter(|scheme| matches!(scheme.machine, Machine::Tcp(_))) {
+    for scheme in schemes() {
         for profile in [Profile::Rfc, Profile::Linux] {
             let name = scheme.name;
             let of = |lost_first| {
