@@ -54,7 +54,8 @@ build_playground() {
     echo "The playground's page could not be built anew: this is one of older sources." >&2
 }
 
-# libraries [dev]: puts into .venv what Paceline needs, with `dev` also what its tests and tools need, but not Paceline.
+# libraries [dev|site]: puts into .venv what Paceline needs, but not Paceline; with `dev` also what its tests and tools need,
+# the site's among them; with `site` what the site alone is built with.
 libraries() {
     kind=${1:-run}
     wanted=$(cksum <pyproject.toml)
@@ -66,9 +67,8 @@ import sys, tomllib
 
 with open("pyproject.toml", "rb") as file:
     project = tomllib.load(file)["project"]
-print(*project["dependencies"], sep="\n")
-if sys.argv[1] == "dev":
-    print(*project["optional-dependencies"]["test"], sep="\n")
+run, more = project["dependencies"], project["optional-dependencies"]
+print(*{"run": run, "dev": run + more["test"], "site": more["docs"]}[sys.argv[1]], sep="\n")
 EOF
         .venv/bin/python -m pip install --disable-pip-version-check --quiet -r ".venv/libraries-$kind.txt" >&2 ||
         stop "the libraries could not be installed; what pip said stands above."
@@ -106,13 +106,7 @@ site_tools() {
     else
         install
     fi
-    tools=$(cksum <pyproject.toml)
-    [ "$(cat .venv/site-tools 2>/dev/null)" = "$tools" ] && return
-    read='import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["docs"], sep="\n")'
-    .venv/bin/python -c "$read" >.venv/site-tools.txt &&
-        .venv/bin/python -m pip install --disable-pip-version-check --quiet -r .venv/site-tools.txt >&2 ||
-        stop "the site's tools could not be installed; what pip said stands above."
-    printf '%s\n' "$tools" >.venv/site-tools
+    libraries site
 }
 
 # Prints cargo's target folder.
@@ -123,7 +117,7 @@ target_folder() {
 # built ARGS...: cargo build with cargo's dev profile, then the package of this clone around the simulator that it made,
 # in target/dev-python. Of .venv only the libraries are used: a Paceline in it, a release, is neither asked for nor touched.
 # Every call builds the whole workspace, or a part with an example: only then does cargo give all crates the features that
-# they have in tests, and a module, a test and an example share what lies below them (tests/test_house.py).
+# they have in tests, and a module, a test and an example share what lies below them (tests/test_builds.py).
 built() {
     PYO3_PYTHON="$PWD/.venv/bin/python" cargo build --quiet --locked --workspace "$@" >&2 ||
         { echo "the build failed; what cargo said stands above." >&2 && return 1; }

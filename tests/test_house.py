@@ -221,7 +221,6 @@ def test_everything_executable_says_how_it_is_run() -> None:
         "paceline",
         "check",
         "docs-site",
-        ".ci/platforms",
         ".ci/run",
         ".ci/versions",
         ".ci/wheel",
