@@ -1,10 +1,14 @@
-"""UDP ports of this host for tests."""
+"""Ports of this host for tests."""
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 
 def bound(port: int = 0) -> socket.socket:
@@ -58,3 +62,16 @@ def waiting(made: socket.socket) -> list[bytes]:
             found.append(made.recv(2048))
         except BlockingIOError:
             return found
+
+
+@contextlib.contextmanager
+def serving(server: Any) -> Iterator[int]:
+    """The port of what `listen` gave, which runs on a thread of its own: another program would take seconds to begin on
+    a busy host."""
+    with ThreadPoolExecutor(1) as threads:
+        done = threads.submit(server.run)
+        try:
+            yield int(server.address.rpartition(":")[2])
+        finally:
+            server.stop()
+        done.result()

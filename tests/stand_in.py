@@ -25,6 +25,17 @@ from paceline.results import RunRecord
 from paceline.store import Store
 from paceline.webrtc import ends
 
+LINK = """
+duration = "6 s"
+profile = "linux"
+rate_bin = "500 ms"
+[link.bottleneck]
+rate = "4 Mbit/s"
+delay = "20 ms"
+queue = { limit = "40 packets" }
+"""
+"""What runs in real time and their stand-ins go over."""
+
 BEGAN_S = 3038.25
 """When flows begin, by the clock of the machine that there is not."""
 

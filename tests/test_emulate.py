@@ -17,17 +17,7 @@ from paceline import realtime
 from paceline.cli import app
 from paceline.errors import PacelineError
 from paceline.results import RunRecord
-from stand_in import stand_in
-
-LINK = """
-duration = "6 s"
-profile = "linux"
-rate_bin = "500 ms"
-[link.bottleneck]
-rate = "4 Mbit/s"
-delay = "20 ms"
-queue = { limit = "40 packets" }
-"""
+from stand_in import LINK, stand_in
 
 
 def scenario(text: str) -> paceline.Scenario:

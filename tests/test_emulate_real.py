@@ -17,20 +17,11 @@ from paceline.results import RunRecord
 from paceline.sweeping import Point
 from paceline.turns import Budget, in_turn
 from realtime import conclusive
-from stand_in import StandIn
+from stand_in import LINK, StandIn
 
 pytestmark = pytest.mark.realtime
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
-LINK = """
-duration = "6 s"
-profile = "linux"
-rate_bin = "500 ms"
-[link.bottleneck]
-rate = "4 Mbit/s"
-delay = "20 ms"
-queue = { limit = "40 packets" }
-"""
 
 
 def emulated(

@@ -14,7 +14,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -39,18 +38,10 @@ pytestmark = pytest.mark.realtime
 PROGRAM = [sys.executable, "-m", "paceline"]
 
 
-@contextlib.contextmanager
-def served(key: bytes | None = None, qlog: Path | None = None) -> Iterator[int]:
-    """The port of a server on a thread of its own: another program would take seconds to begin on a busy host."""
+def served(key: bytes | None = None, qlog: Path | None = None) -> contextlib.AbstractContextManager[int]:
+    """The port of a server."""
     logs = None if qlog is None else (str(qlog), 100, 100_000_000)
-    server = listen("127.0.0.1", 0, 20_000_000, 60.0, 16, key, qlogs=logs)
-    with ThreadPoolExecutor(1) as threads:
-        done = threads.submit(server.run)
-        try:
-            yield int(server.address.rpartition(":")[2])
-        finally:
-            server.stop()
-        done.result()
+    return ports.serving(listen("127.0.0.1", 0, 20_000_000, 60.0, 16, key, qlogs=logs))
 
 
 def test_tcp_both_ways_with_a_key(tmp_path: Path) -> None:

@@ -188,17 +188,9 @@ def test_another_program_at_the_port_is_said_to_be_one() -> None:
         send("127.0.0.1", "cubic", port=port)
 
 
-@contextlib.contextmanager
-def served(*bounds: Any) -> Iterator[int]:
+def served(*bounds: Any) -> contextlib.AbstractContextManager[int]:
     """The port of a server with these bounds."""
-    server = listen(None, 0, *bounds)
-    with ThreadPoolExecutor(1) as threads:
-        done = threads.submit(server.run)
-        try:
-            yield int(server.address.rpartition(":")[2])
-        finally:
-            server.stop()
-        done.result()
+    return ports.serving(listen(None, 0, *bounds))
 
 
 def test_what_a_server_does_not_allow_is_said_with_what_it_does() -> None:

@@ -226,7 +226,7 @@ def _numbers(row: Mapping[str, Any], before: str = "") -> Iterator[str]:
     """The columns of a row that are measures; {"drops": {"overflow": 3}} is drops_overflow."""
     for key, value in row.items():
         if isinstance(value, Mapping):
-            yield from _numbers(value, f"{key}_")
+            yield from _numbers(value, f"{before}{key}_")
         elif isinstance(value, int | float) and key not in ("seed", "instance"):
             yield before + key
 

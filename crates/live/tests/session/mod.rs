@@ -372,20 +372,8 @@ fn forged_reports_are_no_sign_of_life() {
                 lsr,
                 dlsr,
             };
-            let forged = Compound {
-                ssrc: Ssrc(!ssrc.0),
-                sender: None,
-                reports: vec![block],
-                cname: "x".into(),
-                apps: Vec::new(),
-                arrivals: None,
-                transport: Vec::new(),
-                ecn: vec![],
-                ecn_summary: vec![],
-                repair: vec![],
-                bye: None,
-                reduced: false,
-            };
+            let forged =
+                Compound { ssrc: Ssrc(!ssrc.0), reports: vec![block], cname: "x".into(), ..self::rtp::empty() };
             let mut bytes = Vec::new();
             rtcp::encode(&forged, &mut bytes).unwrap();
             let before = pair.sender().figure();
