@@ -30,6 +30,22 @@ def link(tmp_path: Path) -> str:
     return str(file)
 
 
+@pytest.mark.parametrize("cc", ["reno", "cubic", "bbr"])
+def test_kernel_tcp_fills_the_path(link: str, cc: str) -> None:
+    require("namespaces", "iperf3", cc)
+
+    def measure() -> tuple[float, float]:
+        line = f"{IPERF3} -C {cc} -t 4 -O 1"
+        text, found = measured("--far", "iperf3 -s -1", link, "--", "sh", "-c", line)
+        return json.loads(text)["end"]["sum_received"]["bits_per_second"], steal(found)
+
+    def check(rate: float) -> None:
+        payload = 10e6 * (1500 - HEADERS) / 1500
+        assert 0.95 * payload < rate < 1.02 * payload
+
+    conclusive(measure, check)
+
+
 def test_a_filled_queue_is_as_deep_as_set(link: str) -> None:
     """Datagrams at 1.3 times the rate: what is lost, how long what is left waits, and what is recorded over time."""
     require("namespaces", "iperf3", "ping")
