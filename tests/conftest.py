@@ -4,10 +4,12 @@ tests in real time again that failed while others had the processors."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import hypothesis
 import pytest
 from _pytest.runner import runtestprotocol
+from xdist.scheduler import LoadFileScheduling, Scheduling
 
 import developed  # noqa: F401
 from realtime import TRIES, Disturbance
@@ -18,6 +20,23 @@ hypothesis.settings.register_profile("patient", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("patient")
 
 _disturbance = Disturbance()
+
+SPREAD = ("tests/test_docs_output.py",)
+"""Long files whose tests any process may run: they share nothing."""
+
+
+class ByFile(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types
+    """`--dist loadfile`: a file's tests stay together for their fixtures, but for those of `SPREAD`."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = super()._split_scope(nodeid)
+        return nodeid if file in SPREAD else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduling | None:
+    """Takes `ByFile` for xdist's own."""
+    return ByFile(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:

@@ -126,7 +126,7 @@ def test_recordings_count_in_sum_and_memory_comes_back() -> None:
         before = resident(server.pid)
         most = 0
         for _ in range(4):
-            send("127.0.0.1", "newreno", duration_s=2.0, direction="both", flows=2, port=port)
+            send("127.0.0.1", "newreno", duration_s=1.0, direction="both", flows=2, port=port)
             most = max(most, resident(server.pid))
         assert most - before < 64e6
         time.sleep(1)

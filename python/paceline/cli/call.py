@@ -43,8 +43,8 @@ def call(
 
     \b
     Examples:
-      paceline call examples/webrtc/loss.toml --out out/call
-      paceline call examples/webrtc/loss.toml --event-logs out/events
+      paceline call examples/webrtc/loss.toml --out out/call \\
+          --event-logs out/events
     """
     # a run in real time has no notices that would say it
     from paceline import webrtc
