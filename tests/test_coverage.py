@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from paceline.cli.show import said
 from paceline.comparing import differences
-from paceline.interval import RESOLUTION, Interval, Kind, interval, share_interval
+from paceline.interval import RESOLUTION, Interval, Kind, interval, median_interval, share_interval
 from paceline.results import Results, RunRecord
 from paceline.statistics import estimate, t_quantile
 from pools.make import POOLS, TRANSFERS, WHERE
@@ -170,6 +170,22 @@ def test_bounds_of_shares_of_runs_are_exact(n: int) -> None:
         assert held >= 0.95 - 1e-9
     assert bounds[0][0] == 0.0
     assert bounds[0][1] == pytest.approx(1 - 0.025 ** (1 / n))
+
+
+@pytest.mark.parametrize("n", range(1, 61))
+def test_the_median_has_the_narrowest_ranks_that_hold(n: int) -> None:
+    """Of distinct values, whatever their distribution: at least 95 %, and one rank further in less."""
+
+    def held(rank: int) -> float:
+        """The chance that the median lies between the rank-th value and the one as far from the other end."""
+        return 1 - 2 * sum(math.comb(n, k) for k in range(rank)) / 2**n
+
+    found = median_interval(np.arange(1.0, n + 1))
+    assert (found is None) == (held(1) < 0.95) == (n < 6)
+    if found is not None:
+        rank = round(found[0])
+        assert found == (rank, n + 1 - rank)
+        assert held(rank) >= 0.95 > held(rank + 1)
 
 
 def test_the_page_says_what_is_measured_here() -> None:
