@@ -178,7 +178,7 @@ def test_the_median_has_the_narrowest_ranks_that_hold(n: int) -> None:
 
     def held(rank: int) -> float:
         """The chance that the median lies between the rank-th value and the one as far from the other end."""
-        return 1 - 2 * sum(math.comb(n, k) for k in range(rank)) / 2**n
+        return 1 - 2 * sum(math.comb(n, k) for k in range(rank)) * 0.5**n
 
     found = median_interval(np.arange(1.0, n + 1))
     assert (found is None) == (held(1) < 0.95) == (n < 6)
