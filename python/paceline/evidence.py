@@ -1,0 +1,239 @@
+"""How sure a mean over runs is: an interval that holds for what the runs are, or none.
+
+The measure and the values decide together which one (docs/measures.md has how often each errs):
+
+- **certain**: a steady measure with the same value in every run. Nothing random acts on it.
+- **counts**: nearly all runs have one value, or each run says yes or no. Clopper and Pearson's bounds of the share of
+  the others, times how far one of them can lie away.
+- **t**: Student's t. At 95 % of a steady measure whose values are not skewed; below ten runs at 99 %, and at 99.9 % of
+  all that is not so.
+- **bootstrap**: what is skewed, from ten runs on. The studentised bootstrap (Efron 1982; Hall 1988), whose ends follow
+  the skew, at 99 %.
+- **few**: below five runs there is none.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections import Counter
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paceline.interval import share_interval
+from paceline.statistics import CONFIDENCE, t_quantile
+
+Array = NDArray[np.float64]
+Ends = tuple[float, float]
+
+LEAST_RUNS = 5
+"""Below, nothing is judged."""
+FEW_RUNS = 10
+"""Below, Student's t is asked for `STRICT`, and of what is skewed for `STRICTEST`: nothing else is known of it."""
+SURE_SKEW_RUNS = 20
+"""Below, a sample hides its skew: see `SKEW`."""
+SKEW = (0.7, 1.0)
+"""Student's t is taken where the sample's skewness is less: below `SURE_SKEW_RUNS`, and from there on."""
+STRICT = 0.99
+"""The bootstrap's confidence, and that of t for few runs: so each errs in 5 % of cases at most, skewed or not."""
+STRICTEST = 0.999
+RARE = 5
+"""Fewer runs with another value than all the others are counted, not averaged."""
+RESAMPLES = 2000
+
+
+class Basis(StrEnum):
+    """What an interval rests on: see the module's text."""
+
+    CERTAIN = "certain"
+    T = "t"
+    COUNTS = "counts"
+    BOOTSTRAP = "bootstrap"
+    FEW = "few"
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The values of independent runs, in the unit of what is measured."""
+
+    values: tuple[float, ...]
+    """Run by run; of an expression over runs the jackknife's pseudo-values."""
+    steady: bool = True
+    """Whether the measure is an average over many packets or a long time: see `interval.steady`."""
+    least: float = -math.inf
+    """What no run can fall below."""
+    most: float = math.inf
+    """What no run can exceed."""
+    about: float | None = None
+    """The value over all runs, where it is not the mean of the values (a ratio of means, say)."""
+    lacking: bool = False
+    """Whether without one of the runs there is no value: then there is no interval either."""
+
+    @property
+    def n(self) -> int:
+        """How many runs."""
+        return len(self.values)
+
+    @functools.cached_property
+    def mean(self) -> float:
+        """The value over all runs; it has no sense without runs."""
+        return math.fsum(self.values) / self.n if self.about is None else self.about
+
+    @functools.cached_property
+    def sd(self) -> float:
+        """Sample standard deviation (n - 1); 0 of one run, and of equal ones."""
+        if self.n < 2 or min(self.values) == max(self.values):
+            return 0.0
+        return float(np.std(self.values, ddof=1))
+
+    @functools.cached_property
+    def skewness(self) -> float:
+        """The sample's skewness: the mean cube of the deviations, in standard deviations."""
+        x = np.asarray(self.values)
+        spread = float(x.std())
+        return float((((x - x.mean()) / spread) ** 3).mean()) if spread > 0 else 0.0
+
+    @functools.cached_property
+    def usual(self) -> tuple[float, int]:
+        """The value that most runs have, and how many have another."""
+        value, times = max(sorted(Counter(self.values).items()), key=lambda item: item[1])
+        return value, self.n - times
+
+    @property
+    def why_few(self) -> str:
+        """Why there is no interval."""
+        if self.lacking:
+            return "without one of the runs it has no value"
+        return f"{self.n} run{'s' if self.n > 1 else ''}: it takes {LEAST_RUNS}"
+
+    @property
+    def binary(self) -> bool:
+        """Whether each run says yes or no."""
+        return set(self.values) <= {0.0, 1.0} and (self.least, self.most) == (0.0, 1.0)
+
+    @functools.cached_property
+    def basis(self) -> Basis:
+        """What an interval rests on."""
+        if self.n < LEAST_RUNS or self.lacking:
+            return Basis.FEW
+        if self.steady and self.sd == 0:
+            return Basis.CERTAIN
+        others = self.usual[1]
+        if self.binary or (others < RARE and 5 * others <= self.n):
+            return Basis.COUNTS
+        return Basis.T if self.calm or self.n < FEW_RUNS else Basis.BOOTSTRAP
+
+    @property
+    def calm(self) -> bool:
+        """Whether neither the measure nor these values are skewed."""
+        return self.steady and abs(self.skewness) < SKEW[self.n >= SURE_SKEW_RUNS]
+
+    @property
+    def confidence(self) -> float:
+        """Of the interval by t."""
+        if self.n >= FEW_RUNS:
+            return CONFIDENCE
+        return STRICT if self.calm else STRICTEST
+
+    @functools.cached_property
+    def interval(self) -> Ends | None:
+        """Where the mean lies; None where nothing can be said. Infinite where counts have no bound."""
+        match self.basis:
+            case Basis.FEW:
+                return None
+            case Basis.CERTAIN:
+                return self.mean, self.mean
+            case Basis.COUNTS:
+                return self._of_counts()
+            case Basis.T:
+                half = t_quantile(self.confidence, self.n - 1) * self.sd / math.sqrt(self.n)
+                low, high = self.mean - half, self.mean + half
+            case Basis.BOOTSTRAP:
+                below, above = self._studentised(None)
+                error = self.sd / math.sqrt(self.n)
+                low, high = self.mean - above * error, self.mean - below * error
+        return max(low, self.least), min(high, self.most)
+
+    def _of_counts(self) -> Ends:
+        if self.binary:
+            return share_interval(sum(value == 1.0 for value in self.values), self.n)
+        usual, others = self.usual
+        share = share_interval(others, self.n)[1]
+
+        def end(bound: float) -> float:
+            return usual if bound == usual else usual + share * (bound - usual)
+
+        return end(self.least), end(self.most)
+
+    def _studentised(self, runs: int | None) -> Ends:
+        """Between which the deviation of a resampled mean lies, by its own standard error: of the sample's mean, or of
+        that of so many `runs` from it."""
+        x = np.asarray(self.values) - math.fsum(self.values) / self.n
+        draw = np.random.default_rng(1)
+        ours = x[draw.integers(0, self.n, (RESAMPLES, self.n))]
+        away, factor = ours.mean(axis=1), 1 / self.n
+        if runs is not None:
+            away = x[draw.integers(0, self.n, (RESAMPLES, runs))].mean(axis=1) - away
+            factor += 1 / runs
+        error = ours.std(axis=1, ddof=1) * math.sqrt(factor)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = np.where(error > 0, away / error, np.sign(away) * np.inf)
+        below, above = _ends(np.where(np.isnan(found), 0.0, found), STRICT)
+        # Where one run lies far from the others, resamples without it have next to no error.
+        most = t_quantile(STRICTEST, self.n - 1)
+        return max(below, -most), min(above, most)
+
+    def of_others(self, runs: int, sd: float | None = None) -> Ends:
+        """How far the mean of so many `runs` of somebody else lies from ours where both are of one distribution: below
+        and above. `sd`: theirs, if it is known. Not of `COUNTS` and `FEW`."""
+        if sd is not None:
+            theirs, ours = sd**2 / runs, self.sd**2 / self.n
+            degrees = _welch(theirs, runs, ours, self.n)
+            half = t_quantile(self.confidence, degrees) * math.sqrt(theirs + ours)
+            return -half, half
+        spread = self.sd * math.sqrt(1 / runs + 1 / self.n)
+        if self.basis is Basis.BOOTSTRAP:
+            below, above = self._studentised(runs)
+            return below * spread, above * spread
+        half = t_quantile(self.confidence, self.n - 1) * spread if spread else 0.0
+        return -half, half
+
+    def scatter(self, runs: int, sd: float | None = None) -> Ends:
+        """How far the mean of so many runs lies from what it is the mean of, with 95 %: below and above."""
+        if sd is not None:
+            theirs, ours = sd**2 / runs, self.sd**2 / self.n
+            half = t_quantile(self.confidence, _welch(theirs, runs, ours, self.n)) * sd / math.sqrt(runs)
+            return -half, half
+        if self.basis is Basis.BOOTSTRAP:
+            x = np.asarray(self.values) - math.fsum(self.values) / self.n
+            drawn = x[np.random.default_rng(2).integers(0, self.n, (RESAMPLES, runs))]
+            return _ends(drawn.mean(axis=1), CONFIDENCE)
+        half = t_quantile(self.confidence, self.n - 1) * self.sd / math.sqrt(runs) if self.sd else 0.0
+        return -half, half
+
+
+def _ends(values: Array, confidence: float) -> Ends:
+    """The values between which so many lie."""
+    ordered = np.sort(values)
+    outside = int(len(ordered) * (1 - confidence) / 2)
+    return float(ordered[outside]), float(ordered[-1 - outside])
+
+
+def _welch(a: float, m: int, b: float, n: int) -> float:
+    """Welch's degrees of freedom of two squared errors of means of m and n values (Biometrika 34, 1947)."""
+    if a + b == 0:
+        return max(m, n) - 1.0
+    lower = (a**2 / (m - 1) if m > 1 else math.inf if a else 0.0) + (b**2 / (n - 1))
+    return max(1.0, (a + b) ** 2 / lower)
+
+
+def fisher(least: int, runs: int, others: int, n: int) -> float:
+    """The chance that at least `least` of the others fall into the first `runs` of `runs` + `n` runs, where that many
+    and `others` more are such (Fisher's exact test)."""
+    total, all_runs = least + others, runs + n
+    ways = math.comb(all_runs, total)
+    counts = range(least, min(runs, total) + 1)
+    return sum(math.comb(runs, k) * math.comb(n, total - k) for k in counts if total - k <= n) / ways
