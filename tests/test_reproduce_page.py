@@ -169,7 +169,7 @@ published = 17
 last_digit = 1
 study = "live"
 """
-RUNS = 3
+RUNS = 5
 
 
 @pytest.fixture(scope="module")
@@ -202,16 +202,16 @@ def test_points_that_studies_share_run_once(root: Path) -> None:
     assert sorted(len(places) for places in planned.places) == [1, 1, 2, 2, 3, 3]
 
 
-def test_a_number_that_nobody_reaches_differs_and_twice_is_twice(done: Reproduction) -> None:
+def test_a_number_that_nobody_reaches_is_off_and_twice_is_twice(done: Reproduction) -> None:
     outcomes = {r.claim.key: str(r.verdict.outcome) for r in done.results}
     live = outcomes.pop("live")
     assert outcomes == {
-        "high-newreno": "differs",
-        "high-vegas": "differs",
+        "high-newreno": "off",
+        "high-vegas": "off",
         "twice": "agrees",
         "both": "agrees",
     }
-    assert done.counts() == {"agrees": 2, "differs": 2, "undecided": 0, "open": 1}
+    assert done.counts() == {"agrees": 2, "off": 2, "contradicts": 0, "undecided": 0, "open": 1}
     assert live == "open"
     assert done.results[-1].verdict.because == "not yet run: needs <sockets>"
     assert done.results[-1].ours is None
@@ -234,9 +234,9 @@ def test_curves_are_expressions_at_each_level(done: Reproduction) -> None:
 
 
 def test_series_share_their_seeds(done: Reproduction) -> None:
-    assert done.seeds == [1, 2, 3]
+    assert done.seeds == [1, 2, 3, 4, 5]
     table = pl.concat([t.select(pl.lit(p.series).alias("series"), "seed") for p, t in done.recorded.items()])
-    assert table.unique().sort("series", "seed")["seed"].to_list() == [1, 2, 3] * 2
+    assert table.unique().sort("series", "seed")["seed"].to_list() == [1, 2, 3, 4, 5] * 2
 
 
 def test_tables_hold_runs_points_and_verdicts(out: Path, root: Path) -> None:
@@ -249,7 +249,7 @@ def test_tables_hold_runs_points_and_verdicts(out: Path, root: Path) -> None:
     assert of["runs"] == RUNS
     assert of["command"].startswith(f"paceline run {root}/little/one.toml --set flow.media.cc=vegas")
     verdicts = pl.read_parquet(out / "tables" / "verdicts.parquet")
-    assert verdicts["verdict"].to_list() == ["differs", "differs", "agrees", "agrees", "open"]
+    assert verdicts["verdict"].to_list() == ["off", "off", "agrees", "agrees", "open"]
     assert verdicts["if_differs"].to_list() == ["It was <invented>."] * 2 + [""] * 3
 
 
@@ -305,7 +305,7 @@ def test_the_page_says_what_differs_and_how_to_run_it_again(out: Path, root: Pat
     assert "<h1>A &lt;small&gt; paper</h1>" in text
     assert "It was &lt;invented&gt;." in text
     assert "Nothing is &lt;wrong&gt;" in text
-    assert text.count('class="verdict differs"') == 2
+    assert text.count('class="verdict off"') == 2
     assert text.count('class="verdict agrees"') == 2
     assert text.count('class="verdict open"') == 1
     assert "not yet run: needs &lt;sockets&gt;" in text
@@ -313,8 +313,8 @@ def test_the_page_says_what_differs_and_how_to_run_it_again(out: Path, root: Pat
     rows = dict(re.findall(r'<tr id="(p\d+)">.*?<code>(.*?)</code>', text, re.DOTALL))
     commands = {html.unescape(c) for c in rows.values()}
     settings = "--set flow.media.cc=vegas --set 'link.bottleneck.rate=2 Mbit/s'"
-    assert f"paceline run {root}/little/two.toml {settings} --seed 1 --runs 3" in commands
-    assert f"<code>paceline reproduce {root}/little --runs 3</code>" in text
+    assert f"paceline run {root}/little/two.toml {settings} --seed 1 --runs 5" in commands
+    assert f"<code>paceline reproduce {root}/little --runs 5</code>" in text
     data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1])  # type: ignore[index]
     assert len(data) == 9
     marks = data["1a"]["marks"]
@@ -325,7 +325,7 @@ def test_the_page_says_what_differs_and_how_to_run_it_again(out: Path, root: Pat
     ours = [mark for mark in marks if mark[3] != "published"]
     assert len(ours) == 4
     for mark in ours:
-        assert re.fullmatch(r"\w+, [12] Mbit/s: [\d.]+( ± .*|, all 3) Mbit/s", mark[4])
+        assert re.fullmatch(r"\w+, [12] Mbit/s: [\d.]+( ± .*|, all 5) Mbit/s", mark[4])
         assert f"flow.media.cc={mark[2]}" in rows[mark[5]], "the row of the point itself"
     spots = data["1c"]["marks"]
     assert [mark[4].split(":")[0] for mark in spots] == [
@@ -343,7 +343,7 @@ def test_what_nothing_published_is_held_against_is_folded_away(out: Path) -> Non
     folds = re.findall(r"<details[^>]*>", text)
     assert len(folds) > 10
     assert not [fold for fold in folds if " open" in fold]
-    assert '<span class="tally differs">2 differ</span>' in main
+    assert '<span class="tally off">2 are off</span>' in main
 
 
 def test_a_figure_of_which_nothing_counts_has_no_row_of_zeros(done: Reproduction) -> None:

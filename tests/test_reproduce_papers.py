@@ -393,7 +393,7 @@ ours = 'slope(goodput["newreno"], x)'
             "published.toml",
             'kind = "trend"',
             'kind = "guess"',
-            "printed, within, about, ordering, trend, not 'guess'",
+            "printed, within, about, same, ordering, trend, not 'guess'",
         ),
         ("published.toml", 'study = "one"', 'study = "two"', "no study 'two'; there are live, one"),
         ("published.toml", 'goodput["newreno"]', 'goodput["vegas"]', "no series 'vegas'"),

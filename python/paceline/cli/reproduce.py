@@ -20,7 +20,13 @@ if TYPE_CHECKING:
     from paceline.reproduce.reproduction import Plan
     from paceline.turns import Runner
 
-COUNTED = {"agrees": "agree", "differs": "differ", "undecided": "undecided", "open": "open"}
+COUNTED = {
+    "agrees": "agree",
+    "off": "off",
+    "contradicts": "contradict",
+    "undecided": "undecided",
+    "open": "open",
+}
 """Outcomes, by their values (`verdict.Outcome` comes with libraries), and what is said of several."""
 
 
@@ -189,7 +195,7 @@ def _reproduce(
         ]
         layout.show(console, [Layout("Verdicts", columns)])
     others = [
-        f"{counts[o]} {'are ' if o == 'undecided' else ''}{word}"
+        f"{counts[o]} {'are ' if o in ('off', 'undecided') else ''}{word}"
         for o, word in list(COUNTED.items())[1:]
         if counts[o]
     ]
@@ -200,6 +206,13 @@ def _reproduce(
         console,
         f"\n{agree}" + "".join(f", {other}" for other in others) + f". It took {duration(done.seconds)}.",
     )
+    near = done.near()
+    if near["numbers"]:
+        layout.say(
+            console,
+            f"Of {near['numbers']} published numbers ours is within 5 % of {near['within_5']}, and within 15 % of "
+            f"{near['within_15']}.",
+        )
     layout.say(console, f"The page: {page}\nFigures (SVG, PNG) and tables (Parquet, CSV) lie beside it.")
 
 

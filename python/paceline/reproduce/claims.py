@@ -64,6 +64,7 @@ def _claim(where: str, value: Any, studies: Mapping[str, Study], metrics: Mappin
             None if sign is None else 1 if sign == "+" else -1,
             None if margin is None else float(margin),
             table.take("runs", int, None),
+            None if (sd := table.take("sd", (int, float), None)) is None else float(sd),
         )
     except ValueError as error:
         raise PaperError(f"{where}: {error}") from None

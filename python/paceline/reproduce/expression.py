@@ -163,12 +163,12 @@ class Expression:
     def __init__(self, text: str) -> None:
         self.text = text
         try:
-            self._body = ast.parse(text.strip(), mode="eval").body
+            self.body = ast.parse(text.strip(), mode="eval").body
         except SyntaxError as error:
             raise ExpressionError(f"{text!r}: {error.msg}") from None
         self.names: set[str] = set()
         self.selections: list[tuple[str, str, str | tuple[str | None, str | None] | None]] = []
-        self._check(self._body)
+        self._check(self.body)
 
     def _fail(self, what: str) -> ExpressionError:
         return ExpressionError(f"{self.text!r}: {what}")
@@ -224,7 +224,7 @@ class Expression:
 
     def value(self, names: Mapping[str, Column | Array], seeds: Array) -> Array:
         """The value with the runs of those seeds whose weight is 1."""
-        return self._value(self._body, names, seeds)
+        return self._value(self.body, names, seeds)
 
     def _value(self, node: ast.expr, names: Mapping[str, Column | Array], seeds: Array) -> Array:
         match node:
@@ -267,21 +267,27 @@ class Expression:
         """The value of each run by itself; nan where it has none."""
         return [self._single(self.value(names, one)) for one in np.eye(runs)]
 
+    def values(self, names: Mapping[str, Column | Array], runs: int) -> tuple[float, list[float] | None]:
+        """The value over all `runs` seeds (nan if there is none), and run by run what it is the mean of: the values of
+        the runs where it is linear in them, else the jackknife's pseudo-values (Quenouille 1956). None where leaving a
+        run out leaves no value, and of a single run."""
+        everything = np.ones(runs)
+        value = self._single(self.value(names, everything))
+        if runs < 2 or not math.isfinite(value):
+            return value, None
+        without = np.array([self._single(self.value(names, everything - one)) for one in np.eye(runs)])
+        if not np.isfinite(without).all():
+            return value, None
+        by_itself = np.array(self.each(names, runs))
+        if np.allclose((by_itself.sum() - by_itself) / (runs - 1), without, rtol=1e-9, atol=0.0):
+            return value, by_itself.tolist()
+        return value, (runs * value - (runs - 1) * without).tolist()
+
     def estimate(self, names: Mapping[str, Column | Array], runs: int) -> Estimate:
         """The value over all `runs` seeds with its jackknife interval (see the module's text); without a value, and
         without an interval below two runs or where leaving one out leaves no value."""
-        everything = np.ones(runs)
-        value = self._single(self.value(names, everything))
-        if not math.isfinite(value):
-            return Estimate(runs, None, None, None)
-        if runs < 2:
-            return Estimate(runs, value, None, None)
-        without = np.empty(runs)
-        for left_out in range(runs):
-            seeds = everything.copy()
-            seeds[left_out] = 0.0
-            without[left_out] = self._single(self.value(names, seeds))
-        if not np.isfinite(without).all():
-            return Estimate(runs, value, None, None)
-        error = math.sqrt((runs - 1) / runs * float(((without - without.mean()) ** 2).sum()))
-        return Estimate(runs, value, error * math.sqrt(runs), t_quantile(0.95, runs - 1) * error)
+        value, found = self.values(names, runs)
+        if found is None:
+            return Estimate(runs, value if math.isfinite(value) else None, None, None)
+        sd = float(np.std(found, ddof=1)) if min(found) < max(found) else 0.0
+        return Estimate(runs, value, sd, t_quantile(0.95, runs - 1) * sd / math.sqrt(runs))

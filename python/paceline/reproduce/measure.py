@@ -11,15 +11,17 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from paceline.evidence import Sample
 from paceline.recordings import SERIES
 from paceline.reproduce import points
 from paceline.reproduce.expression import Array, Column, ExpressionError
+from paceline.reproduce.ours import sample
 from paceline.reproduce.over_time import REDUCTIONS, Recordings
 from paceline.reproduce.paper import EACH, Claim, Curve, Metric, Paper, Study, World
 from paceline.reproduce.points import Place
 from paceline.reproduce.verdict import Outcome, Verdict, judge
 from paceline.reproduce.where import PaperError
-from paceline.statistics import Estimate, estimate
+from paceline.statistics import CONFIDENCE, Estimate, estimate, t_quantile
 
 Values = dict[Place, dict[str, list[float]]]
 """Metric by metric the value of each run of a point, in the order of the seeds; nan where a run has none."""
@@ -199,6 +201,16 @@ class Result:
     claim: Claim
     ours: Estimate | None
     verdict: Verdict
+    sample: Sample | None = None
+    """The runs themselves; None where ours is."""
+
+    @property
+    def off_share(self) -> float | None:
+        """How far ours lies from a published number, as a share of it; None of a zero and of what is no number."""
+        value = self.claim.published.value
+        if not value or self.ours is None or self.ours.mean is None:
+            return None
+        return abs(self.ours.mean - value) / abs(value)
 
 
 def results(paper: Paper, values: Values) -> list[Result]:
@@ -207,17 +219,27 @@ def results(paper: Paper, values: Values) -> list[Result]:
     for claim in paper.claims:
         study = paper.studies[claim.study]
         runs = _runs(paper, claim, values)
-        ours: Estimate | None = None
+        ours: Sample | None = None
         if claim.ours is not None and runs > 0:
             try:
-                ours = claim.ours.estimate(columns(paper, study, values), runs)
+                ours = sample(claim.ours, paper.metrics, columns(paper, study, values), runs)
             except LookupError:
                 ours = None
         verdict = (
             Verdict(Outcome.OPEN, f"not yet run: {study.later}") if study.later else too_short(paper, claim)
         )
-        found.append(Result(claim, ours, verdict or judge(claim.published, ours)))
+        shown = None if ours is None else _shown(ours, runs)
+        found.append(Result(claim, shown, verdict or judge(claim.published, ours), ours))
     return found
+
+
+def _shown(ours: Sample, runs: int) -> Estimate:
+    """Mean and 95 % interval by t, as tables show them."""
+    if not ours.values:
+        return Estimate(runs, None, None, None)
+    if ours.n < 2:
+        return Estimate(runs, ours.mean, None, None)
+    return Estimate(runs, ours.mean, ours.sd, t_quantile(CONFIDENCE, runs - 1) * ours.sd / math.sqrt(runs))
 
 
 def _runs(paper: Paper, claim: Claim, values: Values) -> int:

@@ -16,7 +16,7 @@ from paceline.reproduce.paper import Level, Series, Study, World
 from paceline.reproduce.picture import Picture
 from paceline.reproduce.points import Place
 from paceline.reproduce.reproduction import Reproduction
-from paceline.reproduce.verdict import ABOUT_SHARE, Outcome
+from paceline.reproduce.verdict import ABOUT_SHARE, REFUTED, Outcome
 from paceline.statistics import Estimate, independent_difference
 
 _READINGS = "readings"
@@ -49,7 +49,7 @@ def _claim_row(result: measure.Result, labels: dict[str, str]) -> dict[str, str]
         "because": result.verdict.because
         if claim.bound is None
         else result.verdict.because.replace("zero", f"{claim.bound:g}"),
-        "why": claim.if_differs if result.verdict.outcome is Outcome.DIFFERS else "",
+        "why": claim.if_differs if result.verdict.outcome in REFUTED else "",
         "expression": claim.ours.text if claim.ours else "",
     }
 
@@ -177,6 +177,7 @@ def render(
         seeds=reproduction.seeds,
         counts=reproduction.counts(),
         total=len(reproduction.counted),
+        near=reproduction.near(),
         about=f"{ABOUT_SHARE:.0%}".replace("%", " %"),
         beside=len(reproduction.results) - len(reproduction.counted),
         studies=main,

@@ -283,7 +283,8 @@ class Claim:
         """What was published, in words: "about 8", "above 0.6", "falls"."""
         published, sign = self.published, self.published.sign or 1
         if published.value is not None:
-            return f"{'about ' if published.kind is Kind.ABOUT else ''}{published.value:g}"
+            words = {Kind.ABOUT: "about ", Kind.SAME: "the same: "}.get(published.kind, "")
+            return f"{words}{published.value:g}"
         if published.kind is Kind.TREND:
             return "rises" if sign > 0 else "falls"
         return f"{'above' if sign > 0 else 'below'} {self.bound or 0:g}"

@@ -83,8 +83,18 @@ class Reproduction:
         return list(self.paper.studies.values())
 
     def counts(self) -> dict[str, int]:
-        """How many claims agree, differ, are undecided, are open; without those that are shown beside them."""
+        """How many claims have each outcome; without those that are shown beside them."""
         return {str(outcome): sum(r.verdict.outcome is outcome for r in self.counted) for outcome in Outcome}
+
+    def near(self) -> dict[str, int]:
+        """Whatever the intervals say: of how many counted numbers ours is there, and of how many it is within 5 and
+        15 % of the published one. Keys: numbers, within_5, within_15."""
+        off = [share for result in self.counted if (share := result.off_share) is not None]
+        return {
+            "numbers": len(off),
+            "within_5": sum(share <= 0.05 for share in off),
+            "within_15": sum(share <= 0.15 for share in off),
+        }
 
     @property
     def counted(self) -> list[measure.Result]:

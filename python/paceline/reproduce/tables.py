@@ -11,6 +11,7 @@ import polars as pl
 from paceline import table_files
 from paceline.reproduce import measure, points
 from paceline.reproduce.reproduction import Reproduction
+from paceline.reproduce.verdict import REFUTED
 
 
 def runs(reproduction: Reproduction) -> pl.DataFrame:
@@ -66,6 +67,12 @@ def points_table(reproduction: Reproduction) -> pl.DataFrame:
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
+def _ends(result: measure.Result) -> tuple[float, float] | None:
+    """The ends of the interval that was judged; None where there is none, or none with both."""
+    ends = result.sample.interval if result.sample and result.sample.values else None
+    return ends if ends and all(map(math.isfinite, ends)) else None
+
+
 def verdicts(reproduction: Reproduction) -> pl.DataFrame:
     """A row per claim: what was published and where, ours with its half width, the verdict and why."""
     rows = [
@@ -84,8 +91,13 @@ def verdicts(reproduction: Reproduction) -> pl.DataFrame:
             "runs": r.ours.n if r.ours else 0,
             "verdict": str(r.verdict.outcome),
             "because": r.verdict.because,
+            "basis": None if r.sample is None or not r.sample.values else str(r.sample.basis),
+            "low": None if (ends := _ends(r)) is None else ends[0],
+            "high": None if ends is None else ends[1],
+            "off_share": r.off_share,
+            "settling_runs": r.verdict.settles,
             "beside": r.claim.beside,
-            "if_differs": r.claim.if_differs if r.verdict.outcome == "differs" else "",
+            "if_differs": r.claim.if_differs if r.verdict.outcome in REFUTED else "",
         }
         for r in reproduction.results
     ]

@@ -1,21 +1,25 @@
 """Whether a reproduction agrees with what a paper published.
 
-Of a number our whole 95 % interval must lie within what is allowed for it to agree, and wholly beyond it to differ:
+Of a number d is how far ours lies from it, and *slack* what is allowed for certain:
 
-- **printed**, a number as it stands there: half its last digit is allowed;
-- **within**, a number that is held to a margin of its own: that margin;
+- **printed**, a number as it stands there: half its last digit;
+- **within**, a number that is held to a margin of its own, and **same**, a likeness (a ratio of 1, a difference of 0)
+  with a stated margin: that margin;
 - **about**, a number that the text calls approximate: 15 % of it.
 
-A number that is the mean of some runs of the paper's has a sampling error of its own. Where `runs` says of how many,
-what the means of as many of our runs scatter by is allowed besides.
+A number that is the mean of some `runs` of the paper's scatters: by `sd` where the paper shows it, else as ours does.
+It is **off** if d is more than slack and the scatter of both means together, and **agrees** if d and the half width of
+our interval are within slack and the scatter of the paper's mean. So agreement is earned by our precision, and few
+runs never help. It is undecided between, with the number of runs that would settle it.
 
-Of a direction the interval must exclude zero, on the side that was published to agree, on the other to differ:
+Of a direction our interval must exclude zero, on the side that was published to agree; on the other it **contradicts**:
 
 - **ordering**, one thing above another, or above or below a bound: the interval of the paired difference;
 - **trend**, a rise or a fall along a sweep: the interval of the slope.
 
-Whatever else is undecided: more runs would tell. Noise is thus never rewarded; a sampling error of more than 15 % of
-the number keeps it from differing, but does not help it to agree.
+What the intervals rest on, and when there is none, is in `paceline.evidence`. Of a measure that a few rare runs make
+nothing is judged below forty runs but by counts: ten runs without the rare one look as good as any. How often the
+verdicts err is in docs/measures.md.
 """
 
 from __future__ import annotations
@@ -24,7 +28,9 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
-from paceline.statistics import Estimate
+from paceline.evidence import LEAST_RUNS, Basis, Sample, fisher
+from paceline.interval import share_interval
+from paceline.statistics import CONFIDENCE, t_quantile
 
 
 class Kind(StrEnum):
@@ -33,30 +39,42 @@ class Kind(StrEnum):
     PRINTED = "printed"
     WITHIN = "within"
     ABOUT = "about"
+    SAME = "same"
     ORDERING = "ordering"
     TREND = "trend"
 
 
+NUMBERS = (Kind.PRINTED, Kind.WITHIN, Kind.ABOUT, Kind.SAME)
+"""Kinds of statements that have a number."""
+
+
 class Outcome(StrEnum):
-    """What came out: `UNDECIDED` where the runs do not tell, `OPEN` where our side has no number."""
+    """What came out: `OFF` of a number that is another, `CONTRADICTS` where the sign, the order or the trend is
+    another, `UNDECIDED` where the runs do not tell, `OPEN` where our side has no number."""
 
     AGREES = "agrees"
-    DIFFERS = "differs"
+    OFF = "off"
+    CONTRADICTS = "contradicts"
     UNDECIDED = "undecided"
     OPEN = "open"
 
 
+REFUTED = (Outcome.OFF, Outcome.CONTRADICTS)
+"""What says that ours is not what was published."""
+
 ABOUT_SHARE = 0.15
-"""How far from a number called approximate ours may lie, as a share of it; and how much a number's own runs may scatter
-if it is to be agreed with."""
-NORMAL = 1.96
-"""The 97.5 % quantile of the normal distribution."""
+"""How far from a number called approximate ours may lie, as a share of it."""
+RARE_RUNS = 40
+"""Fewer runs may well lack what one run in ten has: of measures that such runs make they say nothing of a mean."""
+MOST_RUNS = 10_000
+"""More runs than these are not advised."""
 
 
 @dataclass(frozen=True)
 class Published:
     """What was published: `value` and `last_digit` (the step of the last printed digit) of a number, or `margin`;
-    `sign` (1 or -1) of an ordering or a trend; `runs` of the paper's that a number is the mean of."""
+    `sign` (1 or -1) of an ordering or a trend; `runs` of the paper's that a number is the mean of, and the standard
+    deviation `sd` of these where the paper shows it."""
 
     kind: Kind
     value: float | None = None
@@ -64,9 +82,10 @@ class Published:
     sign: int | None = None
     margin: float | None = None
     runs: int | None = None
+    sd: float | None = None
 
     def __post_init__(self) -> None:
-        number = self.kind in (Kind.PRINTED, Kind.WITHIN, Kind.ABOUT)
+        number = self.kind in NUMBERS
         if number and (self.value is None or self.sign is not None):
             raise ValueError(f"{self.kind}: needs a published number and no sign")
         if not number and (self.sign not in (1, -1) or self.value is not None):
@@ -75,30 +94,25 @@ class Published:
             raise ValueError("printed: needs last_digit, the step of the last printed digit")
         if self.kind is not Kind.PRINTED and self.last_digit is not None:
             raise ValueError(f"{self.kind}: last_digit is for printed numbers")
-        if (self.kind is Kind.WITHIN) != (self.margin is not None and self.margin > 0):
-            raise ValueError(f"{self.kind}: a margin above zero is what within needs, and no other")
+        if (self.kind in (Kind.WITHIN, Kind.SAME)) != (self.margin is not None and self.margin > 0):
+            raise ValueError(f"{self.kind}: a margin above zero is what within and same need, and no other")
         if self.kind is Kind.ABOUT and self.value == 0:
             raise ValueError("about: 15 % of zero is no bound; use printed")
         if self.runs is not None and not (number and self.runs >= 1):
             raise ValueError(f"{self.kind}: runs is how many a published number is the mean of, one or more")
+        if self.sd is not None and not (self.runs and self.sd >= 0):
+            raise ValueError(
+                f"{self.kind}: sd is the standard deviation of runs, 0 or more, whose number is given"
+            )
 
     @property
     def slack(self) -> float:
-        """How far ours may lie from a published number, its sampling error apart."""
+        """How far ours may lie from a published number, scatter apart."""
         if self.kind is Kind.PRINTED:
             return (self.last_digit or 0.0) / 2
-        if self.kind is Kind.WITHIN:
-            return self.margin or 0.0
         if self.kind is Kind.ABOUT:
             return ABOUT_SHARE * abs(self.value or 0.0)
-        return 0.0
-
-    def scatter(self, ours: Estimate) -> float:
-        """How far the mean of as many runs as the published number is of lies from its own mean, with 95 % (normal, and
-        by our standard deviation: Student's t would allow the more, the fewer runs we have); 0 if that is not known."""
-        if self.runs is None or ours.sd is None:
-            return 0.0
-        return NORMAL * ours.sd / math.sqrt(self.runs)
+        return self.margin or 0.0
 
 
 @dataclass(frozen=True)
@@ -107,42 +121,160 @@ class Verdict:
 
     outcome: Outcome
     because: str
+    settles: int | None = None
+    """Of what is undecided: so many runs would settle it, if mean and scatter stay."""
 
 
-def judge(published: Published, ours: Estimate | None) -> Verdict:
-    """Holds ours (None: not run) against the published; see the text of this module."""
-    if ours is None or ours.mean is None:
+def judge(published: Published, ours: Sample | None) -> Verdict:
+    """Holds ours (None: not run; without values: nothing came out) against the published; see the module's text."""
+    if ours is None or not ours.values:
         missing = "not all of its points were run" if ours is None else "our runs give no value for it"
         return Verdict(Outcome.OPEN, missing)
-    if ours.half_width is None:
-        return Verdict(Outcome.UNDECIDED, "an interval needs at least two runs")
-    if published.value is not None:
-        return _number(published, ours.mean, ours.half_width, published.scatter(ours))
-    sign = published.sign or 1
-    sides = {1: "above", -1: "below"}
-    for side, outcome in ((sign, Outcome.AGREES), (-sign, Outcome.DIFFERS)):
-        if ours.mean * side - ours.half_width > 0:
-            return Verdict(outcome, f"the interval lies {sides[side]} zero")
-    if ours.half_width == 0:
-        return Verdict(Outcome.DIFFERS, "it is zero in every run")
+    if LEAST_RUNS <= ours.n < RARE_RUNS and not ours.steady and ours.basis in (Basis.T, Basis.BOOTSTRAP):
+        says = f"a few rare runs make it, and {ours.n} may lack them: it takes {RARE_RUNS}"
+        return Verdict(Outcome.UNDECIDED, says, RARE_RUNS)
+    found = _number(published, ours) if published.value is not None else _sign(published.sign or 1, ours)
+    if found.outcome is not Outcome.UNDECIDED:
+        return found
+    runs = settling(published, ours)
+    if runs is None or runs <= ours.n:
+        return found
+    many = f"about {runs:,} runs" if runs <= MOST_RUNS else f"more than {MOST_RUNS:,} runs"
+    return Verdict(Outcome.UNDECIDED, f"{found.because}; {many} would settle it", runs)
+
+
+def _sign(sign: int, ours: Sample) -> Verdict:
+    if ours.interval is None:
+        return Verdict(Outcome.UNDECIDED, ours.why_few)
+    low, high = ours.interval
+    for side, found, words in ((1, low > 0, "above"), (-1, high < 0, "below")):
+        if found:
+            outcome = Outcome.AGREES if side == sign else Outcome.CONTRADICTS
+            return Verdict(outcome, f"the interval lies {words} zero")
+    if low == high == 0:
+        return Verdict(Outcome.CONTRADICTS, "it is zero in every run")
     right = ours.mean * sign > 0
     return Verdict(
         Outcome.UNDECIDED, f"{'the sign is right, but ' if right else ''}the interval includes zero"
     )
 
 
-def _number(published: Published, mean: float, half: float, scatter: float) -> Verdict:
-    value = published.value or 0.0
-    off, allowed = abs(mean - value), published.slack + scatter
+def _number(published: Published, ours: Sample) -> Verdict:
+    value, slack, mean = published.value or 0.0, published.slack, ours.mean
+    d = value - mean
     # Rounding alone: 0.5 printed and 0.55 ours are not exactly 0.05 apart in binary.
-    edge = 1e-9 * max(abs(mean), abs(value), allowed)
-    says = f"off by {off:.3g} ± {half:.3g}, allowed {published.slack:.3g}"
-    if scatter:
-        runs = f"{published.runs} run" + ("s" if published.runs != 1 else "")
-        says += f" and the {scatter:.3g} by which {runs} as the paper's scatter"
-    if off - half > allowed + edge:
-        return Verdict(Outcome.DIFFERS, says)
-    if scatter > max(published.slack, ABOUT_SHARE * abs(value)):
-        allowed = published.slack
-        says += f", which is too much of {value:g} to agree by"
-    return Verdict(Outcome.AGREES if off + half <= allowed + edge else Outcome.UNDECIDED, says)
+    edge = 1e-9 * max(abs(mean), abs(value), slack)
+    says = f"off by {abs(d):.3g}{_share(d, value)}, allowed {slack:.3g}"
+    if ours.interval is None:
+        return Verdict(Outcome.UNDECIDED, f"{ours.why_few} ({says})")
+    if ours.basis is Basis.COUNTS:
+        return _counted(published, ours, says)
+    low, high = ours.interval
+    scatter = apart = (0.0, 0.0)
+    if published.runs is not None:
+        scatter = ours.scatter(published.runs, published.sd)
+        apart = ours.of_others(published.runs, published.sd)
+        says += f" and {_reach(scatter):.3g} by which {_runs(published.runs)} as the paper's scatter"
+        if value and _reach(scatter) > ABOUT_SHARE * abs(value):
+            says += f" (the paper's scatter: ± {100 * _reach(scatter) / abs(value):.0f} %)"
+    else:
+        apart = mean - high, mean - low
+    if d - slack - edge > apart[1] or d + slack + edge < apart[0]:
+        other = value * mean < 0 and low * high > 0
+        return Verdict(Outcome.CONTRADICTS if other else Outcome.OFF, says)
+    within = value - slack - scatter[1] <= low + edge and high - edge <= value + slack - scatter[0]
+    return Verdict(Outcome.AGREES if within else Outcome.UNDECIDED, says)
+
+
+def _share(d: float, value: float) -> str:
+    if not value:
+        return ""
+    percent = 100 * abs(d / value)
+    return f" ({percent:.0f} %)" if percent >= 10 else f" ({percent:.2g} %)"
+
+
+def _reach(ends: tuple[float, float]) -> float:
+    return max(abs(end) for end in ends)
+
+
+def _runs(runs: int) -> str:
+    return f"{runs} run" + ("s" if runs != 1 else "")
+
+
+def _counted(published: Published, ours: Sample, says: str) -> Verdict:
+    """Where nearly all runs have one value: how many have another, here and, at least, in the paper's runs."""
+    value, slack, runs = published.value or 0.0, published.slack, published.runs
+    low, high = ours.interval or (-math.inf, math.inf)
+    inside = value - slack <= low and high <= value + slack
+    if inside:
+        return Verdict(Outcome.AGREES, says)
+    if ours.binary:
+        return _shared(published, ours, says)
+    usual, others = ours.usual
+    says += f"; {others} of {ours.n} runs have another value than {usual:.3g}"
+    share = share_interval(others, ours.n)[1]
+    if abs(value - usual) <= slack:
+        # As many of the paper's runs as can be have the usual value.
+        if runs is not None and ours.n >= 2 * runs and share <= share_interval(0, runs)[1]:
+            return Verdict(Outcome.AGREES, f"{says}, as none of {runs} in the paper")
+        return Verdict(Outcome.UNDECIDED, says)
+    least = _least_others(value, slack, ours, runs or 1)
+    if abs(value - ours.mean) > slack and fisher(least, runs or 1, others, ours.n) <= (1 - CONFIDENCE) / 2:
+        return Verdict(Outcome.OFF, f"{says}, and {least} or more of {_runs(runs or 1)} in the paper")
+    return Verdict(Outcome.UNDECIDED, says)
+
+
+def _shared(published: Published, ours: Sample, says: str) -> Verdict:
+    """A share of runs: how many say yes, here and in the paper's runs."""
+    value, slack, runs = published.value or 0.0, published.slack, published.runs
+    low, high = ours.interval or (0.0, 1.0)
+    if runs is None:
+        return Verdict(
+            Outcome.OFF if low > value + slack or high < value - slack else Outcome.UNDECIDED, says
+        )
+    theirs, count = round(value * runs), round(ours.mean * ours.n)
+    says += f"; {count} of {ours.n} runs, and {theirs} of {runs} in the paper"
+    as_many = fisher(theirs, runs, count, ours.n)
+    as_few = fisher(runs - theirs, runs, ours.n - count, ours.n)
+    if min(as_many, as_few) <= (1 - CONFIDENCE) / 2:
+        return Verdict(Outcome.OFF, says)
+    least, most = share_interval(theirs, runs)
+    within = least - slack <= low and high <= most + slack and ours.n >= 2 * runs
+    return Verdict(Outcome.AGREES if within else Outcome.UNDECIDED, says)
+
+
+def _least_others(value: float, slack: float, ours: Sample, runs: int) -> int:
+    """How many of the paper's runs have another value than our usual one, at least: as many as its mean takes."""
+    usual = ours.usual[0]
+    bound = ours.most if value > usual else ours.least
+    away = abs(value - usual) - slack
+    return max(1, math.ceil(runs * away / abs(bound - usual) - 1e-9)) if math.isfinite(bound) else 1
+
+
+def settling(published: Published, ours: Sample) -> int | None:
+    """How many runs would settle what is undecided, if mean and scatter stay; None where nothing can be said."""
+    if ours.sd == 0 or ours.basis is Basis.COUNTS:
+        return None
+    strict = t_quantile(0.99, 10**6) / t_quantile(CONFIDENCE, 10**6) if ours.basis is Basis.BOOTSTRAP else 1.0
+
+    def settled(n: int) -> bool:
+        t = t_quantile(CONFIDENCE, n - 1) * ours.sd * strict
+        if published.value is None:
+            return abs(ours.mean) > t / math.sqrt(n)
+        off, slack = abs(ours.mean - published.value), published.slack
+        theirs = 0.0
+        if published.runs is not None:
+            of_paper = ours.sd if published.sd is None else published.sd
+            theirs = t / ours.sd * of_paper / math.sqrt(published.runs)
+        both = math.hypot(theirs, t / math.sqrt(n))
+        return off > slack + both or off + t / math.sqrt(n) <= slack + theirs
+
+    low, high = LEAST_RUNS, LEAST_RUNS
+    while not settled(high):
+        if high > MOST_RUNS:
+            return high
+        low, high = high, 2 * high
+    while high - low > max(1, high // 20):
+        middle = (low + high) // 2
+        low, high = (low, middle) if settled(middle) else (middle, high)
+    return high
