@@ -286,7 +286,7 @@ def test_the_command_runs_judges_and_says_what_it_could_not(tmp_path: Path) -> N
     (specs / "never.txt").write_text(changed("main_target_time", "100000"))
     (specs / "fades.txt").write_text(changed("link_scenario", "wifi_fade"))
     (specs / "normal.txt").write_text(changed("jitter", "999"))
-    words = ["suite", "c4", "--specs", str(specs), "--runs", "3", "--out", str(tmp_path / "out"), "--json"]
+    words = ["suite", "c4", "--specs", str(specs), "--runs", "5", "--out", str(tmp_path / "out"), "--json"]
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 1, done.output
     cases = {case["case"]: case for case in json.loads(done.stdout)["cases"]}

@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
-from paceline.statistics import Estimate
+from paceline.evidence import Sample
+from paceline.interval import share_interval
+from paceline.statistics import t_quantile
 from paceline.suite.verdict import Outcome, Rule, Threshold, judge, together
+
+
+def ours(mean: float, half: float, n: int = 10) -> Sample:
+    """A symmetric sample whose interval is mean +- half."""
+    z = np.linspace(-1, 1, n)
+    sd = half * math.sqrt(n) / t_quantile(0.95, n - 1)
+    return Sample(tuple((mean + sd * z / z.std(ddof=1)).tolist()))
+
 
 MOST_5, LEAST_5, FROM_4_TO_6 = Threshold(most=5), Threshold(least=5), Threshold(4, 6)
 
@@ -36,7 +47,7 @@ MOST_5, LEAST_5, FROM_4_TO_6 = Threshold(most=5), Threshold(least=5), Threshold(
     ],
 )
 def test_the_whole_interval_decides(threshold: Threshold, mean: float, half: float, outcome: Outcome) -> None:
-    assert judge(threshold, Estimate(5, mean, half, half), [mean] * 5).outcome is outcome
+    assert judge(threshold, ours(mean, half), [mean] * 10).outcome is outcome
 
 
 @pytest.mark.parametrize(
@@ -51,27 +62,56 @@ def test_the_whole_interval_decides(threshold: Threshold, mean: float, half: flo
 )
 def test_the_worst_of_the_runs_decides_where_that_is_the_rule(each: list[float], outcome: Outcome) -> None:
     # The interval alone would pass.
-    assert judge(Threshold(most=5, rule=Rule.WORST), Estimate(3, 1.0, 0.1, 0.1), each).outcome is outcome
+    assert judge(Threshold(most=5, rule=Rule.WORST), ours(1.0, 0.1), each).outcome is outcome
 
 
 @pytest.mark.parametrize(
-    ("ours", "says"),
+    ("found", "says"),
     [
         (None, "not run"),
-        (Estimate(0, None, None, None), "no value"),
-        (Estimate(1, 3.0, None, None), "at least two runs"),
-        (Estimate(5, 3.0, None, None), "without one of the runs"),
+        (Sample(()), "no value"),
+        (Sample((3.0,)), "1 run: it takes 5"),
+        (ours(3.0, 0.1, 4), "4 runs: it takes 5"),
+        (Sample((3.0,), lacking=True), "without one of the runs"),
     ],
 )
-def test_what_is_not_known_is_undecided_and_says_why(ours: Estimate | None, says: str) -> None:
-    verdict = judge(MOST_5, ours, [])
+def test_what_is_not_known_is_undecided_and_says_why(found: Sample | None, says: str) -> None:
+    verdict = judge(MOST_5, found, [])
     assert verdict.outcome is Outcome.UNDECIDED
     assert says in verdict.because
 
 
 def test_a_number_without_a_threshold_is_not_judged_but_a_missing_one_is_undecided() -> None:
-    assert judge(None, Estimate(5, 3.0, 1.0, 1.0), [3.0] * 5).outcome is Outcome.NUMBER
+    assert judge(None, ours(3.0, 1.0), [3.0] * 10).outcome is Outcome.NUMBER
     assert judge(None, None, []).outcome is Outcome.UNDECIDED
+
+
+def test_where_runs_are_alike_each_of_them_counts() -> None:
+    """The mean of rare events has no interval in few runs: what is known is of the runs."""
+    none = Sample((0.0,) * 10, steady=False, least=0.0)
+    found = judge(MOST_5, none, none.values)
+    assert found.outcome is Outcome.PASS
+    assert found.because == "each of 10 runs is at most 5; at most 31 % of all are not"
+    assert round(100 * share_interval(0, 10)[1]) == 31
+    one = Sample((0.0,) * 9 + (6.0,), steady=False, least=0.0)
+    assert judge(MOST_5, one, one.values).outcome is Outcome.UNDECIDED
+    bounded = Sample((0.0,) * 200, steady=False, least=0.0, most=100.0)
+    assert judge(Threshold(least=5), bounded, bounded.values).outcome is Outcome.FAIL
+
+
+@pytest.mark.parametrize("runs", [5, 10, 20])
+def test_what_lies_at_its_threshold_is_seldom_judged(runs: int) -> None:
+    """And what lies 10 % beside it, at a scatter of 10 %, rightly."""
+    random, trials = np.random.default_rng(runs), 400
+    for mean, wrong in ((5.0, (Outcome.PASS, Outcome.FAIL)), (4.5, (Outcome.FAIL,)), (5.5, (Outcome.PASS,))):
+        outcomes = []
+        for _ in range(trials):
+            values = tuple(random.normal(mean, 0.5, runs).tolist())
+            outcomes.append(judge(MOST_5, Sample(values), values).outcome)
+        assert sum(outcome in wrong for outcome in outcomes) / trials <= 0.05 + 0.03, (mean, runs)
+        right = sum(outcome in (Outcome.PASS, Outcome.FAIL) for outcome in outcomes) / trials
+        if mean != 5.0:
+            assert right >= {5: 0.04, 10: 0.5, 20: 0.9}[runs], (mean, right)
 
 
 def test_a_case_is_what_the_worst_of_its_checks_is() -> None:

@@ -226,5 +226,5 @@ def _answer(
         if result.ours is not None and result.claim.ours is not None:
             names = measure.columns(made.paper, made.paper.studies[case.key], made.values)
             each = tuple(result.claim.ours.each(names, made.runs))
-        found.append(Checked(check, result.ours, each, judge(check.threshold, result.ours, each)))
+        found.append(Checked(check, result.ours, each, judge(check.threshold, result.sample, each)))
     return Answer(case, subject, tuple(found), again)

@@ -1,7 +1,9 @@
 """Whether what was measured lies within a threshold.
 
-By the interval (`Rule.INTERVAL`): the whole 95 % interval within the threshold passes, wholly beyond it fails, and what
-lies on both sides is undecided: more runs would tell. By the worst of the runs (`Rule.WORST`), for authorities that
+By the interval (`Rule.INTERVAL`): the whole interval within the threshold passes, wholly beyond it fails, and what lies
+on both sides is undecided: more runs would tell. What it rests on is in `paceline.evidence`: below five runs there is
+none. Where nearly all runs have one value a mean has no interval worth its name, and every run
+within the threshold passes. By the worst of the runs (`Rule.WORST`), for authorities that
 ask for it: every run within passes, any run beyond fails; the interval is shown beside it. A bound itself is within.
 
 What has no threshold is a number: reported, and not judged. What could not be run, or has no value, is undecided with
@@ -15,7 +17,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from paceline.statistics import Estimate
+from paceline.evidence import Basis, Sample
+from paceline.interval import share_interval
 
 
 class Outcome(StrEnum):
@@ -66,28 +69,37 @@ class Verdict:
     because: str
 
 
-def judge(threshold: Threshold | None, ours: Estimate | None, each: Sequence[float]) -> Verdict:
-    """Holds what was measured (None: not run), and the value of each run, against a threshold (None: there is none)."""
-    if ours is None or ours.mean is None:
+def judge(threshold: Threshold | None, ours: Sample | None, each: Sequence[float]) -> Verdict:
+    """Holds what was measured (None: not run; without values: nothing came out), and the value of each run, against a
+    threshold (None: there is none)."""
+    if ours is None or not ours.values:
         missing = "it was not run" if ours is None else "the runs give no value for it"
         return Verdict(Outcome.UNDECIDED, missing)
     if threshold is None:
         return Verdict(Outcome.NUMBER, "reported, not judged")
-    return _worst(threshold, each) if threshold.rule is Rule.WORST else _interval(threshold, ours)
+    return _worst(threshold, each) if threshold.rule is Rule.WORST else _interval(threshold, ours, each)
 
 
-def _interval(threshold: Threshold, ours: Estimate) -> Verdict:
-    if ours.low is None or ours.high is None:
-        why = (
-            "an interval needs at least two runs" if ours.n < 2 else "without one of the runs it has no value"
+def _interval(threshold: Threshold, ours: Sample, each: Sequence[float]) -> Verdict:
+    if ours.interval is None:
+        return Verdict(Outcome.UNDECIDED, ours.why_few)
+    if ours.basis is Basis.COUNTS and all(map(threshold.holds, each)):
+        most = share_interval(0, ours.n)[1]
+        says = f"each of {ours.n} runs is {threshold.said}; at most {most:.0%} of all are not".replace(
+            "%", " %"
         )
-        return Verdict(Outcome.UNDECIDED, why)
-    if threshold.holds(ours.low) and threshold.holds(ours.high):
+        return Verdict(Outcome.PASS, says)
+    low, high = ours.interval
+    # What is equal but for rounding is equal.
+    edges = [1e-9 * max(abs(bound), abs(ours.mean)) for bound in (threshold.least, threshold.most)]
+    above = threshold.least == -math.inf or low >= threshold.least - edges[0]
+    below = threshold.most == math.inf or high <= threshold.most + edges[1]
+    if above and below:
         return Verdict(Outcome.PASS, f"the whole interval is {threshold.said}")
-    # Beyond on one side: an interval around all that is allowed decides nothing.
-    if (ours.low > threshold.most or ours.high < threshold.least) and not (
-        threshold.holds(ours.low) or threshold.holds(ours.high)
-    ):
+    beyond = (threshold.most < math.inf and low > threshold.most + edges[1]) or (
+        threshold.least > -math.inf and high < threshold.least - edges[0]
+    )
+    if beyond:
         return Verdict(Outcome.FAIL, f"no part of the interval is {threshold.said}")
     return Verdict(Outcome.UNDECIDED, f"the interval is partly {threshold.said}: more runs would tell")
 
