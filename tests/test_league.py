@@ -257,6 +257,35 @@ def test_rank_sets_hold_the_true_ranks() -> None:
     assert found[-1].best == 5, "and they are not all of them"
 
 
+def coarse(draws: np.random.Generator, rounds: int, names: str) -> dict[str, list[float]]:
+    """Scores of equals, in whole steps."""
+    return {name: draws.integers(-2, 3, rounds).astype(float).tolist() for name in names}
+
+
+@pytest.mark.parametrize("rounds", [2, 3, 5, 10])
+def test_of_equals_nobody_is_ranked_above_another(rounds: int) -> None:
+    """Scores in coarse steps, of which a few rounds often agree: in at most one league of twenty."""
+    draws, repeats = np.random.default_rng(rounds), 300
+    split = 0
+    for _ in range(repeats):
+        found = scoring.standings(coarse(draws, rounds, "abcdef"))
+        split += any(one.best > 1 or one.worst < 6 for one in found)
+    assert split / repeats <= (0 if rounds < 5 else 0.05 + 2.6 * math.sqrt(0.05 * 0.95 / repeats))
+
+
+def test_an_unchanged_copy_widens_no_rank_but_by_its_place() -> None:
+    draws = np.random.default_rng(3)
+    scores = {
+        name: (mean + draws.normal(0, 0.5, 20)).tolist()
+        for name, mean in {"a": 0.0, "b": -0.6, "c": -1.2}.items()
+    }
+    before = {one.scheme: one for one in scoring.standings(scores)}
+    after = {one.scheme: one for one in scoring.standings(scores | {"a again": list(scores["a"])})}
+    assert [before[name].rank for name in "abc"] == ["1", "2", "3"]
+    assert [after[name].rank for name in ("a", "a again", "b", "c")] == ["1 to 2", "1 to 2", "3", "4"]
+    assert all(after[name].p == before[name].p for name in "bc")
+
+
 def test_all_play_the_same_scenarios_with_the_same_seeds(played: tuple[League, Path]) -> None:
     found, _ = played
     assert len(found.runs) == len(SCHEMES) * len(CLASSES) * ROUNDS

@@ -80,7 +80,7 @@ def test_sweeps_and_comparisons_show_as_html() -> None:
     sweep = Cells(paceline.sweep(TEXT, vary, runs=2)._repr_html_())
     assert sweep.rows[0][:2] == ["delay", "flow"]
     assert [row[0] for row in sweep.rows[1:3]] == ["10 ms", "40 ms"]
-    comparison = paceline.compare(TEXT, vary, runs=2)
+    comparison = paceline.compare(TEXT, vary, runs=5)
     text = comparison._repr_html_()
     assert Cells(text).rows[0][:4] == ["metric", "of", "10 ms", "40 ms"]
     assert "differences are shown" in text

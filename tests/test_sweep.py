@@ -252,7 +252,7 @@ def test_a_comparison_finds_what_is_there(scenario: _core.Scenario, calls: list[
 def test_holm_counts_all_comparisons() -> None:
     rows = []
     for cc, shift in (("a", 0.0), ("b", 1.0), ("c", 1.1)):
-        for seed, noise in enumerate((0.0, 0.3, -0.2, 0.1)):
+        for seed, noise in enumerate((0.0, 0.3, -0.2, 0.1, 0.05)):
             summary = {"flows": [{"flow": "f", "instance": 0, "goodput_bps": shift + noise * (1 + shift)}]}
             rows.append(RunRecord(seed, summary, {}, {"cc": cc}))
     table = differences(Results(rows, {"vary": {"cc": ["a", "b", "c"]}}), ["goodput_bps"])
@@ -265,23 +265,38 @@ def test_the_verdict_speaks_of_what_is_not_shown_if_there_is_any() -> None:
     def verdict(shift: float, *flows: str) -> str:
         rows = []
         for cc, step in (("a", 0.0), ("b", shift)):
-            for seed, noise in enumerate((0.0, 0.3, -0.2, 0.1)):
+            for seed, noise in enumerate((0.0, 0.3, -0.2, 0.1, 0.05)):
                 rates = [{"flow": f, "instance": 0, "goodput_bps": step + noise * (1 + step)} for f in flows]
                 rows.append(RunRecord(seed, {"flows": rates}, {}, {"cc": cc}))
         results = Results(rows, {"vary": {"cc": ["a", "b"]}})
         return words_of(Comparison(differences(results, ["goodput_bps"]), results))
 
     assert verdict(1.0, "f") == (
-        "1 of 1 difference is shown at 5 % after Holm's correction for their number, with 4 runs each."
+        "1 of 1 difference is shown at 5 % after Holm's correction for their number, with 5 runs each."
     )
     assert "2 of 2 differences are shown" in verdict(1.0, "f", "g")
     assert verdict(0.0, "f").endswith(" One that is not shown may be there.")
 
 
+@pytest.mark.parametrize(("runs", "real"), [(2, None), (4, None), (5, True)])
+def test_few_runs_show_no_difference(runs: int, real: bool | None) -> None:
+    """Counts of two runs often differ by the same in both: Student's t is then as sure as can be."""
+    rows = []
+    for cc, timeouts in (("a", 1), ("b", 2)):
+        for seed in range(runs):
+            flow = {"flow": "f", "instance": 0, "timeouts": timeouts}
+            rows.append(RunRecord(seed, {"flows": [flow]}, {}, {"cc": cc}))
+    results = Results(rows, {"vary": {"cc": ["a", "b"]}})
+    table = differences(results, ["timeouts"])
+    assert (table["real"][0], table["difference"][0]) == (real, 1.0)
+    said = words_of(Comparison(table, results))
+    assert ("too few" in said) == (real is None), said
+
+
 def test_a_flow_and_its_group_of_one_are_one_comparison() -> None:
     rows = []
     for cc, shift in (("a", 0.0), ("b", 1.0)):
-        for seed, noise in enumerate((0.0, 0.3, -0.2, 0.1)):
+        for seed, noise in enumerate((0.0, 0.3, -0.2, 0.1, 0.05)):
             rate = shift + noise * (1 + shift)
             flows = [
                 {"flow": flow, "instance": k, "goodput_bps": rate}

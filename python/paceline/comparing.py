@@ -16,6 +16,7 @@ from paceline import _core
 from paceline.arguments import checked
 from paceline.axes import Vary, combinations
 from paceline.errors import PacelineError
+from paceline.evidence import LEAST_RUNS
 from paceline.executing import ExecutorLike
 from paceline.interval import Kind
 from paceline.quantities import unit_of
@@ -70,9 +71,10 @@ class Comparison:
     """first, second, metric, subject, unit, n, first_mean, second_mean, difference, low, high, p, p_holm, real,
     first_values, first_rows, second_values, second_rows, kind.
 
-    difference = second - first, its mean over the seeds, low to high its 95 % interval; real: p_holm < 0.05. The four
-    that follow say how many rows (flows, streams, ...) of all runs of a side had a value, of how many. kind: "t", of
-    Student's t; "runs", the difference is the same in all n runs; "none", there are too few.
+    difference = second - first, its mean over the seeds, low to high its 95 % interval; real: p_holm < 0.05, null below
+    five runs, where coarse values differ by the same in all of them by chance. The four that follow say how many rows
+    (flows, streams, ...) of all runs of a side had a value, of how many. kind: "t", of Student's t; "runs", the
+    difference is the same in all n runs; "none", there are too few.
     """
     results: Results
 
@@ -192,7 +194,9 @@ def differences(
                     "low": d.estimate.low,
                     "high": d.estimate.high,
                     # What is the same seed by seed needs no test, and would only make the correction stricter.
-                    "p": None if d.estimate.low == d.estimate.high == 0 else d.p_value,
+                    "p": None
+                    if d.estimate.low == d.estimate.high == 0 or d.estimate.n < LEAST_RUNS
+                    else d.p_value,
                     **dict(zip(_COUNTS, (*sides[0], *sides[1]), strict=True)),
                     "kind": _kind(d.estimate).value,
                 }

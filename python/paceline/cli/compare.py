@@ -79,7 +79,7 @@ def compare(
     """Compare alternatives under common seeds, and say which differences are shown.
 
     Each difference is the mean over the seeds of (second - first) with its 95 % t interval. A difference is called
-    shown if its t test stays below 5 % after Holm's correction for the number of comparisons.
+    shown if its t test stays below 5 % after Holm's correction for the number of comparisons. It takes five runs.
 
     \b
     Examples:
@@ -219,11 +219,17 @@ def left_out(comparison: Comparison) -> list[str]:
 
 def verdict(comparison: Comparison) -> str:
     """What the tables say, in words."""
-    rows = comparison.table
+    from paceline.evidence import LEAST_RUNS
+
+    rows, runs = comparison.table, len(comparison.results.seeds)
+    if runs < LEAST_RUNS:
+        return (
+            f"{runs} runs are too few to say which differences are more than chance: it takes {LEAST_RUNS}."
+        )
     tested, real = rows["real"].is_not_null().sum(), rows["real"].sum()
     what = "difference is" if tested == 1 else "differences are"
     hidden = " One that is not shown may be there." if real < tested else ""
     return (
         f"{real} of {tested} {what} shown at 5 % after Holm's correction for their number,"
-        f" with {len(comparison.results.seeds)} runs each.{hidden}"
+        f" with {runs} runs each.{hidden}"
     )

@@ -13,6 +13,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from paceline.evidence import LEAST_RUNS
 from paceline.statistics import CONFIDENCE, Difference, Estimate, estimate, holm, paired_difference
 
 LEAST_SHARE = 1e-3
@@ -53,14 +54,19 @@ def standings(scores: Mapping[str, Sequence[float]], confidence: float = CONFIDE
 
     A scheme's rank lies between 1 + the number of those that are shown to be ahead of it and the number of schemes less
     those that are shown to be behind: with `confidence` all these sets hold at once, as far as paired t tests with
-    Holm's correction do.
+    Holm's correction do. Below `LEAST_RUNS` rounds nobody is shown to be ahead. Schemes with the same scores in each
+    round are tested once: a copy of a scheme makes no rank wider than by its own place.
     """
     means = {name: estimate(values, confidence) for name, values in scores.items()}
     order = sorted(scores, key=lambda name: -(means[name].mean or -math.inf))
+    alike = {name: next(one for one in order if list(scores[one]) == list(scores[name])) for name in order}
     pairs = list(itertools.combinations(order, 2))
-    found = [paired_difference(scores[b], scores[a], confidence) for a, b in pairs]
-    adjusted = dict(zip(pairs, holm([one.p_value for one in found]), strict=True))
-    between = dict(zip(pairs, found, strict=True))
+    between = {(a, b): paired_difference(scores[b], scores[a], confidence) for a, b in pairs}
+    tests = {(a, b): between[a, b].p_value for a, b in pairs if alike[a] == a and alike[b] == b}
+    if min(map(len, scores.values()), default=0) < LEAST_RUNS:
+        tests = dict.fromkeys(tests)
+    of_pairs = dict(zip(tests, holm(list(tests.values())), strict=True))
+    adjusted = {(a, b): of_pairs.get((alike[a], alike[b])) for a, b in pairs}
     # In order of means the first of a pair is ahead, if anyone is.
     shown = {pair for pair, p in adjusted.items() if p is not None and p < 1 - confidence}
     won = _wins(scores)
