@@ -237,11 +237,11 @@ def briefly(words: list[str]) -> str:
         case "reproduce" if not {"--figure", "--list"} & given:
             return " --figure 3 --runs 1"
         case "suite" if "--specs" in given:
-            return " --runs 2"
+            return " --runs 5"
         case "suite" if "--over" in given:
             return " --list"  # in real time it may be undecided too
         case "suite" if not {"--list", "--case"} & given:
-            return f" --runs 2 --case {'wired' if words[2] == 'rfc9743' else 'flood'}"
+            return f" --runs 5 --case {'wired' if words[2] == 'rfc9743' else 'flood'}"
         case "explore" if "--list" not in given:
             return " --no-open --for 10ms"
     return ""
@@ -331,8 +331,8 @@ def test_nothing_is_wider_than_the_terminal_or_cut(columns: int, tmp_path: Path)
             "utilisation",
             f"cc: {flow}.cc",
         ],
-        f"compare wide.toml {vary} --runs 3": ["not shown", "fill time", "difference"],
-        f"compare wide.toml --vary {flow}.cc=newreno,vegas --runs 3"
+        f"compare wide.toml {vary} --runs 5": ["not shown", "fill time", "difference"],
+        f"compare wide.toml --vary {flow}.cc=newreno,vegas --runs 5"
         " --metric flows.goodput_bps --metric groups.goodput_bps": ["groups.goodput_bps"],
         "model --list": ["veno-square-root", "--total-backlog", "4 round trips"],
         "model veno --p 1% --rtt 120ms --base-rtt 100ms --w-max 20,40 --rto 1s,2s": [
@@ -343,7 +343,7 @@ def test_nothing_is_wider_than_the_terminal_or_cut(columns: int, tmp_path: Path)
         "controllers": ["selective", "RFC 9438"],
         "controllers vegas": ["alpha", "fewer than this", "0 to 1000"],
         "reproduce --list": ["vegas-streaming", "claims", "Streaming without cross traffic"],
-        "suite rfc9743 --case wired --runs 2 --out out/suite": [
+        "suite rfc9743 --case wired --runs 5 --out out/suite": [
             "packets lost",
             "at least 16 Mbit/s",
             "1 of 1 case passes",
