@@ -72,6 +72,7 @@ class Case:
     steady: bool = True
     least: float = -np.inf
     most: float = np.inf
+    yes_no: bool = False
 
 
 def shifted(draw: Draw, mean: float, sd: float) -> Draw:
@@ -130,6 +131,13 @@ def _numbers() -> list[Case]:
                 f"{name}, the same mean", printed(draw, 10, 1, 10), shifted(draw, 10, 1), ALIKE, steady=False
             )
         )
+    for name, draw in (("exponential", exponential), ("lognormal", lognormal)):
+        exact, ours = said(Kind.WITHIN, 10.0, 1e-6), shifted(draw, 10, 1)
+        found.append(
+            Case(f"{name}, the true mean to a millionth", exact, ours, ALIKE, steady=False, least=0.0)
+        )
+        shown = printed(draw, 10, 1, 10, shown=True)
+        found.append(Case(f"{name}, the paper shows its scatter", shown, ours, ALIKE, steady=False))
     found.append(
         Case(
             "exponential, of a measure thought steady",
@@ -147,6 +155,7 @@ def _numbers() -> list[Case]:
             steady=False,
             least=0.0,
             most=1.0,
+            yes_no=True,
         )
     )
     found.append(
@@ -158,6 +167,7 @@ def _numbers() -> list[Case]:
             steady=False,
             least=0.0,
             most=1.0,
+            yes_no=True,
         )
     )
     return found
@@ -197,7 +207,8 @@ def tried(case: Case, runs: int, trials: int, seed: int = 1) -> dict[Outcome, fl
     for _ in range(trials):
         published = case.published(random)
         values = tuple(case.ours(random, runs).tolist())
-        found[judge(published, Sample(values, case.steady, case.least, case.most)).outcome] += 1
+        sample = Sample(values, case.steady, case.least, case.most, yes_no=case.yes_no)
+        found[judge(published, sample).outcome] += 1
     return {outcome: found[outcome] / trials for outcome in Outcome}
 
 

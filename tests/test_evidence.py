@@ -23,13 +23,14 @@ CALM = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0)
         (Sample(CALM[:4]), Basis.FEW),
         (Sample((2.0,) * 5), Basis.CERTAIN),
         (Sample((2.0,) * 5, steady=False), Basis.COUNTS),
-        (Sample((2.0,) * 9 + (3.0,)), Basis.COUNTS),
+        (Sample((2.0,) * 9 + (3.0,), steady=False), Basis.COUNTS),
+        (Sample((2.0,) * 9 + (3.0,)), Basis.BOOTSTRAP),
         (Sample((2.0,) * 8 + (3.0,) * 4), Basis.BOOTSTRAP),
         (Sample(CALM), Basis.T),
         (Sample(CALM, steady=False), Basis.BOOTSTRAP),
         (Sample(CALM[:9], steady=False), Basis.T),
         (Sample(SKEWED), Basis.BOOTSTRAP),
-        (Sample((0.0, 1.0) * 5, least=0.0, most=1.0), Basis.COUNTS),
+        (Sample((0.0, 1.0) * 5, least=0.0, most=1.0, yes_no=True), Basis.COUNTS),
         (Sample((0.0, 1.0) * 5), Basis.T),
     ],
 )
@@ -57,7 +58,7 @@ def test_counts_reach_as_far_as_one_run_can() -> None:
     sample = Sample((0.0,) * 9 + (30.0,), steady=False, least=0.0, most=100.0)
     assert sample.interval == pytest.approx((0.0, 100 * share))
     assert Sample((0.0,) * 10, steady=False).interval == (-math.inf, math.inf)
-    assert Sample((0.0, 1.0) * 5, least=0.0, most=1.0).interval == share_interval(5, 10)
+    assert Sample((0.0, 1.0) * 5, least=0.0, most=1.0, yes_no=True).interval == share_interval(5, 10)
 
 
 def test_the_bootstraps_ends_follow_the_skew_and_are_the_same_each_time() -> None:

@@ -184,6 +184,71 @@ def test_what_rare_runs_make_takes_forty() -> None:
     assert judge(Published(Kind.ABOUT, 8), ours(1.0, 0.1, 40, steady=False)).outcome is Outcome.OFF
 
 
+LOGNORMAL = tuple(np.random.default_rng(3).lognormal(0, 1, 40).round(3).tolist())
+
+
+@pytest.mark.parametrize(
+    ("published", "sample", "outcome"),
+    [
+        # an interval that is longer on one side, or cut at a bound, holds the number
+        (Published(Kind.PRINTED, 2.2, 0.1), Sample((0.2, 0.5, 1.0, 1.5, 1.8), least=0.0), Outcome.UNDECIDED),
+        (Published(Kind.PRINTED, 4.5, 0.1), Sample(LOGNORMAL, False, 0.0), Outcome.UNDECIDED),
+        (Published(Kind.PRINTED, 0.7, 0.1), Sample(LOGNORMAL, False, 0.0), Outcome.OFF),
+        # 3 % of packets is no share of ten runs
+        (
+            Published(Kind.PRINTED, 0.03, 0.001, runs=10),
+            Sample((0.0,) * 20, False, 0.0, 1.0),
+            Outcome.UNDECIDED,
+        ),
+        # five of five runs are no certainty of a share
+        (
+            Published(Kind.PRINTED, 0.8, 0.1, runs=10),
+            Sample((1.0,) * 5, True, 0.0, 1.0, yes_no=True),
+            Outcome.UNDECIDED,
+        ),
+        (
+            Published(Kind.ORDERING, sign=1),
+            Sample((0.5,) * 5, True, -0.5, 0.5, yes_no=True),
+            Outcome.UNDECIDED,
+        ),
+        (Published(Kind.ORDERING, sign=1), Sample((0.5,) * 9, True, -0.5, 0.5, yes_no=True), Outcome.AGREES),
+        # within what is allowed nothing is off
+        (
+            Published(Kind.WITHIN, 0.5, margin=0.2, runs=1000),
+            Sample((1.0,) * 272 + (0.0,) * 128, True, 0.0, 1.0, yes_no=True),
+            Outcome.UNDECIDED,
+        ),
+        # the paper's scatter is no wider because ours are few
+        (Published(Kind.PRINTED, 12.1, 0.02, runs=1), ours(10, 1, 9), Outcome.UNDECIDED),
+        (Published(Kind.PRINTED, 10.9, 0.02, runs=10, sd=1), ours(10, 0.05, 9), Outcome.UNDECIDED),
+        (Published(Kind.PRINTED, 10.9, 0.02, runs=10, sd=1), ours(10, 0.05, 10), Outcome.OFF),
+        # more than all, and less than nothing
+        (Published(Kind.PRINTED, 102.0, 1.0, runs=10), Sample((100.0,) * 10, False, 0.0, 100.0), Outcome.OFF),
+        (Published(Kind.PRINTED, 1000.0, 1.0, runs=10), NONE_OF_TEN, Outcome.OFF),
+        (
+            Published(Kind.PRINTED, -0.2, 0.1, runs=10),
+            Sample((0.0,) * 9 + (1.0,), False, 0.0, 1.0),
+            Outcome.OFF,
+        ),
+        # a steady measure is averaged where one run is a little other
+        (Published(Kind.ABOUT, 10), Sample((10.0,) * 9 + (10.01,), least=0.0), Outcome.AGREES),
+        (Published(Kind.ORDERING, sign=1), Sample((8.0,) * 999 + (8.1,)), Outcome.AGREES),
+        # one run of the paper's shows nothing of rare ones
+        (Published(Kind.PRINTED, 0, 1, runs=1), Sample((0.0,) * 4 + (1e6,), steady=False), Outcome.UNDECIDED),
+    ],
+)
+def test_what_was_made_to_fool_it(published: Published, sample: Sample, outcome: Outcome) -> None:
+    assert judge(published, sample).outcome is outcome, judge(published, sample)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"), [({"sd": 1.0, "runs": 1}, "two at least"), ({"sd": math.inf, "runs": 5}, "finite")]
+)
+def test_a_scatter_is_that_of_several_runs(more: dict[str, float], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        Published(Kind.PRINTED, 1.0, 0.1, **more)  # type: ignore[arg-type]
+
+
 def test_zero_in_every_run_is_no_order() -> None:
     order = Published(Kind.ORDERING, sign=1)
     assert judge(order, Sample((0.0,) * 5)).outcome is Outcome.CONTRADICTS

@@ -3,8 +3,8 @@
 The measure and the values decide together which one (docs/measures.md has how often each errs):
 
 - **certain**: a steady measure with the same value in every run. Nothing random acts on it.
-- **counts**: nearly all runs have one value, or each run says yes or no. Clopper and Pearson's bounds of the share of
-  the others, times how far one of them can lie away.
+- **counts**: nearly all runs of a measure that is not steady have one value, or each run says yes or no. Clopper and
+  Pearson's bounds of the share of the others, times how far one of them can lie away.
 - **t**: Student's t. At 95 % of a steady measure whose values are not skewed; below ten runs at 99 %, and at 99.9 % of
   all that is not so.
 - **bootstrap**: what is skewed, from ten runs on. The studentised bootstrap (Efron 1982; Hall 1988), whose ends follow
@@ -69,6 +69,8 @@ class Sample:
     """What no run can exceed."""
     about: float | None = None
     """The value over all runs, where it is not the mean of the values (a ratio of means, say)."""
+    yes_no: bool = False
+    """Whether each run says no (`least`) or yes (`most`), and the mean is a share of the runs."""
     lacking: bool = False
     """Whether without one of the runs there is no value: then there is no interval either."""
 
@@ -110,20 +112,20 @@ class Sample:
         return f"{self.n} run{'s' if self.n > 1 else ''}: it takes {LEAST_RUNS}"
 
     @property
-    def binary(self) -> bool:
-        """Whether each run says yes or no."""
-        return set(self.values) <= {0.0, 1.0} and (self.least, self.most) == (0.0, 1.0)
+    def yes(self) -> int:
+        """Of yes or no: how many runs say yes."""
+        return sum(value == self.most for value in self.values)
 
     @functools.cached_property
     def basis(self) -> Basis:
         """What an interval rests on."""
         if self.n < LEAST_RUNS or self.lacking:
             return Basis.FEW
-        if self.steady and self.sd == 0:
-            return Basis.CERTAIN
         others = self.usual[1]
-        if self.binary or (others < RARE and 5 * others <= self.n):
+        if self.yes_no or (not self.steady and others < RARE and 5 * others <= self.n):
             return Basis.COUNTS
+        if self.sd == 0:
+            return Basis.CERTAIN
         return Basis.T if self.calm or self.n < FEW_RUNS else Basis.BOOTSTRAP
 
     @property
@@ -158,8 +160,9 @@ class Sample:
         return max(low, self.least), min(high, self.most)
 
     def _of_counts(self) -> Ends:
-        if self.binary:
-            return share_interval(sum(value == 1.0 for value in self.values), self.n)
+        if self.yes_no:
+            low, high = share_interval(self.yes, self.n)
+            return self.least + low * (self.most - self.least), self.least + high * (self.most - self.least)
         usual, others = self.usual
         share = share_interval(others, self.n)[1]
 
@@ -193,7 +196,11 @@ class Sample:
             theirs, ours = sd**2 / runs, self.sd**2 / self.n
             degrees = _welch(theirs, runs, ours, self.n)
             half = t_quantile(self.confidence, degrees) * math.sqrt(theirs + ours)
-            return -half, half
+            if self.basis is not Basis.BOOTSTRAP:
+                return -half, half
+            # The paper's few runs may lack the rare one too, and show too little scatter.
+            below, above = self.of_others(runs)
+            return min(-half, below), max(half, above)
         spread = self.sd * math.sqrt(1 / runs + 1 / self.n)
         if self.basis is Basis.BOOTSTRAP:
             below, above = self._studentised(runs)
@@ -205,13 +212,13 @@ class Sample:
         """How far the mean of so many runs lies from what it is the mean of, with 95 %: below and above."""
         if sd is not None:
             theirs, ours = sd**2 / runs, self.sd**2 / self.n
-            half = t_quantile(self.confidence, _welch(theirs, runs, ours, self.n)) * sd / math.sqrt(runs)
+            half = t_quantile(CONFIDENCE, _welch(theirs, runs, ours, self.n)) * sd / math.sqrt(runs)
             return -half, half
         if self.basis is Basis.BOOTSTRAP:
             x = np.asarray(self.values) - math.fsum(self.values) / self.n
             drawn = x[np.random.default_rng(2).integers(0, self.n, (RESAMPLES, runs))]
             return _ends(drawn.mean(axis=1), CONFIDENCE)
-        half = t_quantile(self.confidence, self.n - 1) * self.sd / math.sqrt(runs) if self.sd else 0.0
+        half = t_quantile(CONFIDENCE, self.n - 1) * self.sd / math.sqrt(runs)
         return -half, half
 
 
@@ -235,5 +242,7 @@ def fisher(least: int, runs: int, others: int, n: int) -> float:
     and `others` more are such (Fisher's exact test)."""
     total, all_runs = least + others, runs + n
     ways = math.comb(all_runs, total)
+    if ways == 0:
+        return 0.0
     counts = range(least, min(runs, total) + 1)
     return sum(math.comb(runs, k) * math.comb(n, total - k) for k in counts if total - k <= n) / ways

@@ -33,7 +33,23 @@ def sample(
     calm = all(is_steady(metrics[name], metrics) for name in expression.names if name in metrics)
     if values is None:
         return Sample((value,), calm, least, most, lacking=runs > 1)
-    return Sample(tuple(values), calm, least, most, about)
+    return Sample(tuple(_snapped(values, value)), calm, least, most, about, yes_no=is_share(expression.body))
+
+
+def _snapped(values: list[float], value: float) -> list[float]:
+    """Without what rounding alone makes different: pseudo-values differ by as much as the value times the runs."""
+    grain = 1e-10 * len(values) * max(abs(value), *map(abs, values))
+    return [value] * len(values) if max(values) - min(values) <= grain else values
+
+
+def is_share(node: ast.expr) -> bool:
+    """Whether an expression is a share of the runs, perhaps shifted or scaled by a constant."""
+    match node:
+        case ast.Call(func=ast.Name(id=name)):
+            return name == RUNS_ABOVE
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div(), right=ast.Constant()):
+            return is_share(left)
+    return False
 
 
 def is_steady(metric: Metric, metrics: Mapping[str, Metric]) -> bool:

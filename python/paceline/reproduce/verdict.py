@@ -25,10 +25,11 @@ verdicts err is in docs/measures.md.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from paceline.evidence import LEAST_RUNS, Basis, Sample, fisher
+from paceline.evidence import FEW_RUNS, LEAST_RUNS, STRICT, Basis, Sample, fisher
 from paceline.interval import share_interval
 from paceline.statistics import CONFIDENCE, t_quantile
 
@@ -100,10 +101,11 @@ class Published:
             raise ValueError("about: 15 % of zero is no bound; use printed")
         if self.runs is not None and not (number and self.runs >= 1):
             raise ValueError(f"{self.kind}: runs is how many a published number is the mean of, one or more")
-        if self.sd is not None and not (self.runs and self.sd >= 0):
-            raise ValueError(
-                f"{self.kind}: sd is the standard deviation of runs, 0 or more, whose number is given"
-            )
+        if self.sd is not None and not (self.runs and self.runs >= 2 and self.sd >= 0):
+            raise ValueError(f"{self.kind}: sd, 0 or more, is the standard deviation of runs, two at least")
+        numbers = (self.value, self.last_digit, self.margin, self.sd)
+        if not all(number is None or math.isfinite(number) for number in numbers):
+            raise ValueError(f"{self.kind}: its numbers are finite")
 
     @property
     def slack(self) -> float:
@@ -127,7 +129,7 @@ class Verdict:
 
 def judge(published: Published, ours: Sample | None) -> Verdict:
     """Holds ours (None: not run; without values: nothing came out) against the published; see the module's text."""
-    if ours is None or not ours.values:
+    if ours is None or not ours.values or not math.isfinite(ours.mean):
         missing = "not all of its points were run" if ours is None else "our runs give no value for it"
         return Verdict(Outcome.OPEN, missing)
     if LEAST_RUNS <= ours.n < RARE_RUNS and not ours.steady and ours.basis in (Basis.T, Basis.BOOTSTRAP):
@@ -137,7 +139,7 @@ def judge(published: Published, ours: Sample | None) -> Verdict:
     if found.outcome is not Outcome.UNDECIDED:
         return found
     runs = settling(published, ours)
-    if runs is None or runs <= ours.n:
+    if runs is None:
         return found
     many = f"about {runs:,} runs" if runs <= MOST_RUNS else f"more than {MOST_RUNS:,} runs"
     return Verdict(Outcome.UNDECIDED, f"{found.because}; {many} would settle it", runs)
@@ -153,6 +155,10 @@ def _sign(sign: int, ours: Sample) -> Verdict:
             return Verdict(outcome, f"the interval lies {words} zero")
     if low == high == 0:
         return Verdict(Outcome.CONTRADICTS, "it is zero in every run")
+    if math.isinf(low) and math.isinf(high):
+        usual, others = ours.usual
+        says = f"{ours.n - others} of {ours.n} runs have the value {usual:.3g}, and another may lie far off"
+        return Verdict(Outcome.UNDECIDED, says)
     right = ours.mean * sign > 0
     return Verdict(
         Outcome.UNDECIDED, f"{'the sign is right, but ' if right else ''}the interval includes zero"
@@ -168,7 +174,7 @@ def _number(published: Published, ours: Sample) -> Verdict:
     if ours.interval is None:
         return Verdict(Outcome.UNDECIDED, f"{ours.why_few} ({says})")
     if ours.basis is Basis.COUNTS:
-        return _counted(published, ours, says)
+        return (_shared if ours.yes_no else _counted)(published, ours, says)
     low, high = ours.interval
     scatter = apart = (0.0, 0.0)
     if published.runs is not None:
@@ -178,7 +184,7 @@ def _number(published: Published, ours: Sample) -> Verdict:
         if value and _reach(scatter) > ABOUT_SHARE * abs(value):
             says += f" (the paper's scatter: ± {100 * _reach(scatter) / abs(value):.0f} %)"
     else:
-        apart = mean - high, mean - low
+        apart = low - mean, high - mean
     if d - slack - edge > apart[1] or d + slack + edge < apart[0]:
         other = value * mean < 0 and low * high > 0
         return Verdict(Outcome.CONTRADICTS if other else Outcome.OFF, says)
@@ -205,17 +211,21 @@ def _counted(published: Published, ours: Sample, says: str) -> Verdict:
     """Where nearly all runs have one value: how many have another, here and, at least, in the paper's runs."""
     value, slack, runs = published.value or 0.0, published.slack, published.runs
     low, high = ours.interval or (-math.inf, math.inf)
-    inside = value - slack <= low and high <= value + slack
-    if inside:
+    if value - slack > ours.most or value + slack < ours.least:
+        return Verdict(Outcome.OFF, f"{says}; no run can have that much")
+    if value - slack <= low and high <= value + slack:
         return Verdict(Outcome.AGREES, says)
-    if ours.binary:
-        return _shared(published, ours, says)
     usual, others = ours.usual
     says += f"; {others} of {ours.n} runs have another value than {usual:.3g}"
     share = share_interval(others, ours.n)[1]
     if abs(value - usual) <= slack:
         # As many of the paper's runs as can be have the usual value.
-        if runs is not None and ours.n >= 2 * runs and share <= share_interval(0, runs)[1]:
+        if (
+            runs is not None
+            and runs >= LEAST_RUNS
+            and ours.n >= 2 * runs
+            and share <= share_interval(0, runs)[1]
+        ):
             return Verdict(Outcome.AGREES, f"{says}, as none of {runs} in the paper")
         return Verdict(Outcome.UNDECIDED, says)
     least = _least_others(value, slack, ours, runs or 1)
@@ -226,20 +236,25 @@ def _counted(published: Published, ours: Sample, says: str) -> Verdict:
 
 def _shared(published: Published, ours: Sample, says: str) -> Verdict:
     """A share of runs: how many say yes, here and in the paper's runs."""
-    value, slack, runs = published.value or 0.0, published.slack, published.runs
-    low, high = ours.interval or (0.0, 1.0)
+    value, slack, runs, span = published.value or 0.0, published.slack, published.runs, ours.most - ours.least
+    low, high = ours.interval or (ours.least, ours.most)
     if runs is None:
-        return Verdict(
-            Outcome.OFF if low > value + slack or high < value - slack else Outcome.UNDECIDED, says
-        )
-    theirs, count = round(value * runs), round(ours.mean * ours.n)
-    says += f"; {count} of {ours.n} runs, and {theirs} of {runs} in the paper"
-    as_many = fisher(theirs, runs, count, ours.n)
-    as_few = fisher(runs - theirs, runs, ours.n - count, ours.n)
-    if min(as_many, as_few) <= (1 - CONFIDENCE) / 2:
+        beyond = low > value + slack or high < value - slack
+        return Verdict(Outcome.OFF if beyond else Outcome.UNDECIDED, says)
+
+    def count(of: float, rounded: Callable[[float], int]) -> int:
+        return min(max(rounded((of - ours.least) / span * runs), 0), runs)
+
+    theirs = count(value, round)
+    # Of what the print allows the count that is nearest to ours.
+    fewest = min(theirs, count(value - slack - 1e-9 * span, math.ceil))
+    most = max(theirs, count(value + slack + 1e-9 * span, math.floor))
+    says += f"; {ours.yes} of {ours.n} runs, and {theirs} of {runs} in the paper"
+    p = min(fisher(fewest, runs, ours.yes, ours.n), fisher(runs - most, runs, ours.n - ours.yes, ours.n))
+    if abs(value - ours.mean) > slack and p <= (1 - CONFIDENCE) / 2:
         return Verdict(Outcome.OFF, says)
-    least, most = share_interval(theirs, runs)
-    within = least - slack <= low and high <= most + slack and ours.n >= 2 * runs
+    least, greatest = (ours.least + span * end for end in share_interval(theirs, runs))
+    within = least - slack <= low and high <= greatest + slack and ours.n >= 2 * runs
     return Verdict(Outcome.AGREES if within else Outcome.UNDECIDED, says)
 
 
@@ -255,21 +270,23 @@ def settling(published: Published, ours: Sample) -> int | None:
     """How many runs would settle what is undecided, if mean and scatter stay; None where nothing can be said."""
     if ours.sd == 0 or ours.basis is Basis.COUNTS:
         return None
-    strict = t_quantile(0.99, 10**6) / t_quantile(CONFIDENCE, 10**6) if ours.basis is Basis.BOOTSTRAP else 1.0
+    strict = (
+        t_quantile(STRICT, 10**6) / t_quantile(CONFIDENCE, 10**6) if ours.basis is Basis.BOOTSTRAP else 1.0
+    )
 
     def settled(n: int) -> bool:
-        t = t_quantile(CONFIDENCE, n - 1) * ours.sd * strict
+        t = t_quantile(CONFIDENCE if n >= FEW_RUNS else STRICT, n - 1) * ours.sd * strict
         if published.value is None:
             return abs(ours.mean) > t / math.sqrt(n)
         off, slack = abs(ours.mean - published.value), published.slack
         theirs = 0.0
         if published.runs is not None:
             of_paper = ours.sd if published.sd is None else published.sd
-            theirs = t / ours.sd * of_paper / math.sqrt(published.runs)
+            theirs = t_quantile(CONFIDENCE, n - 1) * of_paper / math.sqrt(published.runs)
         both = math.hypot(theirs, t / math.sqrt(n))
         return off > slack + both or off + t / math.sqrt(n) <= slack + theirs
 
-    low, high = LEAST_RUNS, LEAST_RUNS
+    low = high = max(ours.n + 1, LEAST_RUNS if ours.steady else RARE_RUNS)
     while not settled(high):
         if high > MOST_RUNS:
             return high

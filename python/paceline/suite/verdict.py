@@ -83,7 +83,8 @@ def judge(threshold: Threshold | None, ours: Sample | None, each: Sequence[float
 def _interval(threshold: Threshold, ours: Sample, each: Sequence[float]) -> Verdict:
     if ours.interval is None:
         return Verdict(Outcome.UNDECIDED, ours.why_few)
-    if ours.basis is Basis.COUNTS and all(map(threshold.holds, each)):
+    counted = ours.basis is Basis.COUNTS and not ours.yes_no
+    if counted and all(map(threshold.holds, each)):
         most = share_interval(0, ours.n)[1]
         says = f"each of {ours.n} runs is {threshold.said}; at most {most:.0%} of all are not".replace(
             "%", " %"
@@ -96,6 +97,8 @@ def _interval(threshold: Threshold, ours: Sample, each: Sequence[float]) -> Verd
     below = threshold.most == math.inf or high <= threshold.most + edges[1]
     if above and below:
         return Verdict(Outcome.PASS, f"the whole interval is {threshold.said}")
+    if counted and not any(map(threshold.holds, each)):
+        return Verdict(Outcome.FAIL, f"none of {ours.n} runs is {threshold.said}")
     beyond = (threshold.most < math.inf and low > threshold.most + edges[1]) or (
         threshold.least > -math.inf and high < threshold.least - edges[0]
     )
