@@ -457,14 +457,14 @@ def test_an_unwritable_place(here: Command, small: Path, tmp_path: Path) -> None
 
 
 def test_compare_says_which_differences_are_real(here: Command, small: Path, tmp_path: Path) -> None:
-    vary = ("--vary", "flow.media.cc=newreno,vegas", "--runs", 4)
+    vary = ("--vary", "flow.media.cc=newreno,vegas", "--runs", 5)
     done = here("compare", small, *vary, "--out", tmp_path / "out")
     assert done.returncode == 0, done.stderr
     assert "after Holm's correction" in done.stdout
     assert (tmp_path / "out" / "differences.csv").exists()
     found = json.loads(here("compare", small, *vary, "--json", "--metric", "goodput_bps").stdout)
     assert {d["metric"] for d in found["differences"]} == {"flows.goodput_bps"}
-    assert all(d["n"] == 4 for d in found["differences"])
+    assert all(d["n"] == 5 for d in found["differences"])
 
 
 def test_an_interrupted_sweep_keeps_its_runs_and_resumes_to_the_same_bits(tmp_path: Path) -> None:
