@@ -55,7 +55,12 @@ def apart(random: np.random.Generator, n: int) -> NDArray[np.float64]:
 
 def event(random: np.random.Generator, n: int) -> NDArray[np.float64]:
     """One run in ten has it all."""
-    return (random.random(n) < 0.1).astype(np.float64) / 0.3 - 1 / 3
+    return one_in_ten(random, n) / 0.3 - 1 / 3
+
+
+def one_in_ten(random: np.random.Generator, n: int) -> NDArray[np.float64]:
+    """1 in one run of ten, else 0."""
+    return (random.random(n) < 0.1).astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -146,30 +151,11 @@ def _numbers() -> list[Case]:
             ALIKE,
         )
     )
-    found.append(
-        Case(
-            "share: all or nothing, in one run of ten",
-            printed(event, 0.1, 0.3, 10),
-            lambda random, n: (random.random(n) < 0.1).astype(float),
-            ALIKE,
-            steady=False,
-            least=0.0,
-            most=1.0,
-            yes_no=True,
-        )
-    )
-    found.append(
-        Case(
-            "share: 90 % in the paper, 0 or 1 in one run of ten here",
-            printed(event, 0.9, 0.1, 10),
-            lambda random, n: (random.random(n) < 0.1).astype(float),
-            OTHER,
-            steady=False,
-            least=0.0,
-            most=1.0,
-            yes_no=True,
-        )
-    )
+    for name, published, true in (
+        ("share: all or nothing, in one run of ten", printed(event, 0.1, 0.3, 10), ALIKE),
+        ("share: 90 % in the paper, 0 or 1 in one run of ten here", printed(event, 0.9, 0.1, 10), OTHER),
+    ):
+        found.append(Case(name, published, one_in_ten, true, steady=False, least=0.0, most=1.0, yes_no=True))
     return found
 
 

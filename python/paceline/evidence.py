@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paceline.interval import share_interval
-from paceline.statistics import CONFIDENCE, t_quantile
+from paceline.statistics import CONFIDENCE, t_quantile, welch_degrees
 
 Array = NDArray[np.float64]
 Ends = tuple[float, float]
@@ -230,11 +230,8 @@ def _ends(values: Array, confidence: float) -> Ends:
 
 
 def _welch(a: float, m: int, b: float, n: int) -> float:
-    """Welch's degrees of freedom of two squared errors of means of m and n values (Biometrika 34, 1947)."""
-    if a + b == 0:
-        return max(m, n) - 1.0
-    lower = (a**2 / (m - 1) if m > 1 else math.inf if a else 0.0) + (b**2 / (n - 1))
-    return max(1.0, (a + b) ** 2 / lower)
+    """Welch's degrees of freedom; of no scatter at all those of the larger sample."""
+    return welch_degrees(a, m, b, n) if a + b else max(m, n) - 1.0
 
 
 def fisher(least: int, runs: int, others: int, n: int) -> float:

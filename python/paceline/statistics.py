@@ -157,6 +157,12 @@ def paired_difference(
     return Difference(d, a, b, p_value)
 
 
+def welch_degrees(a: float, m: int, b: float, n: int) -> float:
+    """Degrees of freedom of a difference of two means, of m and n values, whose squared errors are a and b, not both 0
+    (Welch, Biometrika 34, 1947)."""
+    return (a + b) ** 2 / (a**2 / (m - 1) + b**2 / (n - 1))
+
+
 def independent_difference(
     first: Iterable[Number], second: Iterable[Number], confidence: float = CONFIDENCE
 ) -> Estimate:
@@ -172,8 +178,7 @@ def independent_difference(
     variance = of_a + of_b
     if variance == 0:
         return Estimate(n, b.mean - a.mean, 0.0, 0.0, confidence)
-    degrees = variance**2 / (of_a**2 / (a.n - 1) + of_b**2 / (b.n - 1))
-    half = t_quantile(confidence, degrees) * math.sqrt(variance)
+    half = t_quantile(confidence, welch_degrees(of_a, a.n, of_b, b.n)) * math.sqrt(variance)
     return Estimate(n, b.mean - a.mean, math.sqrt(variance * n), half, confidence)
 
 
