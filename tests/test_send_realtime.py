@@ -305,5 +305,7 @@ def test_an_emulated_run_has_logs_of_both_ends_and_a_calls_frames(tmp_path: Path
     assert rows["flow"].unique().to_list() == ["call"]
     assert abs(rows["frames"].sum() - call["frames_complete"]) <= 3, call
     known = rows.filter(pl.col("frames") > 0)
+    mean = np.average(known["frame_delay_s"], weights=known["frames"])
+    assert mean == pytest.approx(call["frame_delay_mean_s"], abs=0.005)
     assert min(known["frame_delay_s"].to_list()) > 0.019
     assert (known["frame_delay_max_s"] >= known["frame_delay_s"]).all()

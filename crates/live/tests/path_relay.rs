@@ -73,34 +73,39 @@ fn median(mut values: Vec<u64>) -> u64 {
     values[values.len() / 2]
 }
 
-#[test]
-#[ignore = "real time"]
-fn delay_rate_and_queue_are_as_set() {
-    realtime::tried(|| {
-        let spec = path(
-            "[link.bottleneck]\nrate = \"8 Mbit/s\"\ndelay = \"10 ms\"\nqueue = { kind = \"droptail\", limit = \"20 packets\" }\n",
-        );
-        let options = RelayOptions { record: Some(Span::from_millis(5)), ..RelayOptions::default() };
-        // 60 at once: one is sent and 20 wait; the others are too many. One every millisecond comes out, from 11 ms on.
-        let ((start, got), report) = with_path(&spec, &options, |near, far| {
-            let mut waiter = Waiter::new(Clock::start()).unwrap();
-            let start = waiter.clock().now();
-            (0..60).for_each(|i| assert_eq!(near.send(&frame(1000, i)).unwrap(), Sent::Whole));
-            (start, collect(far, &mut waiter, start + Span::from_millis(60)))
+/// What measures microseconds: `./check` has nothing run beside it.
+mod alone {
+    use super::*;
+
+    #[test]
+    #[ignore = "real time"]
+    fn delay_rate_and_queue_are_as_set() {
+        realtime::tried(|| {
+            let spec = path(
+                "[link.bottleneck]\nrate = \"8 Mbit/s\"\ndelay = \"10 ms\"\nqueue = { kind = \"droptail\", limit = \"20 packets\" }\n",
+            );
+            let options = RelayOptions { record: Some(Span::from_millis(5)), ..RelayOptions::default() };
+            // 60 at once: one is sent and 20 wait; the others are too many. One every millisecond comes out, from 11 ms on.
+            let ((start, got), report) = with_path(&spec, &options, |near, far| {
+                let mut waiter = Waiter::new(Clock::start()).unwrap();
+                let start = waiter.clock().now();
+                (0..60).for_each(|i| assert_eq!(near.send(&frame(1000, i)).unwrap(), Sent::Whole));
+                (start, collect(far, &mut waiter, start + Span::from_millis(60)))
+            });
+            let [there, back] = &report.directions[..] else { panic!("two directions") };
+            assert_eq!(back.entered, 0);
+            assert_eq!((there.entered, there.drops["overflow"]), (60, 60 - there.delivered));
+            assert_eq!((there.delivered, there.in_flight), (got.len() as u64, 0));
+            // Never early, never less than the queue holds; while the burst is read, a few more may be sent.
+            let first = got[0].0.since(start);
+            assert!(first >= Span::from_millis(11) && got.len() >= 21, "{first}, {} frames", got.len());
+            let gaps = median(got.windows(2).map(|w| w[1].0.since(w[0].0).0).collect());
+            assert!(gaps.abs_diff(1_000_000) < 50_000 && report.lag.p50_s < 50e-6, "gaps {gaps} ns: {report:?}");
+            assert!(got.len() <= 23, "{} frames", got.len());
+            let tables: Vec<&str> = report.series.iter().map(|series| series.table).collect();
+            assert_eq!(tables, ["queue", "delay", "queue"], "the way back has had no frame, but a queue");
         });
-        let [there, back] = &report.directions[..] else { panic!("two directions") };
-        assert_eq!(back.entered, 0);
-        assert_eq!((there.entered, there.drops["overflow"]), (60, 60 - there.delivered));
-        assert_eq!((there.delivered, there.in_flight), (got.len() as u64, 0));
-        // Never early, never less than the queue holds; while the burst is read, a few more may be sent.
-        let first = got[0].0.since(start);
-        assert!(first >= Span::from_millis(11) && got.len() >= 21, "{first}, {} frames", got.len());
-        let gaps = median(got.windows(2).map(|w| w[1].0.since(w[0].0).0).collect());
-        assert!(gaps.abs_diff(1_000_000) < 50_000 && report.lag.p50_s < 50e-6, "gaps {gaps} ns: {report:?}");
-        assert!(got.len() <= 23, "{} frames", got.len());
-        let tables: Vec<&str> = report.series.iter().map(|series| series.table).collect();
-        assert_eq!(tables, ["queue", "delay", "queue"], "the way back has had no frame, but a queue");
-    });
+    }
 }
 
 /// Before the flows begin a path's time goes on as ever; with the first frame after they said so it stands at theirs, whatever is

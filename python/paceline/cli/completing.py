@@ -142,22 +142,92 @@ def _suites(_ctx: Any, _incomplete: str) -> Offered:
     return [(key, "") for key in keys()]
 
 
+def _table(path: Path) -> dict[str, Any]:
+    import tomllib
+
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def _figures(ctx: Any, _incomplete: str) -> Offered:
+    """Those of the paper that the line names, or of all."""
+    from paceline.reproduce.where import FIGURES, find, keys
+
+    given = ctx.params.get("paper")
+    studies = [
+        one
+        for key in ([given] if given else keys())
+        for one in _table(find(key)[0] / FIGURES)["study"].values()
+    ]
+    return [
+        (one["figure"], one["title"]) for one in {one["figure"]: one for one in reversed(studies)}.values()
+    ]
+
+
+def _cases(ctx: Any, _incomplete: str) -> Offered:
+    from paceline.suite.where import SUITE, find
+
+    return [(one["key"], one["title"]) for one in _table(find(ctx.params["name"])[0] / SUITE).get("case", [])]
+
+
+def _schema() -> Any:
+    return json.loads(_core.schema_json())["$defs"]
+
+
+def _queues(_ctx: Any, _incomplete: str) -> Offered:
+    kinds = _schema()["Queue"]["oneOf"]
+    return [
+        (one["properties"]["kind"]["const"], one.get("description", "").partition("\n")[0]) for one in kinds
+    ]
+
+
+def _flow_keys(ctx: Any, _incomplete: str) -> Iterator[tuple[str, str]]:
+    """KEY= of a flow's keys, of those of its tables, and of its controller's parameters."""
+    named = _schema()
+    for key, value in named["FlowTable"]["properties"].items():
+        what = value.get("description", "").partition("\n")[0]
+        references = [one["$ref"] for one in (value, *value.get("anyOf", [])) if "$ref" in one]
+        parts = [named[reference.rpartition("/")[2]].get("properties") for reference in references]
+        if parts and parts[0]:
+            yield from (
+                (f"{key}.{part}=", one.get("description", "").partition("\n")[0])
+                for part, one in parts[0].items()
+            )
+        elif key not in ("cc", "params"):
+            yield f"{key}=", what
+    for one in json.loads(_core.schemes()):
+        if one["name"] == ctx.params.get("cc"):
+            yield from ((f"params.{part['name']}=", part.get("doc", "")) for part in one["params"])
+
+
+def _classes(_ctx: Any, _incomplete: str) -> Offered:
+    from paceline.carried import folder
+
+    return [(path.stem, _table(path)["class"]["title"]) for path in sorted(folder("leagues").glob("*.toml"))]
+
+
+def _laws(ctx: Any, _incomplete: str) -> Offered:
+    """Laws of an access point: `gateway` has their settings as options, `path` behind their names."""
+    more = [] if ctx.command.name == "gateway" else [("window=", "a fixed window")]
+    rate = "" if ctx.command.name == "gateway" else ",capacity="
+    return [("voap", "by the delay"), (f"sap-law{rate}", "by the capacity"), *more]
+
+
 def _profiles(_ctx: Any, _incomplete: str) -> Offered:
     return [(name, what) for name, what, _ in _core.path_profiles()]
 
 
 def _file_of(ctx: Any) -> dict[str, Any]:
     """The file that the line names, or the path's profile: its table."""
-    import tomllib
-
     from paceline.carried import find
 
     given = next((ctx.params[key] for key in ("file", "what", "path") if key in ctx.params), None)
     if ctx.command.name == "path":
         for name, _, text in _core.path_profiles():
             if name == given:
+                import tomllib
+
                 return tomllib.loads(text)
-    return tomllib.loads(Path(find(str(given))).read_text(encoding="utf-8"))
+    return _table(Path(find(str(given))))
 
 
 def _leaves(table: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
@@ -255,3 +325,5 @@ paper, suite, profile = _offer(_papers), _offer(_suites), _offer(_profiles)
 assigned, varied = _offer(_assigned), _offer(_varied)
 recording = _listed(_recordings)
 measure, axis, axes, recorded = _offer(_measures), _offer(_axes), _listed(_axes), _listed(_kinds)
+figure, case, queue, flow_key = _offer(_figures), _offer(_cases), _offer(_queues), _offer(_flow_keys)
+classes, law = _listed(_classes), _offer(_laws)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from paceline import _core, linux
-from paceline.cli import layout
+from paceline.cli import completing, layout
 from paceline.cli.options import AsJson
 from paceline.errors import PacelineError
 from paceline.quantities import quantity
@@ -26,9 +26,11 @@ MOST_ROWS = 20
 STEP_S = 0.2
 
 
-def option(name: str, metavar: str, text: str) -> Any:
+def option(name: str, metavar: str, text: str, completion: Any = None) -> Any:
     """An option that the core reads."""
-    return typer.Option(f"--{name}", metavar=metavar, help=text, show_default=False)
+    return typer.Option(
+        f"--{name}", metavar=metavar, help=text, show_default=False, autocompletion=completion
+    )
 
 
 def gateway(  # noqa: PLR0917 (options of a command, not arguments of a call)
@@ -36,7 +38,9 @@ def gateway(  # noqa: PLR0917 (options of a command, not arguments of a call)
     wan: Annotated[
         str | None, option("wan", "IF", "The interface towards the Internet: looked for, left alone.")
     ] = None,
-    algorithm: Annotated[str | None, option("algorithm", "NAME", "voap (default) or sap-law.")] = None,
+    algorithm: Annotated[
+        str | None, option("algorithm", "NAME", "voap (default) or sap-law.", completing.law)
+    ] = None,
     alpha: Annotated[
         str | None, option("alpha", "SPAN", "VoAP: windows grow below this delay. Default: 5ms.")
     ] = None,

@@ -38,6 +38,7 @@ def league(
         str | None,
         typer.Option(
             "--classes",
+            autocompletion=completing.classes,
             metavar="CLASS,...",
             help="Classes of scenarios (see --list), or files of your own. Default: all.",
             show_default=False,

@@ -96,6 +96,7 @@ def path(
         str | None,
         typer.Option(
             "--algorithm",
+            autocompletion=completing.law,
             metavar="NAME",
             help="Lower TCP's windows before the queue towards COMMAND, as an access point: voap, "
             "sap-law,capacity=RATE or window=SIZE; with settings, as voap,beta=20ms.",

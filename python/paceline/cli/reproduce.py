@@ -44,6 +44,7 @@ def reproduce(
         str | None,
         typer.Option(
             "--figure",
+            autocompletion=completing.figure,
             metavar="N",
             help="One figure alone, as the paper or --list has it: 5, 5c, I.",
             show_default=False,
@@ -263,8 +264,10 @@ def _figures(paper: papers.Paper, runs: int, workers: int | None) -> None:
     console = layout.stdout()
     at_a_time = workers if workers is not None else workers_of_machine()
 
+    whole = reproduction.plan(paper, runs)
+
     def row(name: str, what: str, one: papers.Paper) -> tuple[str, ...]:
-        planned = reproduction.plan(one, runs)
+        planned = whole.of(one.studies)
         real_s = planned.real_seconds(Budget.of_machine(workers))
         takes = duration(reproduction.seconds_on(planned.seconds, at_a_time) + real_s)
         return name, what, str(len(planned.points)), str(len(one.claims)), takes

@@ -47,6 +47,7 @@ def send(  # noqa: PLR0917 (options of a command, not arguments of a call)
         list[str] | None,
         typer.Option(
             "--set",
+            autocompletion=completing.flow_key,
             metavar="KEY=VALUE",
             help="Set a key of the flow, as in a scenario: params.c, profile; repeatable.",
             show_default=False,

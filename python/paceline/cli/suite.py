@@ -44,6 +44,7 @@ def suite(
         list[str] | None,
         typer.Option(
             "--queue",
+            autocompletion=completing.queue,
             metavar="KIND[:KEY=VALUE,...]",
             help="Queue to test, in a suite of queues; repeatable. Default: the suite's.",
             show_default=False,
@@ -51,7 +52,13 @@ def suite(
     ] = None,
     case: Annotated[
         list[str] | None,
-        typer.Option("--case", metavar="C", help="Run this case alone; repeatable.", show_default=False),
+        typer.Option(
+            "--case",
+            autocompletion=completing.case,
+            metavar="C",
+            help="Run this case alone; repeatable.",
+            show_default=False,
+        ),
     ] = None,
     specs: Annotated[
         Path | None,

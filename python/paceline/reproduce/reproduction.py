@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import itertools
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -192,18 +192,31 @@ class Plan:
     """What is recorded of each of them."""
     real_every_s: float
     """How often."""
-    again_s: tuple[float, ...] = ()
-    """Core seconds of a run of each place whose runs are made twice (see `changes`): of the second ones."""
+    again: tuple[tuple[str, float], ...] = ()
+    """The study of each place whose runs are made twice (see `changes`), and the core seconds of a second run."""
 
     @property
     def runs_in_all(self) -> int:
         """How many runs there are, in the simulator and in real time."""
-        return (len(self.points) + len(self.again_s)) * self.runs
+        return (len(self.points) + len(self.again)) * self.runs
 
     @property
     def seconds(self) -> float:
         """Core seconds of all simulated runs."""
-        return (sum(self.each_s) + sum(self.again_s)) * self.runs
+        return (sum(self.each_s) + sum(seconds for _, seconds in self.again)) * self.runs
+
+    def of(self, studies: Collection[str]) -> Plan:
+        """The part of it that these studies show."""
+        shown = [any(place.study in studies for place in where) for where in self.places]
+        return replace(
+            self,
+            points=list(itertools.compress(self.points, shown)),
+            places=list(itertools.compress(self.places, shown)),
+            recorded=list(itertools.compress(self.recorded, shown)),
+            worlds=list(itertools.compress(self.worlds, shown)),
+            each_s=list(itertools.compress(self.each_s, shown)),
+            again=tuple(one for one in self.again if one[0] in studies),
+        )
 
     def kept(self, directory: Path) -> tuple[int, float]:
         """How many of the simulated runs are kept in a store's directory, and the core seconds that they take."""
@@ -247,7 +260,7 @@ def plan(paper: Paper, runs: int) -> Plan:
             recorded = recording(study, level)
             if study.change:
                 points.check_change(paper, study, place, point)
-                again.append(study.seconds)
+                again.append((study.key, study.seconds))
             if world is World.EMULATED and recorded:
                 # A run in real time is worth more than a recording: one run serves all that is to be shown of it.
                 kinds |= dict.fromkeys(recorded.kinds)
@@ -327,7 +340,7 @@ def _run(
     # What a progress of one means: a run, or the seconds that it takes.
     worth = dict.fromkeys(World, 1.0)
     counts = {world: planned.worlds.count(world) * points.runs_of(paper, world, runs) for world in World}
-    counts[World.SIMULATED] += len(planned.again_s) * runs
+    counts[World.SIMULATED] += len(planned.again) * runs
     if real_time:
         worth[World.SIMULATED] = seconds_on(planned.seconds, workers or workers_of_machine()) / max(
             1, counts[World.SIMULATED]
