@@ -4,6 +4,7 @@ rules say."""
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
@@ -14,6 +15,8 @@ from hypothesis import strategies as st
 from paceline import models
 from paceline.evidence import Sample
 from paceline.reproduce.expression import FUNCTIONS, RUNS_ABOVE, Array, Column, Expression, ExpressionError
+from paceline.reproduce.ours import sample
+from paceline.reproduce.paper import Metric
 from paceline.reproduce.verdict import ABOUT_SHARE, Kind, Outcome, Published, judge
 from paceline.statistics import estimate, t_quantile
 
@@ -26,6 +29,16 @@ def ours(mean: float, sd: float, n: int = 10, **known: bool | float) -> Sample:
     z = np.array([NormalDist().inv_cdf((i + 0.5) / n) for i in range(n)])
     values = mean + sd * z / z.std(ddof=1)
     return Sample(tuple(values.tolist()), **known)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A metric with the same value in every run."""
+
+    value: float
+
+    def select(self, series: str, levels: str | tuple[str | None, str | None] | None, seeds: Array) -> Array:
+        return np.asarray(self.value)
 
 
 def half_of(sample: Sample) -> float:
@@ -130,6 +143,38 @@ def test_counts_decide_where_they_can() -> None:
     # without a number of runs the paper's zero is one, and takes many of ours
     assert judge(Published(Kind.PRINTED, 0.0, 1.0), none_of(40)).outcome is Outcome.UNDECIDED
     assert judge(Published(Kind.PRINTED, 0.0, 1.0), none_of(1000)).outcome is Outcome.AGREES
+
+
+def test_scatter_that_the_paper_shows_counts_its_runs() -> None:
+    """Of ten runs with the mean 8 and the standard deviation 2.67 all have another value than 0; with 25.3 one may."""
+
+    def found(sd: float | None, n: int, value: float = 8.0) -> Outcome:
+        ours = Sample((0.0,) * n, steady=False, least=0.0, most=100.0)
+        return judge(Published(Kind.PRINTED, value, 0.02, runs=10, sd=sd), ours).outcome
+
+    assert found(0.0, 10) is found(2.67, 10) is Outcome.OFF
+    assert found(None, 10) is found(25.3, 10) is Outcome.UNDECIDED
+    # nor are ten runs alike that scatter about our value
+    assert found(None, 40, 0.0) is Outcome.AGREES
+    assert found(3.0, 40, 0.0) is Outcome.UNDECIDED
+
+
+def test_a_difference_that_rounding_makes_is_none() -> None:
+    metrics = {
+        name: Metric(name, name, "", table="flows", field="goodput_bps", rows="sum") for name in ("a", "b")
+    }
+    same, other = Constant(0.1 + 0.2), Constant(0.3)
+    assert same.value != other.value
+    names: dict[str, Column | Array] = {"a": same, "b": other}
+    for text in ('a["x"] - b["x"]', '(a["x"] - b["x"]) / a["x"]', '-(b["x"] - a["x"]) * 8'):
+        found = sample(Expression(text), metrics, names, 10)
+        assert found is not None
+        assert found.values == (0.0,) * 10, text
+        assert judge(Published(Kind.ORDERING, sign=1), found).outcome is Outcome.CONTRADICTS
+    names["b"] = Constant(0.3 - 1e-9)
+    found = sample(Expression('a["x"] - b["x"]'), metrics, names, 10)
+    assert found is not None
+    assert judge(Published(Kind.ORDERING, sign=1), found).outcome is Outcome.AGREES
 
 
 def test_of_a_steady_measure_what_is_the_same_in_all_runs_is_certain() -> None:

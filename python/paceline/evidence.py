@@ -37,6 +37,8 @@ SURE_SKEW_RUNS = 20
 """Below, a sample hides its skew: see `SKEW`."""
 SKEW = (0.7, 1.0)
 """Student's t is taken where the sample's skewness is less: below `SURE_SKEW_RUNS`, and from there on."""
+RARE_RUNS = 40
+"""Fewer runs may well lack what one run in ten has: see `Sample.may_lack`."""
 STRICT = 0.99
 """The bootstrap's confidence, and that of t for few runs: so each errs in 5 % of cases at most, skewed or not."""
 STRICTEST = 0.999
@@ -73,11 +75,18 @@ class Sample:
     """Whether each run says no (`least`) or yes (`most`), and the mean is a share of the runs."""
     lacking: bool = False
     """Whether without one of the runs there is no value: then there is no interval either."""
+    own: tuple[float, ...] = ()
+    """The value of each run by itself, where `values` has others; nan where it has none."""
 
     @property
     def n(self) -> int:
         """How many runs."""
         return len(self.values)
+
+    @property
+    def each(self) -> tuple[float, ...]:
+        """The value of each run by itself."""
+        return self.own or self.values
 
     @functools.cached_property
     def mean(self) -> float:
@@ -132,6 +141,12 @@ class Sample:
     def calm(self) -> bool:
         """Whether neither the measure nor these values are skewed."""
         return self.steady and abs(self.skewness) < SKEW[self.n >= SURE_SKEW_RUNS]
+
+    @property
+    def may_lack(self) -> bool:
+        """Whether a few rare runs make the measure and these are few: their mean may have an interval, and all the same
+        lie far from that of many runs."""
+        return not self.steady and self.n < RARE_RUNS and self.basis in (Basis.T, Basis.BOOTSTRAP)
 
     @property
     def confidence(self) -> float:

@@ -36,6 +36,13 @@ class Estimate:
     """Half of the t interval of the mean; None below two values."""
     confidence: float = CONFIDENCE
 
+    @classmethod
+    def of(cls, n: int, mean: float | None, sd: float | None, confidence: float = CONFIDENCE) -> Estimate:
+        """Of n values with that mean and standard deviation: their interval is Student's."""
+        if sd is None or n < 2:
+            return cls(n, mean, None, None, confidence)
+        return cls(n, mean, sd, t_quantile(confidence, n - 1) * sd / math.sqrt(n), confidence)
+
     @property
     def low(self) -> float | None:
         """Lower end of the interval."""
@@ -114,10 +121,7 @@ def estimate(values: Iterable[Number], confidence: float = CONFIDENCE) -> Estima
     if n == 0:
         return Estimate(0, None, None, None, confidence)
     mean = _mean(x)
-    if n == 1:
-        return Estimate(1, mean, None, None, confidence)
-    sd = _sd(x, mean)
-    return Estimate(n, mean, sd, t_quantile(confidence, n - 1) * sd / math.sqrt(n), confidence)
+    return Estimate.of(n, mean, _sd(x, mean) if n > 1 else None, confidence)
 
 
 def _mean(x: NDArray[np.float64]) -> float:

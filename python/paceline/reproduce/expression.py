@@ -14,23 +14,40 @@ study share their seeds, so a difference or a ratio of two points is paired. For
 from __future__ import annotations
 
 import ast
+import copy
 import functools
 import inspect
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from paceline import models
-from paceline.statistics import Estimate, t_quantile
+from paceline.statistics import Estimate
 
 Array = npt.NDArray[np.float64]
 
 
 class ExpressionError(ValueError):
     """An expression that cannot be read, or names something that is not there; the message quotes it."""
+
+
+@dataclass(frozen=True)
+class Valued:
+    """What an expression comes to."""
+
+    value: float
+    """Over all runs; nan if there is none."""
+    each: list[float]
+    """Of each run by itself; nan where it has none."""
+    mean_of: list[float] | None
+    """What the value is the mean of, run by run: `each` where it is linear in the runs, else the jackknife's
+    pseudo-values (Quenouille 1956). None where leaving a run out leaves no value, and of a single run."""
+    grain: float
+    """What is less than this is rounding."""
 
 
 class Column(Protocol):
@@ -157,6 +174,21 @@ _OPERATORS: dict[type[ast.operator], Callable[[Array, Array], Array]] = {
 }
 
 
+ROUNDING = 1e-12
+"""What rounding may make of a sum, as a share of all that is added up and subtracted in it; generously."""
+
+
+class _Sums(ast.NodeTransformer):
+    """Adds up what an expression subtracts: its size before the most of it goes away."""
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        self.generic_visit(node)
+        return ast.BinOp(node.left, ast.Add() if isinstance(node.op, ast.Sub) else node.op, node.right)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        return self.visit(node.operand)  # type: ignore[no-any-return]
+
+
 class Expression:
     """A parsed expression. Raises `ExpressionError` for anything but arithmetic, names, subscripts and `FUNCTIONS`."""
 
@@ -169,6 +201,7 @@ class Expression:
         self.names: set[str] = set()
         self.selections: list[tuple[str, str, str | tuple[str | None, str | None] | None]] = []
         self._check(self.body)
+        self._sums = _Sums().visit(copy.deepcopy(self.body))
 
     def _fail(self, what: str) -> ExpressionError:
         return ExpressionError(f"{self.text!r}: {what}")
@@ -263,31 +296,32 @@ class Expression:
             )
         return float(np.ravel(value)[0])
 
-    def each(self, names: Mapping[str, Column | Array], runs: int) -> list[float]:
-        """The value of each run by itself; nan where it has none."""
-        return [self._single(self.value(names, one)) for one in np.eye(runs)]
+    def valued(self, names: Mapping[str, Column | Array], runs: int) -> Valued:
+        """The value over so many runs, and run by run."""
 
-    def values(self, names: Mapping[str, Column | Array], runs: int) -> tuple[float, list[float] | None]:
-        """The value over all `runs` seeds (nan if there is none), and run by run what it is the mean of: the values of
-        the runs where it is linear in them, else the jackknife's pseudo-values (Quenouille 1956). None where leaving a
-        run out leaves no value, and of a single run."""
-        everything = np.ones(runs)
-        value = self._single(self.value(names, everything))
+        def at(seeds: Array) -> float:
+            return self._single(self.value(names, seeds))
+
+        everything, ones = np.ones(runs), np.eye(runs)
+        value, each = at(everything), np.array([at(one) for one in ones])
+        added = float(np.max(np.abs(self._value(self._sums, names, everything)), initial=0.0))
+        grain = ROUNDING * added if math.isfinite(added) else 0.0
         if runs < 2 or not math.isfinite(value):
-            return value, None
-        without = np.array([self._single(self.value(names, everything - one)) for one in np.eye(runs)])
+            return Valued(value, each.tolist(), None, grain)
+        without = np.array([at(everything - one) for one in ones])
         if not np.isfinite(without).all():
-            return value, None
-        by_itself = np.array(self.each(names, runs))
-        if np.allclose((by_itself.sum() - by_itself) / (runs - 1), without, rtol=1e-9, atol=0.0):
-            return value, by_itself.tolist()
-        return value, (runs * value - (runs - 1) * without).tolist()
+            return Valued(value, each.tolist(), None, grain)
+        if np.allclose((each.sum() - each) / (runs - 1), without, rtol=1e-9, atol=grain):
+            return Valued(value, each.tolist(), each.tolist(), grain)
+        return Valued(value, each.tolist(), (runs * value - (runs - 1) * without).tolist(), grain)
 
     def estimate(self, names: Mapping[str, Column | Array], runs: int) -> Estimate:
         """The value over all `runs` seeds with its jackknife interval (see the module's text); without a value, and
         without an interval below two runs or where leaving one out leaves no value."""
-        value, found = self.values(names, runs)
-        if found is None:
-            return Estimate(runs, value if math.isfinite(value) else None, None, None)
-        sd = float(np.std(found, ddof=1)) if min(found) < max(found) else 0.0
-        return Estimate(runs, value, sd, t_quantile(0.95, runs - 1) * sd / math.sqrt(runs))
+        found = self.valued(names, runs)
+        value, runs_of = found.value if math.isfinite(found.value) else None, found.mean_of
+        if runs_of is None:
+            return Estimate.of(runs, value, None)
+        return Estimate.of(
+            runs, value, float(np.std(runs_of, ddof=1)) if min(runs_of) < max(runs_of) else 0.0
+        )

@@ -21,7 +21,7 @@ from paceline.reproduce.paper import EACH, Claim, Curve, Metric, Paper, Study, W
 from paceline.reproduce.points import Place
 from paceline.reproduce.verdict import Outcome, Verdict, judge
 from paceline.reproduce.where import PaperError
-from paceline.statistics import CONFIDENCE, Estimate, estimate, t_quantile
+from paceline.statistics import Estimate, estimate
 
 Values = dict[Place, dict[str, list[float]]]
 """Metric by metric the value of each run of a point, in the order of the seeds; nan where a run has none."""
@@ -236,10 +236,8 @@ def results(paper: Paper, values: Values) -> list[Result]:
 def _shown(ours: Sample, runs: int) -> Estimate:
     """Mean and 95 % interval by t, as tables show them."""
     if not ours.values:
-        return Estimate(runs, None, None, None)
-    if ours.n < 2:
-        return Estimate(runs, ours.mean, None, None)
-    return Estimate(runs, ours.mean, ours.sd, t_quantile(CONFIDENCE, runs - 1) * ours.sd / math.sqrt(runs))
+        return Estimate.of(runs, None, None)
+    return Estimate.of(runs, ours.mean, ours.sd if ours.n > 1 else None)
 
 
 def _runs(paper: Paper, claim: Claim, values: Values) -> int:

@@ -25,20 +25,24 @@ def sample(
 ) -> Sample | None:
     """The runs of an expression; without values where it has none over all runs, and one where it has no interval.
     Raises LookupError where not all points were run."""
-    value, values = expression.values(names, runs)
+    found = expression.valued(names, runs)
+    value, values, each = found.value, found.mean_of, tuple(found.each)
     if not math.isfinite(value):
-        return Sample(())
+        return Sample((), own=each)
+    value = 0.0 if abs(value) <= found.grain else value
     least, most = reach(expression.body, metrics)
+    values = None if values is None else _snapped(values, value, found.grain)
     about = None if values is None or math.isclose(math.fsum(values) / runs, value) else value
     calm = all(is_steady(metrics[name], metrics) for name in expression.names if name in metrics)
     if values is None:
-        return Sample((value,), calm, least, most, lacking=runs > 1)
-    return Sample(tuple(_snapped(values, value)), calm, least, most, about, yes_no=is_share(expression.body))
+        return Sample((value,), calm, least, most, lacking=runs > 1, own=each)
+    yes_no = is_share(expression.body)
+    return Sample(tuple(values), calm, least, most, about, yes_no=yes_no, own=each)
 
 
-def _snapped(values: list[float], value: float) -> list[float]:
+def _snapped(values: list[float], value: float, grain: float) -> list[float]:
     """Without what rounding alone makes different: pseudo-values differ by as much as the value times the runs."""
-    grain = 1e-10 * len(values) * max(abs(value), *map(abs, values))
+    grain = len(values) * max(grain, 1e-10 * max(abs(value), *map(abs, values)))
     return [value] * len(values) if max(values) - min(values) <= grain else values
 
 

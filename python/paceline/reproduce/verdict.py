@@ -29,7 +29,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from paceline.evidence import FEW_RUNS, LEAST_RUNS, STRICT, Basis, Sample, fisher
+from paceline.evidence import FEW_RUNS, LEAST_RUNS, RARE_RUNS, STRICT, Basis, Sample, fisher
 from paceline.interval import share_interval
 from paceline.statistics import CONFIDENCE, t_quantile
 
@@ -65,8 +65,6 @@ REFUTED = (Outcome.OFF, Outcome.CONTRADICTS)
 
 ABOUT_SHARE = 0.15
 """How far from a number called approximate ours may lie, as a share of it."""
-RARE_RUNS = 40
-"""Fewer runs may well lack what one run in ten has: of measures that such runs make they say nothing of a mean."""
 MOST_RUNS = 10_000
 """More runs than these are not advised."""
 
@@ -132,7 +130,7 @@ def judge(published: Published, ours: Sample | None) -> Verdict:
     if ours is None or not ours.values or not math.isfinite(ours.mean):
         missing = "not all of its points were run" if ours is None else "our runs give no value for it"
         return Verdict(Outcome.OPEN, missing)
-    if LEAST_RUNS <= ours.n < RARE_RUNS and not ours.steady and ours.basis in (Basis.T, Basis.BOOTSTRAP):
+    if ours.may_lack:
         says = f"a few rare runs make it, and {ours.n} may lack them: it takes {RARE_RUNS}"
         return Verdict(Outcome.UNDECIDED, says, RARE_RUNS)
     found = _number(published, ours) if published.value is not None else _sign(published.sign or 1, ours)
@@ -222,13 +220,14 @@ def _counted(published: Published, ours: Sample, says: str) -> Verdict:
         # As many of the paper's runs as can be have the usual value.
         if (
             runs is not None
+            and not published.sd  # its runs are not all alike
             and runs >= LEAST_RUNS
             and ours.n >= 2 * runs
             and share <= share_interval(0, runs)[1]
         ):
             return Verdict(Outcome.AGREES, f"{says}, as none of {runs} in the paper")
         return Verdict(Outcome.UNDECIDED, says)
-    least = _least_others(value, slack, ours, runs or 1)
+    least = _least_others(published, ours, runs or 1)
     if abs(value - ours.mean) > slack and fisher(least, runs or 1, others, ours.n) <= (1 - CONFIDENCE) / 2:
         return Verdict(Outcome.OFF, f"{says}, and {least} or more of {_runs(runs or 1)} in the paper")
     return Verdict(Outcome.UNDECIDED, says)
@@ -258,12 +257,17 @@ def _shared(published: Published, ours: Sample, says: str) -> Verdict:
     return Verdict(Outcome.AGREES if within else Outcome.UNDECIDED, says)
 
 
-def _least_others(value: float, slack: float, ours: Sample, runs: int) -> int:
-    """How many of the paper's runs have another value than our usual one, at least: as many as its mean takes."""
-    usual = ours.usual[0]
+def _least_others(published: Published, ours: Sample, runs: int) -> int:
+    """How many of the paper's runs have another value than our usual one, at least: as many as its mean takes, and as
+    many as have no more scatter than it shows (by Cauchy's inequality, of k others with this mean the squares add up to
+    runs^2 away^2 / k or more)."""
+    value, usual = published.value or 0.0, ours.usual[0]
     bound = ours.most if value > usual else ours.least
-    away = abs(value - usual) - slack
-    return max(1, math.ceil(runs * away / abs(bound - usual) - 1e-9)) if math.isfinite(bound) else 1
+    away = abs(value - usual) - published.slack
+    counts = [1.0, runs * away / abs(bound - usual) if math.isfinite(bound) else 0.0]
+    if published.sd is not None:
+        counts.append(runs * away**2 / (away**2 + published.sd**2 * (runs - 1) / runs))
+    return math.ceil(max(counts) - 1e-9)
 
 
 def settling(published: Published, ours: Sample) -> int | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from paceline.errors import InternalError
 from paceline.executing import ExecutorLike
-from paceline.reproduce import measure, reproduction
+from paceline.reproduce import reproduction
 from paceline.reproduce.paper import Paper, World
 from paceline.reproduce.reproduction import Reproduction
 from paceline.statistics import Estimate
@@ -222,9 +222,6 @@ def _answer(
     found = []
     for check in case.checks:
         result = by_key[claim_key(case, check.key, subject)]
-        each: tuple[float, ...] = ()
-        if result.ours is not None and result.claim.ours is not None:
-            names = measure.columns(made.paper, made.paper.studies[case.key], made.values)
-            each = tuple(result.claim.ours.each(names, made.runs))
-        found.append(Checked(check, result.ours, each, judge(check.threshold, result.sample, each)))
+        each = () if result.sample is None else result.sample.each
+        found.append(Checked(check, result.ours, each, judge(check.threshold, result.sample)))
     return Answer(case, subject, tuple(found), again)

@@ -3,7 +3,8 @@
 By the interval (`Rule.INTERVAL`): the whole interval within the threshold passes, wholly beyond it fails, and what lies
 on both sides is undecided: more runs would tell. What it rests on is in `paceline.evidence`: below five runs there is
 none. Where nearly all runs have one value a mean has no interval worth its name, and every run
-within the threshold passes. By the worst of the runs (`Rule.WORST`), for authorities that
+within the threshold passes. Of what a few rare runs make, below forty runs each run must lie where the interval does.
+By the worst of the runs (`Rule.WORST`), for authorities that
 ask for it: every run within passes, any run beyond fails; the interval is shown beside it. A bound itself is within.
 
 What has no threshold is a number: reported, and not judged. What could not be run, or has no value, is undecided with
@@ -17,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from paceline.evidence import Basis, Sample
+from paceline.evidence import RARE_RUNS, Basis, Sample
 from paceline.interval import share_interval
 
 
@@ -56,9 +57,15 @@ class Threshold:
 
     def holds(self, value: float) -> bool:
         """Whether a value lies within."""
-        # What is equal but for rounding is equal.
-        edge = 1e-9 * max(abs(value), min(abs(self.least), abs(self.most)))
-        return self.least - edge <= value <= self.most + edge
+        return self.is_reached(value) and self.is_kept(value)
+
+    def is_reached(self, value: float) -> bool:
+        """Whether a value is not below what is allowed; what is equal but for rounding is equal."""
+        return value >= self.least or math.isclose(value, self.least)
+
+    def is_kept(self, value: float) -> bool:
+        """Whether a value is not above what is allowed."""
+        return value <= self.most or math.isclose(value, self.most)
 
 
 @dataclass(frozen=True)
@@ -69,45 +76,45 @@ class Verdict:
     because: str
 
 
-def judge(threshold: Threshold | None, ours: Sample | None, each: Sequence[float]) -> Verdict:
-    """Holds what was measured (None: not run; without values: nothing came out), and the value of each run, against a
-    threshold (None: there is none)."""
+def judge(threshold: Threshold | None, ours: Sample | None) -> Verdict:
+    """Holds what was measured (None: not run; without values: nothing came out) against a threshold (None: there is
+    none)."""
     if ours is None or not ours.values:
         missing = "it was not run" if ours is None else "the runs give no value for it"
         return Verdict(Outcome.UNDECIDED, missing)
     if threshold is None:
         return Verdict(Outcome.NUMBER, "reported, not judged")
-    return _worst(threshold, each) if threshold.rule is Rule.WORST else _interval(threshold, ours, each)
+    return (_worst if threshold.rule is Rule.WORST else _interval)(threshold, ours)
 
 
-def _interval(threshold: Threshold, ours: Sample, each: Sequence[float]) -> Verdict:
+def _interval(threshold: Threshold, ours: Sample) -> Verdict:
     if ours.interval is None:
         return Verdict(Outcome.UNDECIDED, ours.why_few)
     counted = ours.basis is Basis.COUNTS and not ours.yes_no
-    if counted and all(map(threshold.holds, each)):
-        most = share_interval(0, ours.n)[1]
-        says = f"each of {ours.n} runs is {threshold.said}; at most {most:.0%} of all are not".replace(
-            "%", " %"
-        )
-        return Verdict(Outcome.PASS, says)
+    well = sum(map(threshold.holds, ours.each))
     low, high = ours.interval
-    # What is equal but for rounding is equal.
-    edges = [1e-9 * max(abs(bound), abs(ours.mean)) for bound in (threshold.least, threshold.most)]
-    above = threshold.least == -math.inf or low >= threshold.least - edges[0]
-    below = threshold.most == math.inf or high <= threshold.most + edges[1]
-    if above and below:
+    within = threshold.is_reached(low) and threshold.is_kept(high)
+    beyond = not (threshold.is_kept(low) and threshold.is_reached(high))
+    if well == ours.n and (counted or (within and ours.may_lack)):
+        most = 100 * share_interval(0, ours.n)[1]
+        return Verdict(
+            Outcome.PASS, f"each of {ours.n} runs is {threshold.said}; at most {most:.0f} % of all are not"
+        )
+    if ours.may_lack and (well if beyond else within):
+        says = (
+            f"{well} of {ours.n} runs are {threshold.said}; a few rare runs make it, and it takes {RARE_RUNS}"
+        )
+        return Verdict(Outcome.UNDECIDED, says)
+    if within:
         return Verdict(Outcome.PASS, f"the whole interval is {threshold.said}")
-    if counted and not any(map(threshold.holds, each)):
-        return Verdict(Outcome.FAIL, f"none of {ours.n} runs is {threshold.said}")
-    beyond = (threshold.most < math.inf and low > threshold.most + edges[1]) or (
-        threshold.least > -math.inf and high < threshold.least - edges[0]
-    )
-    if beyond:
-        return Verdict(Outcome.FAIL, f"no part of the interval is {threshold.said}")
+    if beyond or (counted and not well):
+        none = f"none of {ours.n} runs" if counted and not well else "no part of the interval"
+        return Verdict(Outcome.FAIL, f"{none} is {threshold.said}")
     return Verdict(Outcome.UNDECIDED, f"the interval is partly {threshold.said}: more runs would tell")
 
 
-def _worst(threshold: Threshold, each: Sequence[float]) -> Verdict:
+def _worst(threshold: Threshold, ours: Sample) -> Verdict:
+    each = ours.each
     missing = sum(not math.isfinite(value) for value in each)
     beyond = sum(math.isfinite(value) and not threshold.holds(value) for value in each)
     if beyond:
