@@ -33,7 +33,7 @@ checksum() {
 
 find_cargo() {
     command -v cargo >/dev/null 2>&1 || PATH="$PATH:$HOME/.cargo/bin"
-    command -v cargo >/dev/null 2>&1 || stop "cargo is needed to build the simulator: install Rust 1.85 or newer."
+    command -v cargo >/dev/null 2>&1 || stop "cargo is needed to build the simulator: install Rust 1.88 or newer."
 }
 
 # Makes an empty .venv if there is none.

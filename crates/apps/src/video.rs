@@ -50,7 +50,7 @@ impl Video {
 
     /// Whether the next frame is a key frame.
     pub(crate) fn is_key(&self) -> bool {
-        self.frames % u64::from(self.model.group.max(1)) == 0
+        self.frames.is_multiple_of(u64::from(self.model.group.max(1)))
     }
 
     pub(crate) fn next(&mut self, draws: &mut Sequence) -> (Time, Size) {

@@ -52,7 +52,7 @@ fn number<T: std::str::FromStr>(field: &str) -> T {
 
 /// The sizes of a frame's packets.
 fn packets(bytes: u32) -> impl Iterator<Item = u32> {
-    let rest = (bytes % 1200 > 0).then_some(bytes % 1200);
+    let rest = Some(bytes % 1200).filter(|rest| *rest > 0);
     std::iter::repeat_n(1200, (bytes / 1200) as usize).chain(rest)
 }
 

@@ -250,7 +250,7 @@ impl Loop {
         flow.rate = flow.law.encoder_rate(ticks).into();
         let by = 1.0 + self.case.varied * (2.0 * f64::from(flow.draws.next()) / 4_294_967_296.0 - 1.0);
         let bytes = ((flow.rate / (8.0 * FPS as f64) * by) as u32).max(1);
-        let rest = (bytes % 1200 > 0).then_some(bytes % 1200);
+        let rest = Some(bytes % 1200).filter(|rest| *rest > 0);
         let sizes: Vec<u32> = std::iter::repeat_n(1200, (bytes / 1200) as usize).chain(rest).collect();
         let count = sizes.len();
         flow.queue.extend(sizes.iter().enumerate().map(|(n, &size)| (size, n + 1 == count)));

@@ -88,11 +88,11 @@ impl<E: Element> Engine<E> {
                 break;
             }
             let mut inbox = Inbox::in_order();
-            if arrival == Some((time, i)) {
-                if let Some(Reverse((_, _, _, number))) = queue.pop() {
-                    let packet = packets[number as usize].take().expect("each number is queued once");
-                    inbox.push(packet.time, |to| to.push(packet));
-                }
+            if arrival == Some((time, i))
+                && let Some(Reverse((_, _, _, number))) = queue.pop()
+            {
+                let packet = packets[number as usize].take().expect("each number is queued once");
+                inbox.push(packet.time, |to| to.push(packet));
             }
             let until = Time(time.0 + 1);
             self.elements[i].run(until, &mut inbox, &mut self.network);

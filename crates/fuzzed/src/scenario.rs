@@ -7,7 +7,7 @@ pub fn scenario(bytes: &[u8]) {
     let text = crate::text(bytes);
     let Ok(document) = Document::parse(text, "fuzz.toml") else { return };
     let mut read = |file: &str| {
-        if file.len() % 2 == 0 { Ok("0\n3\n".to_owned()) } else { Err("no such file".to_owned()) }
+        if file.len().is_multiple_of(2) { Ok("0\n3\n".to_owned()) } else { Err("no such file".to_owned()) }
     };
     match Scenario::check(&document, &mut read) {
         Err(error) => assert!(!error.mistakes.is_empty()),

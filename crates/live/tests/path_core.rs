@@ -51,7 +51,7 @@ fn frame(size: u16, flags: Flags) -> Vec<u8> {
     frame[2..4].copy_from_slice(&size.to_be_bytes());
     frame[9] = 17;
     if flags.has(Flags::ACK) {
-        assert!((40..=80).contains(&size) && size % 4 == 0, "an acknowledgement of {size} bytes");
+        assert!((40..=80).contains(&size) && size.is_multiple_of(4), "an acknowledgement of {size} bytes");
         frame[9] = 6;
         frame[32] = ((size - 20) / 4) as u8 * 16;
         frame[33] = 1 << 4;

@@ -32,7 +32,7 @@ fn random(state: &mut u64) -> Datagram {
     };
     let message = match draw(state) % 11 {
         0 => {
-            let ecn = if draw(state) % 2 == 0 { Ecn::Off } else { Ecn::On };
+            let ecn = if draw(state).is_multiple_of(2) { Ecn::Off } else { Ecn::On };
             Message::Request(Request { nonce, packet_size: draw(state) as u16, ecn })
         }
         1 => Message::Accept(Accept { nonce, limit: RateLimit::BytesPerSecond(word(state)) }),
@@ -41,8 +41,9 @@ fn random(state: &mut u64) -> Datagram {
         4 => {
             let (sequence, timestamp, rtt) = (word(state), Stamp(word(state)), Ticks(word(state)));
             let part = draw(state);
-            let frame =
-                (part % 2 == 0).then_some(FramePart { captured: Stamp((part >> 32) as u32), last: part & 2 == 0 });
+            let frame = part
+                .is_multiple_of(2)
+                .then_some(FramePart { captured: Stamp((part >> 32) as u32), last: part & 2 == 0 });
             Message::Data(Data { sequence, timestamp, rtt, subflow, frame })
         }
         5 => {
@@ -62,7 +63,7 @@ fn random(state: &mut u64) -> Datagram {
                 let start = word(state) / 2;
                 *block = Block { start, end: start + 1 + word(state) / 4 };
             }
-            options.window = NonZeroU32::new(word(state)).filter(|_| draw(state) % 2 == 0);
+            options.window = NonZeroU32::new(word(state)).filter(|_| draw(state).is_multiple_of(2));
             let flags = some(&[Flags::SYN, Flags::ECE, Flags::CWR, Flags::AE], draw(state));
             Message::SegmentAck(SegmentAck { next: word(state), echo: Stamp(word(state)), flags, options })
         }

@@ -498,10 +498,10 @@ fn take_series(model: &Model, mut built: Built, recording: Recording, end: Time)
         series.extend(Series::of_windows(&model.flows, &element.take_decided(), end));
     }
     for element in built.engine.elements_mut() {
-        if let Node::Host(host) = element {
-            if let Some(recorder) = host.recorder.take() {
-                series.extend(recorder.into_series());
-            }
+        if let Node::Host(host) = element
+            && let Some(recorder) = host.recorder.take()
+        {
+            series.extend(recorder.into_series());
         }
     }
     series.sort_by(|a, b| (a.table, &a.labels).cmp(&(b.table, &b.labels)));

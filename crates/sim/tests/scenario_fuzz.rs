@@ -7,8 +7,9 @@ use proptest::prelude::*;
 /// What the fuzz target does.
 fn read(text: &str) -> Option<Scenario> {
     let document = Document::parse(text, "fuzz.toml").map_err(|error| assert!(!error.to_string().is_empty())).ok()?;
-    let mut read =
-        |file: &str| if file.len() % 2 == 0 { Ok("0\n3\n".to_owned()) } else { Err("no such file".to_owned()) };
+    let mut read = |file: &str| {
+        if file.len().is_multiple_of(2) { Ok("0\n3\n".to_owned()) } else { Err("no such file".to_owned()) }
+    };
     match Scenario::check(&document, &mut read) {
         Err(error) => {
             assert!(!error.mistakes.is_empty() && error.to_string().starts_with("fuzz.toml"));

@@ -237,7 +237,7 @@ impl Ratio {
 /// Writes `value` base units with the largest unit that keeps it at least 1, so that reading it gives the same back.
 fn write(f: &mut fmt::Formatter<'_>, value: u64, units: &[(&str, u64)]) -> fmt::Result {
     for &(name, factor) in units {
-        if value >= factor && value % (factor / 1000).max(1) == 0 {
+        if value >= factor && value.is_multiple_of((factor / 1000).max(1)) {
             let (whole, rest) = (value / factor, value % factor);
             if rest == 0 {
                 return write!(f, "{whole} {name}");

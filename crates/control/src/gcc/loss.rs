@@ -275,10 +275,10 @@ impl Loss {
 
     /// Bounded by what it may grow to in a window, and by what comes through.
     fn bounded_growth(&self, before: f64, mut rate: f64, last: Time) -> f64 {
-        if let Some((since, limit)) = self.growing {
-            if since + self.settings.increase_window > last {
-                rate = rate.min(limit);
-            }
+        if let Some((since, limit)) = self.growing
+            && since + self.settings.increase_window > last
+        {
+            rate = rate.min(limit);
         }
         let Some(acknowledged) = self.acknowledged.filter(|_| self.grows(before, rate)) else { return rate };
         let held = self.hold.rate.is_finite() && acknowledged < self.settings.hold_threshold * self.hold.rate;

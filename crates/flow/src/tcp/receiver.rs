@@ -375,10 +375,11 @@ impl TcpReceiver {
     /// Acknowledges an arrival out of the common run; a duplicate repeats the block that holds it (RFC 2018
     /// section 4: the first block is the one that the segment lies in).
     fn acknowledge_from(&mut self, seq: u32, flags: Flags, out: &mut impl Transmit) {
-        if self.sack && self.recent.first().is_some_and(|b| !(b.start..b.end).contains(&seq)) {
-            if let Some(i) = self.recent.iter().position(|b| (b.start..b.end).contains(&seq)) {
-                self.recent[..=i].rotate_right(1);
-            }
+        if self.sack
+            && self.recent.first().is_some_and(|b| !(b.start..b.end).contains(&seq))
+            && let Some(i) = self.recent.iter().position(|b| (b.start..b.end).contains(&seq))
+        {
+            self.recent[..=i].rotate_right(1);
         }
         self.acknowledge(flags, out);
     }

@@ -284,7 +284,7 @@ pub fn hex(bytes: &[u8]) -> String {
 /// The bytes of hexadecimal digits; none if they are no such, or more than 256.
 pub(crate) fn unhex(digits: &str) -> Option<Vec<u8>> {
     let digits = digits.as_bytes();
-    if digits.len() % 2 != 0 || digits.len() > 256 {
+    if !digits.len().is_multiple_of(2) || digits.len() > 256 {
         return None;
     }
     let value = |digit: u8| (digit as char).to_digit(16);

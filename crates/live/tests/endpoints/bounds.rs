@@ -83,7 +83,7 @@ fn a_flood_of_garbage_harms_nobody() {
                 bytes[..4].copy_from_slice(&[b'P', b'T', 0x10 | (sent % 12) as u8, 0]);
                 let _ = socket.send_to(&bytes, address);
                 sent += 1;
-                if sent % 50 == 0 {
+                if sent.is_multiple_of(50) {
                     thread::sleep(Duration::from_millis(1));
                 }
             }

@@ -133,7 +133,7 @@ impl Cell {
     /// Whether a packet that the cell hands on, or is given, is on its way to a station.
     #[must_use]
     pub fn is_downward(&self, packet: &Packet, ways: &Ways) -> bool {
-        (ways.endpoint(packet) - self.first_port) % 2 == 0
+        (ways.endpoint(packet) - self.first_port).is_multiple_of(2)
     }
 
     /// When it has something to do of itself.
@@ -213,7 +213,7 @@ impl Cell {
     /// The interface and the station of a packet.
     pub(super) fn port(&self, packet: &Packet, ways: &Ways) -> (usize, usize) {
         let port = (ways.endpoint(packet) - self.first_port) as usize;
-        let device = if port % 2 == 0 { ACCESS_POINT } else { 1 + port / 2 };
+        let device = if port.is_multiple_of(2) { ACCESS_POINT } else { 1 + port / 2 };
         let place = match &self.model.edca {
             Some(edca) => edca.of_flow.get(packet.flow.0 as usize).map_or(0, |place| usize::from(*place)),
             None => 0,

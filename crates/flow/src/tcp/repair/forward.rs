@@ -112,11 +112,11 @@ impl Forward {
             return;
         }
         blocks[..n].sort_unstable_by_key(|b| b.start);
-        if let Some(end) = blocks[..n].iter().map(|b| b.end).max() {
-            if self.edge.is_none_or(|f| f < end - 1) {
-                self.edge = Some(end - 1);
-                thorough = true;
-            }
+        if let Some(end) = blocks[..n].iter().map(|b| b.end).max()
+            && self.edge.is_none_or(|f| f < end - 1)
+        {
+            self.edge = Some(end - 1);
+            thorough = true;
         }
         let Some(edge) = self.edge else { return };
         self.end = self.end.max(edge + 1);

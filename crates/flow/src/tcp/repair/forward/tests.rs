@@ -102,11 +102,11 @@ impl Plain {
             return;
         }
         blocks.sort_unstable_by_key(|b| b.start);
-        if let Some(end) = blocks.iter().map(|b| b.end).max() {
-            if self.forward.is_none_or(|f| f < end - 1) {
-                self.forward = Some(end - 1);
-                thorough = true;
-            }
+        if let Some(end) = blocks.iter().map(|b| b.end).max()
+            && self.forward.is_none_or(|f| f < end - 1)
+        {
+            self.forward = Some(end - 1);
+            thorough = true;
         }
         let Some(forward) = self.forward else { return };
         let length = (forward + 1).saturating_sub(self.first) as usize;
