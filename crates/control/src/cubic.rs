@@ -121,18 +121,23 @@ impl Cubic {
         window
     }
 
+    /// Time in which the window was not used is not the cubic's (sections 4.2 and 5.8).
+    fn pass(&mut self, now: Time) {
+        let before = core::mem::replace(&mut self.acked, now);
+        self.epoch = self.epoch.map(|began| began + now.since(before));
+    }
+
     /// An acknowledgement of new data.
     fn grow(&mut self, segments: u32, in_flight: u32, rtt: Option<Span>, path: &PathView) {
-        let before = core::mem::replace(&mut self.acked, path.now);
         let (used, slow) = (f64::from(in_flight) + 1.0 > self.cwnd, self.cwnd < self.ssthresh);
         if !used {
-            // time in which the window was not used is not the cubic's (sections 4.2 and 5.8)
-            self.epoch = self.epoch.map(|began| began + path.now.since(before));
+            self.pass(path.now);
         } else if slow {
             self.cwnd += self.slow_start.growth(segments, 1.0, self.ssthresh.is_infinite()); // RFC 5681 equation (2)
         } else {
             self.avoid(f64::from(segments), path);
         }
+        self.acked = path.now;
         if slow {
             self.look(rtt, path.min_rtt, path);
         }
@@ -202,7 +207,8 @@ impl Controller for Cubic {
                 self.cwnd = window.max(1.0);
                 self.slow_start.begin(path);
             }
-            TcpEvent::Duplicate | TcpEvent::Repaired { .. } | TcpEvent::Resumed { .. } => {}
+            TcpEvent::Duplicate | TcpEvent::Repaired { .. } => {}
+            TcpEvent::Resumed { .. } => self.pass(path.now),
             TcpEvent::Lost { .. } => {
                 self.reduce(path);
                 self.cwnd = self.ssthresh;

@@ -253,7 +253,7 @@ impl Law {
             {
                 missing -= u64::from(piece.bytes);
                 self.acked = self.acked.max(piece.number.wrapping_add(1));
-                self.congestion.on_acked(now, &piece.left, sent, piece.number, piece.bytes, limited);
+                self.congestion.on_acked(now, &piece.left, sent, piece.number, piece.bytes);
             }
         }
         self.discard_beyond(in_flight);

@@ -68,7 +68,7 @@ impl Connection {
             if out {
                 self.out -= 1;
                 let left = self.log.snapshot(number);
-                self.congestion.on_acked(now, left, sent, number, bytes, self.limited);
+                self.congestion.on_acked(now, left, sent, number, bytes);
             }
         }
         self.log.prune();
@@ -102,7 +102,7 @@ impl Connection {
             self.stats.advance(now, self.window_packets());
             for newly in self.newly.drain(..) {
                 let Newly { number, sent, bytes, ref left } = newly;
-                self.congestion.on_acked(now, left, sent, number, bytes, self.limited);
+                self.congestion.on_acked(now, left, sent, number, bytes);
             }
             self.acked_some(now);
         }

@@ -141,7 +141,7 @@ impl Connection {
         }
         let due = self.congestion.due(now);
         if due > now {
-            self.limited = true; // what pacing holds back the window would let go (RFC 9002 section 7.8)
+            self.limited = self.would_fill();
             self.resumes = due;
             return false;
         }
@@ -150,6 +150,15 @@ impl Connection {
             return false;
         }
         true
+    }
+
+    /// Pacing holds packets back: whether they would fill the window, were it not for that (RFC 9002 section 7.8).
+    #[inline(never)]
+    fn would_fill(&self) -> bool {
+        let (window, in_flight) = (self.congestion.window(), self.congestion.in_flight());
+        let waiting: u64 = self.datagrams.iter().map(|waiting| waiting.left).sum();
+        let short = (window + 1).saturating_sub(in_flight + waiting + u64::from(self.config.datagram));
+        self.outgoing.offers(short)
     }
 
     /// Nothing is left to send: whether that, and not the window, is the limit.

@@ -277,10 +277,9 @@ impl Congestion {
         self.prior_in_flight = self.in_flight;
     }
 
-    /// It acknowledges the packet `number`, of `bytes`, that left at `sent`, newly; `limited`: the window was what limited the
-    /// sender, not the application.
+    /// It acknowledges the packet `number`, of `bytes`, that left at `sent`, newly.
     #[inline]
-    pub fn on_acked(&mut self, now: Time, left: &Snapshot, sent: Time, number: u32, bytes: u16, limited: bool) {
+    pub fn on_acked(&mut self, now: Time, left: &Snapshot, sent: Time, number: u32, bytes: u16) {
         self.in_flight = self.in_flight.saturating_sub(u64::from(bytes));
         self.acked = self.acked.max(number.wrapping_add(1));
         if let Some(sampler) = &mut self.sampler {
@@ -292,9 +291,7 @@ impl Congestion {
         if self.recovering {
             self.recovered(now);
         }
-        if limited || self.profile == Profile::Linux || self.needs.deliveries {
-            self.credit += u64::from(bytes);
-        }
+        self.credit += u64::from(bytes);
     }
 
     #[cold]
@@ -303,7 +300,7 @@ impl Congestion {
         self.tell(now, TcpEvent::Recovered { at_most: f64::INFINITY });
     }
 
-    /// All packets that it acknowledges have been told of; `limited` as in [`Congestion::on_acked`].
+    /// All packets that it acknowledges have been told of; `limited`: the window was what limited the sender, not the application.
     #[inline(always)]
     pub fn on_ack_end(&mut self, now: Time, limited: bool) {
         let datagram = u64::from(self.datagram);
@@ -322,27 +319,27 @@ impl Congestion {
     #[inline(always)]
     fn grow(&mut self, now: Time, full: u32, limited: bool) {
         let flight = datagrams(self.prior_in_flight, self.datagram);
-        let at_least = |window: f64| if limited { flight.max(window as u32 + 1) } else { flight };
         if let TcpController::Reno(reno) = &mut self.controller
             && self.profile == Profile::Rfc
         {
-            let in_flight = at_least(reno.window());
-            return (0..full).for_each(|_| reno.acked(1, in_flight));
+            return (0..full).for_each(|_| reno.acked(1, used(flight, reno.window(), limited)));
         }
-        self.grow_others(now, full, at_least(self.controller.window()));
+        self.grow_others(now, full, flight, limited);
     }
 
     #[inline(never)]
-    fn grow_others(&mut self, now: Time, full: u32, in_flight: u32) {
-        let path = PathView { in_flight, ..self.path(now) };
+    fn grow_others(&mut self, now: Time, full: u32, flight: u32, limited: bool) {
+        let path = self.path(now);
         let rtt = Some(self.rtt.latest);
-        if self.profile == Profile::Linux {
-            self.controller.on_feedback(&TcpEvent::Acked { segments: full, in_flight, rtt }, &path);
-            return;
-        }
-        for left in (0..full).rev() {
+        let by_kernel = self.profile == Profile::Linux;
+        let (events, segments) = if by_kernel { (1, full) } else { (full, 1) };
+        for left in (0..events).rev() {
+            let window = self.controller.window();
+            let in_flight =
+                if limited || !(by_kernel || self.needs.deliveries) { used(flight, window, limited) } else { flight };
             let rtt = rtt.filter(|_| left == 0);
-            self.controller.on_feedback(&TcpEvent::Acked { segments: 1, in_flight, rtt }, &path);
+            let path = PathView { in_flight, ..path };
+            self.controller.on_feedback(&TcpEvent::Acked { segments, in_flight, rtt }, &path);
         }
     }
 
@@ -492,6 +489,13 @@ impl Congestion {
     pub fn gauges(&self, to: &mut dyn Gauges) {
         self.controller.gauges(to);
     }
+}
+
+/// What a law that goes by what is in flight is told, of so many datagrams: more than its window if that limited the sender, else less.
+#[inline]
+fn used(flight: u32, window: f64, limited: bool) -> u32 {
+    let window = window as u32;
+    if limited { flight.max(window + 1) } else { flight.min(window.saturating_sub(1)) }
 }
 
 /// The rate that paces a window (section 7.7).

@@ -118,6 +118,12 @@ impl Grant {
     }
 }
 
+/// How much of a limit is left when it is raised: seven eighths. With a half a sender that the limit holds would have half of it in flight: what it
+/// sends of a grant uses just under a half, and the next grant waits for the packet that the limit holds.
+const fn unused(window: u64) -> u64 {
+    window - window / 8
+}
+
 impl Incoming {
     pub(super) fn new(data_window: u64, window: u64, max_streams: u32) -> Incoming {
         Incoming {
@@ -213,9 +219,9 @@ impl Incoming {
             return None;
         }
         let whole = stream.given == piece.offset;
-        // grants leave when half a window is used, of what is in order
+        // grants leave when a part of a window is used, of what is in order
         let within = if whole {
-            end + self.window / 2 <= stream.limit && self.taken + length + self.data_window / 2 <= self.max_data
+            end + unused(self.window) <= stream.limit && self.taken + length + unused(self.data_window) <= self.max_data
         } else {
             end <= stream.limit && self.seen + length <= self.max_data
         };
@@ -275,7 +281,7 @@ impl Incoming {
             let objects = if piece.track == 0 { &mut self.objects } else { &mut self.led };
             Self::tell(stream, piece.stream / 4, objects);
         }
-        if stream.limit - prefix < self.window / 2 && stream.size.is_none() {
+        if stream.limit - prefix < unused(self.window) && stream.size.is_none() {
             stream.limit = prefix + self.window;
             grants.push(Grant::Stream(piece.stream, stream.limit));
         }
@@ -332,11 +338,11 @@ impl Incoming {
         self.streams.retire(|stream| stream.done);
     }
 
-    /// Raises limits of which half is used; that of streams where it gains half of what may still be opened, so that streams which stay
+    /// Raises limits of which a part is used; that of streams where it gains half of what may still be opened, so that streams which stay
     /// open do not hold up those that come and go.
     #[inline]
     fn grant(&mut self, grants: &mut Vec<Grant>) {
-        if self.max_data - self.taken.min(self.max_data) < self.data_window / 2 {
+        if self.max_data - self.taken.min(self.max_data) < unused(self.data_window) {
             self.max_data = self.taken + self.data_window;
             grants.push(Grant::Data(self.max_data));
         }
@@ -402,12 +408,14 @@ mod tests {
         };
         let grants = &mut Vec::new();
         assert_eq!(incoming.piece(&piece(2, 50, 51), grants), Err(Violation::FlowControl), "the stream's");
-        assert_eq!(incoming.piece(&piece(2, 0, 40), grants), Ok((40, false)));
-        assert_eq!(incoming.piece(&piece(6, 60, 40), grants), Ok((0, false)));
-        assert_eq!(incoming.piece(&piece(2, 40, 11), grants), Err(Violation::FlowControl), "the connection's");
+        assert_eq!(incoming.piece(&piece(2, 0, 12), grants), Ok((12, false)));
+        assert_eq!(grants, &[], "an eighth is to be used first");
+        assert_eq!(incoming.piece(&piece(2, 60, 40), grants), Ok((0, false)));
+        assert_eq!(incoming.piece(&piece(6, 10, 40), grants), Ok((0, false)));
+        assert_eq!(incoming.piece(&piece(6, 50, 1), grants), Err(Violation::FlowControl), "the connection's");
         assert_eq!(incoming.piece(&piece(10, 0, 1), grants), Err(Violation::StreamLimit));
-        assert_eq!(incoming.reset(6, 99, grants), Err(Violation::FinalSize));
-        assert_eq!(incoming.reset(6, 100, grants), Ok(()));
-        assert!(grants.contains(&Grant::Data(140 + 150)), "{grants:?}");
+        assert_eq!(incoming.reset(6, 49, grants), Err(Violation::FinalSize));
+        assert_eq!(incoming.reset(6, 50, grants), Ok(()));
+        assert!(grants.contains(&Grant::Data(62 + 150)), "{grants:?}");
     }
 }

@@ -274,6 +274,23 @@ impl Outgoing {
         self.front.is_some() || !self.ready.is_empty()
     }
 
+    /// Whether so many bytes could leave but for the congestion window, as far as the other end's limits go.
+    #[inline(never)]
+    pub(super) fn offers(&self, bytes: u64) -> bool {
+        let (mut offered, mut left) = (0, self.max_data - self.spent);
+        for key in &self.ready {
+            let stream = &self.streams[key.place];
+            let again: u64 = stream.lost.iter().map(|range| range.end - range.start).sum();
+            let new = stream.written.min(stream.limit).saturating_sub(stream.next).min(left);
+            left -= new;
+            offered += again + new;
+            if offered >= bytes {
+                return true;
+            }
+        }
+        offered >= bytes
+    }
+
     /// The first that may leave though the connection's limit is reached: what was lost, and ends of streams (RFC 9000 section 4.1).
     #[cold]
     fn beyond_limit(&self) -> Option<Key> {

@@ -109,7 +109,7 @@ proptest! {
                 Step::Ack { nth, app_limited } if nth < out.len() => {
                     let (sent, number, left) = out.remove(nth);
                     ours.on_ack_begin(&rtt);
-                    ours.on_acked(now, &left, sent, number, DATAGRAM as u16, !app_limited);
+                    ours.on_acked(now, &left, sent, number, DATAGRAM as u16);
                     ours.on_ack_end(now, !app_limited);
                     rfc.on_packet_acked(sent, DATAGRAM, app_limited);
                 }
@@ -147,7 +147,7 @@ fn bytes_count_not_packets() {
     let left: Vec<_> = (0..8).map(|n| ours.on_sent(ms(0), n, 736).unwrap_or_default()).collect();
     for (k, left) in left.iter().enumerate() {
         ours.on_ack_begin(&rtt);
-        ours.on_acked(ms(50), left, ms(0), k as u32, 736, true);
+        ours.on_acked(ms(50), left, ms(0), k as u32, 736);
         ours.on_ack_end(ms(50), true);
     }
     assert_eq!(ours.window(), 14_720 + 4 * DATAGRAM);
@@ -207,7 +207,7 @@ fn a_model_gets_samples() {
             let at = now + Span::from_millis(50 + 5 * k as u64);
             rtt.sample(at.since(now), Span::ZERO);
             ours.on_ack_begin(&rtt);
-            ours.on_acked(at, left, now, (10 * round) as u32 + k as u32, DATAGRAM as u16, true);
+            ours.on_acked(at, left, now, (10 * round) as u32 + k as u32, DATAGRAM as u16);
             ours.on_ack_end(at, true);
         }
         before = ours.pacing_rate();
@@ -224,7 +224,7 @@ fn packets_that_do_not_count_leave_the_numbers_in_step() {
     rtt.sample(Span::from_millis(50), Span::ZERO);
     let left = ours.on_sent(ms(0), 7, DATAGRAM as u16).unwrap_or_default();
     ours.on_ack_begin(&rtt);
-    ours.on_acked(ms(50), &left, ms(0), 7, DATAGRAM as u16, true);
+    ours.on_acked(ms(50), &left, ms(0), 7, DATAGRAM as u16);
     ours.on_ack_end(ms(50), true);
     let path = ours.path(ms(50));
     assert_eq!((path.acked, path.next), (8, 8));

@@ -247,12 +247,12 @@ fn a_probe_that_is_blocked_has_what_is_oldest() {
     let settings = QuicConfig { handshake: Handshake::Done, receive_window: 20_000, ..config("newreno") };
     let mut world = World::new("newreno", &settings);
     world.fate = Box::new(|_, _, _| Some(Span::ZERO));
-    world.begin(500_000);
+    world.begin(1_000_000);
     world.run(ms(500));
     let cut = world.log.len();
     let mut dropped = Vec::new();
     world.fate = Box::new(move |n, ahead, _| {
-        let drops = ahead && dropped.len() < 18;
+        let drops = ahead && dropped.len() < 24;
         if drops {
             dropped.push(n);
         }
@@ -262,7 +262,7 @@ fn a_probe_that_is_blocked_has_what_is_oldest() {
     let ahead: Vec<_> = world.log[cut..].iter().filter(|(_, ahead, _)| *ahead).collect();
     let pings = ahead.iter().filter(|(.., segment)| *frames(segment) == [Frame::Ping]).count();
     assert_eq!(pings, 0, "{ahead:?}");
-    assert!(ahead.len() > 18 && world.sender.stats().timeouts > 1 && world.sender.acked_all());
+    assert!(ahead.len() > 24 && world.sender.stats().timeouts > 1 && world.sender.acked_all());
 }
 
 /// RFC 9000 section 10.1: the idle timer begins anew with what comes, and with the first that is sent to be acknowledged after that,
