@@ -173,27 +173,26 @@ def _schema() -> Any:
     return json.loads(_core.schema_json())["$defs"]
 
 
+def _meaning(of: Mapping[str, Any]) -> str:
+    """The first line of what a schema says."""
+    return str(of.get("description", "")).partition("\n")[0]
+
+
 def _queues(_ctx: Any, _incomplete: str) -> Offered:
     kinds = _schema()["Queue"]["oneOf"]
-    return [
-        (one["properties"]["kind"]["const"], one.get("description", "").partition("\n")[0]) for one in kinds
-    ]
+    return [(one["properties"]["kind"]["const"], _meaning(one)) for one in kinds]
 
 
 def _flow_keys(ctx: Any, _incomplete: str) -> Iterator[tuple[str, str]]:
     """KEY= of a flow's keys, of those of its tables, and of its controller's parameters."""
     named = _schema()
     for key, value in named["FlowTable"]["properties"].items():
-        what = value.get("description", "").partition("\n")[0]
         references = [one["$ref"] for one in (value, *value.get("anyOf", [])) if "$ref" in one]
         parts = [named[reference.rpartition("/")[2]].get("properties") for reference in references]
         if parts and parts[0]:
-            yield from (
-                (f"{key}.{part}=", one.get("description", "").partition("\n")[0])
-                for part, one in parts[0].items()
-            )
+            yield from ((f"{key}.{part}=", _meaning(one)) for part, one in parts[0].items())
         elif key not in ("cc", "params"):
-            yield f"{key}=", what
+            yield f"{key}=", _meaning(value)
     for one in json.loads(_core.schemes()):
         if one["name"] == ctx.params.get("cc"):
             yield from ((f"params.{part['name']}=", part.get("doc", "")) for part in one["params"])
@@ -207,9 +206,10 @@ def _classes(_ctx: Any, _incomplete: str) -> Offered:
 
 def _laws(ctx: Any, _incomplete: str) -> Offered:
     """Laws of an access point: `gateway` has their settings as options, `path` behind their names."""
-    more = [] if ctx.command.name == "gateway" else [("window=", "a fixed window")]
-    rate = "" if ctx.command.name == "gateway" else ",capacity="
-    return [("voap", "by the delay"), (f"sap-law{rate}", "by the capacity"), *more]
+    voap = ("voap", "by the delay")
+    if ctx.command.name == "gateway":
+        return [voap, ("sap-law", "by the capacity")]
+    return [voap, ("sap-law,capacity=", "by the capacity"), ("window=", "a fixed window")]
 
 
 def _profiles(_ctx: Any, _incomplete: str) -> Offered:
