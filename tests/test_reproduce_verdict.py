@@ -169,7 +169,7 @@ def test_a_difference_that_rounding_makes_is_none() -> None:
     for text in ('a["x"] - b["x"]', '(a["x"] - b["x"]) / a["x"]', '-(b["x"] - a["x"]) * 8'):
         found = sample(Expression(text), metrics, names, 10)
         assert found is not None
-        assert found.values == (0.0,) * 10, text
+        assert found.values == found.each == (0.0,) * 10, text
         assert judge(Published(Kind.ORDERING, sign=1), found).outcome is Outcome.CONTRADICTS
     names["b"] = Constant(0.3 - 1e-9)
     found = sample(Expression('a["x"] - b["x"]'), metrics, names, 10)

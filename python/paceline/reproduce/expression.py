@@ -298,14 +298,15 @@ class Expression:
 
     def valued(self, names: Mapping[str, Column | Array], runs: int) -> Valued:
         """The value over so many runs, and run by run."""
-
-        def at(seeds: Array) -> float:
-            return self._single(self.value(names, seeds))
-
         everything, ones = np.ones(runs), np.eye(runs)
-        value, each = at(everything), np.array([at(one) for one in ones])
         added = float(np.max(np.abs(self._value(self._sums, names, everything)), initial=0.0))
         grain = ROUNDING * added if math.isfinite(added) else 0.0
+
+        def at(seeds: Array) -> float:
+            value = self._single(self.value(names, seeds))
+            return 0.0 if abs(value) <= grain else value
+
+        value, each = at(everything), np.array([at(one) for one in ones])
         if runs < 2 or not math.isfinite(value):
             return Valued(value, each.tolist(), None, grain)
         without = np.array([at(everything - one) for one in ones])

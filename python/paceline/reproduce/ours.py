@@ -29,7 +29,6 @@ def sample(
     value, values, each = found.value, found.mean_of, tuple(found.each)
     if not math.isfinite(value):
         return Sample((), own=each)
-    value = 0.0 if abs(value) <= found.grain else value
     least, most = reach(expression.body, metrics)
     values = None if values is None else _snapped(values, value, found.grain)
     about = None if values is None or math.isclose(math.fsum(values) / runs, value) else value
