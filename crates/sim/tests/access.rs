@@ -195,12 +195,13 @@ fn the_default_follows_what_varies_and_what_goes_back() {
         scenario.access().expect("access links").rate.expect("filled").bps()
     };
     for (link, rate) in [
-        ("rate = \"1 Mbit/s\"", 100e6),
-        ("rate = \"10 Mbit/s\"", 100e6),
-        ("rate = \"20 Mbit/s\"", 206e6),
+        ("rate = \"1 Mbit/s\"", 1000.3e6),
+        ("rate = \"10 Mbit/s\"", 1003e6),
+        ("rate = \"20 Mbit/s\"", 1006e6),
+        ("rate = \"300 Mbit/s\"", 3.09e9),
         ("rate = \"2 Mbit/s\"\nbackward = { rate = \"1 Gbit/s\" }", 10.3e9),
-        ("rate_schedule = [{ at = \"0 s\", rate = \"5 Mbit/s\" }, { at = \"5 s\", rate = \"50 Mbit/s\" }]", 515e6),
-        ("rate_trace = { file = \"x\", format = \"seconds-mbit\" }\nbackward = { rate = \"1 Mbit/s\" }", 824e6),
+        ("rate_schedule = [{ at = \"0 s\", rate = \"5 Mbit/s\" }, { at = \"5 s\", rate = \"50 Mbit/s\" }]", 1015e6),
+        ("rate_trace = { file = \"x\", format = \"seconds-mbit\" }\nbackward = { rate = \"1 Mbit/s\" }", 1064e6),
         ("rate = \"1000 Gbit/s\"", 10e12),
     ] {
         assert_eq!(access(link), rate, "{link}");

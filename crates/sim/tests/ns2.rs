@@ -124,7 +124,7 @@ fn streaming(row: &Row) -> String {
         "duration = \"430 s\"\nwarmup = \"10 s\"\nstop_after = \"media\"\nprofile = \"ns2\"\n[link.bottleneck]\nrate = \"10 Mbit/s\"\n\
          delay = \"{delay} ms\"\nqueue = {queue}\nloss = {{ kind = \"uniform\", rate = {:?} }}\n\
          backward = {{ queue = {{ kind = \"droptail\", limit = \"50 packets\" }} }}\n\
-         [flow.media]\n{params}\nstart = \"10 s\"\nrtt = \"{} ms\"\n{overhead}\n\
+         [access]\nrate = \"100 Mbit/s\"\n[flow.media]\n{params}\nstart = \"10 s\"\nrtt = \"{} ms\"\n{overhead}\n\
          [flow.media.app]\nkind = \"stream\"\nmedia_rate = \"{} Mbit/s\"\n",
         row.number("loss"),
         row.number("rtt"),

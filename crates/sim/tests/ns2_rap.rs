@@ -23,7 +23,7 @@ fn single(row: &Row) -> String {
         "duration = \"120 s\"\nwarmup = \"20 s\"\nprofile = \"ns2\"\n[link.bottleneck]\nrate = \"10 Mbit/s\"\n\
          delay = \"{} ms\"\nqueue = {{ kind = \"droptail\", limit = \"50 packets\" }}\n\
          loss = {{ kind = \"uniform\", rate = {:?} }}\nbackward = {{ queue = {{ kind = \"unlimited\" }} }}\n\
-         [flow.a]\ncc = \"rap\"\nack_size = \"40 B\"\nparams = {{ fine_grain = {fine} }}\n{start}",
+         [access]\nrate = \"100 Mbit/s\"\n[flow.a]\ncc = \"rap\"\nack_size = \"40 B\"\nparams = {{ fine_grain = {fine} }}\n{start}",
         row.number("rtt") / 2.0,
         row.number("loss"),
     )
@@ -58,7 +58,8 @@ fn with_random_loss() {
 fn flows(delay_ms: u32, queue: u32, tables: &str, seed: u64) -> Vec<FlowSummary> {
     let text = format!(
         "duration = \"60 s\"\nprofile = \"ns2\"\n[link.bottleneck]\nrate = \"10 Mbit/s\"\ndelay = \"{delay_ms} ms\"\n\
-         queue = {{ kind = \"droptail\", limit = \"{queue} packets\" }}\nbackward = {{ queue = {{ kind = \"unlimited\" }} }}\n{tables}"
+         queue = {{ kind = \"droptail\", limit = \"{queue} packets\" }}\nbackward = {{ queue = {{ kind = \"unlimited\" }} }}\n\
+         [access]\nrate = \"100 Mbit/s\"\n{tables}"
     );
     let document = Document::parse(&text, "rap.toml").unwrap();
     let scenario = Scenario::check(&document, &mut |_| Err(String::new())).unwrap_or_else(|e| panic!("{e}\n{text}"));

@@ -29,7 +29,7 @@ fn single(row: &Row) -> String {
         "duration = \"120 s\"\nwarmup = \"20 s\"\nprofile = \"ns2\"\n[link.bottleneck]\nrate = \"10 Mbit/s\"\n\
          delay = \"{} ms\"\nqueue = {{ kind = \"droptail\", limit = \"50 packets\" }}\n\
          loss = {{ kind = \"uniform\", rate = {:?} }}\nbackward = {{ queue = {{ kind = \"unlimited\" }} }}\n\
-         [flow.a]\ncc = \"tfrc\"\n{start}",
+         [access]\nrate = \"100 Mbit/s\"\n[flow.a]\ncc = \"tfrc\"\n{start}",
         row.number("rtt") / 2.0,
         row.number("loss"),
     )

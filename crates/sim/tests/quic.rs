@@ -119,7 +119,10 @@ fn every_window_controller_fills_a_link() {
         if !window || scheme.name == "tahoe" {
             continue;
         }
-        let (quic, tcp) = (of(scheme.name, "transport = \"quic\""), of(scheme.name, ""));
+        // in its default mode: when it takes itself for one of several hangs on chance
+        let mode = if scheme.name == "copa" { "params = { competitive = false }\n" } else { "" };
+        let quic = of(scheme.name, &format!("{mode}transport = \"quic\""));
+        let tcp = of(scheme.name, mode);
         let (rates, trips) = ((quic.throughput_bps, tcp.throughput_bps), (quic.rtt_mean_s, tcp.rtt_mean_s));
         println!("{} {rates:?} {trips:?}", scheme.name);
         assert!(rates.0 > 0.99 * rates.1, "{}: {rates:?}", scheme.name);

@@ -344,10 +344,11 @@ pub struct Outage {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AccessTable {
-    /// Rate of transmission. By default the links of the scenario are the bottleneck: up to 10 Mbit/s this is 100 Mbit/s,
-    /// and beyond it 10.3 times the highest rate that any of them ever has.
+    /// Rate of transmission. By default the links of the scenario are the bottleneck: this is 1 Gbit/s, as hosts of today
+    /// have, or ten times the highest rate that any of them ever has, whichever is more, and then up to three tenths past
+    /// a whole multiple of it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "10.3 times the fastest link; 100 Mbit/s if none is above 10 Mbit/s", "x-min" = "1 bit/s", "x-max" = "10000 Gbit/s"))]
+    #[schemars(extend("x-default" = "from 1 Gbit/s, and 10 times the fastest link, up to 0.3 past a whole multiple of it", "x-min" = "1 bit/s", "x-max" = "10000 Gbit/s"))]
     pub rate: Option<Rate>,
     /// One-way propagation delay.
     #[serde(default)]
@@ -429,8 +430,9 @@ impl Default for AccessTable {
 }
 
 impl AccessTable {
-    /// The rate beside links of up to a tenth of it.
-    pub const LEAST_RATE: Rate = Rate::from_bps(100_000_000);
+    /// The least rate that is not given: what hosts of today have. At less, bursts that a sender hands over at once (GCC's
+    /// of 40 ms) would reach the bottleneck spread out, and fewer of their packets be lost.
+    pub const LEAST_RATE: Rate = Rate::from_bps(1_000_000_000);
     /// The highest rate of all.
     const MOST_RATE: Rate = Rate::from_bps(10_000_000_000_000);
 
@@ -439,10 +441,9 @@ impl AccessTable {
     /// then takes each place that falls free (Floyd and Jacobson 1992).
     #[must_use]
     pub fn rate_beside(fastest: Rate) -> Rate {
-        if fastest.0 <= Self::LEAST_RATE.0 / 10 {
-            return Self::LEAST_RATE;
-        }
-        Rate((u128::from(fastest.0) * 103 / 10).min(u128::from(Self::MOST_RATE.0)) as u64)
+        let multiple = Self::LEAST_RATE.0.div_ceil(fastest.0.max(1)).max(10);
+        let tenths = u128::from(multiple) * 10 + 3;
+        Rate((u128::from(fastest.0) * tenths / 10).min(u128::from(Self::MOST_RATE.0)) as u64)
     }
 
     /// The queue of who gives none: that of Linux' interfaces (`txqueuelen`), or ns-2's without a limit.
