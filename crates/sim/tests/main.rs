@@ -37,6 +37,7 @@ mod ns2_tfrc;
 mod ns2_wifi;
 mod oracle;
 mod phases;
+mod prague;
 mod quic;
 mod quiche;
 mod rates;
