@@ -92,7 +92,7 @@ pub struct CallLog {
     pub rtcp: Vec<RtcpPacket>,
     /// What its controller thought.
     pub estimates: Vec<Estimate>,
-    /// What it sent as probes.
+    /// What it sent as probes: clusters that were asked for and never left are left out.
     pub clusters: Vec<Cluster>,
     /// Bytes of the headers below RTP's: IP's, UDP's, and what else the log counts.
     pub overhead: u32,

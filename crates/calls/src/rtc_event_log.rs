@@ -9,13 +9,15 @@ mod messages;
 
 use crate::log::{CallLog, Cluster, Estimate, Estimator, RtcpPacket, RtpPacket, Way};
 use messages::{
-    BeginLog, DelayBasedUpdates, LossBasedUpdates, ProbeCluster, RouteChange, RtcpBatch, RtpBatch, ScreamUpdates,
+    BeginLog, DelayBasedUpdates, LossBasedUpdates, ProbeCluster, ProbeResult, RouteChange, RtcpBatch, RtpBatch,
+    ScreamUpdates,
 };
 use paceline_packet::UDP_IPV4;
 use paceline_packet::rtp::Ssrc;
 use paceline_units::Time;
 use prost::Message;
 use prost::encoding::{decode_key, decode_varint};
+use std::collections::BTreeSet;
 
 /// How a log begins: the key of its first message, which says where it begins.
 pub const MAGIC: [u8; 2] = [0x82, 0x01];
@@ -37,6 +39,8 @@ mod field {
     pub const LOSS_BASED: u32 = 18;
     pub const DELAY_BASED: u32 = 19;
     pub const CLUSTER: u32 = 21;
+    pub const PROBED: u32 = 22;
+    pub const PROBED_IN_VAIN: u32 = 23;
     pub const ROUTE: u32 = 32;
     pub const SCREAM: u32 = 35;
 }
@@ -78,7 +82,10 @@ pub fn read(bytes: &[u8]) -> Result<CallLog, LogError> {
         };
         reader.message(number, message)?;
     }
-    let Reader { mut log, overhead, .. } = reader;
+    let Reader { mut log, overhead, clusters, results, .. } = reader;
+    // A cluster that the sender's pacer never began has no result. A log in which nothing has any does not tell.
+    let left = clusters.into_iter().filter(|(id, _)| results.is_empty() || results.contains(id));
+    log.clusters = left.map(|(_, cluster)| cluster).collect();
     log.overhead = overhead.unwrap_or(UDP_IPV4 as u32);
     in_order(&mut log.rtp);
     log.rtcp.sort_by_key(|packet| packet.at);
@@ -138,6 +145,9 @@ struct Reader {
     zero: i64,
     begun: bool,
     overhead: Option<u32>,
+    /// Clusters of probes that were asked for, by their numbers, and the numbers of those that something was made of.
+    clusters: Vec<(u32, Cluster)>,
+    results: BTreeSet<u32>,
 }
 
 fn parsed<M: Message + Default>(message: &[u8], what: &'static str) -> Result<M, LogError> {
@@ -175,7 +185,13 @@ impl Reader {
                 let at = self.time(found.timestamp_ms.unwrap_or_default());
                 self.room(1)?;
                 let (packets, bytes) = (found.min_packets.unwrap_or_default(), found.min_bytes.unwrap_or_default());
-                self.log.clusters.push(Cluster { at, packets, bytes });
+                self.clusters.push((found.id.unwrap_or_default(), Cluster { at, packets, bytes }));
+                Ok(())
+            }
+            field::PROBED | field::PROBED_IN_VAIN => {
+                let found: ProbeResult = parsed(message, "a probe's result cannot be read")?;
+                self.room(1)?;
+                self.results.insert(found.id.unwrap_or_default());
                 Ok(())
             }
             field::ROUTE => {
@@ -209,7 +225,7 @@ impl Reader {
     /// Whether so many more fit.
     fn room(&self, more: usize) -> Result<(), LogError> {
         let log = &self.log;
-        let there = log.rtp.len() + log.rtcp.len() + log.estimates.len() + log.clusters.len();
+        let there = log.rtp.len() + log.rtcp.len() + log.estimates.len() + self.clusters.len() + self.results.len();
         if there.saturating_add(more) > MOST { Err(LogError::TooLong) } else { Ok(()) }
     }
 

@@ -132,6 +132,13 @@ pub struct ProbeCluster {
     pub min_bytes: Option<u32>,
 }
 
+/// What a cluster of probes gave, or why it gave nothing.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct ProbeResult {
+    #[prost(uint32, optional, tag = "2")]
+    pub id: Option<u32>,
+}
+
 /// The path in use has changed.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct RouteChange {

@@ -1,6 +1,8 @@
 //! Logs made by hand, whole, cut off and damaged; those of a browser are in `tests/chromium.rs`.
 
-use super::messages::{BeginLog, LossBasedUpdates, ProbeCluster, RouteChange, RtcpBatch, RtpBatch, ScreamUpdates};
+use super::messages::{
+    BeginLog, LossBasedUpdates, ProbeCluster, ProbeResult, RouteChange, RtcpBatch, RtpBatch, ScreamUpdates,
+};
 use super::*;
 use proptest::prelude::*;
 use prost::encoding::{WireType, encode_key, encode_varint};
@@ -15,7 +17,7 @@ fn beginning(version: u32) -> BeginLog {
     BeginLog { timestamp_ms: Some(1000), version: Some(version), utc_time_ms: Some(1_795_681_325_352) }
 }
 
-/// Two packets that leave, one that comes, two compound packets, three estimates, a probe and a route.
+/// Two packets that leave, one that comes, two compound packets, three estimates, two probes of which one left, and a route.
 fn whole() -> Vec<u8> {
     let mut log = Vec::new();
     put(&mut log, field::BEGIN, &beginning(2));
@@ -61,10 +63,29 @@ fn whole() -> Vec<u8> {
     put(&mut log, field::SCREAM, &scream);
     let cluster = ProbeCluster { timestamp_ms: Some(1001), id: Some(1), min_packets: Some(5), min_bytes: Some(1688) };
     put(&mut log, field::CLUSTER, &cluster);
+    // asked for, and never sent: no result
+    let vain = ProbeCluster { timestamp_ms: Some(1030), id: Some(2), min_packets: Some(5), min_bytes: Some(6750) };
+    put(&mut log, field::CLUSTER, &vain);
+    put(&mut log, field::PROBED, &ProbeResult { id: Some(1) });
     put(&mut log, field::ROUTE, &RouteChange { timestamp_ms: Some(1001), overhead: Some(48) });
     // of a kind that is not read
     put(&mut log, 99, &RouteChange::default());
     log
+}
+
+#[test]
+fn probes_that_never_left_are_left_out() {
+    let cluster =
+        |id| ProbeCluster { timestamp_ms: Some(1001), id: Some(id), min_packets: Some(5), min_bytes: Some(1688) };
+    let of = |results: &[(u32, u32)]| {
+        let mut log = Vec::new();
+        put(&mut log, field::BEGIN, &beginning(2));
+        (1..=3).for_each(|id| put(&mut log, field::CLUSTER, &cluster(id)));
+        results.iter().for_each(|(number, id)| put(&mut log, *number, &ProbeResult { id: Some(*id) }));
+        read(&log).unwrap().clusters.len()
+    };
+    assert_eq!(of(&[(field::PROBED, 1), (field::PROBED, 1), (field::PROBED_IN_VAIN, 3)]), 2);
+    assert_eq!(of(&[]), 3, "a log without any result does not tell");
 }
 
 fn ms(n: u64) -> Time {
