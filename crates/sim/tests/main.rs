@@ -21,6 +21,7 @@ mod environment;
 mod frames;
 mod gauges;
 mod gcc;
+mod gcc_port;
 mod groups;
 mod home;
 mod instances;

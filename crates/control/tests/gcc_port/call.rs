@@ -1,12 +1,11 @@
 //! One call in a loop of its own: an encoder, a pacer, a drop-tail link that also loses at random, and feedback. Whoever decides
 //! the rates is told the same, so that what differs is the decision.
 
+use super::decides::{Decides, Feedback, MS, Order, SECOND, Sent, Told};
 use crate::media::draw;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-pub const MS: u64 = 1_000_000;
-pub const SECOND: u64 = 1000 * MS;
 /// The loop's clock begins here: libwebrtc takes zero for no time.
 const BEGIN: u64 = 1000 * SECOND;
 const PROPAGATION: u64 = 50 * MS;
@@ -17,57 +16,6 @@ const FRAME: u64 = SECOND / 30;
 const BURST: u64 = 40 * MS;
 const HEADERS: u64 = 58;
 const PAYLOAD: u64 = 1200;
-
-/// A packet that has left.
-#[derive(Clone, Copy, Debug)]
-pub struct Sent {
-    pub number: u32,
-    pub at: u64,
-    pub size: u64,
-    /// The cluster of probes that it belongs to.
-    pub cluster: Option<u32>,
-}
-
-/// A packet of which feedback tells; when it came, to 250 us, or that it is lost.
-#[derive(Clone, Copy, Debug)]
-pub struct Told {
-    pub sent: Sent,
-    pub arrived: Option<u64>,
-}
-
-/// Feedback as it arrives.
-pub struct Feedback {
-    pub told: Vec<Told>,
-    pub rtt: u64,
-    pub in_flight: u64,
-}
-
-/// Rates in bits a second.
-#[derive(Clone, Copy, Debug)]
-pub struct Rates {
-    pub encoder: f64,
-    pub pacer: f64,
-    pub padding: f64,
-}
-
-/// A cluster of probes to send.
-#[derive(Clone, Copy, Debug)]
-pub struct Order {
-    pub id: u32,
-    pub rate: f64,
-    pub bytes: u64,
-    pub packets: u32,
-}
-
-/// Who decides.
-pub trait Decides {
-    fn start(&mut self, now: u64);
-    fn process(&mut self, now: u64);
-    fn sent(&mut self, packet: &Sent, in_flight: u64);
-    fn feedback(&mut self, feedback: &Feedback, now: u64);
-    fn rates(&self) -> Rates;
-    fn order(&mut self) -> Option<Order>;
-}
 
 /// The path and the encoder.
 #[derive(Clone, Copy)]
