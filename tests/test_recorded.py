@@ -89,6 +89,9 @@ RATES = pl.DataFrame(
         ('rows = "settles"\nwhile = { field = "goodput_bps", above = -1 }', 0.5),
         ('rows = "episodes"\nwhile = { field = "goodput_bps", above = 3.5 }', 2.0),
         ('rows = "episodes"\nwhile = { field = "goodput_bps", above = 6.5, until_below = 0 }', 1.0),
+        ('rows = "returns"\nwhile = { field = "goodput_bps", above = 3.5 }', 1.0),
+        ('rows = "returns"\nwhile = { field = "goodput_bps", above = 6.5, until_below = 0 }', 0.0),
+        ('rows = "returns"\nwhile = { field = "goodput_bps", above = 1e9 }', 0.0),
         ('rows = "lasts"\nwhile = { field = "goodput_bps", above = 5, until_below = 3.5 }', 1.5),
     ],
 )

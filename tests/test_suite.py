@@ -187,7 +187,8 @@ def test_each_case_of_each_scheme_has_a_verdict(done: running.Result) -> None:
         ("pages", "vegas:alpha=2,beta=4"): Outcome.PASS,
     }
     refused = next(a for a in done.answers if a.refused)
-    assert "`web` needs every byte" in refused.refused
+    assert refused.refused is not None
+    assert "`web` needs every byte" in refused.refused.reason
     assert {c.ours for c in refused.checks} == {None}
     assert done.exit_code == 3
 

@@ -319,6 +319,9 @@ class Scenario:
     @property
     def rates_bps(self) -> float:
         """The rates of all links, both ways, as far as they can be filled."""
+    def core_seconds(self) -> float:
+        """About how many core seconds a run takes, what is recorded left out. Raises PacelineError for flows whose ends
+        are not connected."""
     def unreal(self) -> str | None:
         """Why no real path can have its links."""
     def starts(self, seed: int) -> list[tuple[str, int, int]]:

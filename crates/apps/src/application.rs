@@ -281,6 +281,23 @@ impl Application {
         }
     }
 
+    /// How many bits of payload a second it hands over at most in the mean, and in pieces of which size; `None` for what sends as
+    /// much as it may, or has no size known before.
+    #[must_use]
+    pub fn pace(&self) -> Option<(f64, Size)> {
+        match self {
+            Application::Encoder(encoder) => Some(encoder.pace()),
+            Application::Cbr(source) => Some(source.pace()),
+            Application::OnOff(source) => Some(source.pace()),
+            Application::Timed(source) => source.pace(),
+            Application::Ftp(_)
+            | Application::Web(_)
+            | Application::Stream(_)
+            | Application::Relay(_)
+            | Application::Server(_) => None,
+        }
+    }
+
     /// It is `at`: frames and the web's transfers count from here on. That of an FTP with a size is one, whenever it began.
     pub fn measure_from(&mut self, at: Time) {
         match self {

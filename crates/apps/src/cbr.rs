@@ -20,6 +20,11 @@ impl Cbr {
         Cbr { rate, packet, period, handed_over: 0, stopped: false }
     }
 
+    /// Bits a second, and what is handed over at a time.
+    pub(crate) fn pace(&self) -> (f64, Size) {
+        (self.rate.bps(), self.packet)
+    }
+
     /// When the next packet is due: from the start, not from the one before, so that nothing drifts.
     fn due(&self) -> Time {
         let bits = u128::from(self.packet.bytes()) * 8 * u128::from(self.handed_over);

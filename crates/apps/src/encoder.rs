@@ -196,6 +196,12 @@ impl Encoder {
         self.rate
     }
 
+    /// The greatest rate, and a frame of it.
+    pub(crate) fn pace(&self) -> (f64, Size) {
+        let rate = self.model.max_rate.bps();
+        (rate, Size((rate / 8.0 / self.model.frame_rate) as u64))
+    }
+
     /// What it could send at most at `now`, in bits a second with all headers: nothing in a pause, and once it is over.
     #[must_use]
     pub fn demand(&self, now: Time) -> f64 {

@@ -46,6 +46,12 @@ pub struct OnOff {
 }
 
 impl OnOff {
+    /// Bits a second in the mean, and what is handed over at a time.
+    pub(crate) fn pace(&self) -> (f64, Size) {
+        let (burst, idle) = (self.model.burst.as_secs_f64(), self.model.idle.as_secs_f64());
+        (self.model.rate.bps() * burst / (burst + idle), self.model.packet)
+    }
+
     /// Silent from the period's start to the first burst.
     #[must_use]
     pub fn new(model: OnOffModel, stream: Stream, period: Period) -> OnOff {

@@ -69,6 +69,14 @@ impl Timed {
         Timed { left: count.unwrap_or(u64::MAX), ..self }
     }
 
+    /// That of a voice, which alone of these has one packet size; see [`Application::pace`](crate::Application::pace).
+    pub(crate) fn pace(&self) -> Option<(f64, Size)> {
+        match &self.law {
+            Law::Voice(voice) => Some(voice.pace()),
+            Law::Game(_) | Law::Video(_) | Law::Frames(_) => None,
+        }
+    }
+
     fn advance(&mut self) {
         self.key = (self.key.1, matches!(&self.law, Law::Video(video) if video.is_key()));
         let (time, size) = match &mut self.law {

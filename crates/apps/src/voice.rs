@@ -39,6 +39,12 @@ pub(crate) struct Voice {
 }
 
 impl Voice {
+    /// Bits a second while somebody talks, and a packet.
+    pub(crate) fn pace(&self) -> (f64, Size) {
+        let packet = self.model.packet;
+        (8.0 * packet.bytes() as f64 / self.model.interval.as_secs_f64(), packet)
+    }
+
     /// It begins at `start`.
     pub(crate) fn new(model: VoiceModel, start: Time) -> Voice {
         let all = if model.spurts.is_some() { 0 } else { u64::MAX };

@@ -285,6 +285,15 @@ impl Scenario {
         self.checked.links().iter().map(both).sum()
     }
 
+    /// About how many core seconds a run takes, what is recorded left out (`paceline_sim::cost`).
+    fn core_seconds(&self) -> PyResult<f64> {
+        let told = |error: paceline_sim::ExpandError| format!("{}: {error}", self.file);
+        tried(|| {
+            let model = paceline_sim::expand(&self.checked, self.checked.seed()).map_err(told)?;
+            paceline_sim::cost::core_seconds(&model).map_err(told)
+        })
+    }
+
     /// Why no real path can have its links; None if one can.
     #[cfg(target_os = "linux")]
     fn unreal(&self) -> Option<String> {

@@ -8,6 +8,7 @@ pub mod arrivals;
 pub mod build;
 pub mod bundling;
 mod cell;
+pub mod cost;
 pub mod coupling;
 mod cut;
 pub mod delays;

@@ -10,6 +10,7 @@ mod bundle;
 mod c4;
 mod calls;
 mod copa;
+mod cost;
 mod coupled;
 mod cut;
 mod dctcp;

@@ -221,7 +221,7 @@ def _study(
         record_every_s=float(table.take("record_every", (int, float), 0.5)),
         cut_s=_positive(table, "cut"),
         later=later,
-        seconds=float(table.take("seconds", (int, float), 0.1)),
+        seconds=table.take("seconds", (int, float), None),
     )
     if [bool(pool), bool(study.scenario), bool(later)].count(True) != 1:
         raise PaperError(f"{where}: needs either a scenario, or a pool of studies, or `later`")

@@ -46,16 +46,22 @@ def _settles(times: Array, held: Truths) -> float:
     return float(times[min(broken[-1] + 1, len(times) - 1) if len(broken) else 0])
 
 
+def _episodes(held: Truths) -> float:
+    """How often it began, at the first row too."""
+    return float((held & ~_before(held)).sum())
+
+
 RECORDED: dict[str, Callable[[Array, Truths], float]] = {
     "lasts": _lasts,
     "share": lambda _, held: float(held.mean()) if len(held) else math.nan,
-    "episodes": lambda _, held: float((held & ~_before(held)).sum()),
+    "episodes": lambda _, held: _episodes(held),
+    "returns": lambda _, held: max(0.0, _episodes(held) - 1),
     "settles": _settles,
 }
 """What may be said of when something held in a recording: name -> function of its rows' times and of whether it held
-there. lasts: for how many seconds; share: in which share of the rows; episodes: how often it began; settles: from which
-instant on it holds to the last row, whose instant it is if it does not hold there. To register one more is a line
-here; it is then a word of `rows`."""
+there. lasts: for how many seconds; share: in which share of the rows; episodes: how often it began; returns: how often
+it held again after it had not; settles: from which instant on it holds to the last row, whose instant it is if it does
+not hold there. To register one more is a line here; it is then a word of `rows`."""
 
 
 def _before(held: Truths) -> Truths:

@@ -202,8 +202,8 @@ class Study:
     later: str = ""
     change: Change | None = None
     """What changes at an instant that each run itself makes."""
-    seconds: float = 0.1
-    """Core seconds of a run, on average, on the machine of the paper's README."""
+    seconds: float | None = None
+    """Core seconds of a run, on average, on the machine of the paper's README; None: reckoned for each point."""
 
     @property
     def drawn(self) -> set[str]:

@@ -260,7 +260,7 @@ def plan(paper: Paper, runs: int) -> Plan:
             recorded = recording(study, level)
             if study.change:
                 points.check_change(paper, study, place, point)
-                again.append((study.key, study.seconds))
+                again.append((study.key, _run_s(study, point, recorded)))
             if world is World.EMULATED and recorded:
                 # A run in real time is worth more than a recording: one run serves all that is to be shown of it.
                 kinds |= dict.fromkeys(recorded.kinds)
@@ -268,7 +268,7 @@ def plan(paper: Paper, runs: int) -> Plan:
                 recorded = None
             key = (point.scenario.to_toml(), recorded, world)
             if key not in found:
-                found[key] = (point, [], study.seconds if world is World.SIMULATED else 0.0)
+                found[key] = (point, [], _run_s(study, point, recorded) if world is World.SIMULATED else 0.0)
             found[key][1].append(place)
     return Plan(
         [point for point, _, _ in found.values()],
@@ -282,6 +282,20 @@ def plan(paper: Paper, runs: int) -> Plan:
         real_every_s,
         tuple(again),
     )
+
+
+RUN_S = 2e-3
+ROW_S = 0.25e-6
+"""What a run takes beside its packets, and for each row of a flow that is recorded: core seconds on an Intel Xeon."""
+
+
+def _run_s(study: Study, point: Point, recorded: Recorded | None) -> float:
+    """Core seconds of a run of the point, about: what the study says of all of its own, else by packets and rows."""
+    if study.seconds is not None:
+        return study.seconds
+    scenario = point.scenario
+    rows = len(scenario.flow_names()) * scenario.duration_s / recorded.every_s if recorded else 0.0
+    return RUN_S + scenario.core_seconds() + ROW_S * rows
 
 
 def seconds_on(core_seconds: float, workers: int) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from paceline import realtime
 from paceline.errors import PacelineError, PacelineWarning
@@ -21,7 +22,7 @@ from paceline.sweeping import Point
 
 def study(case: Case, subjects: Sequence[Subject], world: World) -> Study:
     """The case with its subjects and what is run beside them, in this world."""
-    series = [Series(s.text, s.text, case.settings + s.settings(case.tables), world=world) for s in subjects]
+    series = [Series(s.text, s.text, case.settings_of(s), world=world) for s in subjects]
     beside = [Series(s.key, s.label, case.settings + s.settings, s.dashed, world) for s in case.beside]
     return Study(
         key=case.key,
@@ -38,7 +39,6 @@ def study(case: Case, subjects: Sequence[Subject], world: World) -> Study:
         record=case.record[0] if case.record else None,
         record_also=case.record[1:],
         record_every_s=case.record_every_s,
-        seconds=case.seconds,
     )
 
 
@@ -68,8 +68,20 @@ def claim_key(case: Case, check: str, subject: Subject) -> str:
     return f"{case.key}/{check}/{subject.text}"
 
 
-Refused = dict[tuple[str, str], str]
-"""(case, subject) -> why it cannot run."""
+@dataclass(frozen=True)
+class Refusal:
+    """Why a case is not run with a subject."""
+
+    reason: str
+    applies: bool = True
+    """Whether its question is one to the subject: then it cannot run, and else it is not applicable."""
+
+    def __str__(self) -> str:
+        return f"it cannot run: {self.reason}" if self.applies else f"not applicable: {self.reason}"
+
+
+Refused = dict[tuple[str, str], Refusal]
+"""(case, subject) -> why it is not run."""
 
 
 def paper(suite: Suite, subjects: Sequence[Subject], world: World = World.SIMULATED) -> tuple[Paper, Refused]:
@@ -79,16 +91,19 @@ def paper(suite: Suite, subjects: Sequence[Subject], world: World = World.SIMULA
     refused: Refused = {}
     for case in suite.cases:
         if case.refused:
-            refused |= {(case.key, subject.text): case.refused for subject in subjects}
+            refused |= {(case.key, subject.text): Refusal(case.refused) for subject in subjects}
             continue
         whole = study(case, subjects, world)
         able = []
         for subject in subjects:
+            if subject.name in case.not_for:
+                refused[case.key, subject.text] = Refusal(case.not_for[subject.name], applies=False)
+                continue
             reason = _refusal(suite, whole, subject)
             if reason is None:
                 able.append(subject)
             else:
-                refused[case.key, subject.text] = reason
+                refused[case.key, subject.text] = Refusal(reason)
         if able:
             studies[case.key] = study(case, able, world)
             found += claims(case, able)

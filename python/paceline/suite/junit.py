@@ -57,8 +57,9 @@ def _testcase(parts: Tree.Element, result: Result, answer: Answer, checked: Chec
         parts, "testcase", classname=_text(name), name=_text(checked.check.label), time="0"
     )
     because = f"{checked.check.says}: {words.ours(checked)}, {checked.verdict.because}"
-    if answer.refused:
-        Tree.SubElement(case, "error", message=_text(answer.refused), type="cannot-run").text = answer.command
+    if answer.refused and answer.refused.applies:
+        why = _text(answer.refused.reason)
+        Tree.SubElement(case, "error", message=why, type="cannot-run").text = answer.command
     elif checked.verdict.outcome is Outcome.FAIL:
         failure = Tree.SubElement(case, "failure", message=_text(because), type="threshold")
         failure.text = _text(

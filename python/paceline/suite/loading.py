@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,7 +13,7 @@ from paceline.recordings import SERIES
 from paceline.reproduce.changes import Change
 from paceline.reproduce.expression import ExpressionError
 from paceline.reproduce.loading import read_levels, read_metrics, read_plots, read_series
-from paceline.reproduce.paper import Metric, World
+from paceline.reproduce.paper import Metric, Settings, World
 from paceline.reproduce.reading import Table, check_distinct, check_selections, read_toml, settings
 from paceline.suite import sim_specs
 from paceline.suite.compiled import study
@@ -36,8 +37,9 @@ def load(name_or_path: str, specs: Path | None = None) -> Suite:
         key: _section(f"{name}: section.{key}", key, value)
         for key, value in top.take("section", dict).items()
     }
+    own = {key: _own(f"{name}: {kind}.{key}", value) for key, value in top.take(str(kind), dict, {}).items()}
     cases = tuple(
-        _case(f"{name}: case[{i}]", value, kind, metrics, sections)
+        replace(_case(f"{name}: case[{i}]", value, kind, metrics, sections), own=own)
         for i, value in enumerate(top.take("case", list, []))
     )
     from_specs = about.take("specs", bool, False)
@@ -102,6 +104,13 @@ def _section(where: str, key: str, value: Any) -> Section:
     return section
 
 
+def _own(where: str, value: Any) -> Settings:
+    table = Table(where, value)
+    found = settings(table)
+    table.end()
+    return found
+
+
 def _case(
     where: str, value: Any, kind: Kind, metrics: Mapping[str, Metric], sections: Mapping[str, Section]
 ) -> Case:
@@ -135,7 +144,7 @@ def _case(
         checks=checks,
         record=_record(table),
         record_every_s=float(table.take("record_every", (int, float), 0.5)),
-        seconds=float(table.take("seconds", (int, float), 0.1)),
+        not_for=table.take("not_for", dict, {}),
     )
     table.end()
     _check_case(where, case, metrics)

@@ -45,7 +45,7 @@ def _case(answers: list[Answer], *, several: bool, kind: str) -> Iterable[str]:
     for answer in answers:
         for checked in answer.checks:
             subject = [f"`{answer.subject.text}`"] if several else []
-            found = answer.refused and "–"
+            found = "–" if answer.refused else ""
             yield _row(
                 [
                     *subject,

@@ -13,7 +13,7 @@ from paceline.reproduce.paper import Paper, World
 from paceline.reproduce.reproduction import Reproduction
 from paceline.statistics import Estimate
 from paceline.store import Store
-from paceline.suite.compiled import Refused, claim_key, paper
+from paceline.suite.compiled import Refusal, Refused, claim_key, paper
 from paceline.suite.suite import Case, Check, Subject, Suite
 from paceline.suite.verdict import Outcome, Verdict, judge, together
 from paceline.suite.where import SuiteError
@@ -39,8 +39,8 @@ class Answer:
     subject: Subject
     checks: tuple[Checked, ...]
     command: str
-    refused: str = ""
-    """Why it could not be run."""
+    refused: Refusal | None = None
+    """Why it was not run."""
 
     @property
     def outcome(self) -> Outcome:
@@ -128,9 +128,8 @@ def plan(suite: Suite, subjects: Sequence[Subject], world: World = World.SIMULAT
     compiled, refused = paper(suite, subjects, world)
     for subject in subjects:
         open_to_it = [case for case in suite.cases if not case.refused]
-        reasons = [
-            refused[case.key, subject.text] for case in open_to_it if (case.key, subject.text) in refused
-        ]
+        found = [refused.get((case.key, subject.text)) for case in open_to_it]
+        reasons = [refusal.reason for refusal in found if refusal and refusal.applies]
         if reasons and len(reasons) == len(open_to_it):
             raise SuiteError(f"--{suite.kind} {subject.text}: no case can run with it. {reasons[0]}")
     return compiled, refused
@@ -156,7 +155,7 @@ def run(
     world = World.SIMULATED if real_time is None else World.EMULATED
     runs = runs_of(suite, world) if runs is None else runs
     compiled, refused = plan(suite, subjects, world)
-    broken: dict[str, str] = {}
+    broken: dict[str, Refusal] = {}
 
     def made_of(paper: Paper) -> Reproduction:
         return reproduction.run(
@@ -184,16 +183,16 @@ def run(
 
 def _case_by_case(
     compiled: Paper, made_of: Callable[[Paper], Reproduction]
-) -> tuple[Reproduction, dict[str, str]]:
+) -> tuple[Reproduction, dict[str, Refusal]]:
     """All cases that run, as one, and of the others why they do not."""
     whole: Reproduction | None = None
-    broken = {}
+    broken: dict[str, Refusal] = {}
     for key, study in compiled.studies.items():
         own = tuple(claim for claim in compiled.claims if claim.study == key)
         try:
             made = made_of(replace(compiled, studies={key: study}, claims=own))
         except InternalError as error:
-            broken[key] = str(error)
+            broken[key] = Refusal(str(error))
             continue
         if whole is None:
             whole = made
@@ -204,19 +203,19 @@ def _case_by_case(
             whole.scenarios |= made.scenarios
             whole.seconds += made.seconds
     if whole is None:
-        raise SuiteError(f"no case could be run: {next(iter(broken.values()))}")
+        raise SuiteError(f"no case could be run: {next(iter(broken.values())).reason}")
     whole.paper = replace(compiled, studies={k: s for k, s in compiled.studies.items() if k not in broken})
     return whole, broken
 
 
 def _answer(
-    made: Reproduction, case: Case, subject: Subject, again: str, refused: Refused, broken: dict[str, str]
+    made: Reproduction, case: Case, subject: Subject, again: str, refused: Refused, broken: dict[str, Refusal]
 ) -> Answer:
-    reason = refused.get((case.key, subject.text)) or broken.get(case.key, "")
-    if reason:
-        verdict = Verdict(Outcome.UNDECIDED, f"it cannot run: {reason}")
+    refusal = refused.get((case.key, subject.text)) or broken.get(case.key)
+    if refusal:
+        verdict = Verdict(Outcome.UNDECIDED, str(refusal))
         return Answer(
-            case, subject, tuple(Checked(check, None, (), verdict) for check in case.checks), again, reason
+            case, subject, tuple(Checked(check, None, (), verdict) for check in case.checks), again, refusal
         )
     by_key = {result.claim.key: result for result in made.results}
     found = []

@@ -167,7 +167,6 @@ def _made(
         checks=checks,
         record=(),
         record_every_s=0.5,
-        seconds=0.02,
         refused="; ".join(why),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -121,10 +121,18 @@ class Case:
     record: tuple[str, ...]
     """What is recorded over time; the first of them is what traces draw."""
     record_every_s: float
-    seconds: float
-    """Core seconds of a run."""
+    own: Mapping[str, Settings] = field(default_factory=dict)
+    """Of subjects by their names: what each sets in its tables, wherever the case leaves it to them."""
+    not_for: Mapping[str, str] = field(default_factory=dict)
+    """Subjects, by their names, of which it does not ask, and why."""
     refused: str = ""
     """Why it cannot run, with whatever scheme."""
+
+    def settings_of(self, subject: Subject) -> Settings:
+        """All that it sets for a subject: for all, then what the suite has of this one, then the subject's values."""
+        own = self.own.get(subject.name, ())
+        of_tables = tuple((f"{table}.{key}", value) for table in self.tables for key, value in own)
+        return self.settings + of_tables + subject.settings(self.tables)
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ def summed(result: Result) -> str:
 def why(answer: Answer) -> list[str]:
     """For each check that does not pass, a sentence."""
     if answer.refused:
-        return [f"It cannot run: {answer.refused}"]
+        return [str(answer.refused)]
     bad = (Outcome.FAIL, Outcome.UNDECIDED)
     return [
         f"{checked.check.label}: {ours(checked)}, {checked.verdict.because}"

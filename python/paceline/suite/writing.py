@@ -70,7 +70,10 @@ def verdicts(result: Result) -> dict[str, Any]:
                 "section": answer.case.section,
                 str(result.suite.kind): answer.subject.text,
                 "verdict": str(answer.outcome),
-                "cannot_run": answer.refused or None,
+                "cannot_run": answer.refused.reason if answer.refused and answer.refused.applies else None,
+                "not_applicable": answer.refused.reason
+                if answer.refused and not answer.refused.applies
+                else None,
                 "command": answer.command,
                 "checks": [
                     {
