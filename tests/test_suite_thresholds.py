@@ -45,7 +45,7 @@ def test_freezes_are_judged_alike_in_all_calls() -> None:
     assert found[0].threshold is not None
 
 
-def test_calls_repair_their_losses_under_every_controller() -> None:
+def test_calls_repair_their_losses() -> None:
     """Behind CoDel without NACK and a jitter buffer GCC's picture froze eight times a minute."""
     suite = loading.load("calls")
     compiled, _ = running.plan(
@@ -163,6 +163,33 @@ def test_each_other_threshold_is_failed_by_a_queue_that_is_bad_at_it(
     queue: str, case: str, check: str
 ) -> None:
     assert (case, check) in failed(ran("rfc7928", [case], [queue]), queue)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "fails"),
+    [
+        (
+            "rap:beta=0.1",
+            {
+                ("wired", "goodput"),
+                ("depths", "use-1-s"),
+                ("fq-beside", "own-share"),
+                ("path-change", "while-narrow"),
+                ("path-change", "wide-again"),
+                ("aqm", "least-utilisation"),
+                ("flood", "goodput"),
+            },
+        ),
+        ("rap:alpha=0.05", {("disconnection", "goodput-after"), ("surge", "goodput-after")}),
+        ("rap", {("radio-rate", "utilisation"), ("reordering", "kept-at-10")}),
+        ("ledbat-plus-plus", {("narrow", "utilisation"), ("route", "short-again")}),
+        ("vegas:alpha=1,beta=1", {("beside-cubic", "own-goodput")}),
+    ],
+)
+def test_what_schemes_are_asked_is_failed_by_one_that_is_bad_at_it(
+    scheme: str, fails: set[tuple[str, str]]
+) -> None:
+    assert fails <= failed(ran("rfc9743", sorted({case for case, _ in fails}), [scheme]), scheme)
 
 
 def test_what_a_suite_takes_goes_by_what_its_runs_cost() -> None:
