@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -33,6 +34,15 @@ def fields(capture: Path, filter_: str, *names: str, options: tuple[str, ...] = 
     return [line.split("\t") for line in printed.splitlines()]
 
 
+def counts(capture: Path, *filters: str) -> list[int]:
+    """Packets that pass each of the filters, which have no commas: the file is read once."""
+    printed = tshark(capture, "-q", "-z", ",".join(("io,stat,0", *filters)))
+    (row,) = [line for line in printed.splitlines() if "<>" in line]
+    frames = [int(number) for number in re.findall(r"\| +(\d+)", row.partition("<>")[2])[::2]]
+    assert len(frames) == len(filters), printed
+    return frames
+
+
 def count(capture: Path, filter_: str) -> int:
     """Packets that pass the filter."""
-    return len(fields(capture, filter_, "frame.number"))
+    return counts(capture, filter_)[0]
