@@ -39,9 +39,10 @@ def run(
     )
 
 
-def measured(*words: str) -> tuple[str, dict[str, Any]]:
-    """What a command said, and the summary of its path. What else the machine does waits, where that is allowed."""
-    done = run("--json", *words, before=FIRST)
+def measured(*words: str, before: list[str] | None = None) -> tuple[str, dict[str, Any]]:
+    """What a command said, and the summary of its path; `before` stands before it. What else the machine does waits,
+    where that is allowed."""
+    done = run("--json", *words, before=[*FIRST, *(before or [])])
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout, summary(done)
 

@@ -34,23 +34,24 @@ class Said:
     code: int
 
 
-def said(line: str, where: Path, environment: Mapping[str, str]) -> Said:
-    """What a line prints that is typed in a folder. No traceback is ever printed."""
-    words = words_of(line)
+def said(line: str, where: Path, environment: Mapping[str, str], *, all_here: bool = False) -> Said:
+    """What a line prints that is typed in a folder; with `all_here` one of `OF_PROCESSES` has no process of its own
+    either. No traceback is ever printed."""
+    words = words_of(line, all_here)
     done = _typed(line, where, environment) if words is None else here(words, where, environment)
     assert "Traceback" not in done.text, done.text
     return done
 
 
-def words_of(line: str) -> list[str] | None:
-    """The words after "paceline" of a line that needs no shell; None of others."""
+def words_of(line: str, all_here: bool = False) -> list[str] | None:
+    """The words after "paceline" of a line that needs no shell, nor, without `all_here`, a process; None of others."""
     joined = line.replace("\\\n", " ").strip()
     unquoted = re.sub(r"\"[^\"$`]*\"|'[^']*'", "", joined)
     if not joined.startswith("paceline ") or _SHELLS.search(unquoted):
         return None
     words = shlex.split(joined)[1:]
     of_processes = not {"--help", "--list"} & {*words} and (words[:1] or [""])[0] in OF_PROCESSES
-    return None if of_processes or "emulator" in words else words
+    return words if all_here or not (of_processes or "emulator" in words) else None
 
 
 def _typed(line: str, where: Path, environment: Mapping[str, str]) -> Said:

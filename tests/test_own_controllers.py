@@ -443,6 +443,7 @@ def test_a_failing_controller_is_said_on_the_command_line(tmp_path: Path) -> Non
 
 
 @pytest.mark.realtime
+@pytest.mark.long
 @pytest.mark.parametrize("flow", ["out", "back"])
 def test_a_failing_controller_over_an_emulated_path(flow: str) -> None:
     require("netns")
@@ -453,7 +454,7 @@ def test_a_failing_controller_over_an_emulated_path(flow: str) -> None:
         pytest.warns(UserWarning, match="(?s)failed at .*by chance") as warned,
     ):
         paceline.emulate(
-            'duration = "2 s"\n' + text, set={f"flow.{flow}.cc": "breaks"}, schemes={"breaks": Soon}
+            'duration = "1 s"\n' + text, set={f"flow.{flow}.cc": "breaks"}, schemes={"breaks": Soon}
         )
     assert flow == "back" or "flow out[0]" in str(warned[0].message)
 

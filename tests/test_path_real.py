@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pty
 import re
@@ -19,7 +18,7 @@ import pytest
 
 import paceline
 from needs import require, unprivileged
-from over_path import IPERF3, LINK, PACELINE, measured, run, steal, summary, times
+from over_path import LINK, PACELINE, measured, run, steal, times
 from realtime import conclusive
 
 pytestmark = pytest.mark.realtime
@@ -36,13 +35,15 @@ def link(tmp_path: Path) -> str:
 
 @pytest.mark.parametrize("device", ["tun", "packet"])
 def test_a_program_has_the_set_delay_and_its_own_streams(link: str, device: str) -> None:
+    """A program of a user without privileges, which has those of its namespace's network alone."""
     require("namespaces", "ping")
     if device == "tun":
         require("tun")
 
     def measure() -> tuple[tuple[str, dict[str, Any]], float]:
         line = "for peer in $PACELINE_PEER $PACELINE_PEER6; do ping -n -c 15 -i 0.05 $peer; done"
-        found = measured("--device", device, link, "--", "sh", "-c", line)
+        line += "; id -u; grep CapEff /proc/self/status"
+        found = measured("--device", device, link, "--", "sh", "-c", line, before=unprivileged())
         return found, steal(found[1])
 
     def check(found: tuple[str, dict[str, Any]]) -> None:
@@ -55,6 +56,10 @@ def test_a_program_has_the_set_delay_and_its_own_streams(link: str, device: str)
         # 15 of each family and nothing else: no neighbour discovery, no router solicitation
         assert [row["entered"] for row in of_path["path"]["directions"]] == [30, 30]
         assert of_path["path"]["lost_before"] == [0, 0]
+        uid, _, effective = text.split()[-3:]
+        assert int(uid) == (1000 if os.geteuid() == 0 else os.geteuid())
+        # CAP_NET_BIND_SERVICE, CAP_NET_ADMIN, CAP_NET_RAW, and no more
+        assert int(effective, 16) == 1 << 10 | 1 << 12 | 1 << 13
 
     conclusive(measure, check)
     if device == "packet":
@@ -178,30 +183,43 @@ def until(condition: Callable[[], bool], seconds: float = 5) -> bool:
 def test_a_signal_is_the_commands_and_nothing_is_left_of_it(link: str) -> None:
     """Paths side by side: each is signalled, and each of them ends as its command does."""
     require("namespaces")
-    # (a shell lets its child have SIGINT alone)
-    codes = {signal.SIGTERM: 143, signal.SIGINT: 130, signal.SIGHUP: 129}
-    alone = {number: begin(link, f"exec sleep {next(SECONDS)}") for number in codes}
+    alone = begin(link, f"exec sleep {next(SECONDS)}")
     caught = begin(link, f"sleep {next(SECONDS)} & wait", trap="trap 'echo caught; exit 5' TERM")
-    seconds, left = str(next(SECONDS)), str(next(SECONDS))
-    stubborn = begin(link, f"sleep {seconds}; sleep {seconds}", trap="trap '' TERM")
+    left = str(next(SECONDS))
     leaves = f"(setsid nohup sleep {left} >/dev/null 2>&1 &); setsid sleep {left} & sleep 0.2"
     leaving = begin(link, leaves)
-    for path in (*alone.values(), caught, stubborn, leaving):
+    for path in (alone, caught, leaving):
         ready(path)
-    for number, path in alone.items():
-        path.send_signal(number)
+    alone.send_signal(signal.SIGTERM)
     caught.send_signal(signal.SIGTERM)
-    stubborn.send_signal(signal.SIGTERM)
-    for number, path in alone.items():
-        _, said = path.communicate(timeout=20)
-        assert path.returncode == codes[number], said
-        assert "Emulator" in said
+    _, said = alone.communicate(timeout=20)
+    assert alone.returncode == 143, said
+    assert "Emulator" in said
     out, _ = caught.communicate(timeout=20)
     # (what came with `ready` would be missing here; this comes after the signal)
     assert (out, caught.returncode) == ("caught\n", 5)
     _, said = leaving.communicate(timeout=20)
     assert leaving.returncode == 0, said
     assert not processes(left), "what a command leaves running ends with it"
+
+
+@pytest.mark.long
+def test_other_signals_and_one_that_is_ignored(link: str) -> None:
+    require("namespaces")
+    # (a shell lets its child have SIGINT alone)
+    codes = {signal.SIGINT: 130, signal.SIGHUP: 129}
+    alone = {number: begin(link, f"exec sleep {next(SECONDS)}") for number in codes}
+    seconds = str(next(SECONDS))
+    stubborn = begin(link, f"sleep {seconds}; sleep {seconds}", trap="trap '' TERM")
+    for path in (*alone.values(), stubborn):
+        ready(path)
+    for number, path in alone.items():
+        path.send_signal(number)
+    stubborn.send_signal(signal.SIGTERM)
+    for number, path in alone.items():
+        _, said = path.communicate(timeout=20)
+        assert path.returncode == codes[number], said
+        assert "Emulator" in said
     with pytest.raises(subprocess.TimeoutExpired):
         stubborn.wait(timeout=0.5)
     # said twice it is meant
@@ -237,6 +255,7 @@ def on_terminal(words: list[str], dialogue: list[tuple[bytes, bytes]]) -> tuple[
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), said
 
 
+@pytest.mark.long
 def test_a_terminal_is_the_commands(link: str) -> None:
     require("namespaces")
     seconds = str(next(SECONDS))
@@ -282,75 +301,36 @@ def namespaces() -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("far", ["sleep 72345", "host"])
-def test_nothing_is_left_of_a_killed_path(link: str, far: str) -> None:
-    require("namespaces")
-    if far == "host":
-        require("root", "tun")
+def test_nothing_is_left_of_killed_paths_and_two_end_on_this_host_at_once(link: str) -> None:
+    require("root", "tun", "ping")
     before = interfaces()
     seconds = str(next(SECONDS))
-    script = f"setsid nohup sleep {seconds} >/dev/null 2>&1 & sleep {seconds}"
-    path = ready(begin(link, script, "--far", far))
-    assert until(lambda: len(processes(seconds)) == 2)
+    script = f"echo $PACELINE_PEER; setsid nohup sleep {seconds} >/dev/null 2>&1 & sleep {seconds}"
+    to_host, to_program = begin(link, script, "--far", "host"), begin(link, script, "--far", "sleep 72345")
+    assert ready(to_host).stdout
+    assert to_host.stdout
+    peer = to_host.stdout.readline().strip()
+    ready(to_program)
+    assert until(lambda: len(processes(seconds)) == 4)
     own = {str((Path("/proc") / str(pid) / "ns" / "net").readlink()) for pid in processes(seconds)}
     devices = interfaces() - before
-    assert len(own) == 1
+    assert (len(own), bool(devices)) == (2, True)
     assert own <= namespaces()
-    path.send_signal(signal.SIGKILL)
-    path.wait(timeout=10)
+    line = "echo $PACELINE_PEER; ping -n -c 2 -i 0.2 $PACELINE_PEER"
+    second = run("--far", "host", link, "--", "sh", "-c", line)
+    for path in (to_host, to_program):
+        path.send_signal(signal.SIGKILL)
+        path.wait(timeout=10)
+    assert second.returncode == 0, second.stderr
+    assert peer != second.stdout.split()[0]
+    assert [ms for ms in times(second.stdout) if 40 <= ms < 60] == times(second.stdout)
     assert until(lambda: not processes(seconds) and not processes("72345"))
     assert until(lambda: not namespaces() & own)
     assert until(lambda: not interfaces() & devices)
-    if far == "host":
-        assert devices
-
-
-def test_two_paths_end_on_this_host_at_once(link: str) -> None:
-    require("root", "tun", "ping")
-    first = ready(begin(link, f"echo $PACELINE_PEER; exec sleep {next(SECONDS)}", "--far", "host"))
-    assert first.stdout
-    peer = first.stdout.readline().strip()
-    second = run(
-        "--far", "host", link, "--", "sh", "-c", "echo $PACELINE_PEER; ping -n -c 2 -i 0.2 $PACELINE_PEER"
-    )
-    first.terminate()
-    first.communicate(timeout=20)
-    assert peer != second.stdout.split()[0]
-    assert second.returncode == 0
-    assert [ms for ms in times(second.stdout) if 40 <= ms < 60] == times(second.stdout)
     assert not any(name.startswith("paceline") for name in interfaces())
 
 
-@pytest.mark.parametrize("device", ["tun", "packet"])
-def test_a_user_without_privileges(link: str, device: str) -> None:
-    require("namespaces", "ping", "iperf3")
-    if device == "tun":
-        require("tun")
-    line = (
-        "ping -n -c 4 -i 0.1 $PACELINE_PEER >&2 && ping -n -c 4 -i 0.1 $PACELINE_PEER6 >&2 && "
-        f"{IPERF3} -t 1 && id -u && grep CapEff /proc/self/status"
-    )
-    words = ("--json", "--device", device, "--far", "iperf3 -s -1", link, "--", "sh", "-c", line)
-
-    def measure() -> tuple[subprocess.CompletedProcess[str], float]:
-        done = run(*words, before=unprivileged())
-        assert done.returncode == 0, done.stderr + done.stdout
-        return done, steal(summary(done))
-
-    def check(done: subprocess.CompletedProcess[str]) -> None:
-        assert [ms for ms in times(done.stderr) if 40 <= ms < 60] == times(done.stderr)
-        assert len(times(done.stderr)) == 8
-        said, who = done.stdout.rsplit("}\n", 1)
-        assert json.loads(said + "}")["end"]["sum_received"]["bits_per_second"] > 3e6
-        assert summary(done)["path"]["devices"] == [device] * 2
-        uid, _, effective = who.split()
-        assert int(uid) == (1000 if os.geteuid() == 0 else os.geteuid())
-        # CAP_NET_BIND_SERVICE, CAP_NET_ADMIN, CAP_NET_RAW, and no more
-        assert int(effective, 16) == 1 << 10 | 1 << 12 | 1 << 13
-
-    conclusive(measure, check)
-
-
+@pytest.mark.long
 def test_refusals_say_what_why_and_what_to_do(link: str, tmp_path: Path) -> None:
     require("root", "namespaces", "ping")
     for words, code, text in [

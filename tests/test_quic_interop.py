@@ -64,7 +64,10 @@ class Met:
 
 
 # Of our side either role and one controller: every other fills a path in memory over quinn (crate live's tests).
-@pytest.mark.parametrize(("client", "server"), [("cubic", "aioquic"), ("aioquic", "cubic")])
+@pytest.mark.parametrize(
+    ("client", "server"),
+    [("cubic", "aioquic"), pytest.param("aioquic", "cubic", marks=pytest.mark.long)],
+)
 def test_an_echo_crosses_a_path(client: str, server: str, files: Path, echo: Path, tmp_path: Path) -> None:
     """Datagrams go first, alone; then a stream fills both ways: 10 Mbit/s, 40 ms round trip, queues of 60 packets."""
     (tmp_path / "link.toml").write_text(LINK)

@@ -35,7 +35,7 @@ def test_the_sender_alone_is_told_and_what_waits_is_counted_where_it_came(tmp_pa
     ours, control = ports.pair()
     with ours, control, ports.bound() as other:
         port = ports.free()
-        words = ["receive", f"rtp://127.0.0.1:{port}?twcc=5", "--feedback", "rfc8888", "--for", "4s"]
+        words = ["receive", f"rtp://127.0.0.1:{port}?twcc=5", "--feedback", "rfc8888", "--for", "2500ms"]
         command = [sys.executable, "-m", "paceline", *words, "--out", str(out)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as program:
             try:
@@ -50,9 +50,9 @@ def test_the_sender_alone_is_told_and_what_waits_is_counted_where_it_came(tmp_pa
     (flow,) = results.flows.to_dicts()
     assert (flow["flow"], flow["packets_lost"], flow["ended"]) == ("00000007", 0, "done")
     assert flow["packets_delivered"] > 100
-    rates = results.series("rate").filter(pl.col("time_s").is_between(0.3, 3.9))["goodput_bps"]
+    rates = results.series("rate").filter(pl.col("time_s").is_between(0.3, 2.4))["goodput_bps"]
     # 100 packets of 1000 bytes a second, less what a loop of Python sleeps too long
-    assert rates.len() > 15
+    assert rates.len() > 9
     assert rates.is_between(0.4e6, 1.0e6).all(), str([round(rate) for rate in rates])
 
 

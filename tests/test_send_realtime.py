@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
 import signal
 import subprocess
 import sys
-import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -44,22 +42,49 @@ def served(key: bytes | None = None, qlog: Path | None = None) -> contextlib.Abs
     return ports.serving(listen("127.0.0.1", 0, 20_000_000, 60.0, 16, key, qlogs=logs))
 
 
-def test_tcp_both_ways_with_a_key(tmp_path: Path) -> None:
-    key, out, logs = tmp_path / "key", tmp_path / "out", tmp_path / "logs"
+def test_a_flow_of_each_kind(tmp_path: Path) -> None:
+    """Side by side to a server with a key: TCP both ways, TFRC, the kernel's TCP, calls that share, a stream."""
+    require("reno")
+    key, out, logs, of_calls = (tmp_path / name for name in ("key", "out", "logs", "calls"))
     new_key(key)
-    with served(read_key(key)) as port:
-        results = send(
-            "127.0.0.1",
-            "vegas",
-            duration_s=1.0,
-            direction="both",
-            flows=2,
-            set={"receive_window": 20},
-            port=port,
-            key_file=key,
-            log_events=logs,
-            out=out,
-        )
+    coupled = {"app.kind": "encoder", "coupled.group": "call"}
+    media = {"app.length": "1 s", "app.media_rate": "500 kbit/s", "app.buffer": "10 %"}
+    with served(read_key(key)) as port, ThreadPoolExecutor(5) as threads:
+
+        def begin(cc: str, lasts_s: float, **options: Any) -> Future[Results]:
+            return threads.submit(
+                send, "127.0.0.1", cc, duration_s=lasts_s, port=port, key_file=key, **options
+            )
+
+        window = {"receive_window": 20}
+        tcp = begin("vegas", 1.0, direction="both", flows=2, set=window, log_events=logs, out=out)
+        tfrc = begin("tfrc", 1.0, direction="reverse")
+        kernel = begin("kernel:reno", 1.0, direction="both")
+        calls = begin("nada", 2.0, flows=2, set=coupled, log_events=of_calls)
+        stream = begin("newreno", 2.0, app="stream", set=media)
+    _tcp(tcp.result(), logs, out)
+    (row,) = tfrc.result().flows.to_dicts()
+    assert (row["flow"], row["from"], row["to"], row["ended"]) == ("tfrc", "127.0.0.1", "here", "done")
+    assert 1e5 < row["goodput_bps"] < 21e6
+    assert row["loss_event_rate"] is not None or row["packets_lost"] == 0
+    for row in kernel.result().flows.to_dicts():
+        assert 1e6 < row["goodput_bps"] < 21e6, row
+        assert row["cc"] == "reno", row
+        assert 0 < row["rtt_min_s"] <= row["rtt_mean_s"], row
+    one, other = calls.result().flows["goodput_bps"]
+    assert one == pytest.approx(other, rel=0.2)
+    events = list(of_calls.glob("*.events"))
+    assert len(events) == 2
+    for log in events:
+        inputs, datagrams, _, unread = paceline.replay(log)
+        assert (inputs > 100, datagrams > 20, unread) == (True, True, 0), log
+    (played,) = stream.result().table("streams").to_dicts()
+    assert (played["flow"], played["completed"]) == ("newreno", True)
+    assert 0 < played["fill_s"] < 1
+
+
+def _tcp(results: Results, logs: Path, out: Path) -> None:
+    """Two flows each way, as they are told of, written and logged."""
     rows = results.flows.to_dicts()
     names = [("vegas", 0), ("vegas", 1), ("vegas-back", 0), ("vegas-back", 1)]
     assert [(row["flow"], row["instance"]) for row in rows] == names
@@ -82,44 +107,6 @@ def test_tcp_both_ways_with_a_key(tmp_path: Path) -> None:
     events[0].write_bytes(spoilt)
     with pytest.raises(LiveError, match="figure was"):
         paceline.replay(events[0])
-
-
-def test_tfrc_from_the_server() -> None:
-    with served() as port:
-        results = send("127.0.0.1", "tfrc", duration_s=1.0, direction="reverse", port=port)
-    (row,) = results.flows.to_dicts()
-    assert (row["flow"], row["from"], row["to"], row["ended"]) == ("tfrc", "127.0.0.1", "here", "done")
-    assert 1e5 < row["goodput_bps"] < 21e6
-    assert row["loss_event_rate"] is not None or row["packets_lost"] == 0
-
-
-def test_coupled_flows_share_and_a_stream_is_played(tmp_path: Path) -> None:
-    coupled = {"app.kind": "encoder", "coupled.group": "call"}
-    media = {"app.length": "1 s", "app.media_rate": "500 kbit/s", "app.buffer": "10 %"}
-    with served() as port:
-        rows = send(
-            "127.0.0.1", "nada", duration_s=2.0, flows=2, set=coupled, port=port, log_events=tmp_path
-        ).flows.to_dicts()
-        streams = send("127.0.0.1", duration_s=2.0, app="stream", set=media, port=port).table("streams")
-    assert rows[0]["goodput_bps"] == pytest.approx(rows[1]["goodput_bps"], rel=0.2)
-    logs = list(tmp_path.glob("*.events"))
-    assert len(logs) == 2
-    for log in logs:
-        inputs, datagrams, _, unread = paceline.replay(log)
-        assert (inputs > 100, datagrams > 20, unread) == (True, True, 0), log
-    (stream,) = streams.to_dicts()
-    assert (stream["flow"], stream["completed"]) == ("newreno", True)
-    assert 0 < stream["fill_s"] < 1
-
-
-def test_the_kernels_tcp() -> None:
-    require("reno")
-    with served() as port:
-        results = send("127.0.0.1", "kernel:reno", duration_s=1.0, direction="both", port=port)
-    for row in results.flows.to_dicts():
-        assert 1e6 < row["goodput_bps"] < 21e6, row
-        assert row["cc"] == "reno", row
-        assert 0 < row["rtt_min_s"] <= row["rtt_mean_s"], row
 
 
 def test_quic_both_ways_with_logs(tmp_path: Path) -> None:
@@ -226,30 +213,6 @@ def test_plain_rtp_to_a_receiver_that_tells_when_packets_arrive() -> None:
     assert far["packets_lost"] <= notes["no_room"]
     assert 0 < far["feedback_share"] < 0.05
     assert far["goodput_bps"] > 50e3
-
-
-def test_what_comes_while_a_server_waits_is_counted_where_it_came() -> None:
-    """A process without its processor for half a second finds what came meanwhile at once."""
-    with subprocess.Popen([*PROGRAM, "serve", "--port", "0"], stderr=subprocess.PIPE, text=True) as server:
-        try:
-            assert server.stderr is not None
-            found = re.search(r"127\.0\.0\.1:(\d+)", server.stderr.readline())
-            assert found is not None
-            threading.Timer(1.0, server.send_signal, [signal.SIGSTOP]).start()
-            threading.Timer(1.5, server.send_signal, [signal.SIGCONT]).start()
-            results = send("127.0.0.1", "udp", duration_s=2.5, rate="1 Mbit/s", port=int(found[1]))
-        finally:
-            server.send_signal(signal.SIGCONT)
-            server.send_signal(signal.SIGINT)
-            server.wait(20)
-    table = results.series("rate").filter(pl.col("time_s") < 2.4).fill_null(0)
-    # by each tenth of a second as much had come as had left, which a busy host delays: 1 Mbit/s is 8.3 packets in one
-    left, came = (
-        table[f"{name}_bps"].cum_sum().to_numpy() * 0.1 / 8 / size
-        for name, size in (("send_rate", 1500), ("goodput", 1456))
-    )
-    assert came[-1] > 100, came
-    assert np.abs(left - came).max() < 6, (left - came).round(1).tolist()
 
 
 EMULATED = """

@@ -143,6 +143,7 @@ def test_a_command_is_followed_as_it_counts_itself(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.long
 def test_ports_processes_and_what_they_leave_behind_are_followed(tmp_path: Path) -> None:
     if not socket.has_ipv6 or not Path("/proc/net/if_inet6").read_text():
         pytest.skip("this host has no IPv6")
@@ -174,6 +175,7 @@ def test_ports_processes_and_what_they_leave_behind_are_followed(tmp_path: Path)
     assert found.manifest["exit_code"] == 0
 
 
+@pytest.mark.long
 def test_ones_own_connections_take_no_privilege_and_another_users_do() -> None:
     require("root")
     code = (
