@@ -56,10 +56,10 @@ impl<W: Write> LogWriter<W> {
         self.last = self.last.max(now);
         if let Input::Datagram(bytes, ecn) = input {
             record.push(ecn as u8);
-            let stripped = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+            let stripped = without_zeros(bytes);
             number(record, bytes.len() as u64);
-            number(record, stripped as u64);
-            record.extend_from_slice(&bytes[..stripped]);
+            number(record, stripped.len() as u64);
+            record.extend_from_slice(stripped);
         }
         if let Input::Share(rate) = input {
             number(record, rate.0);
@@ -104,6 +104,19 @@ pub(super) fn head(to: &mut impl Write, spec: &SessionSpec) -> io::Result<()> {
     to.write_all(MAGIC)?;
     to.write_all(&(described.len() as u32).to_le_bytes())?;
     to.write_all(&described)
+}
+
+/// All but the zeros at its end, of which most of a datagram of ours consists.
+fn without_zeros(bytes: &[u8]) -> &[u8] {
+    let mut left = bytes;
+    // many by one comparison, then the rest
+    while let Some(shorter) = left.strip_suffix(&[0; 64]) {
+        left = shorter;
+    }
+    while let Some(shorter) = left.strip_suffix(&[0]) {
+        left = shorter;
+    }
+    left
 }
 
 fn kind(input: Input<'_>) -> u8 {
@@ -258,8 +271,8 @@ impl<'a> LogReader<'a> {
                 if len > 65_535 || stripped > len {
                     return Err(Broken::Wrong("a datagram's length"));
                 }
-                let mut bytes = self.take(stripped as usize)?.to_vec();
-                bytes.resize(len as usize, 0);
+                let mut bytes = vec![0; len as usize];
+                bytes[..stripped as usize].copy_from_slice(self.take(stripped as usize)?);
                 Logged::Datagram(bytes, ecn)
             }
             TIMER => Logged::Timer,

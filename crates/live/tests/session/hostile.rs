@@ -4,6 +4,7 @@ use super::*;
 use paceline_live::session::log::LogWriter;
 use paceline_packet::{Block, Flags, Stamp, TcpOptions};
 use rustix::thread::{Pid, gettid};
+use std::collections::HashSet;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
@@ -77,12 +78,18 @@ const APPS: [&str; 11] = [
     "{ kind = \"stream\", media_rate = \"1 Gbit/s\", length = \"8 s\", heartbeat = \"1 us\", xfactor = 1e6 }",
 ];
 
+/// Every application with one scheme of each machine, for it is the machine that does what the application asks; every scheme with
+/// some of them.
 #[test]
 fn no_application_keeps_a_sender_of_any_scheme_busy() {
     ends("an application", || {
-        let (mut ran, mut lost) = ([0; APPS.len()], 0);
-        for scheme in paceline_control::registry::schemes() {
-            for (app, ran) in APPS.iter().zip(&mut ran) {
+        let (mut ran, mut lost, mut machines) = ([0; APPS.len()], 0, HashSet::new());
+        for (n, scheme) in paceline_control::registry::schemes().enumerate() {
+            let first = machines.insert(std::mem::discriminant(&scheme.machine));
+            for (i, (app, ran)) in APPS.iter().zip(&mut ran).enumerate() {
+                if !first && (i + n) % 5 > 0 {
+                    continue;
+                }
                 let settings = [("cc", scheme.name), ("segment", "1 B"), ("app", app)];
                 let spec = SessionSpec { limit: Some(125_000_000), ..spec(&settings, 60, Side::Sender) };
                 if Session::new(&spec).is_err() {
@@ -90,7 +97,7 @@ fn no_application_keeps_a_sender_of_any_scheme_busy() {
                 }
                 *ran += 1;
                 let mut alone = Alone::new(&spec);
-                for ms in 1..60u64 {
+                for ms in 1..48u64 {
                     let before = alone.session.counts().over_limit;
                     alone.input(Time(ms * 50_000_000), Input::Timer);
                     let made = alone.out.len() as u64 + alone.session.counts().over_limit - before;
@@ -100,7 +107,7 @@ fn no_application_keeps_a_sender_of_any_scheme_busy() {
                 lost += u64::from(alone.session.state() == State::Ended(End::TooMuchWork));
                 let told = format!("{} {app}", scheme.name);
                 let replayed = replay(&alone.log.into_inner()).unwrap_or_else(|error| panic!("{told}: {error}"));
-                assert_eq!((replayed.inputs, replayed.unread), (61, 0), "{told}");
+                assert_eq!((replayed.inputs, replayed.unread), (49, 0), "{told}");
             }
         }
         assert!(ran.iter().all(|ran| *ran > 0) && lost > 10, "{ran:?}, {lost}");

@@ -117,8 +117,8 @@ impl Pair {
         end.log.write(self.now, input, &out, &end.session).unwrap();
         end.sent += out.len() as u64;
         for datagram in out.iter() {
-            let mut bytes = datagram.header.to_vec();
-            bytes.resize(datagram.len(), 0);
+            let mut bytes = vec![0; datagram.len()];
+            bytes[..datagram.header.len()].copy_from_slice(datagram.header);
             self.send(1 - to, bytes, datagram.ecn);
         }
     }

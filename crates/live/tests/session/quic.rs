@@ -402,8 +402,8 @@ fn controllers_do_as_in_the_simulator() {
     let ccs = ["newreno", "cubic", "bbr3", "c4"];
     for (cc, queue) in ccs.into_iter().flat_map(|cc| [(cc, 12), (cc, 100)]) {
         let path = Path { rate: 10e6, queue: Span::from_millis(queue), ..GOOD };
-        // keys and numbers that quinn draws make BBR 3's round trips differ by 1 % from run to run
-        let runs: Vec<(f64, f64)> = (0..3)
+        // keys and numbers that quinn draws make BBR 3's round trips differ by 1 % from run to run, and no other's
+        let runs: Vec<(f64, f64)> = (0..if cc == "bbr3" { 3 } else { 1 })
             .map(|_| {
                 let mut pair = pair(&[("cc", cc)], 20, path);
                 pair.run(Time::NEVER);
