@@ -137,3 +137,11 @@ def test_every_scheme_has_its_page() -> None:
         ]
         for parameter in scheme["params"]:
             assert f"| `{parameter['name']}` |" in page, f"{name}'s page does not tell of {parameter['name']}"
+
+
+def test_every_scheme_is_held_as_a_whole_or_it_is_said_why_not() -> None:
+    text = (ROOT / "docs/controllers/held-against.md").read_text()
+    table = text.split("\n## Assembled\n")[1].split("\n## ")[0]
+    rows = [row.split("|") for row in table.splitlines() if row.startswith("| `")]
+    held = {name for row in rows for name in re.findall("`([^`]+)`", row[1])}
+    assert {scheme["name"] for scheme in json.loads(_core.schemes())} <= held
