@@ -128,6 +128,22 @@ def test_the_kernels_tcp_has_its_twins_goodput_and_queue(cc: str) -> None:
 
 
 @pytest.mark.long
+def test_a_kernels_bbr_leaves_reno_what_its_twin_leaves() -> None:
+    require("namespaces", "bbr")
+    changes = {"duration": "15 s", "warmup": "5 s"}
+    scenario = paceline.load(EXAMPLES / "campaigns/coexistence-flows.toml", changes)
+    simulated = {flow["flow"]: flow["goodput_bps"] for flow in paceline.run(scenario).flows.to_dicts()}
+    assert simulated["first"] > 5 * simulated["second"]
+
+    def check(run: RunRecord) -> None:
+        for real in run.summary["flows"]:
+            # a packet in twenty of the link, as far as single runs are apart
+            assert abs(real["goodput_bps"] - simulated[real["flow"]]) < 1e6, (real, simulated)
+
+    conclusive(lambda: emulated(scenario), check)
+
+
+@pytest.mark.long
 def test_l4s_in_both_worlds() -> None:
     require("namespaces")
     scenario = paceline.load(EXAMPLES / "l4s.toml", {"duration": "12 s", "warmup": "4 s"})
