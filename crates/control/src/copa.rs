@@ -35,6 +35,13 @@ const PARAMETERS: &[Parameter] = &[
         "a queue that holds less than one of the flow's own segments counts as nearly empty too; false: section 2.2 to the letter",
     )
     .idle(Idle::Beside("competitive", 0.0)),
+    Parameter::whole(
+        "empties_within",
+        [10.0; EACH],
+        (1.0, 100.0),
+        "who has not seen the queue nearly empty for so many round trips competes; 5 in section 2.2, as long as the queue's own sawtooth",
+    )
+    .idle(Idle::Beside("competitive", 0.0)),
     Parameter::number(
         "standing_window",
         [0.5; EACH],
@@ -65,8 +72,6 @@ const PACING: f64 = 2.0;
 const NEARLY_EMPTY: f64 = 0.1;
 /// That spread is of so many round trips.
 const SPREAD: u64 = 4;
-/// Who has not seen the queue nearly empty for so many round trips competes (section 2.2).
-const EMPTIES_WITHIN: u64 = 5;
 /// What may leave at once: what takes as long as timers are late.
 const QUANTUM_S: f64 = 50e-6;
 
@@ -85,6 +90,7 @@ pub struct Copa {
     delta: f64,
     competes: bool,
     whole_segments: bool,
+    empties_within: u64,
     standing_window: f64,
     min_rtt_window: Span,
     doubling_after: u32,
@@ -205,7 +211,7 @@ impl Copa {
         }
         let lost = core::mem::take(&mut self.lost);
         let was = self.competing;
-        self.competing = !self.slow_start && now.since(self.emptied) > self.srtt * EMPTIES_WITHIN;
+        self.competing = !self.slow_start && now.since(self.emptied) > self.srtt * self.empties_within;
         if !self.competing {
             self.aim = 1.0 / self.delta;
         } else if lost && self.halved.is_none_or(|then| now.since(then) > self.srtt) {
@@ -233,9 +239,10 @@ impl Build for Copa {
             delta: values[0],
             competes: values[1] > 0.0,
             whole_segments: values[2] > 0.0,
-            standing_window: values[3],
-            min_rtt_window: Span::from_secs_f64(values[4]),
-            doubling_after: values[5] as u32,
+            empties_within: values[3] as u64,
+            standing_window: values[4],
+            min_rtt_window: Span::from_secs_f64(values[5]),
+            doubling_after: values[6] as u32,
             established: false,
             slow_start: true,
             cwnd: 1.0,
