@@ -221,6 +221,8 @@ pub struct RtpSettings {
     pub burst: Span,
     /// Whether packets say of themselves that their sender is scalable (L4S, RFC 9331), where the flow is ECN-capable at all.
     pub l4s: bool,
+    /// Whether each packet waits as long as a full one, however small the one before it is.
+    pub by_packet: bool,
     /// Whether packets leave evenly unless the flow says otherwise; if not, their gaps are drawn.
     pub even: bool,
     /// Whether the controller can do nothing without frames: the application has to write them.
@@ -244,6 +246,7 @@ impl RtpSettings {
         tick: Span::ZERO,
         burst: Span::ZERO,
         l4s: false,
+        by_packet: false,
         even: false,
         frames: false,
     };

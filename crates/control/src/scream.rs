@@ -65,6 +65,7 @@ const SETTINGS: RtpSettings = RtpSettings {
     tick: Span::from_millis(10),
     burst: Span::ZERO,
     l4s: false,
+    by_packet: false,
     even: true,
     frames: false,
 };

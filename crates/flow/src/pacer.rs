@@ -72,6 +72,15 @@ impl Pacer {
         self.fraction = 0.0;
     }
 
+    /// Nothing has waited for its time up to now: the time that has gone by meanwhile gives no credit.
+    #[inline]
+    pub(crate) fn idle(&mut self, now: Time) {
+        if self.due < now {
+            self.due = now;
+            self.due_fraction = 0.0;
+        }
+    }
+
     /// A packet leaves; unused times older than `credit` are lost. The next one follows at `rate`.
     #[inline]
     pub(crate) fn sent(&mut self, now: Time, credit: Span, segment: f64, rate: f64) {
@@ -181,6 +190,17 @@ mod tests {
         assert_eq!(pacer.due(), Time::from_secs_f64(0.1));
         pacer.repace(Time(50_000_000), 1000.0, 1e6);
         assert_eq!(pacer.due(), Time(50_000_000));
+    }
+
+    #[test]
+    fn what_is_idle_begins_anew() {
+        let mut pacer = pacer(0.0);
+        pacer.sent(Time::ZERO, Span::ZERO, 1000.0, 1e6);
+        pacer.idle(Time(500_000));
+        assert_eq!(pacer.due(), Time(1_000_000), "the gap runs on");
+        pacer.idle(Time(50_000_000));
+        pacer.sent(Time(50_000_000), Span::from_millis(10), 1000.0, 1e6);
+        assert_eq!(pacer.due(), Time(51_000_000));
     }
 
     #[test]

@@ -19,6 +19,7 @@ mod rtp;
 mod rtp_arrivals;
 mod rtp_frames;
 mod rtp_loop;
+mod rtp_pace;
 mod rtp_properties;
 mod rtp_transport;
 mod sack_properties;

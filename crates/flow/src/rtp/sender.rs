@@ -34,7 +34,8 @@ use paceline_random::{Sequence, Stream};
 use paceline_units::{Rate, Size, Span, Time};
 use std::collections::VecDeque;
 
-/// A sender whose timer is late catches up on so much of its sending in one burst.
+/// A sender whose timer is late catches up on so much of its sending in one burst. One that had nothing to send, or whose window
+/// was full, catches up on nothing: neither libwebrtc's pacer nor SCReAM's gives credit for idle time.
 const CATCH_UP: Span = Span::from_millis(10);
 
 /// Which of a session's streams its controller draws from.
@@ -70,6 +71,8 @@ pub struct RtpSender {
     burst_start: u32,
     /// Packets have waited for their time since the last report came.
     used: bool,
+    /// The next packet waits for its time, and for nothing else.
+    timed: bool,
     session: Session,
     /// When a silence of the receiver is next told.
     silence: Time,
@@ -130,6 +133,7 @@ impl RtpSender {
             burst_end: 0,
             burst_start: 0,
             used: false,
+            timed: false,
             session: Session::new(stream.fork(0), 0),
             silence: Time::NEVER,
             heard: Time::ZERO,
@@ -196,7 +200,7 @@ impl RtpSender {
         (self.burst_start, self.burst_end) = (self.first, self.first);
         self.started = false;
         self.leaving = false;
-        self.used = false;
+        (self.used, self.timed) = (false, false);
         self.session = Session::new(self.stream.fork(self.sessions), self.first);
         self.sessions += 1;
         self.silence = Time::NEVER;
@@ -376,6 +380,9 @@ impl RtpSender {
         if !self.sends() {
             return;
         }
+        if !self.timed {
+            self.pacer.idle(now);
+        }
         self.fill(now, out);
         let burst = self.config.settings.burst;
         let mut left = MOST_AT_ONCE;
@@ -401,6 +408,7 @@ impl RtpSender {
             self.left(now, size, CATCH_UP, None);
         }
         self.used |= self.is_left();
+        self.timed = self.is_left() && self.is_open();
         self.filled(now);
     }
 
@@ -414,7 +422,7 @@ impl RtpSender {
     /// lost.
     #[inline]
     fn left(&mut self, now: Time, size: u16, credit: Span, probe: Option<u32>) {
-        self.paced = f64::from(size);
+        self.paced = if self.config.settings.by_packet { self.packet } else { size.into() };
         let rate = self.pace();
         self.pacer.sent(now, credit, self.paced, rate);
         if probe.is_some() {

@@ -2,12 +2,14 @@
 
 use crate::e_model::Voice;
 use crate::scenario::Flow;
-use crate::scenario::flow::{App, Pause, Playout as PlayoutKey, RTP_HEADER, WebArrivals as ArrivalsKey};
+use crate::scenario::flow::{
+    App, JitterLaw as JitterKey, Pause, Playout as PlayoutKey, RTP_HEADER, WebArrivals as ArrivalsKey,
+};
 use crate::scenario::request::RequestTable;
 use crate::scenario::values::ClientBuffer;
 use paceline_apps::cbr::Cbr;
 use paceline_apps::client::Client;
-use paceline_apps::encoder::{Burst, Encoder, EncoderModel, FrameNeeds};
+use paceline_apps::encoder::{Burst, Encoder, EncoderModel, FrameNeeds, JitterLaw};
 use paceline_apps::ftp::{Ftp, Limited};
 use paceline_apps::game::GameModel;
 use paceline_apps::onoff::{OnOff, OnOffModel};
@@ -149,7 +151,9 @@ pub(super) fn app(
             min_rate,
             max_rate,
             jitter,
+            jitter_law,
             interval_jitter,
+            phase,
             burst,
             traces: _, // read: the flow has the ladder
             skip_frames: _,
@@ -167,6 +171,10 @@ pub(super) fn app(
                 min_rate: *min_rate,
                 max_rate: *max_rate,
                 jitter: jitter.0,
+                jitter_law: match jitter_law {
+                    JitterKey::Laplace => JitterLaw::Laplace,
+                    JitterKey::Uniform => JitterLaw::Uniform,
+                },
                 interval_jitter: interval_jitter.0,
                 burst: burst.map(|burst| Burst { size: burst.size, frames: burst.frames, change: burst.change.0 }),
                 reaction: *reaction,
@@ -179,7 +187,8 @@ pub(super) fn app(
             };
             let pause = |p: &Pause| Period { start: Time::ZERO + p.from, stop: Time::ZERO + p.to };
             // no camera runs in step with another: those that do would meet at a queue with each frame, for ever
-            let phase = Span::from_secs_f64(Sequence::new(stream.fork(PHASE)).unit() / frame_rate);
+            let drawn = || Span::from_secs_f64(Sequence::new(stream.fork(PHASE)).unit() / frame_rate);
+            let phase = phase.unwrap_or_else(drawn);
             let period = Period { start: period.start + phase, ..period };
             let mut encoder = Encoder::new(model, stream, period).pausing(pauses.iter().map(pause).collect());
             if let Some(ladder) = &flow.ladder {

@@ -1,7 +1,7 @@
 //! Applications in a scenario file: what sends over a connection.
 
 use super::codec::Codec;
-use super::encoder::{EncoderBurst, EncoderTrace, JitterBuffer, Pause};
+use super::encoder::{EncoderBurst, EncoderTrace, JitterBuffer, JitterLaw, Pause};
 use super::request::RequestTable;
 use super::values::ClientBuffer;
 use paceline_units::{Rate, Ratio, Size, Span};
@@ -205,12 +205,19 @@ pub enum App {
         #[serde(default = "two_megabits")]
         #[schemars(extend("x-min" = "1 kbit/s", "x-max" = "100 Gbit/s"))]
         max_rate: Rate,
-        /// Scale of the Laplace law of frame sizes, as a share of their mean.
+        /// How far frame sizes lie from their mean, as a share of it: the scale of `jitter_law = "laplace"`, the bound of `"uniform"`.
         #[serde(default = "fifteen_percent")]
         jitter: Ratio,
+        /// The law of frame sizes.
+        #[serde(default)]
+        jitter_law: JitterLaw,
         /// The same of the intervals between frames, as a share of theirs (`SCALE_t`; its example is 0.15).
         #[serde(default)]
         interval_jitter: Ratio,
+        /// When the first frame is captured, after the flow's start.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("x-default" = "each run draws one, up to a frame's interval", "x-max" = "1000 s"))]
+        phase: Option<Span>,
         /// What an abrupt change of the rate begins: a large frame, for which those after it make up.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "none"))]

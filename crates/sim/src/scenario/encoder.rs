@@ -22,6 +22,17 @@ pub struct JitterBuffer {
     pub key_request_after: Option<Span>,
 }
 
+/// How sizes of frames are drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum JitterLaw {
+    /// RFC 8593's: near the mean as a rule, now and then far from it.
+    #[default]
+    Laplace,
+    /// Each size from 1 - `jitter` to 1 + `jitter` of the mean as often as another.
+    Uniform,
+}
+
 /// The frames of a sequence at one rate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -7,7 +7,7 @@ pub use super::codec::Codec;
 use super::coupled::CoupledTable;
 use super::draw::Draw;
 pub use super::edca::AccessCategory;
-pub use super::encoder::{EncoderBurst, EncoderTrace, JitterBuffer, Pause};
+pub use super::encoder::{EncoderBurst, EncoderTrace, JitterBuffer, JitterLaw, Pause};
 use super::link::FlowAccessTable;
 use super::model::Profile;
 use super::named::Named;

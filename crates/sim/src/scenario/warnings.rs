@@ -7,7 +7,7 @@
 use super::cell::{CellTable, Protection, Rules, Standard};
 use super::document::Document;
 use super::error::{Mistake, join};
-use super::flow::{App, FlowTable, FrameFormat};
+use super::flow::{App, FlowTable, FrameFormat, JitterLaw};
 use super::link::BackwardTable;
 use super::loss::Loss;
 use super::model::File;
@@ -398,13 +398,14 @@ impl Warnings<'_> {
                 self.waits(&app, "talk", (talk, &super::app::talk_spurt()), "spurts", why);
                 self.waits(&app, "pause", (pause, &super::app::pause()), "spurts", why);
             }
-            App::Encoder { traces, skip_frames, jitter, burst, key_interval, key_size, .. } => {
+            App::Encoder { traces, skip_frames, jitter, jitter_law, burst, key_interval, key_size, .. } => {
                 let beside = "beside `traces`, whose frames have sizes of their own: leave it out";
                 if traces.is_empty() {
                     let why = "without `traces` beside it: give those, or leave it out";
                     self.idle(&app, "skip_frames", skip_frames, &super::app::twenty_frames(), why);
                 } else {
                     self.idle(&app, "jitter", jitter, &Ratio(0.15), beside);
+                    self.idle(&app, "jitter_law", jitter_law, &JitterLaw::default(), beside);
                     self.idle(&app, "burst", burst, &None, beside);
                     self.idle(&app, "key_interval", key_interval, &Span::from_secs(10), beside);
                     self.idle(&app, "key_size", key_size, &4.0, beside);

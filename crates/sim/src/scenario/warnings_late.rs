@@ -96,7 +96,10 @@ impl Warnings<'_> {
         }
         let app = join(path, "app");
         match &flow.app {
-            App::Encoder { reaction, pauses, .. } => {
+            App::Encoder { reaction, pauses, phase, .. } => {
+                if let Some(phase) = phase {
+                    self.late(join(&app, "phase"), *phase, "it captures nothing");
+                }
                 self.late(join(&app, "reaction"), *reaction, "its rate changes once");
                 for (index, pause) in pauses.iter().enumerate() {
                     self.late(format!("{app}.pauses[{index}].from"), pause.from, "it never pauses");

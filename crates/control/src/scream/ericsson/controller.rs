@@ -185,14 +185,19 @@ impl Controller for Ericsson {
         to.number("alpha", if self.settings.l4s { law.alpha.into() } else { f64::NAN });
         to.number("loss_rate", if self.heard { law.loss_rate.into() } else { f64::NAN });
         to.number("headroom", law.headroom.into());
-        to.bits_per_second("pacing_rate", known(8.0 * self.rate()));
+        let pace = f64::from(self.law.pace);
+        to.bits_per_second("pacing_rate", known(8.0 * f64::from(self.law.mss()) / pace));
     }
 }
 
 impl MediaController for Ericsson {
+    /// A full packet's in what lies between any two: whole ticks, as there.
     #[inline]
     fn rate(&self) -> f64 {
-        if self.law.pace > 0.0 { f64::from(self.law.mss()) / f64::from(self.law.pace) } else { UNPACED }
+        match (self.law.pace * SECOND as f32) as u32 {
+            0 => UNPACED,
+            ticks => f64::from(self.carrier.packet) * f64::from(SECOND) / f64::from(ticks),
+        }
     }
 
     fn target(&self) -> Option<Rate> {
@@ -207,6 +212,6 @@ impl MediaController for Ericsson {
     }
 
     fn settings(&self) -> RtpSettings {
-        RtpSettings { reordering: 0, l4s: self.settings.l4s, ..SETTINGS }
+        RtpSettings { reordering: 0, l4s: self.settings.l4s, by_packet: true, ..SETTINGS }
     }
 }
