@@ -239,8 +239,8 @@ def briefly(words: list[str]) -> str:
     """What makes an example short that would take minutes, or go on until Ctrl-C."""
     given = set(words)
     match words[1]:
-        case "reproduce" if not {"--figure", "--list"} & given:
-            return " --figure 3 --runs 1"
+        case "reproduce" if "--list" not in given:
+            return " --runs 1" if "--figure" in given else " --figure 3 --runs 1"
         case "suite" if "--specs" in given:
             return " --runs 5"
         case "suite" if "--over" in given:
@@ -249,7 +249,7 @@ def briefly(words: list[str]) -> str:
             return f" --runs 5 --case {'wired' if words[2] == 'rfc9743' else 'flood'}"
         case "explore" if "--list" not in given:
             return " --no-open --for 10ms"
-    return ""
+    return " --tries 8 --runs 1 --again 2" if words[1] == "hunt" else ""
 
 
 def examples_of(command: str, where: Path, environment: dict[str, str]) -> list[str]:
