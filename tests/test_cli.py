@@ -341,6 +341,11 @@ def test_schema_and_controllers(here: Command) -> None:
     refused(here("controllers", "LDA+"), "did you mean lda-plus?", "nada")
     assert "did you mean" not in here("controllers", "bbr").stderr
     table = here("controllers").stdout
+    assert "scream-ericsson" not in table, "a name of before"
+    variants = here("controllers", "scream").stdout
+    assert all(
+        word in variants for word in ("reduce_jitter", 'variant = "ericsson"', "media_time", "padding")
+    )
     assert "vegas" in table
     assert "alpha" in table
 

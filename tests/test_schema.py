@@ -176,3 +176,20 @@ def test_its_patterns_are_what_is_read(key: str, text: str, good: bool) -> None:
     else:
         with pytest.raises(paceline.ScenarioError):
             paceline.parse(changed)
+
+
+@pytest.mark.parametrize(
+    ("flow", "good"),
+    [
+        ({"cc": "scream", "params": {"variant": "ericsson", "clock": 0.5}}, True),
+        ({"cc": "scream", "params": {"variant": "ericsson", "mss": 1000}}, False),
+        ({"cc": "scream", "params": {"mss": 1000}}, True),
+        ({"cc": "scream", "params": {"variant": "draft", "clock": 0.5}}, False),
+        ({"cc": "scream", "params": {"variant": "libwebrtc", "padding": False}}, True),
+        ({"cc": "scream-ericsson", "params": {"clock": 0.5}}, True),
+        ({"cc": "scream-ericsson", "params": {"mss": 1000}}, False),
+    ],
+)
+def test_a_variant_has_its_own_parameters(flow: dict[str, object], good: bool) -> None:
+    scenario = {"duration": "10 s", "link": {"bottleneck": {"rate": "1 Mbit/s"}}, "flow": {"call": flow}}
+    assert VALIDATOR.is_valid(scenario) is good

@@ -26,7 +26,7 @@ use crate::rtp::{
     RtpSettings,
 };
 use crate::tfrc::{own, own_switch};
-use crate::{Build, Controller, Gauges, Machine, Parameter, PathView, Profile, Scheme, known};
+use crate::{Build, Controller, EncoderRate, Gauges, Machine, Parameter, PathView, Profile, Scheme, known};
 use loss::State;
 use network::{Network, Options};
 use paceline_units::{Rate, Size, Span, Time};
@@ -61,7 +61,8 @@ const PARAMETERS: [Parameter; 10] = [
         UNGIVEN,
         "bit/s",
         "what the streams can use: probes go to twice it at most; 0: unknown",
-    ),
+    )
+    .following(EncoderRate::Most),
     own("pacing_factor", 1.1, 1.0, 10.0, "1", "packets leave at this multiple of the rate"),
     own_switch("loss", true, "losses lower the rate (loss-based estimate, version 2)"),
     own_switch("probing", true, "clusters of packets probe for more"),

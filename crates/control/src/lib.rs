@@ -49,13 +49,13 @@ pub use acks::{AckController, AckEvent, AckSettings, Estimator, Pacing};
 pub use allotted::Allotted;
 pub use delivery::{Ecn, LostSegment, Needs, RateSample};
 pub use foreign::{Failure, Foreign};
-pub use parameter::{Idle, Kind, Parameter, Setting};
+pub use parameter::{EncoderRate, Idle, Kind, Parameter, Setting};
 pub use registry::{AcksController, RtpController, TcpController, TfrcController};
 pub use rtp::{
     Arrivals, Fate, FrameTime, MediaController, PacketFate, Probe, RtpEvent, RtpFeedback, RtpReport, RtpSession,
     RtpSettings, SentPacket,
 };
-pub use scheme::{Build, Machine, ParameterError, Profile, Recovery, Scheme, UnknownScheme};
+pub use scheme::{Build, Machine, ParameterError, Profile, Recovery, Scheme, UnknownScheme, VARIANT};
 pub use tcp::{TcpEvent, Threshold, WindowController};
 pub use tfrc::{Interval, Law, RateController, Settings, TfrcEvent, TfrcReport};
 

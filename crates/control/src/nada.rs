@@ -10,7 +10,7 @@ mod window;
 use crate::coupled::CoupledRate;
 use crate::rtp::{Arrivals, MediaController, RtpEvent, RtpFeedback, RtpSession, RtpSettings};
 use crate::tfrc::{own, own_switch, own_whole};
-use crate::{Build, Controller, Gauges, Machine, Parameter, PathView, Profile, Scheme};
+use crate::{Build, Controller, EncoderRate, Gauges, Machine, Parameter, PathView, Profile, Scheme};
 use paceline_units::{Rate, Time};
 use window::Window;
 
@@ -46,8 +46,10 @@ const BETA: f64 = 0.1;
 const MOST_SHAPING: f64 = 0.05;
 
 const PARAMETERS: [Parameter; 10] = [
-    own("min_rate", 150e3, 1e3, 1e11, "bit/s", "RMIN: the rate at least, and at the beginning"),
-    own("max_rate", 1.5e6, 1e3, 1e11, "bit/s", "RMAX: the rate at most, if it is above min_rate"),
+    own("min_rate", 150e3, 1e3, 1e11, "bit/s", "RMIN: the rate at least, and at the beginning")
+        .following(EncoderRate::Least),
+    own("max_rate", 1.5e6, 1e3, 1e11, "bit/s", "RMAX: the rate at most, if it is above min_rate")
+        .following(EncoderRate::Most),
     own("priority", 1.0, 1e-3, 1e3, "1", "PRIO: the weight of this flow among its like"),
     own("x_ref", 0.010, 1e-4, 1.0, "s", "XREF: the signal at which a flow of PRIO 1 keeps RMAX"),
     own("kappa", 0.5, 1e-3, 10.0, "1", "KAPPA: how fast the rate follows the signal"),

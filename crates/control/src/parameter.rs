@@ -82,6 +82,15 @@ impl Idle {
     }
 }
 
+/// A bound of the encoder that a flow carries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EncoderRate {
+    /// The least rate that it can be set to.
+    Least,
+    /// The greatest.
+    Most,
+}
+
 /// One parameter of a controller.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Parameter {
@@ -95,6 +104,8 @@ pub struct Parameter {
     pub doc: &'static str,
     /// When it does nothing.
     pub idle: Option<Idle>,
+    /// What of the flow's encoder, if it carries one, it is unless given.
+    pub follows: Option<EncoderRate>,
 }
 
 impl Parameter {
@@ -107,7 +118,14 @@ impl Parameter {
         unit: &'static str,
         doc: &'static str,
     ) -> Parameter {
-        Parameter { name, default, kind: Kind::Number { min: bounds.0, max: bounds.1, unit }, doc, idle: None }
+        Parameter {
+            name,
+            default,
+            kind: Kind::Number { min: bounds.0, max: bounds.1, unit },
+            doc,
+            idle: None,
+            follows: None,
+        }
     }
 
     /// A count between `bounds`.
@@ -118,7 +136,7 @@ impl Parameter {
         bounds: (f64, f64),
         doc: &'static str,
     ) -> Parameter {
-        Parameter { name, default, kind: Kind::Whole { min: bounds.0, max: bounds.1 }, doc, idle: None }
+        Parameter { name, default, kind: Kind::Whole { min: bounds.0, max: bounds.1 }, doc, idle: None, follows: None }
     }
 
     /// Something that is on or off.
@@ -130,7 +148,7 @@ impl Parameter {
             default[i] = on[i] as u8 as f64;
             i += 1;
         }
-        Parameter { name, default, kind: Kind::Switch, doc, idle: None }
+        Parameter { name, default, kind: Kind::Switch, doc, idle: None, follows: None }
     }
 
     /// One of `names`; the defaults are places in it.
@@ -141,7 +159,13 @@ impl Parameter {
         names: &'static [&'static str],
         doc: &'static str,
     ) -> Parameter {
-        Parameter { name, default, kind: Kind::Choice(names), doc, idle: None }
+        Parameter { name, default, kind: Kind::Choice(names), doc, idle: None, follows: None }
+    }
+
+    /// The same, which follows the flow's encoder unless given.
+    #[must_use]
+    pub const fn following(self, follows: EncoderRate) -> Parameter {
+        Parameter { follows: Some(follows), ..self }
     }
 
     /// The same, without effect when `idle` says so.

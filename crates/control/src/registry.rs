@@ -15,11 +15,12 @@ use crate::multfrc::{Member, Rules};
 use crate::nada::Nada;
 use crate::ndtc::Ndtc;
 use crate::rtp::{FrameTime, MediaController, Probe, RtpEvent, RtpSettings};
-use crate::scheme::nearest;
+use crate::scheme::{VARIANT, nearest};
 use crate::tfrc::{self, Settings};
 use crate::tfrc_veno::Veno;
 use crate::{
-    Build, Controller, Gauges, LostSegment, Needs, ParameterError, PathView, Profile, RateSample, Scheme, TcpEvent,
+    Build, Controller, Gauges, Kind, LostSegment, Needs, ParameterError, PathView, Profile, RateSample, Scheme,
+    TcpEvent,
 };
 use crate::{
     RateController, TfrcEvent, UnknownScheme, WindowController, bbr, bbr3, c4, cubic, dctcp, prague, rap, reno, scream,
@@ -67,6 +68,7 @@ macro_rules! registry {
             /// # Errors
             /// An unknown parameter, a value out of range, or a scheme that rides on another machine.
             pub fn new(scheme: &Scheme, profile: Profile, given: &[(&str, f64)]) -> Result<Self, ParameterError> {
+                let scheme = chosen(scheme, given);
                 let values = scheme.values(profile, given)?;
                 $(if let Some(made) = <$state as Build>::of(scheme, profile, &values) {
                     return Ok($name::$variant(made));
@@ -171,10 +173,39 @@ pub fn scheme(name: &str) -> Result<&'static Scheme, UnknownScheme> {
         .ok_or_else(|| UnknownScheme { name: name.to_owned(), nearest: nearest(name, schemes().map(|s| s.name)) })
 }
 
+/// What a scheme is with these parameters: of several laws under one name the one that [`VARIANT`] chooses, else itself.
+#[must_use]
+pub fn chosen<'a>(scheme: &'a Scheme, given: &[(&str, f64)]) -> &'a Scheme {
+    let place = given.iter().find(|(name, _)| *name == VARIANT).map(|(_, place)| *place as usize);
+    let (Some((family, _)), Some(place)) = (scheme.variant(), place) else { return scheme };
+    let kind = scheme.parameters.iter().find(|p| p.name == VARIANT).map(|p| p.kind);
+    let Some(Kind::Choice(names)) = kind else { return scheme };
+    let wanted = names.get(place).map(|name| (family, *name));
+    schemes().find(|other| wanted.is_some() && other.variant() == wanted).unwrap_or(scheme)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::Machine;
+
+    #[test]
+    fn a_variant_is_chosen_by_its_parameter() {
+        for named in ["scream", "scream-ericsson", "scream-libwebrtc"].map(|name| scheme(name).unwrap()) {
+            let names: Vec<&str> = (0..3).map(|n| chosen(named, &[(VARIANT, f64::from(n))]).name).collect();
+            assert_eq!(names, ["scream", "scream-ericsson", "scream-libwebrtc"]);
+            assert!(std::ptr::eq(chosen(named, &[("max_rate", 1e6)]), named));
+        }
+        let gcc = scheme("gcc").unwrap();
+        assert!(gcc.variant().is_none() && std::ptr::eq(chosen(gcc, &[(VARIANT, 1.0)]), gcc));
+        let made = |given: &[(&str, f64)]| RtpController::new(scheme("scream").unwrap(), Profile::Rfc, given);
+        assert!(matches!(made(&[(VARIANT, 1.0), ("clock", 0.5)]), Ok(RtpController::ScreamEricsson(_))));
+        assert!(matches!(made(&[("mss", 900.0)]), Ok(RtpController::ScreamDraft(_))));
+        let error = made(&[(VARIANT, 1.0), ("mss", 900.0)]).unwrap_err().to_string();
+        assert!(error.starts_with("scream-ericsson has no parameter `mss`"), "{error}");
+        let error = made(&[(VARIANT, 3.0)]).unwrap_err().to_string();
+        assert!(error.starts_with("scream: variant = 3 is not "), "{error}");
+    }
 
     #[test]
     fn every_scheme_can_be_made_under_every_profile() {

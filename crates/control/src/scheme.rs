@@ -1,7 +1,7 @@
 //! Schemes: how a controller is named, parameterised, and made.
 
-use crate::Parameter;
 use crate::foreign::Foreign;
+use crate::{Kind, Parameter};
 use core::fmt;
 
 /// Whose behaviour: where the RFCs, ns-2 and Linux differ, each is a profile (docs/profiles.md).
@@ -117,6 +117,9 @@ impl Machine {
     }
 }
 
+/// The parameter that chooses among the laws that go under one name, each a scheme with parameters and defaults of its own.
+pub const VARIANT: &str = "variant";
+
 /// A controller with the machine it rides on, as users name it.
 #[derive(Clone, Copy, Debug)]
 pub struct Scheme {
@@ -135,6 +138,16 @@ pub struct Scheme {
 }
 
 impl Scheme {
+    /// Of one that is one of several laws under one name: that name, and which it is, as the parameter [`VARIANT`] has it.
+    #[must_use]
+    pub fn variant(&self) -> Option<(&'static str, &'static str)> {
+        let parameter = self.parameters.iter().find(|p| p.name == VARIANT && self.foreign.is_none())?;
+        let Kind::Choice(names) = parameter.kind else { return None };
+        let own = names[parameter.default[0] as usize];
+        let family = self.name.strip_suffix(own).and_then(|name| name.strip_suffix('-'));
+        Some((family.unwrap_or(self.name), own))
+    }
+
     /// How it repairs losses under `profile` unless told otherwise; `None` where nothing is sent again.
     #[must_use]
     pub const fn recovery(&self, profile: Profile) -> Option<Recovery> {

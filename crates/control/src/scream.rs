@@ -1,7 +1,7 @@
 //! SCReAM v2: media whose window follows losses, marks and queueing delay, and whose rate follows the window.
 //!
-//! Three authorities have three laws under this name, each a scheme: the draft, its authors' code, and libwebrtc's. Where they part
-//! is in docs/controllers/scream.md. Each law knows nothing of the machine that carries it; what all three need of that is here.
+//! Three authorities have three laws under this name, which the parameter `variant` chooses among: the draft, its authors' code, and
+//! libwebrtc's, each a scheme with parameters of its own. Where they part is in docs/controllers/scream.md. Each law knows nothing of the machine that carries it; what all three need of that is here.
 
 mod base_delay;
 pub mod draft;
@@ -10,7 +10,16 @@ pub mod libwebrtc;
 mod queue;
 
 use crate::rtp::{FeedbackConfig, RtpFeedback, RtpSession, RtpSettings};
+use crate::scheme::VARIANT;
+use crate::{Parameter, Profile};
 use paceline_units::{Size, Span, Time};
+
+/// The parameter that chooses among the three; `own` is the place of the one whose parameter it is.
+const fn variant(own: f64) -> Parameter {
+    const NAMES: [&str; 3] = ["draft", "ericsson", "libwebrtc"];
+    let doc = "whose: the draft's, its authors' code's or libwebrtc's; the parameters are the variant's";
+    Parameter::choice(VARIANT, [own; Profile::ALL.len()], &NAMES, doc)
+}
 
 /// Feedback that is lost must not hold a sender for ever: after so long without a sending one packet may leave.
 const STALL: Span = Span::from_millis(500);

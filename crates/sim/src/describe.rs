@@ -2,7 +2,7 @@
 
 use crate::scenario::rules_machine::tells_frames;
 use paceline_control::models::catalog::{Argument, Default, MODELS, Model};
-use paceline_control::{Idle, Kind, Parameter, Profile, Scheme, Setting};
+use paceline_control::{EncoderRate, Idle, Kind, Parameter, Profile, Scheme, Setting};
 use serde_json::{Value, json};
 
 /// The version of the simulator; one with the checks of the dev profile says so, for it is not to be timed.
@@ -22,14 +22,19 @@ pub fn scheme(scheme: &Scheme) -> Value {
     let machine = scheme.machine.name();
     let (name, summary, source) = (scheme.name, scheme.summary, scheme.source);
     let frames = tells_frames(scheme);
-    json!({
+    let mut about = json!({
         "name": name,
         "summary": summary,
         "source": source,
         "machine": machine,
         "frames": frames,
         "params": parameters,
-    })
+    });
+    // a name of before: the law goes under another, with the parameter that chooses it
+    if let Some((family, variant)) = scheme.variant().filter(|(family, _)| *family != name) {
+        about["variant_of"] = json!({ "name": family, "variant": variant });
+    }
+    about
 }
 
 /// A parameter's value as a scenario has it.
@@ -75,6 +80,12 @@ fn parameter(scheme: &Scheme, p: &Parameter) -> Value {
     if let Some((min, max)) = bounds {
         entry["min"] = json!(min);
         entry["max"] = json!(max);
+    }
+    if let Some(follows) = p.follows {
+        entry["follows"] = json!(match follows {
+            EncoderRate::Least => "min_rate",
+            EncoderRate::Most => "max_rate",
+        });
     }
     if let Some(idle) = p.idle {
         entry["no_effect"] = json!(no_effect(scheme, idle));

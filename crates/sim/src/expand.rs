@@ -435,6 +435,7 @@ fn instance_of(
             .relayed()
             .map(|of| RelayModel { of: of.to_owned(), instance: scenario.instance_relayed(of, instance) }),
         category: flow.access_category.map(AccessCategory::category),
+        unsaid_bound: flow.unsaid_bound(),
         voice: voice(&flow.app),
         transport,
     })

@@ -15,7 +15,7 @@ use paceline_path::LinkModel;
 use paceline_path::access_point::Law;
 use paceline_path::wifi::{Category, CellModel};
 use paceline_random::Stream;
-use paceline_units::{Span, Time};
+use paceline_units::{Rate, Span, Time};
 
 /// One run.
 #[derive(Clone, Debug)]
@@ -244,6 +244,8 @@ pub struct FlowModel {
     pub relay: Option<RelayModel>,
     /// What its packets are to cells, both ways, if it says so.
     pub category: Option<Category>,
+    /// Where its controller's rate ends, if nobody has said that.
+    pub unsaid_bound: Option<Rate>,
     /// What its listener hears, if it is voice of a codec that the E-model has values of.
     pub voice: Option<Voice>,
 }

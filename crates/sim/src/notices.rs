@@ -31,6 +31,7 @@ pub fn notices(model: &Model, paths: &[Path], seen: &Seen) -> Vec<Notice> {
     access_not_faster(model, paths, &mut notices);
     phases_decide(model, paths, seen, &mut notices);
     cut_off(model, seen, &mut notices);
+    held_by_default(model, seen, &mut notices);
     notices
 }
 
@@ -78,6 +79,33 @@ fn access_not_faster(model: &Model, paths: &[Path], notices: &mut Vec<Notice>) {
             text: format!(
                 "{whose} access links of {} run at {rate}, no faster than `{bottleneck}` ({slowest}): {what}, and the queue \
                  of `{bottleneck}` does not show it. Unless that is meant, leave out `{key}`, or give a higher one.",
+                in_words(&flows),
+            ),
+            cases: None,
+            of: None,
+        });
+    }
+}
+
+/// A flow that sends so much of the greatest rate is held there.
+const HELD: f64 = 0.95;
+
+/// Flows that send as much as their controller's greatest rate lets them, which nobody has set.
+fn held_by_default(model: &Model, seen: &Seen, notices: &mut Vec<Notice>) {
+    let mut found: BTreeMap<Rate, Vec<&str>> = BTreeMap::new();
+    for (flow, summary) in model.flows.iter().zip(seen.flows) {
+        let bound = flow.unsaid_bound.filter(|bound| summary.send_rate_bps >= HELD * bound.bps());
+        let Some(names) = bound.map(|bound| found.entry(bound).or_default()) else { continue };
+        if names.last() != Some(&flow.name.as_str()) {
+            names.push(&flow.name);
+        }
+    }
+    for (bound, flows) in found {
+        notices.push(Notice {
+            kind: "held-by-default",
+            text: format!(
+                "{} could not send more than {bound}: that is where the rate ends by default. Give `app.max_rate` of an encoder, which \
+                 the controller follows, or `max_rate` in `params`.",
                 in_words(&flows),
             ),
             cases: None,

@@ -5,6 +5,7 @@ mod access_point;
 mod acks;
 mod against_ns2;
 mod bbr;
+mod bounds;
 mod buffers;
 mod bundle;
 mod c4;

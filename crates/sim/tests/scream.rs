@@ -69,10 +69,10 @@ impl Case {
             text += &format!(
                 "[link.to{i}]\nbetween = [\"r2\", \"h{i}\"]\nrate = \"10 Gbit/s\"\ndelay = \"{delay} ms\"\n\
                  queue = {{ kind = \"droptail\", limit = \"1000 packets\" }}\n\
-                 [flow.f{i}]\ncc = \"scream-ericsson\"\nfrom = \"r1\"\nto = \"h{i}\"\nstart = \"{start} ms\"\necn = {}\n\
+                 [flow.f{i}]\ncc = \"scream\"\nfrom = \"r1\"\nto = \"h{i}\"\nstart = \"{start} ms\"\necn = {}\n\
                  segment = \"1200 B\"\nheader = \"0 B\"\nrtp = {{ bandwidth = \"1 Gbit/s\" }}\n\
-                 params = {{ min_rate = {least}, start_rate = {least}, max_rate = {most}, l4s = {l4s}, rtt_clamp = true, \
-                 divided_twice = true, shared_reaction = true, media_time = {} }}\n\
+                 params = {{ variant = \"ericsson\", min_rate = {least}, start_rate = {least}, max_rate = {most}, l4s = {l4s}, \
+                 media_time = {} }}\n\
                  app = {{ kind = \"encoder\", min_rate = \"1 kbit/s\", max_rate = \"100 Mbit/s\", jitter = \"{} %\", \
                  jitter_law = \"uniform\", phase = \"0 s\", reaction = \"0 s\", key_interval = \"0 s\", key_size = 1 }}\n",
                 self.marks.is_some(),

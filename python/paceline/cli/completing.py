@@ -88,7 +88,7 @@ def _listed(words: Callable[[Any, str], Iterable[tuple[str, str]]]) -> Callable[
 
 
 def _schemes() -> Offered:
-    return [(one["name"], one["summary"]) for one in json.loads(_core.schemes())]
+    return [(one["name"], one["summary"]) for one in json.loads(_core.schemes()) if "variant_of" not in one]
 
 
 def _examples(_ctx: Any, _incomplete: str) -> Offered:

@@ -60,13 +60,14 @@ def controllers(
             near = near or difflib.get_close_matches(word, known, n=1, cutoff=0.7)
             hint = f" (did you mean {near[0]}?)" if near else ""
             raise PacelineError(f'there is no controller "{cc}"{hint}; there are {", ".join(known)}')
-        listed = [one for one in listed if one["name"] == cc]
+        listed = [one for one in listed if one["name"] == cc or _family(one) == cc]
     if as_json:
         print(json.dumps(listed, indent=2, ensure_ascii=False))
     elif cc is None:
         _all(listed)
     else:
-        _one(listed[0])
+        for one in listed:
+            _one(one)
 
 
 def include() -> None:
@@ -81,6 +82,12 @@ def include() -> None:
     print(foreign.include())
 
 
+def _family(controller: dict[str, Any]) -> str | None:
+    """The name under which a variant of several is written now; None of others."""
+    variant: dict[str, str] | None = controller.get("variant_of")
+    return variant["name"] if variant else None
+
+
 def _all(listed: list[dict[str, Any]]) -> None:
     from rich.text import Text
 
@@ -90,7 +97,8 @@ def _all(listed: list[dict[str, Any]]) -> None:
     for head in ("cc", "what", "source"):
         table.add_column(head, overflow="fold")
     for one in listed:
-        table.add_row(one["name"], Text(one["summary"]), Text(one["source"]))
+        if _family(one) is None:
+            table.add_row(one["name"], Text(one["summary"]), Text(one["source"]))
     console.print(table)
     layout.say(console, "\nThe parameters of one: paceline controllers CC")
 
@@ -99,7 +107,9 @@ def _one(controller: dict[str, Any]) -> None:
     from rich.text import Text
 
     console = layout.stdout()
-    layout.say(console, f"{controller['name']}\n{controller['summary']}\n{controller['source']}")
+    variant = controller.get("variant_of")
+    name = f'{variant["name"]}, variant = "{variant["variant"]}"' if variant else controller["name"]
+    layout.say(console, f"{name}\n{controller['summary']}\n{controller['source']}")
     if not controller["params"]:
         layout.say(console, "It has no parameters.")
         return
@@ -115,6 +125,7 @@ def _one(controller: dict[str, Any]) -> None:
 def parameter(p: dict[str, Any]) -> tuple[str, str, str, str]:
     """Name, default with unit, range and meaning of a parameter."""
     doc = p["doc"] + (f"; no effect {p['no_effect']}" if "no_effect" in p else "")
+    doc += f"; the encoder's {p['follows']} unless given" if "follows" in p else ""
     match p["kind"]:
         case "switch":
             return p["name"], "true" if p["default"] else "false", "true or false", doc

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -191,14 +193,19 @@ class _Series:
 def _scheme(text: str) -> tuple[str, list[tuple[str, float]]]:
     """A controller and its parameters out of CC[:KEY=VALUE,...]. Raises PacelineError."""
     name, colon, rest = text.partition(":")
+    known = [one["params"] for one in json.loads(_core.schemes()) if one["name"] == name.strip()]
+    names = {parameter["name"]: parameter.get("names", []) for parameter in chain(*known)}
     params = []
     for part in rest.split(",") if colon else ():
         key, _, value = (word.strip() for word in part.partition("="))
+        choices = names.get(key, [])
         try:
-            params.append((key, _SWITCH[value] if value in _SWITCH else float(value)))
+            number = choices.index(value) if value in choices else _SWITCH.get(value)
+            params.append((key, float(value if number is None else number)))
         except ValueError:
             raise PacelineError(
-                f"--replay {text}: after the name and a colon KEY=NUMBER,..., as in gcc:start_rate=1e6"
+                f"--replay {text}: after the name and a colon KEY=VALUE,..., as in gcc:start_rate=1e6 or "
+                "scream:variant=ericsson"
             ) from None
     return name.strip(), params
 

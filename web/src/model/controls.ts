@@ -51,6 +51,8 @@ export interface Scheme {
   machine: string;
   /** Whether it can carry an encoder's frames. */
   frames: boolean;
+  /** A name of before: the law goes under another, with the parameter `variant`. */
+  variant_of?: { name: string; variant: string };
 }
 
 /** A full packet on the wire, headers included. */
@@ -225,7 +227,8 @@ function flowGroup(name: string, flow: Table, duration: number, schemes: Scheme[
   const cc = String(flow.cc);
   // A way in which TCP repairs losses is no controller of QUIC's.
   const carried = (scheme: Scheme) => flow.transport !== "quic" || scheme.name !== "tahoe";
-  const offered = schemes.filter((scheme) => (fits(kind, scheme) && carried(scheme)) || scheme.name === cc);
+  const current = schemes.filter((scheme) => !scheme.variant_of || scheme.name === cc);
+  const offered = current.filter((scheme) => (fits(kind, scheme) && carried(scheme)) || scheme.name === cc);
   const controls: Control[] = [];
   controls.push({
     kind: "choice",

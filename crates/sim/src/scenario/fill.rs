@@ -1,5 +1,6 @@
 //! Writes the defaults that depend on other keys into a file model, so that what follows finds every value.
 
+use super::bounds::Carried;
 use super::flow::{App, FlowTable};
 use super::link::{AccessTable, BackwardTable, LinkTable};
 use super::model::{File, Topology};
@@ -85,10 +86,6 @@ pub(super) fn fill(file: &mut File, stem: &str) {
                 }
                 Machine::Udp => fill_udp(flow, &UdpConfig::new(profile)),
             }
-            for parameter in scheme.parameters {
-                let value = ParameterValue::new(parameter, parameter.default[profile as usize]);
-                flow.params.entry(parameter.name.to_owned()).or_insert(value);
-            }
         }
         let connection = flow.leader().unwrap_or(&name);
         if relays.contains(connection) {
@@ -96,6 +93,16 @@ pub(super) fn fill(file: &mut File, stem: &str) {
         }
         if let App::Web { mean_size, median_size: None, .. } = &mut flow.app {
             mean_size.get_or_insert(WEB_MEAN);
+        }
+    }
+    // packets have their headers now, which the rates of sound count
+    for name in file.flow.keys().cloned().collect::<Vec<_>>() {
+        let carried = file.carried(&name);
+        let Some(flow) = file.flow.get_mut(&name) else { continue };
+        let (Ok(scheme), profile) = (flow.scheme(), flow.profile.unwrap_or(file.profile).control()) else { continue };
+        for parameter in scheme.parameters {
+            let value = ParameterValue::new(parameter, Carried::usual(carried, parameter, profile));
+            flow.params.entry(parameter.name.to_owned()).or_insert(value);
         }
     }
 }

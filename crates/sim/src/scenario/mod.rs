@@ -7,6 +7,7 @@
 //! from it. No file is read here; trace files are asked for by name.
 
 pub mod app;
+mod bounds;
 pub mod bundle;
 pub mod cell;
 mod codec;

@@ -1,12 +1,13 @@
 //! A controller's parameters in a scenario file: how they are written, what each may be, and when one changes nothing.
 
+use super::bounds::Carried;
 use super::error::{hint, join};
 use super::flow::FlowTable;
 use super::model::Profile;
 use super::rules::Rules;
 use super::walk::listed;
-use paceline_control::registry::schemes;
-use paceline_control::{Kind, Machine, Parameter, Scheme, Setting};
+use paceline_control::registry::{self, schemes};
+use paceline_control::{Kind, Machine, Parameter, Scheme, Setting, VARIANT};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
@@ -63,17 +64,28 @@ fn toml_text(setting: &Setting) -> String {
 
 impl Rules {
     /// What stands in a flow's `params`.
-    pub(super) fn parameters(&mut self, path: &str, flow: &FlowTable, scheme: &Scheme, profile: Profile) {
+    pub(super) fn parameters(
+        &mut self,
+        path: &str,
+        flow: &FlowTable,
+        (scheme, carried): (&Scheme, Option<Carried>),
+        profile: Profile,
+    ) {
         let path = join(path, "params");
+        self.variant(&path, flow, scheme);
+        let who = match scheme.variant() {
+            Some((family, own)) => format!("`{family}` in its variant `{own}`"),
+            None => format!("`{}`", scheme.name),
+        };
         let names = || scheme.parameters.iter().map(|parameter| parameter.name);
         for (name, written) in &flow.params {
             let key = join(&path, name);
             let Some(parameter) = scheme.parameters.iter().find(|p| p.name == name) else {
                 let problem = if scheme.parameters.is_empty() {
-                    format!("`{}` has no parameters", scheme.name)
+                    format!("{who} has no parameters")
                 } else {
                     let hint = hint(name, names());
-                    format!("`{}` has no such parameter{hint} (it has {})", scheme.name, listed(names()))
+                    format!("{who} has no such parameter{hint} (it has {})", listed(names()))
                 };
                 self.note(key, problem);
                 continue;
@@ -101,13 +113,13 @@ impl Rules {
         let value = |name: &str| {
             let parameter = scheme.parameters.iter().find(|p| p.name == name)?;
             let written = flow.params.get(name).map(|written| parameter.value(&written.setting()));
-            Some((parameter, written.unwrap_or(Some(parameter.default[profile.control() as usize]))?))
+            Some((parameter, written.unwrap_or(Some(Carried::usual(carried, parameter, profile.control())))?))
         };
         for parameter in scheme.parameters.iter().filter(|p| flow.params.contains_key(p.name)) {
             let (Some(idle), Some((_, own))) = (parameter.idle, value(parameter.name)) else { continue };
             let Some((other, why)) = value(idle.other()).filter(|(_, value)| idle.holds(*value)) else { continue };
             // what a manifest spells out is the default, and changes nothing either way
-            if own == parameter.default[profile.control() as usize] {
+            if own == Carried::usual(carried, parameter, profile.control()) {
                 continue;
             }
             let given = flow.params.contains_key(other.name);
@@ -135,8 +147,10 @@ impl Rules {
             ("theta2", "theta1", true),
         ];
         for (less, more, _) in pairs.into_iter().filter(|(.., ordered)| *ordered) {
+            let given = [less, more].iter().any(|name| flow.params.contains_key(*name));
             if let (Some((_, small)), Some((_, large))) = (value(less), value(more))
                 && small > large
+                && given
             {
                 self.note(path.clone(), format!("{less}, `{small}`, must be at most {more}, `{large}`"));
             }
@@ -144,18 +158,53 @@ impl Rules {
     }
 }
 
+impl Rules {
+    /// A name of before that says already which law is meant.
+    fn variant(&mut self, path: &str, flow: &FlowTable, chosen: &Scheme) {
+        let named = registry::scheme(&flow.cc).ok().and_then(|named| named.variant());
+        if let (Some((family, own)), Some((_, chosen))) = (named, chosen.variant())
+            && family != flow.cc
+            && own != chosen
+        {
+            let problem = format!("`{chosen}` is not what `{}` is: write `cc = \"{family}\"` beside it", flow.cc);
+            self.note(join(path, VARIANT), problem);
+        }
+    }
+}
+
 /// Says in the schema which controllers there are, and of each what its parameters may be.
 pub(super) fn describe(schema: &mut Json) {
-    let names: Vec<&str> = schemes().map(|scheme| scheme.name).collect();
+    let old = |scheme: &&Scheme| scheme.variant().is_some_and(|(family, _)| family != scheme.name);
+    let names: Vec<&str> = schemes().filter(|scheme| !old(scheme)).map(|scheme| scheme.name).collect();
+    let before: Vec<&str> = schemes().filter(old).map(|scheme| scheme.name).collect();
     let own = format!("^({}).", super::OWN.join("|"));
-    let cc = json!({ "anyOf": [{ "enum": names }, { "type": "string", "pattern": own }], "description": "Congestion controller." });
+    let cc = json!({
+        "anyOf": [
+            { "enum": names },
+            { "type": "string", "pattern": own },
+            { "enum": before, "deprecated": true },
+        ],
+        "description": "Congestion controller.",
+    });
     let mut all = vec![json!({ "properties": { "cc": cc } })];
     all.extend(schemes().map(|scheme| {
         let properties: Map<String, Json> =
             scheme.parameters.iter().map(|p| (p.name.to_owned(), describe_one(p))).collect();
         let mut condition = json!({ "properties": { "cc": { "const": scheme.name } } });
+        if let Some((family, variant)) = scheme.variant() {
+            let which = json!({ "properties": { "variant": { "const": variant } } });
+            condition["properties"]["params"] = which.clone();
+            if family != scheme.name {
+                let mut chosen = json!({ "properties": { "cc": { "const": family }, "params": which } });
+                chosen["properties"]["params"]["required"] = json!(["variant"]);
+                chosen["required"] = json!(["cc", "params"]);
+                condition["required"] = json!(["cc"]);
+                condition = json!({ "anyOf": [condition, chosen] });
+            }
+        }
         // a flow without `cc` has the default's
-        if schema["$defs"]["FlowTable"]["properties"]["cc"]["default"] != scheme.name {
+        let is_usual = schema["$defs"]["FlowTable"]["properties"]["cc"]["default"] == scheme.name;
+        if !is_usual && condition.get("anyOf").is_none() {
             condition["required"] = json!(["cc"]);
         }
         let doc = format!("Parameters of {}.", scheme.name);

@@ -46,8 +46,8 @@ pub struct RtpTable {
     /// The time from one packet of feedback on arrivals to the next, unless 5 % of `bandwidth` allow only fewer, or another key
     /// lets it leave sooner; for controllers that want to know when each packet arrives: all on RTP but `lda-plus`, as all keys
     /// that follow. With `feedback_share`: until a rate is known. Without one of the keys that say when it leaves, it leaves as the controller's
-    /// source has it: under `gcc` by a share of 5 %, under `scream` and `scream-ericsson` after 16 packets, a frame's end or 40 ms, under
-    /// `scream-libwebrtc` at a frame's end or after 25 ms, under `ndtc` at a frame's end.
+    /// source has it: under `gcc` by a share of 5 %, under `scream` after 16 packets, a frame's end or 40 ms, in its variant `libwebrtc` at a
+    /// frame's end or after 25 ms, under `ndtc` at a frame's end.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "by controller, else 100 ms; not there for `lda-plus`", "x-min" = "1 ms", "x-max" = "10 s"))]
     pub feedback_interval: Option<Span>,

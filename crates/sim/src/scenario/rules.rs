@@ -194,7 +194,7 @@ impl Rules {
             );
             self.note(join(path, "segment"), problem);
         }
-        self.controller(path, flow, profile);
+        self.controller(file, path, flow, profile);
         self.app(&join(path, "app"), &flow.app, segment);
         self.request(file, path, flow, profile);
     }
@@ -207,7 +207,7 @@ impl Rules {
         ends.iter().flatten().any(is_station)
     }
 
-    fn controller(&mut self, path: &str, flow: &FlowTable, profile: Profile) {
+    fn controller(&mut self, file: &File, path: &str, flow: &FlowTable, profile: Profile) {
         let Ok(scheme) = flow.scheme() else {
             let names = || schemes().map(|scheme| scheme.name);
             let problem = match nearest(&flow.cc, names()) {
@@ -223,7 +223,7 @@ impl Rules {
             };
             return self.note(join(path, "cc"), problem);
         };
-        self.parameters(path, flow, scheme, profile);
+        self.parameters(path, flow, (scheme, file.carried_by(flow)), profile);
         self.rtp(path, flow, scheme);
         if flow.kernel {
             self.kernel(path, flow, scheme, profile);

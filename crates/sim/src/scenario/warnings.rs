@@ -378,6 +378,12 @@ impl Warnings<'_> {
         self.late_of_flow(path, flow);
         let ours = || model.flows.iter().zip(paths).filter(|(flow, _)| flow.name == name);
         self.ecn(path, flow, model, ours());
+        if let Some((family, variant)) = flow.scheme().ok().and_then(|scheme| scheme.variant())
+            && flow.cc != family
+        {
+            let now = format!("`cc = \"{family}\"` with `variant = \"{variant}\"` in `params`");
+            self.note(join(path, "cc"), format!("`{}` is a name of before: write {now}", flow.cc));
+        }
         let usual = flow.scheme().ok().zip(flow.profile);
         let usual = usual.map(|(scheme, profile)| TcpConfig::new(profile.control(), scheme).initial_window);
         if let (Some(first), Some(most)) = (flow.initial_window, flow.receive_window)

@@ -1,15 +1,17 @@
-//! The scheme `scream`.
+//! The scheme `scream`, variant `draft`.
 
-use super::super::{Carrier, SETTINGS};
+use super::super::{Carrier, SETTINGS, variant};
 use super::{Fated, Feedback, Law, Settings};
 use crate::rtp::{Arrivals, Fate, MediaController, RtpEvent, RtpSettings};
 use crate::tfrc::{own, own_switch};
-use crate::{Build, Controller, GaugeUnit, Gauges, Machine, Parameter, PathView, Profile, Scheme};
+use crate::{Build, Controller, EncoderRate, GaugeUnit, Gauges, Machine, Parameter, PathView, Profile, Scheme};
 use paceline_units::{Rate, Size, Time};
 
-const PARAMETERS: [Parameter; 17] = [
-    own("min_rate", 150e3, 1e3, 1e11, "bit/s", "TARGET_BITRATE_MIN: the target at least, and at the beginning"),
-    own("max_rate", 1.5e6, 1e3, 1e11, "bit/s", "TARGET_BITRATE_MAX: the target at most, if it is above min_rate"),
+const PARAMETERS: [Parameter; 18] = [
+    own("min_rate", 150e3, 1e3, 1e11, "bit/s", "TARGET_BITRATE_MIN: the target at least, and at the beginning")
+        .following(EncoderRate::Least),
+    own("max_rate", 1.5e6, 1e3, 1e11, "bit/s", "TARGET_BITRATE_MAX: the target at most, if it is above min_rate")
+        .following(EncoderRate::Most),
     own("min_window", 3000.0, 100.0, 1e7, "B", "MIN_REF_WND: the window at least, and at the beginning"),
     own("mss", 1000.0, 100.0, 65e3, "B", "MSS: the packet size that growth counts in"),
     own("loss_beta", 0.7, 0.1, 1.0, "1", "BETA_LOSS: what a loss leaves of the window"),
@@ -39,6 +41,7 @@ const PARAMETERS: [Parameter; 17] = [
     own_switch("reduce_jitter", false, "REDUCE_JITTER: growth and headroom fall where delay varies"),
     own_switch("loss_threshold", false, "losses below 1 % without a queue are not heeded"),
     own_switch("undershoot", false, "the window falls by a quarter of it while the target is below what arrives"),
+    variant(0.0),
 ];
 
 /// The sender, and what it knows of its machine.

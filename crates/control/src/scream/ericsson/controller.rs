@@ -1,14 +1,14 @@
-//! The scheme `scream-ericsson`.
+//! The scheme `scream`, variant `ericsson`.
 
-use super::super::{Carrier, SETTINGS, UNPACED, between};
+use super::super::{Carrier, SETTINGS, UNPACED, between, variant};
 use super::{Faults, Law, SECOND, Settings, Told};
 use crate::rtp::{Arrivals, Fate, MediaController, RtpEvent, RtpSettings};
 use crate::tfrc::{own, own_switch};
-use crate::{Build, Controller, GaugeUnit, Gauges, Machine, Parameter, PathView, Profile, Scheme, known};
+use crate::{Build, Controller, EncoderRate, GaugeUnit, Gauges, Machine, Parameter, PathView, Profile, Scheme, known};
 use paceline_units::{Rate, Size, Time};
 
-const PARAMETERS: [Parameter; 21] = [
-    own("min_rate", 150e3, 1e3, 1e11, "bit/s", "the target at least"),
+const PARAMETERS: [Parameter; 22] = [
+    own("min_rate", 150e3, 1e3, 1e11, "bit/s", "the target at least").following(EncoderRate::Least),
     own(
         "start_rate",
         150e3,
@@ -17,7 +17,8 @@ const PARAMETERS: [Parameter; 21] = [
         "bit/s",
         "the first frame's target; the first window is what it sends in 0.1 s",
     ),
-    own("max_rate", 1.5e6, 1e3, 1e11, "bit/s", "the target at most, if it is above min_rate"),
+    own("max_rate", 1.5e6, 1e3, 1e11, "bit/s", "the target at most, if it is above min_rate")
+        .following(EncoderRate::Most),
     own("min_window", 2400.0, 0.0, 1e7, "B", "cwndMinLow: the window at least, and two packets"),
     own("loss_beta", 0.7, 0.1, 1.0, "1", "what a loss leaves of the window; 1: losses are not heeded"),
     own("ecn_beta", 0.8, 0.1, 1.0, "1", "what a mark leaves of it, unless l4s"),
@@ -53,10 +54,11 @@ const PARAMETERS: [Parameter; 21] = [
     own_switch("policer", false, "losses above 10 % without delay bound the window"),
     own("clock", 0.001, 0.0, 65535.0, "s", "the sender's clock at the start, from which the first growth counts"),
     own_switch("window_overflow", false, "fault: that bound, never applied, overflows after 3068 reactions"),
-    own_switch("rtt_clamp", false, "fault: the target takes no round trip to be longer than 0.2 s"),
-    own_switch("divided_twice", false, "fault: what delay takes of the window is divided twice by a long round trip"),
-    own_switch("shared_reaction", false, "fault: a loss is not heeded within a round trip of a mark or of delay"),
-    own_switch("media_time", false, "fault: what is lost is found late, by the time between frames too"),
+    own_switch("rtt_clamp", true, "fault: the target takes no round trip to be longer than 0.2 s"),
+    own_switch("divided_twice", true, "fault: what delay takes of the window is divided twice by a long round trip"),
+    own_switch("shared_reaction", true, "fault: a loss is not heeded within a round trip of a mark or of delay"),
+    own_switch("media_time", true, "fault: what is lost is found late, by the time between frames too"),
+    variant(1.0),
 ];
 
 /// The sender, and what it knows of its machine.

@@ -1,16 +1,17 @@
-//! The scheme `scream-libwebrtc`.
+//! The scheme `scream`, variant `libwebrtc`.
 
-use super::super::{Carrier, SETTINGS, between};
+use super::super::{Carrier, SETTINGS, between, variant};
 use super::{Came, Fated, Feedback, Law, Settings};
 use crate::rtp::{Arrivals, Fate, FeedbackConfig, MediaController, RtpEvent, RtpSettings};
 use crate::tfrc::{own, own_switch};
-use crate::{Build, Controller, GaugeUnit, Gauges, Machine, Parameter, PathView, Profile, Scheme};
+use crate::{Build, Controller, EncoderRate, GaugeUnit, Gauges, Machine, Parameter, PathView, Profile, Scheme};
 use paceline_units::{Rate, Size, Span, Time};
 
-const PARAMETERS: [Parameter; 13] = [
-    own("min_rate", 30e3, 1e3, 1e11, "bit/s", "the target at least"),
+const PARAMETERS: [Parameter; 14] = [
+    own("min_rate", 30e3, 1e3, 1e11, "bit/s", "the target at least").following(EncoderRate::Least),
     own("start_rate", 300e3, 1e3, 1e11, "bit/s", "the target before the first feedback, and the first window"),
-    own("max_rate", 1.5e6, 1e3, 1e11, "bit/s", "the target at most, if it is above min_rate"),
+    own("max_rate", 1.5e6, 1e3, 1e11, "bit/s", "the target at most, if it is above min_rate")
+        .following(EncoderRate::Most),
     own("min_window", 1000.0, 100.0, 1e7, "B", "MinRefWindow: what growth lifts the window to at least"),
     own("mss", 1280.0, 100.0, 65e3, "B", "MaxSegmentSize: the packet size that growth counts in"),
     own("loss_beta", 0.7, 0.1, 1.0, "1", "BetaLoss: what losses leave of the window"),
@@ -21,6 +22,7 @@ const PARAMETERS: [Parameter; 13] = [
     own("multiplicative_increase", 0.02, 0.0, 1.0, "1", "MultiplicativeIncreaseFactor: the share the window grows by"),
     own("window_headroom", 3.0, 1.5, 100.0, "1", "RefWinMax: so many windows may be in flight while queues drain"),
     own_switch("padding", true, "three of six seconds are filled up to the target, unless the window has just fallen"),
+    variant(2.0),
 ];
 
 /// Padding: for how long, how long not, and how long after the window fell, in microseconds.

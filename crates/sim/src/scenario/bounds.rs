@@ -1,0 +1,113 @@
+//! Between which rates a controller stays: what is given, else what the encoder that it carries can be set to.
+
+use super::document::Document;
+use super::error::join;
+use super::flow::{App, FlowTable, RTP_HEADER};
+use super::model::File;
+use super::parameters::ParameterValue;
+use paceline_control::{EncoderRate, Kind, Machine, Parameter, Profile};
+use paceline_units::{Rate, Size};
+
+/// The parameter that a rate ends at.
+const MOST: &str = "max_rate";
+
+/// A packet's headers unless told otherwise: RTP's, UDP's and IP's.
+const HEADERS: u64 = 40;
+
+/// Whether nobody has said where a flow's rate ends. It decides nothing that a run does, so that two flows do not differ by it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Unsaid(bool);
+
+impl PartialEq for Unsaid {
+    fn eq(&self, _: &Unsaid) -> bool {
+        true
+    }
+}
+
+/// The least and the greatest rate that what a controller carries can be set to, in bits a second with all headers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Carried {
+    least: f64,
+    most: f64,
+}
+
+impl Carried {
+    /// A parameter's value unless given; `carried` by its controller is what may be followed.
+    pub(super) fn usual(carried: Option<Carried>, parameter: &Parameter, profile: Profile) -> f64 {
+        let followed = carried.zip(parameter.follows).map(|(carried, follows)| match follows {
+            EncoderRate::Least => carried.least,
+            EncoderRate::Most => carried.most,
+        });
+        match (followed, parameter.kind) {
+            (Some(rate), Kind::Number { min, max, .. }) => rate.clamp(min, max),
+            _ => parameter.default[profile as usize],
+        }
+    }
+}
+
+impl FlowTable {
+    /// What it adds to the rates that its controller carries, in packets with these headers, and whether that is an encoder's.
+    fn carries(&self, headers: u64) -> Option<(Carried, bool)> {
+        match &self.app {
+            App::Encoder { min_rate, max_rate, .. } => {
+                Some((Carried { least: min_rate.bps(), most: max_rate.bps() }, true))
+            }
+            App::Voice { .. } => {
+                let (packet, interval) = self.app.ticks()?;
+                // its own size has RTP's
+                let rate = (packet.bytes() + headers.saturating_sub(RTP_HEADER)) as f64 * 8.0 / interval.as_secs_f64();
+                Some((Carried { least: rate, most: rate }, false))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl File {
+    /// What the controller of a flow on RTP carries: its own encoder and all that goes with it in its bundle; `None` without an encoder.
+    pub(super) fn carried(&self, name: &str) -> Option<Carried> {
+        let flow = self.flow.get(name)?;
+        if !flow.scheme().is_ok_and(|scheme| scheme.machine == Machine::Rtp) {
+            return None;
+        }
+        let leads = flow.leader().unwrap_or(name);
+        let headers = self.flow.get(leads).and_then(|flow| flow.header).map_or(HEADERS, Size::bytes);
+        let together = self.flow.iter().filter(|(other, flow)| *other == leads || flow.leader() == Some(leads));
+        let parts: Vec<(Carried, bool)> = together.filter_map(|(_, flow)| flow.carries(headers)).collect();
+        let sum = |of: fn(&Carried) -> f64| parts.iter().map(|(part, _)| of(part)).sum();
+        parts
+            .iter()
+            .any(|(_, is_encoder)| *is_encoder)
+            .then(|| Carried { least: sum(|part| part.least), most: sum(|part| part.most) })
+    }
+
+    /// The same of one of its flows.
+    pub(super) fn carried_by(&self, flow: &FlowTable) -> Option<Carried> {
+        let (name, _) = self.flow.iter().find(|(_, other)| std::ptr::eq(*other, flow))?;
+        self.carried(name)
+    }
+
+    /// Notes of each flow whether nobody has said where its rate ends: neither the file nor its encoder's. Before defaults are filled in.
+    pub(super) fn note_unsaid(&mut self, document: &Document) {
+        let said = |name: &str, flow: &FlowTable| {
+            let encoder = matches!(flow.app, App::Encoder { .. });
+            flow.params.contains_key(MOST) || encoder && document.says(&join(&join(&join("flow", name), "app"), MOST))
+        };
+        for (name, flow) in &mut self.flow {
+            let follows = |p: &Parameter| p.name == MOST && p.follows == Some(EncoderRate::Most);
+            let has = flow.scheme().is_ok_and(|scheme| scheme.parameters.iter().any(follows));
+            flow.unsaid = Unsaid(has && flow.bundle.is_none() && !said(name, flow));
+        }
+    }
+}
+
+impl FlowTable {
+    /// Where its controller's rate ends, if nobody has said that.
+    #[must_use]
+    pub fn unsaid_bound(&self) -> Option<Rate> {
+        match self.params.get(MOST) {
+            Some(ParameterValue::Number(most)) if self.unsaid.0 => Some(Rate(*most as u64)),
+            _ => None,
+        }
+    }
+}
