@@ -50,14 +50,15 @@ pub fn packets(model: &Model) -> Result<Vec<f64>, ExpandError> {
 /// As [`packets`].
 pub fn core_seconds(model: &Model) -> Result<f64, ExpandError> {
     let each = |arc: &usize| if model.links[*arc].cell.is_some() { CELL_S } else { LINK_S };
-    let of_flow = |((flow, (there, back)), sent): ((&FlowModel, _), f64)| {
-        let (there, back): (&Vec<usize>, &Vec<usize>) = (there, back);
+    let paths = routes(model)?;
+    let mut seconds = 0.0;
+    for ((flow, (there, back)), sent) in model.flows.iter().zip(&paths).zip(packets(model)?) {
         let media = if matches!(flow.transport, Transport::Rtp { .. }) { RTP_S } else { 0.0 };
         // an acknowledgement comes for two packets
-        sent * (media + there.iter().map(each).sum::<f64>() + back.iter().map(each).sum::<f64>() / 2.0)
-    };
-    let paths = routes(model)?;
-    Ok(model.flows.iter().zip(paths.iter().map(|(there, back)| (there, back))).zip(packets(model)?).map(of_flow).sum())
+        let links = there.iter().map(each).sum::<f64>() + back.iter().map(each).sum::<f64>() / 2.0;
+        seconds += sent * (media + links);
+    }
+    Ok(seconds)
 }
 
 /// The mean rate over the run, in bits a second.
