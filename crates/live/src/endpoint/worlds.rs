@@ -1,8 +1,9 @@
 //! A scenario in virtual time, as it runs in real time: what a driver has of flows at both ends, the emulator's links between
-//! them, no clock and no socket. What `paceline emulate` measures without them is held against the simulator in `alike`, what the
-//! two lack of a real path (the kernel, its timers) in `tests/test_emulate_real.py`.
+//! them, no clock and no socket. What `paceline emulate` measures without them is held against the simulator in `alike`, of every scheme
+//! in `schemes`, what the two lack of a real path (the kernel, its timers) in `tests/test_emulate_real.py`.
 
 mod alike;
+mod schemes;
 
 use super::client::{SendOptions, Wanted};
 use super::control::{Direction, Measure, Offer};

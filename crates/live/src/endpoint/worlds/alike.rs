@@ -13,15 +13,15 @@ const LINK: &str = "duration = \"6 s\"\nprofile = \"linux\"\n[link.bottleneck]\n
 const BACK: &str = "from = \"right\"\nto = \"left\"\n";
 
 /// Rows of flows, by their names.
-struct Rows(Vec<Value>);
+pub(super) struct Rows(Vec<Value>);
 
 impl Rows {
-    fn simulated(text: &str, seed: u64) -> Rows {
+    pub(super) fn simulated(text: &str, seed: u64) -> Rows {
         let output = simulate(&checked(text), seed, &RunOptions::default()).unwrap();
         Rows(output.summary.flows.iter().map(|row| serde_json::to_value(row).unwrap()).collect())
     }
 
-    fn emulated(ran: &Ran) -> Rows {
+    pub(super) fn emulated(ran: &Ran) -> Rows {
         Rows(ran.run.output.summary.flows.iter().map(|row| serde_json::to_value(row).unwrap()).collect())
     }
 
@@ -30,7 +30,7 @@ impl Rows {
     }
 
     /// A measure of a flow, not a number where it has none.
-    fn of(&self, flow: &str, measure: &str) -> f64 {
+    pub(super) fn of(&self, flow: &str, measure: &str) -> f64 {
         let row = self.0.iter().find(|row| row["flow"] == flow).unwrap_or_else(|| panic!("no flow {flow}"));
         row.get(measure).unwrap_or_else(|| panic!("no {measure}")).as_f64().unwrap_or(f64::NAN)
     }
