@@ -26,7 +26,7 @@ fn flow(scheme: &Scheme) -> String {
 fn mean(of: &[f64]) -> (f64, f64) {
     let n = of.len() as f64;
     let mean = of.iter().sum::<f64>() / n;
-    (mean, of.iter().map(|one| (one - mean).powi(2)).sum::<f64>() / (n - 1.0) / n)
+    (mean, of.iter().map(|one| (one - mean) * (one - mean)).sum::<f64>() / (n - 1.0) / n)
 }
 
 /// Both means of a measure differ by no more than `share` of the greater one, or than their joint interval.
