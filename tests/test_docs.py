@@ -131,7 +131,7 @@ def test_every_scenario_in_the_documents_is_one(where: str, text: str) -> None:
 def test_every_scheme_has_its_page() -> None:
     pages = {p.name: p.read_text() for p in (ROOT / "docs" / "controllers").glob("*.md")}
     for scheme in json.loads(_core.schemes()):
-        name = scheme["name"]
+        name = scheme.get("variant_of", scheme)["name"]
         (page,) = [
             text for file, text in pages.items() if file != "README.md" and f"`{name}`" in text.split("\n")[0]
         ]
@@ -144,4 +144,4 @@ def test_every_scheme_is_held_as_a_whole_or_it_is_said_why_not() -> None:
     table = text.split("\n## Assembled\n")[1].split("\n## ")[0]
     rows = [row.split("|") for row in table.splitlines() if row.startswith("| `")]
     held = {name for row in rows for name in re.findall("`([^`]+)`", row[1])}
-    assert {scheme["name"] for scheme in json.loads(_core.schemes())} <= held
+    assert {scheme.get("variant_of", scheme)["name"] for scheme in json.loads(_core.schemes())} <= held

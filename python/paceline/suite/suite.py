@@ -122,7 +122,7 @@ class Case:
     """What is recorded over time; the first of them is what traces draw."""
     record_every_s: float
     own: Mapping[str, Settings] = field(default_factory=dict)
-    """Of subjects by their names: what each sets in its tables, wherever the case leaves it to them."""
+    """Of subjects by their names, with values or without: what each sets in its tables, wherever the case leaves it to them."""
     not_for: Mapping[str, str] = field(default_factory=dict)
     """Subjects, by their names, of which it does not ask, and why."""
     refused: str = ""
@@ -130,7 +130,7 @@ class Case:
 
     def settings_of(self, subject: Subject) -> Settings:
         """All that it sets for a subject: for all, then what the suite has of this one, then the subject's values."""
-        own = self.own.get(subject.name, ())
+        own = self.own.get(subject.text, self.own.get(subject.name, ()))
         of_tables = tuple((f"{table}.{key}", value) for table in self.tables for key, value in own)
         return self.settings + of_tables + subject.settings(self.tables)
 

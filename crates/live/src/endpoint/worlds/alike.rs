@@ -53,7 +53,7 @@ fn goodputs_and_round_trips() {
         "cc = \"bbr3\"\n",
         "cc = \"tfrc\"\n",
         "cc = \"newreno\"\n",
-        "cc = \"cubic\"\nrecovery = \"sack\"\n",
+        "cc = \"cubic\"\n",
         "cc = \"udp\"\napp = { kind = \"cbr\", rate = \"1 Mbit/s\" }\n",
     ] {
         let text = format!("{LINK}[flow.a]\n{flow}");
