@@ -295,7 +295,8 @@ def test_a_calls_baseline_is_the_run_of_its_controller(cc: str) -> None:
     its = paceline.run(CALL, seed=3, set=BRIEF | other)
     assert env.results().flows.equals(its.flows)
     acked = sum(step[4]["acked_bytes"] for step in told[1:] if step[4]["time_s"] > 10)
-    assert acked == pytest.approx(its.flows["bytes_delivered"][0], rel=0.05)
+    # what was under way at 10 s is acknowledged after it
+    assert acked == pytest.approx(its.flows["bytes_delivered"][0], rel=0.05, abs=15_000)
     assert all(step[4]["encoder_bps"] > 0 for step in told[1:])
 
 

@@ -23,6 +23,7 @@ from paceline.sweeping import Point, run_points
 
 ROOT = Path(__file__).resolve().parent.parent
 STUCK = ROOT / "examples" / "stuck.toml"
+BRIEF = {"duration": "20 s", "access.rate": "100 Mbit/s"}
 STARVED = "log2(flows.goodput_bps[sound] / flows.goodput_bps[mine])"
 OVER = {
     "link.bottleneck.queue.limit": "2 packets..500 packets",
@@ -36,6 +37,8 @@ duration = "5 s"
 rate = "2 Mbit/s"
 delay = "10 ms"
 queue = { kind = "droptail", limit = "30 packets" }
+[access]
+rate = "100 Mbit/s"
 [flow.mine]
 cc = "sack"
 [flow.other]
@@ -87,7 +90,7 @@ def paths_left(found: Hunt, number: int = 0) -> set[str]:
 def stuck(tmp_path_factory: pytest.TempPathFactory) -> tuple[Hunt, Path, float]:
     out = tmp_path_factory.mktemp("hunt") / "found"
     began = time.monotonic()
-    found = hunt(STUCK, OVER, STARVED, tries=40, workers=1, out=out, set={"duration": "20 s"})
+    found = hunt(STUCK, OVER, STARVED, tries=40, workers=1, out=out, set=BRIEF)
     return found, out, time.monotonic() - began
 
 
@@ -152,7 +155,7 @@ def test_a_hunt_leaves_its_tries_and_a_figure(stuck: tuple[Hunt, Path, float]) -
 
 def test_the_number_of_workers_changes_nothing(stuck: tuple[Hunt, Path, float]) -> None:
     found, _, _ = stuck
-    again = hunt(STUCK, OVER, STARVED, tries=40, workers=3, executor="threads", set={"duration": "20 s"})
+    again = hunt(STUCK, OVER, STARVED, tries=40, workers=3, executor="threads", set=BRIEF)
     assert again.tries.equals(found.tries)
     assert [find.candidate for find in again.finds] == [find.candidate for find in found.finds]
     assert [find.value for find in again.finds] == [find.value for find in found.finds]

@@ -418,8 +418,8 @@ def test_an_interrupted_reproduction_goes_on_where_it_was(root: Path, tmp_path: 
     assert (caught.value.finished, caught.value.total) == (kept, 6 * RUNS), "those of all studies"
     many, spared_s = planned.kept(tmp_path)
     assert many == kept
-    assert spared_s == pytest.approx(planned.seconds * kept / (6 * RUNS)), (
-        "all studies take the same time a run"
+    assert spared_s == pytest.approx(planned.seconds * kept / (6 * RUNS), rel=0.1), (
+        "all studies take nearly the same time a run"
     )
     seen: list[float] = []
     again = reproduction.run(paper, runs=RUNS, workers=1, store=store, progress=lambda d, _: seen.append(d))

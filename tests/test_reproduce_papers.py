@@ -63,7 +63,7 @@ VOAP: dict[str, set[str]] = {
     "five.toml": _MORE | {f"flow.{name}" for name in ("first", "second", "third", "fourth", "fifth")},
     "upload.toml": {"flow.upload"},
 }
-_OTHER_PATH = {"link", "flow"}
+_OTHER_PATH = {"link", "access", "flow"}
 WIRES: dict[str, set[str]] = {
     "wide-area-reverse.toml": {"flow.back"},
     "wide-area-three.toml": {"flow.media.count"},

@@ -59,12 +59,11 @@ def test_calls_repair_their_losses() -> None:
 
 
 def test_a_call_that_swings_or_never_settles_does_not_pass() -> None:
-    result = ran("rmcat", ["one"], ["gcc", "lda-plus"], runs=10)
+    result = ran("rmcat", ["one"], ["gcc", "lda-plus", "scream"], runs=10)
     settles = {key for _, key in checks(result, "gcc") if key.startswith("time-to-settle")}
     assert len(settles) == 4, "after each change of the capacity, and at the start"
-    assert {("one", "time-to-settle-after-the-fall"), ("one", "time-to-settle-again")} <= failed(
-        result, "lda-plus"
-    )
+    assert ("one", "time-to-settle-again") in failed(result, "lda-plus")
+    assert ("one", "time-to-settle-after-the-fall") in failed(result, "scream")
     for key in (*settles, "swings"):
         assert checks(result, "gcc")["one", key].check.threshold is not None
     assert checks(result, "gcc")["one", "swings"].verdict.outcome is Outcome.PASS
@@ -152,9 +151,9 @@ def test_drop_tail_fails_whatever_asks_for_a_short_queue() -> None:
         ("codel:target=0.2 ms,interval=5 ms", "loads", "least-utilisation"),
         ("droptail:limit=6 kB", "both-ways", "goodput-by-drop-tail-s"),
         ("droptail:limit=2 packets", "two-queues", "goodput-by-drop-tail-s"),
-        ("red", "cubic", "goodput-by-drop-tail-s"),
-        ("droptail:limit=2 MB", "loads", "least-jain-s-index"),
-        ("droptail:limit=4 MB", "load-changes", "mild-again-by-before"),
+        ("codel:target=0.1 ms,interval=2 ms", "cubic", "goodput-by-drop-tail-s"),
+        ("droptail:limit=8 MB", "loads", "least-jain-s-index"),
+        ("droptail:limit=8 MB", "load-changes", "mild-again-by-before"),
         ("fq-codel", "background", "over-reno-5-ms"),
         ("pie:mark_below=0 %", "ecn", "lost-with-marks"),
     ],
@@ -189,7 +188,9 @@ def test_each_other_threshold_is_failed_by_a_queue_that_is_bad_at_it(
 def test_what_schemes_are_asked_is_failed_by_one_that_is_bad_at_it(
     scheme: str, fails: set[tuple[str, str]]
 ) -> None:
-    assert fails <= failed(ran("rfc9743", sorted({case for case, _ in fails}), [scheme]), scheme)
+    # Vegas' share beside CUBIC lies close below what is asked
+    runs = 10 if scheme.startswith("vegas") else 5
+    assert fails <= failed(ran("rfc9743", sorted({case for case, _ in fails}), [scheme], runs), scheme)
 
 
 def test_what_a_suite_takes_goes_by_what_its_runs_cost() -> None:

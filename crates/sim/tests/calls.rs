@@ -171,7 +171,7 @@ fn marks_are_heeded_before_anything_is_lost() {
     let run = |ecn: bool| {
         let head = "duration = \"60 s\"\nwarmup = \"20 s\"\n";
         // a signal of 75 ms at rest: beyond the queue at which RED begins
-        let flow = CALL.replace("app =", "params = { x_ref = 0.05 }\napp =");
+        let flow = CALL.replace("app =", "params = { x_ref = 0.05, max_rate = 1.5e6 }\napp =");
         output(&format!("{head}{red}{flow}ecn = {ecn}\n"), 1).summary
     };
     let (with, without) = (run(true), run(false));
