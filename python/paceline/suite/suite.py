@@ -122,7 +122,7 @@ class Case:
     """What is recorded over time; the first of them is what traces draw."""
     record_every_s: float
     own: Mapping[str, Settings] = field(default_factory=dict)
-    """Of subjects by their names, with values or without: what each sets in its tables, wherever the case leaves it to them."""
+    """Of subjects by their names, with values or without: what each sets in its tables, unless the case does."""
     not_for: Mapping[str, str] = field(default_factory=dict)
     """Subjects, by their names, of which it does not ask, and why."""
     refused: str = ""
