@@ -79,6 +79,20 @@ fn goodputs_and_round_trips() {
     }
 }
 
+/// GCC's bursts of 40 ms come to a short queue as they leave, since hosts' links take no time to speak of: with 100 Mbit/s the
+/// simulator has half as much again.
+#[test]
+fn bursts_come_to_the_queue_as_they_leave() {
+    let text = "duration = \"20 s\"\nwarmup = \"8 s\"\n[link.bottleneck]\nrate = \"11 Mbit/s\"\ndelay = \"20 ms\"\n\
+        queue = { limit = \"20 ms\" }\nbackward = { rate = \"11 Mbit/s\" }\n\
+        [flow.a]\ncc = \"gcc\"\napp = { kind = \"encoder\", max_rate = \"10 Mbit/s\" }\n";
+    let mean = |of: fn(&str, u64) -> Rows| (1..=3).map(|seed| of(text, seed).of("a", "goodput_bps")).sum::<f64>() / 3.0;
+    let emulated = mean(|text, seed| Rows::emulated(&emulate(text, seed)));
+    close(emulated, mean(Rows::simulated), 0.07, "goodput of bursts");
+    let slow = format!("{text}[access]\nrate = \"100 Mbit/s\"\n");
+    assert!(Rows::simulated(&slow, 1).of("a", "goodput_bps") > 1.2 * emulated);
+}
+
 #[test]
 fn l4s() {
     let text = "duration = \"12 s\"\nwarmup = \"4 s\"\n[link.bottleneck]\nrate = \"40 Mbit/s\"\ndelay = \"5 ms\"\n\
