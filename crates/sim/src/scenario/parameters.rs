@@ -156,9 +156,7 @@ impl Rules {
             }
         }
     }
-}
 
-impl Rules {
     /// A name of before that says already which law is meant.
     fn variant(&mut self, path: &str, flow: &FlowTable, chosen: &Scheme) {
         let named = registry::scheme(&flow.cc).ok().and_then(|named| named.variant());
