@@ -166,7 +166,7 @@ def test_what_is_not_published_yet_needs_no_file(folder: Path) -> None:
     ("file", "old", "new", "said"),
     [
         ("figures.toml", 'title = "Rates"', 'titel = "Rates"', "figures.toml: study.rate: needs title"),
-        ("figures.toml", "runs = 2", "runs = 2\nrun = 3", "toml: paper: unknown run; there are answer, authors"),
+        ("figures.toml", "runs = 2", "runs = 2\nrun = 3", "toml: paper: unknown run; there are authors"),
         ("figures.toml", "runs = 2", 'key_figure = "3"', "paper.key_figure: no plot '3'; there are 1a, 1b, 2"),
         ("figures.toml", 'key = "1b"', 'key = "1a"', "figures.toml: plot '1a' stands there twice"),
         ("figures.toml", 'key = "1b"', 'key = "../1b"', "plot[1].key: names a file: letters"),

@@ -19,6 +19,7 @@ from paceline.errors import Interrupted
 from paceline.reproduce import figures, loading, measure, page, reproduction, writing
 from paceline.reproduce.numbers import plus_minus
 from paceline.reproduce.points import Place
+from paceline.reproduce.readings import Abstract
 from paceline.reproduce.reproduction import Reproduction
 from paceline.statistics import Estimate
 from paceline.store import Store
@@ -360,26 +361,25 @@ def test_a_figure_of_which_nothing_counts_has_no_row_of_zeros(done: Reproduction
     assert rows(replace(done, results=results)) == ["rate", "live"]
 
 
-def test_the_first_screen_has_the_answer_and_its_figure(done: Reproduction, tmp_path: Path) -> None:
-    paper = replace(done.paper, answer="Yes & <no>.", key_figure="5a", runs=RUNS)
+def test_the_first_screen_has_question_answers_totals_and_causes(done: Reproduction, tmp_path: Path) -> None:
+    finding = Abstract("It is <quick>", "Yes & no.", tuple(r.claim.key for r in done.results[:1]))
+    paper = replace(done.paper, abstract=(finding,), key_figure="5a", runs=RUNS)
     text = page.render(replace(done, paper=paper))
     head = text[text.index("<header") : text.index("</header>")]
     assert "Of little." in head
-    assert '<p class="answer">Yes &amp; &lt;no&gt;.</p>' in head
-    assert 'data-plot="5a"' in head
+    assert "It is &lt;quick&gt;" in head
+    assert "<dd>Yes &amp; no.</dd>" in head
+    assert "<svg" not in head
     assert text.count('data-plot="5a"') == 2
     every = re.findall(r'\bid="([^"]*)"', text)
     assert len(every) == len(set(every)), "its names are its own"
-    assert "its numbers are not those of this page" not in text
-    assert "its numbers are not those of this page" in page.render(
-        replace(done, paper=replace(paper, runs=10))
-    )
     path = tmp_path / "index.html"
     path.write_text(text)
-    # all but the longest answer before the fold
-    script = "return ['.question', '.answer', 'figure.key svg', '.overview'].map(bottom);"
+    script = "return ['.question', '.answers', '.sum'].map(bottom);"
     assert max(probe(path, tmp_path, script)) <= 900
-    assert max(probe(path, tmp_path, script.replace(", 'figure.key svg', '.overview'", ""), width=400)) <= 800
+    assert max(probe(path, tmp_path, script, width=400)) <= 800
+    # the figure that shows it comes next
+    assert min(probe(path, tmp_path, "return ['figure.key svg', '.overview'].map(bottom);")) <= 1100
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,7 @@ VENO: dict[str, set[str]] = {
 }
 _LIVE = {"duration", "profile", "topology", "rate_bin", "access", "link", "flow"}
 VENO |= dict.fromkeys(["live-veno.toml", "live-alone.toml", "live-beside.toml"], _LIVE)
+OF_THE_PAPER = (where.FIGURES, where.PUBLISHED, where.READINGS)
 _WEB = {
     "duration",
     "warmup",
@@ -119,7 +120,7 @@ def test_scenarios_differ_only_where_they_say(key: str, first: str, differs: dic
     # What was simulated and what was measured on the Internet have nothing in common.
     internet = {"berlin-petersburg.toml", *INTERNET}
     for path in folder.glob("*.toml"):
-        if path.name in (first, "figures.toml", "published.toml"):
+        if path.name in (first, *OF_THE_PAPER):
             continue
         if (path.name in internet) != (first in internet):
             continue
@@ -214,7 +215,7 @@ def test_the_readings_of_lda_plus_follow_from_its_own_numbers() -> None:
 def test_lda_plus_has_one_d_and_each_number_one_reading_that_counts() -> None:
     paper = loading.load("lda-plus")
     for path in paper.folder.glob("*.toml"):
-        assert path.name in ("figures.toml", "published.toml") or "per_ack = 2" in path.read_text(), path.name
+        assert path.name in OF_THE_PAPER or "per_ack = 2" in path.read_text(), path.name
     fitted = {c.key for c in paper.claims if c.beside.startswith("fitted")}
     assert fitted == {c.key for c in paper.claims if c.key.startswith("t1-f-") and c.published.value}
     for claim in paper.claims:
@@ -281,7 +282,7 @@ def test_the_paths_of_the_tables_are_fitted_to_nothing_of_tfrc_veno() -> None:
 def test_every_scenario_is_used(key: str) -> None:
     found = loading.load(key)
     used = {study.scenario for study in found.studies.values()}
-    there = {p.name for p in found.folder.glob("*.toml")} - {"figures.toml", "published.toml"}
+    there = {p.name for p in found.folder.glob("*.toml")} - set(OF_THE_PAPER)
     assert there == used - {None}
 
 

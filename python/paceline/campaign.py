@@ -37,7 +37,7 @@ from paceline.carried import find
 from paceline.errors import PacelineError
 from paceline.executing import ExecutorLike
 from paceline.reproduce.paper import Settings
-from paceline.reproduce.reading import Table, read_toml, settings
+from paceline.reproduce.strict import Table, read_toml, settings
 from paceline.results import Results
 from paceline.scenario import load, toml_value, written
 from paceline.schemas import MOST_TESTS

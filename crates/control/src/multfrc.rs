@@ -156,13 +156,13 @@ impl Build for Tfrc<Member> {
 
     fn build(_profile: Profile, values: &[f64]) -> Tfrc<Member> {
         let rules = Rules {
-            alpha: values[7],
-            beta: values[8],
-            gamma: values[9],
-            window: values[10] as usize,
-            period: values[11] as usize,
-            most: values[12],
-            each_report: values[13] == 1.0,
+            alpha: values[8],
+            beta: values[9],
+            gamma: values[10],
+            window: values[11] as usize,
+            period: values[12] as usize,
+            most: values[13],
+            each_report: values[14] == 1.0,
         };
         Tfrc::with(values, Member { rules })
     }

@@ -9,7 +9,7 @@ pub mod equation;
 mod ns2;
 mod rfc;
 
-use crate::models::TimeoutTerm;
+use crate::models::{PerAck, TimeoutTerm};
 use crate::multfrc::Rules;
 use crate::{Build, Controller, Gauges, Idle, Machine, Parameter, PathView, Profile, Scheme};
 use equation::{Equation, Plain, Terms};
@@ -126,6 +126,8 @@ pub struct Settings {
     pub gap_jitter: f64,
     /// t_gran: how late timers may be (RFC 5348 section 8.3).
     pub granularity: Span,
+    /// b of the equation: packets that an acknowledgement of the TCP in it covers.
+    pub per_ack: PerAck,
     /// The flow may open several connections: each packet says which one it is of.
     pub several: bool,
 }
@@ -136,7 +138,7 @@ const EACH: usize = Profile::ALL.len();
 const NOT_NS2: Idle = Idle::Beside("law", Law::Ns2.code());
 
 /// The parameters that all schemes of this family begin with.
-pub(crate) const COMMON: [Parameter; 7] = [
+pub(crate) const COMMON: [Parameter; 8] = [
     Parameter::choice(
         "law",
         [Law::Rfc5348.code(), Law::Ns2.code(), Law::Ns2.code(), Law::Rfc5348.code()],
@@ -174,6 +176,13 @@ pub(crate) const COMMON: [Parameter; 7] = [
         "packets may leave half of this before their time (8.3)",
     )
     .idle(NOT_NS2),
+    Parameter::number(
+        "packets_per_ack",
+        [1.0; EACH],
+        (1.0, 2.0),
+        "1",
+        "b of the equation (3.1); 2 for a TCP that delays ACKs",
+    ),
 ];
 
 /// A number of one scheme alone, with one default under every profile.
@@ -219,6 +228,7 @@ impl Settings {
         burst: 1.0,
         gap_jitter: 0.0,
         granularity: Span::ZERO,
+        per_ack: PerAck::ONE,
         several: false,
     };
 
@@ -231,6 +241,7 @@ impl Settings {
             burst: values[4],
             gap_jitter: values[5],
             granularity: Span::from_secs_f64(values[6]),
+            per_ack: PerAck::new(values[7]).unwrap_or(PerAck::ONE),
             several: false,
         }
     }
@@ -298,6 +309,7 @@ impl<E: Equation> Tfrc<E> {
         let Some(terms) = Terms::new(path.segment, path.srtt, report.timeout).filter(|_| sane) else {
             return;
         };
+        let terms = terms.covering(self.settings.per_ack);
         let terms = if self.settings.law == Law::Ns2 { terms.form(TimeoutTerm::AtMostOne) } else { terms };
         self.damping.sample(report.rtt.as_secs_f64());
         self.equation.observe(report, path, self.rate());

@@ -102,15 +102,15 @@ impl Build for Tfrc<Veno> {
     fn build(_profile: Profile, values: &[f64]) -> Tfrc<Veno> {
         let factor = |value: f64| Factor::new(value).unwrap_or(Factor::HALF);
         // scenario files refuse a theta1 below theta2; it means no difference between losses
-        let (theta1, theta2) = (factor(values[7].max(values[8])), factor(values[8]));
-        let law = Gamma::new(theta1, theta2, values[9]).unwrap_or(Gamma::TFRC);
+        let (theta1, theta2) = (factor(values[8].max(values[9])), factor(values[9]));
+        let law = Gamma::new(theta1, theta2, values[10]).unwrap_or(Gamma::TFRC);
         let veno = Veno {
             law,
-            fixed: (values[10] > 0.0).then_some(values[10]),
-            reset: values[11] >= 0.5,
-            recent: values[12] as usize,
+            fixed: (values[11] > 0.0).then_some(values[11]),
+            reset: values[12] >= 0.5,
+            recent: values[13] as usize,
             windows: VecDeque::new(),
-            printed: values[13] >= 0.5,
+            printed: values[14] >= 0.5,
             base: f64::INFINITY,
             largest: 0.0,
             p: 0.0,

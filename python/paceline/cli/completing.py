@@ -163,6 +163,13 @@ def _figures(ctx: Any, _incomplete: str) -> Offered:
     ]
 
 
+def _readings(ctx: Any, _incomplete: str) -> Offered:
+    """Those of the paper that the line names."""
+    from paceline.reproduce.where import READINGS, find
+
+    return [(one["key"], one["title"]) for one in _table(find(ctx.params["paper"])[0] / READINGS)["reading"]]
+
+
 def _cases(ctx: Any, _incomplete: str) -> Offered:
     from paceline.suite.where import SUITE, find
 
@@ -326,4 +333,5 @@ assigned, varied = _offer(_assigned), _offer(_varied)
 recording = _listed(_recordings)
 measure, axis, axes, recorded = _offer(_measures), _offer(_axes), _listed(_axes), _listed(_kinds)
 figure, case, queue, flow_key = _offer(_figures), _offer(_cases), _offer(_queues), _offer(_flow_keys)
+reading = _offer(_readings)
 classes, law = _listed(_classes), _offer(_laws)

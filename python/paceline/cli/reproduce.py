@@ -17,7 +17,9 @@ from paceline.reproduce import where
 
 if TYPE_CHECKING:
     from paceline.reproduce import paper as papers
-    from paceline.reproduce.reproduction import Plan
+    from paceline.reproduce.readings import Reading
+    from paceline.reproduce.reproduction import Plan, Reproduction
+    from paceline.reproduce.rereading import Planned
     from paceline.turns import Runner
 
 COUNTED = {
@@ -82,6 +84,23 @@ def reproduce(
         bool,
         typer.Option("--full", help="In real time run as long and as often as the paper did, not in short."),
     ] = False,
+    every_reading: Annotated[
+        bool,
+        typer.Option(
+            "--readings",
+            help="Run every other reading of the paper too, and show each one's totals and which causes hold.",
+        ),
+    ] = False,
+    reading: Annotated[
+        str | None,
+        typer.Option(
+            "--reading",
+            metavar="NAME",
+            autocompletion=completing.reading,
+            help="The page of one other reading (see --list), in a folder of its own.",
+            show_default=False,
+        ),
+    ] = None,
     listing: Annotated[
         bool,
         typer.Option(
@@ -101,6 +120,8 @@ def reproduce(
       paceline reproduce vegas-streaming
       paceline reproduce vegas-streaming --figure 5 --runs 5 --out out/red
       paceline reproduce tcp-vs-tfrc --simulated
+      paceline reproduce vegas-streaming --readings
+      paceline reproduce tfrc-veno --reading period-5 --figure 7 --simulated
     """
     from paceline.reproduce import loading
 
@@ -113,7 +134,7 @@ def reproduce(
             if not listed:
                 raise PacelineError(f"no paper has a figure {figure}; see paceline reproduce --list")
         for one in listed:
-            _list(one, figure, runs, workers)
+            _list(one, figure, runs, workers, alone=paper is not None)
         return
     if paper is None:
         raise PacelineError(
@@ -122,7 +143,9 @@ def reproduce(
     if simulated and full:
         raise PacelineError("--simulated leaves out what --full is about: give one of the two")
     form = Form.FULL if full else Form.SIMULATED if simulated else Form.SHORT
-    _reproduce(loading.load(paper), figure, runs, workers, executor, out, form)
+    if every_reading and reading is not None:
+        raise PacelineError("--readings runs them all, --reading NAME the page of one: give one of the two")
+    _reproduce(loading.load(paper), figure, runs, workers, executor, out, form, reading, every_reading)
 
 
 class Form(Enum):
@@ -141,32 +164,40 @@ def _reproduce(
     executor: str | None,
     out: Path | None,
     form: Form,
+    reading: str | None,
+    every_reading: bool,
 ) -> None:
     # matplotlib and the rest are slow to import: not for --list and --help.
     from paceline.reproduce import paper as papers
-    from paceline.reproduce import reproduction, writing
+    from paceline.reproduce import readings, reproduction, rereading, writing
     from paceline.reproduce.verdict import Outcome
     from paceline.store import Store, alone_in
     from paceline.sweeping import workers_of_machine
 
     console = layout.stdout()
-    out = out or Path("out") / whole.key
+    read = None if reading is None else _reading(whole, reading)
+    out = out or Path("out") / (whole.key if read is None else f"{whole.key}-{read.key}")
     chosen = whole if figure is None else whole.only(figure)
+    chosen = chosen if read is None else readings.under(chosen, read)
     chosen = chosen.full() if form is Form.FULL else chosen
     runs = chosen.runs if runs is None else runs
     real_time = _real_time(chosen, form)
     planned = reproduction.plan(chosen, runs)
     at_a_time = workers if workers is not None else workers_of_machine()
+    others = rereading.plan(chosen, runs) if every_reading else []
     kept, spared_s = planned.kept(out)
     takes = duration(reproduction.seconds_on(planned.seconds - spared_s, at_a_time))
     of = planned.runs * planned.worlds.count(papers.World.SIMULATED)
-    writing.check_whole(out, whole, figure, runs, real=real_time is not None, full=form is Form.FULL)
+    writing.check_whole(
+        out, whole, figure, runs, real=real_time is not None, full=form is Form.FULL, readings=every_reading
+    )
     layout.say(
         console,
         f"{whole.key}: {len(planned.points)} points, {runs} {'run' if runs == 1 else 'runs'} each: about {takes} "
         f"with {at_a_time} at a time, and some more to draw.\n"
         + (f"{kept} of {of} simulated runs are there from before.\n" if kept else "")
         + (_real_words(planned, workers) if real_time else "")
+        + (_reading_words(others, at_a_time) if every_reading else "")
         + "\n",
     )
     with alone_in(out):
@@ -180,7 +211,12 @@ def _reproduce(
                 progress=show,
                 real_time=real_time,
             )
-        done.figure, done.full = figure, form is Form.FULL
+        if others:
+            with progress(f"{whole.key}, readings", "runs") as show:
+                done.readings = rereading.run(
+                    others, runs=runs, workers=workers, executor=executor, store=Store(out), progress=show
+                )
+        done.figure, done.reading, done.full = figure, read, form is Form.FULL
         page = writing.write(done, out)
     counts = done.counts()
     rows = []
@@ -195,7 +231,7 @@ def _reproduce(
             for n, (h, c) in enumerate(zip(heads, zip(*rows, strict=True), strict=True))
         ]
         layout.show(console, [Layout("Verdicts", columns)])
-    others = [
+    differ = [
         f"{counts[o]} {'are ' if o in ('off', 'undecided') else ''}{word}"
         for o, word in list(COUNTED.items())[1:]
         if counts[o]
@@ -205,7 +241,7 @@ def _reproduce(
         agree = "No statement is counted here" if done.results else "Nothing is published about this figure"
     layout.say(
         console,
-        f"\n{agree}" + "".join(f", {other}" for other in others) + f". It took {duration(done.seconds)}.",
+        f"\n{agree}" + "".join(f", {one}" for one in differ) + f". It took {duration(done.seconds)}.",
     )
     near = done.near()
     if near["numbers"]:
@@ -214,7 +250,47 @@ def _reproduce(
             f"Of {near['numbers']} published numbers ours is within 5 % of {near['within_5']}, and within 15 % of "
             f"{near['within_15']}.",
         )
+    if done.readings:
+        _totals(done)
     layout.say(console, f"The page: {page}\nFigures (SVG, PNG) and tables (Parquet, CSV) lie beside it.")
+
+
+def _reading(paper: papers.Paper, key: str) -> Reading:
+    found = next((one for one in paper.readings if one.key == key), None)
+    if found is None:
+        there = ", ".join(one.key for one in paper.readings) or "none"
+        raise PacelineError(f"{paper.key} has no reading {key}: there are {there}")
+    return found
+
+
+def _totals(done: Reproduction) -> None:
+    """A row per reading, the one that was taken first."""
+    from paceline.reproduce import summary
+
+    heads = ("agree", "off by a little", "off", "contradict", "undecided")
+    rows = [
+        (
+            row.get("key", row["title"]),
+            *map(str, (c["agrees"], c["near"], c["off"], c["contradicts"], c["undecided"])),
+        )
+        for row in summary.reading_rows(done)
+        if (c := row["counts"])
+    ]
+    columns = [
+        Column(h, list(c), right=n > 0)
+        for n, (h, c) in enumerate(zip(("reading", *heads), zip(*rows, strict=True), strict=True))
+    ]
+    layout.show(layout.stdout(), [Layout("Readings", columns)])
+    layout.say(layout.stdout(), f"{summary.causes_line(done)}\n" if summary.causes_line(done) else "")
+
+
+def _reading_words(others: list[Planned], at_a_time: int) -> str:
+    """What readings take: at most this, as what one does not change is there already."""
+    from paceline.reproduce import reproduction
+
+    seconds = sum(one.plan.seconds for one in others)
+    takes = duration(reproduction.seconds_on(seconds, at_a_time))
+    return f"Then {len(others)} other readings, simulated: about {takes} more at most.\n"
 
 
 def _real_time(paper: papers.Paper, form: Form) -> Runner | None:
@@ -244,17 +320,20 @@ def _real_words(planned: Plan, workers: int | None) -> str:
     )
 
 
-def _list(paper: papers.Paper, figure: str | None, runs: int | None, workers: int | None) -> None:
+def _list(
+    paper: papers.Paper, figure: str | None, runs: int | None, workers: int | None, *, alone: bool
+) -> None:
     console = layout.stdout()
     layout.say(console, f"{paper.key}: {paper.title}\n{paper.authors}, {paper.published_in}\n\n")
     if figure is None:
-        _figures(paper, paper.runs if runs is None else runs, workers)
+        _figures(paper, paper.runs if runs is None else runs, workers, alone=alone)
     else:
         _claims(paper.only(figure))
 
 
-def _figures(paper: papers.Paper, runs: int, workers: int | None) -> None:
-    """A row per figure: what it shows, its points, how long they take, and how much was published."""
+def _figures(paper: papers.Paper, runs: int, workers: int | None, *, alone: bool) -> None:
+    """A row per figure: what it shows, its points, how long they take, and how much was published. And of a paper that
+    is listed `alone` its readings."""
     from rich.text import Text
 
     from paceline.reproduce import reproduction
@@ -282,6 +361,14 @@ def _figures(paper: papers.Paper, runs: int, workers: int | None) -> None:
         table.add_row(*map(Text, row(name, "; ".join(titles), paper.only(name))))
     table.add_row(*map(Text, row("all", "", paper)))
     console.print(table)
+    if alone and paper.readings:
+        others = layout.plain()
+        for head in ("reading", "what it takes otherwise"):
+            others.add_column(head, overflow="fold")
+        for one in paper.readings:
+            others.add_row(Text(one.key), Text(one.title))
+        layout.say(console, "\n")
+        console.print(others)
     layout.say(
         console,
         f"\nTimes with {runs} runs a point, {at_a_time} at a time; points that figures share run once. The claims"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from paceline.reproduce.paper import Claim, Metric, Show, Study
-from paceline.reproduce.reading import Table, check_distinct, check_selections, to_expression
+from paceline.reproduce.strict import Table, check_distinct, check_selections, to_expression
 from paceline.reproduce.verdict import Kind, Published
 from paceline.reproduce.where import PaperError
 

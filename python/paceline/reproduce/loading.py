@@ -26,7 +26,9 @@ from paceline.reproduce.paper import (
     Trace,
     World,
 )
-from paceline.reproduce.reading import (
+from paceline.reproduce.readings import Abstract, Cause, Reading
+from paceline.reproduce.readings_file import read_abstract, read_causes, read_readings
+from paceline.reproduce.strict import (
     Table,
     check_distinct,
     check_selections,
@@ -34,7 +36,7 @@ from paceline.reproduce.reading import (
     settings,
     to_expression,
 )
-from paceline.reproduce.where import FIGURES, PUBLISHED, PaperError, find
+from paceline.reproduce.where import FIGURES, PUBLISHED, READINGS, PaperError, find
 
 
 def read_series(where: str, values: list[Any]) -> tuple[Series, ...]:
@@ -345,10 +347,24 @@ def load(name_or_path: str) -> Paper:
         if missing := [k for k in study.pool if k not in studies]:
             raise PaperError(f"{name}: study.{study.key}.pool: no study {', '.join(missing)}")
     claims: list[Claim] = []
+    abstract: tuple[Abstract, ...] = ()
     if (folder / PUBLISHED).is_file():
-        published = Table(f"{shown}/{PUBLISHED}", read_toml(folder / PUBLISHED))
-        claims = read_claims(f"{shown}/{PUBLISHED}", published.take("claim", list), studies, metrics)
+        of = f"{shown}/{PUBLISHED}"
+        published = Table(of, read_toml(folder / PUBLISHED))
+        claims = read_claims(of, published.take("claim", list), studies, metrics)
+        abstract = read_abstract(of, published.take("abstract", list, []), claims)
         published.end()
+    readings: tuple[Reading, ...] = ()
+    causes: tuple[Cause, ...] = ()
+    if (folder / READINGS).is_file():
+        of = f"{shown}/{READINGS}"
+        others = Table(of, read_toml(folder / READINGS))
+        readings = read_readings(of, others.take("reading", list), studies, metrics, claims)
+        causes = read_causes(of, others.take("cause", list, []), readings, claims)
+        others.end()
+        for part in (part for reading in readings for part in reading.parts):
+            if part.scenario and not (folder / part.scenario).is_file():
+                raise PaperError(f"{of}: no scenario file {part.scenario}")
     paper = Paper(
         key=folder.resolve().name,
         folder=folder,
@@ -363,7 +379,9 @@ def load(name_or_path: str) -> Paper:
         findings=tuple(findings),
         runs=about.take("runs", int, 10),
         emulated_runs=about.take("emulated_runs", int, 3),
-        answer=about.take("answer", str, ""),
+        abstract=abstract,
+        readings=readings,
+        causes=causes,
         key_figure=about.take("key_figure", str, ""),
     )
     if paper.key_figure and paper.key_figure not in plots:

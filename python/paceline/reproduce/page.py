@@ -9,29 +9,21 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
-from paceline.reproduce import figures, inline, measure, parts, points
+from paceline.reproduce import figures, inline, measure, parts, points, summary
 from paceline.reproduce.inline import Styles
 from paceline.reproduce.numbers import plus_minus
 from paceline.reproduce.paper import Level, Series, Study, World
 from paceline.reproduce.picture import Picture
 from paceline.reproduce.points import Place
 from paceline.reproduce.reproduction import Reproduction
-from paceline.reproduce.verdict import ABOUT_SHARE, REFUTED, Outcome
-from paceline.statistics import Estimate, independent_difference
+from paceline.reproduce.verdict import ABOUT_SHARE, REFUTED
+from paceline.statistics import independent_difference
 
 _READINGS = "readings"
 """What figures.toml calls the figure of a study that tries other readings."""
 
 
-def _ours(result: measure.Result) -> str:
-    ours, bound = result.ours, result.claim.bound
-    if bound is not None and ours is not None and ours.mean is not None:
-        # The expression is a distance from the bound; the page shows the number itself.
-        return plus_minus(Estimate(ours.n, ours.mean + bound, ours.sd, ours.half_width))
-    return plus_minus(ours)
-
-
-def _claim_row(result: measure.Result, labels: dict[str, str]) -> dict[str, str]:
+def _claim_row(reproduction: Reproduction, result: measure.Result, labels: dict[str, str]) -> dict[str, str]:
     claim = result.claim
     says = claim.says
     for key, label in labels.items():
@@ -43,12 +35,14 @@ def _claim_row(result: measure.Result, labels: dict[str, str]) -> dict[str, str]
         "kind": str(claim.published.kind),
         "published": claim.printed,
         "unit": claim.unit,
-        "ours": _ours(result),
+        "ours": summary.ours(result),
         "outcome": str(result.verdict.outcome),
+        "tally": summary.tally(result),
         "beside": claim.beside,
         "because": result.verdict.because
         if claim.bound is None
         else result.verdict.because.replace("zero", f"{claim.bound:g}"),
+        "cause": summary.cause_words(reproduction, result),
         "why": claim.if_differs if result.verdict.outcome in REFUTED else "",
         "expression": claim.ours.text if claim.ours else "",
     }
@@ -93,7 +87,8 @@ def _gap_rows(reproduction: Reproduction, study: Study) -> list[dict[str, Any]]:
 
 
 def _counts(claims: list[dict[str, Any]]) -> dict[str, int]:
-    return {str(o): sum(c["outcome"] == o and not c["beside"] for c in claims) for o in Outcome}
+    found = [claim["tally"] for claim in claims if not claim["beside"]]
+    return {str(one): found.count(str(one)) for one in summary.TALLIES}
 
 
 def _study_view(
@@ -105,7 +100,7 @@ def _study_view(
     opened: bool,
 ) -> dict[str, Any]:
     labels = {s.key: s.label for s in study.series}
-    claims = [_claim_row(r, labels) for r in reproduction.results if r.claim.study == study.key]
+    claims = [_claim_row(reproduction, r, labels) for r in reproduction.results if r.claim.study == study.key]
     shown = parts.shown_metrics(reproduction, study)
     return {
         "key": study.key,
@@ -175,7 +170,12 @@ def render(
         again=shlex.quote(paper.name),
         runs=reproduction.runs,
         seeds=reproduction.seeds,
-        counts=reproduction.counts(),
+        counts=summary.counts(reproduction.results),
+        reading=reproduction.reading,
+        tried=bool(reproduction.readings),
+        answers=summary.answers(reproduction),
+        causes=summary.causes_line(reproduction),
+        readings=summary.reading_rows(reproduction),
         total=len(reproduction.counted),
         near=reproduction.near(),
         about=f"{ABOUT_SHARE:.0%}".replace("%", " %"),

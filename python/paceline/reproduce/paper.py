@@ -18,6 +18,7 @@ from pathlib import Path
 
 from paceline.reproduce.changes import Change
 from paceline.reproduce.expression import Expression
+from paceline.reproduce.readings import Abstract, Cause, Part, Reading
 from paceline.reproduce.verdict import Kind, Published
 from paceline.reproduce.where import FIGURES, PaperError
 from paceline.statistics import Estimate
@@ -204,6 +205,8 @@ class Study:
     """What changes at an instant that each run itself makes."""
     seconds: float | None = None
     """Core seconds of a run, on average, on the machine of the paper's README; None: reckoned for each point."""
+    parts: tuple[Part, ...] = ()
+    """What a reading sets in it."""
 
     @property
     def drawn(self) -> set[str]:
@@ -332,8 +335,10 @@ class Paper:
     """Runs of each point in real time, in the short form."""
     real_record: tuple[str, ...] = ("rate", "rtcp")
     """What is recorded of every run in real time, so that each figure alone finds the runs of the others."""
-    answer: str = ""
-    """What its question's answer is by these runs, in at most three sentences."""
+    abstract: tuple[Abstract, ...] = ()
+    """What its abstract found, with our answers."""
+    readings: tuple[Reading, ...] = ()
+    causes: tuple[Cause, ...] = ()
     key_figure: str = ""
     """The plot that shows it best."""
     file: str = FIGURES

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shlex
 from collections.abc import Iterator
@@ -34,9 +35,12 @@ def places(study: Study) -> Iterator[tuple[Place, Series, Level]]:
 
 
 def settings(study: Study, place: Place) -> Settings:
-    """What the point sets in its study's scenario: the series' settings, then the level's."""
+    """What the point sets in its study's scenario: the series' settings, then the level's, then a reading's."""
     series = next(s for s in study.series if s.key == place.series)
-    return series.settings + study.levels[study.level(place.level)].settings
+    own = series.settings + study.levels[study.level(place.level)].settings
+    return own + tuple(
+        itertools.chain.from_iterable(p.settings for p in study.parts if p.is_of(place.series, place.level))
+    )
 
 
 def point(

@@ -18,6 +18,7 @@ from paceline.executing import ExecutorLike, opened
 from paceline.reproduce import intervals, measure, points, second_runs
 from paceline.reproduce.paper import Level, Metric, Paper, Study, World
 from paceline.reproduce.points import Place
+from paceline.reproduce.readings import Reading
 from paceline.reproduce.second_runs import SecondRuns
 from paceline.reproduce.verdict import Outcome
 from paceline.results import RunRecord
@@ -64,6 +65,8 @@ class Reproduction:
     results: list[measure.Result]
     provenance: dict[str, Any]
     figure: str | None = None
+    reading: Reading | None = None
+    """The reading that its paper is read by, if not as the scenarios have it."""
     full: bool = False
     """Whether runs in real time were as long and as many as the paper's."""
     seconds: float = 0.0
@@ -72,6 +75,8 @@ class Reproduction:
     """How the runs in real time were made, if there were any."""
     scenarios: dict[str, str] = field(default_factory=dict)
     """Scenario file -> its text with every default filled in."""
+    readings: dict[str, list[measure.Result]] = field(default_factory=dict)
+    """Reading -> the verdicts on the claims that it may change; of those that were run."""
 
     @property
     def seeds(self) -> list[int]:

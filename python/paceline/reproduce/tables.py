@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from paceline import table_files
-from paceline.reproduce import measure, points
+from paceline.reproduce import measure, points, summary
 from paceline.reproduce.reproduction import Reproduction
 from paceline.reproduce.verdict import REFUTED
 
@@ -97,9 +97,35 @@ def verdicts(reproduction: Reproduction) -> pl.DataFrame:
             "off_share": r.off_share,
             "settling_runs": r.verdict.settles,
             "beside": r.claim.beside,
+            "cause": None if (cause := summary.cause(reproduction, r)) is None else cause.key,
+            "cause_kind": None if cause is None else str(cause.kind),
+            "tried": ", ".join(
+                f"{t.cause.key}: {t.outcome or 'not run'}" for t in summary.trials(reproduction, r)
+            ),
             "if_differs": r.claim.if_differs if r.verdict.outcome in REFUTED else "",
         }
         for r in reproduction.results
+    ]
+    return pl.DataFrame(rows, schema_overrides=_TEXTS, infer_schema_length=None)
+
+
+_TEXTS = {"cause": pl.String, "cause_kind": pl.String}
+"""Columns that may be empty throughout."""
+
+
+def readings(reproduction: Reproduction) -> pl.DataFrame:
+    """A row for each reading that was run and each claim that it may change: ours with its half width, and the
+    verdict."""
+    rows = [
+        {
+            "reading": key,
+            "claim": r.claim.key,
+            "ours": r.ours.mean if r.ours else None,
+            "half_width": r.ours.half_width if r.ours else None,
+            "verdict": str(r.verdict.outcome),
+        }
+        for key, results in reproduction.readings.items()
+        for r in results
     ]
     return pl.DataFrame(rows, infer_schema_length=None)
 
@@ -127,12 +153,15 @@ def recorded(reproduction: Reproduction, kind: str) -> pl.DataFrame:
 
 
 def write(reproduction: Reproduction, folder: Path) -> None:
-    """Writes runs, points, verdicts and what was recorded ("rates" and so on). Raises StorageError."""
+    """Writes runs, points, verdicts, those under other readings, and what was recorded ("rates" and so on). Raises
+    StorageError."""
     tables = {
         "runs": runs(reproduction),
         "points": points_table(reproduction),
         "verdicts": verdicts(reproduction),
     }
+    if reproduction.readings:
+        tables["readings"] = readings(reproduction)
     for kind in sorted({_kept_as(reproduction, place) for place in reproduction.recorded}):
         tables[kind if kind.endswith("s") else f"{kind}s"] = recorded(reproduction, kind)
     for name, table in tables.items():

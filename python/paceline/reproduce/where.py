@@ -7,8 +7,9 @@ from pathlib import Path
 from paceline import carried
 from paceline.errors import PacelineError
 
-FIGURES, PUBLISHED = "figures.toml", "published.toml"
-"""The files that make a folder a paper; the second may be missing where nothing is published."""
+FIGURES, PUBLISHED, READINGS = "figures.toml", "published.toml", "readings.toml"
+"""The files that make a folder a paper; the second may be missing where nothing is published, the third where nothing
+is left open."""
 
 
 class PaperError(PacelineError):

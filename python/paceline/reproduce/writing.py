@@ -16,9 +16,12 @@ KIND = "reproduction"
 """What the manifest of such a folder says."""
 
 
-def check_whole(out: Path, paper: Paper, figure: str | None, runs: int, *, real: bool, full: bool) -> None:
-    """Refuses a page, of one figure or all, that would take the place of one with more: other figures, more runs, or
-    runs in real time that this one has not, or in short (not `full`). Raises PacelineError, StorageError."""
+def check_whole(
+    out: Path, paper: Paper, figure: str | None, runs: int, *, real: bool, full: bool, readings: bool
+) -> None:
+    """Refuses a page, of one figure or all, that would take the place of one with more: other figures, more runs,
+    other `readings`, or runs in real time that this one has not, or in short (not `full`). Raises PacelineError,
+    StorageError."""
     path = out / "manifest.json"
     if not path.exists():
         return
@@ -39,6 +42,8 @@ def check_whole(out: Path, paper: Paper, figure: str | None, runs: int, *, real:
         lost.append("runs in real time")
     elif there["real_time"] and there.get("full") and not full:
         lost.append("runs in real time as long as the paper's")
+    if there.get("readings") and not readings:
+        lost.append("other readings")
     if lost:
         raise PacelineError(
             f"{out} holds a page with {' and '.join(lost)}, which this one has not, and would take its place: "
@@ -61,6 +66,8 @@ def write(reproduction: Reproduction, out: Path) -> Path:
             "paper": reproduction.paper.key,
             "figure": reproduction.figure,
             "full": reproduction.full,
+            "reading": reproduction.reading and reproduction.reading.key,
+            "readings": list(reproduction.readings),
             "seeds": reproduction.seeds,
             "seconds": round(reproduction.seconds, 1),
             "workers": reproduction.workers,

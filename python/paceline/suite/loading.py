@@ -14,7 +14,7 @@ from paceline.reproduce.changes import Change
 from paceline.reproduce.expression import ExpressionError
 from paceline.reproduce.loading import read_levels, read_metrics, read_plots, read_series
 from paceline.reproduce.paper import Metric, Settings, World
-from paceline.reproduce.reading import Table, check_distinct, check_selections, read_toml, settings
+from paceline.reproduce.strict import Table, check_distinct, check_selections, read_toml, settings
 from paceline.suite import sim_specs
 from paceline.suite.compiled import study
 from paceline.suite.suite import MOST_RUNS, Case, Check, Kind, Section, Subject, Suite

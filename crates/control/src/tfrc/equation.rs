@@ -2,7 +2,9 @@
 //!
 //! The equation itself is a throughput model ([`crate::models::tfrc`]).
 
-use crate::models::{BytesPerSecond, Factor, LossRate, PacketSize, Seconds, Tfrc as Model, TfrcPath, TimeoutTerm};
+use crate::models::{
+    BytesPerSecond, Factor, LossRate, PacketSize, PerAck, Seconds, Tfrc as Model, TfrcPath, TimeoutTerm,
+};
 use crate::multfrc::Rules;
 use crate::{Gauges, PathView, TfrcReport};
 use paceline_units::Span;
@@ -11,6 +13,7 @@ use paceline_units::Span;
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Terms {
     path: TfrcPath,
+    per_ack: PerAck,
     form: TimeoutTerm,
 }
 
@@ -23,7 +26,13 @@ impl Terms {
             rto: Seconds::try_from(timeout.max(Span(1))).ok()?,
             segment: PacketSize::new(f64::from(segment.max(1))).ok()?,
         };
-        Some(Terms { path, form: TimeoutTerm::Plain })
+        Some(Terms { path, per_ack: PerAck::ONE, form: TimeoutTerm::Plain })
+    }
+
+    /// Of a TCP whose acknowledgements cover so many packets each (b, 1 if nothing is said).
+    #[must_use]
+    pub fn covering(self, per_ack: PerAck) -> Terms {
+        Terms { per_ack, ..self }
     }
 
     /// With the form of the timeout's term.
@@ -54,9 +63,9 @@ impl Terms {
     /// perhaps one that their simulations had too.
     #[must_use]
     pub fn rate_as_printed(&self, p: LossRate, gamma: Factor) -> f64 {
-        let (p, gamma) = (p.get(), gamma.get());
-        let avoidance = self.rtt() * (2.0 * (1.0 - gamma) * p / (1.0 + gamma)).sqrt();
-        let timeouts = 3.0 * ((1.0 - gamma * gamma) * p / 2.0 * p * (1.0 + 32.0 * p * p)).sqrt();
+        let (p, gamma, b) = (p.get(), gamma.get(), self.per_ack.get());
+        let avoidance = self.rtt() * (2.0 * b * (1.0 - gamma) * p / (1.0 + gamma)).sqrt();
+        let timeouts = 3.0 * (b * (1.0 - gamma * gamma) * p / 2.0 * p * (1.0 + 32.0 * p * p)).sqrt();
         self.segment() / (avoidance + self.path.rto.get() * timeouts)
     }
 
@@ -74,7 +83,7 @@ impl Terms {
     }
 
     fn model(&self) -> Model {
-        Model { timeout_term: self.form, ..Model::RFC5348 }
+        Model { per_ack: self.per_ack, timeout_term: self.form, ..Model::RFC5348 }
     }
 }
 

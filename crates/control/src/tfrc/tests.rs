@@ -50,7 +50,7 @@ impl<C: RateController> Script<C> {
 
 /// TFRC's own controller.
 pub(crate) fn plain(law: Law, damping: f64) -> Tfrc {
-    Tfrc::with(&[law.code(), damping, 1.0, 3.0, 1.0, 0.0, 0.0], Plain)
+    Tfrc::with(&[law.code(), damping, 1.0, 3.0, 1.0, 0.0, 0.0, 1.0], Plain)
 }
 
 fn script(law: Law) -> Script<Tfrc> {
@@ -98,6 +98,25 @@ fn section_4_3_slow_start_doubles_once_a_round_trip_up_to_twice_what_arrives() {
     near(s.report(0.1, report(0.1, 10_000.0, 0.0)), 200_000.0);
     near(s.report(0.15, report(0.1, 10_000.0, 0.0)), 40_000.0); // W_init / R is the least
     assert!(s.controller.in_slow_start());
+}
+
+/// Section 3.1 with b = 2 by hand: p = 4 %, R = 0.1 s, T_0 = 4 R: both roots grow by sqrt(2).
+#[test]
+fn section_3_1_of_a_tcp_that_delays_acknowledgements() {
+    for law in Law::ALL {
+        let mut s = Script::new(Tfrc::with(&[law.code(), 0.0, 1.0, 3.0, 1.0, 0.0, 0.0, 2.0], Plain));
+        for p in [0.0, 0.04] {
+            s.report(1.0, report(0.1, 1e9, p));
+        }
+        // sqrt(2 * 2 * 0.04 / 3) = 0.230940; 3 sqrt(3 * 2 * 0.04 / 8) * 0.04 * 1.0512 = 0.021848
+        let expected = 1000.0 / (0.1 * 0.230_940 + 0.4 * 0.021_848);
+        let mut rate = f64::INFINITY;
+        // ns-2 comes there by steps
+        for _ in 0..50 {
+            rate = s.report(1.0, report(0.1, 1e9, 0.04));
+        }
+        assert!((rate / expected - 1.0).abs() < 1e-4, "{law:?}: {rate} {expected}");
+    }
 }
 
 #[test]

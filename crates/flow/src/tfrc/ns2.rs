@@ -8,7 +8,7 @@
 use super::TfrcConfig;
 use super::history::{Fewer, IntervalWeights};
 use super::receiver::{Heard, Measured};
-use paceline_control::models::TimeoutTerm;
+use paceline_control::models::{PerAck, TimeoutTerm};
 use paceline_control::tfrc::equation::Terms;
 use paceline_packet::{Ns2Data, Packet, TfrcData, TfrcMore};
 use paceline_units::{Span, Time};
@@ -21,6 +21,8 @@ const INTERVALS: usize = 8;
 #[derive(Debug)]
 pub(super) struct Ns2Receiver {
     segment: u32,
+    /// b of the equation.
+    per_ack: PerAck,
     weights: IntervalWeights,
     /// One past the highest number that has come, and when that packet was sent.
     next: u32,
@@ -58,6 +60,7 @@ impl Ns2Receiver {
     pub(super) fn new(config: &TfrcConfig) -> Ns2Receiver {
         Ns2Receiver {
             segment: u32::from(config.segment.max(1)),
+            per_ack: config.settings.per_ack,
             // minDiscountRatio_
             weights: IntervalWeights {
                 threshold: if config.settings.discounting { 0.5 } else { 1.0 },
@@ -210,7 +213,7 @@ impl Ns2Receiver {
     /// The equation's inverse as ns-2 finds it: halving steps from 1/2 on, until the rate is right to 5 %.
     fn inverse(&self, rate: f64) -> f64 {
         let Some(terms) = Terms::new(self.segment, self.rtt, self.timeout) else { return 1.0 };
-        let terms = terms.form(TimeoutTerm::AtMostOne);
+        let terms = terms.covering(self.per_ack).form(TimeoutTerm::AtMostOne);
         let (mut p, mut step) = (0.5, 0.25);
         for _ in 0..=30 {
             let got = terms.half(p).min(25e6);

@@ -7,6 +7,7 @@ use super::ns2::Ns2Receiver;
 use super::receive_rate::ReceiveRate;
 use crate::{Arrived, ReceiverStats, Segment, Transmit};
 use paceline_control::Law;
+use paceline_control::models::PerAck;
 use paceline_control::tfrc::equation::Terms;
 use paceline_packet::{Extra, Flags, Packet, Stamp, Subflow, TfrcData, TfrcReport};
 use paceline_units::{Span, Time};
@@ -163,6 +164,8 @@ impl TfrcReceiver {
 #[derive(Debug)]
 struct RfcReceiver {
     law: Law,
+    /// b of the equation.
+    per_ack: PerAck,
     /// s: of a flow that carries video the average of what has come.
     segment: u32,
     /// The sender's first packet.
@@ -194,6 +197,7 @@ impl RfcReceiver {
         };
         RfcReceiver {
             law: config.settings.law,
+            per_ack: config.settings.per_ack,
             segment: u32::from(config.segment.max(1)),
             first,
             started: false,
@@ -262,6 +266,7 @@ impl RfcReceiver {
         // the equation in packets per round-trip time does not depend on it
         let rtt = self.rtt.max(Span::from_micros(1));
         let Some(terms) = Terms::new(self.segment, rtt, rtt * 4) else { return 1.0 };
+        let terms = terms.covering(self.per_ack);
         let now = self.rate.rate(now, self.timed);
         // a packet in two round-trip times: all there is to go by where the first packet was lost or marked, and the least
         let least = 0.5 * terms.segment() / terms.rtt();
