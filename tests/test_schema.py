@@ -188,8 +188,25 @@ def test_its_patterns_are_what_is_read(key: str, text: str, good: bool) -> None:
         ({"cc": "scream", "params": {"variant": "libwebrtc", "padding": False}}, True),
         ({"cc": "scream-ericsson", "params": {"clock": 0.5}}, True),
         ({"cc": "scream-ericsson", "params": {"mss": 1000}}, False),
+        ({"cc": "scream", "params": {"variant": "erricson"}}, False),
+        ({"cc": "scream", "params": {"variant": 1}}, False),
+        ({"cc": "scream-ericsson", "params": {"variant": "ericsson"}}, True),
+        ({"cc": "scream-ericsson", "params": {"variant": "draft"}}, False),
+        ({"cc": "gcc", "params": {"variant": "draft"}}, False),
     ],
 )
-def test_a_variant_has_its_own_parameters(flow: dict[str, object], good: bool) -> None:
-    scenario = {"duration": "10 s", "link": {"bottleneck": {"rate": "1 Mbit/s"}}, "flow": {"call": flow}}
+def test_there_are_these_variants_with_parameters_of_their_own(flow: dict[str, Any], good: bool) -> None:
+    link = {"rate": "1 Mbit/s", "delay": "10 ms"}
+    scenario = {"duration": "10 s", "link": {"bottleneck": link}, "flow": {"call": flow}}
     assert VALIDATOR.is_valid(scenario) is good
+    params = ", ".join(f"{key} = {json.dumps(value)}" for key, value in flow["params"].items())
+    text = f"""
+        duration = "10 s"
+        link.bottleneck = {{ rate = "1 Mbit/s", delay = "10 ms" }}
+        flow.call = {{ cc = "{flow["cc"]}", params = {{ {params} }} }}
+    """
+    if good:
+        paceline.parse(text)
+    else:
+        with pytest.raises(paceline.ScenarioError):
+            paceline.parse(text)

@@ -2,7 +2,8 @@
 
 use super::flow::FlowTable;
 use super::model::File;
-use paceline_control::{Scheme, UnknownScheme, VARIANT, registry};
+use super::parameters::given;
+use paceline_control::{Scheme, UnknownScheme, registry};
 
 /// What the names of controllers begin with that are loaded from files.
 pub const OWN: [&str; 2] = ["python:", "library:"];
@@ -28,11 +29,7 @@ impl FlowTable {
     /// There is none of that name: says which is nearest.
     pub fn scheme(&self) -> Result<&'static Scheme, UnknownScheme> {
         let scheme = self.named.0.map_or_else(|| registry::scheme(&self.cc), Ok)?;
-        let chosen = self.params.get(VARIANT).and_then(|written| {
-            let parameter = scheme.parameters.iter().find(|p| p.name == VARIANT)?;
-            Some(registry::chosen(scheme, &[(VARIANT, parameter.value(&written.setting())?)]))
-        });
-        Ok(chosen.unwrap_or(scheme))
+        Ok(registry::chosen(scheme, &given(self, scheme)))
     }
 }
 

@@ -209,7 +209,20 @@ pub(super) fn describe(schema: &mut Json) {
         let params = json!({ "properties": properties, "additionalProperties": false, "description": doc });
         json!({ "if": condition, "then": { "properties": { "params": params } } })
     }));
+    all.extend(schemes().filter_map(describe_variant));
     schema["$defs"]["FlowTable"]["allOf"] = Json::Array(all);
+}
+
+/// Which law of its name a scheme may be: any, or, of a name of before, the one that it says.
+fn describe_variant(scheme: &Scheme) -> Option<Json> {
+    let (family, own) = scheme.variant()?;
+    let mut which = describe_one(scheme.parameters.iter().find(|p| p.name == VARIANT)?);
+    if family != scheme.name {
+        which["enum"] = json!([own]);
+    }
+    let condition = json!({ "properties": { "cc": { "const": scheme.name } }, "required": ["cc"] });
+    let params = json!({ "properties": { VARIANT: which } });
+    Some(json!({ "if": condition, "then": { "properties": { "params": params } } }))
 }
 
 fn describe_one(parameter: &Parameter) -> Json {
