@@ -118,6 +118,9 @@ pub struct Copa {
     /// 1/delta, in segments.
     aim: f64,
     competing: bool,
+    /// For how long it has competed, up to the acknowledgement before this one.
+    competed: Span,
+    acked_at: Time,
     /// When the queue was nearly empty last.
     emptied: Time,
     lost: bool,
@@ -211,6 +214,10 @@ impl Copa {
         }
         let lost = core::mem::take(&mut self.lost);
         let was = self.competing;
+        let since = core::mem::replace(&mut self.acked_at, now);
+        if was {
+            self.competed += now.since(since);
+        }
         self.competing = !self.slow_start && now.since(self.emptied) > self.srtt * self.empties_within;
         if !self.competing {
             self.aim = 1.0 / self.delta;
@@ -258,6 +265,8 @@ impl Build for Copa {
             began_with: None,
             aim: 1.0 / values[0],
             competing: false,
+            competed: Span::ZERO,
+            acked_at: Time::ZERO,
             emptied: Time::ZERO,
             lost: false,
             halved: None,
@@ -306,6 +315,7 @@ impl Controller for Copa {
         to.number("delta", 1.0 / self.aim);
         to.number("velocity", self.velocity);
         to.number("competing", f64::from(u8::from(self.competing)));
+        to.seconds("competed", self.competed.as_secs_f64());
     }
 }
 

@@ -58,6 +58,26 @@ impl Gauged {
     }
 }
 
+/// The one of this name of what `read` tells, if that is known.
+pub fn reading(name: &'static str, read: impl FnOnce(&mut dyn Gauges)) -> Option<f64> {
+    let mut found = Reading { name, value: f64::NAN };
+    read(&mut found);
+    found.value.is_finite().then_some(found.value)
+}
+
+struct Reading {
+    name: &'static str,
+    value: f64,
+}
+
+impl Gauges for Reading {
+    fn gauge(&mut self, name: &'static str, _unit: GaugeUnit, value: f64) {
+        if name == self.name {
+            self.value = value;
+        }
+    }
+}
+
 impl Gauges for Gauged {
     fn gauge(&mut self, name: &'static str, unit: GaugeUnit, value: f64) {
         let same = |gauge: &(&str, GaugeUnit)| *gauge == (name, unit);

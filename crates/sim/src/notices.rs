@@ -3,10 +3,14 @@
 //! A kind is a function here, and a row in docs/measures.md.
 
 use crate::cut::cut_off;
+use crate::gauges::reading;
 use crate::graph::Path;
 use crate::model::Model;
 use crate::phases::phases_decide;
 use crate::summary::{FlowSummary, Notice, StreamSummary};
+use paceline_control::Controller as _;
+use paceline_control::registry::TcpController;
+use paceline_flow::Transport;
 use paceline_path::LinkReport;
 use paceline_units::{Rate, Time};
 use std::collections::BTreeMap;
@@ -19,6 +23,8 @@ pub struct Seen<'a> {
     pub bytes: &'a [Option<u64>],
     /// What became of the flows.
     pub flows: &'a [FlowSummary],
+    /// What the sender of a flow, by number, or its controller says of itself under this name as the run ends.
+    pub gauge: &'a dyn Fn(usize, &'static str) -> Option<f64>,
     /// What became of the streams.
     pub streams: &'a [StreamSummary],
     /// When it ended.
@@ -32,6 +38,7 @@ pub fn notices(model: &Model, paths: &[Path], seen: &Seen) -> Vec<Notice> {
     phases_decide(model, paths, seen, &mut notices);
     cut_off(model, seen, &mut notices);
     held_by_default(model, seen, &mut notices);
+    competes_alone(model, paths, seen, &mut notices);
     notices
 }
 
@@ -112,6 +119,82 @@ fn held_by_default(model: &Model, seen: &Seen, notices: &mut Vec<Notice>) {
             of: None,
         });
     }
+}
+
+/// Of the bytes that pass a link, those of flows that have it for themselves.
+const OWN: f64 = 0.9;
+/// Where Copa's flows are alone their queue goes no higher than so many times 1/delta of all (NSDI 2018, section 3).
+const SAWTOOTH: f64 = 2.5;
+
+/// Who has competed for so much of a run has not done so for a turn of its queue alone.
+const LONG: f64 = 0.1;
+
+/// What Copa's flows have of a link.
+#[derive(Default)]
+struct Copas<'a> {
+    names: Vec<&'a str>,
+    /// The most seconds that one of them has competed for.
+    competed: f64,
+    /// 1/delta of all: the queue that they aim at, in packets and in bytes.
+    packets: f64,
+    bytes: f64,
+    arrived: u64,
+}
+
+/// Copa's flows that compete behind a queue which nobody but they fills: their turns are too short of it to see it empty
+/// (docs/controllers/copa.md).
+fn competes_alone(model: &Model, paths: &[Path], seen: &Seen, notices: &mut Vec<Notice>) {
+    let mut found: BTreeMap<usize, Copas> = BTreeMap::new();
+    for (index, (flow, path)) in model.flows.iter().zip(paths).enumerate() {
+        let Some(aim) = copas_aim(&flow.transport) else { continue };
+        let competed = (seen.gauge)(index, "competed").unwrap_or(0.0);
+        for &arc in &path.0 {
+            let of = found.entry(arc).or_default();
+            if of.names.last() != Some(&flow.name.as_str()) {
+                of.names.push(&flow.name);
+            }
+            of.competed = of.competed.max(competed);
+            of.packets += aim;
+            of.bytes += aim * f64::from(flow.transport.segment() + flow.transport.header());
+            of.arrived += seen.bytes[index].unwrap_or(0);
+        }
+    }
+    for (id, report) in seen.links {
+        let Some(of) = found.remove(id).filter(|of| of.competed >= LONG * seen.end.as_secs_f64()) else { continue };
+        let alone = of.arrived as f64 >= OWN * report.departed_bytes.bytes() as f64;
+        if !alone || report.mean_bytes <= SAWTOOTH * of.bytes {
+            continue;
+        }
+        let link = &model.links[*id].link;
+        notices.push(Notice {
+            kind: "competes-alone",
+            text: format!(
+                "{} compete for `{link}`, whose queue nobody else fills: in the mean it is longer than the {} packets that Copa \
+                 alone goes up to. Where 1/delta of all flows, here {} packets, is much of what the path holds, they take each \
+                 other for flows that never let it run empty. Give `competitive = false` in `params`.",
+                in_words(&of.names),
+                tenths(SAWTOOTH * of.packets),
+                tenths(of.packets),
+            ),
+            cases: None,
+            of: None,
+        });
+    }
+}
+
+/// The packets in the queue that a flow of Copa aims at.
+fn copas_aim(transport: &Transport) -> Option<f64> {
+    match transport {
+        Transport::Quic { controller: TcpController::Copa(copa), .. }
+        | Transport::Tcp { controller: TcpController::Copa(copa), .. } => {
+            reading("delta", |to| copa.gauges(to)).map(f64::recip)
+        }
+        _ => None,
+    }
+}
+
+fn tenths(number: f64) -> f64 {
+    (10.0 * number).round() / 10.0
 }
 
 /// "`a`, `b` and 3 more".

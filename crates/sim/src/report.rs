@@ -3,6 +3,7 @@
 use crate::arrivals::ArrivalReport;
 use crate::build::{Built, Node};
 use crate::e_model::opinion;
+use crate::gauges::reading;
 use crate::host::Host;
 use crate::model::{FlowModel, LinkDirection, Model, Told};
 use crate::notices::{Seen, notices};
@@ -109,6 +110,7 @@ pub fn summary(model: &Model, built: &mut Built, before: &Before, places: &Place
                 links: &places.links,
                 bytes: &arrived(model, built, before, end),
                 flows: &flows,
+                gauge: &|flow, name| reading(name, |to| ends(model, built, flow).source.gauges(to)),
                 streams: &streams,
                 end,
             },

@@ -1,6 +1,7 @@
 //! Access links: their defaults, what happens where they are not faster than the bottleneck, and those that differ at the
 //! receivers.
 
+use super::read;
 use paceline_sim::graph::{Fold, Planning, Taps};
 use paceline_sim::scenario::{Document, Scenario};
 use paceline_sim::summary::{QueueSummary, Summary};
@@ -21,8 +22,7 @@ fn summary(receiver: &str, flow: &str) -> Summary {
         {flow}
         "
     );
-    let document = Document::parse(&text, "test.toml").expect("TOML");
-    let scenario = Scenario::check(&document, &mut |_| Err("no file".to_owned())).expect("a good scenario");
+    let scenario = read::scenario(&text);
     let again = Document::parse(&scenario.to_toml(), "test.toml").expect("TOML");
     assert_eq!(scenario, Scenario::check(&again, &mut |_| Err("no file".to_owned())).expect("a good scenario"));
     run(&expand(&scenario, 1).expect("a network"), &RunOptions::default()).expect("a run").summary
@@ -79,8 +79,7 @@ fn a_slow_last_hop_is_the_bottleneck() {
 // ------------------------------------------------------------------ defaults
 
 fn run_with(text: &str, options: &RunOptions<'_>) -> Summary {
-    let document = Document::parse(text, "test.toml").expect("TOML");
-    let scenario = Scenario::check(&document, &mut |_| Err("no file".to_owned())).expect("a good scenario");
+    let scenario = read::scenario(text);
     let again = Document::parse(&scenario.to_toml(), "test.toml").expect("TOML");
     assert_eq!(scenario, Scenario::check(&again, &mut |_| Err("no file".to_owned())).expect("a good scenario"));
     run(&expand(&scenario, 1).expect("a network"), options).expect("a run").summary

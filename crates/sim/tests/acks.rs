@@ -1,11 +1,11 @@
 //! What every scheme on per-packet acknowledgements must do under every profile, in a whole network. That no packet
 //! vanishes is asserted at the end of each run.
 
+use super::read;
 use paceline_control::registry::schemes;
 use paceline_control::{Machine, Profile};
-use paceline_sim::scenario::Document;
 use paceline_sim::summary::FlowSummary;
-use paceline_sim::{RunOptions, Scenario, simulate};
+use paceline_sim::{RunOptions, simulate};
 
 fn run(cc: &str, profile: Profile, link: &str, flow: &str) -> FlowSummary {
     let text = format!(
@@ -13,8 +13,7 @@ fn run(cc: &str, profile: Profile, link: &str, flow: &str) -> FlowSummary {
          {link}\n[flow.a]\ncc = \"{cc}\"\n{flow}\n",
         profile.name()
     );
-    let document = Document::parse(&text, "acks.toml").unwrap();
-    let scenario = Scenario::check(&document, &mut |_| Err(String::new())).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let scenario = read::scenario(&text);
     simulate(&scenario, 1, &RunOptions::default()).unwrap().summary.flows.remove(0)
 }
 
@@ -68,8 +67,7 @@ fn an_application_with_little_to_send_earns_no_rate_that_it_never_tried() {
 }
 
 fn flows(text: &str, seed: u64) -> Vec<FlowSummary> {
-    let document = Document::parse(text, "acks.toml").unwrap();
-    let scenario = Scenario::check(&document, &mut |_| Err(String::new())).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let scenario = read::scenario(text);
     simulate(&scenario, seed, &RunOptions::default()).unwrap().summary.flows
 }
 

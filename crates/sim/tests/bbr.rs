@@ -5,7 +5,7 @@
 //! estimates of the rate come out a little low, so that no queue stands; a kernel's is longer by as much as ours is, or more
 //! (docs/profiles.md), and so is that of our own code in real time (docs/decisions/host-delay.md).
 
-use paceline_sim::scenario::{Document, Scenario};
+use super::read;
 use paceline_sim::{RunOptions, expand, run};
 
 /// Mean share of the link's bits, mean round trip in ms, and share of packets lost, of seeds 1 to `seeds`, from 5 to 30 s.
@@ -14,8 +14,7 @@ fn outcome(cc: &str, profile: &str, limit: u32, loss: &str, seeds: u64) -> (f64,
         "duration = \"30 s\"\nwarmup = \"5 s\"\nprofile = \"{profile}\"\n[link.bottleneck]\nrate = \"10 Mbit/s\"\n\
          delay = \"25 ms\"\nqueue = {{ kind = \"droptail\", limit = \"{limit} B\" }}\n{loss}[flow.f]\ncc = \"{cc}\"\n"
     );
-    let document = Document::parse(&text, "bbr.toml").unwrap();
-    let scenario = Scenario::check(&document, &mut |_| Err("none".into())).unwrap_or_else(|error| panic!("{error}"));
+    let scenario = read::scenario(&text);
     let (mut share, mut trip, mut lost) = (0.0, 0.0, 0.0);
     for seed in 1..=seeds {
         let output = run(&expand(&scenario, seed).unwrap(), &RunOptions::default()).unwrap();

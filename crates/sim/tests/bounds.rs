@@ -1,5 +1,6 @@
 //! Between which rates controllers stay: their encoder's, unless the flow says others.
 
+use super::read;
 use paceline_sim::scenario::Document;
 use paceline_sim::scenario::parameters::ParameterValue;
 use paceline_sim::summary::Summary;
@@ -11,8 +12,7 @@ fn scenario(flows: &str) -> Scenario {
         "duration = \"60 s\"\nwarmup = \"20 s\"\n[link.bottleneck]\nrate = \"8 Mbit/s\"\ndelay = \"10 ms\"\n\
          queue = {{ kind = \"droptail\", limit = \"40 packets\" }}\n{flows}"
     );
-    let document = Document::parse(&text, "bounds.toml").unwrap();
-    Scenario::check(&document, &mut |_| Err("none".into())).unwrap_or_else(|e| panic!("{e}\n{text}"))
+    read::scenario(&text)
 }
 
 fn output(flows: &str) -> RunOutput {

@@ -4,17 +4,15 @@
 //! The kernel's numbers: Linux 6.18 at both ends, `reno`, 100 Mbit/s and a round trip of 1 s through `paceline path`, a queue
 //! without a limit, `ss -tim` every half second.
 
-use paceline_sim::scenario::Document;
-use paceline_sim::{RunOptions, Scenario, Summary, simulate};
+use super::read;
+use paceline_sim::{RunOptions, Summary, simulate};
 
 fn run(head: &str, delay: &str, flow: &str) -> Summary {
     let text = format!(
         "{head}\nhost_delay = \"0 s\"\n[link.bottleneck]\nrate = \"100 Mbit/s\"\ndelay = \"{delay}\"\n\
          queue = {{ kind = \"unlimited\" }}\n[access]\nrate = \"1 Gbit/s\"\n[flow.a]\n{flow}\n"
     );
-    let document = Document::parse(&text, "buffers.toml").unwrap_or_else(|e| panic!("{e}"));
-    let scenario =
-        Scenario::check(&document, &mut |file| Err(format!("no file {file}"))).unwrap_or_else(|e| panic!("{e}"));
+    let scenario = read::scenario(&text);
     simulate(&scenario, 1, &RunOptions::default()).unwrap().summary
 }
 

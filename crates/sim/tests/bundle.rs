@@ -1,23 +1,18 @@
 //! Bundles in whole scenarios: streams of one sender under one controller, as WebRTC's BUNDLE has them.
 
+use super::read::scenario;
 use paceline_packet::rtp::Ssrc;
 use paceline_packet::{Extra, Flags, FlowId};
-use paceline_sim::scenario::Document;
 use paceline_sim::summary::FlowSummary;
-use paceline_sim::{Capture, Captured, Recording, RunOptions, Scenario, expand, run_captured, simulate};
+use paceline_sim::{Capture, Captured, Recording, RunOptions, expand, run_captured, simulate};
 use paceline_units::Span;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-fn checked(text: &str) -> Scenario {
-    let document = Document::parse(text, "bundle.toml").unwrap();
-    Scenario::check(&document, &mut |_| Err("none".into())).unwrap_or_else(|e| panic!("{e}\n{text}"))
-}
-
 fn flows(text: &str, seed: u64) -> BTreeMap<String, FlowSummary> {
     let recording = Recording::of(&["rtcp"], Span::from_millis(100)).unwrap();
     let options = RunOptions { recording, ..RunOptions::default() };
-    let output = simulate(&checked(text), seed, &options).unwrap();
+    let output = simulate(&scenario(text), seed, &options).unwrap();
     output.summary.flows.into_iter().map(|flow| (format!("{}[{}]", flow.flow, flow.instance), flow)).collect()
 }
 
@@ -58,7 +53,7 @@ impl Capture for Seen {
 
 /// Every packet as it left its host: data and, of the other host, reports.
 fn captured(text: &str) -> Vec<Captured> {
-    let (model, mut seen) = (expand(&checked(text), 1).unwrap(), Seen::default());
+    let (model, mut seen) = (expand(&scenario(text), 1).unwrap(), Seen::default());
     run_captured(&model, &RunOptions::default(), &mut seen).unwrap();
     seen.packets.retain(|captured| {
         let flow = &model.flows[captured.packet.flow.0 as usize];
@@ -192,10 +187,10 @@ fn several_bundles_of_one_table_are_apart() {
 #[test]
 fn a_file_with_every_default_is_the_same_scenario() {
     for (cc, more) in [("gcc", "rtp = { nack = true }"), ("scream", TWCC)] {
-        let scenario = checked(&path(60, &call(cc, more)));
-        assert_eq!(checked(&scenario.to_toml()), scenario);
-        let sound = scenario.flows().iter().find(|flow| flow.name == "sound").unwrap();
-        let camera = scenario.flows().iter().find(|flow| flow.name == "camera").unwrap();
+        let call = scenario(&path(60, &call(cc, more)));
+        assert_eq!(scenario(&call.to_toml()), call);
+        let sound = call.flows().iter().find(|flow| flow.name == "sound").unwrap();
+        let camera = call.flows().iter().find(|flow| flow.name == "camera").unwrap();
         assert_eq!((&camera.cc, &camera.rtp, camera.segment), (&sound.cc, &sound.rtp, sound.segment));
     }
 }

@@ -3,7 +3,7 @@
 //! Its shares are of the 10.0087 Mbit/s that its link carries; ours are of the link's bits. Ours has delayed
 //! acknowledgements in its round trips.
 
-use paceline_sim::scenario::{Document, Scenario};
+use super::read;
 use paceline_sim::{RunOptions, expand, run};
 
 /// A path: its rate in Mbit/s, delay in ms, buffer in bytes, and what else stands in its table.
@@ -19,8 +19,7 @@ fn outcome(profile: &str, (rate, delay, limit, more): Path, beside: &str) -> Vec
          rate = \"{rate} Mbit/s\"\ndelay = \"{delay} ms\"\nqueue = {{ kind = \"droptail\", limit = \"{limit} B\" }}\n\
          {more}[flow.first]\ncc = \"c4\"\n{second}"
     );
-    let document = Document::parse(&text, "c4.toml").unwrap();
-    let scenario = Scenario::check(&document, &mut |_| Err("none".into())).unwrap_or_else(|error| panic!("{error}"));
+    let scenario = read::scenario(&text);
     let mut found = vec![(0.0, 0.0, 0.0); if beside.is_empty() { 1 } else { 2 }];
     for seed in 1..=3 {
         let output = run(&expand(&scenario, seed).unwrap(), &RunOptions::default()).unwrap();

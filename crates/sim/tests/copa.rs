@@ -3,8 +3,8 @@
 //! Flows whose 1/delta add up to A, behind a path that holds much more than A segments: the queue goes from none to 2.5 A segments and
 //! back within five round trips. So its mean is 1.25 A, with delta = 0.5 that is 2.5 segments a flow.
 
-use paceline_sim::scenario::{Document, Scenario};
-use paceline_sim::{Recording, RunOptions, RunOutput, Series, expand, run};
+use super::read;
+use paceline_sim::{Recording, RunOptions, RunOutput, Series, expand, run, simulate};
 use paceline_units::Span;
 
 /// 60 s, of which the first 20 do not count, each millisecond of the others recorded.
@@ -14,8 +14,7 @@ fn outcome(rate: u32, rtt_ms: u32, limit: u32, flows: &str, profile: &str) -> Ru
          delay = \"{} ms\"\nqueue = {{ limit = \"{limit} packets\" }}\n{flows}",
         rtt_ms / 2
     );
-    let document = Document::parse(&text, "copa.toml").unwrap();
-    let scenario = Scenario::check(&document, &mut |_| Err("none".into())).unwrap_or_else(|error| panic!("{error}"));
+    let scenario = read::scenario(&text);
     let recording = Recording::of(&["cwnd", "queue"], Span::from_millis(1)).unwrap();
     run(&expand(&scenario, 1).unwrap(), &RunOptions { recording, ..RunOptions::default() }).unwrap()
 }
@@ -139,6 +138,53 @@ fn section_2_2_copa_alone_does_not_compete_behind_a_deep_buffer() {
     }
     let within_five = starts.map(|start| mean_queue(start, "empties_within = 5"));
     assert!(within_five.iter().all(|found| *found > 50.0), "{within_five:?}");
+}
+
+/// Whether the notice is given, and the mean queue in packets, of flows that begin within a second, behind 2000 packets.
+fn alone(flows: u32, (rate, rtt_ms): (u32, u32), seed: u64, more: &str) -> (bool, f64) {
+    let text = format!(
+        "duration = \"40 s\"\nwarmup = \"5 s\"\n[link.bottleneck]\nrate = \"{rate} Mbit/s\"\ndelay = \"{} ms\"\n\
+         queue = {{ limit = \"2000 packets\" }}\n\
+         [flow.c]\ncc = \"copa\"\ncount = {flows}\nstart = {{ uniform = [\"0 s\", \"1 s\"] }}\n{more}\n",
+        rtt_ms / 2
+    );
+    let summary = simulate(&read::scenario(&text), seed, &RunOptions::default()).unwrap().summary;
+    let queue = summary.queues.iter().find(|queue| queue.link == "bottleneck" && queue.direction == "forward").unwrap();
+    (summary.notices.iter().any(|notice| notice.kind == "competes-alone"), queue.mean_packets)
+}
+
+/// The paths of docs/controllers/copa.md: with two modes the queue is either the sawtooth of section 3, without the notice, or many times as
+/// long, with it; in the default mode alone it is the former.
+#[test]
+fn a_notice_tells_of_flows_that_compete_by_mistake() {
+    let mut told = 0;
+    for (flows, path) in
+        [(2, (40, 20)), (3, (20, 50)), (2, (10, 20)), (2, (5, 40)), (5, (10, 20)), (1, (2, 20)), (8, (20, 40))]
+    {
+        let sawtooth = 2.5 * 2.0 * f64::from(flows);
+        for seed in 1..=3 {
+            let (notice, queue) = alone(flows, path, seed, "");
+            assert!(
+                if notice { queue > 2.0 * sawtooth } else { queue < sawtooth },
+                "{flows} {path:?}: {notice} {queue}"
+            );
+            told += u32::from(notice);
+            let (notice, queue) = alone(flows, path, seed, "params = { competitive = false }");
+            assert!(!notice && queue < sawtooth, "{flows} {path:?} in one mode: {notice} {queue}");
+        }
+    }
+    assert!((5..16).contains(&told), "{told} of 21");
+}
+
+/// A flow that fills the queue is what the second mode is for, and slow start's queue is nobody's mistake.
+#[test]
+fn the_notice_is_silent_where_others_fill_the_queue() {
+    let (notice, queue) = alone(5, (10, 20), 1, "[flow.other]\ncc = \"cubic\"");
+    assert!(!notice && queue > 100.0, "{queue}");
+    let text = "duration = \"5 s\"\n[link.bottleneck]\nrate = \"100 Mbit/s\"\ndelay = \"100 ms\"\n\
+                queue = { limit = \"2000 packets\" }\n[flow.c]\ncc = \"copa\"\n";
+    let summary = simulate(&read::scenario(text), 1, &RunOptions::default()).unwrap().summary;
+    assert!(summary.queues.iter().any(|queue| queue.mean_packets > 100.0) && summary.notices.is_empty());
 }
 
 /// "Co-exists well with Cubic" (the abstract): behind one and two bandwidth-delay products each has a third at least. Without the

@@ -1,6 +1,7 @@
 //! What a run takes is reckoned before it is run: packets within a factor of what it sends.
 
-use paceline_sim::scenario::{Document, Scenario};
+use super::read;
+use paceline_sim::scenario::Scenario;
 use paceline_sim::{RunOptions, cost, expand, simulate};
 
 const DUMBBELL: &str = r#"
@@ -18,12 +19,7 @@ APP
 
 fn scenario(rate: &str, cc: &str, app: &str) -> Scenario {
     let text = DUMBBELL.replace("RATE", rate).replace("CC", cc).replace("APP", app);
-    parsed(&text)
-}
-
-fn parsed(text: &str) -> Scenario {
-    let document = Document::parse(text, "cost.toml").expect("well formed");
-    Scenario::check(&document, &mut |file| Err(format!("no file {file}"))).expect("valid")
+    read::scenario(&text)
 }
 
 /// Reckoned by sent, of both flows together.
@@ -54,7 +50,7 @@ fn a_call_costs_what_its_encoder_makes_and_not_what_the_link_has() {
     let seconds = |rate: &str| {
         let text = DUMBBELL.replace("RATE", rate).replace("CC", "gcc").replace("APP", call);
         let alone = text.replace("[flow.a]\ncc = \"newreno\"\n", "");
-        let scenario = parsed(&alone);
+        let scenario = read::scenario(&alone);
         cost::core_seconds(&expand(&scenario, 1).expect("expands")).expect("connected")
     };
     assert!((seconds("5 Mbit/s") / seconds("50 Mbit/s") - 1.0).abs() < 1e-9);

@@ -1,12 +1,12 @@
 //! Coupled flows of one host (RFC 8699) in whole scenarios: shares by priority, what a flow cannot use, who comes and goes.
 
+use super::read;
 use paceline_sim::scenario::Document;
 use paceline_sim::{Recording, RunOptions, RunOutput, Scenario, simulate};
 use paceline_units::Span;
 
 fn simulated(text: &str, seed: u64) -> RunOutput {
-    let document = Document::parse(text, "coupled.toml").unwrap();
-    let scenario = Scenario::check(&document, &mut |_| Err("none".into())).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let scenario = read::scenario(text);
     let recording = Recording::of(&["rtcp"], Span::from_millis(100)).unwrap();
     simulate(&scenario, seed, &RunOptions { recording, ..RunOptions::default() }).unwrap()
 }

@@ -1,12 +1,11 @@
 //! What the end of a run cuts off counts against it, or is told of: streams, transfers, frozen pictures, silences.
 
-use paceline_sim::scenario::{Document, Scenario};
+use super::read;
 use paceline_sim::summary::Notice;
 use paceline_sim::{RunOptions, Summary, simulate};
 
 fn summary(text: &str) -> Summary {
-    let document = Document::parse(text, "cut.toml").unwrap();
-    let scenario = Scenario::check(&document, &mut |_| Err("no files".into())).unwrap_or_else(|e| panic!("{e}"));
+    let scenario = read::scenario(text);
     simulate(&scenario, 1, &RunOptions::default()).unwrap().summary
 }
 

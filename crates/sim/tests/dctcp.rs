@@ -3,7 +3,7 @@
 //! N synchronised flows share a link of C packets a second whose queue marks what finds more than K packets waiting. The queue
 //! goes up to K + N packets, equation (10), and falls from there by A = sqrt(2 N (C RTT + K)) / 2, equation (8).
 
-use paceline_sim::scenario::{Document, Scenario};
+use super::read;
 use paceline_sim::{Recording, RunOptions, expand, run};
 use paceline_units::Span;
 
@@ -17,8 +17,7 @@ fn outcome(flows: u32, rtt_ms: u32, marked_above: u32) -> (f64, f64, f64) {
         500 * rtt_ms,
         120 * marked_above
     );
-    let document = Document::parse(&text, "dctcp.toml").unwrap();
-    let scenario = Scenario::check(&document, &mut |_| Err("none".into())).unwrap_or_else(|error| panic!("{error}"));
+    let scenario = read::scenario(&text);
     let recording = Recording::of(&["queue"], Span::from_millis(1)).unwrap();
     let output = run(&expand(&scenario, 1).unwrap(), &RunOptions { recording, ..RunOptions::default() }).unwrap();
     let forward = output.series.iter().find(|s| s.labels.iter().any(|(_, label)| label == "forward")).unwrap();

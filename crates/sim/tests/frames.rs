@@ -1,14 +1,9 @@
 //! The recording `frames`: what became of encoders' frames, interval by interval.
 
-use paceline_sim::scenario::Document;
+use super::read::scenario;
 use paceline_sim::summary::FlowSummary;
-use paceline_sim::{Recording, RunError, RunOptions, RunOutput, Scenario, expand, simulate};
+use paceline_sim::{Recording, RunError, RunOptions, RunOutput, expand, simulate};
 use paceline_units::Span;
-
-fn scenario(text: &str) -> Scenario {
-    let document = Document::parse(text, "frames.toml").unwrap();
-    Scenario::check(&document, &mut |_| Err("none".into())).unwrap_or_else(|error| panic!("{error}\n{text}"))
-}
 
 fn run(text: &str, kinds: &[&str], every: Span) -> Result<RunOutput, RunError> {
     let recording = Recording::of(kinds, every).unwrap();

@@ -1,5 +1,6 @@
 //! Recordings hold whatever controllers and machines name, without a list of names anywhere else.
 
+use super::read;
 use paceline_control::{GaugeUnit, Gauges, Machine, registry};
 use paceline_packet::FlowId;
 use paceline_sim::endpoint::Source;
@@ -36,8 +37,7 @@ fn the_gauges_of_every_scheme_are_the_columns_of_its_recording() {
             scheme.name,
             app(scheme.name)
         );
-        let document = Document::parse(&text, "gauges.toml").unwrap();
-        let scenario = Scenario::check(&document, &mut |_| Err("none".into())).unwrap();
+        let scenario = read::scenario(&text);
         let model = expand(&scenario, 1).unwrap();
         let mut named = Names::default();
         Source::new(&model.flows[0], 1, FlowId(0), 0).gauges(&mut named);
@@ -84,6 +84,7 @@ fn before_anything_has_come_back_nothing_is_known_of_the_network() {
         "delta",
         "velocity",
         "competing",
+        "competed_s",
         "slope",
         "frame_limit_bytes",
         "encoder_bps",

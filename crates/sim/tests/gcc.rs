@@ -5,14 +5,13 @@
 //! here holds what they have; where ours lies outside of it, or they lie far apart, it holds ours as well, and docs/controllers/gcc.md
 //! says so.
 
-use paceline_sim::scenario::Document;
-use paceline_sim::{Recording, RunOptions, RunOutput, Scenario, simulate};
+use super::read;
+use paceline_sim::{Recording, RunOptions, RunOutput, simulate};
 use paceline_units::Span;
 use std::ops::Range;
 
 fn output(text: &str, seed: u64) -> RunOutput {
-    let document = Document::parse(text, "gcc.toml").unwrap();
-    let scenario = Scenario::check(&document, &mut |_| Err("none".into())).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let scenario = read::scenario(text);
     let recording = Recording::of(&["rtcp"], Span::from_millis(100)).unwrap();
     simulate(&scenario, seed, &RunOptions { recording, ..RunOptions::default() }).unwrap()
 }

@@ -1,11 +1,10 @@
 //! What a run says of its groups and of how full its queues were.
 
-use paceline_sim::scenario::{Document, Scenario};
+use super::read;
 use paceline_sim::{RunOptions, Summary, simulate};
 
 fn summary(text: &str) -> Summary {
-    let document = Document::parse(text, "groups.toml").unwrap();
-    let scenario = Scenario::check(&document, &mut |_| Err("no files".into())).unwrap_or_else(|e| panic!("{e}"));
+    let scenario = read::scenario(text);
     simulate(&scenario, 1, &RunOptions::default()).unwrap().summary
 }
 

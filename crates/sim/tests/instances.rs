@@ -1,14 +1,10 @@
 //! Values that each instance of a flow has of its own: round trips, starts, rates and losses of access links.
 
+use super::read::scenario;
 use paceline_sim::model::{LinkDirection, Model};
 use paceline_sim::scenario::{Document, Scenario};
 use paceline_sim::{RunOptions, Summary, expand, simulate};
 use paceline_units::Span;
-
-fn scenario(text: &str) -> Scenario {
-    let document = Document::parse(text, "instances.toml").unwrap();
-    Scenario::check(&document, &mut |_| Err("no files".into())).unwrap_or_else(|e| panic!("{e}"))
-}
 
 fn summary(text: &str) -> Summary {
     simulate(&scenario(text), 1, &RunOptions::default()).unwrap().summary

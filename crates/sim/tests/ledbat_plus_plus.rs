@@ -1,6 +1,6 @@
 //! What draft-irtf-iccrg-ledbat-plus-plus claims: a short queue alone, no harm to others, no advantage for who comes late.
 
-use paceline_sim::scenario::{Document, Scenario};
+use super::read;
 use paceline_sim::{RunOptions, RunOutput, expand, run};
 
 fn outcome(flows: &str, seed: u64) -> RunOutput {
@@ -8,8 +8,7 @@ fn outcome(flows: &str, seed: u64) -> RunOutput {
         "duration = \"180 s\"\nwarmup = \"60 s\"\n[link.bottleneck]\nrate = \"10 Mbit/s\"\ndelay = \"20 ms\"\n\
          queue = {{ limit = \"200 packets\" }}\n{flows}"
     );
-    let document = Document::parse(&text, "test.toml").unwrap();
-    let scenario = Scenario::check(&document, &mut |file| Err(format!("no file {file}"))).unwrap();
+    let scenario = read::scenario(&text);
     run(&expand(&scenario, seed).unwrap(), &RunOptions::default()).unwrap()
 }
 

@@ -1,6 +1,6 @@
 //! Transfers that have less to send for a time.
 
-use paceline_sim::scenario::{Document, Scenario};
+use super::read;
 use paceline_sim::{RunOptions, expand, run};
 
 /// Goodput from `from` to `to` seconds, in Mbit/s, of a transfer over 10 Mbit/s that pauses from 5 s to 10 s, and has 1 Mbit/s to send
@@ -11,8 +11,7 @@ fn goodput(cc: &str, from: f64, to: f64) -> f64 {
          queue = {{ limit = \"50 ms\" }}\n[flow.f]\ncc = \"{cc}\"\n[flow.f.app]\nkind = \"ftp\"\n\
          limited = [{{ from = \"5 s\", to = \"10 s\" }}, {{ from = \"12 s\", to = \"14 s\", rate = \"1 Mbit/s\" }}]\n"
     );
-    let document = Document::parse(&text, "limited.toml").unwrap();
-    let scenario = Scenario::check(&document, &mut |_| Err("none".into())).unwrap_or_else(|error| panic!("{error}"));
+    let scenario = read::scenario(&text);
     let output = run(&expand(&scenario, 1).unwrap(), &RunOptions::default()).unwrap();
     output.summary.flows[0].goodput_bps / 1e6
 }

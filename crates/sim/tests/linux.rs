@@ -1,7 +1,7 @@
 //! Profile `linux` in whole scenarios: 10 Mbit/s, 50 ms, a queue of 50 packets.
 
-use paceline_sim::scenario::Document;
-use paceline_sim::{RunOptions, Scenario, Summary, simulate};
+use super::read;
+use paceline_sim::{RunOptions, Summary, simulate};
 
 fn run(seed: u64, cc: &str, link: &str, flow: &str) -> Summary {
     let text = format!(
@@ -9,9 +9,7 @@ fn run(seed: u64, cc: &str, link: &str, flow: &str) -> Summary {
          [link.bottleneck]\nrate = \"10 Mbit/s\"\ndelay = \"25 ms\"\nqueue = {{ limit = \"50 packets\" }}\n{link}\n\
          [flow.tcp]\ncc = \"{cc}\"\n{flow}\n"
     );
-    let document = Document::parse(&text, "linux.toml").unwrap_or_else(|e| panic!("{e}"));
-    let scenario =
-        Scenario::check(&document, &mut |file| Err(format!("no file {file}"))).unwrap_or_else(|e| panic!("{e}"));
+    let scenario = read::scenario(&text);
     simulate(&scenario, seed, &RunOptions::default()).unwrap().summary
 }
 

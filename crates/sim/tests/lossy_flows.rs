@@ -1,12 +1,11 @@
 //! A random loss that spares some flows, or looks at some alone.
 
+use super::read;
 use paceline_sim::graph::{Fold, Planning};
-use paceline_sim::scenario::{Document, Scenario};
 use paceline_sim::{RunOptions, Summary, simulate};
 
 fn run(text: &str, fold: Fold) -> Summary {
-    let document = Document::parse(text, "lossy.toml").unwrap();
-    let scenario = Scenario::check(&document, &mut |_| Err("no files".into())).unwrap_or_else(|e| panic!("{e}"));
+    let scenario = read::scenario(text);
     let options = RunOptions { planning: Planning { fold, ..Planning::default() }, ..RunOptions::default() };
     simulate(&scenario, 1, &options).unwrap().summary
 }

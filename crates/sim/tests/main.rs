@@ -45,6 +45,7 @@ mod prague;
 mod quic;
 mod quiche;
 mod rates;
+mod read;
 mod relay;
 mod repair;
 mod requests;

@@ -3,8 +3,8 @@
 //! By equation 5 a rate rests where the signal is PRIO XREF RMAX / r; without losses and marks the signal is the queueing delay
 //! (section 4.2), which all flows behind a queue have in common: they share it by PRIO RMAX, and it says how long it is.
 
-use paceline_sim::scenario::Document;
-use paceline_sim::{Recording, RunOptions, RunOutput, Scenario, simulate};
+use super::read;
+use paceline_sim::{Recording, RunOptions, RunOutput, simulate};
 use paceline_units::Span;
 
 const XREF: f64 = 0.010;
@@ -22,8 +22,7 @@ fn output(link: u32, priorities: &[u32], most: u32, seed: u64) -> RunOutput {
              max_rate = \"{most} kbit/s\", jitter = \"0 %\", reaction = \"0 s\", key_interval = \"0 s\", key_size = 1 }}\n"
         );
     }
-    let document = Document::parse(&text, "nada.toml").unwrap();
-    let scenario = Scenario::check(&document, &mut |_| Err("none".into())).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let scenario = read::scenario(&text);
     let recording = Recording::of(&["rtcp"], Span::from_millis(100)).unwrap();
     simulate(&scenario, seed, &RunOptions { recording, ..RunOptions::default() }).unwrap()
 }

@@ -1,8 +1,8 @@
 //! NDTC in whole scenarios: what its draft (draft-ageneau-ccwg-ndtc, July 2026) says of it, with an encoder that follows it.
 
-use paceline_sim::scenario::Document;
+use super::read;
 use paceline_sim::summary::{FlowSummary, Summary};
-use paceline_sim::{Recording, RunOptions, RunOutput, Scenario, simulate};
+use paceline_sim::{Recording, RunOptions, RunOutput, simulate};
 use paceline_units::Span;
 
 /// A minute behind a buffer of 100 ms, 20 ms away, of which the first 10 s do not count.
@@ -11,8 +11,7 @@ fn output(link: &str, flows: &str, seed: u64) -> RunOutput {
         "duration = \"60 s\"\nwarmup = \"10 s\"\n[link.bottleneck]\ndelay = \"20 ms\"\n{link}\n{}\n{flows}",
         if link.contains("queue") { "" } else { "queue = { kind = \"droptail\", limit = \"100 ms\" }" }
     );
-    let document = Document::parse(&text, "ndtc.toml").unwrap();
-    let scenario = Scenario::check(&document, &mut |_| Err("none".into())).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let scenario = read::scenario(&text);
     let recording = Recording::of(&["rtcp"], Span::from_millis(100)).unwrap();
     simulate(&scenario, seed, &RunOptions { recording, ..RunOptions::default() }).unwrap()
 }

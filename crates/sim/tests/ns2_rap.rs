@@ -4,10 +4,10 @@
 //! Where nothing is random one run does the same packet by packet: within 0.1 %. With random loss the means of ten
 //! seeds on both sides are within 3 % or the joint 95 % interval. `--nocapture` prints the tables.
 
+use super::read;
 use crate::against_ns2::{Measure, Row, Tolerance, compare, queue_loss};
-use paceline_sim::scenario::Document;
 use paceline_sim::summary::FlowSummary;
-use paceline_sim::{RunOptions, Scenario, simulate};
+use paceline_sim::{RunOptions, simulate};
 
 const SINGLE: [Measure; 3] = [
     ("goodput", "goodput_mbps", |s| s.flows[0].goodput_bps / 1e6),
@@ -61,8 +61,7 @@ fn flows(delay_ms: u32, queue: u32, tables: &str, seed: u64) -> Vec<FlowSummary>
          queue = {{ kind = \"droptail\", limit = \"{queue} packets\" }}\nbackward = {{ queue = {{ kind = \"unlimited\" }} }}\n\
          [access]\nrate = \"100 Mbit/s\"\n{tables}"
     );
-    let document = Document::parse(&text, "rap.toml").unwrap();
-    let scenario = Scenario::check(&document, &mut |_| Err(String::new())).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let scenario = read::scenario(&text);
     simulate(&scenario, seed, &RunOptions::default()).unwrap().summary.flows
 }
 

@@ -5,7 +5,8 @@
 //! ns-2's packets are those of its scenario: a mobile node's routing agent adds 20 B to what starts there, the
 //! acknowledgements of the download too, which have 60 B then.
 
-use paceline_sim::scenario::{Document, Scenario};
+use super::read;
+use paceline_sim::scenario::Scenario;
 use paceline_sim::{RunOptions, simulate};
 
 /// A point, and what ns-2 gives there: mean and half width of the 95 % interval of the download's goodput in Mbit/s, and of
@@ -73,8 +74,7 @@ fn scenario(point: &Point) -> Scenario {
              start = {{ uniform = [\"0 s\", \"20 ms\"] }}\napp = {{ kind = \"cbr\", rate = \"{rate}\" }}\n"
         );
     }
-    let document = Document::parse(&text, "home.toml").unwrap();
-    Scenario::check(&document, &mut |_| Err("no files".into())).unwrap_or_else(|error| panic!("{error}\n{text}"))
+    read::scenario(&text)
 }
 
 /// Mean, and half width of the 95 % interval of three values (Student's t with two degrees of freedom).

@@ -4,13 +4,12 @@
 //! Linux 6.18 over an emulated drop-tail queue of 60 packets at 10 Mbit/s, CUBIC at 40 ms beside CUBIC at 40.4 to 44 ms, runs
 //! of 140 s: the numbers stand in docs/decisions/host-delay.md.
 
-use paceline_sim::scenario::Document;
+use super::read;
 use paceline_sim::{Recording, RunOptions, Scenario, Series, Summary, simulate};
 use paceline_units::Span;
 
 fn checked(scenario: &str) -> Scenario {
-    let document = Document::parse(scenario, "phases.toml").unwrap_or_else(|e| panic!("{e}"));
-    Scenario::check(&document, &mut |file| Err(format!("no file {file}"))).unwrap_or_else(|e| panic!("{e}"))
+    read::scenario(scenario)
 }
 
 fn run(scenario: &str, seed: u64) -> Summary {

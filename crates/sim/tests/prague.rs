@@ -1,7 +1,7 @@
 //! Prague as a whole scenario beside its authors' program: the sender of udp_prague @e8e34353 in a closed loop in virtual time,
 //! a packet of 1400 bytes and an acknowledgement for each, over one queue that marks what has waited for more than 1 ms.
 
-use paceline_sim::scenario::{Document, Scenario};
+use super::read;
 use paceline_sim::{RunOptions, simulate};
 
 /// Rate in Mbit/s, mean wait in us, and the shares that are marked and lost, from 15 to 60 s.
@@ -11,8 +11,7 @@ fn alone(link: &str, delay_us: u32, queue: &str) -> [f64; 4] {
          [link.bottleneck]\n{link}\ndelay = \"{delay_us} us\"\nqueue = {{ {queue} }}\nbackward = {{ rate = \"10 Gbit/s\" }}\n\
          [flow.one]\ncc = \"prague\"\ntransport = \"quic\"\nsegment = \"1400 B\"\nquic = {{ ack_threshold = 1 }}\n"
     );
-    let document = Document::parse(&text, "prague.toml").unwrap();
-    let scenario = Scenario::check(&document, &mut |_| Err("none".into())).unwrap_or_else(|error| panic!("{error}"));
+    let scenario = read::scenario(&text);
     let summary = simulate(&scenario, 1, &RunOptions::default()).unwrap().summary;
     let (flow, queue) = (&summary.flows[0], &summary.queues[0]);
     let passed = queue.departures as f64;

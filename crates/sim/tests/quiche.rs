@@ -4,7 +4,7 @@
 //! A packet of 1350 bytes goes over 10 Mbit/s and 2 ms, then through the bottleneck of 4 Mbit/s and 30 ms, whose queue holds 2 BDP.
 //! Cases of options that the draft does not have are left out, and those of an application that writes small bursts.
 
-use paceline_sim::scenario::{Document, Scenario};
+use super::read;
 use paceline_sim::{Recording, RunOptions, RunOutput, Series, expand, run};
 use paceline_units::Span;
 
@@ -22,8 +22,7 @@ fn transfer(bytes: u64, queue: f64, rate: &str, local: &str, lasts: u32) -> RunO
          delay = \"30 ms\"\nqueue = {{ kind = \"droptail\", limit = \"{queue:.0} B\" }}\n[flow.f]\ncc = \"bbr3\"\n\
          segment = \"1298 B\"\napp = {{ kind = \"ftp\", size = \"{bytes} B\" }}\n",
     );
-    let document = Document::parse(&text, "quiche.toml").unwrap();
-    let scenario = Scenario::check(&document, &mut |_| Err("none".into())).unwrap_or_else(|error| panic!("{error}"));
+    let scenario = read::scenario(&text);
     let recording = Recording::of(&["cwnd", "queue"], Span::from_millis(5)).unwrap();
     run(&expand(&scenario, 1).unwrap(), &RunOptions { recording, ..RunOptions::default() }).unwrap()
 }

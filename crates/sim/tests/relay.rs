@@ -1,16 +1,12 @@
 //! Relays in whole scenarios: frames that come by one QUIC connection and leave by others, by priority.
 
+use super::read::checked;
 use paceline_sim::scenario::Document;
 use paceline_sim::summary::FlowSummary;
-use paceline_sim::{RunOptions, Scenario, ScheduleKind, simulate};
+use paceline_sim::{RunOptions, ScheduleKind, simulate};
 use std::collections::BTreeMap;
 
 type Flows = BTreeMap<String, FlowSummary>;
-
-fn checked(text: &str) -> Result<Scenario, String> {
-    let document = Document::parse(text, "relay.toml").unwrap();
-    Scenario::check(&document, &mut |_| Err("none".into())).map_err(|error| error.to_string())
-}
 
 fn run(text: &str, seed: u64, options: &RunOptions<'_>) -> Flows {
     let scenario = checked(text).unwrap_or_else(|error| panic!("{error}\n{text}"));

@@ -1,13 +1,8 @@
 //! Requests: pages and pieces that a client asks for, over TCP and over QUIC, against times counted by hand.
 
-use paceline_sim::scenario::{Document, Scenario};
+use super::read::checked;
 use paceline_sim::summary::{FlowSummary, StreamSummary, Summary};
 use paceline_sim::{RunOptions, simulate};
-
-fn checked(text: &str) -> Result<Scenario, String> {
-    let document = Document::parse(text, "requests.toml").unwrap();
-    Scenario::check(&document, &mut |_| Err("none".into())).map_err(|error| error.to_string())
-}
 
 fn run(text: &str, seed: u64) -> Summary {
     let scenario = checked(text).unwrap_or_else(|error| panic!("{error}"));

@@ -1,13 +1,12 @@
 //! Rate control in whole scenarios: no flow stalls, whenever it starts and whatever is lost, and its measures say what
 //! they should.
 
-use paceline_sim::scenario::Document;
-use paceline_sim::{Recording, RunOptions, RunOutput, Scenario, simulate};
+use super::read;
+use paceline_sim::{Recording, RunOptions, RunOutput, simulate};
 use paceline_units::Span;
 
 fn output(text: &str, seed: u64) -> RunOutput {
-    let document = Document::parse(text, "tfrc.toml").unwrap();
-    let scenario = Scenario::check(&document, &mut |_| Err("none".into())).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let scenario = read::scenario(text);
     let recording = Recording::of(&["tfrc", "cwnd"], Span::from_millis(100)).unwrap();
     simulate(&scenario, seed, &RunOptions { recording, ..RunOptions::default() }).unwrap()
 }

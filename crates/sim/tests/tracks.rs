@@ -1,14 +1,9 @@
 //! Tracks in whole scenarios: flows that share one QUIC connection, by priority.
 
-use paceline_sim::scenario::Document;
+use super::read::checked;
 use paceline_sim::summary::FlowSummary;
-use paceline_sim::{RunOptions, Scenario, simulate};
+use paceline_sim::{RunOptions, simulate};
 use std::collections::BTreeMap;
-
-fn checked(text: &str) -> Result<Scenario, String> {
-    let document = Document::parse(text, "tracks.toml").unwrap();
-    Scenario::check(&document, &mut |_| Err("none".into())).map_err(|error| error.to_string())
-}
 
 fn flows(text: &str, seed: u64) -> BTreeMap<String, FlowSummary> {
     let scenario = checked(text).unwrap_or_else(|error| panic!("{error}\n{text}"));

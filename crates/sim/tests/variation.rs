@@ -1,7 +1,7 @@
 //! Sending rates: their measures, their recordings, and that one follows from the other.
 
-use paceline_sim::scenario::Document;
-use paceline_sim::{Recording, RunOptions, RunOutput, Scenario, simulate};
+use super::read;
+use paceline_sim::{Recording, RunOptions, RunOutput, simulate};
 use paceline_units::Span;
 
 const TEXT: &str = r#"
@@ -26,7 +26,7 @@ app = { kind = "pareto", rate = "1 Mbit/s", burst = "200 ms", idle = "200 ms" }
 "#;
 
 fn output(text: &str, every: Span) -> RunOutput {
-    let scenario = Scenario::check(&Document::parse(text, "x.toml").unwrap(), &mut |_| Err("none".into())).unwrap();
+    let scenario = read::scenario(text);
     let recording = Recording::of(&["rate", "sequence"], every).unwrap();
     simulate(&scenario, 3, &RunOptions { recording, ..RunOptions::default() }).unwrap()
 }

@@ -1,7 +1,7 @@
 //! Runs of scenarios under ten seeds, held against rows of ns-2's results.
 
-use paceline_sim::scenario::Document;
-use paceline_sim::{RunOptions, Scenario, Summary, simulate};
+use crate::read;
+use paceline_sim::{RunOptions, Summary, simulate};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -87,8 +87,7 @@ pub fn compare<'a>(
 }
 
 fn check(row: &Row, text: &str, measures: &[Measure], tolerance: &Tolerance, misses: &mut Misses) -> String {
-    let document = Document::parse(text, "ns2.toml").unwrap();
-    let scenario = Scenario::check(&document, &mut |_| Err(String::new())).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let scenario = read::scenario(text);
     let random = row.number("runs") > 1.0;
     let seeds = if random { SEEDS } else { 1 };
     let runs: Vec<Summary> =
