@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import paceline
-from paceline import _core
+from paceline import _core, choosing
 from paceline.cli import app
 from paceline.errors import PacelineError
 from paceline.webrtc import captured, logged
@@ -118,6 +118,19 @@ def test_transport_wide_numbers_are_found_whatever_their_id(profile: int) -> Non
     assert log.unread_rtcp == (0, 1)
 
 
+def test_values_behind_a_name_are_read_once_for_all() -> None:
+    assert choosing.read(" codel : target = 10 ms , ecn=true") == ("codel", (("target", "10 ms"), ("ecn", "true")))
+    assert choosing.numbers("tfrc", choosing.read("tfrc:law=ns2,damping=false,burst=0.5")[1]) == [
+        ("law", 2.0),
+        ("damping", 0.0),
+        ("burst", 0.5),
+    ]
+    assert choosing.numbers("scream", (("variant", "libwebrtc"), ("padding", "true"))) == [
+        ("variant", 2.0),
+        ("padding", 1.0),
+    ]
+
+
 def test_what_cannot_be_replayed_is_told_so(tmp_path: Path) -> None:
     sent = [(_numbered(i, i), False) for i in range(10)]
     encrypted = b"\x80\xc9\0\x01" + b"\xff" * 20
@@ -134,6 +147,8 @@ def test_what_cannot_be_replayed_is_told_so(tmp_path: Path) -> None:
     assert "of 2 packets of RTCP 2 could not be read, as where they are encrypted (SRTCP)" in text
     assert "did you mean `gcc`?" in said(*sent, (encrypted, True), replay="gc")
     assert "KEY=VALUE" in said(*sent, (encrypted, True), replay="gcc:start_rate")
+    for text in ("gcc:start_rate=", "gcc:", "gcc:start_rate=fast", "scream:variant=erricson"):
+        assert "KEY=VALUE" in said(*sent, (encrypted, True), replay=text)
     assert "start_rate = 1 is not from 5000" in said(*sent, (encrypted, True), replay="gcc:start_rate=1")
     assert "plans when frames leave" in said(*sent, (encrypted, True), replay="ndtc")
     results = paceline.call_log(path)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
+from paceline import choosing
 from paceline.reproduce.changes import Change
 from paceline.reproduce.expression import Expression
 from paceline.reproduce.paper import Level, Metric, Plot, Series, Settings
@@ -34,18 +35,15 @@ class Subject:
     @classmethod
     def parse(cls, kind: Kind, text: str) -> Subject:
         """Reads NAME[:KEY=VALUE,...]. Raises SuiteError."""
-        name, colon, rest = text.partition(":")
-        values = []
-        for part in rest.split(",") if colon else ():
-            key, equals, value = (word.strip() for word in part.partition("="))
-            if not (key and equals and value):
-                raise SuiteError(
-                    f"--{kind} {text}: after the name and a colon KEY=VALUE,..., as in {_EXAMPLE[kind]}"
-                )
-            values.append((key, value))
-        if not re.fullmatch(r"[\w.+-]+", name.strip()) or '"' in text:
+        try:
+            name, values = choosing.read(text)
+        except ValueError:
+            raise SuiteError(
+                f"--{kind} {text}: after the name and a colon KEY=VALUE,..., as in {_EXAMPLE[kind]}"
+            ) from None
+        if not re.fullmatch(r"[\w.+-]+", name) or '"' in text:
             raise SuiteError(f"--{kind} {text}: not the name of a {kind}, as in {_EXAMPLE[kind]}")
-        return cls(kind, text, name.strip(), tuple(values))
+        return cls(kind, text, name, values)
 
     def settings(self, tables: tuple[str, ...]) -> Settings:
         """What it sets in these tables of a scenario: `flow.test`, or `link.bottleneck`."""

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from paceline import _core, files
+from paceline import _core, choosing, files
 from paceline.arguments import NAMES, checked
 from paceline.errors import PacelineError
 from paceline.results import Results, RunRecord
@@ -23,7 +21,6 @@ from paceline.webrtc.streams import Stream, measures, rate, write_logs
 KIND = "call-log"
 """What the manifest of such a run directory says."""
 _STREAMS = {"outbound-rtp": "out", "inbound-rtp": "in"}
-_SWITCH = {"true": 1.0, "false": 0.0}
 _EVERY_S = 0.1
 """From one row of a replay to the next."""
 
@@ -192,22 +189,14 @@ class _Series:
 
 def _scheme(text: str) -> tuple[str, list[tuple[str, float]]]:
     """A controller and its parameters out of CC[:KEY=VALUE,...]. Raises PacelineError."""
-    name, colon, rest = text.partition(":")
-    known = [one["params"] for one in json.loads(_core.schemes()) if one["name"] == name.strip()]
-    names = {parameter["name"]: parameter.get("names", []) for parameter in chain(*known)}
-    params = []
-    for part in rest.split(",") if colon else ():
-        key, _, value = (word.strip() for word in part.partition("="))
-        choices = names.get(key, [])
-        try:
-            number = choices.index(value) if value in choices else _SWITCH.get(value)
-            params.append((key, float(value if number is None else number)))
-        except ValueError:
-            raise PacelineError(
-                f"--replay {text}: after the name and a colon KEY=VALUE,..., as in gcc:start_rate=1e6 or "
-                "scream:variant=ericsson"
-            ) from None
-    return name.strip(), params
+    try:
+        name, values = choosing.read(text)
+        return name, choosing.numbers(name, values)
+    except ValueError:
+        raise PacelineError(
+            f"--replay {text}: after the name and a colon KEY=VALUE,..., as in gcc:start_rate=1e6 or "
+            "scream:variant=ericsson"
+        ) from None
 
 
 def _tables(found: Sequence[_core.Series]) -> dict[str, pl.DataFrame]:
