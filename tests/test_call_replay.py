@@ -119,7 +119,10 @@ def test_transport_wide_numbers_are_found_whatever_their_id(profile: int) -> Non
 
 
 def test_values_behind_a_name_are_read_once_for_all() -> None:
-    assert choosing.read(" codel : target = 10 ms , ecn=true") == ("codel", (("target", "10 ms"), ("ecn", "true")))
+    assert choosing.read(" codel : target = 10 ms , ecn=true") == (
+        "codel",
+        (("target", "10 ms"), ("ecn", "true")),
+    )
     assert choosing.numbers("tfrc", choosing.read("tfrc:law=ns2,damping=false,burst=0.5")[1]) == [
         ("law", 2.0),
         ("damping", 0.0),

@@ -108,7 +108,7 @@ def t_quantile(confidence: float, degrees: float) -> float:
     return beta.t_within(confidence, degrees)
 
 
-def _two_sided_p(mean: float, standard_error: float, degrees: int) -> float:
+def _two_sided_p(mean: float, standard_error: float, degrees: float) -> float:
     if standard_error == 0:
         return 1.0 if mean == 0 else 0.0
     return beta.t_beyond(abs(mean) / standard_error, degrees)
@@ -184,6 +184,16 @@ def independent_difference(
         return Estimate(n, b.mean - a.mean, 0.0, 0.0, confidence)
     half = t_quantile(confidence, welch_degrees(of_a, a.n, of_b, b.n)) * math.sqrt(variance)
     return Estimate(n, b.mean - a.mean, math.sqrt(variance * n), half, confidence)
+
+
+def welch_p_value(first: Estimate, second: Estimate) -> float | None:
+    """Two-sided p of "both means are the same", by Welch's test; None where a side has fewer than two values."""
+    if first.mean is None or first.sd is None or second.mean is None or second.sd is None:
+        return None
+    of_first, of_second = first.sd**2 / first.n, second.sd**2 / second.n
+    error = math.sqrt(of_first + of_second)
+    degrees = welch_degrees(of_first, first.n, of_second, second.n) if error else 1.0
+    return _two_sided_p(second.mean - first.mean, error, degrees)
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,6 +107,19 @@ def reproduce(
             "--list", help="List papers, figures and times; with --figure what was published there."
         ),
     ] = False,
+    verify: Annotated[
+        bool,
+        typer.Option(
+            "--verify",
+            help="Compare with what the paper's folder ships: simulated points bit by bit, real time by intervals.",
+        ),
+    ] = False,
+    write: Annotated[
+        bool,
+        typer.Option(
+            "--write", help="With --verify: ship what this machine gives, in place of comparing with it."
+        ),
+    ] = False,
 ) -> None:
     """Re-run a paper: its figures, ours with 95 % intervals beside what it published, and a verdict per claim.
 
@@ -122,6 +135,8 @@ def reproduce(
       paceline reproduce tcp-vs-tfrc --simulated
       paceline reproduce vegas-streaming --readings
       paceline reproduce tfrc-veno --reading period-5 --figure 7 --simulated
+      paceline reproduce vegas-streaming --verify
+      paceline reproduce voap --verify --figure 3 --runs 1
     """
     from paceline.reproduce import loading
 
@@ -142,6 +157,19 @@ def reproduce(
         )
     if simulated and full:
         raise PacelineError("--simulated leaves out what --full is about: give one of the two")
+    if write and not verify:
+        raise PacelineError("--write goes with --verify")
+    if verify:
+        if full:
+            raise PacelineError("--verify compares runs in real time in their short form: leave out --full")
+        from paceline.cli import reproduce_verify
+
+        loaded = loading.load(paper)
+        out = out or Path("out") / loaded.key
+        reproduce_verify.verify(
+            loaded, figure, runs, workers, executor, out, simulated=simulated, write=write
+        )
+        return
     form = Form.FULL if full else Form.SIMULATED if simulated else Form.SHORT
     if every_reading and reading is not None:
         raise PacelineError("--readings runs them all, --reading NAME the page of one: give one of the two")

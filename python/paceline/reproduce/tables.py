@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from paceline import table_files
-from paceline.reproduce import measure, points, summary
+from paceline.reproduce import measure, points, summary, table_schema
 from paceline.reproduce.reproduction import Reproduction
 from paceline.reproduce.verdict import REFUTED
 
@@ -32,7 +32,7 @@ def runs(reproduction: Reproduction) -> pl.DataFrame:
                     "seed": seed,
                 }
                 rows.append(row | {key: _present(runs[i]) for key, runs in measured.items()})
-    return pl.DataFrame(rows, infer_schema_length=None)
+    return table_schema.runs(reproduction.paper.metrics).frame(rows)
 
 
 def _present(value: float) -> float | None:
@@ -64,7 +64,7 @@ def points_table(reproduction: Reproduction) -> pl.DataFrame:
                         "command": again,
                     }
                 )
-    return pl.DataFrame(rows, infer_schema_length=None)
+    return table_schema.POINTS.frame(rows)
 
 
 def _ends(result: measure.Result) -> tuple[float, float] | None:
@@ -85,6 +85,7 @@ def verdicts(reproduction: Reproduction) -> pl.DataFrame:
             "published": r.claim.published.value,
             "sign": {1: "+", -1: "-", None: None}[r.claim.published.sign],
             "unit": r.claim.unit,
+            "bound": r.claim.bound,
             "expression": r.claim.ours.text if r.claim.ours else None,
             "ours": r.ours.mean if r.ours else None,
             "half_width": r.ours.half_width if r.ours else None,
@@ -106,11 +107,7 @@ def verdicts(reproduction: Reproduction) -> pl.DataFrame:
         }
         for r in reproduction.results
     ]
-    return pl.DataFrame(rows, schema_overrides=_TEXTS, infer_schema_length=None)
-
-
-_TEXTS = {"cause": pl.String, "cause_kind": pl.String}
-"""Columns that may be empty throughout."""
+    return table_schema.VERDICTS.frame(rows)
 
 
 def readings(reproduction: Reproduction) -> pl.DataFrame:
@@ -127,7 +124,7 @@ def readings(reproduction: Reproduction) -> pl.DataFrame:
         for key, results in reproduction.readings.items()
         for r in results
     ]
-    return pl.DataFrame(rows, infer_schema_length=None)
+    return table_schema.READINGS.frame(rows)
 
 
 def _kept_as(reproduction: Reproduction, place: points.Place) -> str:
@@ -153,17 +150,20 @@ def recorded(reproduction: Reproduction, kind: str) -> pl.DataFrame:
 
 
 def write(reproduction: Reproduction, folder: Path) -> None:
-    """Writes runs, points, verdicts, those under other readings, and what was recorded ("rates" and so on). Raises
-    StorageError."""
-    tables = {
-        "runs": runs(reproduction),
-        "points": points_table(reproduction),
-        "verdicts": verdicts(reproduction),
-    }
+    """Writes runs, points, verdicts, those under other readings, what was recorded ("rates" and so on), and what their
+    columns mean. Raises StorageError."""
+    metrics = reproduction.paper.metrics
+    tables = [
+        (table_schema.runs(metrics), runs(reproduction)),
+        (table_schema.POINTS, points_table(reproduction)),
+        (table_schema.VERDICTS, verdicts(reproduction)),
+    ]
     if reproduction.readings:
-        tables["readings"] = readings(reproduction)
+        tables.append((table_schema.READINGS, readings(reproduction)))
     for kind in sorted({_kept_as(reproduction, place) for place in reproduction.recorded}):
-        tables[kind if kind.endswith("s") else f"{kind}s"] = recorded(reproduction, kind)
-    for name, table in tables.items():
-        table_files.write_parquet(folder / f"{name}.parquet", table)
-        table_files.write_csv(folder / f"{name}.csv", table)
+        name, own = kind if kind.endswith("s") else f"{kind}s", recorded(reproduction, kind)
+        tables.append((table_schema.recorded(name, own, metrics), own))
+    for table, frame in tables:
+        table_files.write_parquet(folder / f"{table.name}.parquet", frame)
+        table_files.write_csv(folder / f"{table.name}.csv", frame)
+    table_schema.write(folder, reproduction.paper, [table for table, _ in tables])

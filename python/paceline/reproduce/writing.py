@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from paceline import files
 from paceline.errors import PacelineError
-from paceline.reproduce import figures, opening, page, tables
+from paceline.reproduce import artefact, figures, opening, page, tables
 from paceline.reproduce.paper import Paper
 from paceline.reproduce.reproduction import Reproduction
 from paceline.spoken import option
@@ -16,15 +17,12 @@ KIND = "reproduction"
 """What the manifest of such a folder says."""
 
 
-def check_whole(
-    out: Path, paper: Paper, figure: str | None, runs: int, *, real: bool, full: bool, readings: bool
-) -> None:
-    """Refuses a page, of one figure or all, that would take the place of one with more: other figures, more runs,
-    other `readings`, or runs in real time that this one has not, or in short (not `full`). Raises PacelineError,
-    StorageError."""
+def check_paper(out: Path, paper: Paper) -> dict[str, Any] | None:
+    """The manifest of a folder in which a page of the paper lies, None where there is no page. Raises PacelineError if
+    it is of something else, StorageError."""
     path = out / "manifest.json"
     if not path.exists():
-        return
+        return None
     there = files.read_json(path)
     if there.get("kind") != KIND:
         raise PacelineError(
@@ -32,6 +30,18 @@ def check_whole(
         )
     if there["paper"] != paper.key:
         raise PacelineError(f"{out} holds the page of {there['paper']}: use another {option('out')}")
+    return there
+
+
+def check_whole(
+    out: Path, paper: Paper, figure: str | None, runs: int, *, real: bool, full: bool, readings: bool
+) -> None:
+    """Refuses a page, of one figure or all, that would take the place of one with more: other figures, more runs,
+    other `readings`, or runs in real time that this one has not, or in short (not `full`). Raises PacelineError,
+    StorageError."""
+    there = check_paper(out, paper)
+    if there is None:
+        return
     held, known = there["figure"], paper.figures()
     lost = []
     if figure not in (None, held) and (held is None or held in known) and known != [figure]:
@@ -78,4 +88,5 @@ def write(reproduction: Reproduction, out: Path) -> Path:
     )
     path = out / "index.html"
     files.write_whole(path, page.render(reproduction, pictures, opened=opening.put_beside(out)))
+    artefact.write(reproduction, out)
     return path
