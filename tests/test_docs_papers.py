@@ -1,0 +1,82 @@
+"""Numbers in docs/papers: those that name a claim are that claim's in `papers/KEY/verdicts.csv`.
+
+A number names it by a comment behind it: `1.36 ± 0.05<!-- fig5-half -->`. `PACELINE_BLESS=1` writes them anew."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from paceline.reproduce import loading, where
+from paceline.reproduce.numbers import plus_minus
+from paceline.reproduce.verdict import Outcome
+from paceline.statistics import Estimate
+
+ROOT = Path(__file__).resolve().parent.parent
+NUMBER = re.compile(r"([-−]?\d[\d.,]*(?: ± \d[\d.]*)?)<!-- ([\w .:-]+) -->")
+
+
+def verdicts(key: str) -> dict[str, dict[str, object]]:
+    table = pl.read_csv(ROOT / "papers" / key / "verdicts.csv", infer_schema_length=None)
+    return {row["claim"]: row for row in table.iter_rows(named=True)}
+
+
+def shown(row: dict[str, object], *, alone: bool) -> str:
+    """The number as a page has it; the mean alone where a document has no interval."""
+    mean = float(str(row["ours"])) + float(str(row["bound"] or 0.0))
+    half = None if row["half_width"] is None else float(str(row["half_width"]))
+    words = plus_minus(Estimate(int(str(row["runs"])), mean, None if half is None else 1.0, half))
+    return words.partition(" ")[0].rstrip(",") if alone else words
+
+
+@pytest.mark.parametrize("key", where.keys())
+def test_numbers_are_those_of_the_verdicts(key: str) -> None:
+    path = ROOT / "docs/papers" / f"{key}.md"
+    text, rows = path.read_text(), verdicts(key)
+
+    def anew(found: re.Match[str]) -> str:
+        assert found[2] in rows, f"{path.name}: no claim {found[2]}"
+        return f"{shown(rows[found[2]], alone='±' not in found[1])}<!-- {found[2]} -->"
+
+    written = NUMBER.sub(anew, text)
+    assert text.count("<!-- ") == len(NUMBER.findall(text)), "a comment without a number before it"
+    if os.environ.get("PACELINE_BLESS") == "1":
+        path.write_text(written)
+    else:
+        stale = [(a, b) for a, b in zip(text.splitlines(), written.splitlines(), strict=True) if a != b]
+        assert not stale, stale
+
+
+@pytest.mark.parametrize("key", where.keys())
+def test_what_stands_and_what_does_not_has_its_numbers_from_claims(key: str) -> None:
+    """In the table at the top, whose rows a reader quotes: each number with an interval names its claim."""
+    text = (ROOT / "docs/papers" / f"{key}.md").read_text()
+    table = text[text.index("| statement | ours |") :].partition("\n\n")[0]
+    assert "<!-- " in table
+    for row in table.splitlines():
+        bare = NUMBER.sub("", row.rpartition(" | ")[2])
+        assert "±" not in bare, f"{key}: {row}"
+
+
+@pytest.mark.parametrize("key", where.keys())
+def test_the_verdicts_are_of_the_papers_claims(key: str) -> None:
+    paper, rows = loading.load(key), verdicts(key)
+    assert list(rows) == [claim.key for claim in paper.claims]
+    assert {row["verdict"] for row in rows.values()} <= set(map(str, Outcome))
+    for claim in paper.claims:
+        assert rows[claim.key]["expression"] == (claim.ours and claim.ours.text), claim.key
+
+
+def test_a_stale_number_is_found() -> None:
+    row = {"ours": 1.3617, "bound": None, "half_width": 0.0482, "runs": 40}
+    assert shown(row, alone=False) == "1.36 ± 0.05"
+    assert shown(row, alone=True) == "1.36"
+    assert shown({**row, "ours": 0.3617, "bound": 1.0}, alone=False) == "1.36 ± 0.05"
+    assert NUMBER.findall("by 1.34 ± 0.15<!-- fig5-half --> (RFC), −1.5<!-- a:b -->") == [
+        ("1.34 ± 0.15", "fig5-half"),
+        ("−1.5", "a:b"),
+    ]
