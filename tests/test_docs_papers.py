@@ -1,6 +1,8 @@
 """Numbers in docs/papers: those that name a claim are that claim's in `papers/KEY/verdicts.csv`.
 
-A number names it by a comment behind it: `1.36 ± 0.05<!-- fig5-half -->`. `PACELINE_BLESS=1` writes them anew."""
+A number names it by a comment behind it: `1.36 ± 0.05<!-- fig5-half -->`. And the totals of the readings are those of
+`papers/KEY/readings.csv`. Both files are a page's: `paceline reproduce KEY --simulated --readings` makes them, in `tables`.
+`PACELINE_BLESS=1` writes the documents anew."""
 
 from __future__ import annotations
 
@@ -43,7 +45,8 @@ def test_numbers_are_those_of_the_verdicts(key: str) -> None:
         return f"{shown(rows[found[2]], alone='±' not in found[1])}<!-- {found[2]} -->"
 
     written = NUMBER.sub(anew, text)
-    assert text.count("<!-- ") == len(NUMBER.findall(text)), "a comment without a number before it"
+    others = text.count("<!-- totals -->") + text.count("<!-- end -->")
+    assert text.count("<!-- ") == len(NUMBER.findall(text)) + others, "a comment without a number before it"
     if os.environ.get("PACELINE_BLESS") == "1":
         path.write_text(written)
     else:
@@ -71,11 +74,54 @@ def test_the_verdicts_are_of_the_papers_claims(key: str) -> None:
         assert rows[claim.key]["expression"] == (claim.ours and claim.ours.text), claim.key
 
 
+TOTALS = ("agrees", "off by a little", "off", "contradicts", "undecided")
+
+
+def tally(row: dict[str, object], verdict: str) -> str:
+    near = verdict == "off" and row["off_share"] is not None and float(str(row["off_share"])) <= 0.15
+    return "off by a little" if near else verdict
+
+
+def totals(key: str) -> str:
+    """The table: a row for each reading, the one that was taken first."""
+    rows = {claim: row for claim, row in verdicts(key).items() if row["beside"] is None}
+    table = pl.read_csv(ROOT / "papers" / key / "readings.csv", infer_schema_length=None)
+    others: dict[str, dict[str, str]] = {}
+    for one in table.filter(pl.col("verdict") != "open").iter_rows(named=True):
+        if one["claim"] in rows:
+            published = rows[one["claim"]]["published"]
+            off = (
+                None if not published or one["ours"] is None else abs(one["ours"] / float(str(published)) - 1)
+            )
+            others.setdefault(one["reading"], {})[one["claim"]] = tally({"off_share": off}, one["verdict"])
+    taken = {claim: tally(row, str(row["verdict"])) for claim, row in rows.items()}
+    titles = {reading.key: reading.title for reading in loading.load(key).readings}
+    assert others.keys() == titles.keys(), "readings.csv is of other readings"
+    lines = [f"| reading | {' | '.join(TOTALS)} |", f"|---|{'---:|' * len(TOTALS)}"]
+    for name, other in [("as taken", {}), *((f"`{k}`: {titles[k]}", others[k]) for k in titles)]:
+        found = list((taken | other).values())
+        lines.append(f"| {name} | {' | '.join(str(found.count(word)) for word in TOTALS)} |")
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("key", [k for k in where.keys() if (ROOT / f"papers/{k}/readings.csv").exists()])
+def test_totals_are_those_of_the_readings(key: str) -> None:
+    path = ROOT / "docs/papers" / f"{key}.md"
+    text = path.read_text()
+    head, begin, rest = text.partition("<!-- totals -->\n\n")
+    old, end, tail = rest.partition("\n\n<!-- end -->")
+    assert begin and end, "no place for the totals"  # noqa: PT018
+    if os.environ.get("PACELINE_BLESS") == "1":
+        path.write_text(head + begin + totals(key) + end + tail)
+    else:
+        assert old == totals(key)
+
+
 def test_a_stale_number_is_found() -> None:
     row = {"ours": 1.3617, "bound": None, "half_width": 0.0482, "runs": 40}
-    assert shown(row, alone=False) == "1.36 ± 0.05"
-    assert shown(row, alone=True) == "1.36"
-    assert shown({**row, "ours": 0.3617, "bound": 1.0}, alone=False) == "1.36 ± 0.05"
+    assert shown(row, alone=False) == "1.362 ± 0.048"
+    assert shown(row, alone=True) == "1.362"
+    assert shown({**row, "ours": 0.3617, "bound": 1.0}, alone=False) == "1.362 ± 0.048"
     assert NUMBER.findall("by 1.34 ± 0.15<!-- fig5-half --> (RFC), −1.5<!-- a:b -->") == [
         ("1.34 ± 0.15", "fig5-half"),
         ("−1.5", "a:b"),

@@ -353,3 +353,4 @@ def test_a_figure_alone_has_its_part_of_a_reading(tmp_path: Path) -> None:
     paper = loading.load(str(folder(tmp_path / "mine")))
     assert [one.reading.key for one in rereading.plan(paper.only("2"), 2)] == ["faster", "later"]
     assert readings.touched(paper.only("2"), paper.readings[2]) is None
+    assert summary.answers(reproduction.run(paper.only("2"), runs=2)) == []

@@ -18,7 +18,7 @@ from typing import Any
 
 from paceline import _core, files
 from paceline.errors import PacelineWarning
-from paceline.reproduce import points, where
+from paceline.reproduce import points, summary, where
 from paceline.reproduce.paper import Paper
 from paceline.reproduce.reproduction import Reproduction
 
@@ -51,6 +51,7 @@ _WHAT = {
     "CITATION.cff": "How to cite this re-run",
     f"{INPUTS}/{where.FIGURES}": "What is run and drawn for each figure",
     f"{INPUTS}/{where.PUBLISHED}": "What the paper published, statement by statement",
+    f"{INPUTS}/{where.READINGS}": "What its text leaves open, taken otherwise, and causes of what differs",
 }
 
 
@@ -83,6 +84,10 @@ def command(reproduction: Reproduction) -> str:
     """The command that makes the same page."""
     words = ["paceline", "reproduce", reproduction.paper.name]
     words += ["--figure", reproduction.figure] if reproduction.figure else []
+    if reproduction.reading:
+        words += ["--reading", reproduction.reading.key]
+    elif reproduction.readings:
+        words.append("--readings")
     words += ["--runs", str(reproduction.runs)]
     real = any(study.is_emulated for study in reproduction.paper.studies.values())
     words += (
@@ -101,7 +106,7 @@ def write(reproduction: Reproduction, out: Path) -> None:
 
 def _copy_inputs(paper: Paper, to: Path) -> None:
     files.make_directory(to)
-    names = [paper.file, *([where.PUBLISHED] if (paper.folder / where.PUBLISHED).exists() else [])]
+    names = [paper.file, *(n for n in (where.PUBLISHED, where.READINGS) if (paper.folder / n).exists())]
     names += dict.fromkeys(study.scenario for study in paper.studies.values() if study.scenario)
     found = {name: files.read_text(paper.folder / name) for name in names}
     with warnings.catch_warnings():
@@ -209,7 +214,7 @@ def crate(reproduction: Reproduction, out: Path) -> dict[str, Any]:
         "@id": "./",
         "@type": "Dataset",
         "name": f"{paper.title}: re-run with {NAME}",
-        "description": " ".join(filter(None, [paper.summary, paper.answer])),
+        "description": " ".join([paper.summary, *(row["answer"] for row in summary.answers(reproduction))]),
         "datePublished": ended.isoformat(),
         "license": {"@id": "#licence"},
         "author": {"@id": "#paceline-authors"},

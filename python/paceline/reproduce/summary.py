@@ -46,11 +46,13 @@ def counts(results: list[Result]) -> dict[str, int]:
 
 
 def answers(reproduction: Reproduction) -> list[dict[str, str]]:
-    """A row for each finding of the abstract: what it says, our answer, and in a word whether it stands."""
+    """A row for each finding of the abstract: what it says, our answer, and in a word whether it stands; none for one
+    that these figures say nothing of."""
     by_key = {r.claim.key: r for r in reproduction.results}
     return [
         {"says": one.says, "answer": _filled(one.answer, by_key), "word": _word(one, by_key)}
         for one in reproduction.paper.abstract
+        if by_key.keys() >= set(NAMED.findall(one.answer))
     ]
 
 
