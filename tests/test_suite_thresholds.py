@@ -155,6 +155,7 @@ def test_drop_tail_fails_whatever_asks_for_a_short_queue() -> None:
         ("droptail:limit=8 MB", "loads", "least-jain-s-index"),
         ("droptail:limit=8 MB", "load-changes", "mild-again-by-before"),
         ("fq-codel", "background", "over-reno-5-ms"),
+        ("fq-codel", "background", "over-reno-ledbat"),
         ("pie:mark_below=0 %", "ecn", "lost-with-marks"),
     ],
 )

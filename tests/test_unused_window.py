@@ -30,7 +30,7 @@ SCHEMES = [
     for one in json.loads(_core.schemes())
     if one["machine"] == "tcp" and one["name"] not in OWN_RECOVERY
 ]
-BY_USE = ("newreno", "vegas", "cubic", "veno", "dctcp", "ledbat-plus-plus", "copa")
+BY_USE = ("newreno", "vegas", "cubic", "veno", "dctcp", "ledbat", "ledbat-plus-plus", "copa")
 """Those whose window grows by acknowledgements of what filled it: models and laws of rates have others."""
 
 

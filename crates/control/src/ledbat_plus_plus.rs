@@ -4,6 +4,7 @@
 //! (base and current delay). Delays are of round trips. What the draft leaves open is decided in
 //! docs/controllers/ledbat-plus-plus.md.
 
+use crate::base_delay::Delays;
 use crate::{Build, Controller, Gauges, Machine, Parameter, PathView, Profile, Recovery, Scheme};
 use crate::{TcpEvent, Threshold, WindowController, known};
 use paceline_units::{Span, Time};
@@ -46,44 +47,6 @@ const EXIT: f64 = 0.75;
 const FREEZE: u64 = 2;
 /// From the end of a slowdown to the next so many times what it took (section 4.4).
 const BETWEEN: u64 = 9;
-/// RFC 6817 section 2.4.2: the base delay is the least of so many minutes, the current one the least of so many samples.
-const MINUTES: usize = 10;
-const MINUTE: Span = Span::from_secs(60);
-const SAMPLES: usize = 4;
-
-/// Round-trip times, and what they say of the queue.
-#[derive(Clone, Debug)]
-struct Delays {
-    /// The least of each minute, the present one last; infinite where there was none.
-    minutes: [Span; MINUTES],
-    began: Option<Time>,
-    recent: [Span; SAMPLES],
-    count: usize,
-}
-
-impl Delays {
-    const NONE: Delays = Delays { minutes: [Span::MAX; MINUTES], began: None, recent: [Span::MAX; SAMPLES], count: 0 };
-
-    fn sample(&mut self, rtt: Span, now: Time) {
-        let began = self.began.get_or_insert(now);
-        while now.since(*began) >= MINUTE {
-            self.minutes.rotate_left(1);
-            self.minutes[MINUTES - 1] = Span::MAX;
-            *began += MINUTE;
-        }
-        let last = &mut self.minutes[MINUTES - 1];
-        *last = rtt.min(*last);
-        self.recent[self.count % SAMPLES] = rtt;
-        self.count += 1;
-    }
-
-    /// Base and queueing delay in seconds, once there is a sample.
-    fn known(&self) -> Option<(f64, f64)> {
-        let base = self.minutes.iter().copied().min().filter(|base| *base < Span::MAX)?;
-        let current = self.recent.iter().copied().min()?;
-        Some((base.as_secs_f64(), current.as_secs_f64() - base.as_secs_f64()))
-    }
-}
 
 /// What it is doing.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -10,6 +10,7 @@
 pub mod acks;
 pub mod allocation;
 mod allotted;
+mod base_delay;
 pub mod bbr;
 pub mod bbr3;
 pub mod c4;
@@ -22,6 +23,7 @@ pub mod delivery;
 pub mod foreign;
 pub mod gcc;
 pub mod lda_plus;
+pub mod ledbat;
 pub mod ledbat_plus_plus;
 pub mod models;
 pub mod monitor;

@@ -109,6 +109,7 @@ registry! {
         Dctcp(Box<dctcp::Dctcp>),
         Prague(Box<prague::Prague>),
         C4(Box<c4::C4>),
+        Ledbat(Box<crate::ledbat::Ledbat>),
         LedbatPlusPlus(Box<crate::ledbat_plus_plus::LedbatPlusPlus>),
         Copa(Box<crate::copa::Copa>),
         Foreign(Box<ForeignWindow>),

@@ -6,6 +6,7 @@ mod cubic;
 mod gcc_port;
 mod law;
 mod lda_plus_noise;
+mod ledbat;
 mod ledbat_plus_plus;
 mod media;
 mod models;

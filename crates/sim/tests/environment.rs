@@ -199,7 +199,20 @@ fn baseline(text: &str, cc: &str, seed: u64) -> (Vec<Stepped>, Summary) {
 #[test]
 fn a_baseline_is_the_flow_that_it_is_without_anybody_looking() {
     let lossy = LINK.replace("delay =", "loss = { rate = \"1 %\" }\ndelay =");
-    for cc in ["newreno", "sack", "cubic", "vegas", "veno", "bbr", "bbr3", "dctcp", "c4", "copa", "ledbat-plus-plus"] {
+    for cc in [
+        "newreno",
+        "sack",
+        "cubic",
+        "vegas",
+        "veno",
+        "bbr",
+        "bbr3",
+        "dctcp",
+        "c4",
+        "copa",
+        "ledbat",
+        "ledbat-plus-plus",
+    ] {
         let (told, summary) = baseline(&lossy, cc, 2);
         let flow = &summary.flows[0];
         let segment = of(&told[1].features, "segment_bytes");

@@ -27,6 +27,7 @@ mod gcc_port;
 mod groups;
 mod home;
 mod instances;
+mod ledbat;
 mod ledbat_plus_plus;
 mod limited;
 mod link_flows;

@@ -457,7 +457,7 @@ proptest! {
         seed in any::<u64>(),
         loss in 0.0f64..0.25,
         swap in 0.0f64..0.3,
-        cc in prop::sample::select(vec!["newreno", "cubic", "vegas", "bbr", "bbr3", "c4", "copa", "ledbat-plus-plus", "prague"]),
+        cc in prop::sample::select(vec!["newreno", "cubic", "vegas", "bbr", "bbr3", "c4", "copa", "ledbat", "ledbat-plus-plus", "prague"]),
         handshake in prop::sample::select(vec![Handshake::Done, Handshake::OneRtt, Handshake::ZeroRtt]),
         carriage in prop::sample::select(vec![Carriage::Stream, Carriage::StreamEach, Carriage::StreamPerGroup]),
         window in prop::sample::select(vec![3_000u64, 50_000, 1 << 30]),

@@ -278,7 +278,7 @@ proptest! {
     #[test]
     fn all_ways_are_one_where_losses_are_found_by_time(
         profile in proptest::sample::select(vec![Profile::Rfc, Profile::Linux]),
-        scheme in proptest::sample::select(vec!["reno", "cubic", "bbr", "bbr3", "ledbat-plus-plus"]),
+        scheme in proptest::sample::select(vec!["reno", "cubic", "bbr", "bbr3", "ledbat", "ledbat-plus-plus"]),
         loss in prop_oneof![Just(0.0), Just(0.01), Just(0.1)],
         jitter in prop_oneof![2 => Just(0u64), 1 => Just(8)],
         (marks, full) in (prop_oneof![2 => Just(0.0), 1 => Just(0.02)], prop_oneof![2 => Just(0.0), 1 => Just(0.2)]),
