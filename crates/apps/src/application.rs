@@ -223,6 +223,13 @@ impl Application {
         }
     }
 
+    /// What its sender had of it has been thrown away, which only an encoder minds.
+    pub fn begin_anew(&mut self, now: Time) {
+        if let Application::Encoder(encoder) = self {
+            encoder.begin_anew(now);
+        }
+    }
+
     /// Whether what it last handed over is a key frame that others need.
     #[must_use]
     pub fn made_key(&self) -> bool {

@@ -234,9 +234,14 @@ impl Encoder {
     /// The receiver asks for a key frame: the next frame is one.
     pub fn request_key(&mut self, now: Time) {
         if now >= self.heeds {
-            self.heeds = now + LEAST_REQUESTED;
-            self.next_key = self.next_key.min(now);
+            self.begin_anew(now);
         }
+    }
+
+    /// What its sender had of it has been thrown away: the next frame is a key frame.
+    pub fn begin_anew(&mut self, now: Time) {
+        self.heeds = now + LEAST_REQUESTED;
+        self.next_key = self.next_key.min(now);
     }
 
     /// Whether the last frame is a key frame that others need.

@@ -29,6 +29,9 @@ const KEPT: usize = 4096;
 /// A jump of so many numbers is no gap: the numbers begin anew.
 const MAX_JUMP: usize = 3000;
 
+/// Captures that are further apart, in ns, are of different frames; stamps are of 256 ns.
+const FRAMES_APART: i64 = 1000;
+
 /// What a buffer is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PlayoutModel {
@@ -96,6 +99,13 @@ struct Came {
     part: Part,
     captured: Offset,
     last: bool,
+}
+
+impl Came {
+    /// Whether the two are of different frames: what two packets of one say of its capture differs by a stamp's tick at most.
+    fn is_apart_from(&self, other: &Came) -> bool {
+        (self.captured.0 - other.captured.0).abs() > FRAMES_APART
+    }
 }
 
 /// A frame that can be decoded, until it is shown.
@@ -239,6 +249,11 @@ impl FrameBuffer {
     /// Decodes what can be.
     fn go_on(&mut self, now: Time) {
         while let Some(&Some(came)) = self.packets.get(self.whole) {
+            // of a frame that its sender gave up there is no last packet
+            if self.whole > 0 && self.packets[self.whole - 1].is_some_and(|before| before.is_apart_from(&came)) {
+                self.drop_until(self.whole);
+                continue;
+            }
             self.whole += 1;
             if !came.last {
                 continue;

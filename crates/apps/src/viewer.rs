@@ -149,7 +149,8 @@ impl Viewer {
             // the first packet of all
             None => true,
             Some(before) => match self.packets[before] {
-                Some(came) => came.last,
+                // of a frame that ends there, or that its sender gave up before its end
+                Some(_) => true,
                 None => {
                     let other = before.checked_sub(1).and_then(|at| self.packets[at]);
                     other.is_some_and(|came| came.timestamp != timestamp && !came.last)
@@ -259,6 +260,21 @@ mod tests {
         assert_eq!((complete(&[9]), complete(&[10]), complete(&[11])), (9, 9, 9));
         assert_eq!(complete(&[9, 10, 11]), 8, "a frame lost whole leaves doubt of the next");
         assert_eq!(complete(&[11, 12]), 8);
+    }
+
+    /// Nothing is lost: what follows the packets of a frame that has no last one is another's beginning.
+    #[test]
+    fn a_frame_that_its_sender_gave_up_is_not_whole() {
+        let mut viewer = Viewer::default();
+        for (sequence, frame, last) in [(0, 0, false), (1, 0, true), (2, 1, false), (3, 4, false), (4, 4, true)] {
+            let captured = Offset::at(ms(frame * 33));
+            viewer.on_packet(ms(200), &FramePacket { sequence, timestamp: frame as u32 * 2970, last, captured });
+        }
+        let report = viewer.report(Time::ZERO);
+        assert_eq!(
+            (report.complete, report.delays),
+            (2, [200, 68].map(|ms| Offset(ms * 1_000_000)).into_iter().rev().collect())
+        );
     }
 
     #[test]

@@ -340,6 +340,9 @@ impl MediaController for ForeignMedia {
     fn frame_time(&mut self, size: Size) -> Option<FrameTime> {
         self.made.as_mut()?.frame_time(size)
     }
+    fn discards(&mut self) -> bool {
+        self.made.as_mut().is_some_and(|made| made.discards())
+    }
     fn next_probe(&mut self) -> Option<Probe> {
         self.made.as_mut()?.next_probe()
     }

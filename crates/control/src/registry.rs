@@ -144,7 +144,7 @@ registry! {
         coupled -> Option<CoupledRate>
     ](
         draw_from(stream: Stream), frames_every(period: Span), frame_time(size: Size) -> Option<FrameTime>,
-        next_probe() -> Option<Probe>, share(rate: Rate, now: Time)
+        next_probe() -> Option<Probe>, discards() -> bool, share(rate: Rate, now: Time)
     ) {
         LdaPlus(Box<LdaPlus>),
         Nada(Box<Nada>),

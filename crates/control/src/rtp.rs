@@ -227,6 +227,8 @@ pub struct RtpSettings {
     pub even: bool,
     /// Whether the controller can do nothing without frames: the application has to write them.
     pub frames: bool,
+    /// Whether the controller may throw away what waits ([`MediaController::discards`]).
+    pub discards: bool,
 }
 
 impl RtpSettings {
@@ -249,6 +251,7 @@ impl RtpSettings {
         by_packet: false,
         even: false,
         frames: false,
+        discards: false,
     };
 
     /// Gaps between packets are multiplied by draws from 1 - this to 1 + this, unless the flow says otherwise.
@@ -291,6 +294,11 @@ pub trait MediaController: Controller<Feedback = RtpEvent> {
     fn frame_time(&mut self, _size: Size) -> Option<FrameTime> {
         None
     }
+    /// Whether all that waits at the sender is to be thrown away. Asked after each [`RtpEvent::Frame`] and [`RtpEvent::Arrivals`]; the
+    /// controller counts nothing as waiting then, a frame just written included.
+    fn discards(&mut self) -> bool {
+        false
+    }
     /// The next cluster to send. Asked after each event that comes from outside until there is none; clusters leave one after
     /// the other, with what the application has written and, where nothing is left of that, with packets that carry nothing.
     fn next_probe(&mut self) -> Option<Probe> {
@@ -330,6 +338,9 @@ impl<C: MediaController> MediaController for Box<C> {
     }
     fn frame_time(&mut self, size: Size) -> Option<FrameTime> {
         (**self).frame_time(size)
+    }
+    fn discards(&mut self) -> bool {
+        (**self).discards()
     }
     fn next_probe(&mut self) -> Option<Probe> {
         (**self).next_probe()

@@ -77,6 +77,7 @@ const SETTINGS: RtpSettings = RtpSettings {
     by_packet: false,
     even: true,
     frames: false,
+    discards: false,
 };
 
 /// A later time less an earlier one, in units of which `second` make a second, rounded down; below zero if it is not later.

@@ -6,10 +6,12 @@
 //! @c8f84c3 with the settings of its simulator, over 20 seeds.
 
 #[path = "scream_loop/bands.rs"]
-#[allow(dead_code, reason = "the simulator's test has two cases more")]
 mod bands;
+#[path = "scream_loop/cases.rs"]
+#[allow(dead_code, reason = "the simulator's test has two cases more")]
+mod cases;
 
-use bands::Row;
+use cases::{Case, Marks};
 use paceline_control::scream::ericsson::{Faults, Law, SECOND, Settings, Told};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -36,34 +38,6 @@ impl Xorshift {
 
 const MS: u64 = 1_000_000;
 const FPS: u64 = 30;
-
-/// What a queue marks with.
-#[derive(Clone, Copy, PartialEq)]
-enum Marks {
-    None,
-    /// Above so many nanoseconds of wait; the sender takes them for those of classic ECN.
-    Classic(u64),
-    /// The same, for a scalable sender.
-    L4s(u64),
-}
-
-#[derive(Clone, Copy)]
-struct Case {
-    name: &'static str,
-    /// From when (s) the link has what capacity (Mbit/s).
-    capacity: &'static [(u64, f64)],
-    /// When flows start (ms), and their one-way delays (ms).
-    flows: &'static [(u64, u64)],
-    /// Least and greatest rate.
-    rates: (f32, f32),
-    marks: Marks,
-    /// The share of packets lost.
-    loss: f64,
-    /// Whether RTP timestamps are the frames'.
-    stamps: bool,
-    /// Frames differ from their mean by as much as this share of it.
-    varied: f64,
-}
 
 #[derive(Clone, Copy)]
 struct Sent {
@@ -97,15 +71,19 @@ struct Flow {
     fresh: Vec<(u32, u32, bool)>,
     told: u64,
     heard: bool,
-    /// When frames were written that wait, and when all was discarded last.
-    written: VecDeque<u64>,
-    discarded: u64,
 }
 
 impl Flow {
     /// Its clock, which begins with a millisecond.
     fn ticks(&self, now: u64) -> u32 {
         (65 + u128::from(now - self.start) * u128::from(SECOND) / 1_000_000_000) as u32
+    }
+
+    /// The law may have thrown away what waits.
+    fn discard(&mut self) {
+        if self.law.take_discard() {
+            self.queue.clear();
+        }
     }
 }
 
@@ -136,13 +114,13 @@ impl Loop {
         let flow = |(i, &(start, delay)): (usize, &(u64, u64))| {
             let (min_rate, max_rate) = case.rates;
             let settings = Settings {
-                window: (f64::from(min_rate) * 0.1 / 8.0) as i32,
+                window: (min_rate * 0.1 / 8.0) as i32,
                 least_window: 2400,
-                min_rate,
-                start_rate: min_rate,
-                max_rate,
-                l4s: matches!(case.marks, Marks::L4s(_)),
-                faults: Faults { media_time: case.stamps, ..Faults::RECORDED },
+                min_rate: min_rate as f32,
+                start_rate: min_rate as f32,
+                max_rate: max_rate as f32,
+                l4s: case.marks.is_some_and(|marks| marks.scalable),
+                faults: Faults { media_time: case.media_time, ..Faults::RECORDED },
                 ..Settings::default()
             };
             let seed = 1000 * seed + i as u32;
@@ -153,13 +131,11 @@ impl Loop {
                 queue: VecDeque::new(),
                 next: 0,
                 number: 0,
-                rate: min_rate.into(),
+                rate: min_rate,
                 draws: Xorshift::new(seed),
                 fresh: Vec::new(),
                 told: start * MS,
                 heard: false,
-                written: VecDeque::new(),
-                discarded: start * MS,
             }
         };
         let flows: Vec<Flow> = case.flows.iter().enumerate().map(flow).collect();
@@ -230,37 +206,25 @@ impl Loop {
                     let ticks = flow.ticks(now);
                     flow.law.feedback(ticks, &told, flow.heard);
                     flow.heard = true;
-                    self.discard(now, i);
+                    flow.discard();
                     self.send(now, i);
                 }
             }
         }
     }
 
-    /// What has waited for more than 0.2 s is thrown away with all that waits, once in 0.25 s.
-    fn discard(&mut self, now: u64, i: usize) {
-        let flow = &mut self.flows[i];
-        if flow.written.front().is_some_and(|&written| now - written > 200 * MS) && now - flow.discarded > 250 * MS {
-            flow.queue.clear();
-            flow.written.clear();
-            flow.discarded = now;
-            flow.law.discard();
-        }
-    }
-
     fn frame(&mut self, now: u64, i: usize, k: u64) {
-        self.discard(now, i);
         let flow = &mut self.flows[i];
         let ticks = flow.ticks(now);
         flow.rate = flow.law.encoder_rate(ticks).into();
-        let by = 1.0 + self.case.varied * (2.0 * f64::from(flow.draws.next()) / 4_294_967_296.0 - 1.0);
+        let by = 1.0 + self.case.varied as f64 / 100.0 * (2.0 * f64::from(flow.draws.next()) / 4_294_967_296.0 - 1.0);
         let bytes = ((flow.rate / (8.0 * FPS as f64) * by) as u32).max(1);
         let rest = Some(bytes % 1200).filter(|rest| *rest > 0);
         let sizes: Vec<u32> = std::iter::repeat_n(1200, (bytes / 1200) as usize).chain(rest).collect();
         let count = sizes.len();
         flow.queue.extend(sizes.iter().enumerate().map(|(n, &size)| (size, n + 1 == count)));
         flow.law.frame(ticks, sizes);
-        flow.written.push_back(now);
+        flow.discard();
         let next = flow.start + (k + 1) * 1_000_000_000 / FPS;
         self.send(now, i);
         self.at(next, Event::Frame(i, k + 1));
@@ -281,9 +245,6 @@ impl Loop {
                 return;
             }
             flow.queue.pop_front();
-            if ends {
-                flow.written.pop_front();
-            }
             let number = flow.number;
             flow.number += 1;
             flow.law.sent(ticks, number, size, ends);
@@ -313,10 +274,7 @@ impl Loop {
 
     fn serve(&mut self, now: u64, packet: Sent) {
         let wait = now - packet.arrived;
-        let marked = match self.case.marks {
-            Marks::None => false,
-            Marks::Classic(above) | Marks::L4s(above) => wait > above,
-        };
+        let marked = self.case.marks.is_some_and(|Marks { above, .. }| wait > above * MS);
         self.services.push((now, packet.flow, wait, packet.size, marked));
         self.free = now + (f64::from(packet.size) * 8e9 / self.capacity(now)) as u64;
         self.at(self.free, Event::Served(packet));
@@ -324,7 +282,8 @@ impl Loop {
 
     fn served(&mut self, now: u64, packet: Sent) {
         let marked = self.services.last().is_some_and(|service| service.4);
-        let lost = self.case.loss > 0.0 && f64::from(self.losses.next()) < (self.case.loss * 4_294_967_296.0).floor();
+        let share = self.case.loss / 100.0;
+        let lost = share > 0.0 && f64::from(self.losses.next()) < (share * 4_294_967_296.0).floor();
         self.offered[packet.place].2 = lost;
         if !lost {
             let delay = self.flows[packet.flow].delay;
@@ -373,65 +332,12 @@ impl Loop {
     }
 }
 
-const A: Case = Case {
-    name: "a",
-    capacity: &[(0, 2.0)],
-    flows: &[(0, 50)],
-    rates: (150e3, 3e6),
-    marks: Marks::None,
-    loss: 0.0,
-    stamps: true,
-    varied: 0.2,
-};
-
-const B: Case =
-    Case { name: "b_max1.5M", capacity: &[(0, 1.0), (40, 2.5), (60, 0.6), (80, 1.0)], rates: (150e3, 1.5e6), ..A };
-
-const STUCK: Case = Case { name: "b_max3.75M", rates: (150e3, 3.75e6), ..B };
-
-const C: Case = Case {
-    name: "c_max6M",
-    capacity: &[(0, 4.0), (25, 2.0), (50, 3.5), (75, 1.0), (100, 2.0)],
-    flows: &[(0, 50), (13, 50)],
-    rates: (150e3, 6e6),
-    ..A
-};
-
-const D: Case = Case {
-    name: "d_max5M",
-    capacity: &[(0, 3.5)],
-    flows: &[(0, 50), (20_013, 50), (40_026, 50)],
-    rates: (150e3, 5e6),
-    ..A
-};
-
-const E: Case = Case {
-    name: "e_l4s_10M_5ms",
-    capacity: &[(0, 10.0)],
-    flows: &[(0, 10)],
-    rates: (1e6, 15e6),
-    marks: Marks::L4s(5 * MS),
-    ..A
-};
-
-const E_FAST: Case = Case { capacity: &[(0, 50.0)], rates: (1e6, 75e6), ..E };
-
-const F: Case = Case { name: "f_loss01", capacity: &[(0, 3.0)], rates: (150e3, 4.5e6), loss: 0.01, varied: 0.0, ..A };
-
-const G: Case = Case {
-    name: "g_max6M",
-    capacity: &[(0, 4.0)],
-    flows: &[(0, 10), (10_013, 25), (20_026, 50), (30_039, 100), (40_052, 150)],
-    rates: (150e3, 6e6),
-    ..A
-};
-
 /// So many of the reference's 20 seeds are run.
 const SEEDS: u32 = 10;
 
 /// Each mean lies within four standard errors of the reference's.
-fn check(case: Case, rows: &[Row]) {
-    let end = rows.iter().map(|row| row.2).max().unwrap_or(0);
+fn check(case: Case) {
+    let end = case.rows.iter().map(|row| row.2).max().unwrap_or(0);
     let run = |seed| {
         let mut run = Loop::new(case, seed);
         run.run(end * 1000 * MS);
@@ -439,7 +345,7 @@ fn check(case: Case, rows: &[Row]) {
     };
     let runs: Vec<Loop> = (1..=SEEDS).map(run).collect();
     let mut wrong = Vec::new();
-    for &(flow, from, to, theirs) in rows {
+    for &(flow, from, to, theirs) in case.rows {
         for (i, (their_mean, their_sd)) in theirs.into_iter().enumerate() {
             let ours: Vec<f64> = runs.iter().map(|run| run.measures(from, to, flow)[i]).collect();
             let n = f64::from(SEEDS);
@@ -458,56 +364,56 @@ fn check(case: Case, rows: &[Row]) {
 
 #[test]
 fn alone_on_2_mbit_s() {
-    check(A, bands::A);
+    check(cases::A);
 }
 
 #[test]
 fn capacity_that_changes() {
-    check(B, bands::B_MAX1_5M);
+    check(cases::B);
 }
 
 #[test]
 fn capacity_that_falls_to_a_quarter() {
-    check(STUCK, bands::B_MAX3_75M);
+    check(cases::B_STUCK);
 }
 
 #[test]
 fn two_on_a_capacity_that_changes() {
-    check(C, bands::C_MAX6M);
+    check(cases::C);
 }
 
 #[test]
 fn three_that_join() {
-    check(D, bands::D_MAX5M);
+    check(cases::D);
 }
 
 #[test]
 fn five_round_trips() {
-    check(G, bands::G_MAX6M);
+    check(cases::G);
 }
 
 #[test]
 fn queues_that_mark_for_scalable_senders() {
-    check(E, bands::E_L4S_10M_5MS);
-    check(Case { name: "e_l4s_10M_1ms", marks: Marks::L4s(MS), ..E }, bands::E_L4S_10M_1MS);
-    check(Case { name: "e_l4s_50M_1ms", marks: Marks::L4s(MS), ..E_FAST }, bands::E_L4S_50M_1MS);
+    check(cases::E_L4S_10M_5MS);
+    check(cases::E_L4S_10M_1MS);
+    check(cases::E_L4S_50M_1MS);
 }
 
 #[test]
 fn queues_that_mark_as_of_old() {
-    check(Case { name: "e_cls_10M_5ms", marks: Marks::Classic(5 * MS), ..E }, bands::E_CLS_10M_5MS);
-    check(Case { name: "e_cls_10M_1ms", marks: Marks::Classic(MS), ..E }, bands::E_CLS_10M_1MS);
-    check(Case { name: "e_cls_50M_5ms", marks: Marks::Classic(5 * MS), ..E_FAST }, bands::E_CLS_50M_5MS);
+    check(cases::E_CLS_10M_5MS);
+    check(cases::E_CLS_10M_1MS);
+    check(cases::E_CLS_50M_5MS);
 }
 
 #[test]
 fn one_in_a_hundred_lost() {
-    check(F, bands::F_LOSS01);
-    check(Case { name: "f_loss01_ts0", stamps: false, ..F }, bands::F_LOSS01_TS0);
+    check(cases::F_LOSS01);
+    check(cases::F_LOSS01_TS0);
 }
 
 #[test]
 fn one_in_twenty_lost() {
-    check(Case { name: "f_loss05", loss: 0.05, ..F }, bands::F_LOSS05);
-    check(Case { name: "f_loss05_ts0", loss: 0.05, stamps: false, ..F }, bands::F_LOSS05_TS0);
+    check(cases::F_LOSS05);
+    check(cases::F_LOSS05_TS0);
 }

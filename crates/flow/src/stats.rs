@@ -57,7 +57,7 @@ pub struct SenderStats {
     pub frames: u64,
     /// Frames that were given up at their deadline: not acknowledged, or as datagrams not sent, by then.
     pub frames_reset: u64,
-    /// Frames that a relay gave up since more waited than its queue holds.
+    /// Frames that a relay gave up since more waited than its queue holds, or that an RTP sender threw away since they had waited.
     pub frames_dropped: u64,
 }
 

@@ -136,3 +136,46 @@ fn frames_written_before_the_start_are_asked_for_at_the_start() {
     let (left, _) = run(&mut sender, &[]);
     close(&left, &[(5.2, false), (7.6, false), (10.0, true)]);
 }
+
+/// What waits at SCReAM's sender, as its authors have it, is thrown away once the oldest has waited for 0.2 s: with the frame that is
+/// just written, and with what is left of one of which a part has left. Nobody answers, and so little leaves.
+#[test]
+fn frames_that_have_waited_are_thrown_away() {
+    let controller = RtpController::new(registry::scheme("scream-ericsson").unwrap(), Profile::Rfc, &[]).unwrap();
+    let config = RtpConfig { segment: 960, frames: true, ..RtpConfig::new(Profile::Rfc, controller.settings()) };
+    let mut sender = RtpSender::new(&config, controller, Stream::new(1, "sender"));
+    sender.start(Time::ZERO, &mut Vec::new());
+    let mut numbers = Vec::new();
+    let mut until = |sender: &mut RtpSender, end: f64, frame: Option<u64>| {
+        let mut out = Vec::new();
+        while sender.next_wake() < ms(end) {
+            let now = sender.next_wake();
+            sender.on_timer(now, &mut out);
+        }
+        if let Some(bytes) = frame {
+            sender.supply(bytes, ms(end), &mut out);
+        }
+        let data = out.iter().filter_map(|segment| match &segment.extra {
+            Some(Extra::Rtp(data)) => Some((data.sequence, data.marker)),
+            _ => None,
+        });
+        numbers.extend(data);
+    };
+    for n in 0..3 {
+        until(&mut sender, f64::from(n) * 100.0, Some(20_000));
+    }
+    until(&mut sender, 299.0, None);
+    assert!(!sender.acked_all() && !sender.take_thrown(), "the first has waited for 0.2 s, and no 0.25 s are over");
+    let before = sender.stats().packets_sent;
+    until(&mut sender, 300.0, Some(20_000));
+    assert!(sender.acked_all() && sender.queueing() == Span::ZERO && sender.take_thrown() && !sender.take_thrown());
+    assert_eq!((sender.stats().frames_dropped, sender.stats().packets_sent), (4, before), "the first in part");
+    // then the window opens for a packet, as it does after half a second without one
+    until(&mut sender, 400.0, Some(960));
+    until(&mut sender, 1000.0, None);
+    assert!(sender.acked_all() && sender.stats().frames_dropped == 4);
+    let (marked, first) = (numbers.iter().filter(|number| number.1).count(), numbers[0].0);
+    assert!(numbers.len() > 2 && marked == 1 && numbers.last().unwrap().1, "{numbers:?}");
+    let follow = (0..).zip(&numbers).all(|(n, number)| number.0 == first.wrapping_add(n));
+    assert!(follow, "no number is missing: {numbers:?}");
+}

@@ -145,6 +145,12 @@ impl Source {
         self.app.skipped()
     }
 
+    /// Whether its sender may throw away frames that wait.
+    #[must_use]
+    pub fn throws_away(&self) -> bool {
+        matches!(&self.sender, Sender::Rtp(rtp) if rtp.throws_away()) && self.app.frames().is_some()
+    }
+
     /// The rate of the encoder, in bits a second with all headers; `None` if the application is none.
     #[must_use]
     pub fn encoder_rate(&self) -> Option<Rate> {
@@ -279,6 +285,11 @@ impl Source {
         }
         if let Some(target) = self.sender.target() {
             self.app.aim(target, now);
+        }
+        if let Sender::Rtp(rtp) = &mut self.sender
+            && rtp.take_thrown()
+        {
+            self.app.begin_anew(now);
         }
         self.app.press(self.sender.queueing());
         for _ in 0..MOST_ACTIONS {

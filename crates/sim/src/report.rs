@@ -148,7 +148,7 @@ fn flow_summary(model: &Model, built: &Built, before: &Before, index: usize, end
     let voice = voice.and_then(|((voice, arrived), lost)| voice.rating(arrived, lost));
     let frames_sent = ends.source.frames().or(flow.has_frames().then_some(sent.frames));
     let frames_reset = (flow.transport.name() == "quic" && flow.has_frames()).then_some(sent.frames_reset);
-    let frames_dropped = flow.relay.as_ref().map(|_| sent.frames_dropped);
+    let frames_dropped = (flow.relay.is_some() || ends.source.throws_away()).then_some(sent.frames_dropped);
     // a picture freezes, sound and moves of a game do not
     let pictures = view.filter(|_| ends.source.has_pictures());
     let seconds = |span: Option<Span>| span.map(Span::as_secs_f64);

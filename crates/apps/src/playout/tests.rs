@@ -175,10 +175,42 @@ fn fillers_between_frames_are_passed_over() {
     let parts =
         [(Part::Key, false), (Part::Key, true), (Part::Filler, false), (Part::Filler, false), (Part::Delta, true)];
     for (sequence, (part, last)) in (0..).zip(parts) {
-        buffer.on_packet(ms(9), &MediaPacket { sequence, part, captured: Offset::at(ms(u64::from(sequence))), last });
+        buffer
+            .on_packet(ms(9), &MediaPacket { sequence, part, captured: Offset::at(ms(u64::from(sequence / 2))), last });
     }
     let counts = counts(&buffer, ms(1000));
     assert_eq!((counts.shown, counts.keys), (2, 1));
+}
+
+/// Frames of two packets each 40 ms, captured at these; of the second one only the first packet was sent, and no number is missing.
+#[test]
+fn what_its_sender_gave_up_is_no_part_of_the_next_frame() {
+    let play = |next: Part| {
+        let mut buffer = FrameBuffer::new(MODEL, Time::ZERO);
+        let parts = [
+            (0, Part::Key, false),
+            (0, Part::Key, true),
+            (40, Part::Delta, false),
+            (80, next, false),
+            (80, next, true),
+        ];
+        for (sequence, (captured, part, last)) in (0..).zip(parts) {
+            let now = ms(captured + 50);
+            buffer.on_packet(now, &MediaPacket { sequence, part, captured: Offset::at(ms(captured)), last });
+        }
+        buffer
+    };
+    let goes_on = play(Part::Key);
+    let report = counts(&goes_on, ms(1000));
+    assert_eq!((report.shown, report.keys, report.undecodable, report.buffered), (2, 2, 0, Span::ZERO));
+    assert_eq!(goes_on.next_wake(), Time::NEVER);
+    let stands = play(Part::Delta);
+    let report = counts(&stands, ms(1000));
+    assert_eq!(
+        (report.shown, report.undecodable, stands.next_wake()),
+        (1, 1, ms(130 + 300)),
+        "a key frame is asked for"
+    );
 }
 
 proptest! {

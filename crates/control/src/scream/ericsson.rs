@@ -3,7 +3,7 @@
 //! Source: the behaviour of EricssonResearch/scream at c8f84c3 (`code/ScreamV2Tx.cpp`, `code/ScreamV2TxStream.cpp`), whose event
 //! traces the tests hold it against to the last byte. Times are in ticks of 1/65536 s that wrap, windows are whole bytes, and what
 //! lies between is in single precision there; so it is here. One stream. Left out: shared-bottleneck detection and the
-//! compensation of drifting clocks (both off there), the scaling of rates (off in both of its programs), discarding what waits.
+//! compensation of drifting clocks (both off there), the scaling of rates (off in both of its programs).
 
 mod controller;
 mod flight;
@@ -277,11 +277,15 @@ impl Law {
                 self.raise_mss(next as i32);
             }
         }
+        // of a frame with which all is thrown away only the first packet is, there: no more of it is of use
+        if self.media.discards {
+            self.media.discard();
+        }
     }
 
-    /// All that waits has been thrown away.
-    pub fn discard(&mut self) {
-        self.media.discard();
+    /// Whether all that waits has been thrown away since this was last asked, at a frame that frame with it.
+    pub fn take_discard(&mut self) -> bool {
+        core::mem::take(&mut self.media.discards)
     }
 
     /// What is due by itself: to be called each millisecond or so, and before each sending.

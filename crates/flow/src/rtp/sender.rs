@@ -95,6 +95,8 @@ pub struct RtpSender {
     aside: u32,
     /// The receiver has asked for a key frame.
     wants_key: bool,
+    /// What waited has been thrown away.
+    thrown: bool,
     /// When the controller's next tick is due.
     tick: Time,
     /// Bytes on the wire that wait for their time.
@@ -148,6 +150,7 @@ impl RtpSender {
             history: History::default(),
             aside: 0,
             wants_key: false,
+            thrown: false,
             tick: Time::NEVER,
             backlog: 0,
             sent: SentLog::new(config.settings.reordering),
@@ -207,7 +210,8 @@ impl RtpSender {
         (self.rtt, self.least_rtt, self.loss) = (Span::ZERO, Span::ZERO, 0.0);
         self.controller = self.fresh.clone();
         (self.filling, self.tick) = (Filling::default(), Time::NEVER);
-        (self.history, self.aside, self.wants_key) = (History::default(), 0, false);
+        (self.history, self.aside) = (History::default(), 0);
+        (self.wants_key, self.thrown) = (false, false);
         self.sent.restart(self.first);
         (self.bundle, self.kept) = (None, None);
         self.clock = ReferenceClock::default();
@@ -264,6 +268,7 @@ impl RtpSender {
             if self.config.settings.tells_sending {
                 let size = Size::from_bytes(size);
                 self.controller.on_feedback(&RtpEvent::Frame { size }, &self.path(now));
+                self.heed_discard();
             }
         }
         self.run(now, out);

@@ -252,6 +252,7 @@ fn sent(session: &mut SenderSession, model: &FlowModel, end: Time, before: &Befo
     let windowed = sent.window_most > 0.0;
     let frames_sent = source.frames().or(model.has_frames().then_some(sent.frames));
     let frames_reset = (machine == "quic" && model.has_frames()).then_some(sent.frames_reset);
+    let frames_dropped = source.throws_away().then_some(sent.frames_dropped);
     // a flow without feedback has the round trips of its requests
     let rtt = |found: Option<Span>| seconds(found.or(round_trip.filter(|_| machine == "udp")));
     Half {
@@ -282,6 +283,8 @@ fn sent(session: &mut SenderSession, model: &FlowModel, end: Time, before: &Befo
             frames_sent,
             frames_reset,
             reset_share: frames_reset.zip(frames_sent).and_then(|(reset, sent)| share(reset, sent)),
+            frames_dropped,
+            dropped_share: frames_dropped.zip(frames_sent).and_then(|(dropped, sent)| share(dropped, sent)),
             frames_skipped: source.frames_skipped(),
             ..FlowRow::default()
         },

@@ -158,6 +158,9 @@ impl MediaController for Heard {
     fn frame_time(&mut self, size: Size) -> Option<FrameTime> {
         self.of.frame_time(size)
     }
+    fn discards(&mut self) -> bool {
+        self.of.discards()
+    }
     fn next_probe(&mut self) -> Option<Probe> {
         self.of.next_probe()
     }

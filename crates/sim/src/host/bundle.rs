@@ -24,6 +24,21 @@ impl Host {
                 rtp.others(place, waiting, now, &mut port);
             }
         }
+        if let Sender::Rtp(rtp) = &mut sources[leader].sender
+            && rtp.take_thrown_of_others()
+        {
+            for (place, &member) in bundle.members[1..].iter().enumerate() {
+                if let Sender::Rtp(rtp) = &mut sources[member].sender {
+                    rtp.throw_away();
+                }
+                let waiting = sources[member].waiting();
+                let source = &mut sources[leader];
+                let mut port = Port::of(source, network, clock, now);
+                if let Sender::Rtp(rtp) = &mut source.sender {
+                    rtp.others(place, waiting, now, &mut port);
+                }
+            }
+        }
         while let Some((place, turn)) = sources[leader].turn() {
             let source = &mut sources[bundle.members[place + 1]];
             let mut out = Port::of(source, network, clock, now);

@@ -5,9 +5,9 @@ use super::{Faults, Law, SECOND, Settings, Told};
 use crate::rtp::{Arrivals, Fate, MediaController, RtpEvent, RtpSettings};
 use crate::tfrc::{own, own_switch};
 use crate::{Build, Controller, EncoderRate, GaugeUnit, Gauges, Machine, Parameter, PathView, Profile, Scheme, known};
-use paceline_units::{Rate, Size, Time};
+use paceline_units::{Rate, Size, Span, Time};
 
-const PARAMETERS: [Parameter; 22] = [
+const PARAMETERS: [Parameter; 23] = [
     own("min_rate", 150e3, 1e3, 1e11, "bit/s", "the target at least").following(EncoderRate::Least),
     own(
         "start_rate",
@@ -53,6 +53,7 @@ const PARAMETERS: [Parameter; 22] = [
     own_switch("relaxed_pacing", false, "up to five times faster above 0.8 of max_rate"),
     own_switch("policer", false, "losses above 10 % without delay bound the window"),
     own("clock", 0.001, 0.0, 65535.0, "s", "the sender's clock at the start, from which the first growth counts"),
+    own("discard_after", 0.2, 0.001, 1000.0, "s", "all that waits is thrown away once the oldest has waited longer"),
     own_switch("window_overflow", false, "fault: that bound, never applied, overflows after 3068 reactions"),
     own_switch("rtt_clamp", true, "fault: the target takes no round trip to be longer than 0.2 s"),
     own_switch("divided_twice", true, "fault: what delay takes of the window is divided twice by a long round trip"),
@@ -99,6 +100,9 @@ impl Ericsson {
     }
 }
 
+/// How often its programs look whether something is due, which ends the times that rates are measured over: with 10 ms in place of it
+/// two flows whose capacity falls to a quarter wait longer, in their loop too.
+const TICK: Span = Span::from_millis(1);
 /// So many packets a report of its receiver tells of.
 const REPORTS: usize = 32;
 
@@ -131,15 +135,16 @@ impl Build for Ericsson {
             flight_headroom,
             multiplicative_increase: increase,
             window_headroom,
+            discard_after: values[16] as f32,
             l4s: on(7),
             relaxed_pacing: on(13),
             policer: on(14),
             faults: Faults {
-                overflow: on(16),
-                rtt_clamp: on(17),
-                divided_twice: on(18),
-                shared_reaction: on(19),
-                media_time: on(20),
+                overflow: on(17),
+                rtt_clamp: on(18),
+                divided_twice: on(19),
+                shared_reaction: on(20),
+                media_time: on(21),
             },
         };
         let clock = (values[15] * f64::from(SECOND)) as u32;
@@ -213,7 +218,11 @@ impl MediaController for Ericsson {
         self.carrier.window(f64::from(self.law.allowed()) + beyond)
     }
 
+    fn discards(&mut self) -> bool {
+        self.law.take_discard()
+    }
+
     fn settings(&self) -> RtpSettings {
-        RtpSettings { reordering: 0, l4s: self.settings.l4s, by_packet: true, ..SETTINGS }
+        RtpSettings { reordering: 0, tick: TICK, discards: true, l4s: self.settings.l4s, by_packet: true, ..SETTINGS }
     }
 }

@@ -20,12 +20,19 @@ const RANGE: f32 = 2.0;
 const BINS_DECAY: f32 = 1.0 / 1024.0;
 const LARGE: f32 = 0.8;
 const FRAMES: u32 = 50;
+/// From one time that all is thrown away to the next at least, and from the first frame to the first: 0.25 s.
+const DISCARD_INTERVAL: u32 = 16384;
 
 /// The stream's state.
 #[derive(Clone, Debug)]
 pub(super) struct Media {
     min_rate: f32,
     max_rate: f32,
+    discard_after: f32,
+    /// When all was thrown away last, or the first frame came.
+    discarded: Option<u32>,
+    /// All has been thrown away, which nobody has been told yet.
+    pub(super) discards: bool,
     queue: Queue<u32>,
     frame: u32,
     frames: u32,
@@ -55,6 +62,9 @@ impl Media {
         Media {
             min_rate: settings.min_rate,
             max_rate: settings.max_rate,
+            discard_after: settings.discard_after,
+            discarded: None,
+            discards: false,
             queue: Queue::default(),
             frame: 0,
             frames: 0,
@@ -89,7 +99,7 @@ impl Media {
         if ends_frame {
             self.end_frame(now, adaptive);
         }
-        self.retarget();
+        self.retarget(now);
         self.written += size;
     }
 
@@ -107,8 +117,7 @@ impl Media {
             self.size(self.frame as f32 / mean - 1.0);
         }
         self.frame = 0;
-        let wait = self.queue.oldest().map_or(0.0, |written| seconds(now.wrapping_sub(written)));
-        let error = (wait - self.period / 2.0) / self.period;
+        let error = (self.wait(now) - self.period / 2.0) / self.period;
         self.adjust = (self.adjust + ADJUST_GAIN * error / ADJUST_TIME).clamp(0.0, MOST_ADJUST);
     }
 
@@ -129,6 +138,11 @@ impl Media {
             let bin = self.sizes.iter().position(below).unwrap_or(BINS - 1);
             self.large = 1.0 + bin as f32 * RANGE / BINS as f32;
         }
+    }
+
+    /// How long the oldest packet has waited, in seconds.
+    fn wait(&self, now: u32) -> f32 {
+        self.queue.oldest().map_or(0.0, |written| seconds(now.wrapping_sub(written)))
     }
 
     pub(super) fn discard(&mut self) {
@@ -159,7 +173,13 @@ impl Media {
         self.measured = Some(now);
     }
 
-    pub(super) fn retarget(&mut self) {
+    /// Throws away all that waits if it waits for too long, and finds the target.
+    pub(super) fn retarget(&mut self, now: u32) {
+        let since = *self.discarded.get_or_insert(now);
+        if self.wait(now) > self.discard_after && now.wrapping_sub(since) > DISCARD_INTERVAL {
+            self.discard();
+            (self.discarded, self.discards) = (Some(now), true);
+        }
         self.target = (self.share / (1.0 + self.adjust)).max(self.min_rate).min(self.max_rate);
     }
 }

@@ -50,7 +50,7 @@ impl Law {
             || self.new_frame
         {
             self.update(now);
-            self.media.retarget();
+            self.media.retarget(now);
             self.mark_event = false;
             self.delay_event = false;
             self.window_since = Some(now);

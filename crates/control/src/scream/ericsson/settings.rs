@@ -29,6 +29,8 @@ pub struct Settings {
     pub multiplicative_increase: f32,
     /// So many windows may be in flight where delay does not vary.
     pub window_headroom: f32,
+    /// All that waits is thrown away once the oldest has waited longer, in seconds.
+    pub discard_after: f32,
     /// Whether marks are those of a scalable queue.
     pub l4s: bool,
     /// Whether pacing is relaxed near the greatest rate.
@@ -56,6 +58,7 @@ impl Default for Settings {
             flight_headroom: 2.0,
             multiplicative_increase: 0.05,
             window_headroom: 3.0,
+            discard_after: 0.2,
             l4s: false,
             relaxed_pacing: false,
             policer: false,

@@ -76,6 +76,8 @@ pub(super) struct Bundle {
     turn: Option<(usize, Turn)>,
     /// The host's interface takes no sound before.
     pub(super) full: Time,
+    /// What waits at the others is to be thrown away.
+    pub(super) thrown: bool,
 }
 
 /// What a stream that is led knows.
@@ -100,7 +102,7 @@ impl Led {
 
 impl Bundle {
     fn new() -> Bundle {
-        Bundle { others: Vec::new(), last: 0, turn: None, full: Time::ZERO }
+        Bundle { others: Vec::new(), last: 0, turn: None, full: Time::ZERO, thrown: false }
     }
 
     /// Whose packet is next, and what it is; `own` is the leader's.
@@ -176,6 +178,11 @@ impl RtpSender {
         self.bundle.as_ref()?.turn
     }
 
+    /// Of a leader: whether what waits at those that it leads is to be thrown away ([`RtpSender::throw_away`]), since this was last asked.
+    pub fn take_thrown_of_others(&mut self) -> bool {
+        self.bundle.as_mut().is_some_and(|bundle| core::mem::take(&mut bundle.thrown))
+    }
+
     /// Of a leader: what waits at the stream of this place, from 0 on, among those that it leads.
     pub fn others(&mut self, place: usize, waiting: Waiting, now: Time, out: &mut impl Transmit) {
         self.note_others(place, waiting, now);
@@ -192,6 +199,7 @@ impl RtpSender {
         *other = waiting;
         if frames > 0 && self.started && self.config.settings.tells_sending {
             self.controller.on_feedback(&RtpEvent::Frame { size: Size::from_bytes(frames) }, &self.path(now));
+            self.heed_discard();
         }
     }
 

@@ -163,6 +163,7 @@ impl RtpSender {
         let packets = told.packets;
         let arrivals = Arrivals { packets, rtt, since, backlog, waiting, in_flight, interval };
         self.controller.on_feedback(&RtpEvent::Arrivals(arrivals), &self.path(now));
+        self.heed_discard();
         self.ask(now);
         self.listen(now, self.config.settings.silence);
         self.repace(now);

@@ -1,4 +1,4 @@
-//! Frames that wait to leave, and when each is to.
+//! Frames that wait to leave, when each is to, and those that never do.
 
 use super::RtpSender;
 use paceline_control::{MediaController, RtpController};
@@ -71,6 +71,37 @@ impl RtpSender {
         let hurries = self.frames.front().is_some_and(|frame| frame.hurries);
         let next = self.frames.get(1).filter(|_| !hurries).and_then(|frame| frame.own);
         next.map_or(Time::NEVER, |(start, _)| start)
+    }
+
+    /// Whether it may throw away frames that wait.
+    #[must_use]
+    pub fn throws_away(&self) -> bool {
+        self.config.settings.discards
+    }
+
+    /// Throws away what waits if the controller says so.
+    #[inline]
+    pub(super) fn heed_discard(&mut self) {
+        if self.config.settings.discards && self.controller.discards() {
+            self.throw_away();
+            if let Some(bundle) = &mut self.bundle {
+                bundle.thrown = true;
+            }
+        }
+    }
+
+    /// What waits is thrown away, of a frame that has left in part the rest. Numbers go on as if it had never been: a receiver
+    /// finds no loss, and no frame of it whole.
+    #[cold]
+    pub fn throw_away(&mut self) {
+        self.stats.frames_dropped += self.frames.len() as u64;
+        self.discard();
+        self.thrown = true;
+    }
+
+    /// Whether what waited has been thrown away since this was last asked: the next frame should need none before it.
+    pub fn take_thrown(&mut self) -> bool {
+        core::mem::take(&mut self.thrown)
     }
 
     /// When what is in a packet was captured, whether it is the last packet of a frame, and whether that is a key frame.
