@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -348,9 +349,22 @@ def test_commands_say_what_was_run(made: tuple[Reproduction, Path]) -> None:
     assert at(real, full=True) == "paceline reproduce lda-plus --runs 2 --full"
 
 
-def test_the_page_of_the_command_is_an_artefact(made: tuple[Reproduction, Path], tmp_path: Path) -> None:
-    words = ["reproduce", str(made[0].paper.folder), "--runs", "1", "--out", "out"]
-    assert here(words, tmp_path, {}).code == 0
+def test_the_page_of_one_figure_is_an_artefact(made: tuple[Reproduction, Path], tmp_path: Path) -> None:
+    """With all inputs: the paper's files name them, whatever figure was asked for."""
+    folder = tmp_path / "two"
+    shutil.copytree(made[0].paper.folder, folder)
+    (folder / "other.toml").write_text((folder / "one.toml").read_text())
+    second = (
+        FIGURES[FIGURES.index("[study.rate]") :]
+        .replace("study.rate", "study.other")
+        .replace("one.toml", "other.toml")
+    )
+    second = second.replace('"1', '"2').replace('"2 Mbit', '"1 Mbit')
+    (folder / "figures.toml").write_text(FIGURES + second)
+    words = ["reproduce", str(folder), "--figure", "1", "--runs", "1", "--out", "out"]
+    done = here(words, tmp_path, {})
+    assert done.code == 0, done.text
+    assert loading.load(str(tmp_path / "out" / "inputs")).figures() == ["1", "2"]
     assert {"ro-crate-metadata.json", "codemeta.json", "CITATION.cff"} <= {
         p.name for p in (tmp_path / "out").iterdir()
     }

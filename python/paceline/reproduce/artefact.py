@@ -18,7 +18,7 @@ from typing import Any
 
 from paceline import _core, files
 from paceline.errors import PacelineWarning
-from paceline.reproduce import points, summary, where
+from paceline.reproduce import loading, points, summary, where
 from paceline.reproduce.paper import Paper
 from paceline.reproduce.reproduction import Reproduction
 
@@ -98,7 +98,8 @@ def command(reproduction: Reproduction) -> str:
 
 def write(reproduction: Reproduction, out: Path) -> None:
     """Writes inputs and descriptions beside a page, after all else. Raises StorageError."""
-    _copy_inputs(reproduction.paper, out / INPUTS)
+    # All of the paper's, also beside the page of one figure: figures.toml names them.
+    _copy_inputs(loading.load(reproduction.paper.name), out / INPUTS)
     files.write_json(out / "codemeta.json", codemeta(reproduction.paper))
     files.write_whole(out / "CITATION.cff", citation(reproduction))
     files.write_json(out / "ro-crate-metadata.json", crate(reproduction, out))
