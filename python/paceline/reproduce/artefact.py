@@ -109,6 +109,7 @@ def _copy_inputs(paper: Paper, to: Path) -> None:
     files.make_directory(to)
     names = [paper.file, *(n for n in (where.PUBLISHED, where.READINGS) if (paper.folder / n).exists())]
     names += dict.fromkeys(study.scenario for study in paper.studies.values() if study.scenario)
+    names += dict.fromkeys(p.scenario for reading in paper.readings for p in reading.parts if p.scenario)
     found = {name: files.read_text(paper.folder / name) for name in names}
     with warnings.catch_warnings():
         # what is to be warned of was said before it ran
