@@ -86,7 +86,7 @@ def tally(row: dict[str, object], verdict: str) -> str:
 
 def totals(key: str) -> str:
     """The table: a row for each reading, the one that was taken first."""
-    rows = {claim: row for claim, row in verdicts(key).items() if row["beside"] is None}
+    rows = {claim: row for claim, row in verdicts(key).items() if not row["beside"]}
     table = pl.read_csv(ROOT / "papers" / key / "readings.csv", infer_schema_length=None)
     others: dict[str, dict[str, str]] = {}
     for one in table.filter(pl.col("verdict") != "open").iter_rows(named=True):
