@@ -125,7 +125,6 @@ fn held_by_default(model: &Model, seen: &Seen, notices: &mut Vec<Notice>) {
 const OWN: f64 = 0.9;
 /// Where Copa's flows are alone their queue goes no higher than so many times 1/delta of all (NSDI 2018, section 3).
 const SAWTOOTH: f64 = 2.5;
-
 /// Who has competed for so much of a run has not done so for a turn of its queue alone.
 const LONG: f64 = 0.1;
 
@@ -141,7 +140,7 @@ struct Copas<'a> {
     arrived: u64,
 }
 
-/// Copa's flows that compete behind a queue which nobody but they fills: their turns are too short of it to see it empty
+/// Copa's flows that compete for a link whose queue nobody else fills, since they have not seen it empty
 /// (docs/controllers/copa.md).
 fn competes_alone(model: &Model, paths: &[Path], seen: &Seen, notices: &mut Vec<Notice>) {
     let mut found: BTreeMap<usize, Copas> = BTreeMap::new();
@@ -169,9 +168,9 @@ fn competes_alone(model: &Model, paths: &[Path], seen: &Seen, notices: &mut Vec<
         notices.push(Notice {
             kind: "competes-alone",
             text: format!(
-                "{} compete for `{link}`, whose queue nobody else fills: in the mean it is longer than the {} packets that Copa \
-                 alone goes up to. Where 1/delta of all flows, here {} packets, is much of what the path holds, they take each \
-                 other for flows that never let it run empty. Give `competitive = false` in `params`.",
+                "{} competed for `{link}`, whose queue nobody else fills: in the mean it was longer than the {} packets that Copa \
+                 alone goes up to. Where 1/delta of all flows, here {} packets, is much of what the path holds, they do not \
+                 see the queue empty, and take that for others' doing. Give `competitive = false` in `params`.",
                 in_words(&of.names),
                 tenths(SAWTOOTH * of.packets),
                 tenths(of.packets),

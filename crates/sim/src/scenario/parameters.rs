@@ -221,7 +221,8 @@ fn describe_variant(scheme: &Scheme) -> Option<Json> {
         which["enum"] = json!([own]);
     }
     let condition = json!({ "properties": { "cc": { "const": scheme.name } }, "required": ["cc"] });
-    let params = json!({ "properties": { VARIANT: which } });
+    let doc = format!("Parameters of {family}, in one of its variants.");
+    let params = json!({ "properties": { VARIANT: which }, "description": doc });
     Some(json!({ "if": condition, "then": { "properties": { "params": params } } }))
 }
 
