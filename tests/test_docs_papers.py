@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import polars as pl
@@ -22,12 +23,12 @@ ROOT = Path(__file__).resolve().parent.parent
 NUMBER = re.compile(r"([-−]?\d[\d.,]*(?: ± \d[\d.]*)?)<!-- ([\w .:-]+) -->")
 
 
-def verdicts(key: str) -> dict[str, dict[str, object]]:
+def verdicts(key: str) -> dict[str, Mapping[str, object]]:
     table = pl.read_csv(ROOT / "papers" / key / "verdicts.csv", infer_schema_length=None)
     return {row["claim"]: row for row in table.iter_rows(named=True)}
 
 
-def shown(row: dict[str, object], *, alone: bool) -> str:
+def shown(row: Mapping[str, object], *, alone: bool) -> str:
     """The number as a page has it; the mean alone where a document has no interval."""
     mean = float(str(row["ours"])) + float(str(row["bound"] or 0.0))
     half = None if row["half_width"] is None else float(str(row["half_width"]))
@@ -79,7 +80,7 @@ TRIED = [one.parent.name for one in sorted(ROOT.glob("papers/*/readings.csv"))]
 TOTALS = ("agrees", "off by a little", "off", "contradicts", "undecided")
 
 
-def tally(row: dict[str, object], verdict: str) -> str:
+def tally(row: Mapping[str, object], verdict: str) -> str:
     near = verdict == "off" and row["off_share"] is not None and float(str(row["off_share"])) <= 0.15
     return "off by a little" if near else verdict
 
