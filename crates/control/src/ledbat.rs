@@ -121,9 +121,9 @@ impl WindowController for Ledbat {
     fn window(&self) -> f64 {
         self.cwnd
     }
-    /// There is no slow start, which section 2.2 leaves open.
+    /// There is no slow start, which section 2.2 leaves open: no window is below it.
     fn threshold(&self) -> f64 {
-        0.0
+        1.0
     }
     fn base_rtt(&self) -> Option<f64> {
         self.delays.known().map(|(base, _)| base)
