@@ -253,10 +253,10 @@ def test_a_name_that_leads_out_of_the_folder_is_none() -> None:
 def clones_own(text: str) -> set[str]:
     """The files that a text names and only a clone has."""
     words = {word.rstrip(".") for word in re.findall(r"[\w./-]+", text)}
-    # The command itself, and one of its commands, are called as scripts in a clone.
-    there = {
-        word for word in words - {"paceline", "check"} if not word.startswith("/") and (ROOT / word).is_file()
-    }
+    # The command itself, and one of its commands, are called as scripts in a clone; a page's folder has the
+    # two others too.
+    elsewhere = {"paceline", "check", "codemeta.json", "CITATION.cff"}
+    there = {word for word in words - elsewhere if not word.startswith("/") and (ROOT / word).is_file()}
     return {word for word in there if not word.startswith(("examples/", "papers/"))}
 
 

@@ -15,7 +15,7 @@ from paceline._core import Scenario
 from paceline.arguments import checked, plain
 from paceline.carried import find, told
 from paceline.errors import ArgumentError, CutShortWarning, PacelineError, ScenarioError
-from paceline.reproduce.where import FIGURES, PUBLISHED
+from paceline.reproduce.where import FIGURES, PUBLISHED, READINGS
 from paceline.warned import warn
 
 ScenarioLike = Scenario | str | Path | Mapping[str, Any]
@@ -103,7 +103,7 @@ def is_path(path: str | Path) -> bool:
 
 def is_of_a_paper(path: str | Path) -> bool:
     """Whether a file has the name of those that make a folder a paper, and is no scenario."""
-    return Path(path).name in {FIGURES, PUBLISHED} and not _keys(path) & {"flow", "link"}
+    return Path(path).name in {FIGURES, PUBLISHED, READINGS} and not _keys(path) & {"flow", "link"}
 
 
 def is_suite(path: str | Path) -> bool:

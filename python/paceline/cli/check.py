@@ -20,7 +20,7 @@ from paceline.cli import completing
 from paceline.cli.options import AsJson
 from paceline.cli.run import NAME, text_of_input
 from paceline.errors import PacelineError, PacelineWarning, StorageError
-from paceline.reproduce.where import FIGURES
+from paceline.reproduce.where import FIGURES, READINGS
 from paceline.scenario import is_campaign, is_of_a_paper, is_path, is_suite, load, parse
 
 
@@ -41,8 +41,8 @@ def check(
         typer.Argument(
             metavar="FILE...",
             autocompletion=completing.scenario,
-            help="Scenario, campaign or path files (TOML), figures.toml and published.toml of papers, suite.toml of "
-            "suites, or - for standard input.",
+            help="Scenario, campaign or path files (TOML), figures.toml, published.toml and readings.toml of papers, "
+            "suite.toml of suites, or - for standard input.",
             show_default=False,
         ),
     ],
@@ -137,12 +137,15 @@ def _read(kind: str, name: str, reads: Callable[[], object]) -> Found:
 
 
 def _paper(file: Path) -> None:
-    """Reads a paper's files, and every point of its figures."""
-    from paceline.reproduce import loading, reproduction  # the page's libraries are not for `check --help`
+    """Reads a paper's files, and every point of its figures, or of its readings."""
+    # the page's libraries are not for `check --help`
+    from paceline.reproduce import loading, reproduction, rereading
 
     paper = loading.load(str(file.parent))
     if file.name == FIGURES:
         reproduction.plan(paper, 1)
+    if file.name == READINGS:
+        rereading.plan(paper, 1)
 
 
 def _suite(file: Path) -> None:

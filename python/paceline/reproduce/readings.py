@@ -118,7 +118,9 @@ def under(paper: Paper, reading: Reading) -> Paper:
     studies = dict(paper.studies)
     for part in reading.parts:
         for key in part.studies:
-            study = studies[key]
+            study = studies.get(key)
+            if study is None:  # of another figure
+                continue
             studies[key] = replace(
                 study, parts=(*study.parts, part), scenario=part.scenario or study.scenario
             )
