@@ -6,6 +6,7 @@ Documents are copied to build/pages as Zensical wants them; it builds build/site
 from __future__ import annotations
 
 import argparse
+import fcntl
 import json
 import posixpath
 import re
@@ -250,9 +251,17 @@ def main() -> int:
         "--rust", type=Path, help="the folder that cargo doc made, if it is to be there too"
     )
     given = arguments.parse_args()
-    rust: Path | None = given.rust
+    BUILD.mkdir(parents=True, exist_ok=True)
+    with (BUILD / "lock").open("w") as lock:
+        # all that run at the same time build in the same folder, so one after the other
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return build(given.folder, given.rust)
+
+
+def build(to: Path, rust: Path | None) -> int:
+    """Builds the site into a folder, with what cargo doc made if that is to be there too; the exit code."""
     try:
-        refuse_others(given.folder)
+        refuse_others(to)
         crates = {p.parent.name for p in rust.glob("paceline_*/index.html")} if rust else set()
         shutil.rmtree(PAGES, ignore_errors=True)
         site = Site(crates)
@@ -271,7 +280,7 @@ def main() -> int:
         shutil.copy(PLAYGROUND, made)
     if rust:
         shutil.copytree(rust, made / "rust", dirs_exist_ok=True)
-    replace(given.folder, made)
+    replace(to, made)
     return 0
 
 
