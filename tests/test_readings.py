@@ -3,6 +3,7 @@ else."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,9 @@ from typer.testing import CliRunner
 from paceline import table_files
 from paceline.cli import app
 from paceline.reproduce import loading, page, readings, reproduction, rereading, summary
+from paceline.reproduce.readings import Abstract
 from paceline.reproduce.reproduction import Reproduction
+from paceline.reproduce.verdict import Outcome, Verdict
 from paceline.reproduce.where import PaperError
 from paceline.store import Store
 from small_paper import GOODPUT
@@ -264,6 +267,26 @@ def test_a_cause_that_was_not_run_does_not_count(done: Reproduction) -> None:
         "Cause: not known; tried: missed by less than 5 % (off without it). "
         "Not tried on this page: the link was faster; they began together."
     )
+    assert summary.causes_line(bare) == (
+        "Causes of the 4 that differ, each removed and tried: 1 printed digits missed by a little, "
+        "3 not tried here (--readings)."
+    )
+
+
+def test_a_word_says_whether_a_finding_stands(done: Reproduction) -> None:
+    by_key = {r.claim.key: r for r in done.results}
+
+    def word(**outcomes: Outcome) -> str:
+        changed = {k: replace(by_key[k], verdict=Verdict(o, "")) for k, o in outcomes.items()}
+        return summary._word(Abstract("", "", tuple(outcomes)), changed)
+
+    agrees, off, undecided = Outcome.AGREES, Outcome.OFF, Outcome.UNDECIDED
+    assert word(fast=agrees, slow=agrees) == "stands"
+    assert word(fast=agrees, slow=undecided) == "as far as decided: 1 of 2"
+    assert word(fast=agrees, slow=off) == "in part: 1 of 2"
+    assert word(fast=off, slow=undecided) == "does not stand"
+    assert word(fast=undecided) == "undecided"
+    assert word(fast=Outcome.OPEN) == "not tested"
 
 
 def test_totals_are_of_all_statements(done: Reproduction) -> None:

@@ -61,7 +61,8 @@ def _filled(text: str, by_key: dict[str, Result]) -> str:
         result = by_key.get(key)
         if result is None or result.ours is None:
             return "(not run)"
-        return f"{ours(result)} {result.claim.unit}".strip()
+        # "0, all 10" is for tables
+        return f"{ours(result).partition(', all')[0]} {result.claim.unit}".strip()
 
     return NAMED.sub(lambda named: said(named[1]), text)
 
@@ -74,6 +75,8 @@ def _word(finding: Abstract, by_key: dict[str, Result]) -> str:
         return "undecided" if Outcome.UNDECIDED in outcomes else "not tested"
     if stand and differ:
         return f"in part: {stand} of {len(outcomes)}"
+    if stand and stand < len(outcomes):
+        return f"as far as decided: {stand} of {len(outcomes)}"
     return "stands" if stand else "does not stand"
 
 
@@ -113,8 +116,12 @@ def causes_line(reproduction: Reproduction) -> str:
     found = [cause(reproduction, result) for result in differ]
     of = {kind: sum(one is not None and one.kind is kind for one in found) for kind in CauseKind}
     parts = [f"{many} {kind.words}" for kind, many in of.items() if many]
-    if unknown := found.count(None):
-        parts.append(f"{unknown} {NOT_KNOWN}")
+    unknown = [result for result, one in zip(differ, found, strict=True) if one is None]
+    waiting = sum(any(t.outcome is None for t in trials(reproduction, result)) for result in unknown)
+    if len(unknown) > waiting:
+        parts.append(f"{len(unknown) - waiting} {NOT_KNOWN}")
+    if waiting:
+        parts.append(f"{waiting} not tried here (--readings)")
     return f"Causes of the {len(differ)} that differ, each removed and tried: {', '.join(parts)}."
 
 
