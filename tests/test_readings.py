@@ -234,7 +234,7 @@ def test_what_a_reading_does_not_change_is_not_run_again(tmp_path: Path) -> None
 
 
 def test_a_cause_counts_where_the_statement_agrees_without_it(done: Reproduction) -> None:
-    found = {r.claim.key: summary.cause(done, r) for r in done.results}
+    found = {r.claim.key: summary.cause(summary.trials(done, r)) for r in done.results}
     assert {key: one and one.key for key, one in found.items()} == {
         "fast": "rate",
         "slow": None,
@@ -262,7 +262,7 @@ def test_a_cause_counts_where_the_statement_agrees_without_it(done: Reproduction
 def test_a_cause_that_was_not_run_does_not_count(done: Reproduction) -> None:
     bare = Reproduction(done.paper, done.runs, done.values, done.recorded, done.results, done.provenance)
     by_key = {r.claim.key: r for r in done.results}
-    assert summary.cause(bare, by_key["fast"]) is None
+    assert summary.cause(summary.trials(bare, by_key["fast"])) is None
     assert summary.cause_words(bare, by_key["fast"]) == (
         "Cause: not known; tried: missed by less than 5 % (off without it). "
         "Not tried on this page: the link was faster; they began together."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -253,12 +254,7 @@ def _reproduce(
         if own:
             rows.append((name, *(str(own.count(o)) for o in Outcome)))
     if rows:
-        heads = ("figure", *COUNTED.values())
-        columns = [
-            Column(h, c, right=n > 0)
-            for n, (h, c) in enumerate(zip(heads, zip(*rows, strict=True), strict=True))
-        ]
-        layout.show(console, [Layout("Verdicts", columns)])
+        _show("Verdicts", ("figure", *COUNTED.values()), rows)
     differ = [
         f"{counts[o]} {'are ' if o in ('off', 'undecided') else ''}{word}"
         for o, word in list(COUNTED.items())[1:]
@@ -304,12 +300,16 @@ def _totals(done: Reproduction) -> None:
         for row in summary.reading_rows(done)
         if (c := row["counts"])
     ]
-    columns = [
-        Column(h, list(c), right=n > 0)
-        for n, (h, c) in enumerate(zip(("reading", *heads), zip(*rows, strict=True), strict=True))
-    ]
-    layout.show(layout.stdout(), [Layout("Readings", columns)])
-    layout.say(layout.stdout(), f"{summary.causes_line(done)}\n" if summary.causes_line(done) else "")
+    _show("Readings", ("reading", *heads), rows)
+    causes = summary.causes_line(done)
+    layout.say(layout.stdout(), f"{causes}\n" if causes else "")
+
+
+def _show(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A table whose first column has names, and the others counts."""
+    cells = enumerate(zip(heads, zip(*rows, strict=True), strict=True))
+    columns = [Column(head, list(of), right=n > 0) for n, (head, of) in cells]
+    layout.show(layout.stdout(), [Layout(title, columns)])
 
 
 def _reading_words(others: list[Planned], at_a_time: int) -> str:

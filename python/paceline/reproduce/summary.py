@@ -87,9 +87,8 @@ def trials(reproduction: Reproduction, result: Result) -> list[Trial]:
     return readings.trials(result, reproduction.paper.causes, reproduction.results, reproduction.readings)
 
 
-def cause(reproduction: Reproduction, result: Result) -> Cause | None:
-    """The first cause without which the statement agrees."""
-    found = trials(reproduction, result)
+def cause(found: list[Trial]) -> Cause | None:
+    """The first cause without which a statement agrees, of those that were tried on it."""
     return next((trial.cause for trial in found if trial.outcome is Outcome.AGREES), None)
 
 
@@ -98,10 +97,8 @@ def cause_words(reproduction: Reproduction, result: Result) -> str:
     if result.verdict.outcome not in REFUTED:
         return ""
     found = trials(reproduction, result)
-    shown = next((trial for trial in found if trial.outcome is Outcome.AGREES), None)
-    if shown:
-        kind = shown.cause.kind
-        return f"Cause ({kind.words}): {shown.cause.says}. Without it the statement agrees."
+    if shown := cause(found):
+        return f"Cause ({shown.kind.words}): {shown.says}. Without it the statement agrees."
     tried = [f"{t.cause.says} ({t.outcome} without it)" for t in found if t.outcome is not None]
     words = f"Cause: {NOT_KNOWN}" + (f"; tried: {'; '.join(tried)}" if tried else "") + "."
     waits = [trial.cause.says for trial in found if trial.outcome is None]
@@ -113,11 +110,11 @@ def causes_line(reproduction: Reproduction) -> str:
     differ = [r for r in reproduction.counted if r.verdict.outcome in REFUTED]
     if not differ or not reproduction.paper.causes:
         return ""
-    found = [cause(reproduction, result) for result in differ]
-    of = {kind: sum(one is not None and one.kind is kind for one in found) for kind in CauseKind}
-    parts = [f"{many} {kind.words}" for kind, many in of.items() if many]
-    unknown = [result for result, one in zip(differ, found, strict=True) if one is None]
-    waiting = sum(any(t.outcome is None for t in trials(reproduction, result)) for result in unknown)
+    tried = [trials(reproduction, result) for result in differ]
+    kinds = [one.kind for found in tried if (one := cause(found))]
+    parts = [f"{kinds.count(kind)} {kind.words}" for kind in CauseKind if kind in kinds]
+    unknown = [found for found in tried if cause(found) is None]
+    waiting = sum(any(trial.outcome is None for trial in found) for found in unknown)
     if len(unknown) > waiting:
         parts.append(f"{len(unknown) - waiting} {NOT_KNOWN}")
     if waiting:

@@ -98,14 +98,13 @@ def verdicts(reproduction: Reproduction) -> pl.DataFrame:
             "off_share": r.off_share,
             "settling_runs": r.verdict.settles,
             "beside": r.claim.beside,
-            "cause": None if (cause := summary.cause(reproduction, r)) is None else cause.key,
+            "cause": None if (cause := summary.cause(tried)) is None else cause.key,
             "cause_kind": None if cause is None else str(cause.kind),
-            "tried": ", ".join(
-                f"{t.cause.key}: {t.outcome or 'not run'}" for t in summary.trials(reproduction, r)
-            ),
+            "tried": ", ".join(f"{t.cause.key}: {t.outcome or 'not run'}" for t in tried),
             "if_differs": r.claim.if_differs if r.verdict.outcome in REFUTED else "",
         }
         for r in reproduction.results
+        for tried in [summary.trials(reproduction, r)]
     ]
     return table_schema.VERDICTS.frame(rows)
 
