@@ -21,7 +21,7 @@ from paceline.results import RunRecord
 from paceline.statistics import Estimate, independent_difference, welch_p_value
 from paceline.sweeping import simulate
 from screen import Said, here
-from small_paper import GOODPUT
+from small_paper import GOODPUT, TCP_AND_TFRC
 
 CHEAP_S = 3.0
 """Core seconds that a paper's points may take in the test of what it ships."""
@@ -44,13 +44,7 @@ published_in = "P"
 summary = "S"
 runs = 3
 {GOODPUT}
-[[series]]
-key = "tcp"
-label = "TCP"
-[[series]]
-key = "tfrc"
-label = "TFRC"
-set = {{ "flow.media.cc" = "tfrc" }}
+{TCP_AND_TFRC}
 [study.rate]
 figure = "1"
 title = "Rate"

@@ -21,7 +21,7 @@ from paceline.reproduce.verdict import Outcome
 from paceline.results import RunRecord
 from paceline.statistics import independent_difference
 from paceline.turns import ALONE, SET_UP_S
-from small_paper import GOODPUT
+from small_paper import GOODPUT, TCP_AND_TFRC
 
 SCENARIO = """
 duration = "20 s"
@@ -47,13 +47,7 @@ table = "flows"
 match = {{ flow = "media" }}
 field = "bytes_delivered"
 scale = 1e-6
-[[series]]
-key = "tcp"
-label = "TCP"
-[[series]]
-key = "tfrc"
-label = "TFRC"
-set = {{ "flow.media.cc" = "tfrc" }}
+{TCP_AND_TFRC}
 [study.both]
 figure = "1"
 title = "Two worlds"
