@@ -215,6 +215,8 @@ def test_what_cannot_be_is_refused(folder: Path) -> None:
         (["--write", "--runs", "1"], "leave out --figure and --runs"),
         (["--write", "--figure", "1"], "leave out --figure and --runs"),
         (["--full"], "leave out --full"),
+        (["--readings"], "leave out --readings and --reading"),
+        (["--reading", "other"], "leave out --readings and --reading"),
     ]:
         refused = typed(folder, *options)
         assert refused.code == 2

@@ -163,6 +163,10 @@ def reproduce(
     if verify:
         if full:
             raise PacelineError("--verify compares runs in real time in their short form: leave out --full")
+        if every_reading or reading is not None:
+            raise PacelineError(
+                "--verify compares the paper as it was taken: leave out --readings and --reading"
+            )
         from paceline.cli import reproduce_verify
 
         loaded = loading.load(paper)
