@@ -62,6 +62,9 @@ pub trait ForeignSender: Datagrams {
     /// Counts up to now.
     fn stats(&self) -> &SenderStats;
 
+    /// The same, to begin a measurement in.
+    fn stats_mut(&mut self) -> &mut SenderStats;
+
     /// Brings the integrals in [`ForeignSender::stats`] up to `now`.
     fn account(&mut self, now: Time);
 

@@ -513,6 +513,23 @@ impl Sender {
         }
     }
 
+    /// A measurement begins: what [`SenderStats::since`] gives of the counts as they are now is exact, extremes too.
+    pub fn begin_measuring(&mut self) {
+        let stats = match self {
+            Sender::Quic(quic) => quic.stats_mut(),
+            Sender::Foreign(foreign) => foreign.stats_mut(),
+            Sender::Rtp(rtp) => rtp.stats_mut(),
+            Sender::Acks(acks) => acks.stats_mut(),
+            Sender::Tcp(tcp) => tcp.stats_mut(),
+            Sender::TcpServer(server) => server.stats_mut(),
+            Sender::Tfrc(tfrc) => tfrc.stats_mut(),
+            Sender::Multfrc(multfrc) => multfrc.stats_mut(),
+            Sender::Track(track) => track.stats_mut(),
+            Sender::Udp(udp) => udp.stats_mut(),
+        };
+        stats.begin_measuring();
+    }
+
     /// Brings the integrals in [`Sender::stats`] up to `now`.
     pub fn account(&mut self, now: Time) {
         match self {

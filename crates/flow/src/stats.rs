@@ -17,14 +17,17 @@ pub struct SenderStats {
     pub rtt_sum: Span,
     /// Their number: one for each acknowledgement of new data.
     pub rtt_count: u64,
-    /// The least of them; `Span::MAX` without any.
-    pub(crate) rtt_least: Span,
+    /// The least since a measurement began, or since the flow's start without one; `Span::MAX` without any.
+    rtt_least: Span,
     /// The greatest.
     pub rtt_max: Span,
     /// Payload bytes acknowledged; of a machine that sends nothing twice, sent.
     pub bytes_acked: u64,
     /// Their distribution.
     pub rtt: Histogram,
+    /// How many there were when a measurement began, and the least and the greatest of these.
+    measured_from: u64,
+    rtt_before: (Span, Span),
     /// Segments sent again.
     pub retransmitted: u64,
     /// Expiries of the retransmission timer with data outstanding.
@@ -75,6 +78,8 @@ impl SenderStats {
             rtt_max: Span::ZERO,
             bytes_acked: 0,
             rtt: Histogram::default(),
+            measured_from: 0,
+            rtt_before: (Span::MAX, Span::ZERO),
             retransmitted: 0,
             timeouts: 0,
             fast_retransmits: 0,
@@ -150,16 +155,30 @@ impl SenderStats {
         self.until = now;
     }
 
-    /// What happened after `earlier`, a copy taken before. Minimum and maximum of the round-trip time are then bounds
-    /// from the distribution, to its resolution (3 %): no sample lies outside of them.
+    /// From here on the extremes of the round-trip time are kept anew.
+    pub(crate) fn begin_measuring(&mut self) {
+        self.rtt_before = (self.least_rtt(), self.rtt_before.1.max(self.rtt_max));
+        (self.rtt_least, self.rtt_max) = (Span::MAX, Span::ZERO);
+        self.measured_from = self.rtt_count;
+    }
+
+    /// The least round-trip time from the flow's start on; `Span::MAX` without any.
+    #[inline]
+    pub(crate) fn least_rtt(&self) -> Span {
+        self.rtt_least.min(self.rtt_before.0)
+    }
+
+    /// What happened after `earlier`, a copy taken before. Minimum and maximum of the round-trip time are exact if it is
+    /// the one from where a measurement began; else they are bounds from the distribution, to its resolution (0.2 % or 1 us):
+    /// no sample lies outside of them.
     #[must_use]
     pub fn since(&self, earlier: &SenderStats) -> SenderStats {
         let rtt = self.rtt.since(&earlier.rtt);
-        let (least, greatest) = if earlier.rtt_count > 0 {
-            let (least, greatest) = rtt.bounds().unwrap_or((Span::MAX, Span::ZERO));
-            (least.max(self.rtt_least), greatest.min(self.rtt_max))
-        } else {
+        let (least, greatest) = if earlier.rtt_count == self.measured_from {
             (self.rtt_least, self.rtt_max)
+        } else {
+            let (least, greatest) = rtt.bounds().unwrap_or((Span::MAX, Span::ZERO));
+            (least.max(self.least_rtt()), greatest.min(self.rtt_max.max(self.rtt_before.1)))
         };
         SenderStats {
             packets_sent: self.packets_sent - earlier.packets_sent,
@@ -170,6 +189,8 @@ impl SenderStats {
             rtt_least: least,
             rtt_max: greatest,
             rtt,
+            measured_from: 0,
+            rtt_before: (Span::MAX, Span::ZERO),
             retransmitted: self.retransmitted - earlier.retransmitted,
             timeouts: self.timeouts - earlier.timeouts,
             fast_retransmits: self.fast_retransmits - earlier.fast_retransmits,
@@ -222,7 +243,7 @@ impl SenderStats {
     /// Least round-trip time; `None` without a sample.
     #[must_use]
     pub fn rtt_min(&self) -> Option<Span> {
-        (self.rtt_count > 0).then_some(self.rtt_least)
+        (self.rtt_count > 0).then_some(self.least_rtt())
     }
 
     /// Mean round-trip time; `None` without a sample.
@@ -341,7 +362,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn extremes_after_a_warm_up_enclose_the_mean() {
+    fn extremes_are_exact_from_where_a_measurement_begins() {
+        let ms = Span::from_micros;
+        let mut stats = SenderStats::new(1500);
+        stats.round_trip(ms(700_000));
+        stats.begin_measuring();
+        let before = stats.clone();
+        assert_eq!(stats.since(&before).rtt_min(), None);
+        stats.round_trip(ms(546_677));
+        stats.round_trip(ms(546_999));
+        let after = stats.since(&before);
+        assert_eq!((after.rtt_min(), after.rtt_max), (Some(ms(546_677)), ms(546_999)));
+        assert_eq!(stats.least_rtt(), ms(546_677), "the controller's is of all");
+        stats.round_trip(ms(800_000));
+        stats.begin_measuring();
+        let before = stats.clone();
+        stats.round_trip(ms(600_000));
+        assert_eq!((stats.since(&before).rtt_min(), stats.least_rtt()), (Some(ms(600_000)), ms(546_677)));
+    }
+
+    #[test]
+    fn extremes_from_elsewhere_on_enclose_the_mean() {
         let mut stats = SenderStats::new(1500);
         stats.round_trip(Span::from_micros(700_000));
         let before = stats.clone();
@@ -350,6 +391,6 @@ mod tests {
         let mean = after.mean_rtt().unwrap();
         assert_eq!(mean, Span::from_micros(546_677));
         assert!(after.rtt_min().unwrap() <= mean && mean <= after.rtt_max, "{:?} {:?}", after.rtt_min(), after.rtt_max);
-        assert!(after.rtt_max < Span::from_micros(570_000));
+        assert!(after.rtt_max < Span::from_micros(548_000));
     }
 }

@@ -104,6 +104,10 @@ impl UdpSender {
     pub fn stats(&self) -> &SenderStats {
         &self.stats
     }
+
+    pub(crate) fn stats_mut(&mut self) -> &mut SenderStats {
+        &mut self.stats
+    }
 }
 
 /// The receiving end.

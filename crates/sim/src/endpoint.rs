@@ -183,9 +183,10 @@ impl Source {
         }
     }
 
-    /// Transfers and frames count from `at` on.
+    /// Transfers, frames and the extremes of round trips count from `at` on.
     pub fn measure_from(&mut self, at: Time) {
         self.app.measure_from(at);
+        self.sender.begin_measuring();
     }
 
     /// The fast path for an acknowledgement without a side record: see [`Sender::on_ack_in_order`]. Returns when

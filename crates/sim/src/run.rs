@@ -290,9 +290,11 @@ fn advance(
         return Ok(());
     }
     // As far as some 100,000 packets go: neither a long run nor a fast link keeps the watch waiting for more than an
-    // instant, and sparse packets cost few looks.
-    let longest = Span((model.duration.0 / 500).max(SHORTEST_STEP.0));
-    let mut step = SHORTEST_STEP;
+    // instant, and sparse packets cost few looks. A controller of the user's may take a millisecond a packet.
+    let is_foreign = model.flows.iter().any(|flow| flow.transport.is_foreign());
+    let (packets, shortest) = if is_foreign { (500, SHORTEST_STEP / 100) } else { (100_000, SHORTEST_STEP) };
+    let longest = Span((model.duration.0 / 500).max(shortest.0));
+    let mut step = shortest;
     while built.engine.now() < to {
         if options.watch.is_some_and(Watching::is_cancelled) {
             return Err(RunError::Cancelled);
@@ -301,7 +303,7 @@ fn advance(
         built.engine.run((built.engine.now() + step).min(to));
         hand_over(built, pending)?;
         let sent = built.engine.network.totals().sent - before;
-        step = if sent < 100_000 { Span(step.0 * 2).min(longest) } else { Span(step.0 / 2).max(SHORTEST_STEP) };
+        step = if sent < packets { Span(step.0 * 2).min(longest) } else { Span(step.0 / 2).max(shortest) };
         if let Some(watch) = options.watch {
             watch.progress(built.engine.now().0 as f64 / model.duration.0 as f64);
         }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -39,6 +40,12 @@ def conform(
     ] = None,
     runs: Annotated[int, typer.Option("--runs", metavar="K", help="Seeds of each check.")] = 3,
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="The first of them.")] = 1,
+    limit: Annotated[
+        float,
+        typer.Option(
+            "--limit", metavar="S", help="Give up a seed of a check after so many seconds: it is slow."
+        ),
+    ] = 60.0,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -54,7 +61,7 @@ def conform(
     """Hold a controller to what every one must bear: loss, reordering, idle times, tiny and huge paths, silence, ...
 
     The same for built-in controllers, classes of Python and shared libraries. Of each check that fails the scenario is
-    written, which `paceline run` runs. Exit codes: 0 all pass, 1 one fails, 2 a mistake of the request.
+    written, which `paceline run` runs. Exit codes: 0 all pass, 1 one fails or is slow, 2 a mistake of the request.
 
     \b
     Examples:
@@ -62,6 +69,7 @@ def conform(
       paceline conform cubic
       paceline conform examples/controllers/reno_twin.py
       paceline conform vegas --check loss --param alpha=2 --param beta=4
+      paceline conform examples/controllers/reno_twin.py --check huge --limit 300
     """
     from paceline import conform as kit
     from paceline import foreign
@@ -75,17 +83,28 @@ def conform(
             "which controller? A built-in one, FILE.py:CLASS or FILE.so; --list lists the checks"
         )
     cc = foreign.named(name)
-    with progress("conform", "checks") as show:
-        found = kit.run(
-            cc, checks=check or [], runs=runs, seed=seed, params=_parameters(param or []), progress=show
-        )
     folder = out or Path("out") / f"conform-{_short(cc)}"
-    written = kit.write(found, folder)
-    if as_json:
-        documents.say({"cc": cc, "checks": [_entry(one, folder) for one in found]})
-    else:
-        _show(cc, found, written)
-    if any(one.wrong for one in found):
+    found: list[Found] = []
+    try:
+        with progress("conform", "checks") as show:
+            kit.run(
+                cc,
+                checks=check or [],
+                runs=runs,
+                seed=seed,
+                params=_parameters(param or []),
+                limit_s=limit,
+                each=found.append,
+                progress=show,
+            )
+    finally:  # at Ctrl-C too
+        if found:
+            written = kit.write(found, folder)
+            if as_json:
+                documents.say({"cc": cc, "checks": [_entry(one, folder) for one in found]})
+            else:
+                _show(cc, found, written)
+    if not all(one.passes for one in found):
         raise typer.Exit(FAILED)
 
 
@@ -120,6 +139,8 @@ def _list(checks: dict[str, str]) -> None:
 def _verdict(one: Found) -> str:
     if one.wrong:
         return "fail"
+    if one.slow:
+        return "slow"
     return "left out" if one.skipped else "pass"
 
 
@@ -134,27 +155,30 @@ def _show(cc: str, found: list[Found], written: list[Path]) -> None:
         table.add_row(Text(one.check), Text(_verdict(one)), Text(one.skipped or one.asks))
     console.print(table)
     files = {path.stem: path for path in written}
-    for one in (one for one in found if one.wrong):
-        seed, words = next(iter(one.wrong.items()))
-        seeds = ", ".join(map(str, one.wrong))
-        layout.say(console, f"\n{one.check}, seed{'s' if len(one.wrong) > 1 else ''} {seeds}: {words}")
+    for one in (one for one in found if not one.passes):
+        told = one.wrong or one.slow
+        seed, words = next(iter(told.items()))
+        layout.say(
+            console, f"\n{one.check}, seed{'s' if len(told) > 1 else ''} {', '.join(map(str, told))}: {words}"
+        )
         again = (
             ["paceline", "run", str(files[one.check]), "--seed", str(seed)]
             if one.check in files
             else ["paceline", "conform", cc, "--check", one.check, "--runs", "1", "--seed", str(seed)]
         )
         layout.say(console, f"  {shlex.join(again)}")
-    failed = sum(bool(one.wrong) for one in found)
-    passed = sum(_verdict(one) == "pass" for one in found)
-    layout.say(console, f"\n{cc}: {passed} pass, {failed} fail, {len(found) - passed - failed} left out")
+    counts = Counter(map(_verdict, found))
+    shown = [word for word in ("pass", "fail", "slow", "left out") if word != "slow" or counts[word]]
+    layout.say(console, f"\n{cc}: {', '.join(f'{counts[word]} {word}' for word in shown)}")
 
 
 def _entry(one: Found, folder: Path) -> dict[str, Any]:
     entry: dict[str, Any] = {"check": one.check, "verdict": _verdict(one), "asks": one.asks}
     if one.skipped:
         entry["left_out"] = one.skipped
-    if one.wrong:
-        entry["wrong"] = [{"seed": seed, "what": words} for seed, words in one.wrong.items()]
-        if one.scenario:
-            entry["scenario"] = str(folder / f"{one.check}.toml")
+    for key, told in (("wrong", one.wrong), ("slow", one.slow)):
+        if told:
+            entry[key] = [{"seed": seed, "what": words} for seed, words in told.items()]
+    if not one.passes and one.scenario:
+        entry["scenario"] = str(folder / f"{one.check}.toml")
     return entry

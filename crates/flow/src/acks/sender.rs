@@ -266,6 +266,10 @@ impl AcksSender {
         &self.stats
     }
 
+    pub(crate) fn stats_mut(&mut self) -> &mut SenderStats {
+        &mut self.stats
+    }
+
     /// Integrates the window up to `now`, so that [`AcksSender::stats`] is complete; before the start there is none.
     pub fn account(&mut self, now: Time) {
         if self.started || self.stats.packets_sent > 0 {

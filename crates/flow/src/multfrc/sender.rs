@@ -253,6 +253,10 @@ impl MultfrcSender {
         &self.stats
     }
 
+    pub(crate) fn stats_mut(&mut self) -> &mut SenderStats {
+        &mut self.stats
+    }
+
     /// Integrates the windows up to `now`, so that [`MultfrcSender::stats`] is complete.
     pub fn account(&mut self, now: Time) {
         if self.started || self.stats.packets_sent > 0 {

@@ -385,6 +385,10 @@ impl QuicSender {
         &self.connection.stats
     }
 
+    pub(crate) fn stats_mut(&mut self) -> &mut SenderStats {
+        &mut self.connection.stats
+    }
+
     /// Completes the integrals of [`QuicSender::stats`], and the counts that the congestion control keeps.
     pub fn account(&mut self, now: Time) {
         let window = self.connection.window_packets();

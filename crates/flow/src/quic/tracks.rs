@@ -209,6 +209,10 @@ impl TrackSender {
     pub fn stats(&self) -> &SenderStats {
         &self.stats
     }
+
+    pub(crate) fn stats_mut(&mut self) -> &mut SenderStats {
+        &mut self.stats
+    }
 }
 
 /// How long so many bytes take at a rate; none if that is not known.

@@ -8,7 +8,7 @@
 //! is at ticks of 20 ms, as there: an answer that is on its way has so much time more.
 
 use paceline_units::{Span, Time};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 /// What lies further back is given up.
 const MAX_AGE: u64 = 10_000;
@@ -45,6 +45,8 @@ pub struct NackLog {
     newest: Option<u64>,
     /// In ascending order.
     missing: VecDeque<Missing>,
+    /// Asked for and given up: an answer may still be on its way. None lies further back than `MAX_AGE`.
+    given_up: BTreeSet<u64>,
     late: VecDeque<u8>,
     rtt: Option<Span>,
     /// Nothing is to be asked for again before.
@@ -53,7 +55,14 @@ pub struct NackLog {
 
 impl Default for NackLog {
     fn default() -> NackLog {
-        NackLog { newest: None, missing: VecDeque::new(), late: VecDeque::new(), rtt: None, due: Time::NEVER }
+        NackLog {
+            newest: None,
+            missing: VecDeque::new(),
+            given_up: BTreeSet::new(),
+            late: VecDeque::new(),
+            rtt: None,
+            due: Time::NEVER,
+        }
     }
 }
 
@@ -97,6 +106,7 @@ impl NackLog {
             return self.begin(number);
         }
         if extended <= newest {
+            self.given_up.remove(&extended);
             if self.remove(extended).is_some_and(|missing| missing.times == 0) {
                 self.late.push_back((newest - extended).min(BUCKETS as u64 - 1) as u8);
                 if self.late.len() > LATE {
@@ -105,12 +115,15 @@ impl NackLog {
             }
             return false;
         }
-        while self.missing.front().is_some_and(|oldest| oldest.number + MAX_AGE < extended) {
+        let kept = extended.saturating_sub(MAX_AGE);
+        self.given_up = self.given_up.split_off(&kept);
+        while self.missing.front().is_some_and(|oldest| oldest.number < kept) {
             self.missing.pop_front();
         }
         let gap = (extended - newest - 1) as usize;
         if self.missing.len() + gap > MAX_MISSING {
-            self.missing.clear();
+            self.given_up
+                .extend(self.missing.drain(..).filter(|missing| missing.times > 0).map(|missing| missing.number));
         }
         if gap <= MAX_MISSING {
             let wait = self.wait();
@@ -157,9 +170,10 @@ impl NackLog {
         missing
     }
 
-    /// A packet has come that was sent again. Whether it was missing.
+    /// A packet has come that was sent again. Whether it was missing, or given up and comes for the first time.
     pub fn repaired(&mut self, now: Time, number: u16) -> bool {
-        let Some(missing) = self.extended(number).and_then(|number| self.remove(number)) else { return false };
+        let Some(number) = self.extended(number) else { return false };
+        let Some(missing) = self.remove(number) else { return self.given_up.remove(&number) };
         if missing.times == 1 {
             let sample = now.since(missing.asked);
             self.rtt = Some(self.rtt.map_or(sample, |rtt| Span((rtt.0 * 7 + sample.0) / 8)));
@@ -175,6 +189,7 @@ impl NackLog {
         self.missing.retain_mut(|missing| {
             let is_due = if missing.times == 0 { missing.ask_at <= newest } else { tick(missing.asked + rtt) <= now };
             if is_due && missing.times == MAX_ASKED {
+                self.given_up.insert(missing.number);
                 return false;
             }
             if is_due {
@@ -218,6 +233,36 @@ mod tests {
             assert_eq!((log.ask(ms(100 * round - 1)), log.ask(ms(100 * round))), (vec![], vec![65_535]), "{round}");
         }
         assert_eq!((log.ask(ms(1000)), log.missing(), log.due()), (vec![], 0, Time::NEVER), "given up");
+        assert!(log.repaired(ms(1001), 65_535), "an answer after that is the first that comes");
+        assert!(!log.repaired(ms(1002), 65_535), "another is a copy");
+    }
+
+    #[test]
+    fn what_was_given_up_counts_once_by_whichever_way_it_comes() {
+        let mut log = NackLog::default();
+        log.arrived(0);
+        log.arrived(3);
+        for round in 0..=10 {
+            log.ask(ms(100 * round));
+        }
+        assert_eq!(log.missing(), 0);
+        assert!(!log.arrived(2), "as it was first sent, late");
+        assert!(!log.repaired(ms(1100), 2), "so the answer is a copy");
+        log.arrived(4);
+        log.arrived(10_500);
+        log.begin(20_000);
+        assert!(!log.repaired(ms(1200), 1), "a sequence that begins anew has given nothing up");
+    }
+
+    #[test]
+    fn what_was_given_up_for_there_was_too_much_of_it_still_comes() {
+        let mut log = NackLog::default();
+        log.arrived(0);
+        log.arrived(2);
+        assert_eq!(log.ask(ms(0)), [1]);
+        log.arrived(1003);
+        assert_eq!(log.missing(), 1000);
+        assert!(log.repaired(ms(30), 1));
     }
 
     #[test]

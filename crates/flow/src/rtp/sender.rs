@@ -505,6 +505,10 @@ impl RtpSender {
         &self.stats
     }
 
+    pub(crate) fn stats_mut(&mut self) -> &mut SenderStats {
+        &mut self.stats
+    }
+
     /// Integrates the window up to `now`, so that [`RtpSender::stats`] is complete; before the start there is none.
     pub fn account(&mut self, now: Time) {
         if self.started || self.stats.packets_sent > 0 {

@@ -129,10 +129,10 @@ impl Connection {
     #[inline]
     pub(super) fn limits(&self) -> Limits {
         let mut max = self.config.max_rto;
-        if self.profile == Profile::Rfc && self.stats.rtt_least > max && self.stats.rtt_least < Span::MAX {
+        if self.profile == Profile::Rfc && self.stats.least_rtt() > max && self.stats.least_rtt() < Span::MAX {
             // RFC 6298 (2.5) leaves the bound open from 60 s on; below the round trip each segment would be sent twice, and
             // none ever be timed (section 3)
-            max = self.stats.rtt_least * 2;
+            max = self.stats.least_rtt() * 2;
         }
         Limits { min: self.config.min_rto, max }
     }
@@ -155,7 +155,7 @@ impl Connection {
             now,
             srtt: self.rtt.srtt(),
             rttvar: self.rtt.variation(),
-            min_rtt: self.stats.rtt_least,
+            min_rtt: self.stats.least_rtt(),
             in_flight,
             acked: self.una,
             next: self.nxt,

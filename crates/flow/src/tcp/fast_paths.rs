@@ -137,7 +137,7 @@ fn state(sender: &TcpSender) -> String {
             (&conn.controller, &conn.sent, &conn.rtt, repair),
             (&conn.delivery, &conn.pacing, conn.delayed_send, conn.resumes),
             (stats.packets_sent, stats.bytes_acked, stats.window_integral, stats.rtt_sum, stats.rtt_count),
-            (stats.retransmitted, stats.timeouts, stats.first_timeouts, stats.window_cuts, stats.rtt_least),
+            (stats.retransmitted, stats.timeouts, stats.first_timeouts, stats.window_cuts, stats.least_rtt()),
             (conn.action, conn.timed_out, conn.cwr, conn.receive_window),
         )
     )

@@ -215,6 +215,10 @@ impl TcpServer {
     pub fn stats(&self) -> &SenderStats {
         self.answers.stats()
     }
+
+    pub(crate) fn stats_mut(&mut self) -> &mut SenderStats {
+        self.answers.stats_mut()
+    }
 }
 
 /// The client's end: it asks, and receives a flow's data.

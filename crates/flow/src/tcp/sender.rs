@@ -292,6 +292,10 @@ impl TcpSender {
         &self.conn.stats
     }
 
+    pub(crate) fn stats_mut(&mut self) -> &mut SenderStats {
+        &mut self.conn.stats
+    }
+
     /// Integrates the window up to `now`, so that [`TcpSender::stats`] is complete; before the start there is none.
     pub fn account(&mut self, now: Time) {
         if self.conn.first_sent != Time::NEVER || self.conn.stats.packets_sent > 0 {

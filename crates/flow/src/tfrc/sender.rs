@@ -318,6 +318,10 @@ impl TfrcSender {
         &self.stats
     }
 
+    pub(crate) fn stats_mut(&mut self) -> &mut SenderStats {
+        &mut self.stats
+    }
+
     /// Integrates the window up to `now`, so that [`TfrcSender::stats`] is complete; before the start there is none.
     pub fn account(&mut self, now: Time) {
         if self.started || self.stats.packets_sent > 0 {

@@ -539,6 +539,10 @@ impl ForeignSender for Sending {
         &self.stats
     }
 
+    fn stats_mut(&mut self) -> &mut SenderStats {
+        &mut self.stats
+    }
+
     fn account(&mut self, now: Time) {
         self.advance(now);
     }

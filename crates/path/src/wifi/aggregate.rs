@@ -14,7 +14,7 @@ use paceline_packet::Packet;
 use paceline_units::Time;
 
 /// Packets that a transmitter takes from its queue ahead of their turn: two windows.
-const MOST_HELD: usize = 2 * WINDOW as usize;
+pub const MOST_HELD: usize = 2 * WINDOW as usize;
 
 impl Cell {
     /// The session in which this interface sends to, or from, a station.

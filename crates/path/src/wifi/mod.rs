@@ -20,6 +20,7 @@ mod session;
 mod signal;
 mod timing;
 
+pub use aggregate::MOST_HELD;
 pub use books::{InterfaceCounts, InterfaceReport, Samples};
 pub use cell::{Cell, Output};
 pub use dcf::{Limits, Rules};

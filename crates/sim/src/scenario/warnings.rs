@@ -23,7 +23,7 @@ use crate::model::Model;
 use paceline_control::{Machine, MediaController, Profile, RtpController, RtpFeedback};
 use paceline_flow::Transport;
 use paceline_flow::tcp::TcpConfig;
-use paceline_path::wifi::{ht_error, packet_error};
+use paceline_path::wifi::{MOST_HELD, ht_error, packet_error};
 use paceline_units::{Rate, Ratio, Span};
 
 /// An MSDU of the size that most packets have, to tell who is out of range.
@@ -355,6 +355,7 @@ impl Warnings<'_> {
             self.note(join(&path, "windows"), "has no effect: no flow of TCP goes to a station of this cell");
         }
         self.contention(&path, cell, &instance.model);
+        self.above_aggregates(&path, cell);
         for ((name, table), station) in cell.station.iter().zip(&instance.model.stations) {
             let path = join(&join(&path, "station"), name);
             let octets = USUAL_PACKET + instance.model.overhead;
@@ -371,6 +372,29 @@ impl Warnings<'_> {
                 );
                 self.note(join(&path, key), problem);
             }
+        }
+    }
+
+    /// A discipline above a transmitter that takes packets of all stations out of it into one FIFO, to have aggregates of them.
+    fn above_aggregates(&mut self, path: &str, cell: &CellTable) {
+        if cell.standard != Standard::N {
+            return;
+        }
+        let governs = |queue: &Queue| matches!(queue, Queue::Droptail { .. } | Queue::Red { .. });
+        let stations = cell.station_queue.as_ref();
+        // those that are a copy of the one above them are not said again
+        let mut found = vec![(join(path, "queue"), Some(&cell.queue))];
+        found.push((join(path, "station_queue"), stations.filter(|&queue| *queue != cell.queue)));
+        for (name, station) in &cell.station {
+            let own = station.queue.as_ref().filter(|&queue| Some(queue) != stations);
+            found.push((join(&join(&join(path, "station"), name), "queue"), own));
+        }
+        for (path, _) in found.into_iter().filter(|(_, queue)| queue.is_some_and(|queue| !governs(queue))) {
+            let problem = format!(
+                "hardly governs what packets wait for: below it a transmitter of 802.11n holds up to {MOST_HELD} packets of all \
+                 stations in one FIFO, so that a comparison of queues may come out the wrong way round (docs/wifi.md)"
+            );
+            self.note(path, problem);
         }
     }
 

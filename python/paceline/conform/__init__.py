@@ -1,0 +1,303 @@
+"""`paceline.conform`: what every controller must bear, built in or your own, in Python, C or Rust.
+
+Each check is a scenario that any controller of its kind can be expected to come through (loss, reordering, idle times,
+tiny and huge paths, marks, a path that falls silent, ...) and a modest thing that is asked of it; one tells it events
+with extreme numbers. What fails leaves its scenario as a file that anyone can run. The bounds are ours: far below what
+the built-in controllers do.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from paceline import _core, files, foreign
+from paceline.arguments import checked
+from paceline.bounded import Allowance, TimeLimitError
+from paceline.conform.scenarios import CHECKS, Check, Run
+from paceline.errors import ControllerError, InternalError, PacelineError
+from paceline.results import RunRecord
+from paceline.scenario import Schemes
+from paceline.spoken import meant
+from paceline.sweeping import Progress
+
+EVENTS = 3000
+"""Events of the check `extremes`."""
+RATE_EVERY_S = 0.5
+LIMIT_S = 60.0
+"""How long a check of one seed may take: the built-in controllers take some seconds at most."""
+
+_BY_KEY = {check.key: check for check in CHECKS}
+
+EXTREMES = "extremes"
+SAME = "same-bits"
+BOUNDS = "bounds"
+
+_OTHERS = {
+    EXTREMES: f"{EVENTS} events with extreme numbers: it decides nothing that no machine can use",
+    SAME: "the same seed gives the same bits: its draws are its own stream's",
+    BOUNDS: "each parameter at its least and its most: the run ends",
+}
+
+
+def checks() -> dict[str, str]:
+    """What is checked: the checks' names and what they ask."""
+    return {check.key: check.asks for check in CHECKS} | _OTHERS
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a check came to: what was wrong, seed by seed; nothing: it passes."""
+
+    check: str
+    asks: str
+    wrong: Mapping[int, str] = field(default_factory=dict)
+    slow: Mapping[int, str] = field(default_factory=dict)
+    """The seeds that were given up at the limit in time: how far they were."""
+    skipped: str = ""
+    """Why it does not apply."""
+    scenario: str = ""
+    """The text of the scenario that shows it."""
+
+    @property
+    def passes(self) -> bool:
+        """Whether nothing was wrong, nor too slow to tell."""
+        return not self.wrong and not self.slow
+
+
+@checked()
+def run(
+    cc: str,
+    *,
+    checks: Sequence[str] = (),
+    runs: int = 3,
+    seed: int = 1,
+    params: Mapping[str, Any] | None = None,
+    schemes: Schemes | None = None,
+    limit_s: float = LIMIT_S,
+    each: Callable[[Found], None] | None = None,
+    progress: Progress | None = None,
+) -> list[Found]:
+    """Holds a controller to what every one must bear, each check with `runs` seeds from `seed` on.
+
+    A seed that takes longer than `limit_s` seconds is given up: its check is slow, and no further seeds are tried.
+
+    `cc` is a built-in controller, "python:FILE:CLASS", "library:FILE", or a name in `schemes`; `checks` names some of
+    `paceline.conform.checks()`, by default all. `each` is called with what a check came to once it is over. Raises
+    ControllerError for what is no controller, PacelineError for an unknown check, KeyboardInterrupt on Ctrl-C.
+    """
+    known = _all_checks()
+    if unknown := [name for name in checks if name not in known]:
+        raise PacelineError(f"there is no check {unknown[0]}; there are {', '.join(known)}")
+    if not limit_s > 0:
+        raise PacelineError(f"limit_s is {limit_s:g}: a check may take more than 0 s")
+    subject = Subject.of(cc, params or {}, schemes or {})
+    wanted = list(checks) or list(known)
+    found: list[Found] = []
+
+    def waiting(share: float) -> None:
+        if progress:
+            progress(len(found) + share, len(wanted))
+
+    for name in wanted:
+        waiting(0.0)
+        found.append(subject.check(name, Seeds(range(seed, seed + runs), limit_s, waiting)))
+        if each:
+            each(found[-1])
+    waiting(0.0)
+    return found
+
+
+_all_checks = checks
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A controller that is held to it."""
+
+    cc: str
+    about: Mapping[str, Any]
+    """What `paceline.controllers()` says of one."""
+    own: _core.Scheme | None
+    params: Mapping[str, Any]
+    schemes: Schemes
+
+    @classmethod
+    def of(cls, cc: str, params: Mapping[str, Any], schemes: Schemes) -> Subject:
+        """Of its name. Raises ControllerError, PacelineError."""
+        own = None
+        if cc in schemes:
+            try:
+                own = foreign.scheme(cc, schemes[cc])
+            except ValueError as error:
+                raise ControllerError(str(error)) from None
+        elif foreign.is_own(cc):
+            own = foreign.load(cc)
+        built_in = {one["name"]: one for one in json.loads(_core.schemes())}
+        if own is None and cc not in built_in:
+            raise PacelineError(
+                f"there is no controller {cc}{meant(cc, built_in)}; your own is python:FILE:CLASS or library:FILE, and "
+                "`paceline controllers` lists the others"
+            )
+        about = built_in[cc] if own is None else json.loads(own.json())
+        if about["machine"] == "udp":
+            raise PacelineError(f"{cc} controls nothing: there is nothing to hold it to")
+        return cls(cc, about, own, params, schemes)
+
+    def check(self, name: str, seeds: Seeds) -> Found:
+        """What a check comes to."""
+        if name == EXTREMES:
+            return self._extremes(seeds)
+        if name == SAME:
+            return self._same(seeds)
+        if name == BOUNDS:
+            return self._bounds(seeds)
+        check = _BY_KEY[name]
+        if self.about["machine"] not in check.machines:
+            return Found(name, check.asks, skipped=f"is not of a controller on {self.about['machine']}")
+        return self._scenario(check, seeds)
+
+    def _scenario(self, check: Check, seeds: Seeds) -> Found:
+        text = self._text(check)
+        try:
+            loaded = self._load(text)
+        except PacelineError as error:
+            if "flow.own" not in str(error):
+                raise
+            return Found(check.key, check.asks, skipped=str(error).partition("flow.own")[2].lstrip("."))
+
+        def judged(seed: int, spend: Spend) -> str:
+            output = spend(functools.partial(_core.run, loaded, seed, ["rate"], RATE_EVERY_S))
+            run = Run(self.about["machine"], RunRecord.of(seed, output))
+            return "; ".join(words for judge in check.judges if (words := judge(run)))
+
+        return Found(check.key, check.asks, *seeds.each(judged), scenario=text)
+
+    def _load(self, text: str) -> _core.Scenario:
+        """The scenario, without a word on what has no effect with this controller."""
+        return _core.Scenario.parse(text, ".", "conform", [], list(self.schemes.items()))
+
+    def _text(self, check: Check, params: Mapping[str, Any] | None = None) -> str:
+        return check.text(self.cc, self.about["machine"], {**self.params, **(params or {})})
+
+    def _extremes(self, seeds: Seeds) -> Found:
+        if self.about["machine"] == "acks":
+            return Found(EXTREMES, _OTHERS[EXTREMES], skipped="is not of a controller on acks")
+
+        def judged(seed: int, spend: Spend) -> str:
+            spend(lambda _: _core.extremes(self.cc, seed, EVENTS, self.own))
+            return ""
+
+        return Found(EXTREMES, _OTHERS[EXTREMES], *seeds.each(judged))
+
+    def _same(self, seeds: Seeds) -> Found:
+        text = self._text(_BY_KEY["loss"])
+        loaded = self._load(text)
+
+        def judged(seed: int, spend: Spend) -> str:
+            first, again = (
+                spend(functools.partial(_core.run, loaded, seed, [], RATE_EVERY_S)).summary_json
+                for _ in range(2)
+            )
+            if first == again:
+                return ""
+            return "two runs of one seed differ: it draws from somewhere else, or reads a clock"
+
+        return Found(SAME, _OTHERS[SAME], *seeds.each(judged), scenario=text)
+
+    def _bounds(self, seeds: Seeds) -> Found:
+        shown = []
+
+        def judged(seed: int, spend: Spend) -> str:
+            said = []
+            for name, value in (
+                (parameter["name"], value)
+                for parameter in self.about["params"]
+                for value in _extreme(parameter)
+            ):
+                text = self._text(_BY_KEY["alone"], {name: value})
+                try:
+                    loaded = self._load(text)
+                    spend(functools.partial(_core.run, loaded, seed, [], RATE_EVERY_S))
+                except (ControllerError, InternalError) as error:
+                    said.append(f"{name} = {value}: {_words(error, seed)}")
+                    shown.append(text)
+                except TimeLimitError:
+                    shown.append(text)
+                    raise
+                except PacelineError:
+                    continue  # a value that goes with others alone
+            return "; ".join(said)
+
+        skipped = "" if self.about["params"] else "it has no parameters"
+        wrong, slow = Seeds(seeds.seeds[:1], seeds.limit_s, seeds.waiting).each(judged)
+        return Found(BOUNDS, _OTHERS[BOUNDS], wrong, slow, skipped, next(iter(shown), ""))
+
+
+Spend = Callable[[Callable[[_core.Watch], Any]], Any]
+"""Does a piece of work within the time that its seed has."""
+
+
+@dataclass(frozen=True)
+class Seeds:
+    """The seeds of a check, each of which may take so long."""
+
+    seeds: Sequence[int]
+    limit_s: float
+    waiting: Callable[[float], None]
+    """Told now and then which share of the check is done."""
+
+    def each(self, judged: Callable[[int, Spend], str]) -> tuple[dict[int, str], dict[int, str]]:
+        """What is wrong, and what is too slow, by seed. The first that is too slow is the last."""
+        wrong: dict[int, str] = {}
+        for tried, seed in enumerate(self.seeds):
+            allowance = Allowance(self.limit_s)
+
+            def spend(
+                work: Callable[[_core.Watch], Any], allowance: Allowance = allowance, tried: int = tried
+            ) -> Any:
+                return allowance.spend(work, lambda share: self.waiting((tried + share) / len(self.seeds)))
+
+            try:
+                said = judged(seed, spend)
+            except TimeLimitError as late:
+                return wrong, {seed: str(late)}
+            except (ValueError, ControllerError, InternalError) as error:
+                said = _words(error, seed)
+            if said:
+                wrong[seed] = said
+        return wrong, {}
+
+
+def _words(error: Exception, seed: int) -> str:
+    """What a run says, without its name and seed."""
+    text = str(error).strip()
+    return text.partition(f", seed {seed}: ")[2] or text
+
+
+def _extreme(parameter: Mapping[str, Any]) -> list[Any]:
+    match parameter["kind"]:
+        case "number":
+            return [parameter["min"], parameter["max"]]
+        case "whole":
+            return [int(parameter["min"]), int(parameter["max"])]
+        case "switch":
+            return [True, False]
+        case _:
+            return list(parameter["names"])
+
+
+def write(found: Sequence[Found], out: str | Path) -> list[Path]:
+    """Writes the scenario of each check that does not pass, DIR/CHECK.toml; what was written. Raises StorageError."""
+    written = []
+    for one in found:
+        if not one.passes and one.scenario:
+            path = Path(out) / f"{one.check}.toml"
+            files.make_directory(path.parent)
+            files.write_whole(path, one.scenario + "\n")
+            written.append(path)
+    return written
