@@ -19,11 +19,12 @@ from typing import Any, TypeVar
 from paceline import _core, files, notebook
 from paceline.arguments import checked
 from paceline.axes import Vary, check_set, combinations, recorded
+from paceline.columns import TABLES
 from paceline.crews import Batches, Crew, Made, Threads, processes
 from paceline.errors import Cancelled, ControllerError, Interrupted, PacelineError
 from paceline.executing import ExecutorLike, Opened, opened
 from paceline.recordings import MOST, RECORD_EVERY_S, SERIES, Recording
-from paceline.results import TABLES, Results, RunRecord
+from paceline.results import Results, RunRecord
 from paceline.scenario import ScenarioLike, Schemes, identity, load, written
 from paceline.store import Kept, Store
 from paceline.warned import warn
