@@ -64,6 +64,8 @@ def _write(hunt: Hunt, directory: Path) -> Hunt:
     """Writes a scenario for each find, the tries and the figure. Raises StorageError."""
     from paceline.plots.style import save  # noqa: PLC0415 (matplotlib is slow to import)
 
+    # What says what the folder is of comes first: a full disk leaves one that the same hunt takes.
+    files.write_json(directory / "manifest.json", hunt.manifest)
     for old in directory.glob("find-*.toml"):
         files.remove(old)
     finds = []
