@@ -19,6 +19,7 @@ import polars as pl
 from paceline import _core, files
 from paceline.columns import dtype
 from paceline.errors import StorageError
+from paceline.plain import line
 from paceline.recordings import ALL_SERIES
 
 MOST_POINTS = 1_000_000
@@ -85,6 +86,8 @@ def manifest(path: Path) -> dict[str, Any]:
     if found.get("kind") == "sweep":
         _check(path, found, Sweep)
     _check_axes(path, found.get("vary", {}), found.get("together", []))
+    if "name" in found:
+        found["name"] = line(found["name"])
     return found
 
 

@@ -61,8 +61,10 @@ def qlog(
     for path in paths:
         try:
             regular.check_regular(path)
-        except OSError as error:
+        except regular.IrregularError as error:
             raise regular.refused(path, error, "read") from error
+        except OSError:
+            pass  # the core says what is wrong
     flows = flows_of(paths)
     name = _together([paths[0].name] if len(paths) == 1 else flows)
     with claim(out, "watch"):

@@ -12,6 +12,7 @@ import polars as pl
 from paceline import files, parquet
 from paceline.arrow import FieldUnits
 from paceline.errors import StorageError
+from paceline.plain import plain
 from paceline.quantities import unit_of
 
 
@@ -57,8 +58,8 @@ def write_parquet(path: Path, table: pl.DataFrame | pl.LazyFrame) -> None:
 
 
 def write_csv(path: Path, table: pl.DataFrame) -> None:
-    """Writes a table as CSV, numbers in full precision. Raises StorageError."""
-    files.write_whole(path, table.write_csv())
+    """Writes a table as CSV, numbers in full precision; texts as they are printed. Raises StorageError."""
+    files.write_whole(path, plain(table.write_csv()))
 
 
 def read_parquet(path: Path) -> pl.DataFrame:
