@@ -11,8 +11,9 @@ from polars.testing import assert_frame_equal
 import paceline
 from paceline import _core, campaign
 from paceline.axes import axes, axis, combinations, number
+from paceline.columns import TABLES
 from paceline.errors import Interrupted, PacelineError
-from paceline.results import TABLES, Results
+from paceline.results import Results
 from paceline.sweeping import grid, sweep
 
 TEXT = """

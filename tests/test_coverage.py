@@ -5,7 +5,9 @@ from __future__ import annotations
 import functools
 import math
 import re
+import time
 from collections import Counter
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +17,15 @@ from numpy.typing import NDArray
 
 from paceline.cli.show import said
 from paceline.comparing import differences
-from paceline.interval import RESOLUTION, Interval, Kind, interval, median_interval, share_interval
+from paceline.interval import (
+    RESOLUTION,
+    Interval,
+    Kind,
+    interval,
+    median_interval,
+    median_rank,
+    share_interval,
+)
 from paceline.results import Results, RunRecord
 from paceline.statistics import estimate, t_quantile
 from pools.make import POOLS, TRANSFERS, WHERE
@@ -186,6 +196,30 @@ def test_the_median_has_the_narrowest_ranks_that_hold(n: int) -> None:
         rank = round(found[0])
         assert found == (rank, n + 1 - rank)
         assert held(rank) >= 0.95 > held(rank + 1)
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.9, 0.95, 0.99, 1 - 1e-9])
+def test_ranks_of_the_median_are_those_of_whole_numbers(confidence: float) -> None:
+    tail = Fraction((1 - confidence) / 2)
+    for n in [*range(1, 1001), 1033, 1100, 5000]:
+        ways, fewer, rank = 1, 1, 0
+        while fewer * tail.denominator <= tail.numerator << n:
+            rank += 1
+            ways = ways * (n - rank + 1) // rank
+            fewer += ways
+        assert median_rank(n, confidence) == rank, n
+
+
+def test_the_median_of_many_runs_is_quick() -> None:
+    """Of 1,033 runs and more the chances are beyond a float's exponent; of a million there are half as many ranks."""
+    median_rank.cache_clear()
+    began = time.process_time()
+    for n in range(10_000, 10_100):
+        median_rank(n)
+    median_rank(1_000_000)
+    assert time.process_time() - began < 0.1
+    found = median_interval(np.arange(1.0, 1101))
+    assert found == (518, 583)
 
 
 def test_the_page_says_what_is_measured_here() -> None:

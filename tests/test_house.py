@@ -221,6 +221,7 @@ def test_everything_executable_says_how_it_is_run() -> None:
         "paceline",
         "check",
         "docs-site",
+        ".ci/advisories",
         ".ci/run",
         ".ci/versions",
         ".ci/wheel",

@@ -267,6 +267,30 @@ def test_ctrl_c_leaves_what_was_found_so_far(tmp_path: Path) -> None:
     load(tmp_path / "out" / "find-1.toml")
 
 
+def test_a_hunt_that_was_stopped_goes_on_with_its_runs(tmp_path: Path) -> None:
+    over, worst = {"link.bottleneck.rate": "1 Mbit/s..20 Mbit/s"}, "-goodput_bps[mine]"
+    given: dict[str, Any] = {"tries": 12, "runs": 2, "again": 2, "finds": 1}
+    scenario = paceline.parse(LINK, name="link")
+
+    def stop(done: float, _total: float) -> None:
+        if done >= 6:
+            raise KeyboardInterrupt
+
+    with pytest.raises(HuntStopped):
+        hunt(scenario, over, worst, out=tmp_path / "out", progress=stop, **given)
+    runs = tmp_path / "out" / "runs"
+    kept = {path: path.stat().st_mtime_ns for path in runs.glob("*.json")}
+    assert len(kept) >= 12
+    found = hunt(scenario, over, worst, out=tmp_path / "out", **given)
+    assert kept.items() <= {path: path.stat().st_mtime_ns for path in runs.glob("*.json")}.items()
+    undisturbed = hunt(scenario, over, worst, **given)
+    assert found.tries.equals(undisturbed.tries)
+    assert [one.value for one in found.finds] == [one.value for one in undisturbed.finds]
+    # one over something else makes its own, those of the file's own values among them
+    hunt(scenario, {"link.bottleneck.delay": "5 ms..50 ms"}, worst, out=tmp_path / "out", **given)
+    assert len(kept.keys() & set(runs.glob("*.json"))) <= given["runs"] + 2 * given["again"]
+
+
 def test_an_error_on_the_way_leaves_what_was_found_so_far(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,9 +14,10 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import paceline
+from paceline.columns import TABLES
 from paceline.errors import PacelineError, StorageError
 from paceline.quantities import unit_of
-from paceline.results import TABLES, Results, RunRecord, summarise
+from paceline.results import Results, RunRecord, summarise
 from paceline.scenario import toml_value
 from paceline.series import series_tables
 

@@ -16,8 +16,9 @@ from polars.testing import assert_frame_equal
 
 import paceline
 from paceline import _core
+from paceline.columns import IDENTITY, TABLES
 from paceline.errors import Interrupted, PacelineError
-from paceline.results import IDENTITY, TABLES, OnDisk, Results, RunRecord
+from paceline.results import OnDisk, Results, RunRecord
 from paceline.store import Store, alone_in
 
 TEXT = """

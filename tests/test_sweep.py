@@ -18,9 +18,10 @@ from polars.testing import assert_frame_equal
 import paceline
 from paceline import _core
 from paceline.cli.compare import verdict as words_of
+from paceline.columns import TABLES
 from paceline.comparing import Comparison, differences, metrics_in
 from paceline.errors import Interrupted, PacelineError, StorageError
-from paceline.results import TABLES, Results, RunRecord
+from paceline.results import Results, RunRecord
 from paceline.store import Store
 from paceline.sweeping import Point, run_points, seeds_from
 

@@ -317,6 +317,9 @@ class Scenario:
     def ends(self) -> tuple[str, str] | None:
         """The first and the last node of the chain of links; None of a graph."""
     @property
+    def instances(self) -> int:
+        """How many flows it has, each instance counted."""
+    @property
     def rates_bps(self) -> float:
         """The rates of all links, both ways, as far as they can be filled."""
     def core_seconds(self) -> float:

@@ -8,22 +8,26 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from paceline import _core
+from paceline import _core, table_files
 from paceline.arguments import checked
-from paceline.axes import Vary, combinations
+from paceline.axes import Vary, check_set, combinations, recorded
+from paceline.columns import IDENTITY, TABLES
 from paceline.errors import PacelineError
 from paceline.evidence import LEAST_RUNS
 from paceline.executing import ExecutorLike
 from paceline.interval import Kind
 from paceline.quantities import unit_of
-from paceline.results import IDENTITY, TABLES, Results, is_measure
-from paceline.scenario import ScenarioLike, Schemes
+from paceline.recordings import RECORD_EVERY_S
+from paceline.results import Results, is_measure
+from paceline.scenario import ScenarioLike, Schemes, load, written
 from paceline.statistics import CONFIDENCE, Estimate, holm, paired_difference
-from paceline.sweeping import Progress, sweep
+from paceline.store import Kept, write_tables
+from paceline.sweeping import Progress, grid, run_points, seeds_from
 
 DEFAULT_METRICS = (
     "flows.goodput_bps",
@@ -46,6 +50,8 @@ DEFAULT_METRICS = (
 )
 """What is compared unless a caller says otherwise: TABLE.MEASURE."""
 
+KIND = "comparison"
+"""What the manifest of such a directory says."""
 _ROWS, _VALUES = "rows of all", "rows with a value"
 _COUNTS = ("first_values", "first_rows", "second_values", "second_rows")
 _NOTHING_LOST = {"began": 1.0, "complete_share": 1.0, "undelivered_share": 0.0}
@@ -255,14 +261,16 @@ def compare(
     set: Mapping[str, Any] | None = None,  # noqa: A002 (the word of the command line)
     workers: int | None = None,
     executor: ExecutorLike | None = None,
+    out: str | Path | None = None,
     schemes: Schemes | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
     """Runs alternatives with the same seeds and compares them pair by pair: see `Comparison`.
 
     `metrics` are TABLE.MEASURE, or MEASURE of the first table that has it. Holm's correction covers all comparisons of
-    the table; a group of one flow has none beside that flow. Raises as `sweep` does, and PacelineError if there is
-    nothing to compare.
+    the table; a group of one flow has none beside that flow. With `out`, finished runs are kept there, one that
+    was stopped goes on where it was, and at the end the directory holds the tables too, `differences` among them; what
+    another comparison left there goes. Raises as `sweep` does, and PacelineError if there is nothing to compare.
     """
     if runs < 2:
         raise PacelineError(f"a comparison needs at least 2 runs, not {runs}: one run has no interval")
@@ -271,16 +279,27 @@ def compare(
             "a comparison needs at least two alternatives: vary a path over two values or more"
         )
     check_metrics(metrics or ())
-    results = sweep(
-        scenario,
-        vary,
-        runs=runs,
-        seed=seed,
-        set=set,
-        workers=workers,
-        executor=executor,
-        schemes=schemes,
-        progress=progress,
-    )
-    results.manifest["kind"] = "comparison"
-    return Comparison(differences(results, metrics), results)
+    check_set(set or {}, vary)
+    base = load(scenario, set, schemes)
+    points = grid(base, vary)
+    seeds = seeds_from(base.seed if seed is None else seed, runs)
+    what = {
+        "kind": KIND,
+        "name": base.name,
+        **written(base),
+        **recorded(vary),
+        "seeds": seeds,
+        "record": [],
+        "record_every_s": RECORD_EVERY_S,
+    }
+    with Kept(what, out, over=True) as kept:
+        records = run_points(
+            points, seeds, workers=workers, executor=executor, store=kept.store, progress=progress
+        )
+        results = Results(records, kept.manifest)
+        comparison = Comparison(differences(results, metrics), results)
+        if out is not None:
+            table_files.write_parquet(Path(out) / "differences.parquet", comparison.table)
+            table_files.write_csv(Path(out) / "differences.csv", comparison.table)
+            write_tables(results, Path(out), statistics=False)
+    return comparison

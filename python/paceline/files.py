@@ -3,52 +3,139 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import io
 import json
 import os
 import platform
 import shutil
+import stat
 import sys
 import tempfile
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from paceline import _core
 from paceline.errors import PacelineError, StorageError
 
 
+class Disk:
+    """What changes a disk, a call each. All that is written of results passes through `DISK`: a test puts one in its
+    place that is full, writes less than it is told, or stops between two calls."""
+
+    def make_directory(self, path: Path) -> None:
+        """Makes a directory and its parents, and finds out whether it can be written."""
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            pass
+
+    def create(self, path: Path) -> io.RawIOBase:
+        """A new file, or an old one emptied."""
+        return io.FileIO(path, "w")
+
+    def rename(self, path: Path, to: Path) -> None:
+        """Puts a file in the place of another, at once."""
+        path.replace(to)
+
+    def remove(self, path: Path) -> None:
+        """Removes a file if it is there."""
+        path.unlink(missing_ok=True)
+
+
+DISK = Disk()
+_PART = ".part"
+MOST_TEXT = 256 << 20
+"""Bytes of a text or a JSON document that is read whole."""
+_KINDS = (
+    (stat.S_ISDIR, "a directory"),
+    (stat.S_ISFIFO, "a pipe (FIFO)"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
 def refused(path: Path, error: OSError, deed: str = "write") -> StorageError:
-    """The error for a system's refusal to `deed` the path. To name a file that is not there is a mistake of the
-    request, as with scenarios."""
+    """The error for a system's refusal to `deed` the path. To name a file that is not there, or none that can be read,
+    is a mistake of the request, as with scenarios."""
     told = StorageError(f"cannot {deed} {path}: {error.strerror or error}")
-    if deed == "read" and isinstance(error, FileNotFoundError):
+    if deed == "read" and isinstance(error, FileNotFoundError | IsADirectoryError | IrregularError):
         told.exit_code = PacelineError.exit_code
     return told
+
+
+class IrregularError(OSError):
+    """What was named is no regular file. It is an `OSError`, so that who opens files handles it."""
+
+
+def check_regular(path: Path) -> None:
+    """Raises IrregularError for a pipe, a socket or a device: who opens a pipe waits until somebody writes to it. What
+    follows says of everything else whether it can be opened."""
+    _check_mode(path.stat().st_mode)
+
+
+def _check_mode(mode: int) -> None:
+    if stat.S_ISREG(mode):
+        return
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    kind = next((name for fits, name in _KINDS if fits(mode)), "no file")
+    raise IrregularError(errno.EINVAL, f"it is {kind}, and only regular files are read")
+
+
+def opened(path: Path) -> BinaryIO:
+    """A file of a user's, open to be read. Only regular files are. Raises OSError, which `refused` puts into words."""
+    check_regular(path)
+    # Another may have taken its place since: it is not waited for.
+    file = os.fdopen(
+        os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)), "rb"
+    )
+    try:
+        _check_mode(os.fstat(file.fileno()).st_mode)
+    except OSError:
+        file.close()
+        raise
+    return file
+
+
+def read_bytes(path: Path, most: int = MOST_TEXT) -> bytes:
+    """A file's content. Raises StorageError, also for more than `most` bytes."""
+    try:
+        with opened(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            content = file.read(most + 1) if size <= most else b""
+    except OSError as error:
+        raise refused(path, error, "read") from error
+    if max(size, len(content)) > most:
+        raise StorageError(
+            f"cannot read {path}: it has {max(size, len(content)):,} bytes, and may have {most:,}"
+        )
+    return content
 
 
 def make_directory(path: Path) -> None:
     """Makes a directory and its parents, and checks that it can be written. Raises StorageError."""
     try:
-        path.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=path):
-            pass
+        DISK.make_directory(path)
     except OSError as error:
         raise refused(path, error, "make or write directory") from error
 
 
 @contextlib.contextmanager
-def whole(path: Path) -> Iterator[Path]:
+def whole(path: Path) -> Iterator[BinaryIO]:
     """A file to write that takes the place of `path` at the end, and goes if that fails. Raises StorageError."""
     # The process in the name: two at work in one directory do not disturb each other.
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}{_PART}")
     try:
-        yield temporary
-        temporary.replace(path)
+        with io.BufferedWriter(DISK.create(temporary)) as file:
+            yield file
+        DISK.rename(temporary, path)
     except BaseException as error:
         with contextlib.suppress(OSError):
-            temporary.unlink()
+            DISK.remove(temporary)
         if isinstance(error, OSError):
             raise refused(path, error) from error
         raise
@@ -56,40 +143,48 @@ def whole(path: Path) -> Iterator[Path]:
 
 def write_whole(path: Path, content: bytes | str) -> None:
     """Writes a file whole: a reader sees the old content or all of the new. Raises StorageError."""
-    with whole(path) as temporary:
-        temporary.write_bytes(content.encode() if isinstance(content, str) else content)
+    # A name of a file that is no text has bytes that UTF-8 cannot write.
+    encoded = content.encode(errors="replace") if isinstance(content, str) else content
+    with whole(path) as file:
+        file.write(encoded)
 
 
 def copy_whole(path: Path, to: Path) -> None:
     """Copies a file; `to` is there when all of it is. Raises StorageError."""
-    with whole(to) as temporary:
-        shutil.copyfile(path, temporary)
+    with whole(to) as file, opened(path) as old:
+        shutil.copyfileobj(old, file)
 
 
 def remove(path: Path) -> None:
     """Removes a file if it is there. Raises StorageError."""
     try:
-        path.unlink(missing_ok=True)
+        DISK.remove(path)
     except OSError as error:
         raise refused(path, error, "remove") from error
+
+
+def is_part(path: Path) -> bool:
+    """Whether it is what `whole` had begun to write when its process was killed."""
+    return path.name.startswith(".") and path.name.endswith(_PART)
 
 
 def read_text(path: Path) -> str:
     """Reads UTF-8 text. Raises StorageError."""
     try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise refused(path, error, "read") from error
+        return read_bytes(path).decode()
     except UnicodeDecodeError as error:
         raise StorageError(f"cannot read {path}: it is not UTF-8 text ({error.reason})") from error
 
 
 def read_json(path: Path) -> dict[str, Any]:
     """Reads a JSON object. Raises StorageError."""
+    import msgspec  # noqa: PLC0415 (a command that reads no JSON does without)
+
     try:
-        value = json.loads(read_text(path))
-    except json.JSONDecodeError as error:
-        raise StorageError(f"{path} is damaged (line {error.lineno}: {error.msg})") from error
+        value = msgspec.json.decode(read_bytes(path))
+    except (msgspec.DecodeError, RecursionError) as error:
+        said = "it is nested too deeply" if isinstance(error, RecursionError) else error
+        raise StorageError(f"{path} is damaged: {said}") from error
     if not isinstance(value, dict):
         raise StorageError(f"{path} does not hold a JSON object")
     return value

@@ -26,7 +26,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from paceline import _core
+from paceline import _core, files
 from paceline._core import MediaController, RateController, WindowController
 from paceline.arguments import NAMES, NUMBER, TEXT, Kind, checked
 from paceline.errors import ArgumentError, ControllerError
@@ -332,7 +332,8 @@ def _of_media(who: str, cls: type) -> dict[str, Any]:
 
 def _read(cc: str, path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        with files.opened(path) as file:
+            return file.read().decode()
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise ValueError(f"`{cc}`: {path} cannot be read: {why}") from None
@@ -432,7 +433,8 @@ def _of_library(cc: str, base: str, known: Mapping[str, str]) -> tuple[_core.Sch
     place, _, name = cc.removeprefix(LIBRARY).partition(":")
     path = where(base, place)
     try:
-        digest = f"sha256 {hashlib.sha256(path.read_bytes()).hexdigest()}"
+        with files.opened(path) as file:
+            digest = f"sha256 {hashlib.sha256(file.read()).hexdigest()}"
     except OSError as error:
         raise ValueError(f"`{cc}`: {path} cannot be read: {error.strerror}") from None
     if known.get(place, digest) != digest:

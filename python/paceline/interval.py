@@ -8,10 +8,11 @@ makes the mean look as good as normal ones, so that a test of their skewness kee
 from __future__ import annotations
 
 import enum
+import functools
 import math
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -150,7 +151,7 @@ def interval(
     usual, others = _usual(measure, x)
     # below six runs there is nothing else to say
     alike = 5 * others <= e.n if low is not None else 2 * others < e.n
-    if alike or set(x) == {0.0, 1.0}:
+    if alike or _are_truths(x):
         bounds = share_interval(others, e.n, confidence)
         return replace(
             found, kind=Kind.RUNS, usual=usual, others=others, others_low=bounds[0], others_high=bounds[1]
@@ -165,13 +166,19 @@ def interval(
 
 def _usual(measure: str, x: NDArray[np.float64]) -> tuple[float, int]:
     """The value that most runs have, and how many have another; of truths always 0."""
-    if set(x) == {0.0, 1.0}:
+    if _are_truths(x):
         return 0.0, int(x.sum())
     if measure.startswith(("rtt_p", "owd_p", "interarrival_p")):
         middle = float(np.sort(x)[(len(x) - 1) // 2])
         return middle, int((np.abs(x - middle) > RESOLUTION * abs(middle)).sum())
-    value, times = max(sorted(Counter(x.tolist()).items()), key=lambda item: item[1])
-    return value, len(x) - times
+    values, times = np.unique(x, return_counts=True)
+    most = int(times.argmax())
+    return float(values[most]), len(x) - int(times[most])
+
+
+def _are_truths(x: NDArray[np.float64]) -> bool:
+    """Whether some are 0, some 1, and none is anything else."""
+    return bool(((x == 0) | (x == 1)).all()) and float(x.min()) < float(x.max())
 
 
 def share_interval(k: int, n: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
@@ -185,13 +192,44 @@ def share_interval(k: int, n: int, confidence: float = CONFIDENCE) -> tuple[floa
 def median_interval(x: NDArray[np.float64], confidence: float = CONFIDENCE) -> tuple[float, float] | None:
     """Order statistics between which the median lies, whatever the distribution: of ten values the second and the
     ninth, with 97.9 %. None where even the least and the greatest hold less than `confidence`, for 95 % below six."""
-    n = len(x)
-    rank, below = 0, 0.0
-    # The median lies below the k-th value with the chance that fewer than k of n fall below it.
-    while below + math.comb(n, rank) * 0.5**n <= (1 - confidence) / 2:
-        below += math.comb(n, rank) * 0.5**n
-        rank += 1
+    rank = median_rank(len(x), confidence)
     if rank == 0:
         return None
     ordered = np.sort(x)
-    return float(ordered[rank - 1]), float(ordered[n - rank])
+    return float(ordered[rank - 1]), float(ordered[len(x) - rank])
+
+
+_COUNTED = 100
+"""Up to so many values chances are counted in whole numbers."""
+
+
+@functools.lru_cache(maxsize=4096)
+def median_rank(n: int, confidence: float = CONFIDENCE) -> int:
+    """The greatest k for which the median of what n values come from lies between the k-th least and the k-th greatest
+    of them with this chance; 0 if there is none.
+
+    The median lies below the k-th value with the chance that fewer than k of n fall below it, of n tosses of a coin.
+    """
+    tail = (1 - confidence) / 2
+    if n <= _COUNTED:
+        # A float is a fraction: nothing is rounded, and where both sides are equal they are found equal.
+        parts, whole = tail.as_integer_ratio()
+        rank, ways, fewer = 0, 1, 1
+        while fewer * whole <= parts << n:
+            rank += 1
+            ways = ways * (n - rank + 1) // rank
+            fewer += ways
+        return rank
+    # Sums of binomial coefficients are the incomplete beta function (DLMF 8.17.5), which errs by less than neighbours
+    # differ; the normal distribution's rank is off by one or two.
+    rank = max(1, math.floor((n + NormalDist().inv_cdf(tail) * math.sqrt(n)) / 2))
+    while rank and _fewer_than(rank, n) > tail:
+        rank -= 1
+    while _fewer_than(rank + 1, n) <= tail:
+        rank += 1
+    return rank
+
+
+def _fewer_than(k: int, n: int) -> float:
+    """The chance of fewer than k heads in n tosses, for k of 1 to n."""
+    return beta.incomplete(n - k + 1, k, 0.5)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paceline import carried, linux
+from paceline import carried, files, linux
 from paceline.errors import PacelineError
 
 PREFIX = "pl_"
@@ -98,7 +98,8 @@ def source(what: str) -> Path:
 
 def called(path: Path) -> str:
     """The name of the congestion control that a file of the user's gives: its `.name`. Raises PacelineError."""
-    found = re.search(r'^\s*\.name\s*=\s*"([^"]+)"', path.read_text(errors="replace"), flags=re.MULTILINE)
+    text = files.read_bytes(path).decode(errors="replace")
+    found = re.search(r'^\s*\.name\s*=\s*"([^"]+)"', text, flags=re.MULTILINE)
     if found is None:
         raise PacelineError(
             f'{path} says no `.name = "..."`: unload by the name that paceline kernel-cc list shows'

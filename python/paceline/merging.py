@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from paceline import files
+from paceline import files, manifests
 from paceline.arguments import checked
 from paceline.axes import combinations, short, varied
 from paceline.errors import PacelineError
@@ -63,8 +63,8 @@ def _read(directory: Path) -> tuple[dict[str, Any], _Runs]:
         raise PacelineError(f"{directory} holds no sweep: `paceline sweep --out {directory}` makes one")
     store = Store(directory)
     runs = {}
-    for path in store.runs.glob("*.json"):
-        kept = files.read_json(path)
+    for path in sorted(store.runs.glob("*.json")):
+        kept = manifests.run(path)
         if "labels" in kept:
             runs[_name(kept["labels"], kept["seed"])] = (store, path.stem)
     return manifest, runs
@@ -93,7 +93,7 @@ def _take(
             f"{store.runs / key}.json is damaged: remove it, and give the command of its shard again"
         )
     # The summary comes last: a run is there when it is.
-    for path in [*store.runs.glob(f"{key}-*.parquet"), store.runs / f"{key}.json"]:
+    for path in [*store.series(key, list(run.series)).paths.values(), store.runs / f"{key}.json"]:
         files.copy_whole(path, to.runs / path.name)
     kept = to.get(key, seed, manifest["record"])
     assert kept is not None

@@ -15,10 +15,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from paceline import _core
+from paceline.columns import IDENTITY, TABLES
 from paceline.comparing import check_metrics
 from paceline.errors import PacelineError
 from paceline.quantities import unit_of
-from paceline.results import IDENTITY, TABLES, Results, RunRecord
+from paceline.results import Results, RunRecord
 from paceline.sweeping import Point, Progress, run_points, seeds_from
 from paceline.warned import warn
 

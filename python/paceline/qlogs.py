@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 
 from paceline import _core
+from paceline import files as regular
 from paceline.arguments import PLACE, checked
 from paceline.errors import PacelineError, StorageError
 from paceline.live import live_record, live_results
@@ -57,6 +58,13 @@ def qlog(
         raise PacelineError(f"{twice[0]} is named twice")
     if not 0 <= every_s <= 3.2e9:
         raise PacelineError(f"every_s = {every_s} is not in 0 to 3.2e9")
+    for path in paths:
+        try:
+            regular.check_regular(path)
+        except regular.IrregularError as error:
+            raise regular.refused(path, error, "read") from error
+        except OSError:
+            pass  # the core says what is wrong
     flows = flows_of(paths)
     name = _together([paths[0].name] if len(paths) == 1 else flows)
     with claim(out, "watch"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from paceline import _core
+from paceline import _core, files
 from paceline.arguments import checked
 from paceline.errors import PacelineError
 
@@ -31,6 +31,7 @@ def replay(log: str | Path) -> Replayed:
     Raises LiveError at the first difference, or if the file is no event log; PacelineError if it cannot be read.
     """
     try:
+        files.check_regular(Path(log))
         return Replayed(*_core.replay(str(log)))
     except OSError as error:
         raise PacelineError(f"{log}: {error.strerror or error}") from error

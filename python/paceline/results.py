@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from paceline import _core, files, quantities, table_files
+from paceline import _core, files, manifests, quantities, table_files
 from paceline.arguments import TABLE, TEXT, checked
-from paceline.errors import PacelineError
+from paceline.columns import IDENTITY, TABLES, dtype
+from paceline.errors import PacelineError, StorageError
 from paceline.interval import COLUMNS, Kind, interval
 from paceline.noticing import OLDER, noticed
 from paceline.quantities import unit_of
@@ -25,81 +26,6 @@ from paceline.statistics import CONFIDENCE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-IDENTITY: dict[str, tuple[str, ...]] = {
-    "flows": ("flow", "instance", "group", "cc", "profile", "from", "to"),
-    "streams": ("flow", "instance"),
-    "queues": ("link", "direction"),
-    "link_flows": ("link", "direction", "flow", "instance"),
-    "interfaces": ("cell", "interface"),
-    "groups": ("group",),
-    "runs": (),
-}
-"""The tables, and which columns say what a row is of; the others are measures."""
-
-TABLES = tuple(IDENTITY)
-_WHOLE = frozenset(
-    [
-        "seed",
-        "instance",
-        "flows",
-        "elements",
-        "packets_sent",
-        "packets_delivered",
-        "packets_dropped",
-        "packets_duplicated",
-        "packets_in_flight",
-        "packets_lost",
-        "acks_lost",
-        "packets_retransmitted",
-        "timeouts",
-        "timeout_series",
-        "fast_retransmits",
-        "window_cuts",
-        "ecn_marks",
-        "bytes_delivered",
-        "transfers_started",
-        "transfers_completed",
-        "transfers_unfinished",
-        "frames_sent",
-        "frames_complete",
-        "freezes",
-        "frames_reset",
-        "frames_dropped",
-        "frames_skipped",
-        "frames_shown",
-        "frames_late",
-        "frames_undecodable",
-        "key_frames",
-        "nacks",
-        "plis",
-        "attempts",
-        "retries",
-        "collisions",
-        "frame_errors",
-        "given_up",
-        "late_packets",
-        "due_packets",
-        "media_packets",
-        "stalls",
-        "discarded_packets",
-        "arrivals",
-        "departures",
-        "departed_bytes",
-        *(
-            f"{of}_{what}"
-            for of in ("l4s", "classic")
-            for what in ("departures", "departed_bytes", "drops", "marks")
-        ),
-        "marks",
-        "pid",
-    ]
-)
-
-_TRUTHS = frozenset(["began", "completed"])
-"""Measures that are true or false; of several runs the share of those in which they are true."""
-_WORDS = frozenset(["ended", "program"])
-"""Measures of real flows that are no numbers."""
 
 
 class OnDisk(Mapping[str, pl.DataFrame]):
@@ -114,7 +40,7 @@ class OnDisk(Mapping[str, pl.DataFrame]):
 
     def scan(self, kind: str) -> pl.LazyFrame:
         """One that is read when it is needed."""
-        return pl.scan_parquet(self.paths[kind])
+        return table_files.scan_parquet(self.paths[kind])
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.paths)
@@ -143,47 +69,48 @@ class RunRecord:
         )
 
 
-def _rows(table: str, summary: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _rows(table: str, summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     if table == "runs":
         whole = {
             k: v for k, v in summary.items() if not isinstance(v, list | dict) and k not in ("name", "seed")
         }
-        return [whole | _flat(summary.get("engine", {}))]
+        return [{**whole, **_flat(summary.get("engine", {}))}]
     return [_flat(entry) for entry in summary.get(table, [])]
 
 
-def _flat(entry: Mapping[str, Any]) -> dict[str, Any]:
+def _flat(entry: Mapping[str, Any]) -> Mapping[str, Any]:
     """{"drops": {"overflow": 3}} becomes {"drops_overflow": 3}."""
+    if dict not in map(type, entry.values()):
+        return entry
     row: dict[str, Any] = {}
     for key, value in entry.items():
-        row |= {f"{key}_{k}": v for k, v in value.items()} if isinstance(value, dict) else {key: value}
+        if isinstance(value, dict):
+            row |= {f"{key}_{k}": v for k, v in value.items()}
+        else:
+            row[key] = value
     return row
-
-
-def _dtype(table: str, column: str) -> pl.DataType | type[pl.DataType]:
-    if column in _WHOLE or column.startswith("drops_"):
-        return pl.Int64
-    if column in _TRUTHS:
-        return pl.Boolean
-    return pl.String if column in IDENTITY[table] or column in _WORDS else pl.Float64
 
 
 def tabulate(table: str, records: Sequence[RunRecord]) -> pl.DataFrame:
     """One of TABLES over some runs: varied paths, seed, what the row is of, measures. A missing value is null."""
     labels = list(dict.fromkeys(name for record in records for name in record.labels))
-    rows: list[dict[str, Any]] = []
-    columns: dict[str, None] = {}
+    rows: list[Mapping[str, Any]] = []
+    of: list[RunRecord] = []
     for record in records:
-        head = {**{name: record.labels.get(name) for name in labels}, "seed": record.seed}
-        for row in _rows(table, record.summary):
-            columns |= dict.fromkeys(row)
-            rows.append(head | row)
-    schema: dict[str, Any] = {name: _label_dtype(name, records) for name in labels}
-    schema["seed"] = pl.Int64
+        found = _rows(table, record.summary)
+        rows += found
+        of += [record] * len(found)
+    # Most rows have the columns of the one before them.
+    columns = dict.fromkeys(name for names in dict.fromkeys(map(tuple, rows)) for name in names)
     if not rows:
         columns = dict.fromkeys(IDENTITY[table])
-    schema |= {column: _dtype(table, column) for column in columns}
-    return pl.DataFrame(rows, schema=schema, strict=False)
+    heads: dict[str, pl.Series] = {}
+    for name in labels:
+        kind = _label_dtype(name, records)
+        heads[name] = pl.Series(name, [one.labels.get(name) for one in of], dtype=kind, strict=False)
+    heads["seed"] = pl.Series("seed", [one.seed for one in of], dtype=pl.Int64)
+    schema = {column: dtype(table, column) for column in columns if column not in heads}
+    return pl.DataFrame(rows, schema=schema, strict=False).select(*heads.values(), pl.all())
 
 
 def _label_dtype(name: str, records: Sequence[RunRecord]) -> Any:
@@ -277,7 +204,7 @@ class Results:
             raise PacelineError(
                 f"{path} is not a run directory: it holds no manifest.json (run with --out makes one)"
             )
-        results = cls([], files.read_json(path / "manifest.json"))
+        results = cls([], manifests.manifest(path / "manifest.json"))
         if not (path / "runs.parquet").is_file():
             if shard := results.manifest.get("shard"):
                 raise PacelineError(
@@ -291,7 +218,7 @@ class Results:
         for name in TABLES:
             # Directories of versions that did not know them have no such tables.
             if name not in ("interfaces", "link_flows") or (path / f"{name}.parquet").is_file():
-                results._tables[name] = table_files.read_parquet(path / f"{name}.parquet")
+                results._tables[name] = results._read(path / f"{name}.parquet", *IDENTITY[name][:1])
         # Older ones have the text of varied values alone.
         results._tables = {name: results._with_numbers(table) for name, table in results._tables.items()}
         results._notices = noticed([])
@@ -306,8 +233,20 @@ class Results:
             results._notices = pl.concat([results._notices, pl.DataFrame(older)], how="diagonal")
         for kind in ALL_SERIES:
             if (path / f"series-{kind}.parquet").is_file():
-                results._series[kind] = table_files.read_parquet(path / f"series-{kind}.parquet")
+                results._series[kind] = results._read(path / f"series-{kind}.parquet")
         return results
+
+    def _read(self, path: Path, *names: str) -> pl.DataFrame:
+        """A table with a seed, a value of each varied path, and these columns in each row. Raises StorageError."""
+        table = table_files.read_parquet(path)
+        for column in ("seed", *self.axes, *names):
+            if column not in table.columns:
+                raise StorageError(f"{path} is damaged: it has no column {column}; there are {table.columns}")
+            kind = table.schema[column]
+            if not (kind.is_integer() if column == "seed" else is_measure(kind) or kind == pl.String):
+                allowed = "whole numbers" if column == "seed" else "numbers or texts"
+                raise StorageError(f"{path} is damaged: the column {column} has {kind} in place of {allowed}")
+        return table
 
     @property
     def axes(self) -> list[str]:
@@ -542,15 +481,14 @@ class Results:
 
     @checked()
     def write(self, directory: str | Path) -> None:
-        """Writes a run directory: the tables and series as Parquet, then manifest.json. Recordings that an earlier run
-        left there are removed. Raises StorageError."""
+        """Writes a run directory: manifest.json, then recordings and tables as Parquet, of which `runs` is the last.
+        What an earlier run left there is removed. Raises StorageError."""
+        from paceline import store  # noqa: PLC0415 (it stands on this module)
+
         path = Path(directory)
         files.make_directory(path)
-        for name in TABLES:
-            table_files.write_parquet(path / f"{name}.parquet", self.table(name))
-        table_files.write_parquet(path / "notices.parquet", self.notices)
-        self.write_series(path)
-        files.write_json(path / "manifest.json", self.manifest)
+        store.begin(path, self.manifest)
+        store.write_tables(self, path, statistics=False)
 
     @checked()
     def to_pandas(self, name: str) -> Any:

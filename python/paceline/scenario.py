@@ -11,10 +11,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from paceline import files
 from paceline._core import Scenario
 from paceline.arguments import checked, plain
 from paceline.carried import find, told
-from paceline.errors import ArgumentError, CutShortWarning, PacelineError, ScenarioError
+from paceline.errors import ArgumentError, CutShortWarning, PacelineError, ScenarioError, StorageError
 from paceline.reproduce.where import FIGURES, PUBLISHED, READINGS
 from paceline.warned import warn
 
@@ -123,8 +124,8 @@ def _keys(path: str | Path) -> set[str]:
     if not file.is_file():
         return set()
     try:
-        return set(tomllib.loads(file.read_text(encoding="utf-8")))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        return set(tomllib.loads(files.read_text(file)))
+    except (StorageError, tomllib.TOMLDecodeError, RecursionError):
         return set()
 
 

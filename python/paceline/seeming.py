@@ -8,7 +8,7 @@ from codecs import BOM_UTF8
 from collections.abc import Callable
 from pathlib import Path
 
-from paceline.files import refused
+from paceline.files import opened, refused
 from paceline.fitting.packets import PCAP, PCAPNG
 
 BEGIN = 1 << 16
@@ -29,7 +29,7 @@ _EVENTS = b"PCLNEV"
 def begin(path: Path) -> bytes:
     """What the file begins with, unpacked if gzip made it, at most `BEGIN` bytes. Raises StorageError."""
     try:
-        with path.open("rb") as file:
+        with opened(path) as file:
             packed = file.read(len(_GZIP)) == _GZIP
             file.seek(0)
             if not packed:

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from paceline import _core, files, table_files
+from paceline import _core, files, manifests, table_files
+from paceline.columns import TABLES
 from paceline.errors import PacelineError, StorageError
-from paceline.results import TABLES, OnDisk, Results, RunRecord
+from paceline.recordings import ALL_SERIES
+from paceline.results import OnDisk, Results, RunRecord
 from paceline.spoken import option
 
 _LOCK = ".lock"
@@ -48,9 +49,18 @@ def alone_in(directory: Path, kind: str | None = None) -> Iterator[None]:
     except OSError as error:
         raise files.refused(directory / _LOCK, error) from error
     try:
+        _clear_parts(directory)
         yield
     finally:
         lock.release()
+
+
+def _clear_parts(directory: Path) -> None:
+    """Removes what commands that were killed had begun to write."""
+    for folder in (directory, directory / "runs"):
+        for path in folder.iterdir() if folder.is_dir() else ():
+            if files.is_part(path):
+                files.remove(path)
 
 
 _FIGURES = (".svg", ".png", ".pdf", ".eps", ".gif", ".jpeg", ".jpg", ".ps", ".tif", ".tiff", ".webp")
@@ -87,14 +97,14 @@ def check_kind(directory: Path, kind: str) -> dict[str, Any] | None:
     something else."""
     path = directory / "manifest.json"
     if path.exists():
-        manifest = files.read_json(path)
+        manifest = manifests.manifest(path)
         there = manifest.get("kind", "?")
         if there != kind:
             raise PacelineError(
                 f"{directory} is the directory of a {there}, not of a {kind}: use another {option('out')}"
             )
         return manifest
-    if any(entry.name != _LOCK for entry in directory.iterdir()):
+    if any(entry.name != _LOCK and not files.is_part(entry) for entry in directory.iterdir()):
         raise PacelineError(f"{directory} is not empty and holds no {kind}: use another {option('out')}")
     return None
 
@@ -106,7 +116,7 @@ def kept_in(directory: Path) -> set[str]:
 
 def is_whole(directory: str | Path | None) -> bool:
     """Whether the runs of a directory have all finished, so that there are tables of them; False of None."""
-    return directory is not None and (Path(directory) / "runs.parquet").exists()
+    return directory is not None and (Path(directory) / _WHOLE).exists()
 
 
 class Store:
@@ -129,33 +139,35 @@ class Store:
         if not path.exists():
             return None
         try:
-            kept = files.read_json(path)
-            series = self._series(key, kept["series"])
+            kept = manifests.run(path)
+            series = self.series(key, kept["series"])
             for file in series.paths.values():
                 table_files.check_parquet(file)
-            if kept["seed"] != seed or not set(series) <= set(record):
-                return None
-            return RunRecord(seed, kept["summary"], series, kept.get("labels", {}))
-        except (StorageError, KeyError):
+        except StorageError:
             return None
+        if kept["seed"] != seed or not set(series) <= set(record):
+            return None
+        return RunRecord(seed, kept["summary"], series, kept.get("labels", {}))
 
     def put(self, key: str, run: RunRecord) -> RunRecord:
         """Keeps a finished run, whose recordings are then on disk alone. The summary comes last: a run is there when
         it is. Raises StorageError."""
-        series = self._series(key, list(run.series))
+        series = self.series(key, list(run.series))
         for kind, path in series.paths.items():
             table_files.write_parquet(path, run.series[kind])
         kept = {"seed": run.seed, "labels": run.labels, "series": list(run.series), "summary": run.summary}
         files.write_whole(self.runs / f"{key}.json", json.dumps(kept))
         return RunRecord(run.seed, run.summary, series, run.labels)
 
-    def _series(self, key: str, kinds: Sequence[str]) -> OnDisk:
+    def series(self, key: str, kinds: Sequence[str]) -> OnDisk:
+        """The recordings of the run of that name, of these kinds."""
         return OnDisk({kind: self.runs / f"{key}-{kind}.parquet" for kind in kinds})
 
     def clear(self) -> None:
         """Forgets all runs."""
-        shutil.rmtree(self.runs, ignore_errors=True)
-        files.make_directory(self.runs)
+        # What says that a run is there goes first.
+        for path in sorted(self.runs.iterdir(), key=lambda path: path.suffix != ".json"):
+            files.remove(path)
 
 
 class Kept:
@@ -198,13 +210,10 @@ class Kept:
                 f"Use another {option('out')}, or {option('fresh', True)} to start over (the finished runs there are "
                 "then deleted)."
             )
+        begin(directory, self.manifest)
         store = Store(directory)
         if self._fresh or changed:
             store.clear()
-        # Tables are of what is finished: those of the one before this would be mistaken for this one's.
-        for table in [*directory.glob("*.parquet"), *directory.glob("*.csv")]:
-            table.unlink(missing_ok=True)
-        files.write_json(directory / "manifest.json", self.manifest)
         return store
 
     def results(self, records: Sequence[RunRecord]) -> Results:
@@ -231,12 +240,36 @@ def unlike(old: Mapping[str, Any], new: Mapping[str, Any]) -> str | None:
     return None if before == now else f"it was over {', '.join(before)}, not {', '.join(now)}"
 
 
-def write_tables(results: Results, directory: Path) -> None:
-    """Writes every table, and its statistics over the seeds, as Parquet and CSV. Raises StorageError."""
-    for name in TABLES:
-        for stem, table in ((name, results.table(name)), (f"{name}-statistics", results.statistics(name))):
-            table_files.write_parquet(directory / f"{stem}.parquet", table)
-            table_files.write_csv(directory / f"{stem}.csv", table)
-    table_files.write_parquet(directory / "notices.parquet", results.notices)
-    table_files.write_csv(directory / "notices.csv", results.notices)
+_WHOLE = "runs.parquet"
+"""The table that is there when all are."""
+_OURS = frozenset(
+    ["differences", "notices", *TABLES]
+    + [f"{name}-statistics" for name in TABLES]
+    + [f"series-{kind}" for kind in ALL_SERIES]
+)
+"""The tables that a directory may have."""
+
+
+def begin(directory: Path, manifest: Mapping[str, Any]) -> None:
+    """Says in a directory what it is of, before anything of it is there: what is stopped in the middle, by a full disk
+    say, is known by that. Tables of the one before this, which would be mistaken for this one's, go. Raises
+    StorageError."""
+    files.remove(directory / _WHOLE)
+    for path in sorted(directory.iterdir()):
+        if path.suffix in (".parquet", ".csv") and path.stem in _OURS:
+            files.remove(path)
+    files.write_json(directory / "manifest.json", manifest)
+
+
+def write_tables(results: Results, directory: Path, *, statistics: bool = True) -> None:
+    """Writes the recordings, the notices and every table as Parquet; with `statistics` also as CSV, with those over the
+    seeds. The table of runs comes last. Raises StorageError."""
     results.write_series(directory)
+    tables = [("notices", results.notices)]
+    for name in sorted(TABLES, key=lambda name: name == "runs"):
+        tables += [(f"{name}-statistics", results.statistics(name))] if statistics else []
+        tables.append((name, results.table(name)))
+    for stem, table in tables:
+        if statistics:
+            table_files.write_csv(directory / f"{stem}.csv", table)
+        table_files.write_parquet(directory / f"{stem}.parquet", table)

@@ -16,14 +16,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from paceline import _core, files, notebook
+from paceline import _core, files, memory, notebook
 from paceline.arguments import checked
 from paceline.axes import Vary, check_set, combinations, recorded
+from paceline.columns import TABLES
 from paceline.crews import Batches, Crew, Made, Threads, processes
 from paceline.errors import Cancelled, ControllerError, Interrupted, PacelineError
 from paceline.executing import ExecutorLike, Opened, opened
 from paceline.recordings import MOST, RECORD_EVERY_S, SERIES, Recording
-from paceline.results import TABLES, Results, RunRecord
+from paceline.results import Results, RunRecord
 from paceline.scenario import ScenarioLike, Schemes, identity, load, written
 from paceline.store import Kept, Store
 from paceline.warned import warn
@@ -218,6 +219,8 @@ def run_points(
     if workers < 1:
         raise PacelineError(f"the number of workers must be at least 1, not {workers}")
     jobs = shard.of([(point, seed) for point in points for seed in point.seeds or seeds])
+    if executor is None:
+        memory.check([point.scenario for point in points], min(workers, len(jobs)))
     making = _Making(jobs, record, record_every_s, store, captured, progress or notebook.progress("runs"))
     if captured is not None and executor is not None:
         raise PacelineError("a capture is written by this process: leave out the executor")

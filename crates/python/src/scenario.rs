@@ -124,7 +124,7 @@ fn own_controllers(
                 read.extend(files);
             }
             Err(error) if error.is_instance_of::<PyValueError>(py) => {
-                let mistake = Mistake::new(key, error.value(py).to_string());
+                let mistake = Mistake::of_lines(key, error.value(py).to_string());
                 return Err(ScenarioError::new_err(document.error(vec![mistake]).to_string()));
             }
             Err(error) => return Err(error),
@@ -267,6 +267,12 @@ impl Scenario {
     #[getter]
     fn ends(&self) -> Option<(&str, &str)> {
         self.checked.ends()
+    }
+
+    /// How many flows it has, each instance counted.
+    #[getter]
+    fn instances(&self) -> u64 {
+        self.checked.flows().iter().map(|flow| u64::from(flow.count)).sum()
     }
 
     /// The rates of all links, both ways (bit/s), as far as they can be filled: a way on which no flow begins carries what

@@ -26,9 +26,9 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from paceline import _core
-from paceline.cli import completing
+from paceline.cli import completing, doors
 from paceline.cli.help import RENAMED, WIDTH, Command, spared
-from paceline.errors import CutShortWarning, PacelineError
+from paceline.errors import ControllerError, CutShortWarning, PacelineError, ScenarioError
 from paceline.spoken import by_command
 from paceline.threads import THREADS
 
@@ -133,7 +133,7 @@ class Guarded(TyperGroup):
             if sys.stdout is not None:
                 sys.stdout.flush()
         except PacelineError as error:
-            raise fail(str(error), error.exit_code) from None
+            raise fail(_lines(error), error.exit_code) from None
         except KeyboardInterrupt as stop:
             raise fail(str(stop) or "Stopped.", 130) from None
         except OSError as error:
@@ -151,16 +151,21 @@ def first_sentence(name: str) -> str:
     raise LookupError(name)
 
 
+def _lines(error: PacelineError) -> str:
+    """What an error says. A line that a name or a value in it has made does not look like one of the command's; of
+    scenarios the core has seen to it."""
+    said = str(error)
+    return said if isinstance(error, ScenarioError | ControllerError) else said.replace("\n", "\n  ")
+
+
 def fail(message: str, code: int) -> typer.Exit:
     """Says the error on stderr; the exception ends the command with the code."""
     text = f"paceline: {message}"
     with contextlib.suppress(OSError):
         if sys.stderr.isatty():
-            from rich.console import Console
-
             from paceline.cli import layout
 
-            layout.say(Console(stderr=True, highlight=False), text)
+            layout.say(layout.stderr(), text)
         else:
             # One line, as tools that read it expect.
             print(text, file=sys.stderr)
@@ -242,6 +247,7 @@ def main() -> None:
             "backslashreplace",
         ):
             stream.reconfigure(errors=_PLAIN)
+    doors.stand()
     completing.prepare(os.environ)
     try:
         app(prog_name="paceline")

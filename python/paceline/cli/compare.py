@@ -67,7 +67,11 @@ def compare(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", metavar="DIR", help="Write the table of differences there.", show_default=False
+            "--out",
+            metavar="DIR",
+            help="Keep finished runs there, go on where the same command was stopped, and "
+            "write the tables, that of differences among them.",
+            show_default=False,
         ),
     ] = None,
     as_json: Annotated[
@@ -87,29 +91,23 @@ def compare(
       paceline compare examples/coffee-shop.toml --runs 5 --metric late_share \\
           --vary flow.film.cc=newreno,vegas,cubic
     """
-    from paceline import table_files
     from paceline.cli import show
     from paceline.comparing import compare as run_comparison
-    from paceline.store import claim
 
     scenario = read(file)
-    with claim(out, "comparison"):
-        with progress(file.stem) as show_progress:
-            comparison = run_comparison(
-                scenario,
-                axes(vary),
-                runs=runs,
-                metrics=metric,
-                seed=seed,
-                set=assignments(set_ or []),
-                workers=workers,
-                executor=executor,
-                progress=show_progress,
-            )
-        if out:
-            table_files.write_parquet(out / "differences.parquet", comparison.table)
-            table_files.write_csv(out / "differences.csv", comparison.table)
-            comparison.results.write(out)
+    with progress(file.stem) as show_progress:
+        comparison = run_comparison(
+            scenario,
+            axes(vary),
+            runs=runs,
+            metrics=metric,
+            seed=seed,
+            set=assignments(set_ or []),
+            workers=workers,
+            executor=executor,
+            out=out,
+            progress=show_progress,
+        )
     if as_json:
         documents.say(document(comparison))
         return

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMappin
 from pathlib import Path
 from typing import Any
 
-from paceline import _core
+from paceline import _core, files
 from paceline.errors import PacelineError
 from paceline.recordings import REAL_SERIES, SERIES
 
@@ -145,7 +145,7 @@ def _suites(_ctx: Any, _incomplete: str) -> Offered:
 def _table(path: Path) -> dict[str, Any]:
     import tomllib
 
-    return tomllib.loads(path.read_text(encoding="utf-8"))
+    return tomllib.loads(files.read_text(path))
 
 
 def _figures(ctx: Any, _incomplete: str) -> Offered:
@@ -292,7 +292,7 @@ def _runs(ctx: Any) -> list[Path]:
 def _measures(ctx: Any, _incomplete: str) -> Iterator[tuple[str, str]]:
     """Those of a sweep's runs, as `Results.plot` takes them: of flows by their names, of others as TABLE.MEASURE."""
     kept = [path for run in _runs(ctx) for path in (run / "runs").glob("*.json")]
-    summary = json.loads(kept[0].read_text(encoding="utf-8"))["summary"]
+    summary = files.read_json(kept[0])["summary"]
     for table, rows in summary.items():
         if isinstance(rows, list) and all(isinstance(row, Mapping) for row in rows):
             names = dict.fromkeys(name for row in rows for name in _numbers(row))
@@ -311,7 +311,7 @@ def _numbers(row: Mapping[str, Any], before: str = "") -> Iterator[str]:
 def _axes(ctx: Any, _incomplete: str) -> Iterator[tuple[str, str]]:
     """The paths that a sweep has varied."""
     for run in _runs(ctx):
-        manifest = json.loads((run / "manifest.json").read_text(encoding="utf-8"))
+        manifest = files.read_json(run / "manifest.json")
         yield from ((path, "") for path in manifest["vary"])
 
 

@@ -58,7 +58,8 @@ def _notices(results: Results) -> dict[str, Any]:
 
 def _points(results: Results, without: tuple[str, ...] = ()) -> list[dict[str, Any]]:
     """A document for each point: the varied values, and of each table the rows with their measures."""
-    from paceline.results import IDENTITY, is_measure
+    from paceline.columns import IDENTITY
+    from paceline.results import is_measure
 
     axes = results.axes
     found: dict[tuple[Any, ...], dict[str, Any]] = {}

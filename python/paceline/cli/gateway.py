@@ -193,10 +193,9 @@ def _file(out: Path | None) -> Iterator[Any]:
 @contextmanager
 def _view(quiet: bool) -> Iterator[Any]:
     """Something to show an interval with: a table on a terminal, a line a second elsewhere."""
-    from rich.console import Console
     from rich.live import Live
 
-    console = Console(stderr=True, highlight=False)
+    console = layout.stderr()
     if quiet:
         yield lambda _status: None
         return

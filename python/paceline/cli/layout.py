@@ -14,6 +14,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from paceline.plain import line
+from paceline.plain import plain as plain_text
+
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.table import Table
@@ -35,17 +38,17 @@ def stdout() -> Console:
     return Piped(highlight=False, width=int(columns) if columns.isdigit() and columns != "0" else WIDTH)
 
 
-def stderr() -> Console:
+def stderr(width: int | None = None) -> Console:
     """The console of what is said beside the results."""
-    from rich.console import Console
+    from paceline.cli.consoles import Plain
 
-    return Console(stderr=True, highlight=False)
+    return Plain(stderr=True, highlight=False, width=width)
 
 
 def say(console: Console, text: str) -> None:
     """Prints sentences, broken between words; a path or a command that is longer than a line stays whole."""
-    for line in text.splitlines():
-        broken = textwrap.wrap(line, console.width, break_long_words=False, break_on_hyphens=False)
+    for one in plain_text(text).splitlines():
+        broken = textwrap.wrap(one, console.width, break_long_words=False, break_on_hyphens=False)
         for piece in broken or [""]:
             console.print(piece, markup=False, soft_wrap=True)
 
@@ -57,7 +60,8 @@ def note(console: Console, notices: Iterable[str]) -> None:
 
 
 def _printed(text: str) -> str:
-    """Text as a terminal shows it that lacks some characters: "+-" for a plus-minus sign."""
+    """Text of a cell as a terminal shows it that lacks some characters: "+-" for a plus-minus sign. It is one line."""
+    text = line(text)
     encoding, errors = getattr(sys.stdout, "encoding", None) or "utf-8", getattr(sys.stdout, "errors", None)
     return text if text.isascii() else text.encode(encoding, errors or "replace").decode(encoding)
 

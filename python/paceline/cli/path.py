@@ -271,18 +271,15 @@ def _profile(name: str) -> str:
 
 def _report(ran: paths.PathRun, *, as_json: bool, out: Path | None, pcap: Path | None) -> None:
     """What the path did, on stderr: stdout is COMMAND's."""
-    from rich.console import Console
-
     from paceline.cli import show
 
     if as_json:
         (summary,) = ran.results.summaries
         documents.say({**summary, "versions": files.versions()}, sys.stderr)
         return
-    plain = layout.stdout()
-    console = Console(stderr=True, highlight=False)
+    console = layout.stderr()
     if not console.is_terminal:
-        console = Console(stderr=True, highlight=False, width=plain.width)
+        console = layout.stderr(layout.stdout().width)
     report = ran.report
     layout.say(console, f"\n{headline(report)}\n\n")
     layout.show(console, [*directions(report), *show.tables(ran.results), emulator(report)])

@@ -24,16 +24,16 @@ def duration(seconds: float) -> str:
 @contextlib.contextmanager
 def progress(what: str, unit: str = "runs") -> Iterator[Callback]:
     """A callback for `run_points`, or in seconds (`unit` "s") for `in_turn`, shown for as long as the block lasts."""
-    from rich.console import Console
+    from paceline.cli import layout
 
-    console = Console(stderr=True)
+    console = layout.stderr()
     if not console.is_terminal:
         yield _lines(what, unit)
         return
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     bar = Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TextColumn("{task.fields[amount]}"),
         TimeElapsedColumn(),

@@ -182,14 +182,12 @@ def report(results: Results, *, as_json: bool) -> None:
 @contextmanager
 def viewing() -> Iterator[View | None]:
     """A row a flow twice a second, on a terminal; elsewhere nothing."""
-    from rich.console import Console
-
     if not sys.stderr.isatty():
         yield None
         return
     from rich.live import Live
 
-    console = Console(stderr=True, highlight=False)
+    console = layout.stderr()
     before: dict[tuple[str, int], tuple[float, int]] = {}
     with Live(console=console, transient=True, auto_refresh=False) as live:
         yield lambda rows: live.update(now(rows, before).fitted(console.width), refresh=True)

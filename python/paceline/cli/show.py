@@ -8,9 +8,10 @@ from collections.abc import Sequence
 import polars as pl
 
 from paceline.cli.layout import Column, Layout
+from paceline.columns import IDENTITY
 from paceline.interval import Interval, Kind, interval
 from paceline.quantities import quantity, scale
-from paceline.results import IDENTITY, Results
+from paceline.results import Results
 
 MOST_ROWS = 30
 MOST_NOTICES = 4

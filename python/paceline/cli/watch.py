@@ -208,11 +208,9 @@ def _read(names: list[str], every: str, out: Path | None, *, as_json: bool) -> N
 
 def _say(results: Results, *, command: bool, out: Path | None) -> None:
     """Prints tables; stdout is a COMMAND's own."""
-    from rich.console import Console
-
-    console = Console(stderr=True, highlight=False) if command else layout.stdout()
+    console = layout.stderr() if command else layout.stdout()
     if command and not console.is_terminal:
-        console = Console(stderr=True, highlight=False, width=layout.stdout().width)
+        console = layout.stderr(layout.stdout().width)
     report(console, results)
     if out:
         layout.say(console, f"\nWritten to {out}.")
@@ -276,14 +274,12 @@ def _cell(measure: str, row: dict[str, Any]) -> str:
 @contextmanager
 def _viewing(*, wanted: bool) -> Iterator[View | None]:
     """A table of what is open now, on a terminal; elsewhere nothing."""
-    from rich.console import Console
-
     if not wanted or not sys.stderr.isatty():
         yield None
         return
     from rich.live import Live
 
-    console = Console(stderr=True, highlight=False)
+    console = layout.stderr()
     with Live(console=console, transient=True, auto_refresh=False) as live:
         yield lambda now: live.update(_now(now).fitted(console.width), refresh=True)
 

@@ -37,7 +37,7 @@ def fit(path: str | Path) -> str:
 
 def _measured(path: Path) -> Measured:
     try:
-        with path.open("rb") as file:
+        with files.opened(path) as file:
             start = file.read(4)
             file.seek(0)
             if start == PCAPNG or start in PCAP:

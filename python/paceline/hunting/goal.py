@@ -23,11 +23,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from paceline.columns import IDENTITY, TABLES
 from paceline.comparing import check_metrics, measures_by_table
 from paceline.errors import PacelineError
 from paceline.quantities import digits, quantity
 from paceline.reproduce.expression import FUNCTIONS, Array, Column, Expression, ExpressionError
-from paceline.results import IDENTITY, TABLES, Results, RunRecord
+from paceline.results import Results, RunRecord
 from paceline.spoken import option
 
 GREATEST = 1e12

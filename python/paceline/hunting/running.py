@@ -23,7 +23,7 @@ from paceline.hunting.stages import SPARE, Stages
 from paceline.hunting.trying import Trying
 from paceline.scenario import ScenarioLike, Schemes, load, written
 from paceline.spoken import option
-from paceline.store import claim
+from paceline.store import Kept
 from paceline.sweeping import Progress, seeds_from
 
 BUDGET_S = 300.0
@@ -117,8 +117,8 @@ def hunt(
     are spent (300 unless either is given); with the same seed and tries the finds are the same, whatever the workers.
     At most `finds` are kept; each is run with `again` seeds that the search has not used, made smaller on these as far
     as it keeps the share `keep` of its excess over the file's own value, and run with as many others. A run whose
-    controller fails is worse than any value. With `out`, the directory gets a scenario file for each find, the tries
-    and a figure.
+    controller fails is worse than any value. With `out`, each finished run is kept there, so that the same hunt goes on
+    where it was stopped, and the directory gets a scenario file for each find, the tries and a figure.
 
     Raises ScenarioError, PacelineError (also where Optuna is not installed), StorageError; HuntStopped on Ctrl-C. What
     was found before a hunt ended so is in `out`.
@@ -145,7 +145,7 @@ def hunt(
         "fresh": all_seeds[runs + again :],
     }
     sampler = Tpe(axes, first)
-    manifest = {
+    what = {
         "kind": "hunt",
         "name": base.name,
         **written(base),
@@ -154,9 +154,6 @@ def hunt(
         "seeds": seeds,
         "tries": tries,
         "budget_s": budget_s,
-        "version": _core.version(),
-        "build": _core.build(),
-        **files.provenance(),
     }
     tried: list[Try] = []
 
@@ -169,7 +166,8 @@ def hunt(
             progress(min(len(tried), tries), tries)
 
     trying = Trying(base, axes, goal, workers=workers, executor=executor, ends_s=math.inf, tell=tell)
-    with claim(out, "hunt"), trying:
+    with Kept(what, out, over=True) as kept, trying:
+        manifest, trying.store = kept.manifest, kept.store
         hunting = Stages(
             base, axes, goal, own_values(base, axes), seeds, finds, keep, began, budget_s, trying, tried
         )

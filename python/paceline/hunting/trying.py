@@ -17,6 +17,7 @@ from paceline.hunting.goal import Goal, known_mean
 from paceline.hunting.ranges import Axis, Candidate
 from paceline.results import RunRecord
 from paceline.scenario import load
+from paceline.store import Store
 from paceline.sweeping import Point, run_points, workers_of_machine
 
 
@@ -69,6 +70,8 @@ class Trying:
         self._workers = workers_of_machine() if workers is None else workers
         self._executor: ExecutorLike | None = executor
         self.ends_s = ends_s
+        self.store: Store | None = None
+        """Where finished runs are kept."""
         self._held = ExitStack()
         self._known: dict[tuple[str, int], Outcome] = {}
         self._spent = False
@@ -137,6 +140,7 @@ class Trying:
                 [],
                 workers=self._workers,
                 executor=self._who(points),
+                store=self.store,
                 progress=self._progress,
                 failures=failures,
             )

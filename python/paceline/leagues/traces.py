@@ -45,8 +45,11 @@ def law(traces: Sequence[Path]) -> Law:
 
 def _format(file: Path) -> str:
     """How a trace is written; "" of what is none."""
-    with file.open("rb") as opened:
-        first = opened.readline(200).split()
+    try:
+        with files.opened(file) as trace:
+            first = trace.readline(200).split()
+    except OSError as error:
+        raise files.refused(file, error, "read") from error
     try:
         [float(word) for word in first]
     except ValueError:

@@ -29,11 +29,9 @@ def read(path: Path) -> list[Status]:
     found: list[Status] = []
     none = f"{path} is no qlog, and has no interval of a gateway (`paceline gateway --out`): {seems(path)}"
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = files.read_bytes(path).decode().splitlines()
     except UnicodeDecodeError:
         raise PacelineError(none) from None
-    except OSError as error:
-        raise files.refused(path, error, "read") from error
     for number, line in enumerate(lines, 1):
         try:
             read_in = json.loads(line)

@@ -11,6 +11,7 @@ import math
 import re
 from pathlib import Path
 
+from paceline import files
 from paceline.reproduce.paper import Level, Settings
 from paceline.suite import sim_link, sim_media
 from paceline.suite.sim_entries import Entries
@@ -81,7 +82,7 @@ def case(path: Path, section: str) -> Case:
     if not re.fullmatch(r"[A-Za-z0-9_.-]+", path.stem):
         raise SuiteError(f"{path}: its name is the case's: letters, digits, '-', '_' and '.'")
     try:
-        with path.open("rb") as file:
+        with files.opened(path) as file:
             data = file.read(MOST_BYTES + 1)
     except OSError as error:
         raise SuiteError(f"cannot read {path}: {error.strerror}") from None

@@ -1,5 +1,6 @@
 //! What is wrong with a scenario file: every mistake with file, line, key, value, and what is allowed.
 
+use std::borrow::Cow;
 use std::fmt;
 
 /// Why a scenario cannot be used. Its message has one line for each mistake.
@@ -15,7 +16,7 @@ impl ScenarioError {
     /// Something is wrong with the file as a whole: it cannot be read.
     #[must_use]
     pub fn of_file(file: &str, problem: &str) -> ScenarioError {
-        ScenarioError { file: file.into(), mistakes: vec![Mistake::new("", problem)] }
+        ScenarioError { file: file.into(), mistakes: vec![Mistake::of_lines("", problem)] }
     }
 }
 
@@ -33,9 +34,16 @@ pub struct Mistake {
 }
 
 impl Mistake {
-    /// A mistake at `key`.
+    /// A mistake at `key`, said on one line: what it quotes of the file makes no further ones.
     #[must_use]
     pub fn new(key: impl Into<String>, problem: impl Into<String>) -> Mistake {
+        let problem = problem.into();
+        Mistake { line: None, column: None, key: key.into(), problem: plain(&problem, |_| false).into_owned() }
+    }
+
+    /// One that is said on several lines, as a traceback.
+    #[must_use]
+    pub fn of_lines(key: impl Into<String>, problem: impl Into<String>) -> Mistake {
         Mistake { line: None, column: None, key: key.into(), problem: problem.into() }
     }
 
@@ -43,9 +51,29 @@ impl Mistake {
     pub(super) fn said(&self, file: &str) -> String {
         let place =
             [self.line, self.column].into_iter().flatten().map(|number| format!(":{number}")).collect::<String>();
-        let key = if self.key.is_empty() { String::new() } else { format!("{}: ", self.key) };
-        format!("{file}{place}: {key}{}", self.problem)
+        let key = if self.key.is_empty() { String::new() } else { format!("{}: ", plain(&self.key, |_| false)) };
+        format!("{}{place}: {key}{}", plain(file, |_| false), plain(&self.problem, |c| c == '\n'))
     }
+}
+
+/// A text without what a terminal obeys, and what turns the direction of writing: control and format characters and
+/// separators of lines are escaped as Rust does (`\n`, `\u{1b}`), but those that are `kept`.
+fn plain(text: &str, kept: impl Fn(char) -> bool) -> Cow<'_, str> {
+    let obeyed = |c: char| {
+        !kept(c)
+            && (c.is_control()
+                || matches!(c,
+        '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+        | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}'))
+    };
+    if !text.contains(obeyed) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::new();
+    for c in text.chars() {
+        if obeyed(c) { shown.extend(c.escape_default()) } else { shown.push(c) }
+    }
+    Cow::Owned(shown)
 }
 
 impl fmt::Display for ScenarioError {
@@ -85,4 +113,19 @@ pub fn join(path: &str, key: &str) -> String {
     let bare = !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
     let key = if bare { key.to_owned() } else { format!("{key:?}") };
     if path.is_empty() { key } else { format!("{path}.{key}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_mistake_quotes_makes_no_line_and_nothing_that_a_terminal_obeys() {
+        let mistake = Mistake::new("flow.\u{202e}x", "`a\nerror: forged\r\u{1b}]0;x\u{7}` is no rate, größer – 日本");
+        let said = ScenarioError { file: "a\nb.toml".into(), mistakes: vec![mistake] }.to_string();
+        let shown = r"a\nb.toml: flow.\u{202e}x: `a\nerror: forged\r\u{1b}]0;x\u{7}` is no rate, größer – 日本";
+        assert_eq!(said, shown);
+        let lines = ScenarioError { file: "x".into(), mistakes: vec![Mistake::of_lines("", "one\ntwo\u{1b}[2J")] };
+        assert_eq!(lines.to_string(), "x: one\ntwo\\u{1b}[2J");
+    }
 }

@@ -24,6 +24,7 @@ use paceline_path::trace::{AtEnd, parse_mahimahi, parse_seconds_mbit};
 use paceline_path::wifi::Ht;
 use paceline_path::{Aggregation, DelaySpike, DelayStep, DelayVariation, PolicerModel, RateModel, Schedule};
 use paceline_units::{Rate, Ratio, Span, Time};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Deref;
 use toml::Value;
@@ -266,6 +267,17 @@ impl Scenario {
     #[must_use]
     pub fn access(&self) -> Option<&AccessTable> {
         self.file.access.as_ref()
+    }
+
+    /// The same with so many instances of each flow at most; borrowed where there are no more.
+    #[must_use]
+    pub fn thinned(&self, most: u32) -> Cow<'_, Scenario> {
+        if self.flows.iter().all(|flow| flow.count <= most) {
+            return Cow::Borrowed(self);
+        }
+        let mut fewer = self.clone();
+        fewer.flows.iter_mut().for_each(|flow| flow.table.count = flow.table.count.min(most));
+        Cow::Owned(fewer)
     }
 
     /// The flows by name.

@@ -65,7 +65,8 @@ impl Warnings<'_> {
         let (cut, of) = (ours().filter(is_cut).count(), ours().count());
         if cut > 0 {
             let key = join(&join(path, "app"), key);
-            let which = if cut < of { format!(" ({cut} of {of})") } else { String::new() };
+            let looked_at = if (of as u64) < u64::from(flow.count) { " that were looked at" } else { "" };
+            let which = if cut < of { format!(" ({cut} of {of}{looked_at})") } else { String::new() };
             let problem =
                 format!("{what} cannot arrive before the run's end, {end}{which}: give the run a longer `duration`");
             self.note(key, problem);
