@@ -389,7 +389,7 @@ def test_a_full_disk_takes_no_table(tmp_path: Path) -> None:
     disk.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", disk], check=True)
     try:
-        command = [PACELINE, "path", "wide-area", "--out", out]
+        command = [PACELINE, "path", "wide-area", "--out", str(out)]
         ran = subprocess.run([*command, "--", "sleep", "0.5"], capture_output=True, text=True, check=False)
     finally:
         subprocess.run(["umount", disk], check=True)

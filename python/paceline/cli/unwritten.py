@@ -11,7 +11,7 @@ Ran = TypeVar("Ran")
 
 
 def measured(run: Callable[[], Ran]) -> tuple[Ran, UnwrittenError | None]:
-    """What `run` gives; where that could not be written, what it would have given, and the error to raise in the end."""
+    """What `run` gives; if it could not be written, what it would have given, and the error to raise later."""
     try:
         return run(), None
     except UnwrittenError as error:
