@@ -15,7 +15,7 @@ from paceline.results import Results, RunRecord
 from paceline.seeming import inside
 from paceline.series import series_tables
 from paceline.store import claim
-from paceline.webrtc import captured, dump, event_log
+from paceline.webrtc import captured, dump, event_log, tables
 from paceline.webrtc.streams import Stream, measures, rate, write_logs
 
 KIND = "call-log"
@@ -323,8 +323,8 @@ def _rate(stream: dump.Report, seconds: Sequence[float]) -> pl.DataFrame:
     """The stream's payload between one row and the next."""
     sends = stream.kind == "outbound-rtp"
     moved = stream.numbers("bytesSent" if sends else "bytesReceived")
-    frame = pl.DataFrame({"time_s": seconds, "bytes": moved}, {"time_s": pl.Float64, "bytes": pl.Float64})
-    frame = frame.drop_nulls().sort("time_s").unique("time_s", keep="last", maintain_order=True)
+    known = sorted((at, count) for at, count in zip(seconds, moved, strict=True) if count is not None)
+    frame = pl.DataFrame(tables.apart(known), {"time_s": pl.Float64, "bytes": pl.Float64}, orient="row")
     rate = (pl.col("bytes").diff() * 8 / pl.col("time_s").diff()).alias("bps")
     none = pl.lit(None, pl.Float64)
     return (
