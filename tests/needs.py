@@ -58,6 +58,10 @@ def _chromium() -> str | None:
     return None if shutil.which("chromium") else "needs chromium (package chromium)"
 
 
+def _tcpdump() -> str | None:
+    return None if shutil.which("tcpdump") else "needs tcpdump (package tcpdump)"
+
+
 def _tshark() -> str | None:
     return None if shutil.which("tshark") else "needs tshark (package tshark)"
 
@@ -208,6 +212,7 @@ _PROBES: dict[str, Callable[[], str | None]] = {
     "tmpfs": _tmpfs,
     "ns": _ns,
     "chromium": _chromium,
+    "tcpdump": _tcpdump,
     "tshark": _tshark,
     "cc": _cc,
     "clang": _clang,

@@ -126,11 +126,11 @@ class StandIn:
         """Browsers that send at half the link's rate, and flows that are no calls."""
         planned = json.loads((where / "plan.json").read_text())
         queue = pl.DataFrame(
-            {"link": ["bottleneck"], "direction": ["forward"], "time_s": [ends.LEAD_S + 0.1]}
+            {"link": ["bottleneck"], "direction": ["forward"], "time_s": [ends.lead_s(ends.READY_S) + 0.1]}
         ).with_columns(packets=1.0, bytes=1000.0, delay_s=0.01)
-        summary = {"flows": [], "queues": [], "end_s": ends.LEAD_S + planned["duration_s"]}
+        summary = {"flows": [], "queues": [], "end_s": ends.lead_s(ends.READY_S) + planned["duration_s"]}
         ran = self._path(RunRecord(seed, summary, {"queue": queue}), record_every_s)
-        zero = float(ran.report["start"]) + ends.LEAD_S
+        zero = float(ran.report["start"]) + ends.lead_s(ends.READY_S)
         for end, way in (("near", "Sent"), ("far", "Received")):
             lines = []
             for call in planned["calls"]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -153,7 +155,8 @@ def test_finished_calls_are_kept_on_ctrl_c_and_the_same_command_goes_on(
 
 def test_flows_that_are_no_calls_are_handed_to_both_ends(tmp_path: Path) -> None:
     beside = paceline.parse(CALL + '\n[flow.download]\ncc = "cubic"\n')
-    planned = calling._planned(beside, "chromium", None)
+    planned = calling._planned(beside, "chromium", None, 20.0)
+    assert planned.lead_s == 22.0
     calling._prepare(tmp_path, planned, beside.duration_s, calling.RECORD_EVERY_S)
     handed = realtime.handed(tmp_path / ends.OTHERS)
     assert [flow[0] for flow in realtime.flows(handed, 1)] == ["download"]
@@ -200,3 +203,57 @@ def test_rows_become_the_tables_of_a_run(tmp_path: Path) -> None:
     assert flow["packets_sent"] == 110
     assert flow["loss_rate"] is None
     assert flow["rtt_mean_s"] is None
+
+
+def test_rows_that_a_busy_host_gave_at_once_are_no_rate() -> None:
+    """Counters 0.3 ms apart made rates of 58 and 127 Mbit/s."""
+    times = [0.2, 0.4, 0.9, 0.9003, 0.95, 1.2, 1.2001]
+    far = [{"time_s": at, "transport_bytesReceived": 1e5 * at + 2e3 * n} for n, at in enumerate(times)]
+    rate = tables.rate([], far, 0.0)
+    assert rate["time_s"].to_list() == [0.0, 0.2, 0.4, 0.9, 1.2]
+    assert rate["goodput_bps"].to_list()[1:] == pytest.approx(
+        [0.8e6, 0.8e6 + 8 * 2e3 / 0.2, 0.8e6 + 8 * 2e3 / 0.5, 0.8e6 + 8 * 6e3 / 0.3]
+    )
+
+
+def test_a_call_whose_encoder_had_no_processor_is_disturbed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A browser says of each row what limits its encoder."""
+    stand_in(monkeypatch, lag_s=1e-5)
+    monkeypatch.setattr(browser, "find", lambda: "chromium")
+    monkeypatch.setattr(browser, "version", lambda _: "Chromium 1")
+    whole = tables.flow
+
+    def limited(*of: Any) -> dict[str, Any]:
+        return whole(*of) | {"cpu_limited_share": 0.68}
+
+    (tmp_path / "call.toml").write_text(
+        CALL.replace("17 s", "1 s").replace('"10 s"', '"0.5 s"').replace("10 s", "0.5 s")
+    )
+    command = ["call", str(tmp_path / "call.toml")]
+    assert "disturbed" not in CliRunner().invoke(app, command).output
+    monkeypatch.setattr(tables, "flow", limited)
+    said = " ".join(CliRunner().invoke(app, command).output.split())
+    assert "It was disturbed: the processor limited the encoder of call in 68 % of the call." in said
+
+
+def test_how_long_browsers_may_take_has_a_range_and_is_said(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for ready in (0.5, 601.0):
+        with pytest.raises(PacelineError, match=f"ready_s = {ready:g}: browsers have from 1 s to 600 s"):
+            paceline.call(paceline.parse(CALL), ready_s=ready)
+
+    class Never:
+        def __init__(self, *_: Any) -> None:
+            self.ready = threading.Event()
+
+    monkeypatch.setattr(ends, "Server", Never)
+    monkeypatch.setattr(browser, "start", lambda *_: None)
+    monkeypatch.setenv("PACELINE_START", str(time.time() - 5))
+    with pytest.raises(SystemExit):
+        ends.near(str(tmp_path), "chromium", "1", "0.2", "4.5")
+    said = (tmp_path / ends.FAILED).read_text()
+    assert "not ready 4.5 s after" in said
+    assert "--ready-within 60s (in Python ready_s=60)" in said

@@ -148,3 +148,92 @@ def test_garbage_is_passed_over(payloads: list[bytes], cut: int) -> None:
     for stream in capture.streams:
         assert len(stream.packets) >= captured.LEAST
         measures(stream)
+
+
+def _ng(*frames: tuple[int, bytes]) -> io.BytesIO:
+    """A pcapng of two interfaces of raw IP, of frames as pcap has them, each with its interface."""
+
+    def block(kind: int, body: bytes) -> bytes:
+        body += bytes(-len(body) % 4)
+        length = struct.pack("<I", 12 + len(body))
+        return struct.pack("<I", kind) + length + body + length
+
+    found = block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))
+    found += 2 * block(1, struct.pack("<HHI", 101, 0, 0))
+    for interface, whole in frames:
+        _, us, kept, length = struct.unpack("<IIII", whole[:16])
+        found += block(6, struct.pack("<IIIII", interface, 0, us, kept, length) + whole[16:])
+    return io.BytesIO(found)
+
+
+def _losses(file: io.BytesIO) -> list[int]:
+    """What is lost of each stream of a capture."""
+    capture = captured.calls(file)
+    pairs = zip(capture.streams, capture.before(), strict=True)
+    return [
+        measures(stream, None if before is None else capture.streams[before])["packets_lost"]
+        for stream, before in pairs
+    ]
+
+
+def test_an_ssrc_is_no_stream() -> None:
+    """The same SSRC in the other direction, by another path or with other packets is another stream."""
+    there = [frame(_rtp(100 + i), i * 1000) for i in range(20)]
+    back = [frame(_rtp(100 + i), i * 1000 + 5, back=True) for i in range(20)]
+    assert _losses(io.BytesIO(HEAD + b"".join(there + back))) == [0, 0]
+    assert _losses(_ng(*((0, one) for one in there), *((1, one) for one in back))) == [0, 0]
+    later = [frame(_rtp(9000 + i), 900_000 + i * 1000) for i in range(20)]
+    assert _losses(_ng(*((0, one) for one in there), *((1, one) for one in later))) == [0, 0]
+    # the same packets at another interface are the same stream, behind another address as well
+    short = [one for i, one in enumerate(there) if i % 4]
+    assert _losses(_ng(*((0, one) for one in there), *((1, one) for one in short))) == [0, 5]
+    elsewhere = [one.replace(b"\x0a\0\0\1", b"\x0a\0\0\7") for one in short]
+    assert _losses(_ng(*((0, one) for one in there), *((1, one) for one in elsewhere))) == [0, 5]
+
+
+def test_what_a_turn_server_relays_is_read() -> None:
+    """Each channel is a path of its own; what is no whole message of a channel is none (RFC 8656 section 12.4)."""
+
+    def relayed(channel: int, i: int, *, pad: bytes = b"", less: int = 0) -> bytes:
+        inner = _rtp(i)
+        return struct.pack(">HH", channel, len(inner) - less) + inner + pad
+
+    frames = [relayed(0x4000 + i % 2, i // 2, pad=bytes(i % 4)) for i in range(40)]
+    capture = captured.calls(_pcap(*frames, relayed(0x4000, 99, less=9), relayed(0x4000, 99, pad=bytes(4))))
+    assert [len(stream.packets) for stream in capture.streams] == [20, 20]
+    assert {packet.size for stream in capture.streams for packet in stream.packets} == {4}
+    assert capture.before() == [None, None]
+
+
+def test_what_is_encrypted_is_said(tmp_path: Path) -> None:
+    hello = b"\x16\xfe\xfd" + bytes(60)
+    initial = b"\xc3\0\0\0\1\x08" + bytes(60)
+    path = tmp_path / "call.pcap"
+    path.write_bytes(_pcap(hello, initial, *[_rtp(i) for i in range(20)]).getvalue())
+    kinds = {notice["kind"]: notice["cases"] for notice in paceline.call_log(path).summaries[0]["notices"]}
+    assert kinds == {"srtp": 1, "quic-unread": 1}
+    path.write_bytes(_pcap(hello, initial, initial).getvalue())
+    with pytest.raises(
+        PacelineError, match=r"no stream of RTP .*; 1 .* of DTLS, .*; 2 .* of QUIC, which is enc"
+    ):
+        paceline.call_log(path)
+
+
+def test_a_capture_of_a_week_is_read(tmp_path: Path) -> None:
+    """But not what its sender heard, and none whose times are years apart."""
+
+    def lasting(days: int) -> Path:
+        path = tmp_path / f"{days}.pcap"
+        frames = [frame(_rtp(i), i * 1000) for i in range(20)]
+        frames[10:] = [struct.pack("<I", 1 + days * 86_400) + one[4:] for one in frames[10:]]
+        report = struct.pack(">BBHII", 0x81, 201, 7, 9, 7) + bytes(20)
+        path.write_bytes(HEAD + b"".join(frames) + frame(report, back=True))
+        return path
+
+    results = paceline.call_log(lasting(8))
+    assert results.flows["packets_lost"].to_list() == [0]
+    assert [notice["kind"] for notice in results.summaries[0]["notices"]] == ["feedback-unread"]
+    with pytest.raises(PacelineError, match=r"8\.pcap: its times lie more than a week apart: nothing of it"):
+        paceline.call_log(tmp_path / "8.pcap", replay=["gcc"])
+    with pytest.raises(PacelineError, match=r"lie 20000 days apart, and 30 are read: take a part"):
+        paceline.call_log(lasting(20_000))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,16 @@ def captured(tmp_path: Path, scenario: str, *hosts: str) -> tuple[Path, dict[str
     file, capture = tmp_path / "scenario.toml", tmp_path / "run.pcapng"
     file.write_text(scenario)
     return capture, paceline.run(file, pcap=capture, pcap_at=hosts).summaries[0]
+
+
+def test_libpcap_reads_what_all_hosts_captured(tmp_path: Path) -> None:
+    """It refuses a file whose interfaces seem to differ, and reads it with every tool that is built on it."""
+    require("tcpdump")
+    capture, summary = captured(tmp_path, PATH.replace("10 s", "1 s") + "[flow.a]\n")
+    done = subprocess.run(["tcpdump", "-nr", str(capture), "ip"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    sent = summary["engine"]["packets_sent"]
+    assert sent < len(done.stdout.splitlines()) <= 2 * sent
 
 
 @pytest.mark.parametrize(

@@ -300,6 +300,27 @@ def test_captures_of_every_link(
         )
 
 
+def test_few_packets_are_no_rate(tmp_path: Path) -> None:
+    """An initial window leaves as fast as its host can: of two packets a link of 70 Mbit/s was made."""
+
+    def written(count: int) -> Path:
+        file = tmp_path / "few.pcap"
+        found = struct.pack("<IHHIIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, 101)
+        for n in range(count):
+            packet = ipv4(1400, 1400 * n)
+            found += struct.pack("<IIII", 3, 160_000 * n, len(packet), len(packet)) + packet
+        file.write_bytes(found)
+        return file
+
+    for count in (2, 19):
+        with pytest.raises(
+            PacelineError, match=f"rate: {count} packets with data, and it takes 20; capture a"
+        ):
+            paceline.fit(written(count))
+    text = " ".join(paceline.fit(written(40)).replace("\n#", " ").split())
+    assert "It is short, 40 packets in 0.00624 s: the rate is that of all of it" in text
+
+
 def never_fails(content: bytes, folder: Path) -> None:
     """Whatever a file holds: a path file that the emulator takes, or an error of ours."""
     file = folder / "recording"

@@ -380,3 +380,20 @@ def test_refusals_say_what_why_and_what_to_do(link: str, tmp_path: Path) -> None
     assert done.returncode == 1
     assert "CLONE_NEWUSER" in done.stderr
     assert "(ENOSPC). The limit of namespaces is reached (user.max_user_namespaces is 0" in done.stderr
+
+
+def test_a_full_disk_takes_no_table(tmp_path: Path) -> None:
+    """What was measured is printed, and then said to be written nowhere."""
+    require("tmpfs", "namespaces")
+    disk, out = tmp_path / "disk", tmp_path / "disk" / "out"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", disk], check=True)
+    try:
+        command = [PACELINE, "path", "wide-area", "--out", str(out)]
+        ran = subprocess.run([*command, "--", "sleep", "0.5"], capture_output=True, text=True, check=False)
+    finally:
+        subprocess.run(["umount", disk], check=True)
+    assert ran.returncode == 1, ran.stderr
+    assert "Path (delay: median)" in ran.stderr
+    assert "No space left on device" in ran.stderr
+    assert "Written to" not in ran.stderr

@@ -18,6 +18,7 @@ import pytest
 
 import paceline
 import ports
+from needs import require
 from paceline.errors import LiveError, PacelineError
 from paceline.results import Results
 from paceline.rtp import Listening
@@ -77,6 +78,39 @@ def _send_and_stop(
             program.send_signal(signal.SIGCONT)
         time.sleep(0.01)
     assert stands
+
+
+@pytest.mark.realtime
+def test_a_datagram_from_port_0_ends_nothing(tmp_path: Path) -> None:
+    """No answer can go to port 0 (the kernel says "invalid argument"). In a sender's name such a report neither ends
+    the receiver nor takes its reports away."""
+    require("root")
+    raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP)
+    out = tmp_path / "out"
+    ours, control = ports.pair()
+    with raw, ours, control:
+        port = ports.free()
+        words = ["receive", f"rtp://127.0.0.1:{port}", "--for", "1500ms", "--out", str(out)]
+        with subprocess.Popen(
+            [sys.executable, "-m", "paceline", *words],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        ) as program:
+            begin, number = time.monotonic(), 0
+            report = struct.pack(">BBHIIIIII", 0x80, 200, 6, 7, 0, 0, 0, 1, 1000)
+            forged = struct.pack(">HHHH", 0, port, 8 + len(report), 0) + report
+            while program.poll() is None and time.monotonic() < begin + 40:
+                ours.sendto(_rtp(number), ("127.0.0.1", port))
+                raw.sendto(forged, ("127.0.0.1", 0))
+                number += 1
+                time.sleep(0.01)
+            said = program.communicate(timeout=40)[0]
+        assert program.returncode == 0, said
+        assert {datagram[1] for datagram in ports.waiting(control)} == {201}, "reports go where they went"
+    (flow,) = Results.read(out).flows.to_dicts()
+    assert (flow["ended"], flow["packets_lost"]) == ("done", 0)
+    assert flow["packets_delivered"] > 50
 
 
 def test_addresses() -> None:

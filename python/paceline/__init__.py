@@ -29,6 +29,7 @@ from paceline.errors import (
     PathError,
     ScenarioError,
     StorageError,
+    UnwrittenError,
 )
 
 if TYPE_CHECKING:
@@ -151,6 +152,7 @@ __all__ = [
     "Scenario",
     "ScenarioError",
     "StorageError",
+    "UnwrittenError",
     "WindowController",
     "__version__",
     "call",

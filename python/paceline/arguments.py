@@ -151,6 +151,7 @@ KINDS: dict[str, Kind] = {
     "keep": NUMBER,
     "key_file": PLACE,
     "event_logs": PLACE,
+    "ready_s": SECONDS,
     "log": PLACE,
     "log_events": PLACE,
     "max_rate": Kind('text with a unit, as "2 Mbit/s"', _is_text),

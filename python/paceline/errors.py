@@ -40,6 +40,14 @@ class StorageError(PacelineError):
     exit_code = 1
 
 
+class UnwrittenError(StorageError):
+    """What was measured in real time could not be written. It is not lost: `ran` is what the call would have given."""
+
+    def __init__(self, message: str, ran: object) -> None:
+        super().__init__(message)
+        self.ran = ran
+
+
 class LiveError(PacelineError):
     """The other end, the network or the system refused."""
 

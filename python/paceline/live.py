@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from paceline import _core, files
+from paceline.errors import StorageError, UnwrittenError
 from paceline.results import Results, RunRecord
 
 STATES = (
@@ -72,3 +74,14 @@ def live_results(
         **files.provenance(),
     }
     return Results(records, manifest)
+
+
+def kept(results: Results, out: str | Path | None, ran: object = None) -> None:
+    """Writes the results of a run that cannot be repeated, if there is a place. Raises UnwrittenError, which has `ran`,
+    or else the results."""
+    if out is None:
+        return
+    try:
+        results.write(out)
+    except StorageError as error:
+        raise UnwrittenError(str(error), results if ran is None else ran) from error

@@ -14,7 +14,7 @@ from paceline import _core, files, linux
 from paceline.arguments import checked
 from paceline.carried import find, told
 from paceline.errors import PacelineError, ScenarioError
-from paceline.live import live_record, live_results
+from paceline.live import kept, live_record, live_results
 from paceline.recordings import RECORD_EVERY_S
 from paceline.results import Results
 from paceline.scenario import toml_values
@@ -104,7 +104,7 @@ def path(
     The command has this process's standard input, output and errors, and PACELINE_PEER and PACELINE_START in its
     environment. Signals to this process are passed on to it meanwhile; not so with `stop`, which ends it from another
     thread.
-    Raises NeedsLinux, PathError, ScenarioError, StorageError.
+    Raises NeedsLinux, PathError, ScenarioError, StorageError; UnwrittenError after the command, which has the run.
     """
     linux.needed("an emulated path")
     if not command:
@@ -160,9 +160,9 @@ def path(
             "report": report,
         }
         results = live_results([record], KIND, loaded.name, more)
-        if out is not None:
-            results.write(out)
-        return PathRun(output.status, results, output.lost, report)
+        ran = PathRun(output.status, results, output.lost, report)
+        kept(results, out, ran)
+        return ran
 
 
 def check(path: str | Path) -> None:

@@ -97,6 +97,15 @@ def _alone(value: float) -> str:
     return f"{value:.{min(decimals, 5)}f}"
 
 
+def figures(value: float, count: int) -> str:
+    """A number with so many digits, and more before the point if it has them: never with an exponent, but for what no
+    reader would count the zeros of."""
+    text = f"{value:.{count}g}"
+    if "e" not in text or not 1e-9 <= abs(value) < 1e15:
+        return text
+    return f"{float(text):.12f}".rstrip("0").rstrip(".")
+
+
 def numbers(values: Sequence[Any]) -> tuple[str, dict[Any, float]] | None:
     """Values of one path as numbers in a base unit, and the end of the name of a column that holds them: of "20 ms"
     and "1 s" 0.02 and 1, and "_s". What is a number by itself has the end "". None unless all are quantities of a kind.

@@ -417,7 +417,14 @@ def _measured(
     rates = kept.series.get("rate")
     bin_s = _core.quantity(table["rate_bin"], "s") if "rate_bin" in table else None
     if rates is not None and bin_s is not None:
-        measured = _of_rates(rates, bin_s, warm, scenario.duration_s)
+        active = {
+            (flow["flow"], flow["instance"]): (
+                flow["start_s"],
+                min(scenario.duration_s, _stop_s(table, flow["flow"])),
+            )
+            for flow in summary["flows"]
+        }
+        measured = _of_rates(rates, bin_s, warm, active)
         summary["flows"] = [
             flow | measured.get((flow["flow"], flow["instance"]), {}) for flow in summary["flows"]
         ]
@@ -483,20 +490,29 @@ def _framed(name: str) -> pl.Expr:
     return of.get(name, pl.last(name))
 
 
+def _stop_s(table: dict[str, Any], flow: str) -> float:
+    return _core.quantity(table["flow"][flow].get("stop", table["duration"]), "s")
+
+
 def _of_rates(
-    rates: pl.DataFrame, bin_s: float, from_s: float, to_s: float
+    rates: pl.DataFrame, bin_s: float, warm_s: float, active: Mapping[tuple[str, int], tuple[float, float]]
 ) -> dict[tuple[str, int], dict[str, float | None]]:
     """`goodput_cov`, `startup_s` and `send_rate_cov` of each flow, from the rates that its ends recorded at whatever
-    instants."""
+    instants, in the whole bins after the warm-up between its start and its stop, `active`."""
     found: dict[tuple[str, int], dict[str, float | None]] = {}
     for (flow, instance), own in rates.group_by("flow", "instance", maintain_order=True):
+        # a recording's instances are text
+        start_s, to_s = active[flow, int(instance)]
+        from_s = max(warm_s, start_s)
         edges = np.arange(0.0, to_s + bin_s / 1e6, bin_s)
         edges = edges[edges >= from_s - bin_s / 1e6]
         came, sent = (_in_bins(own, column, edges) for column in ("goodput_bps", "send_rate_bps"))
         mean = float(came.mean()) if len(came) else 0.0
         found[flow, instance] = {
             "goodput_cov": _cov(came),
-            "startup_s": float(edges[int(np.argmax(came >= STARTED * mean)) + 1]) if mean > 0 else None,
+            "startup_s": float(edges[int(np.argmax(came >= STARTED * mean)) + 1]) - start_s
+            if mean > 0
+            else None,
             "send_rate_cov": _cov(sent),
         }
     return found

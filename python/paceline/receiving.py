@@ -9,7 +9,7 @@ from pathlib import Path
 from paceline import _core, linux, rtp
 from paceline.arguments import CALL, SECONDS, TEXT, checked
 from paceline.errors import LiveError, PacelineError
-from paceline.live import live_record, live_results
+from paceline.live import kept, live_record, live_results
 from paceline.results import Results
 from paceline.sending import View, attended
 from paceline.store import claim
@@ -52,8 +52,7 @@ def receive(
         output, notes, interrupted = attended(lambda: _listen(where, kind, duration_s, watch), watch, view)
         more = {"address": address, "feedback": told, "interrupted": interrupted, "notes": json.loads(notes)}
         results = live_results([live_record(output)], "live", f"RTP at {address}", more)
-        if out is not None:
-            results.write(out)
+        kept(results, out)
         return results
 
 

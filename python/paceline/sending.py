@@ -16,7 +16,7 @@ from paceline import _core, files, foreign, linux, rtp
 from paceline.arguments import checked
 from paceline.errors import LiveError, PacelineError, ScenarioError, StorageError
 from paceline.keys import read_key
-from paceline.live import live_record, live_results
+from paceline.live import kept, live_record, live_results
 from paceline.recordings import PORT
 from paceline.results import Results
 from paceline.scenario import toml_value
@@ -166,8 +166,7 @@ def send(
         }
         way = f"{'over QUIC ' if over_quic else ''}{'and '.join(_words(direction))}"
         results = live_results([record], "live", f"{controller} {way}{host}", more)
-        if out is not None:
-            results.write(out)
+        kept(results, out)
         return results
 
 

@@ -19,6 +19,7 @@ from typing import Any, Protocol
 from paceline import _core, notebook
 from paceline.errors import InternalError, Interrupted, LiveError, PacelineError, PathError, StorageError
 from paceline.paths import LATE_S, STEAL
+from paceline.quantities import quantity
 from paceline.results import Results, RunRecord
 from paceline.store import Kept, Store, claim, is_whole
 from paceline.sweeping import Point, Progress, check_recorded, left_out, workers_of_machine
@@ -36,6 +37,9 @@ RUNS_PER_CORE = 4
 BPS_PER_CORE = 10e6
 """The rates of all links of runs side by side, both ways, for each core: emulators and ends wake for each packet, which
 at 10 Mbit/s takes an emulator about a tenth of a core."""
+
+CPU_LIMITED = 0.05
+"""The share of a call in which its browser says that the processor limits the encoder, above which it is disturbed."""
 
 TRIES = 3
 """How often a run that was disturbed is made at most."""
@@ -130,11 +134,28 @@ def disturbance(run: RunRecord) -> tuple[float, float, float] | None:
     return path["lag"]["p50_s"], path["lag"]["p99_s"], path["host"]["steal_share"]
 
 
-def is_disturbed(run: RunRecord) -> bool:
-    """Whether the machine was not there in time, so that the run says little: its lag's median above `LATE_S`, or
-    more than `STEAL` of the processors' time taken by others."""
+def why_disturbed(run: RunRecord) -> list[str]:
+    """Why the machine was not there in time, so that the run says little: its lag's median above `LATE_S`, more than
+    `STEAL` of the processors' time taken by others, or an encoder of a browser's that had no processor for more than
+    `CPU_LIMITED` of a call. Empty if it was."""
+    reasons = []
     found = disturbance(run)
-    return found is not None and (found[0] > LATE_S or found[2] > STEAL)
+    if found is not None and found[0] > LATE_S:
+        reasons.append(f"packets left {quantity('p50_s', found[0])} late in the median")
+    if found is not None and found[2] > STEAL:
+        reasons.append(f"others took {quantity('steal_share', found[2])} of the processors' time")
+    limited = ((flow["flow"], flow.get("cpu_limited_share") or 0.0) for flow in run.summary["flows"])
+    reasons += [
+        f"the processor limited the encoder of {name} in {quantity('cpu_limited_share', share)} of the call"
+        for name, share in limited
+        if share > CPU_LIMITED
+    ]
+    return reasons
+
+
+def is_disturbed(run: RunRecord) -> bool:
+    """Whether there is a reason to think that the machine was not there in time."""
+    return bool(why_disturbed(run))
 
 
 def in_turn(

@@ -15,7 +15,7 @@ from typing import Any
 from paceline import _core, linux
 from paceline.arguments import WHOLE, checked
 from paceline.errors import PacelineError, StorageError
-from paceline.live import live_record, live_results
+from paceline.live import kept, live_record, live_results
 from paceline.results import Results
 from paceline.store import claim
 
@@ -98,8 +98,7 @@ def watch(
             "notes": record.summary["notes"],
         }
         results = live_results([record], "watch", name, more)
-        if out is not None:
-            results.write(out)
+        kept(results, out)
         return results
 
 

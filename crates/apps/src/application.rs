@@ -196,6 +196,22 @@ impl Application {
         }
     }
 
+    /// Whether it has come to an end by itself: all that it has is handed over, of a transfer acknowledged. A stop ends what is not.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        match self {
+            Application::Ftp(ftp) => ftp.is_over(),
+            Application::Stream(stream) => stream.is_over(),
+            Application::Timed(source) => source.is_over(),
+            Application::Server(server) => server.is_over(),
+            Application::Web(_)
+            | Application::OnOff(_)
+            | Application::Cbr(_)
+            | Application::Encoder(_)
+            | Application::Relay(_) => false,
+        }
+    }
+
     /// Whether it is a server that may yet be asked for something.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
@@ -283,7 +299,7 @@ impl Application {
     pub fn demand(&self, now: Time) -> f64 {
         match self {
             Application::Encoder(encoder) => encoder.demand(now),
-            Application::Timed(source) if source.is_over() => 0.0,
+            Application::Timed(source) if source.is_silent() => 0.0,
             _ => f64::INFINITY,
         }
     }

@@ -31,7 +31,10 @@ enum State {
     Sending,
     /// In a limited time up to this instant, with what it has to send.
     Limited(Time, Option<Cbr>),
+    /// All of it has come.
     Over,
+    /// Its stop came first.
+    Cut,
 }
 
 impl Ftp {
@@ -52,7 +55,7 @@ impl Ftp {
     /// See [`crate::Application::next_action`].
     pub fn next_action(&mut self, now: Time, acked: Size) -> Action {
         match (&mut self.state, self.size) {
-            (State::Over, _) => Action::Wait,
+            (State::Over | State::Cut, _) => Action::Wait,
             (State::Waiting, size) if now >= self.period.start && now < self.period.stop => {
                 self.state = State::Sending;
                 self.tally.started();
@@ -68,7 +71,7 @@ impl Ftp {
                 Action::Wait
             }
             _ if now >= self.period.stop => {
-                self.state = State::Over;
+                self.state = State::Cut;
                 Action::Stop
             }
             (State::Sending, None) => self.limit(now),
@@ -103,13 +106,19 @@ impl Ftp {
     pub fn next_wake(&self) -> Option<Time> {
         let next = match &self.state {
             State::Waiting => return Some(self.period.start),
-            State::Over => return None,
+            State::Over | State::Cut => return None,
             State::Sending => self.limited.last().map_or(Time::NEVER, |next| next.period.start),
             State::Limited(until, source) => {
                 source.as_ref().and_then(Cbr::next_wake).map_or(*until, |due| due.min(*until))
             }
         };
         Some(next.min(self.period.stop)).filter(|&at| at < Time::NEVER)
+    }
+
+    /// See [`crate::Application::is_over`].
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        matches!(self.state, State::Over)
     }
 
     /// How it went; `None` if it is endless.

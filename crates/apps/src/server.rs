@@ -114,11 +114,22 @@ impl Server {
     /// Whether it may yet be asked for something that it has.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
-        let all = match &self.content {
-            Content::Pages { .. } => return !self.stopped,
-            Content::Pieces { total, .. } => *total,
-            Content::Whole(model) => model.total(),
-        };
-        !self.stopped && self.handed < all.0
+        !self.stopped && self.total().is_none_or(|all| self.handed < all.0)
+    }
+
+    /// See [`crate::Application::is_over`].
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        let hands_over = self.medium.as_ref().is_some_and(|medium| medium.next_wake().is_some());
+        self.total().is_some_and(|all| self.handed >= all.0) && !hands_over
+    }
+
+    /// All that it has; `None`: no end of it.
+    fn total(&self) -> Option<Size> {
+        match &self.content {
+            Content::Pages { .. } => None,
+            Content::Pieces { total, .. } => Some(*total),
+            Content::Whole(model) => Some(model.total()),
+        }
     }
 }

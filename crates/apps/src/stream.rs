@@ -136,6 +136,12 @@ impl StreamSender {
         [self.next, stop].into_iter().flatten().min().filter(|_| !self.stopped)
     }
 
+    /// See [`crate::Application::is_over`].
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.next.is_none()
+    }
+
     /// How much has been handed over.
     #[must_use]
     pub fn handed(&self) -> Size {

@@ -106,10 +106,16 @@ impl Timed {
         Action::Send(size)
     }
 
-    /// Whether it hands over nothing more.
+    /// Whether it hands over nothing more, because of its stop or by itself.
+    #[must_use]
+    pub fn is_silent(&self) -> bool {
+        self.is_over() || self.stopped
+    }
+
+    /// See [`crate::Application::is_over`].
     #[must_use]
     pub fn is_over(&self) -> bool {
-        self.left == 0 || self.stopped
+        self.left == 0
     }
 
     /// Whether what was handed over last is a key frame of a video.

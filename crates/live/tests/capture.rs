@@ -39,8 +39,9 @@ fn read(path: &Path) -> (Vec<String>, Vec<Kept>) {
             packets.push(Kept {
                 interface: packet.interface_id as usize,
                 nanos: packet.timestamp.as_nanos(),
-                len: packet.original_len,
-                bytes: packet.data.to_vec(),
+                len: packet.original_len - 16,
+                // after what Linux shows of a link without headers
+                bytes: packet.data[16..].to_vec(),
                 out: packet.options.contains(&EnhancedPacketOption::Flags(2)),
             });
         }

@@ -277,7 +277,8 @@ fn read(file: &Path) -> Vec<(u32, bool, u32, usize)> {
     while let Some(block) = reader.next_block() {
         if let Block::EnhancedPacket(packet) = block.unwrap() {
             let out = packet.options.contains(&EnhancedPacketOption::Flags(2));
-            packets.push((packet.interface_id, out, packet.original_len, packet.data.len()));
+            // after what Linux shows of a link without headers
+            packets.push((packet.interface_id, out, packet.original_len - 16, packet.data.len() - 16));
         }
     }
     packets

@@ -45,6 +45,8 @@ pub struct Source {
     app_wake: Time,
     started: bool,
     stopped: bool,
+    /// Whether its stop came before all that there was had arrived.
+    cut: bool,
     app: Box<Application>,
 }
 
@@ -65,6 +67,7 @@ impl Source {
             answers: matches!(flow.app, Application::Server(_)),
             started: false,
             stopped: false,
+            cut: false,
             app: Box::new(flow.app.clone()),
         }
     }
@@ -111,14 +114,27 @@ impl Source {
     /// Whether all that the application will ever send has been acknowledged.
     #[must_use]
     pub fn is_done(&self) -> bool {
-        let silent = || self.app.next_wake().is_none() && !self.app.is_waiting();
-        self.started && self.sender.acked_all() && (self.stopped || silent())
+        self.started && self.sender.acked_all() && (self.stopped || self.app.is_over() || self.is_silent())
     }
 
-    /// Whether it has come to its end by itself, not by its stop: a transfer or a stream, all of it acknowledged.
+    /// Whether its application wants nothing more, not even its stop.
+    #[must_use]
+    pub fn is_silent(&self) -> bool {
+        self.stopped || self.app.next_wake().is_none() && !self.app.is_waiting()
+    }
+
+    /// Whether it has come to its end by itself, whether its stop has passed since or not: a transfer, a stream or so many
+    /// packets, all of it acknowledged.
     #[must_use]
     pub fn is_finished(&self) -> bool {
-        self.is_done() && !self.stopped
+        self.is_done() && !self.cut
+    }
+
+    /// Its stop has come.
+    fn end(&mut self) {
+        self.cut = !(self.app.is_over() && self.sender.acked_all());
+        self.stopped = true;
+        self.sender.stop();
     }
 
     /// How the application's transfers went; all zero for what does not consist of transfers.
@@ -270,9 +286,8 @@ impl Source {
     /// The user wants an end: the application stops at once. What it has handed over and is not sent yet never will be.
     pub fn stop(&mut self, now: Time, out: &mut impl Transmit) {
         if !self.stopped {
-            self.stopped = true;
+            self.end();
             self.app_wake = Time::NEVER;
-            self.sender.stop();
             self.sender.on_timer(now, out);
         }
     }
@@ -322,8 +337,7 @@ impl Source {
                     self.sender.start(now, out);
                 }
                 Action::Stop => {
-                    self.sender.stop();
-                    self.stopped = true;
+                    self.end();
                     self.app_wake = self.app.next_wake().unwrap_or(Time::NEVER);
                     return;
                 }

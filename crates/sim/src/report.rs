@@ -49,11 +49,12 @@ impl Before {
     }
 }
 
-/// Brings the senders' integrals up to `now`.
+/// Brings the senders' integrals up to `now`; of those that are done they end with the last acknowledgement.
 fn account(built: &mut Built, now: Time) {
     for element in built.engine.elements_mut() {
         if let Node::Host(host) = element {
-            host.sources.iter_mut().filter(|source| source.has_started()).for_each(|source| source.sender.account(now));
+            let running = host.sources.iter_mut().filter(|source| source.has_started() && !source.is_done());
+            running.for_each(|source| source.sender.account(now));
         }
     }
 }

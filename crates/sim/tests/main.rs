@@ -55,6 +55,7 @@ mod rtp;
 mod scenario;
 mod scenario_fuzz;
 mod scream;
+mod stops;
 mod tfrc;
 mod tracks;
 mod variation;

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from paceline.cli import layout
-from paceline.cli.options import AsJson, File, Out, Seed, Set
+from paceline.cli.options import AsJson, File, Out, Seed, Set, span
 from paceline.cli.run import read, say
 from paceline.errors import CutShortWarning
 from paceline.quantities import quantity
@@ -34,6 +34,14 @@ def call(
             show_default=False,
         ),
     ] = None,
+    ready: Annotated[
+        str,
+        typer.Option(
+            "--ready-within",
+            metavar="SPAN",
+            help="How long the browsers may take to start, before the scenario begins; 1s to 10min.",
+        ),
+    ] = "12s",
     as_json: AsJson = False,
 ) -> None:
     """Run a scenario in real time with Chromium's WebRTC as its gcc flows.
@@ -52,7 +60,15 @@ def call(
     warnings.simplefilter("default", CutShortWarning)
     scenario = read(file)
     changes = assignments(set_ or [])
-    results = webrtc.call(scenario, seed=seed, runs=runs, set=changes, out=out, event_logs=event_logs)
+    results = webrtc.call(
+        scenario,
+        seed=seed,
+        runs=runs,
+        set=changes,
+        out=out,
+        event_logs=event_logs,
+        ready_s=span(ready, "--ready-within"),
+    )
     say(results, as_json, out)
     if not as_json:
         notes(results)
@@ -60,7 +76,7 @@ def call(
 
 def notes(results: Results) -> None:
     """Says how late the emulator was: a late packet looks like a queue to the browsers."""
-    from paceline.turns import is_disturbed
+    from paceline.turns import why_disturbed
 
     console = layout.stdout()
     for record in results.records:
@@ -68,5 +84,8 @@ def notes(results: Results) -> None:
         late = (
             f"{quantity('p50_s', lag['p50_s'])} late in the median, {quantity('p99_s', lag['p99_s'])} at 99 %"
         )
-        word = ": disturbed" if is_disturbed(record) else ""
-        layout.say(console, f"\nSeed {record.seed}: packets left {late}{word}.")
+        why = "; ".join(why_disturbed(record))
+        layout.say(
+            console,
+            f"\nSeed {record.seed}: packets left {late}." + (f" It was disturbed: {why}." if why else ""),
+        )

@@ -11,6 +11,7 @@ import typer
 from paceline import _core, foreign, schemas
 from paceline.cli import completing, layout
 from paceline.errors import PacelineError
+from paceline.quantities import figures
 
 
 def schema(
@@ -133,4 +134,5 @@ def parameter(p: dict[str, Any]) -> tuple[str, str, str, str]:
             return p["name"], p["default"], ", ".join(p["names"]), doc
     unit = "" if p["unit"] == "1" else f" {p['unit']}"
     whole = ", whole" if p["kind"] == "whole" else ""
-    return p["name"], f"{p['default']:g}{unit}", f"{p['min']:g} to {p['max']:g}{whole}", doc
+    default, least, most = (figures(p[key], 6) for key in ("default", "min", "max"))
+    return p["name"], f"{default}{unit}", f"{least} to {most}{whole}", doc

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from paceline import _core
 from paceline.errors import PacelineError
-from paceline.quantities import quantity
+from paceline.quantities import figures, quantity
 
 BITS = 8
 MOST_ROWS = 100_000
@@ -128,9 +128,9 @@ def head_of(key: str) -> str:
 
 def text_of(key: str, value: float) -> str:
     if key == "capacity_packets_per_s":
-        return f"{value:.6g} packets/s"
+        return f"{figures(value, 6)} packets/s"
     if key.endswith("_bytes"):
-        return f"{value:g} B"
+        return f"{figures(value, 6)} B"
     if key.endswith("_bps") or (key.endswith("_s") and not key.endswith("_per_s")):
         return quantity(key, value)
-    return f"{value:.4g}"
+    return figures(value, 4)

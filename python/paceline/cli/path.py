@@ -14,6 +14,7 @@ from paceline import files, fitting
 from paceline.cli import completing, documents, layout
 from paceline.cli.layout import Column, Layout
 from paceline.cli.options import Set, span
+from paceline.cli.unwritten import measured
 from paceline.errors import PacelineError, PathError
 from paceline.examples import free
 from paceline.quantities import quantity
@@ -201,20 +202,24 @@ def path(
         )
     if device not in ("any", "tun", "packet"):
         raise PacelineError(f'--device has no "{device}"; there are any, tun, packet')
-    ran = paths.path(
-        path,
-        command,
-        far=far,
-        device=device,  # type: ignore[arg-type] # checked above
-        ipv4=ipv4,
-        for_s=None if for_ is None else span(for_, "--for"),
-        seed=seed,
-        set=assignments(set_ or []),
-        out=out,
-        pcap=pcap,
-        algorithm=algorithm,
+    ran, failed = measured(
+        lambda: paths.path(
+            path,
+            command,
+            far=far,
+            device=device,  # type: ignore[arg-type] # checked above
+            ipv4=ipv4,
+            for_s=None if for_ is None else span(for_, "--for"),
+            seed=seed,
+            set=assignments(set_ or []),
+            out=out,
+            pcap=pcap,
+            algorithm=algorithm,
+        )
     )
-    _report(ran, as_json=as_json, out=out, pcap=pcap)
+    _report(ran, as_json=as_json, out=None if failed else out, pcap=pcap)
+    if failed is not None:
+        raise failed
     failure = ran.report.get("failure")
     if failure:
         raise PathError(f"the path ended early: {failure}")

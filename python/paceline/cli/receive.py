@@ -10,6 +10,7 @@ from paceline.cli import layout
 from paceline.cli.options import AsJson, Out, span
 from paceline.cli.run import say
 from paceline.cli.send import viewing
+from paceline.cli.unwritten import measured
 
 
 def receive(
@@ -58,13 +59,18 @@ def receive(
     lasts = span(duration, "--for") if duration else None
     with viewing() as show:
         view = show and (lambda rows: show([_of_flow(row) for row in rows]))
-        results = run(address, feedback=feedback, duration_s=lasts, out=out, view=view)
-    say(results, as_json, out)
+        results, failed = measured(
+            lambda: run(address, feedback=feedback, duration_s=lasts, out=out, view=view)
+        )
+    say(results, as_json, None if failed else out)
     if not as_json:
         layout.note(layout.stdout(), [f"{text}." for text in results.summaries[0]["notes"]])
+    if failed is not None:
+        raise failed
     if results.manifest["interrupted"]:
         raise typer.Exit(130)
-    if not results.summaries[0]["flows"]:
+    flows = results.summaries[0]["flows"]
+    if not flows or any(flow["ended"].startswith("the system failed") for flow in flows):
         raise typer.Exit(1)
 
 

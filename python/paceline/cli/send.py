@@ -14,6 +14,7 @@ from paceline import files
 from paceline.cli import completing, documents, layout
 from paceline.cli.layout import Column, Layout
 from paceline.cli.options import AsJson, Out, span
+from paceline.cli.unwritten import measured
 from paceline.errors import PacelineError
 from paceline.quantities import quantity
 from paceline.recordings import PORT
@@ -122,29 +123,33 @@ def send(  # noqa: PLR0917 (options of a command, not arguments of a call)
     if reverse and both:
         raise PacelineError("--reverse or --both: one of them")
     with viewing() as view:
-        results = run(
-            host,
-            cc,
-            duration_s=span(duration, "--for"),
-            direction="both" if both else "reverse" if reverse else "forward",
-            flows=flows,
-            set=assignments(set_ or []),
-            app=app,
-            rate=rate,
-            max_rate=max_rate,
-            port=port,
-            seed=seed,
-            key_file=key_file,
-            log_events=log_events,
-            qlog=qlog,
-            out=out,
-            view=view,
+        results, failed = measured(
+            lambda: run(
+                host,
+                cc,
+                duration_s=span(duration, "--for"),
+                direction="both" if both else "reverse" if reverse else "forward",
+                flows=flows,
+                set=assignments(set_ or []),
+                app=app,
+                rate=rate,
+                max_rate=max_rate,
+                port=port,
+                seed=seed,
+                key_file=key_file,
+                log_events=log_events,
+                qlog=qlog,
+                out=out,
+                view=view,
+            )
         )
     report(results, as_json=as_json)
-    if out and not as_json:
+    if out and not as_json and failed is None:
         layout.say(layout.stdout(), f"\nWritten to {out}.")
     if qlog and not as_json:
         layout.say(layout.stdout(), f"\nLogs of connections written to {qlog}.")
+    if failed is not None:
+        raise failed
     if results.manifest["interrupted"]:
         raise typer.Exit(130)
     notes = results.manifest["notes"]

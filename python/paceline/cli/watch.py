@@ -16,6 +16,7 @@ from paceline.cli import documents, layout
 from paceline.cli.help import Command
 from paceline.cli.layout import Column, Layout
 from paceline.cli.options import Out, span
+from paceline.cli.unwritten import measured
 from paceline.errors import PacelineError
 from paceline.quantities import quantity
 from paceline.seeming import seems
@@ -140,21 +141,25 @@ def watch(
         _refuse_files(command)
     # A program's own output shares the terminal with nothing.
     with _viewing(wanted=not command) as view:
-        results = follow(
-            port=port or None,
-            pid=pid or None,
-            command=command or None,
-            everything=everything,
-            every_s=span(every, "--every"),
-            search_every_s=span(search_every, "--search-every"),
-            duration_s=span(duration, "--for") if duration else None,
-            out=out,
-            view=view,
+        results, failed = measured(
+            lambda: follow(
+                port=port or None,
+                pid=pid or None,
+                command=command or None,
+                everything=everything,
+                every_s=span(every, "--every"),
+                search_every_s=span(search_every, "--search-every"),
+                duration_s=span(duration, "--for") if duration else None,
+                out=out,
+                view=view,
+            )
         )
     if as_json:
         documents.say(document(results), sys.stderr if command else sys.stdout)
     else:
-        _say(results, command=bool(command), out=out)
+        _say(results, command=bool(command), out=None if failed else out)
+    if failed is not None:
+        raise failed
     manifest = results.manifest
     if manifest["exit_code"] is not None:
         raise typer.Exit(manifest["exit_code"])

@@ -19,6 +19,8 @@ FULL = 0.75
 """A packet is lost to a full queue if those before it met one this full, of the most that was seen."""
 WAITS = 4
 """Packets of 1500 bytes: a queue that was never longer is none."""
+LEAST_PACKETS = 20
+"""Packets with data that a rate takes: ten may be one initial window (RFC 6928), which leaves at once."""
 LARGE = 1600
 """Bytes of a packet that no Internet path carries whole."""
 LONGEST_S = 1e6
@@ -209,7 +211,12 @@ class _Connection:
 
     def _rate(self, arrivals: list[tuple[int, int]], found: Measured) -> None:
         if len(arrivals) < 2 or arrivals[-1][0] <= arrivals[0][0]:
-            raise PacelineError("too little TCP data is in it for a rate")
+            raise PacelineError("too little TCP data is in it for a rate: all of it came at one instant")
+        if self.packets < LEAST_PACKETS:
+            raise PacelineError(
+                f"too little TCP data is in it for a rate: {self.packets} packets with data, and it takes "
+                f"{LEAST_PACKETS}; capture a download of some seconds"
+            )
         start, length = arrivals[0][0], arrivals[-1][0] - arrivals[0][0]
         if length > LONGEST_S * 1e9:
             raise PacelineError(
@@ -221,7 +228,10 @@ class _Connection:
         if count < 4:
             # The first marks the beginning.
             found.rate_bps = sum(size for _, size in arrivals[1:]) * on_wire / length
-            found.notes.append("It is short: the rate is that of all of it, with the connection's beginning.")
+            found.notes.append(
+                f"It is short, {self.packets} packets in {length / 1e9:.3g} s: the rate is that of all of it, with the "
+                "connection's beginning, and the link's may be several times as high. Capture some seconds."
+            )
             return
         window = length / count
         sums = [0] * count

@@ -6,6 +6,7 @@ import textwrap
 
 from paceline.errors import PacelineError
 from paceline.fitting.measured import MOST_BPS, Measured
+from paceline.quantities import figures
 
 DELAY_S = 0.02
 """The delay one way where none was measured."""
@@ -23,10 +24,10 @@ def path_file(found: Measured, name: str) -> str:
     rate = found.rate_bps
     if rate is None:
         rate = max(RATE_BPS, 2 * found.least_rate_bps)
-        said.append(f"Assumed: the rate ({rate / 1e6:g} Mbit/s), which nothing here tells.")
+        said.append(f"Assumed: the rate ({figures(rate / 1e6, 6)} Mbit/s), which nothing here tells.")
     if not 1 <= rate <= MOST_BPS:
         raise PacelineError(f"a rate of {rate:g} bit/s is none that a path can have")
-    if any(share and float(_figures(share * 100)) >= 100 for share in (found.loss, found.loss_back)):
+    if any(share and float(figures(share * 100, 4)) >= 100 for share in (found.loss, found.loss_back)):
         raise PacelineError("all but nothing was lost: a path that loses 100 % carries nothing")
     there, back = _delays(found, said)
     limit = _limit(found, rate, said)
@@ -45,22 +46,19 @@ def path_file(found: Measured, name: str) -> str:
         )
         lines.append(f"rate_schedule = [\n{steps},\n]")
     else:
-        lines.append(f'rate = "{_figures(rate / 1e3)} kbit/s"')
-    lines += [f'delay = "{_figures(there * 1e3)} ms"', f'queue = {{ kind = "droptail", limit = "{limit}" }}']
+        lines.append(f'rate = "{figures(rate / 1e3, 4)} kbit/s"')
+    lines += [
+        f'delay = "{figures(there * 1e3, 4)} ms"',
+        f'queue = {{ kind = "droptail", limit = "{limit}" }}',
+    ]
     if found.loss:
-        lines.append(f'loss = {{ kind = "uniform", rate = "{_figures(found.loss * 100)} %" }}')
-    behind = [] if back == there else [f'delay = "{_figures(back * 1e3)} ms"']
+        lines.append(f'loss = {{ kind = "uniform", rate = "{figures(found.loss * 100, 4)} %" }}')
+    behind = [] if back == there else [f'delay = "{figures(back * 1e3, 4)} ms"']
     if found.loss_back:
-        behind.append(f'loss = {{ kind = "uniform", rate = "{_figures(found.loss_back * 100)} %" }}')
+        behind.append(f'loss = {{ kind = "uniform", rate = "{figures(found.loss_back * 100, 4)} %" }}')
     if behind:
         lines.append(f"backward = {{ {', '.join(behind)} }}")
     return "\n".join(lines) + "\n"
-
-
-def _figures(value: float) -> str:
-    """Four figures, none of them an exponent."""
-    text = f"{value:.4g}"
-    return text if "e" not in text else f"{float(text):.12f}".rstrip("0").rstrip(".")
 
 
 def _delays(found: Measured, said: list[str]) -> tuple[float, float]:

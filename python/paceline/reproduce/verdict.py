@@ -31,6 +31,7 @@ from enum import StrEnum
 
 from paceline.evidence import FEW_RUNS, LEAST_RUNS, RARE_RUNS, STRICT, Basis, Sample, fisher
 from paceline.interval import share_interval
+from paceline.quantities import figures
 from paceline.statistics import CONFIDENCE, t_quantile
 
 
@@ -155,7 +156,7 @@ def _sign(sign: int, ours: Sample) -> Verdict:
         return Verdict(Outcome.CONTRADICTS, "it is zero in every run")
     if math.isinf(low) and math.isinf(high):
         usual, others = ours.usual
-        says = f"{ours.n - others} of {ours.n} runs have the value {usual:.3g}, and another may lie far off"
+        says = f"{ours.n - others} of {ours.n} runs have the value {figures(usual, 3)}, and another may lie far off"
         return Verdict(Outcome.UNDECIDED, says)
     right = ours.mean * sign > 0
     return Verdict(
@@ -168,7 +169,7 @@ def _number(published: Published, ours: Sample) -> Verdict:
     d = value - mean
     # Rounding alone: 0.5 printed and 0.55 ours are not exactly 0.05 apart in binary.
     edge = 1e-9 * max(abs(mean), abs(value), slack)
-    says = f"off by {abs(d):.3g}{_share(d, value)}, allowed {slack:.3g}"
+    says = f"off by {figures(abs(d), 3)}{_share(d, value)}, allowed {figures(slack, 3)}"
     if ours.interval is None:
         return Verdict(Outcome.UNDECIDED, f"{ours.why_few} ({says})")
     if ours.basis is Basis.COUNTS:
@@ -178,7 +179,7 @@ def _number(published: Published, ours: Sample) -> Verdict:
     if published.runs is not None:
         scatter = ours.scatter(published.runs, published.sd)
         apart = ours.of_others(published.runs, published.sd)
-        says += f" and {_reach(scatter):.3g} by which {_runs(published.runs)} as the paper's scatter"
+        says += f" and {figures(_reach(scatter), 3)} by which {_runs(published.runs)} as the paper's scatter"
         if value and _reach(scatter) > ABOUT_SHARE * abs(value):
             says += f" (the paper's scatter: ± {100 * _reach(scatter) / abs(value):.0f} %)"
     else:
@@ -214,7 +215,7 @@ def _counted(published: Published, ours: Sample, says: str) -> Verdict:
     if value - slack <= low and high <= value + slack:
         return Verdict(Outcome.AGREES, says)
     usual, others = ours.usual
-    says += f"; {others} of {ours.n} runs have another value than {usual:.3g}"
+    says += f"; {others} of {ours.n} runs have another value than {figures(usual, 3)}"
     share = share_interval(others, ours.n)[1]
     if abs(value - usual) <= slack:
         # As many of the paper's runs as can be have the usual value.

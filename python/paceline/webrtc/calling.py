@@ -17,7 +17,7 @@ import polars as pl
 
 from paceline import _core, files, linux, paths, realtime
 from paceline.arguments import checked
-from paceline.errors import LiveError
+from paceline.errors import LiveError, PacelineError
 from paceline.recordings import REAL_SERIES
 from paceline.results import Results, RunRecord
 from paceline.scenario import ScenarioLike, load, written
@@ -30,6 +30,7 @@ KIND = "call"
 """What the manifest of such a run directory says."""
 RECORD_EVERY_S = 0.2
 """How often getStats is asked: often enough for a second's rates, and little beside what a call costs."""
+MOST_READY_S = 600.0
 _QUEUE_EVERY_S = 0.02
 _PATIENCE_S = 20.0
 _RECORD = ("rate", "rtcp", "queue")
@@ -38,7 +39,7 @@ _RECORD = ("rate", "rtcp", "queue")
 @dataclass(frozen=True)
 class _Plan:
     """What all runs of a scenario have in common: its resolved table, its calls, its path's file, its flows that are no
-    calls, the browser, and the folder for the browsers' own logs."""
+    calls, the browser, the folder for the browsers' own logs, and how long the browsers may take to start."""
 
     table: Mapping[str, Any]
     calls: list[dict[str, Any]]
@@ -46,6 +47,12 @@ class _Plan:
     others: _core.Scenario | None
     program: str
     event_logs: Path | None
+    ready_s: float
+
+    @property
+    def lead_s(self) -> float:
+        """How much later than the path the scenario begins."""
+        return ends.lead_s(self.ready_s)
 
 
 @checked()
@@ -57,6 +64,7 @@ def call(
     *,
     out: str | Path | None = None,
     event_logs: str | Path | None = None,
+    ready_s: float = ends.READY_S,
 ) -> Results:
     """Runs a scenario in real time with Chromium's WebRTC as its `gcc` flows, one run after the other.
 
@@ -65,14 +73,17 @@ def call(
     `max_rate`. All other flows are as in `paceline.emulate`. Seeds are those of the path's draws. Tables and the
     recordings `rate`, `rtcp` and `queue` are those of a simulated run, null where a browser does not tell
     (docs/chromium.md). `event_logs` is a folder for the browsers' own logs (RtcEventLog), one of each connection and
-    end, for `paceline.call_log`. `out` is as of `paceline.emulate`. Raises NeedsLinux, PathError, PacelineError,
+    end, for `paceline.call_log`. The browsers may take `ready_s` to start, 1 to 600 s, by which the path is there
+    before the scenario. `out` is as of `paceline.emulate`. Raises NeedsLinux, PathError, PacelineError,
     ScenarioError, StorageError, Interrupted.
     """
     linux.needed("a real call")
+    if not 1 <= ready_s <= MOST_READY_S:
+        raise PacelineError(f"ready_s = {ready_s:g}: browsers have from 1 s to {MOST_READY_S:g} s to start")
     loaded = load(scenario, set)
     seeds = seeds_from(loaded.seed if seed is None else seed, runs)
     program = browser.find()
-    planned = _planned(loaded, program, None if event_logs is None else Path(event_logs))
+    planned = _planned(loaded, program, None if event_logs is None else Path(event_logs), ready_s)
     version = browser.version(program)
     what = {
         "kind": KIND,
@@ -95,15 +106,15 @@ def call(
     )
 
 
-def _planned(scenario: _core.Scenario, program: str, event_logs: Path | None) -> _Plan:
+def _planned(scenario: _core.Scenario, program: str, event_logs: Path | None, ready_s: float) -> _Plan:
     """Raises PacelineError for what no real path, no live flow and no call can be."""
     table = tomllib.loads(scenario.to_toml())
-    calls, path = plan.calls(table), plan.path(table, ends.LEAD_S)
+    calls, path = plan.calls(table), plan.path(table, ends.lead_s(ready_s))
     flows = {name: flow for name, flow in table["flow"].items() if flow["cc"] != plan.CC}
     others = load({**table, "flow": flows}) if flows else None
     if others is not None:
         realtime.flows(others, others.seed)
-    return _Plan(table, calls, path, others, program, event_logs)
+    return _Plan(table, calls, path, others, program, event_logs, ready_s)
 
 
 def _run(
@@ -124,12 +135,15 @@ def _run(
             " from paceline.webrtc import ends; getattr(ends, sys.argv[1])(*sys.argv[2:])"
         )
         here = [sys.executable, "-c", code]
-        far = shlex.join([*here, "far", name, planned.program])
+        far = shlex.join([*here, "far", name, planned.program, str(planned.ready_s)])
         ran = paths.path(
             where / "path.toml",
-            [*here, "near", name, planned.program, str(seed), str(realtime.RECORD_EVERY_S)],
+            [
+                *(*here, "near", name, planned.program, str(seed)),
+                *(str(realtime.RECORD_EVERY_S), str(planned.ready_s)),
+            ],
             far=f"{far} 2>{shlex.quote(str(where / 'far-errors.txt'))}",
-            for_s=ends.LEAD_S + scenario.duration_s + _PATIENCE_S,
+            for_s=planned.lead_s + scenario.duration_s + _PATIENCE_S,
             seed=seed,
             record_every_s=_QUEUE_EVERY_S,
             stop=stop,
@@ -187,7 +201,7 @@ def _record(where: Path, planned: _Plan, ran: paths.PathRun, seed: int) -> RunRe
     (summary,) = ran.results.summaries
     table = planned.table
     lasts, warm = (_core.quantity(table[key], "s") for key in ("duration", "warmup"))
-    zero = float(ran.report["start"]) + ends.LEAD_S
+    zero = float(ran.report["start"]) + planned.lead_s
     flows, rates, gauges = [], [], []
     for one in planned.calls:
         near, far = (
@@ -204,7 +218,7 @@ def _record(where: Path, planned: _Plan, ran: paths.PathRun, seed: int) -> RunRe
     if others is not None:
         flows += others.summary["flows"]
         rates.append(_moved(others, float((where / ends.OTHERS / ends.ZERO).read_text())))
-    queue = tables.queue(ran.results.series("queue"), ends.LEAD_S, lasts)
+    queue = tables.queue(ran.results.series("queue"), planned.lead_s, lasts)
     whole = {
         **summary,
         "name": table["name"],

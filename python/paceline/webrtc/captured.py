@@ -21,7 +21,13 @@ LEAST = 8
 _HEAD = struct.Struct(">BBHII")
 _ONE_BYTE = 0xBEDE
 
-_Key = tuple[int, tuple[bytes, int], tuple[bytes, int], int]
+_AGREE = 0.9
+"""Of a stream's packets at an interface the share that another interface has too where both are the same stream."""
+_DTLS = (b"\xfe\xff", b"\xfe\xfd")
+_QUIC = (b"\x00\x00\x00\x01", b"\x6b\x33\x43\xcf", b"\xff\x00\x00")
+"""Versions of QUIC: 1 (RFC 9000), 2 (RFC 9369), and how those of the drafts begin."""
+
+_Key = tuple[int, int, tuple[bytes, int], tuple[bytes, int], int]
 
 
 @dataclass
@@ -34,6 +40,28 @@ class Capture:
     """Of each stream: interface, source address, target address."""
     controls: list[tuple[int, Datagram]] = field(default_factory=list)
     """RTCP: its interface, and the datagram."""
+    sealed: Counter[str] = field(default_factory=Counter)
+    """Datagrams of DTLS and those that open connections of QUIC, whose contents are encrypted."""
+
+    def before(self) -> list[int | None]:
+        """Of each stream the place in `streams` of the same at the interface that it passed first, None there: another
+        interface, and packets that agree. An SSRC alone says nothing: each end chooses its own (RFC 3550 section 8)."""
+        firsts: dict[int, list[tuple[int, set[tuple[int, int, int]]]]] = {}
+        found: list[int | None] = []
+        for number, stream in enumerate(self.streams):
+            own = {(packet.number, packet.timestamp, packet.size) for packet in stream.packets}
+            interface, source, _ = self.places[number]
+            same = (
+                first
+                for first, theirs in firsts.get(stream.ssrc, ())
+                if self.places[first][0] != interface
+                and self.places[first][2] != source
+                and len(own & theirs) >= _AGREE * len(own)
+            )
+            found.append(next(same, None))
+            if found[-1] is None:
+                firsts.setdefault(stream.ssrc, []).append((number, own))
+        return found
 
 
 def is_capture(start: bytes) -> bool:
@@ -51,7 +79,10 @@ def read(path: Path) -> Capture:
     except PacelineError as error:
         raise PacelineError(f"{path}: {error}") from None
     if not found.streams:
-        raise PacelineError(f"{path}: no stream of RTP is in it, of {LEAST} packets or more")
+        sealed = "".join(
+            f"; {count} datagrams are of {name}, which is encrypted" for name, count in found.sealed.items()
+        )
+        raise PacelineError(f"{path}: no stream of RTP is in it, of {LEAST} packets or more{sealed}")
     return found
 
 
@@ -61,9 +92,10 @@ def calls(file: IO[bytes]) -> Capture:
     places: dict[_Key, tuple[int, bytes, bytes]] = {}
     capture = Capture()
     for datagram in datagrams(file):
+        channel, datagram = _of_relay(datagram)  # noqa: PLW2901 (what is in it stands for it)
         packet = _packet(datagram)
         if packet is not None:
-            key = (datagram.interface, datagram.source, datagram.target, packet.ssrc)
+            key = (datagram.interface, channel, datagram.source, datagram.target, packet.ssrc)
             if key not in found:
                 name = f"{packet.ssrc:08x}"
                 found[key] = Stream(name, _place(datagram.source), _place(datagram.target))
@@ -71,11 +103,36 @@ def calls(file: IO[bytes]) -> Capture:
             found[key].packets.append(packet)
         elif _is_rtcp(datagram.kept):
             capture.controls.append((datagram.interface, datagram))
+        elif (sealed := _sealed(datagram.kept)) is not None:
+            capture.sealed[sealed] += 1
     for key, stream in found.items():
         if _is_stream(stream.packets):
             capture.streams.append(stream)
             capture.places.append(places[key])
     return capture
+
+
+def _of_relay(datagram: Datagram) -> tuple[int, Datagram]:
+    """The number of the channel over which a datagram goes by a TURN server, and what it carries (RFC 8656 section
+    12.4); of others zero and themselves."""
+    kept = datagram.kept
+    if len(kept) < 4 or not 0x40 <= kept[0] <= 0x4F:
+        return 0, datagram
+    channel, length = struct.unpack_from(">HH", kept)
+    # over UDP it may be padded to four bytes
+    if not 0 <= datagram.size - 4 - length <= 3:
+        return 0, datagram
+    return channel, datagram._replace(size=length, kept=kept[4 : 4 + length])
+
+
+def _sealed(kept: bytes) -> str | None:
+    """What a datagram is whose contents are encrypted, if it can be told: a record of DTLS (RFC 7983), or the beginning
+    of a connection of QUIC (RFC 8999: a long header with its version)."""
+    if len(kept) >= 13 and 20 <= kept[0] <= 26 and kept[1:3] in _DTLS:
+        return "DTLS"
+    if len(kept) >= 7 and kept[0] >> 6 == 3 and kept[1:5].startswith(_QUIC):
+        return "QUIC"
+    return None
 
 
 def _is_rtcp(kept: bytes) -> bool:
@@ -140,14 +197,18 @@ def _place(of: tuple[bytes, int]) -> str:
 
 def senders(capture: Capture, begin: int) -> dict[str, _core.CallLog]:
     """What each host has sent to each other one and heard of it, at the first interface that its packets passed; times
-    are from `begin` on, in nanoseconds. Those without a word of RTCP back are left out."""
-    first: dict[int, int] = {}
-    groups: dict[tuple[int, bytes, bytes], list[Packet]] = {}
-    for stream, place in zip(capture.streams, capture.places, strict=True):
-        if first.setdefault(stream.ssrc, place[0]) == place[0]:
-            groups.setdefault(place, []).extend(stream.packets)
+    are from `begin` on, in nanoseconds. Those without a word of RTCP back are left out. Raises ValueError for what
+    lasts too long."""
+    groups: dict[tuple[tuple[int, bytes, bytes], int], list[Packet]] = {}
+    twins: Counter[tuple[tuple[int, bytes, bytes], int]] = Counter()
+    for stream, place, before in zip(capture.streams, capture.places, capture.before(), strict=True):
+        if before is None:
+            # an SSRC on other ports of the same hosts is another stream, whose numbers are its own
+            twin = twins[place, stream.ssrc]
+            twins[place, stream.ssrc] += 1
+            groups.setdefault((place, twin), []).extend(stream.packets)
     found = {}
-    for (interface, source, target), packets in groups.items():
+    for ((interface, source, target), twin), packets in groups.items():
         both = {(source, target): True, (target, source): False}
         control = [
             (max(0, datagram.time - begin), both[ends], datagram.kept)
@@ -173,7 +234,7 @@ def senders(capture: Capture, begin: int) -> dict[str, _core.CallLog]:
             for packet in packets
         ]
         overhead = (20 if len(source) == 4 else 40) + 8
-        name = f"{ip_address(source)} to {ip_address(target)}"
+        name = f"{ip_address(source)} to {ip_address(target)}" + (f" [{twin}]" if twin else "")
         found[name] = _core.CallLog.of_packets(sent, control, overhead)
     return found
 

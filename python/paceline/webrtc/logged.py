@@ -15,12 +15,14 @@ from paceline.results import Results, RunRecord
 from paceline.seeming import inside
 from paceline.series import series_tables
 from paceline.store import claim
-from paceline.webrtc import captured, dump, event_log
+from paceline.webrtc import captured, dump, event_log, tables
 from paceline.webrtc.streams import Stream, measures, rate, write_logs
 
 KIND = "call-log"
 """What the manifest of such a run directory says."""
 _STREAMS = {"outbound-rtp": "out", "inbound-rtp": "in"}
+_MOST_DAYS = 30
+"""Days that a capture may span: it has a row for each second."""
 _EVERY_S = 0.1
 """From one row of a replay to the next."""
 
@@ -97,22 +99,45 @@ def _is_of_calls(path: Path) -> bool:
 
 def _of_capture(log: Path, capture: captured.Capture, replay: Sequence[str]) -> RunRecord:
     """The streams at each interface as the flows of a run, and what their senders heard."""
-    begin = min(stream.packets[0].time for stream in capture.streams)
-    end = max(stream.packets[-1].time for stream in capture.streams)
-    rows, series = [], _Series()
-    firsts: dict[int, Stream] = {}
-    for number, stream in enumerate(capture.streams):
-        first = firsts.setdefault(stream.ssrc, stream)
+    begin = min(packet.time for stream in capture.streams for packet in stream.packets)
+    end = max(packet.time for stream in capture.streams for packet in stream.packets)
+    days = (end - begin) / (86_400 * 1e9)
+    if days > _MOST_DAYS:
+        raise PacelineError(
+            f"{log}: its packets of RTP lie {days:.0f} days apart, and {_MOST_DAYS} are read: take a part of it, as "
+            "with `editcap -A START -B STOP`"
+        )
+    rows, series, more = [], _Series(), list(_of_sealed(capture))
+    for number, (stream, before) in enumerate(zip(capture.streams, capture.before(), strict=True)):
         row = {"flow": stream.name, "instance": number, "group": "rtp", "cc": "unknown", "profile": "capture"}
-        rows.append(row | measures(stream, None if first is stream else first))
+        rows.append(row | measures(stream, None if before is None else capture.streams[before]))
         series.add("rate", stream.name, rate(stream, begin), number)
-    senders = captured.senders(capture, begin)
+    try:
+        senders = captured.senders(capture, begin)
+    except ValueError as error:
+        if replay:
+            raise PacelineError(f"{log}: {error}: nothing of it can be replayed") from None
+        senders = {}
+        more.append({"kind": "feedback-unread", "text": f"What senders heard is not told: {error}."})
     for name, sender in senders.items():
         label = name if len(senders) > 1 else ""
         series.heard(log, sender, replay, label=label)
     if replay and not senders:
         raise PacelineError(f"{log}: it has no RTCP, so that nothing that a sender heard can be replayed")
-    return _run(log.name, (end - begin) / 1e9, rows, series, list(senders.values()))
+    return _run(log.name, (end - begin) / 1e9, rows, series, list(senders.values()), more)
+
+
+def _of_sealed(capture: captured.Capture) -> Iterator[dict[str, Any]]:
+    """What a reader should know of what is encrypted in a capture."""
+    if count := capture.sealed["DTLS"]:
+        text = (
+            "Ends agreed on keys by DTLS: the payload is encrypted by SRTP, which leaves headers in the clear; its "
+            "sizes have a tag of 4 to 16 bytes more each."
+        )
+        yield {"kind": "srtp", "text": text, "cases": count}
+    if count := capture.sealed["QUIC"]:
+        text = "Connections of QUIC are in the capture too: they are encrypted, and nothing of them is told."
+        yield {"kind": "quic-unread", "text": text, "cases": count}
 
 
 def _of_events(log: Path, events: _core.CallLog, replay: Sequence[str]) -> tuple[RunRecord, list[Stream]]:
@@ -213,6 +238,7 @@ def _run(
     flows: list[dict[str, Any]],
     series: _Series,
     logs: Sequence[_core.CallLog] = (),
+    more: Sequence[dict[str, Any]] = (),
 ) -> RunRecord:
     summary = {
         "name": name,
@@ -222,7 +248,7 @@ def _run(
         "end_s": lasts_s,
         "measured_s": lasts_s,
         "flows": flows,
-        "notices": list(_notices(logs)),
+        "notices": [*more, *_notices(logs)],
     }
     return RunRecord(1, summary, series.tables())
 
@@ -297,8 +323,8 @@ def _rate(stream: dump.Report, seconds: Sequence[float]) -> pl.DataFrame:
     """The stream's payload between one row and the next."""
     sends = stream.kind == "outbound-rtp"
     moved = stream.numbers("bytesSent" if sends else "bytesReceived")
-    frame = pl.DataFrame({"time_s": seconds, "bytes": moved}, {"time_s": pl.Float64, "bytes": pl.Float64})
-    frame = frame.drop_nulls().sort("time_s").unique("time_s", keep="last", maintain_order=True)
+    known = sorted((at, count) for at, count in zip(seconds, moved, strict=True) if count is not None)
+    frame = pl.DataFrame(tables.apart(known), {"time_s": pl.Float64, "bytes": pl.Float64}, orient="row")
     rate = (pl.col("bytes").diff() * 8 / pl.col("time_s").diff()).alias("bps")
     none = pl.lit(None, pl.Float64)
     return (

@@ -15,6 +15,9 @@ HEADER_BYTES = 48
 Rows = Sequence[Mapping[str, Any]]
 
 
+LEAST_S = 0.09
+"""Between two rows from which a rate is made: near half the time from one question to the next. A busy host answers
+several at once, whose counters say nothing of the time between them."""
 _LATE_S = 0.3
 """How long after a call's stop its last row may come."""
 
@@ -47,9 +50,19 @@ def _rates(found: Rows, key: str, start_s: float, name: str) -> pl.DataFrame:
         (row["time_s"], row[key]) for row in found if row.get(key) is not None and row["time_s"] > start_s
     ]
     schema = {"time_s": pl.Float64, "bytes": pl.Float64}
-    frame = pl.DataFrame([(start_s, 0.0), *known], schema, orient="row").unique("time_s", maintain_order=True)
+    frame = pl.DataFrame(apart([(start_s, 0.0), *known]), schema, orient="row")
     rates = pl.col("bytes").diff() * 8 / pl.col("time_s").diff()
     return frame.select("time_s", rates.fill_null(0.0).alias(name)).set_sorted("time_s")
+
+
+def apart(known: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Of instants and counts, in order, those that lie at least `LEAST_S` after the one before. What was moved between
+    others is in the next one."""
+    kept = [*known[:1]]
+    for row in known[1:]:
+        if row[0] - kept[-1][0] >= LEAST_S:
+            kept.append(row)
+    return kept
 
 
 def rtcp(near: Rows) -> pl.DataFrame:

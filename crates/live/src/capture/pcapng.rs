@@ -1,5 +1,8 @@
-//! The file format of captures: pcapng (draft-ietf-opsawg-pcapng), one interface a host, packets that begin with their IP
-//! header.
+//! The file format of captures: pcapng (draft-ietf-opsawg-pcapng), one interface a host. Before its IP header a packet has what Linux
+//! shows of a link without headers of its own (LINKTYPE_LINUX_SLL, <https://www.tcpdump.org/linktypes/LINKTYPE_LINUX_SLL.html>).
+//!
+//! Bare packets (LINKTYPE_RAW) would be shorter. But libpcap (1.10) knows that type by another number, holds the second interface's
+//! against it, and refuses the file.
 
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
@@ -32,7 +35,7 @@ impl<W: Write> Pcapng<W> {
         Ok(begun)
     }
 
-    /// Writes a packet of `original_len` bytes, of which `bytes` are kept; `at` counts from 1970, or from the beginning of
+    /// Writes an IP packet of `original_len` bytes, of which `bytes` are kept; `at` counts from 1970, or from the beginning of
     /// a simulation.
     pub(crate) fn write(
         &mut self,
@@ -45,8 +48,8 @@ impl<W: Write> Pcapng<W> {
         let block = EnhancedPacketBlock {
             interface_id,
             timestamp: at,
-            original_len,
-            data: Cow::Borrowed(bytes),
+            original_len: original_len + COOKED as u32,
+            data: Cow::Owned([&cooked(way, bytes)[..], bytes].concat()),
             options: vec![EnhancedPacketOption::Flags(way as u32)],
         };
         self.file.write_pcapng_block(block).map(drop).map_err(io_error)
@@ -64,6 +67,20 @@ impl<W: Write> Pcapng<W> {
     }
 }
 
+/// Bytes before the IP header.
+const COOKED: usize = 16;
+
+/// Those bytes: whether the host sent it, a device without an address, and the protocol by its Ethernet number.
+fn cooked(way: Way, packet: &[u8]) -> [u8; COOKED] {
+    let mut head = [0; COOKED];
+    head[1] = if way == Way::Out { 4 } else { 0 };
+    // ARPHRD_NONE
+    head[2..4].copy_from_slice(&0xfffe_u16.to_be_bytes());
+    let six = packet.first().is_some_and(|first| first >> 4 == 6);
+    head[14..].copy_from_slice(&if six { 0x86dd_u16 } else { 0x0800 }.to_be_bytes());
+    head
+}
+
 fn begin<W: Write>(to: W, interfaces: &[&str], names: &[([u8; 4], &str)]) -> PcapResult<PcapNgWriter<W>> {
     let program = concat!("Paceline ", env!("CARGO_PKG_VERSION"));
     let section = SectionHeaderBlock {
@@ -74,7 +91,7 @@ fn begin<W: Write>(to: W, interfaces: &[&str], names: &[([u8; 4], &str)]) -> Pca
     let mut file = PcapNgWriter::with_section_header(to, section)?;
     for name in interfaces {
         file.write_pcapng_block(InterfaceDescriptionBlock {
-            linktype: DataLink::RAW,
+            linktype: DataLink::LINUX_SLL,
             snaplen: 0,
             options: vec![
                 InterfaceDescriptionOption::IfName(Cow::Borrowed(name)),

@@ -320,7 +320,10 @@ pub fn send(options: &SendOptions, watch: &SendWatch) -> Result<LiveRun, SendErr
     let driven = run.driver.join();
     done?;
     if let Ok(Err(error)) = driven {
-        return Err(failure(error));
+        let why = ended_by(error)?;
+        while let Ok(outcome) = run.outcomes.try_recv() {
+            run.near[outcome.id as usize].insert(outcome.half).failed(&why);
+        }
     }
     let host = before.and_then(|before| HostReport::since(before).ok());
     let unknown = run.unheard.unwrap_or_else(|| "nothing is known of the other end".to_owned());
@@ -334,11 +337,14 @@ pub fn send(options: &SendOptions, watch: &SendWatch) -> Result<LiveRun, SendErr
     Ok(results(options, server, host, (&run.near, &run.far), unknown))
 }
 
-/// What a driver's error means: the system's, or that a controller which is not compiled in has ended all.
-pub(super) fn failure(error: io::Error) -> SendError {
+/// How flows end whose driver the system has failed, which is no reason to lose what they had measured.
+///
+/// # Errors
+/// [`SendError::Controller`]: a controller which is not compiled in has ended all.
+pub(super) fn ended_by(error: io::Error) -> Result<String, SendError> {
     match error.downcast::<Failure>() {
-        Ok(failure) => SendError::Controller(failure),
-        Err(error) => SendError::System(error),
+        Ok(failure) => Err(SendError::Controller(failure)),
+        Err(error) => Ok(format!("the system failed: {error}")),
     }
 }
 

@@ -234,11 +234,21 @@ impl Driver {
         Ok(Running { thread, handle, outcomes })
     }
 
-    /// Runs until it is told to quit.
+    /// Runs until it is told to quit. What its flows have measured by its end they say, whatever ends it.
     ///
     /// # Errors
     /// A call that failed and will not succeed later.
     pub fn run(mut self) -> io::Result<()> {
+        let ended = self.carry();
+        for at in 0..self.flows.all.len() {
+            self.flows.tell(at, self.clock.now(), Input::Stop);
+        }
+        // a sender's close is not waited for
+        self.finish(|_| true);
+        ended
+    }
+
+    fn carry(&mut self) -> io::Result<()> {
         while !self.quits() {
             self.turns.settle(self.clock.now());
             self.asked();
@@ -250,11 +260,6 @@ impl Driver {
             self.look();
             self.wait()?;
         }
-        for at in 0..self.flows.all.len() {
-            self.flows.tell(at, self.clock.now(), Input::Stop);
-        }
-        // a sender's close is not waited for
-        self.finish(|_| true);
         Ok(())
     }
 

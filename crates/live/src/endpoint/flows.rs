@@ -18,7 +18,7 @@ pub(super) trait Port {
     /// `ConnectionRefused`: nobody listens there.
     fn send(&mut self, out: &Outbox, to: SocketAddr) -> io::Result<()>;
 
-    /// Datagrams for which there was no room.
+    /// Datagrams for which there was no room, or that were refused.
     fn refused(&self) -> u64;
 }
 

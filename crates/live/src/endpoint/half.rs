@@ -234,6 +234,12 @@ impl Half {
         self.whole = end == End::Done && all;
         self.well = matches!(end, End::Done | End::Stopped);
     }
+
+    /// What was measured is there, but something other than the flow has ended it.
+    pub(super) fn failed(&mut self, why: &str) {
+        why.clone_into(&mut self.ended);
+        (self.whole, self.well) = (false, false);
+    }
 }
 
 fn seconds(span: Option<Span>) -> Option<f64> {
@@ -243,7 +249,9 @@ fn seconds(span: Option<Span>) -> Option<f64> {
 fn sent(session: &mut SenderSession, model: &FlowModel, end: Time, before: &Before) -> Half {
     let (round_trip, reported) = (session.round_trip(), session.reported());
     let source = session.source_mut();
-    source.sender.account(end);
+    if !source.is_done() {
+        source.sender.account(end);
+    }
     let all = source.sender.stats();
     let sent = &before.sent.as_ref().map_or_else(|| all.clone(), |before| all.since(before));
     let transfers = source.transfers();
@@ -257,6 +265,7 @@ fn sent(session: &mut SenderSession, model: &FlowModel, end: Time, before: &Befo
     let rtt = |found: Option<Span>| seconds(found.or(round_trip.filter(|_| machine == "udp")));
     Half {
         row: FlowRow {
+            start_s: model.start.as_secs_f64(),
             send_rate_bps: (active > 0.0).then(|| sent.bytes_sent() as f64 * 8.0 / active),
             packets_sent: Some(sent.packets_sent),
             packets_retransmitted: sent_again(model).unwrap_or(Some(sent.retransmitted)),
@@ -313,6 +322,7 @@ fn received(session: &mut ReceiverSession, model: &FlowModel, end: Time, before:
     let stream = stream.map(|(medium, report)| StreamSummary::of((&model.name, 0), medium, &report));
     Half {
         row: FlowRow {
+            start_s: model.start.as_secs_f64(),
             packets_delivered: Some(received.packets),
             ecn_marks: Some(received.marks),
             bytes_delivered: Some(received.bytes),
@@ -409,7 +419,7 @@ impl Half {
     }
 }
 
-/// The row of a flow that sent for `for_s`, of what its two ends measured from `from_s` on. A half that is not there leaves
+/// The row of a flow that stops at `for_s`, of what its two ends measured from `from_s` on. A half that is not there leaves
 /// its columns empty.
 #[must_use]
 pub fn joined(sender: &Half, receiver: &Half, from_s: f64, for_s: f64) -> FlowRow {
@@ -417,12 +427,24 @@ pub fn joined(sender: &Half, receiver: &Half, from_s: f64, for_s: f64) -> FlowRo
     // as in a simulated run: to the stop, or to the last arrival if that came later or if all there was has come
     let stop = if sender.finished { 0.0 } else { for_s };
     let until = stop.max(receiver.last_s).min(receiver.end_s.max(receiver.last_s));
-    let active_s = (until - from_s).max(0.0);
+    let start_s = out.start_s.max(came.start_s);
+    let begin = start_s.max(from_s);
+    let active_s = (until - begin).max(0.0);
     let per_second = |bytes: u64| if active_s > 0.0 { bytes as f64 * 8.0 / active_s } else { 0.0 };
     let lost = out.packets_sent.zip(came.packets_delivered).filter(|_| receiver.whole);
     let lost = lost.map(|(sent, came)| sent.saturating_sub(came));
     let of_sent = |packets: u64| out.packets_sent.filter(|sent| *sent > 0).map(|sent| packets as f64 / sent as f64);
+    // what both ends know is over the same time
+    let send_rate = came
+        .bytes_delivered
+        .and(out.send_rate_bps)
+        .filter(|_| sender.wire_bytes > 0)
+        .map(|_| per_second(sender.wire_bytes));
+    // the silence in which a flow ends that could have gone on is a gap that nothing ended
+    let silence = until - receiver.last_s.max(begin);
     FlowRow {
+        start_s,
+        send_rate_bps: send_rate.or(out.send_rate_bps),
         // of a receiver that is gone nothing is known
         goodput_bps: came.bytes_delivered.map_or(f64::NAN, per_second),
         throughput_bps: (receiver.wire_bytes > 0).then(|| per_second(receiver.wire_bytes)),
@@ -453,7 +475,7 @@ pub fn joined(sender: &Half, receiver: &Half, from_s: f64, for_s: f64) -> FlowRo
         interarrival_mean_s: came.interarrival_mean_s,
         interarrival_sd_s: came.interarrival_sd_s,
         interarrival_p99_s: came.interarrival_p99_s,
-        interarrival_max_s: came.interarrival_max_s,
+        interarrival_max_s: came.interarrival_max_s.map(|widest| widest.max(silence)),
         jitter_s: came.jitter_s,
         active_s,
         ended: Some(if sender.well { receiver.ended.clone() } else { sender.ended.clone() }),

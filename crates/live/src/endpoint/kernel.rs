@@ -7,6 +7,7 @@ use crate::clock::Clock;
 use crate::kernel::flow::{self, Receiving, Sending};
 use crate::kernel::log::Way;
 use crate::kernel::tcp_info;
+use crate::results::FlowRow;
 use paceline_units::Span;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -148,6 +149,7 @@ pub(super) fn run(stream: &TcpStream, name: &str, offer: &Offer, does: Does, lim
         Does::Send => {
             pace(stream, limit);
             let options = Sending {
+                begins: offer.spec.start(),
                 congestion_control: Some(name.to_owned()),
                 measured_from: offer.measure.map(|measure| measure.from()),
                 at_latest: offer.measure.map(|measure| measure.to()),
@@ -157,14 +159,16 @@ pub(super) fn run(stream: &TcpStream, name: &str, offer: &Offer, does: Does, lim
             match flow::send(stream, &options, clock, &mut |_| go_on()) {
                 Err(error) => failed(&error.to_string()),
                 Ok(sent) => {
-                    let row = sent.row();
+                    let mut row = sent.row();
+                    row.start_s = offer.spec.start().as_secs_f64();
+                    let wire_bytes = row.send_rate_bps.map_or(0, |rate| (rate * row.active_s / 8.0).round() as u64);
                     let ended = row.ended.clone().unwrap_or_default();
                     let end_s = sent.end.since(sent.log.start()).as_secs_f64();
                     let zero_s = clock.monotonic_at_zero() as f64 / 1e9;
                     let began_s = offer.measure.map(|_| zero_s + sent.log.start().as_secs_f64());
                     let tables = sent.log.series("flow", 0, Way::Out).into_iter().map(Table::of).collect();
                     let well = matches!(sent.ended, flow::Ended::Time | flow::Ended::Bytes | flow::Ended::Stopped);
-                    Half { row, end_s, began_s, tables, ended, well, ..Half::default() }
+                    Half { row, end_s, began_s, wire_bytes, tables, ended, well, ..Half::default() }
                 }
             }
         }
@@ -181,11 +185,13 @@ pub(super) fn run(stream: &TcpStream, name: &str, offer: &Offer, does: Does, lim
             let longest = offer.measure.map_or(length + Span::from_secs(20), |measure| measure.to());
             let measured_from = offer.measure.map(|measure| measure.from());
             let most_rate = Some(limit);
-            let options = Receiving { longest: Some(longest), measured_from, most_rate, ..Receiving::default() };
+            let begins = offer.spec.start();
+            let options =
+                Receiving { begins, longest: Some(longest), measured_from, most_rate, ..Receiving::default() };
             match flow::receive(stream, &options, Clock::start(), &mut each) {
                 Err(error) => failed(&error.to_string()),
                 Ok(received) => {
-                    let row = received.row();
+                    let row = FlowRow { start_s: begins.as_secs_f64(), ..received.row() };
                     let ended = row.ended.clone().unwrap_or_default();
                     let tables = received.series("flow", 0).into_iter().map(Table::of).collect();
                     let [last_s, end_s] =

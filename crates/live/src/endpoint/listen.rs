@@ -40,6 +40,8 @@ const EVERY: Span = Span::from_millis(200);
 const SILENCE: Span = Span::from_secs(30);
 /// How it ended where the sender said so.
 const LEFT: &str = "peer closed";
+/// How it ended where the system would not go on.
+const FAILED: &str = "the system failed";
 /// Addresses that may become the sender.
 const MOST_SENDERS: usize = 16;
 
@@ -145,7 +147,7 @@ struct Recorded {
 /// Hears a sender until it goes, the time is up, or the watch says stop.
 ///
 /// # Errors
-/// [`SendError::System`]: what the system refused.
+/// [`SendError::System`]: what the system refused at the beginning.
 pub fn listen(options: &ListenOptions, watch: &ListenWatch) -> Result<LiveRun, SendError> {
     let clock = Clock::start();
     let control = SocketAddr::new(options.bind.ip(), options.rtcp_port);
@@ -170,9 +172,10 @@ pub fn listen(options: &ListenOptions, watch: &ListenWatch) -> Result<LiveRun, S
         recorded: Vec::new(),
         row: Time::NEVER,
     };
-    let ended = listening.run(watch)?;
+    // what has been measured by then is the result, whatever ends it
+    let ended = listening.run(watch).map_or_else(|error| format!("{FAILED}: {error}"), str::to_owned);
     let host = before.and_then(|before| HostReport::since(before).ok());
-    Ok(listening.results(ended, host))
+    Ok(listening.results(&ended, host))
 }
 
 /// How it answers: with reports each second, and feedback as often as its share of what comes allows.
@@ -321,10 +324,11 @@ impl Listening {
             self.garbage += 1;
             return;
         };
-        // from the host of a sender, and in the name of one of its streams: our own may come back here
+        // from the host of a sender, and in the name of one of its streams: our own may come back here; and from a port that
+        // can be answered (RFC 768: 0 is none)
         let is_its = |sender: &Sender| {
             let named = sender.listener.streams().iter().any(|stream| stream.ssrc == compound.ssrc);
-            named && sender.from.ip() == from.ip()
+            named && sender.from.ip() == from.ip() && from.port() != 0
         };
         let Some(sender) = self.senders.iter_mut().find(|sender| is_its(sender)) else {
             self.strangers += 1;
@@ -344,6 +348,11 @@ impl Listening {
         let (port, to) = match (self.options.peer_rtcp_port, sender.control) {
             (Some(port), _) => (1, SocketAddr::new(sender.from.ip(), port)),
             (None, Some((from, shared))) => (usize::from(!shared), from),
+            // nowhere to answer (RFC 768)
+            (None, None) if sender.from.port() == 0 => {
+                self.out.0.clear();
+                return Ok(());
+            }
             // the next port to RTP's (RFC 3550 section 11, RFC 4961)
             (None, None) => (1, SocketAddr::new(sender.from.ip(), sender.from.port().saturating_add(1))),
         };
@@ -442,6 +451,10 @@ impl Listening {
         let mut summary = LiveSummary::new("receive", Time::ZERO + end.since(begin), rows);
         summary.duration_s = self.options.lasts.map(Span::as_secs_f64);
         summary.notes.push(format!("{ended}; {reports} packets of RTCP sent, {told} bytes"));
+        let unsent: u64 = self.ports.iter().map(UdpPort::refused).sum();
+        if unsent > 0 {
+            summary.notes.push(format!("{unsent} packets of RTCP could not be sent to {from}"));
+        }
         let (others, garbage) = (self.strangers, self.garbage);
         if others + garbage > 0 {
             summary

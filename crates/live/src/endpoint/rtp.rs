@@ -3,7 +3,7 @@
 //! There is no server to ask: what its reports must show, and when the flow ends for want of them, is in
 //! [`crate::session::RtpPeer`]'s module. RTP and RTCP have a socket each, on this side as on the other.
 
-use super::client::{SendError, SendWatch, Wanted, failure};
+use super::client::{SendError, SendWatch, Wanted, ended_by};
 use super::driver::{Driver, NewFlow, Running};
 use super::half::{Half, Table, joined, recordings};
 use super::numbers::Numbers;
@@ -85,14 +85,14 @@ pub fn send_rtp(
     }
     watch.begin(&handle, std::slice::from_ref(wanted));
     let mut stopped = false;
-    let half = loop {
+    let mut half = loop {
         match outcomes.try_recv() {
             Ok(outcome) => break outcome.half,
             Err(std::sync::mpsc::TryRecvError::Empty) => {}
             Err(std::sync::mpsc::TryRecvError::Disconnected) => {
                 let failed = thread.join().unwrap_or_else(|_| Err(io::Error::other("its thread has failed")));
                 let error = failed.err().unwrap_or_else(|| io::Error::other("the endpoint has ended"));
-                return Err(failure(error));
+                return Err(ended_by(error).map_or_else(|error| error, |why| SendError::System(io::Error::other(why))));
             }
         }
         if watch.is_stopped() && !stopped {
@@ -102,7 +102,9 @@ pub fn send_rtp(
         rest(LOOK);
     };
     handle.quit();
-    let _ = thread.join();
+    if let Ok(Err(error)) = thread.join() {
+        half.failed(&ended_by(error)?);
+    }
     let host = before.and_then(|before| HostReport::since(before).ok());
     Ok(results(target, wanted, address, host, half))
 }

@@ -53,13 +53,68 @@ pub struct UdpPort {
     ecn: EcnBits,
     buffers: Box<[[u8; LONGEST]; BATCH]>,
     came: Vec<(usize, SocketAddr, EcnBits, Time)>,
-    /// Datagrams that the kernel had no room for.
+    /// Datagrams that the kernel had no room for, or would not send.
     refused: u64,
 }
 
 fn call(name: &'static str, error: impl Into<io::Error>) -> io::Error {
     let error = error.into();
     io::Error::new(error.kind(), format!("{name}: {error}"))
+}
+
+/// What an error of a call on a UDP socket is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Fault {
+    /// Nothing: the call is to be made again.
+    Interrupted,
+    /// There is no room, for this datagram or another, or nothing to read.
+    NoRoom,
+    /// Nobody listens at the peer.
+    Nobody,
+    /// One datagram, where it goes, or the way there: it is lost, as it might be anywhere on the path.
+    Datagram,
+    /// The socket or this program: no later call will succeed.
+    Socket,
+}
+
+impl Fault {
+    /// Whoever sends a datagram chooses where the answer goes, and the networks between what becomes of it (source port 0:
+    /// `EINVAL`; a broadcast address: `EACCES`; a firewall here: `EPERM`; no route: `ENETUNREACH`). So only what cannot come
+    /// from there is the socket's fault.
+    fn of(error: &io::Error) -> Fault {
+        match error.raw_os_error() {
+            Some(libc::EINTR) => Fault::Interrupted,
+            Some(libc::EAGAIN | libc::ENOBUFS | libc::ENOMEM) => Fault::NoRoom,
+            Some(libc::ECONNREFUSED) => Fault::Nobody,
+            None | Some(libc::EBADF | libc::ENOTSOCK | libc::EFAULT | libc::EPIPE) => Fault::Socket,
+            Some(_) => Fault::Datagram,
+        }
+    }
+}
+
+/// Gives all of `left` to `call`, which takes some from the front, and gives how many it would not take.
+///
+/// # Errors
+/// The call's where nobody listens at the peer, or where the socket fails. What is left is gone.
+fn hand_over<T>(mut left: &mut [T], mut call: impl FnMut(&mut [T]) -> io::Result<usize>) -> io::Result<u64> {
+    let mut refused = 0;
+    while !left.is_empty() {
+        let gone = match call(left) {
+            Ok(taken) => {
+                left = &mut left[taken..];
+                continue;
+            }
+            Err(error) => match Fault::of(&error) {
+                Fault::Interrupted => 0,
+                Fault::NoRoom => left.len(),
+                Fault::Datagram => 1,
+                Fault::Nobody | Fault::Socket => return Err(error),
+            },
+        };
+        refused += gone as u64;
+        left = &mut left[gone..];
+    }
+    Ok(refused)
 }
 
 impl UdpPort {
@@ -115,7 +170,7 @@ impl UdpPort {
         self.socket.local_addr()
     }
 
-    /// Datagrams that the kernel had no room for: to the sender as lost as any.
+    /// Datagrams that the kernel had no room for, or would not send: to the sender as lost as any.
     #[must_use]
     pub fn refused(&self) -> u64 {
         self.refused
@@ -124,7 +179,8 @@ impl UdpPort {
     /// Reads what has come, as much as one call gives. Zero: nothing is there.
     ///
     /// # Errors
-    /// `recvmmsg(2)`'s; `ConnectionRefused` says that nobody listens at the peer.
+    /// `ConnectionRefused`: nobody listens at the peer. Any other: the socket failed. What became of a datagram that was sent,
+    /// of which the kernel tells here too, is none.
     pub fn receive(&mut self) -> io::Result<usize> {
         self.came.clear();
         // SAFETY: all of these are plain C structures, for which zeros are a value.
@@ -148,9 +204,10 @@ impl UdpPort {
         };
         if count < 0 {
             let error = io::Error::last_os_error();
-            return match error.kind() {
-                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(0),
-                _ => Err(error),
+            return match Fault::of(&error) {
+                Fault::Interrupted | Fault::NoRoom | Fault::Datagram => Ok(0),
+                Fault::Nobody => Err(error),
+                Fault::Socket => Err(call("recvmmsg(2)", error)),
             };
         }
         let now = self.clock.now();
@@ -175,10 +232,11 @@ impl UdpPort {
         })
     }
 
-    /// Sends datagrams to `to`, or of a connected socket to its peer. What the kernel has no room for is counted and gone.
+    /// Sends datagrams to `to`, or of a connected socket to its peer. What the kernel has no room for or will not send there
+    /// is counted and gone.
     ///
     /// # Errors
-    /// `sendmmsg(2)`'s; `ConnectionRefused` says that nobody listens at the peer. What is left is gone.
+    /// `ConnectionRefused`: nobody listens at the peer. Any other: the socket failed. What is left is gone.
     pub fn send(&mut self, out: &Outbox, to: SocketAddr) -> io::Result<()> {
         let mut name = storage(to, self.v6);
         let mut datagrams = out.iter().peekable();
@@ -209,33 +267,15 @@ impl UdpPort {
         Ok(())
     }
 
-    fn send_all(&mut self, mut headers: &mut [mmsghdr]) -> io::Result<()> {
-        while !headers.is_empty() {
-            let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+    fn send_all(&mut self, headers: &mut [mmsghdr]) -> io::Result<()> {
+        let socket = self.socket.as_raw_fd();
+        let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+        self.refused += hand_over(headers, |headers| {
             // SAFETY: `send` made each header; what they point to lives in its frame, in the outbox and in ZEROS, and is only
             // read by this call.
-            let sent = unsafe {
-                libc::sendmmsg(self.socket.as_raw_fd(), headers.as_mut_ptr(), headers.len() as u32, flags as _)
-            };
-            if sent > 0 {
-                headers = &mut headers[sent as usize..];
-                continue;
-            }
-            let error = io::Error::last_os_error();
-            match error.kind() {
-                io::ErrorKind::Interrupted => {}
-                // no room, or no way there at the moment: lost, as it might be anywhere on the path
-                io::ErrorKind::WouldBlock | io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => {
-                    self.refused += headers.len() as u64;
-                    return Ok(());
-                }
-                _ if matches!(error.raw_os_error(), Some(libc::ENOBUFS | libc::EPERM)) => {
-                    self.refused += headers.len() as u64;
-                    return Ok(());
-                }
-                _ => return Err(error),
-            }
-        }
+            let sent = unsafe { libc::sendmmsg(socket, headers.as_mut_ptr(), headers.len() as u32, flags as _) };
+            usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+        })?;
         Ok(())
     }
 
@@ -371,6 +411,50 @@ mod tests {
             out.push(1000, ecn, |to| to.extend_from_slice(&[i as u8 + 1; 20]));
         }
         out
+    }
+
+    /// A peer may have any datagram refused, and an answer to anybody; that ends no socket, and the others' leave.
+    #[test]
+    fn a_refused_datagram_takes_no_other_with_it() {
+        // a stand-in socket: takes two at a time, and says to the datagram 5 what a kernel says
+        let hand = |errno: i32| {
+            let (mut left, mut sent) = ([1, 2, 3, 4, 5, 6, 7], Vec::new());
+            let refused = hand_over(&mut left, |left| match left {
+                [5, ..] => {
+                    left[0] = 50; // once
+                    Err(io::Error::from_raw_os_error(errno))
+                }
+                _ => {
+                    let taken = left.iter().take(2).take_while(|it| **it != 5).copied();
+                    let before = sent.len();
+                    sent.extend(taken);
+                    Ok(sent.len() - before)
+                }
+            });
+            (refused.map_err(|error| error.raw_os_error()), sent)
+        };
+        let peers = [
+            libc::EINVAL, // port 0
+            libc::EACCES, // a broadcast address
+            libc::EPERM,  // a firewall
+            libc::EMSGSIZE,
+            libc::ENETUNREACH,
+            libc::EHOSTUNREACH,
+            libc::EADDRNOTAVAIL,
+            libc::EAFNOSUPPORT,
+            libc::ENETDOWN,
+            libc::ENOPROTOOPT,
+        ];
+        for errno in peers {
+            assert_eq!(hand(errno), (Ok(1), vec![1, 2, 3, 4, 6, 7]), "{}", io::Error::from_raw_os_error(errno));
+        }
+        assert_eq!(hand(libc::EINTR), (Ok(0), vec![1, 2, 3, 4, 50, 6, 7]));
+        for errno in [libc::EAGAIN, libc::ENOBUFS] {
+            assert_eq!(hand(errno), (Ok(3), vec![1, 2, 3, 4]), "no room for what follows either");
+        }
+        for errno in [libc::ECONNREFUSED, libc::EBADF] {
+            assert_eq!(hand(errno), (Err(Some(errno)), vec![1, 2, 3, 4]));
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@
 
 mod alike;
 mod schemes;
+mod stops;
 
 use super::client::{SendOptions, Wanted};
 use super::control::{Direction, Measure, Offer};

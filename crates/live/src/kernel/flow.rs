@@ -63,6 +63,8 @@ pub struct Sending {
     pub congestion_control: Option<String>,
     /// How long it sends; none: until it is stopped or `bytes` are acknowledged.
     pub duration: Option<Span>,
+    /// Nothing is sent before this.
+    pub begins: Span,
     /// How much it sends at most.
     pub bytes: Option<u64>,
     /// How often the kernel is asked.
@@ -84,6 +86,7 @@ impl Sending {
         Sending {
             congestion_control: None,
             duration: Some(duration),
+            begins: Span::ZERO,
             bytes: None,
             log_every: LOG_EVERY,
             give_up: GIVE_UP,
@@ -101,6 +104,8 @@ pub struct Receiving {
     pub count_every: Span,
     /// After how long without a byte a peer has vanished.
     pub give_up: Span,
+    /// A peer is not missed before this.
+    pub begins: Span,
     /// How long it receives at most; none: until the peer closes.
     pub longest: Option<Span>,
     /// What came before this is left out of the measures; none: nothing is.
@@ -117,6 +122,7 @@ impl Default for Receiving {
         Receiving {
             count_every: LOG_EVERY,
             give_up: GIVE_UP,
+            begins: Span::ZERO,
             longest: None,
             measured_from: None,
             most_rate: None,
@@ -280,7 +286,10 @@ pub fn send(
     let piece: Vec<u8> = (0..PIECE).map(|i| (i as u32).wrapping_mul(2_654_435_761).to_be_bytes()[0]).collect();
     let limit = options.bytes.unwrap_or(u64::MAX);
     let after = |length: Option<Span>| length.map_or(Time::NEVER, |length| first.time + length);
-    let (warm, at_latest) = (after(options.measured_from), after(options.at_latest));
+    let begins = first.time + options.begins;
+    // of the time before its start nothing is measured
+    let warm = options.measured_from.or(Some(options.begins).filter(|begins| *begins > Span::ZERO));
+    let (warm, at_latest) = (after(warm).max(begins), after(options.at_latest));
     let until = after(options.duration).min(at_latest);
     let mut warmed = warm == Time::NEVER;
     let (mut written, mut closed) = (0u64, false);
@@ -306,6 +315,10 @@ pub fn send(
         }
         if now >= until {
             break Ended::Time;
+        }
+        if now < begins {
+            waiter.sleep_until(begins.min(next.due).min(until)).map_err(system("ppoll"))?;
+            continue;
         }
         if written == limit {
             if !closed {
@@ -441,10 +454,10 @@ pub fn receive(
     let until = options.longest.map_or(Time::NEVER, |length| start + length);
     let mut next = Ticks::new(start, options.count_every);
     let mut buffer = vec![0; READ];
-    let (mut bytes, mut counted, mut heard) = (0u64, 0u64, start);
+    let (mut bytes, mut counted, mut heard) = (0u64, 0u64, start + options.begins);
     let mut intervals: Vec<(Time, u64)> = Vec::new();
     let mut bucket = options.most_rate.map(|rate| Bucket::new(rate, start));
-    let from = start + options.measured_from.unwrap_or(Span::ZERO);
+    let from = start + options.measured_from.unwrap_or(Span::ZERO).max(options.begins);
     let mut before = None;
     let (ended, end) = loop {
         let now = clock.now();

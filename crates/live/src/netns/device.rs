@@ -103,12 +103,17 @@ impl Device for NetDevice {
                 Ok(_) => return Ok(Sent::Whole),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN | Errno::NOBUFS) => return Ok(Sent::Full),
-                // EIO and ENETDOWN: the device is down.
-                Err(Errno::INVAL | Errno::MSGSIZE | Errno::IO | Errno::NETDOWN) => return Ok(Sent::Refused),
+                // what the packet holds, and rules for it, must not end the path: a device that is gone says so
+                Err(error) if !is_gone(error) => return Ok(Sent::Refused),
                 Err(error) => return Err(gone(error)),
             }
         }
     }
+}
+
+/// Whether an error of a write says that the device is no more; a device that is down (EIO, ENETDOWN) may come back.
+fn is_gone(error: Errno) -> bool {
+    matches!(error, Errno::BADF | Errno::BADFD | Errno::NODEV | Errno::NXIO | Errno::NOTSOCK)
 }
 
 fn gone(error: Errno) -> io::Error {
@@ -214,6 +219,17 @@ fn link(index: i32, protocol: u16, hardware: [u8; 6]) -> libc::sockaddr_ll {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_packet_makes_a_device_gone() {
+        let packets = [Errno::INVAL, Errno::MSGSIZE, Errno::PERM, Errno::HOSTUNREACH, Errno::AFNOSUPPORT, Errno::NOMEM];
+        let down = [Errno::IO, Errno::NETDOWN];
+        for error in packets.into_iter().chain(down) {
+            assert!(!is_gone(error), "{error}");
+        }
+        // of a TUN that is deleted; of a packet socket whose interface is
+        assert!(is_gone(Errno::BADFD) && is_gone(Errno::NXIO) && is_gone(Errno::NODEV));
+    }
 
     #[test]
     fn only_packets_to_one_host_are_carried() {

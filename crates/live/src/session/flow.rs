@@ -12,7 +12,7 @@ use paceline_sim::model::FlowModel;
 use paceline_sim::scenario::flow::App;
 use paceline_sim::scenario::{Document, Mistake, Scenario, ScenarioError};
 use paceline_sim::{ExpandError, expand};
-use paceline_units::Rate;
+use paceline_units::{Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 
 /// The flow's name in its scenario, unless it leads a bundle.
@@ -153,6 +153,12 @@ impl FlowSpec {
             Transport::Tcp { config, .. } => Some((config.segment, config.receive_window)),
             _ => None,
         }
+    }
+
+    /// When its application begins.
+    #[must_use]
+    pub fn start(&self) -> Span {
+        self.with(&[]).map_or(Span::ZERO, |model| model.start.since(Time::ZERO))
     }
 
     /// Whether it goes over QUIC.

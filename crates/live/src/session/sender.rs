@@ -492,7 +492,8 @@ impl SenderSession {
         }
         if self.closes == Time::NEVER {
             let over = self.times.machine(now) >= self.stop + REPAIR;
-            if self.source.is_done() {
+            // whatever is over by itself stays to its stop, as in a simulated run
+            if self.source.is_done() && self.source.is_silent() {
                 self.closes = now + LINGER.max(self.round_trip.unwrap_or(Span::ZERO) * 2);
             } else if over {
                 self.closes = now;

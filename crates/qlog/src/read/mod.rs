@@ -79,6 +79,14 @@ pub enum Error {
         /// What is wrong.
         what: String,
     },
+    /// Its version is not read.
+    #[error("{file} is a qlog of version {version}, from before the drafts; versions from draft-00 on are read")]
+    Old {
+        /// Which.
+        file: String,
+        /// The version that it says.
+        version: String,
+    },
     /// It is no qlog.
     #[error(
         "{file} is no qlog: {why}. A qlog begins with an object that has qlog_version or file_schema, be it one JSON value (.qlog) or a sequence of them (.sqlog)"
@@ -135,6 +143,8 @@ pub struct Reader {
     connections: Vec<Following>,
     beyond: u64,
     broken: u64,
+    /// Events with nothing in them.
+    hollow: u64,
     thinned: bool,
     reading: Reading,
 }
@@ -160,6 +170,7 @@ impl Reader {
             connections: Vec::new(),
             beyond: 0,
             broken: 0,
+            hollow: 0,
             thinned: false,
             reading: Reading::default(),
         }
@@ -261,6 +272,11 @@ impl Reader {
         }
         if self.broken > 0 {
             notes.push(format!("{} records end too early and were left out", self.broken));
+        }
+        match self.hollow {
+            0 => {}
+            1 => notes.push("an event has nothing in it: it was left out".to_owned()),
+            many => notes.push(format!("{many} events have nothing in them: they were left out")),
         }
         if self.beyond > 0 {
             notes.push(format!(
@@ -392,6 +408,10 @@ impl Reader {
 
     /// Takes an event of a trace. Text: what is wrong with it.
     fn event(&mut self, trace: usize, event: Value) -> Result<(), String> {
+        if is_hollow(&event) {
+            self.hollow += 1;
+            return Ok(());
+        }
         let TraceState { head, clock } = &mut self.traces[trace];
         let said = said(head, clock, event)?;
         let unit = head.unit;
@@ -433,11 +453,29 @@ impl Reader {
     }
 }
 
-/// Whether a file's first object is a qlog's.
+/// Whether an event is a list or an object with nothing in it.
+fn is_hollow(event: &Value) -> bool {
+    match event {
+        Value::Array(parts) => parts.is_empty(),
+        Value::Object(parts) => parts.is_empty(),
+        _ => false,
+    }
+}
+
+/// Whether a file's first object is a qlog's, of a version that is read.
 fn check(name: &str, first: &Value) -> Result<(), Error> {
     if first.get("qlog_version").is_none() && first.get("file_schema").is_none() {
         let why = "its first object has neither qlog_version nor file_schema";
         return Err(not_qlog(name, why));
+    }
+    // before draft-00 events and what names their parts stood in the file's own object, or in those of `connections`
+    if ["events", "connections"].iter().any(|key| first.get(key).is_some_and(Value::is_array)) {
+        let version = match first.get("qlog_version") {
+            Some(Value::String(version)) => version.clone(),
+            Some(Value::Number(version)) => version.to_string(),
+            _ => "unknown".to_owned(),
+        };
+        return Err(Error::Old { file: name.to_owned(), version: version.chars().take(40).collect() });
     }
     Ok(())
 }

@@ -155,6 +155,9 @@ pub fn said(head: &Head, clock: &mut Clock, event: Value) -> Result<Said, String
     }
 }
 
+/// Names of an event's time.
+const TIMES: [&str; 3] = ["time", "relative_time", "delta_time"];
+
 /// An event of draft-00 and draft-01: a list, whose parts `event_fields` names.
 fn listed(head: &Head, clock: &mut Clock, values: Vec<Value>) -> Result<Said, String> {
     if head.fields.is_empty() {
@@ -174,7 +177,11 @@ fn listed(head: &Head, clock: &mut Clock, values: Vec<Value>) -> Result<Said, St
             _ => {}
         }
     }
-    let (value, format) = time.ok_or("event_fields has none of time, relative_time and delta_time")?;
+    let (value, format) =
+        time.ok_or_else(|| match head.fields.iter().any(|field| TIMES.contains(&field.as_str())) {
+            true => "the event's list ends before its time",
+            false => "event_fields has none of time, relative_time and delta_time",
+        })?;
     let value = number(&value).ok_or_else(|| format!("the event's time is {}, not a number", short(&value)))?;
     let kind = kind.ok_or("the event has no name")?;
     let name = category.map_or(kind.clone(), |category| format!("{category}:{kind}"));
