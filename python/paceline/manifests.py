@@ -39,8 +39,8 @@ class Manifest(TypedDict, total=False):
 
     kind: str
     name: str
-    scenario: str
-    identity: str
+    scenario: str | list[str]
+    identity: str | list[str]
     version: str
     build: str
     vary: dict[str, Annotated[list[Label], msgspec.Meta(min_length=1)]]
