@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 import paceline
 from paceline import files, parquet, table_files
+from paceline.axes import combinations
 from paceline.errors import PacelineError, StorageError
 from paceline.results import Results
 from paceline.store import Store
@@ -186,6 +187,13 @@ def test_a_manifest_is_refused_with_its_file_its_key_and_what_it_may_be(
     (place / "manifest.json").write_text(document)
     with pytest.raises(StorageError, match=f"manifest.json.*{said}"):
         Results.read(place)
+
+
+def test_a_sweep_of_too_many_points_is_refused_before_they_are_made() -> None:
+    with pytest.raises(
+        PacelineError, match=r"make 1,000,000,000,000,000,000,000,000 combinations: at most 1,000,000"
+    ):
+        combinations({f"flow.a.x{n}": list(range(10)) for n in range(24)})
 
 
 def test_a_summary_that_is_none_is_a_run_that_is_made_again(whole: Path, tmp_path: Path) -> None:

@@ -202,6 +202,30 @@ def test_whatever_fails_when_nothing_is_lost_or_there_twice(
         assert len(Results.read(tmp_path / "out").runs) == 6
 
 
+def test_a_cluster_whose_results_meet_failing_disks_loses_none(
+    whole: dict[Any, tuple[dict[str, bytes], int]], tmp_path: Path
+) -> None:
+    """The same with Dask's workers, which answer in any order; the disk is that of who asks."""
+    distributed = pytest.importorskip("distributed")
+    expected, calls = whole[sweep]
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        for seed in range(2):
+            draw, out = random.Random(seed), tmp_path / f"out-{seed}"
+            for how in ("killed", "full"):
+                with (
+                    disk(Failing(how, draw.randint(1, calls))),
+                    contextlib.suppress(StorageError, Killed),
+                ):
+                    sweep(out, executor=client.get_executor(pure=False))
+            sweep(out, executor=client.get_executor(pure=False))
+            assert bytes_of(out) == expected
+
+
 def is_run(name: str) -> bool:
     """Whether it says that a run is there."""
     return name.startswith("runs/") and name.endswith(".json")

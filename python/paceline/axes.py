@@ -14,6 +14,7 @@ On the command line and as keys of a TOML file the paths stand with commas betwe
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -26,6 +27,9 @@ from paceline.spoken import option
 Vary = Mapping[Any, Any]
 """Paths, or tuples of paths that go together, and their values, a list, a tuple or an array: see above. (Keys of a
 mapping are invariant: a type of both would refuse a mapping of one.)"""
+
+MOST_POINTS = 1_000_000
+"""Combinations of the values of a sweep."""
 
 Axis = tuple[tuple[str, ...], list[tuple[Any, ...]]]
 """Paths that go together, and for each step a value for each of them."""
@@ -175,6 +179,8 @@ def combinations(vary: Vary) -> list[tuple[dict[str, Any], dict[str, Any]]]:
         steps.append(
             [[(path, step[i], labels[i][k]) for i, path in enumerate(paths)] for k, step in enumerate(values)]
         )
+    if (many := math.prod(map(len, steps))) > MOST_POINTS:
+        raise PacelineError(f"the values make {many:,} combinations: at most {MOST_POINTS:,}")
     points = [list(itertools.chain(*chosen)) for chosen in itertools.product(*steps)]
     return [
         ({path: value for path, value, _ in point}, {path: label for path, _, label in point})

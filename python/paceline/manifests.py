@@ -17,13 +17,12 @@ import msgspec
 import polars as pl
 
 from paceline import _core, files
+from paceline.axes import MOST_POINTS
 from paceline.columns import dtype
 from paceline.errors import StorageError
 from paceline.plain import line
 from paceline.recordings import ALL_SERIES
 
-MOST_POINTS = 1_000_000
-"""Points of a sweep."""
 MOST_SEEDS = 1_000_000
 
 Whole = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
@@ -39,8 +38,8 @@ class Manifest(TypedDict, total=False):
 
     kind: str
     name: str
-    scenario: str
-    identity: str
+    scenario: str | list[str]
+    identity: str | list[str]
     version: str
     build: str
     vary: dict[str, Annotated[list[Label], msgspec.Meta(min_length=1)]]

@@ -247,8 +247,13 @@ def main() -> None:
             "backslashreplace",
         ):
             stream.reconfigure(errors=_PLAIN)
-    doors.stand()
     completing.prepare(os.environ)
+    with doors.standing():
+        _run()
+
+
+def _run() -> None:
+    """Runs the command that the process was called with, and ends it."""
     try:
         app(prog_name="paceline")
     except KeyboardInterrupt:

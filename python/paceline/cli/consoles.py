@@ -8,7 +8,7 @@ from typing import IO, Any
 from rich.console import Console
 from rich.segment import Segment
 
-from paceline.cli.doors import Door, Obeyed
+from paceline.cli.doors import Door
 from paceline.plain import plain
 
 
@@ -19,7 +19,7 @@ class Plain(Console):
     def file(self) -> Any:
         """Where it writes."""
         file = super().file
-        return Obeyed(file) if isinstance(file, Door) else file
+        return file.stream if isinstance(file, Door) else file
 
     @file.setter
     def file(self, to: IO[str]) -> None:

@@ -2,45 +2,42 @@
 
 from __future__ import annotations
 
-import io
+import contextlib
 import sys
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, TextIO
 
 from paceline.plain import plain
 
 
-class Door(io.TextIOWrapper):
+class Door:
     """A stream of text that escapes what a terminal would obey, whoever writes."""
 
-    def write(self, text: str, /) -> int:
-        """Writes it; gives how many characters it was told."""
-        super().write(plain(text))
-        return len(text)
-
-
-class Obeyed:
-    """The same stream as it is, for a console whose colours are meant to be obeyed."""
-
-    def __init__(self, door: Door) -> None:
-        self._door = door
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+        """The stream as it is, for a console whose colours are meant to be obeyed."""
 
     def write(self, text: str) -> int:
-        return io.TextIOWrapper.write(self._door, text)
+        """Writes it; gives how many characters it was told."""
+        self.stream.write(plain(text))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Writes each."""
+        for one in lines:
+            self.write(one)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._door, name)
+        return getattr(self.stream, name)
 
 
-def stand() -> None:
-    """Puts doors in the place of stdout and stderr."""
-    for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
-        if isinstance(stream, io.TextIOWrapper) and not isinstance(stream, Door):
-            how: dict[str, Any] = {
-                "encoding": stream.encoding,
-                "errors": stream.errors,
-                "line_buffering": stream.line_buffering,
-                "write_through": stream.write_through,
-            }
-            stream.flush()
-            setattr(sys, name, Door(stream.detach(), **how))
+@contextlib.contextmanager
+def standing() -> Iterator[None]:
+    """Has doors in the place of stdout and stderr as long as the block lasts."""
+    before = sys.stdout, sys.stderr
+    doors: list[Any] = [None if stream is None else Door(stream) for stream in before]
+    sys.stdout, sys.stderr = doors
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
