@@ -514,7 +514,7 @@ def test_a_run_that_heeds_nothing_does_not_keep_the_command_from_ending(tmp_path
         "from paceline import _core, cli, sweeping\n"
         "sweeping._GRACE_S = 0.5\n"
         "def stuck(*_):\n"
-        "    print('running', flush=True)\n"
+        "    print('running', file=sys.__stdout__, flush=True)\n"
         "    time.sleep(60)\n"
         "_core.run = stuck\n"
         f"sys.argv = ['paceline', 'run', {str(small)!r}]\n"

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import json
 import math
 import pickle
+import subprocess
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -330,6 +333,33 @@ def test_once_an_interval() -> None:
         paceline.run(PLAIN, schemes={"own": WrongAboutIt})
 
 
+class Counting(RoundTrips):
+    """Counts what was sent and acknowledged"""
+
+    gauges = {"sent": "bytes", "acked": "bytes"}  # noqa: RUF012
+
+    def on_begin(self, path: events.PathView) -> None:
+        super().on_begin(path)
+        self.sent = self.acked = 0
+
+    def on_interval(self, told: events.Interval, path: events.PathView) -> None:
+        super().on_interval(told, path)
+        self.sent += told.sent_bytes
+        self.acked += told.acked_bytes
+
+
+def test_an_interval_knows_what_was_sent() -> None:
+    lossy = {"link.bottleneck.loss": {"rate": "1 %"}}
+    counted = paceline.run(PLAIN, schemes={"own": Counting}, set=lossy, record=("cwnd",))
+    last = counted.series("cwnd").row(-1, named=True)
+    flow = counted.flows.row(0, named=True)
+    segment = flow["bytes_delivered"] / (flow["packets_delivered"] - 1)
+    assert flow["packets_retransmitted"] > 10
+    # but for what an interval under way has sent
+    assert last["sent_bytes"] == pytest.approx(flow["packets_sent"] * segment, rel=0.03)
+    assert last["acked_bytes"] < last["sent_bytes"]
+
+
 class WrongAboutIt(RoundTrips):
     """Fails when it is asked"""
 
@@ -394,7 +424,7 @@ def test_a_media_controller() -> None:
     last = results.series("rtcp").tail(1)
     assert 390 < last["timers"][0] <= 400
     assert 490 < last["frames"][0] <= 501
-    assert last["arrived"][0] > 0.9 * last["sent"][0] > 1000
+    assert last["arrived"][0] > 0.9 * last["sent_bytes"][0] > 1000
     assert 5 <= last["probed"][0] < 20
     assert 0.7e6 < results.flows["goodput_bps"][0] < 1.1e6
 
@@ -430,6 +460,35 @@ def test_events_can_be_made_and_matched(monkeypatch: pytest.MonkeyPatch) -> None
 def test_the_command_line(words: list[str], said: str) -> None:
     ran = screen.paceline(*words)
     assert said in ran.stdout
+
+
+PRINTS = """
+import sys
+import paceline
+from paceline import events
+
+print("loaded")
+
+
+class Mine(paceline.WindowController):
+    def on_feedback(self, event, path):
+        match event:
+            case events.Established(window):
+                self.window = window
+                print("begun")
+                sys.stdout.write("and written\\n")
+"""
+
+
+@pytest.mark.parametrize("more", [["--runs", "1"], ["--runs", "3", "--workers", "2"]])
+def test_what_a_controller_prints_is_no_result(more: list[str], tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(PRINTS)
+    (tmp_path / "x.toml").write_text(PLAIN.replace('"own"', '"python:mine.py:Mine"'))
+    command = [sys.executable, "-m", "paceline", "run", "x.toml", "--json", *more]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=120)
+    assert "versions" in json.loads(done.stdout)
+    assert all(word in done.stderr for word in ("loaded", "begun", "and written"))
+    assert "Traceback" not in done.stderr
 
 
 def test_a_failing_controller_is_said_on_the_command_line(tmp_path: Path) -> None:

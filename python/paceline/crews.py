@@ -7,10 +7,12 @@ them go to processes. An executor is handed batches of some seconds, whose resul
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
 import platform
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ThreadPoolExecutor, wait
@@ -151,7 +153,9 @@ def make(batch: Batch) -> Answer:
     done: list[tuple[int, str | None, Mapping[str, bytes], str | None]] = []
     for number, place, seed in batch.jobs:
         try:
-            output = _core.run(batch.scenarios[place], seed, list(batch.record), batch.record_every_s)
+            # what a controller prints is no result
+            with contextlib.redirect_stdout(sys.stderr):
+                output = _core.run(batch.scenarios[place], seed, list(batch.record), batch.record_every_s)
         except ControllerError as error:
             done.append((number, None, {}, str(error)))
             continue

@@ -32,7 +32,8 @@ class Established:
 @dataclass(frozen=True)
 class Acked:
     """New data are acknowledged, outside of recovery: how many segments, what was in flight before, and the
-    round-trip time of the newest of them, unless it is ambiguous (Karn).
+    round-trip time of the newest of them, unless it is ambiguous (Karn). What the receiver delayed its acknowledgement
+    by is in it.
     """
 
     segments: int
@@ -148,13 +149,14 @@ class LostOne:
 @final
 @dataclass(frozen=True)
 class Interval:
-    """What an interval was like, with `every`: bytes acknowledged and lost, marks, timeouts, and round-trip
-    times: mean, least, greatest. `loss` is the share lost of what was acknowledged or lost.
+    """What an interval was like, with `every`: bytes acknowledged, lost, and sent (again too), marks, timeouts, and
+    round-trip times: mean, least, greatest. `loss` is the share lost of what was acknowledged or lost.
     """
 
     duration_s: float
     acked_bytes: int
     lost_bytes: int
+    sent_bytes: int
     marked: int
     timeouts: int
     rtt_s: float | None

@@ -10,6 +10,7 @@ Naming a file runs its code.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import importlib
@@ -358,7 +359,8 @@ def _module(cc: str, path: str, text: str) -> types.ModuleType:
     sys.modules[module.__name__] = module
     sys.path.insert(0, str(Path(path).parent))
     try:
-        exec(compile(text, path, "exec"), module.__dict__)  # noqa: S102 (the file is named to be run)
+        with contextlib.redirect_stdout(sys.stderr):  # what it prints is no result
+            exec(compile(text, path, "exec"), module.__dict__)  # noqa: S102 (the file is named to be run)
     except Exception as error:
         del sys.modules[module.__name__]
         raise ValueError(f"`{cc}` cannot be loaded:\n{_told(error, path)}") from None
@@ -378,7 +380,8 @@ def _told(error: Exception, path: str) -> str:
 
 def _imported(cc: str, name: str) -> types.ModuleType:
     try:
-        return importlib.import_module(name)
+        with contextlib.redirect_stdout(sys.stderr):
+            return importlib.import_module(name)
     except ImportError as error:
         raise ValueError(
             f"`{cc}`: there is no module {name} ({error}); a file is named with its .py, as python:mine.py:Mine"

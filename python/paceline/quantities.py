@@ -17,6 +17,9 @@ UNITS = {
 }
 """Unit by the end of a column's name. Counts, shares, ratios and indices have none."""
 
+_UNITS_BY_NAME = {"bytes_delivered": "B"}
+"""Of columns that do not end with theirs."""
+
 SHARES = frozenset(
     [
         "loss_rate",
@@ -53,7 +56,8 @@ _SCALES = {
 
 def unit_of(column: str) -> str:
     """The unit of a column or measure, from its name: "goodput_bps" is in "bit/s"; "" for numbers without one."""
-    return next((unit for end, unit in UNITS.items() if column.endswith(end)), "")
+    by_end = next((unit for end, unit in UNITS.items() if column.endswith(end)), "")
+    return _UNITS_BY_NAME.get(column, by_end)
 
 
 def scale(measure: str, reach: float) -> tuple[float, str]:

@@ -26,6 +26,8 @@ pub struct Monitored {
     pub acked: u64,
     /// Bytes that were found lost.
     pub lost: u64,
+    /// Bytes that were sent, those sent again too: what was acknowledged or lost, and by how much more is in flight.
+    pub sent: u64,
     /// Segments that were marked, of which the receiver counts (ECN).
     pub marked: u32,
     /// Retransmission timeouts: the one that ends it, or none.
@@ -113,6 +115,8 @@ pub struct Monitor<D> {
     decision: Decision,
     told: Monitored,
     began: Time,
+    /// Segments in flight when it began.
+    in_flight: u32,
     /// The round trip is over when this segment is acknowledged.
     end: u32,
 }
@@ -127,6 +131,7 @@ impl<D: Decide> Monitor<D> {
             decision: Decision { window: 1.0, pacing: f64::INFINITY },
             told: Monitored::default(),
             began: Time::ZERO,
+            in_flight: 0,
             end: 0,
         }
     }
@@ -140,6 +145,7 @@ impl<D: Decide> Monitor<D> {
     fn begin(&mut self, path: &PathView) {
         self.told = Monitored::default();
         self.began = path.now;
+        self.in_flight = path.in_flight;
         self.end = path.next;
     }
 
@@ -153,6 +159,8 @@ impl<D: Decide> Monitor<D> {
 
     fn end(&mut self, path: &PathView) {
         self.told.duration = path.now.since(self.began);
+        let more = (i64::from(path.in_flight) - i64::from(self.in_flight)) * i64::from(path.segment);
+        self.told.sent = (self.told.acked + self.told.lost).saturating_add_signed(more);
         self.decision = self.by.decide(&self.told, self.decision, path);
         self.begin(path);
     }

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import threading
 from collections.abc import Iterable, Iterator
 from typing import Any, TextIO
 
 from paceline.plain import plain
+from paceline.threads import THREADS
 
 
 class Door:
     """A stream of text that escapes what a terminal would obey, whoever writes."""
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO, aside: TextIO | None = None) -> None:
         self.stream = stream
         """The stream as it is, for a console whose colours are meant to be obeyed."""
+        self._aside = aside
 
     def write(self, text: str) -> int:
-        """Writes it; gives how many characters it was told."""
-        self.stream.write(plain(text))
+        """Writes it; gives how many characters it was told. What a controller prints in a run is no result, and goes
+        aside."""
+        in_a_run = self._aside is not None and threading.current_thread().name.startswith(THREADS)
+        (self._aside if self._aside and in_a_run else self.stream).write(plain(text))
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
@@ -35,7 +40,10 @@ class Door:
 def standing() -> Iterator[None]:
     """Has doors in the place of stdout and stderr as long as the block lasts."""
     before = sys.stdout, sys.stderr
-    doors: list[Any] = [None if stream is None else Door(stream) for stream in before]
+    asides = (before[1], None)
+    doors: list[Any] = [
+        None if stream is None else Door(stream, aside) for stream, aside in zip(before, asides, strict=True)
+    ]
     sys.stdout, sys.stderr = doors
     try:
         yield

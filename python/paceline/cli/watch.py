@@ -262,18 +262,11 @@ def table(flows: list[dict[str, Any]], measures: tuple[tuple[str, str], ...] = _
         Column("from", [row["from"] for row in shown], right=False),
         Column("to", [row["to"] for row in shown], right=False),
         Column("cc", [row["cc"] or "-" for row in shown], right=False),
-        *(Column(head, [_cell(measure, row) for row in shown]) for measure, head in measures),
+        *(Column(head, [quantity(measure, row[measure]) for row in shown]) for measure, head in measures),
         Column("end", [row["ended"] for row in shown], right=False),
     ]
     rest = len(ordered) - len(shown)
     return Layout("", columns, note=f"and {rest} more: --out has all" if rest else "")
-
-
-def _cell(measure: str, row: dict[str, Any]) -> str:
-    value = row[measure]
-    if measure == "bytes_delivered" and value is not None:
-        return quantity("bytes_delivered_bytes", value)
-    return quantity(measure, value)
 
 
 @contextmanager

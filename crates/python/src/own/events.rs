@@ -68,7 +68,8 @@ events! {
     /// The connection stands; `window` is the initial window in segments.
     Established { window: f64 }
     /// New data are acknowledged, outside of recovery: how many segments, what was in flight before, and the round-
-    /// trip time of the newest of them, unless it is ambiguous (Karn).
+    /// trip time of the newest of them, unless it is ambiguous (Karn). What the receiver delayed its acknowledgement
+    /// by is in it.
     Acked { segments: u32, in_flight: u32, rtt_s: Option<f64> }
     /// The same during recovery, under profiles ns2-linux and linux.
     Repaired { segments: u32, rtt_s: Option<f64> }
@@ -99,10 +100,10 @@ events! {
     }
     /// A segment that was found lost, and what was known when it left, with `needs` deliveries: volumes in bytes.
     LostOne { seq: u32, size: u64, total: u64, tx_in_flight: u64, lost: u64, app_limited: bool }
-    /// What an interval was like, with `every`: bytes acknowledged and lost, marks, timeouts, and round-trip times:
-    /// mean, least, greatest. `loss` is the share lost of what was acknowledged or lost.
+    /// What an interval was like, with `every`: bytes acknowledged, lost, and sent (again too), marks, timeouts, and
+    /// round-trip times: mean, least, greatest. `loss` is the share lost of what was acknowledged or lost.
     Interval {
-        duration_s: f64, acked_bytes: u64, lost_bytes: u64, marked: u32, timeouts: u32, rtt_s: Option<f64>,
+        duration_s: f64, acked_bytes: u64, lost_bytes: u64, sent_bytes: u64, marked: u32, timeouts: u32, rtt_s: Option<f64>,
         least_rtt_s: Option<f64>, most_rtt_s: Option<f64>, delivery_bps: f64, loss: f64, app_limited: bool,
     }
     /// A sender on TFRC begins, without a round-trip sample yet.
@@ -244,6 +245,7 @@ pub fn of_interval(told: &Monitored) -> Interval {
         duration_s: seconds(told.duration),
         acked_bytes: told.acked,
         lost_bytes: told.lost,
+        sent_bytes: told.sent,
         marked: told.marked,
         timeouts: told.timeouts,
         rtt_s: told.rtt(),
