@@ -95,6 +95,18 @@ def test_flows_without_memory_are_refused_with_the_number(monkeypatch: pytest.Mo
         paceline.run(some, runs=2, workers=2)
 
 
+def test_a_control_groups_limit_counts_without_what_it_gives_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory, "_CGROUP", tmp_path)
+    whole = memory.free_bytes()
+    for name, text in {"max": "5000", "current": "4000", "stat": "anon 9\ninactive_file 2500\n"}.items():
+        (tmp_path / f"memory.{name}").write_text(text)
+    assert memory.free_bytes() == 3500
+    (tmp_path / "memory.max").write_text("max\n")
+    assert whole is None or memory.free_bytes() != 3500
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are told by Linux")
 def test_a_process_with_too_little_memory_says_so_and_lives() -> None:
     code = (

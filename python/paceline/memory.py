@@ -50,7 +50,11 @@ def _of_machine() -> int | None:
 
 def _of_group() -> int | None:
     most, used = ("".join(_lines(_CGROUP / name)) for name in ("memory.max", "memory.current"))
-    return int(most) - int(used) if most.isdigit() and used.isdigit() else None
+    if not (most.isdigit() and used.isdigit()):
+        return None
+    # What it keeps of files that nobody uses is given back.
+    kept = [line.split()[1] for line in _lines(_CGROUP / "memory.stat") if line.startswith("inactive_file ")]
+    return int(most) - int(used) + sum(map(int, kept))
 
 
 def _of_limit() -> int | None:
