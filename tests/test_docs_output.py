@@ -144,6 +144,7 @@ COMMANDS = (
     "receive",
     "key",
     "path",
+    "trace",
     "gateway",
     "kernel-cc",
     "campaign",

@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 import paceline
-from paceline import files, fitting, memory, replaying
+from paceline import files, fitting, memory, replaying, traces
 from paceline.errors import PacelineError
-from paceline.leagues import traces
 from paceline.suite import sim_specs
+from paceline.webrtc import captured, dump, event_log
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names here")
 
@@ -55,7 +55,10 @@ READERS: dict[str, Callable[[Path], Any]] = {
     "library:": lambda path: paceline.parse(scenario(f"library:{path}")),
     "replay": replaying.replay,
     "read_text": files.read_text,
-    "trace": traces._format,
+    "trace": traces.read,
+    "capture": captured.read,
+    "event log": event_log.read,
+    "dump": dump.read,
     "specs": lambda path: sim_specs.case(path, "x"),
     "scenario": paceline.load,
 }

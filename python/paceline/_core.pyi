@@ -521,6 +521,10 @@ def models() -> str:
 def model(name: str, columns: list[bytes], *, inverse: bool = False) -> list[bytes]:
     """Evaluates a model row by row. Columns in and out are little-endian 64-bit floats. Raises ValueError."""
 
+def trace(text: str, name: str | None = None, /) -> tuple[str, float, list[float], list[float], list[float]]:
+    """What a trace of rates says: its format, how long it lasts (s), instants (s), at each the bytes of mahimahi's
+    opportunities or the rate from then on (bit/s), and the latencies that it tells (s). Raises ValueError."""
+
 def quantity(text: str, unit: str) -> float:
     """A quantity such as "50 ms" as a number of `unit`: "s", "B" or "bit/s". Raises ValueError."""
 

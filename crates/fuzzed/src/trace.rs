@@ -1,7 +1,7 @@
 //! Any text gets an answer from the readers of traces: of rates, and of a video's frames.
 
 use paceline_apps::video::FramesModel;
-use paceline_path::trace::{AtEnd, parse_mahimahi, parse_seconds_mbit};
+use paceline_path::trace::{AtEnd, Format, Trace, parse_mahimahi, parse_recorded, parse_seconds_mbit, read};
 use paceline_units::Span;
 
 /// The target `trace`.
@@ -16,6 +16,20 @@ pub fn trace(bytes: &[u8]) {
     .flatten()
     {
         assert!(!error.to_string().is_empty());
+    }
+    for format in [Format::Csv, Format::Json, Format::Iperf3] {
+        match parse_recorded(text, format) {
+            Err(error) => assert!(!error.to_string().is_empty()),
+            Ok(found) => {
+                assert!(found.steps[0].at.0 == 0 && found.steps.is_sorted_by(|one, next| one.at < next.at));
+                assert!(found.steps.last().is_some_and(|last| last.at.0 < found.lasts.0));
+                let _ = found.schedule(AtEnd::Repeat);
+                assert!(found.schedule(AtEnd::Hold).is_ok());
+            }
+        }
+    }
+    if let Ok(Trace::Opportunities(found)) = read(text, None) {
+        assert!(found.slots().count() > 0);
     }
     for rate in [None, Some(0.1), Some(1000.0)] {
         match FramesModel::parse(text, rate) {

@@ -1,7 +1,12 @@
-//! Rate traces as text: mahimahi's packet delivery traces, and lines of `seconds Mbit/s`.
+//! Rate traces as text: mahimahi's packet delivery traces, lines of `seconds Mbit/s`, and what others publish
+//! ([`published`]): tables with a header, JSON, what iperf3 prints. [`read`] reads all of them.
 //!
-//! In both formats blank lines are skipped, and so is what follows a `#`. Reading takes one pass and memory in
+//! In formats of lines blank ones are skipped, and so is what follows a `#`. Reading takes one pass and memory in
 //! proportion to the lines.
+
+mod published;
+
+pub use published::{Recorded, Step, parse_recorded};
 
 use crate::{Opportunities, RateError, Schedule};
 use paceline_units::{Rate, Span, Time};
@@ -33,12 +38,108 @@ pub enum TraceError {
         /// What is wrong and what is expected instead.
         expected: String,
     },
+    /// The same of an entry of a list.
+    #[error("entry {entry}: {expected}")]
+    Entry {
+        /// Its number, from 1.
+        entry: usize,
+        /// What is wrong and what is expected instead.
+        expected: String,
+    },
+    /// It is in no format that is read.
+    #[error("it is no trace that is read: {}", Format::known())]
+    Unknown,
     /// The trace as a whole makes no sense.
     #[error("the trace cannot be used: {0}")]
     Whole(#[from] RateError),
     /// It has more than [`MAX_LINES`] lines.
     #[error("the trace has more than {MAX_LINES} lines")]
     TooLong,
+}
+
+/// How a trace is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Format {
+    /// Milliseconds of opportunities.
+    Mahimahi,
+    /// Lines of `seconds Mbit/s`.
+    SecondsMbit,
+    /// A table whose header names columns and units.
+    Csv,
+    /// A list of objects whose keys name them, or iperf3's JSON.
+    Json,
+    /// What iperf3 prints.
+    Iperf3,
+}
+
+impl Format {
+    /// All of them.
+    pub const ALL: [Format; 5] = [Format::Mahimahi, Format::SecondsMbit, Format::Csv, Format::Json, Format::Iperf3];
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Mahimahi => "mahimahi",
+            Format::SecondsMbit => "seconds-mbit",
+            Format::Csv => "csv",
+            Format::Json => "json",
+            Format::Iperf3 => "iperf3",
+        }
+    }
+
+    fn known() -> &'static str {
+        "lines of milliseconds (mahimahi) or of seconds and Mbit/s, a table with a header (CSV), JSON, or what iperf3 prints"
+    }
+
+    /// What a text looks like.
+    #[must_use]
+    pub fn of(text: &str) -> Option<Format> {
+        let text = text.trim_start_matches('\u{feff}').trim_start();
+        let in_list = text.strip_prefix('[').map(str::trim_start);
+        if text.starts_with('{') || in_list.is_some_and(|rest| rest.starts_with(['{', ']'])) {
+            return Some(Format::Json);
+        }
+        let mut some = text.lines().take(1000).filter(|line| line.trim_start().starts_with('['));
+        if some.any(|line| line.contains("bits/sec") || line.contains("Bytes/sec")) {
+            return Some(Format::Iperf3);
+        }
+        let (_, first) = lines(text).next()?.ok()?;
+        let numbers = first.split_whitespace().map(|word| word.parse::<f64>().is_ok()).collect::<Vec<_>>();
+        match &numbers[..] {
+            [true] => Some(Format::Mahimahi),
+            [true, true] => Some(Format::SecondsMbit),
+            _ if first.contains([',', ';', '\t']) && first.contains(|c: char| c.is_ascii_alphabetic()) => {
+                Some(Format::Csv)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A trace.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Trace {
+    /// Of opportunities.
+    Opportunities(Opportunities),
+    /// Of rates.
+    Recorded(Recorded),
+}
+
+/// Reads a trace, in whatever format it looks like if none is named.
+///
+/// # Errors
+/// [`TraceError`].
+pub fn read(text: &str, format: Option<Format>) -> Result<Trace, TraceError> {
+    match format.or_else(|| Format::of(text)).ok_or(TraceError::Unknown)? {
+        Format::Mahimahi => parse_mahimahi(text).map(Trace::Opportunities),
+        Format::SecondsMbit => {
+            let schedule = parse_seconds_mbit(text, AtEnd::Hold)?;
+            let steps: Vec<_> = schedule.steps().map(|(at, rate)| Step { at, rate, latency: None }).collect();
+            Ok(Trace::Recorded(Recorded { lasts: published::until(&steps), steps }))
+        }
+        other => parse_recorded(text, other).map(Trace::Recorded),
+    }
 }
 
 /// The lines that say something: number, text.

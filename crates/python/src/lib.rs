@@ -22,6 +22,7 @@ mod path;
 mod qlog;
 mod run;
 mod scenario;
+mod trace;
 
 use pyo3::prelude::*;
 
@@ -54,6 +55,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(describe::build, module)?)?;
     module.add_function(wrap_pyfunction!(describe::columns_json, module)?)?;
     module.add_function(wrap_pyfunction!(models::models, module)?)?;
+    module.add_function(wrap_pyfunction!(trace::trace, module)?)?;
     module.add_function(wrap_pyfunction!(models::model, module)?)?;
     module.add_function(wrap_pyfunction!(models::quantity, module)?)?;
     #[cfg(target_os = "linux")]

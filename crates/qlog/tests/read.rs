@@ -375,43 +375,6 @@ fn what_is_wrong_is_told_with_its_place() {
     assert!(error("\u{28}\u{b5}\u{2f}\u{fd}").contains("no qlog"));
 }
 
-/// Some writers close a list of events with an empty one.
-#[test]
-fn an_event_with_nothing_in_it_takes_no_other_with_it() {
-    let head = r#""vantage_point": {"type": "server"}, "event_fields": ["relative_time", "category", "event", "data"]"#;
-    let sent = r#"["0", "transport", "packet_sent", {"packet_type": "1RTT", "header": {"packet_number": "0", "packet_size": 1200}}]"#;
-    let text =
-        |events: &str| format!(r#"{{"qlog_version": "draft-01", "traces": [{{{head}, "events": [{events}]}}]}}"#);
-    let reading = read(&text(&format!("{sent}, []")));
-    assert_eq!((reading.events, reading.connections.len()), (1, 1));
-    assert_eq!(reading.notes[0], "an event has nothing in it: it was left out");
-    let reading = read(&text(&format!("[], {sent}, {{}}")));
-    assert_eq!((reading.events, &*reading.notes[0]), (1, "2 events have nothing in them: they were left out"));
-    let fields = head.replace("\"relative_time\", ", "");
-    let late = format!(r#"{{"qlog_version": "draft-01", "traces": [{{{fields}, "events": [["a", "b"]]}}]}}"#);
-    let error = read_every(Span(0), &[("a.qlog", &late)]).unwrap_err().to_string();
-    assert!(error.ends_with("event_fields has none of time, relative_time and delta_time"), "{error}");
-    let short = text(r#"["transport"]"#);
-    let short = short.replace(r#""relative_time", "category""#, r#""category", "relative_time""#);
-    let error = read_every(Span(0), &[("a.qlog", &short)]).unwrap_err().to_string();
-    assert!(error.ends_with("the event's list ends before its time"), "{error}");
-}
-
-#[test]
-fn versions_before_the_drafts_are_refused_by_name() {
-    let events = r#""fields": ["time", "category", "type", "trigger", "data"], "events": [[0, "TRANSPORT", "PACKET_TX", "LINE", {}]]"#;
-    for (text, version) in [
-        (format!(r#"{{"qlog_version": "0.1", {events}}}"#), "0.1"),
-        (format!(r#"{{"qlog_version": 0.1, "connections": [{{{events}}}]}}"#), "0.1"),
-    ] {
-        let error = read_every(Span(0), &[("a.qlog", &text)]).unwrap_err().to_string();
-        let said = format!(
-            "a.qlog is a qlog of version {version}, from before the drafts; versions from draft-00 on are read"
-        );
-        assert_eq!(error, said);
-    }
-}
-
 #[test]
 fn unknown_events_are_skipped_and_counted() {
     let names = ["http3:frame_created", "http3:parameters_set", "http3:frame_created", "quic:key_updated"];

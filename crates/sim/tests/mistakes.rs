@@ -10,6 +10,8 @@ fn checked(name: &str, text: &str) -> Result<(Document, Scenario), ScenarioError
     let read: &mut dyn FnMut(&str) -> Result<String, String> = &mut |file| match file {
         "good.down" => Ok("0\n5\n10\n".into()),
         "bad.down" => Ok("0\n5\nfive\n".into()),
+        "fast.json" => Ok(r#"[{"duration_ms": 500, "bandwidth_kbps": 720000, "latency_ms": 9}]"#.into()),
+        "bad.csv" => Ok("time_s,rate\n0,5\n".into()),
         "frames" => Ok("0 1000\n0.04 2000\n".into()),
         "more frames" => Ok("100\n200\n300\n".into()),
         _ => Err("there is no such file".into()),

@@ -58,6 +58,7 @@ COMMANDS: dict[str, str] = {
     "watch": "watch",
     "call-log": "call_log",
     "path": "path",
+    "trace": "trace",
     "gateway": "gateway",
     "kernel-cc": "kernel_cc",
     "schema": "describe",

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from paceline import files
+from paceline import _core, files
 from paceline.arguments import checked
 from paceline.errors import PacelineError
 from paceline.fitting import reports, tcp
@@ -22,7 +22,8 @@ MOST_BYTES = 64 << 20
 @checked()
 def fit(path: str | Path) -> str:
     """The path file (TOML) of the network that a recording was made over, with comments that say what was measured and
-    what is assumed: a capture of TCP at one end (pcap, pcapng), JSON of `iperf3 -J` or irtt, or what `ping` printed.
+    what is assumed: a capture of TCP at one end (pcap, pcapng), JSON of `iperf3 -J` or irtt, what `ping` or iperf3
+    printed, or a trace of rates, as `rate_trace` reads them.
 
     Raises PacelineError for a file that is none of them, StorageError for one that cannot be read.
     """
@@ -54,9 +55,15 @@ def _measured(path: Path) -> Measured:
         return _of_json(text)
     if "packets transmitted" in text:
         return reports.of_ping(text)
-    raise PacelineError(
-        "it is neither a capture (pcap, pcapng), nor JSON of iperf3 or irtt, nor what ping prints"
-    )
+    from paceline.fitting import rates  # noqa: PLC0415 (it takes numpy)
+
+    try:
+        return rates.of_trace(*_core.trace(text))
+    except ValueError as error:
+        raise PacelineError(
+            "it is neither a capture (pcap, pcapng), nor JSON of iperf3 or irtt, nor what ping prints, nor a trace of "
+            f"rates: {error}"
+        ) from None
 
 
 def _of_json(text: str) -> Measured:

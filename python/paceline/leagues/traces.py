@@ -6,91 +6,54 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from paceline import files
+from paceline import traces
 from paceline.errors import PacelineError
 from paceline.leagues.drawing import Die, Drawn, Law
 
-_BITS = 1500 * 8
-"""Of an opportunity of mahimahi's."""
-
 
 def found(folder: Path) -> list[Path]:
-    """The traces in a folder: what has lines of one number (mahimahi) or two (seconds and Mbit/s). Raises
-    PacelineError."""
+    """The traces in a folder: whatever `rate_trace` reads. Raises PacelineError."""
     if not folder.is_dir():
         raise PacelineError(f"--traces {folder}: a folder of traces")
-    traces = [file for file in sorted(folder.iterdir()) if file.is_file() and _format(file)]
-    if not traces:
+    all_files = [file for file in sorted(folder.iterdir()) if file.is_file()]
+    found = [file for file in all_files if _format(file)]
+    if not found:
         raise PacelineError(
-            f"--traces {folder}: no file of it has lines of one number (mahimahi: milliseconds) or two (seconds and "
-            "Mbit/s)"
+            f"--traces {folder}: no file of it is a trace of rates (`paceline trace FILE` says what is wrong with one)"
         )
-    return traces
+    return found
 
 
-def law(traces: Sequence[Path]) -> Law:
+def law(found: Sequence[Path]) -> Law:
     """One of them for each scenario."""
-    many = len(traces)
+    many = len(found)
 
     def draw(die: Die, _before: object, _lasts: float) -> Drawn:
-        file = traces[int(die() * many)]
+        file = found[int(die() * many)]
         return {"file": str(file.resolve()), "format": _format(file)}
 
-    names = ", ".join(file.name for file in traces)
+    names = ", ".join(file.name for file in found)
     return Law(f"one of {many} recorded traces: {names}", draw)
 
 
 def _format(file: Path) -> str:
     """How a trace is written; "" of what is none."""
     try:
-        with files.opened(file) as trace:
-            first = trace.readline(200).split()
-    except OSError as error:
-        raise files.refused(file, error, "read") from error
-    try:
-        [float(word) for word in first]
-    except ValueError:
+        return traces.read(file).format
+    except (PacelineError, UnicodeError):
         return ""
-    return {1: "mahimahi", 2: "seconds-mbit"}.get(len(first), "")
 
 
-def _numbers(trace: Mapping[str, Any]) -> NDArray[np.float64]:
-    try:
-        return np.array(files.read_text(Path(trace["file"])).split(), dtype=float)
-    except ValueError as error:
-        raise PacelineError(f"{trace['file']}: {error}") from None
+def _read(trace: Mapping[str, Any]) -> traces.Trace:
+    return traces.read(trace["file"], trace["format"])
 
 
 def peak_bps(trace: Mapping[str, Any]) -> float:
     """The greatest rate of a trace, of mahimahi's over a second, in bit/s. Raises PacelineError."""
-    numbers = _numbers(trace)
-    if trace["format"] == "mahimahi":
-        return float(np.bincount((numbers // 1000).astype(int)).max()) * _BITS
-    return float(numbers[1::2].max()) * 1e6
+    read = _read(trace)
+    return float((read.rates_bps(1.0) if read.format == "mahimahi" else read.values).max())
 
 
 def mean_bps(trace: Mapping[str, Any], begins_s: float, ends_s: float) -> float:
     """The mean rate between two instants of a trace that begins again at its end, in bit/s. Raises PacelineError."""
-    numbers = _numbers(trace)
-    if trace["format"] == "mahimahi":
-        period = numbers[-1] / 1e3
-
-        def until(instant: float) -> float:
-            whole, rest = divmod(instant, period)
-            return float(whole * len(numbers) + np.searchsorted(numbers / 1e3, rest)) * _BITS
-    else:
-        times, rates = numbers[::2], numbers[1::2] * 1e6
-        lasting = np.diff(times, append=2 * times[-1] - times[-2] if len(times) > 1 else times[-1] + 1)
-        period = float(lasting.sum())
-        sums = np.concatenate([[0.0], np.cumsum(rates * lasting)])
-
-        def until(instant: float) -> float:
-            whole, rest = divmod(instant, period)
-            return float(
-                whole * sums[-1] + np.interp(rest, np.concatenate([[0.0], np.cumsum(lasting)]), sums)
-            )
-
-    return (until(ends_s) - until(begins_s)) / (ends_s - begins_s)
+    return _read(trace).mean_between_bps(begins_s, ends_s)

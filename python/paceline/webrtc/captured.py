@@ -11,7 +11,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import IO
 
-from paceline import _core
+from paceline import _core, files
 from paceline.errors import PacelineError
 from paceline.fitting.packets import PCAP, PCAPNG, Datagram, datagrams
 from paceline.webrtc.streams import Packet, Stream
@@ -72,7 +72,7 @@ def is_capture(start: bytes) -> bool:
 def read(path: Path) -> Capture:
     """The calls of a capture. Raises PacelineError for what is none, or has no stream of RTP."""
     try:
-        with path.open("rb") as file:
+        with files.opened(path) as file:
             found = calls(file)
     except OSError as error:
         raise PacelineError(f"{path}: {error.strerror}") from None

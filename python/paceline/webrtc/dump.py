@@ -77,7 +77,7 @@ def read(path: Path) -> dict[str, Connection]:
 
 def _text(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
+        with files.opened(path) as file:
             packed = file.read(2) == _GZIP
             file.seek(0)
             text = gzip.GzipFile(fileobj=file).read(MOST_BYTES + 1) if packed else file.read(MOST_BYTES + 1)

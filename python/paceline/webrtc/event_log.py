@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
-from paceline import _core
+from paceline import _core, files
 from paceline.errors import PacelineError
 from paceline.webrtc.streams import Packet, Stream
 
@@ -25,9 +25,11 @@ def is_event_log(start: bytes) -> bool:
 def read(path: Path) -> _core.CallLog:
     """Reads a log. Raises PacelineError for one of another version, a damaged and a too long one."""
     try:
-        if path.stat().st_size > MOST_BYTES:
+        with files.opened(path) as file:
+            content = file.read(MOST_BYTES + 1)
+        if len(content) > MOST_BYTES:
             raise PacelineError(f"{path} is longer than {MOST_BYTES >> 20} MB")
-        return _core.CallLog.rtc_event_log(path.read_bytes())
+        return _core.CallLog.rtc_event_log(content)
     except OSError as error:
         raise PacelineError(f"{path}: {error.strerror}") from None
     except ValueError as error:

@@ -85,7 +85,7 @@ def call_log(
 
 def _start(log: Path) -> bytes:
     try:
-        with log.open("rb") as file:
+        with files.opened(log) as file:
             return file.read(4)
     except OSError:
         return b""  # who reads it as a dump says why

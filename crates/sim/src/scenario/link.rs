@@ -195,6 +195,14 @@ pub enum TraceFormat {
     Mahimahi,
     /// Lines of two numbers: seconds since the start, and the rate in Mbit/s from then on.
     SecondsMbit,
+    /// A table whose header names columns and units: `time_s,bandwidth_kbps`.
+    Csv,
+    /// A list of objects whose keys name them (`duration_ms`, `bandwidth_kbps`), or what `iperf3 -J` prints.
+    Json,
+    /// What iperf3 prints, an interval a line.
+    Iperf3,
+    /// Whichever of these it looks like.
+    Auto,
 }
 
 /// What comes after a trace's end.

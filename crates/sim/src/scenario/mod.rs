@@ -44,6 +44,7 @@ mod warnings_cut;
 mod warnings_ecn;
 mod warnings_edca;
 mod warnings_late;
+mod warnings_trace;
 pub mod windows;
 
 pub use docs::reference;

@@ -20,7 +20,7 @@ use super::walk::{Node, walk};
 use paceline_apps::ladder::Ladder;
 use paceline_apps::video::FramesModel;
 use paceline_control::Scheme;
-use paceline_path::trace::{AtEnd, parse_mahimahi, parse_seconds_mbit};
+use paceline_path::trace::{AtEnd, Format, Trace, read as read_trace};
 use paceline_path::wifi::Ht;
 use paceline_path::{Aggregation, DelaySpike, DelayStep, DelayVariation, PolicerModel, RateModel, Schedule};
 use paceline_units::{Rate, Ratio, Span, Time};
@@ -444,11 +444,22 @@ fn trace(source: &RateTrace, text: &str) -> Result<RateModel, String> {
         TraceEnd::Loop => AtEnd::Repeat,
         TraceEnd::Hold => AtEnd::Hold,
     };
-    let made = match source.format {
-        TraceFormat::Mahimahi => parse_mahimahi(text).map(RateModel::Opportunities),
-        TraceFormat::SecondsMbit => parse_seconds_mbit(text, end).map(RateModel::Schedule),
+    let format = match source.format {
+        TraceFormat::Mahimahi => Some(Format::Mahimahi),
+        TraceFormat::SecondsMbit => Some(Format::SecondsMbit),
+        TraceFormat::Csv => Some(Format::Csv),
+        TraceFormat::Json => Some(Format::Json),
+        TraceFormat::Iperf3 => Some(Format::Iperf3),
+        TraceFormat::Auto => None,
     };
-    made.map_err(|error| error.to_string())
+    let made = match (read_trace(text, format).map_err(|error| error.to_string())?, source.end) {
+        (Trace::Opportunities(_), TraceEnd::Hold) => {
+            return Err("a mahimahi trace always begins again: `end` must be `loop`".to_owned());
+        }
+        (Trace::Opportunities(found), TraceEnd::Loop) => return Ok(RateModel::Opportunities(found)),
+        (Trace::Recorded(found), _) => found.schedule(end),
+    };
+    made.map(RateModel::Schedule).map_err(|error| error.to_string())
 }
 
 fn flows(file: &File, read: &mut dyn FnMut(&str) -> Result<String, String>, mistakes: &mut Vec<Mistake>) -> Vec<Flow> {

@@ -58,6 +58,7 @@ impl Scenario {
         let paths = routes(model)?;
         let any = |is: fn(&Transport) -> bool| model.flows.iter().any(|flow| is(&flow.transport));
         warnings.links(Senders { capable: any(is_capable), scalable: any(is_scalable) });
+        warnings.traces(model);
         let at_receivers = self.file.access.as_ref().and_then(|access| access.receiver.as_ref());
         warnings.loss("access.receiver.loss", at_receivers.and_then(|receiver| receiver.loss.as_ref()));
         for (name, cell) in &self.file.cell {

@@ -1,0 +1,432 @@
+//! Traces of rates as they are published: tables with a header (CSV), JSON, and what iperf3 prints.
+//!
+//! Columns are known by their names, which say a unit too: `time_s`, `duration_ms`, `bandwidth_kbps`, "Throughput (Mbit/s)".
+//! So the traces of players' simulators are read (Sabre: `duration_ms`, `bandwidth_kbps`, `latency_ms`), and logs of phones.
+//! Look first at [`parse_recorded`].
+
+use super::AtEnd;
+use super::{Format, MAX_LINES, MAX_TIME, TraceError};
+use crate::Schedule;
+use paceline_units::{Rate, Span, Time};
+use serde_json::Value;
+
+/// A rate from an instant on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Step {
+    /// From the trace's beginning.
+    pub at: Time,
+    /// The rate.
+    pub rate: Rate,
+    /// How long the network took to answer then, if the trace says.
+    pub latency: Option<Span>,
+}
+
+/// Rates over time.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Recorded {
+    /// In order, one an instant; the first is at zero.
+    pub steps: Vec<Step>,
+    /// To the end of the last one.
+    pub lasts: Span,
+}
+
+impl Recorded {
+    /// What a link does.
+    ///
+    /// # Errors
+    /// [`TraceError::Whole`] if it repeats and all rates are zero.
+    pub fn schedule(&self, at_end: AtEnd) -> Result<Schedule, TraceError> {
+        let steps: Vec<_> = self.steps.iter().map(|step| (step.at, step.rate)).collect();
+        Ok(Schedule::new(&steps, (at_end == AtEnd::Repeat).then_some(self.lasts))?)
+    }
+}
+
+/// Reads a table, JSON, or what iperf3 prints.
+///
+/// # Errors
+/// [`TraceError`], with the line or the entry.
+pub fn parse_recorded(text: &str, format: Format) -> Result<Recorded, TraceError> {
+    match format {
+        Format::Json => of_json(text),
+        Format::Iperf3 if text.trim_start().starts_with('{') => of_json(text),
+        Format::Iperf3 => of_iperf3(text),
+        _ => of_table(text),
+    }
+}
+
+/// The steps so far.
+#[derive(Default)]
+struct Rows {
+    steps: Vec<Step>,
+    first: Option<f64>,
+    /// Where the last one ends, if it says.
+    end: Option<f64>,
+}
+
+impl Rows {
+    /// Adds a row: when it begins, or none where the one before ends; how long it lasts, if it says.
+    fn push(&mut self, at: Option<f64>, lasts: Option<f64>, bps: f64, latency: Option<f64>) -> Result<(), String> {
+        let latest = MAX_TIME.as_secs_f64();
+        let fastest = Schedule::MAX_RATE.bps();
+        if self.steps.len() >= MAX_LINES {
+            return Err(format!("expected at most {MAX_LINES} rates"));
+        }
+        if !(0.0..=fastest).contains(&bps) {
+            return Err(format!("expected a rate from 0 to {} Mbit/s", fastest / 1e6));
+        }
+        if lasts.is_some_and(|lasts| !(0.0..=latest).contains(&lasts)) {
+            return Err(format!("expected a duration from 0 to {latest} s"));
+        }
+        let at = at.or(self.end).unwrap_or(0.0);
+        if !at.is_finite() || at.abs() > 1e11 {
+            return Err("expected a time in seconds, or in the unit that its column names".to_owned());
+        }
+        let since = at - *self.first.get_or_insert(at);
+        if !(0.0..=latest).contains(&since) {
+            return Err(format!(
+                "expected a time that is not before that of the row before, up to {latest} s after the first"
+            ));
+        }
+        let latency = latency.filter(|latency| (0.0..=3600.0).contains(latency)).map(Span::from_secs_f64);
+        let step = Step { at: Time::from_secs_f64(since), rate: Rate::from_bps(bps.round() as u64), latency };
+        match self.steps.last_mut() {
+            Some(last) if last.at > step.at => {
+                return Err("expected a time that is not before that of the row before".to_owned());
+            }
+            Some(last) if last.at == step.at => *last = step,
+            _ => self.steps.push(step),
+        }
+        self.end = lasts.map(|lasts| at + lasts);
+        Ok(())
+    }
+
+    fn finish(self) -> Result<Recorded, TraceError> {
+        let lasts = match (&self.steps[..], self.end.zip(self.first)) {
+            ([], _) => return Err(crate::RateError::Empty.into()),
+            (_, Some((end, first))) => Span::from_secs_f64((end - first).max(0.0)),
+            (steps, None) => until(steps),
+        };
+        // what lasts no time at the end is none
+        let steps: Vec<_> =
+            self.steps.into_iter().filter(|step| step.at == Time::ZERO || Span(step.at.0) < lasts).collect();
+        Ok(Recorded { steps, lasts: lasts.max(Span(1)) })
+    }
+}
+
+/// To where steps last of which none says so: the last one as long as the one before it, one second if it is alone.
+pub(super) fn until(steps: &[Step]) -> Span {
+    match steps {
+        [] | [_] => Span::from_secs(1),
+        [.., before, last] => Span(last.at.0) + last.at.since(before.at),
+    }
+}
+
+/// Which columns have what, and how many seconds or bits a second one of their units is.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Columns {
+    time: Option<(usize, f64)>,
+    duration: Option<(usize, f64)>,
+    rate: (usize, f64),
+    latency: Option<(usize, f64)>,
+}
+
+const RATES: [&str; 9] =
+    ["bandwidth", "throughput", "bitrate", "rate", "goodput", "capacity", "speed", "datarate", "thrpt"];
+const TIMES: [&str; 8] = ["time", "timestamp", "seconds", "elapsed", "start", "t", "sec", "milliseconds"];
+const DURATIONS: [&str; 3] = ["duration", "lasts", "dur"];
+const LATENCIES: [&str; 4] = ["latency", "delay", "rtt", "ping"];
+
+/// Bits a second, by a name of the unit in small letters.
+fn rate_unit(word: &str) -> Option<f64> {
+    let (scale, rest) = match word.as_bytes().first()? {
+        b'k' => (1e3, &word[1..]),
+        b'm' => (1e6, &word[1..]),
+        b'g' => (1e9, &word[1..]),
+        _ => (1.0, word),
+    };
+    match rest {
+        "bps" | "bit/s" | "bits/s" | "bit/sec" | "bits/sec" | "bitps" => Some(scale),
+        "byte/s" | "bytes/s" | "byte/sec" | "bytes/sec" => Some(8.0 * scale),
+        _ => None,
+    }
+}
+
+/// Seconds, likewise.
+fn time_unit(word: &str) -> Option<f64> {
+    match word {
+        "s" | "sec" | "secs" | "second" | "seconds" => Some(1.0),
+        "ms" | "msec" | "millis" | "millisecond" | "milliseconds" => Some(1e-3),
+        "us" | "usec" | "microseconds" => Some(1e-6),
+        "ns" | "nsec" | "nanoseconds" => Some(1e-9),
+        _ => None,
+    }
+}
+
+impl Columns {
+    fn of(names: &[&str]) -> Result<Columns, String> {
+        let (mut time, mut duration, mut latency, mut rates, mut bare) = (None, None, None, Vec::new(), None);
+        for (at, name) in names.iter().enumerate() {
+            let small = name.to_ascii_lowercase();
+            let words: Vec<&str> = small
+                .split(|c: char| !(c.is_ascii_alphanumeric() || c == '/'))
+                .filter(|word| !word.is_empty())
+                .collect();
+            let is = |known: &[&str]| words.iter().any(|word| known.contains(word));
+            let seconds = words.iter().rev().find_map(|word| time_unit(word));
+            if let Some(scale) = words.iter().rev().find_map(|word| rate_unit(word)) {
+                rates.push((at, scale));
+            } else if is(&LATENCIES) {
+                latency = latency.or(seconds.map(|scale| (at, scale)));
+            } else if is(&DURATIONS) {
+                duration = duration.or(Some((at, seconds.unwrap_or(1.0))));
+            } else if is(&TIMES) || words.len() == 1 && seconds.is_some() {
+                time = time.or(Some((at, seconds.unwrap_or(1.0))));
+            } else if is(&RATES) {
+                bare = bare.or(Some(*name));
+            }
+        }
+        let shown = |name: &str| name.chars().filter(|c| !c.is_control()).take(40).collect::<String>();
+        let rate = match (&rates[..], bare) {
+            ([rate], _) => *rate,
+            ([], Some(name)) => {
+                return Err(format!(
+                    "column `{}` has no unit: its name must end with _bps, _kbps, _mbps or _gbps",
+                    shown(name)
+                ));
+            }
+            ([], None) => {
+                return Err("expected a column with a rate, whose name ends with its unit: bandwidth_kbps, rate_mbps"
+                    .to_owned());
+            }
+            ([one, other, ..], _) => {
+                let [one, other] = [one.0, other.0].map(|at| shown(names[at]));
+                return Err(format!("`{one}` and `{other}` are both rates: leave one column"));
+            }
+        };
+        if time.is_none() && duration.is_none() {
+            return Err("expected a column with times: time_s, time_ms, duration_s or duration_ms".to_owned());
+        }
+        Ok(Columns { time, duration, rate, latency })
+    }
+
+    /// Takes a row, of which `value` gives the number in a column.
+    fn row(&self, rows: &mut Rows, value: impl Fn(usize) -> Result<f64, String>) -> Result<(), String> {
+        let of =
+            |column: Option<(usize, f64)>| column.map(|(at, scale)| value(at).map(|value| value * scale)).transpose();
+        // a latency that is not known is none
+        let latency = of(self.latency).unwrap_or(None);
+        rows.push(of(self.time)?, of(self.duration)?, value(self.rate.0)? * self.rate.1, latency)
+    }
+}
+
+fn of_table(text: &str) -> Result<Recorded, TraceError> {
+    let (mut rows, mut head) = (Rows::default(), None);
+    for entry in super::lines(text.trim_start_matches('\u{feff}')) {
+        let (line, said) = entry?;
+        let fail = |expected: String| TraceError::Line { line, expected };
+        let (mark, _, columns) = match &head {
+            Some(head) => head,
+            None => {
+                let mark = [',', ';', '\t'].into_iter().find(|mark| said.contains(*mark)).unwrap_or(',');
+                let names: Vec<&str> = split(said, mark).collect();
+                let count = names.len();
+                let columns = Columns::of(&names).map_err(fail)?;
+                head = Some((mark, count, columns));
+                continue;
+            }
+        };
+        let fields: Vec<&str> = split(said, *mark).collect();
+        let value = |at: usize| {
+            let value = fields.get(at).and_then(|field| field.parse::<f64>().ok()).filter(|value| value.is_finite());
+            value.ok_or_else(|| format!("expected a number in column {}", at + 1))
+        };
+        columns.row(&mut rows, value).map_err(fail)?;
+    }
+    rows.finish()
+}
+
+fn split(line: &str, mark: char) -> impl Iterator<Item = &str> {
+    line.split(mark).map(|field| field.trim().trim_matches('"'))
+}
+
+fn of_json(text: &str) -> Result<Recorded, TraceError> {
+    let value: Value = serde_json::from_str(text.trim_start_matches('\u{feff}')).map_err(|error| TraceError::Line {
+        line: error.line(),
+        expected: "expected JSON: what is there is none".to_owned(),
+    })?;
+    if let Some(intervals) = value.get("intervals").and_then(Value::as_array) {
+        return of_iperf3_json(intervals);
+    }
+    let Some(entries) = value.as_array() else {
+        let expected = "expected a list of objects, each with a duration and a bandwidth, or iperf3's `intervals`";
+        return Err(TraceError::Line { line: 1, expected: expected.to_owned() });
+    };
+    let mut rows = Rows::default();
+    let names: Vec<&str> =
+        entries.first().and_then(Value::as_object).into_iter().flatten().map(|(name, _)| name.as_str()).collect();
+    let fail = |number: usize| move |expected: String| TraceError::Entry { entry: number + 1, expected };
+    let columns = match entries.is_empty() {
+        true => return rows.finish(),
+        false => Columns::of(&names).map_err(fail(0))?,
+    };
+    for (number, entry) in entries.iter().enumerate() {
+        let value = |at: usize| {
+            let value = entry.get(names[at]).and_then(Value::as_f64);
+            value.ok_or_else(|| format!("expected a number as `{}`", names[at].chars().take(40).collect::<String>()))
+        };
+        columns.row(&mut rows, value).map_err(fail(number))?;
+    }
+    rows.finish()
+}
+
+fn of_iperf3_json(intervals: &[Value]) -> Result<Recorded, TraceError> {
+    let mut rows = Rows::default();
+    for (number, interval) in intervals.iter().enumerate() {
+        let sum = interval.get("sum").unwrap_or(&Value::Null);
+        if sum.get("omitted").and_then(Value::as_bool) == Some(true) {
+            continue;
+        }
+        let value = |name: &str| {
+            let value = sum.get(name).and_then(Value::as_f64);
+            value.ok_or_else(|| TraceError::Entry {
+                entry: number + 1,
+                expected: format!("expected a number as sum.{name}"),
+            })
+        };
+        let (start, end) = (value("start")?, value("end")?);
+        let fail = |expected| TraceError::Entry { entry: number + 1, expected };
+        rows.push(Some(start), Some(end - start), value("bits_per_second")?, None).map_err(fail)?;
+    }
+    rows.finish()
+}
+
+/// What iperf3 prints: an interval a line, of all streams together where there are several. The lines at the end, which are of
+/// all of the time, and what was omitted at the beginning are left out.
+fn of_iperf3(text: &str) -> Result<Recorded, TraceError> {
+    let sums = text.lines().any(|line| line.trim_start().starts_with("[SUM]"));
+    let (mut rows, mut stream) = (Rows::default(), None);
+    for (i, line) in text.lines().enumerate() {
+        let Some((id, said)) = line.trim_start().strip_prefix('[').and_then(|rest| rest.split_once(']')) else {
+            continue;
+        };
+        let (id, words) = (id.trim(), said.split_whitespace().collect::<Vec<_>>());
+        let Some((interval, rate)) = interval(&words) else { continue };
+        let of_all = matches!(words.last(), Some(&"sender" | &"receiver"));
+        if of_all || words.contains(&"(omitted)") || sums != (id == "SUM") {
+            continue;
+        }
+        if !sums && *stream.get_or_insert(id) != id {
+            let expected = format!(
+                "expected one stream, or lines of their [SUM]: {} is another one",
+                id.chars().take(8).collect::<String>()
+            );
+            return Err(TraceError::Line { line: i + 1, expected });
+        }
+        let (start, end) = interval;
+        // older ones do not say of a line that it is of all of the time
+        if rows.end.is_some_and(|before| start < before - 1e-6 && end >= before - 1e-6) {
+            continue;
+        }
+        rows.push(Some(start), Some(end - start), rate, None)
+            .map_err(|expected| TraceError::Line { line: i + 1, expected })?;
+    }
+    rows.finish()
+}
+
+/// The interval (s) and the rate (bit/s) of a line of iperf3's: "0.00-1.00 sec 1.25 MBytes 10.5 Mbits/sec ...".
+fn interval(words: &[&str]) -> Option<((f64, f64), f64)> {
+    let (start, end) = words.first()?.split_once('-')?;
+    let times = (start.parse::<f64>().ok()?, end.parse::<f64>().ok()?);
+    let at = words.iter().position(|word| word.ends_with("bits/sec") || word.ends_with("Bytes/sec"))?;
+    let number: f64 = words.get(at.checked_sub(1)?)?.parse().ok()?;
+    let unit = words[at];
+    // of bytes iperf3 counts by 1024
+    let (base, bits) = if unit.ends_with("bits/sec") { (1000f64, 1.0) } else { (1024f64, 8.0) };
+    let power = match unit.trim_end_matches("bits/sec").trim_end_matches("Bytes/sec") {
+        "" => 0,
+        "K" => 1,
+        "M" => 2,
+        "G" => 3,
+        "T" => 4,
+        _ => return None,
+    };
+    Some((times, number * bits * (0..power).fold(1.0, |product, _| product * base)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<(Vec<(u64, u64)>, u64), String> {
+        let format = Format::of(text).ok_or("no format")?;
+        let found = parse_recorded(text, format).map_err(|error| error.to_string())?;
+        Ok((found.steps.iter().map(|step| (step.at.0 / 1_000_000, step.rate.0)).collect(), found.lasts.0 / 1_000_000))
+    }
+
+    #[test]
+    fn a_header_names_columns_and_units() {
+        let all = Ok((vec![(0, 1_500_000), (500, 0), (2000, 2_000_000)], 3500));
+        for text in [
+            "time_s,bandwidth_kbps\n10,1500\n10.5,0\n12,2000\n",
+            "\u{feff}Timestamp (ms);cell;\"Throughput [Mbit/s]\"\n10000;a;1.5\n10500;b;0\n12000;c;2\n",
+            "t\trate_bps\n0\t1500000\n0.5\t0\n2\t2e6\n",
+            "# logged in a train\nduration_ms,bps,latency_ms\n500,1500000,20\n\n1500,0,-\n1500,2000000,9\n",
+            "[{\"duration_ms\": 500, \"bandwidth_kbps\": 1500, \"latency_ms\": 20},\n{\"bandwidth_kbps\": 0, \"duration_ms\": 1500, \
+             \"latency_ms\": 0}, {\"duration_ms\": 1500.0, \"bandwidth_kbps\": 2000}]",
+            "Time,Rate in kbyte/s\n0,187.5\n0.5,0\n2,250\n",
+        ] {
+            assert_eq!(read(text), all, "{text}");
+        }
+        let latencies = parse_recorded("duration_s,mbps,latency_ms\n1,2,30\n", Format::Csv).unwrap();
+        assert_eq!(latencies.steps[0].latency, Some(Span::from_millis(30)));
+    }
+
+    #[test]
+    fn iperf3_tells_intervals() {
+        let tcp = "Connecting to host 10.0.0.1, port 5201\n[  5] local 10.0.0.2 port 1 connected to 10.0.0.1 port 5201\n\
+            [ ID] Interval           Transfer     Bitrate         Retr  Cwnd\n\
+            [  5]   0.00-1.00   sec  9.99 MBytes  90.0 Mbits/sec    0   300 KBytes       (omitted)\n\
+            [  5]   0.00-1.00   sec  1.25 MBytes  10.5 Mbits/sec    0    300 KBytes\n\
+            [  5]   1.00-2.00   sec   640 KBytes  5.24 Mbits/sec    1    200 KBytes\n\
+            - - - - - - - - -\n[ ID] Interval           Transfer     Bitrate         Retr\n\
+            [  5]   0.00-2.00   sec  1.88 MBytes  7.87 Mbits/sec    1             sender\n\
+            [  5]   0.00-2.04   sec  1.75 MBytes  7.20 Mbits/sec                  receiver\n";
+        assert_eq!(read(tcp), Ok((vec![(0, 10_500_000), (1000, 5_240_000)], 2000)));
+        let udp = "[  5]   0.00-1.00   sec   119 KBytes   977 Kbits/sec  0.012 ms  1/86 (1.2%)\n\
+            [  5]   1.00-2.00   sec   0.00 Bytes  0.00 bits/sec  0.012 ms  0/0 (0%)\n\
+            [  5]   0.00-2.00   sec   119 KBytes   488 Kbits/sec  0.012 ms  1/86 (1.2%)\n";
+        assert_eq!(read(udp), Ok((vec![(0, 977_000), (1000, 0)], 2000)));
+        let sums = "[  5]   0.00-1.00   sec  1 MBytes  1.00 MBytes/sec\n[  7]   0.00-1.00   sec  1 MBytes  1.00 MBytes/sec\n\
+            [SUM]   0.00-1.00   sec  2 MBytes  2.00 MBytes/sec\n";
+        assert_eq!(read(sums), Ok((vec![(0, 2 * 8 << 20)], 1000)));
+        assert!(read(&sums.replace("SUM", "  9")).unwrap_err().contains("line 2: expected one stream"));
+        let json = r#"{"start": {}, "intervals": [{"sum": {"start": 0, "end": 1.5, "bits_per_second": 7, "omitted": true}},
+            {"sum": {"start": 0, "end": 1.5, "bits_per_second": 8e6, "omitted": false}}], "end": {}}"#;
+        assert_eq!(read(json), Ok((vec![(0, 8_000_000)], 1500)));
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_place() {
+        for (text, said) in [
+            ("time,rate\n0,1\n", "line 1: column `rate` has no unit: its name must end with _bps, _kbps"),
+            ("time,cell\n0,1\n", "line 1: expected a column with a rate"),
+            ("cell,kbps\n0,1\n", "line 1: expected a column with times: time_s"),
+            ("t,down_kbps,up_kbps\n0,1,2\n", "line 1: `down_kbps` and `up_kbps` are both rates"),
+            ("t,kbps\n0,1\n1,x\n", "line 3: expected a number in column 2"),
+            ("t,kbps\n0,1\n1\n", "line 3: expected a number in column 2"),
+            ("t,kbps\n2,1\n1,1\n", "line 3: expected a time that is not before"),
+            ("t,kbps\n0,-1\n", "line 2: expected a rate from 0"),
+            ("t,gbps\n0,1e9\n", "line 2: expected a rate from 0"),
+            ("duration_s,kbps\n-1,1\n", "line 2: expected a duration from 0"),
+            ("t,kbps\n", "the trace cannot be used: it has no entries"),
+            ("[{\"duration_ms\": 1, \"bandwidth_kbps\": 1}, 7]", "entry 2: expected a number as `"),
+            ("[{\"duration_ms\": 1}]", "entry 1: expected a column with a rate"),
+            ("{\"a\": 1}", "line 1: expected a list of objects"),
+            ("[{\n\"a\" 1}]", "line 2: expected JSON"),
+            ("[]", "it has no entries"),
+        ] {
+            let found = read(text).unwrap_err();
+            assert!(found.contains(said), "{text}: {found}");
+        }
+    }
+}
