@@ -82,12 +82,15 @@ def manifest(path: Path) -> dict[str, Any]:
     """A directory's manifest. Raises StorageError, with the key and what it may be, for one that is none."""
     found = files.read_json(path)
     _check(path, found, Manifest)
-    if found.get("kind") == "sweep":
-        _check(path, found, Sweep)
     _check_axes(path, found.get("vary", {}), found.get("together", []))
     if "name" in found:
         found["name"] = line(found["name"])
     return found
+
+
+def check_sweep(path: Path, found: Mapping[str, Any]) -> None:
+    """Raises StorageError for a sweep's manifest that does not say which runs it has."""
+    _check(path, found, Sweep)
 
 
 def run(path: Path) -> dict[str, Any]:
