@@ -49,7 +49,7 @@ JSON = st.recursive(
     max_leaves=6,
 )
 FEW = settings(
-    max_examples=40,
+    max_examples=20,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
     # each example writes a directory: to make one smaller takes minutes
