@@ -26,6 +26,8 @@ from paceline.recordings import ALL_SERIES
 MOST_SEEDS = 1_000_000
 
 Whole = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+Count = Whole | Annotated[float, msgspec.Meta(ge=-(2.0**63), lt=2.0**63)] | None
+"""What becomes a whole number; counts that were measured on real paths may have a point."""
 Seed = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 Seeds = Annotated[list[Seed], msgspec.Meta(max_length=MOST_SEEDS)]
 Label = bool | Whole | float | str
@@ -82,12 +84,15 @@ def manifest(path: Path) -> dict[str, Any]:
     """A directory's manifest. Raises StorageError, with the key and what it may be, for one that is none."""
     found = files.read_json(path)
     _check(path, found, Manifest)
-    if found.get("kind") == "sweep":
-        _check(path, found, Sweep)
     _check_axes(path, found.get("vary", {}), found.get("together", []))
     if "name" in found:
         found["name"] = line(found["name"])
     return found
+
+
+def check_sweep(path: Path, found: Mapping[str, Any]) -> None:
+    """Raises StorageError for a sweep's manifest that does not say which runs it has."""
+    _check(path, found, Sweep)
 
 
 def run(path: Path) -> dict[str, Any]:
@@ -134,7 +139,7 @@ def _check_axes(path: Path, vary: Mapping[str, list[Any]], together: list[list[s
 
 
 _TYPES: dict[type[pl.DataType], Any] = {
-    pl.Int64: Whole | None,
+    pl.Int64: Count,
     pl.Float64: float | None,
     pl.Boolean: bool | None,
     pl.String: str | None,
@@ -150,7 +155,7 @@ def _row(table: str, columns: list[str]) -> Any:
         for end in range(1, len(parts)):
             within.setdefault("_".join(parts[:end]), {})["_".join(parts[end:])] = kind
     nested = {name: TypedDict(name, inner, total=False) for name, inner in within.items()}  # type: ignore[operator]
-    return TypedDict(table, {**nested, "drops": dict[str, Whole | None], **fields}, total=False)  # type: ignore[operator]
+    return TypedDict(table, {**nested, "drops": dict[str, Count], **fields}, total=False)  # type: ignore[operator]
 
 
 @functools.cache

@@ -61,6 +61,7 @@ def _read(directory: Path) -> tuple[dict[str, Any], _Runs]:
     manifest = check_kind(directory, "sweep") if directory.is_dir() else None
     if manifest is None:
         raise PacelineError(f"{directory} holds no sweep: `paceline sweep --out {directory}` makes one")
+    manifests.check_sweep(directory / "manifest.json", manifest)
     store = Store(directory)
     runs = {}
     for path in sorted(store.runs.glob("*.json")):
