@@ -225,3 +225,17 @@ def test_the_command_says_that_a_run_was_disturbed(
     said = CliRunner().invoke(app, ["emulate", str(file)], catch_exceptions=False)
     assert said.exit_code == 0, said.output
     assert ("The run was disturbed: the emulator was" in " ".join(said.output.split())) == (lag_s > 1e-3)
+
+
+def test_rates_vary_within_the_time_of_their_flow() -> None:
+    """The bins of a flow that starts and stops are its own, as a simulated run has them."""
+    times = [0.5 * n for n in range(1, 21)]
+    rates = [1e6 * (1 + n % 2) if 4 < t <= 8 else 0.0 for n, t in enumerate(times)]
+    table = pl.DataFrame({"flow": "a", "instance": 0, "time_s": times, "goodput_bps": rates})
+    table = table.with_columns(send_rate_bps=pl.col("goodput_bps"))
+    found = realtime._of_rates(table, 0.5, 2.0, {("a", 0): (4.0, 8.0)})["a", 0]
+    assert found["startup_s"] == pytest.approx(1.0 if rates[8] < 1.35e6 else 0.5)
+    assert found["goodput_cov"] == found["send_rate_cov"] == pytest.approx(1 / 3)
+    whole = realtime._of_rates(table, 0.5, 2.0, {("a", 0): (0.0, 10.0)})["a", 0]["goodput_cov"]
+    assert whole is not None
+    assert whole > 0.9

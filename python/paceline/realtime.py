@@ -501,8 +501,7 @@ def _of_rates(
     instants, in the whole bins after the warm-up between its start and its stop, `active`."""
     found: dict[tuple[str, int], dict[str, float | None]] = {}
     for (flow, instance), own in rates.group_by("flow", "instance", maintain_order=True):
-        # a recording's instances are text
-        start_s, to_s = active[flow, int(instance)]
+        start_s, to_s = active[flow, instance]
         from_s = max(warm_s, start_s)
         edges = np.arange(0.0, to_s + bin_s / 1e6, bin_s)
         edges = edges[edges >= from_s - bin_s / 1e6]

@@ -186,6 +186,27 @@ fn a_flow_is_measured_from_its_warm_up_on_and_cut_at_its_end() {
     });
 }
 
+/// Nobody misses a sender before that, and none of its time is measured.
+#[test]
+#[ignore = "real time"]
+fn a_flow_begins_at_its_start() {
+    realtime::tried(|| {
+        let (client, server) = pair();
+        let clock = Clock::start();
+        let begins = Span::from_millis(600);
+        let receiving = Receiving { begins, give_up: Span::from_millis(300), ..Receiving::default() };
+        let reader = std::thread::spawn(move || receive(&server, &receiving, clock, &mut |_| Continue(())));
+        let sending = Sending { begins, ..Sending::lasting(Span::from_millis(900)) };
+        let sent = send(&client, &sending, clock, &mut |_| Continue(())).unwrap();
+        let received = reader.join().unwrap().unwrap();
+        assert_eq!((sent.ended, received.ended), (Ended::Time, Ended::PeerClosed));
+        let first = received.intervals.iter().find(|(_, bytes)| *bytes > 0).expect("it came").0;
+        assert!(first >= sent.log.start() + begins, "{first:?}");
+        assert!((0.25..0.4).contains(&sent.row().active_s), "{:?}", sent.row());
+        assert!(received.row().active_s < 0.45, "{:?}", received.row());
+    });
+}
+
 #[test]
 #[ignore = "real time"]
 fn a_silent_peer_is_given_up() {

@@ -398,7 +398,7 @@ mod tests {
         assert_eq!(read(udp), Ok((vec![(0, 977_000), (1000, 0)], 2000)));
         let sums = "[  5]   0.00-1.00   sec  1 MBytes  1.00 MBytes/sec\n[  7]   0.00-1.00   sec  1 MBytes  1.00 MBytes/sec\n\
             [SUM]   0.00-1.00   sec  2 MBytes  2.00 MBytes/sec\n";
-        assert_eq!(read(sums), Ok((vec![(0, 2 * 8 << 20)], 1000)));
+        assert_eq!(read(sums), Ok((vec![(0, 16 << 20)], 1000)));
         assert!(read(&sums.replace("SUM", "  9")).unwrap_err().contains("line 2: expected one stream"));
         let json = r#"{"start": {}, "intervals": [{"sum": {"start": 0, "end": 1.5, "bits_per_second": 7, "omitted": true}},
             {"sum": {"start": 0, "end": 1.5, "bits_per_second": 8e6, "omitted": false}}], "end": {}}"#;
