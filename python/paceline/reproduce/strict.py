@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from paceline import files
 from paceline.reproduce.expression import Expression, ExpressionError
 from paceline.reproduce.paper import EACH, Metric, Settings, Study
 from paceline.reproduce.where import PaperError
@@ -57,7 +58,7 @@ def check_distinct(where: str, what: str, names: Sequence[str]) -> None:
 
 def read_toml(path: Path) -> dict[str, Any]:
     try:
-        with path.open("rb") as file:
+        with files.opened(path) as file:
             return tomllib.load(file)
     except OSError as error:
         raise PaperError(f"cannot read {path}: {error.strerror}") from None
