@@ -24,8 +24,8 @@ GROUPS = {
     "more": ("Statistics, suites and figures", "statistics interval axes suite plots"),
     "errors": (
         "Errors",
-        "PacelineError ArgumentError ScenarioError ControllerError PathError StorageError LiveError Interrupted "
-        "Cancelled InternalError PacelineWarning",
+        "PacelineError ArgumentError ScenarioError ControllerError PathError StorageError UnwrittenError LiveError "
+        "Interrupted Cancelled InternalError PacelineWarning",
     ),
 }
 """The pages of the Python reference: file's name, title, public names."""

@@ -224,10 +224,13 @@ def verdict(comparison: Comparison) -> str:
         return (
             f"{runs} runs are too few to say which differences are more than chance: it takes {LEAST_RUNS}."
         )
-    tested, real = rows["real"].is_not_null().sum(), rows["real"].sum()
+    # what is the same in every run has no test, and is not of those that are corrected for
+    tested, real = rows["p_holm"].drop_nulls().len(), int(rows["real"].sum() or 0)
+    same = rows["real"].drop_nulls().len() - tested
     what = "difference is" if tested == 1 else "differences are"
     hidden = " One that is not shown may be there." if real < tested else ""
+    alike = f" {same} more {'is' if same == 1 else 'are'} none in any run." if same else ""
     return (
         f"{real} of {tested} {what} shown at 5 % after Holm's correction for their number,"
-        f" with {runs} runs each.{hidden}"
+        f" with {runs} runs each.{hidden}{alike}"
     )

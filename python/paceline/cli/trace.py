@@ -83,6 +83,7 @@ def trace(
         if out is None:
             print(text, end="")
             return
+        files.make_directory(out.parent)
         files.write_whole(out, text)
     if plot is not None:
         _draw(found, step or found.step_s(), plot)
