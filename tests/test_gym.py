@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 import warnings
 from pathlib import Path
 from typing import Any
@@ -56,6 +58,16 @@ def checked(**arguments: Any) -> None:
         check_env(gymnasium.make(**arguments).unwrapped)
 
 
+def test_a_copy_and_what_is_pickled_give_the_same_runs() -> None:
+    env = FlowEnv(LOSSY, changes=SHORT, action="window")
+    whole = acted(env, 20.0, seed=3)
+    for other in (copy.deepcopy(env), pickle.loads(pickle.dumps(env))):
+        assert acted(other, 20.0, seed=3) == whole
+    many = pickle.loads(pickle.dumps(FlowVectorEnv(3, LOSSY, changes=SHORT, workers=2)))
+    assert many.num_envs == 3
+    many.reset(seed=3)
+
+
 @pytest.mark.parametrize("action", ACTIONS)
 def test_gymnasiums_own_checks_pass(action: str) -> None:
     checked(id="paceline/Link-v0", action=action, changes=SHORT)
@@ -90,8 +102,10 @@ def test_the_same_seed_gives_the_same_bits() -> None:
     assert one(5) != one(6)
 
 
-def test_many_are_what_single_ones_are() -> None:
+@pytest.mark.parametrize(("step_s", "steps"), [(0.03, 40), (0.5, 5)], ids=["short", "long"])
+def test_many_are_what_single_ones_are(step_s: float, steps: int) -> None:
     arguments: dict[str, Any] = {
+        "step_s": step_s,
         "action": "rate_factor",
         "reward": {"goodput": 1, "delay": 2},
         "changes": SHORT,
@@ -105,7 +119,7 @@ def test_many_are_what_single_ones_are() -> None:
         own, _ = single.reset(seed=11 + place)
         assert np.array_equal(own, observation[place])
         if place == 0:
-            seen = [many.step(np.full((3, 1), 0.5, dtype=np.float32)) for _ in range(40)]
+            seen = [many.step(np.full((3, 1), 0.5, dtype=np.float32)) for _ in range(steps)]
         for step in seen:
             told = single.step(np.array([0.5], dtype=np.float32))
             assert np.array_equal(told[0], step[0][place])

@@ -90,6 +90,14 @@ def test_seeds_that_are_none(seed: Any, said: str) -> None:
         FlowVectorEnv(2, changes=SHORT).reset(seed=seed)
 
 
+def test_options_of_a_reset_are_refused() -> None:
+    one, many = FlowEnv(changes=SHORT), FlowVectorEnv(2, changes=SHORT)
+    one.reset(seed=1, options={})
+    for env in (one, many):
+        with pytest.raises(ValueError, match=r"options = \{'rate': 1\}: a reset has none"):
+            env.reset(seed=1, options={"rate": 1})
+
+
 def test_the_last_seed_is_one_too() -> None:
     FlowVectorEnv(2, changes=SHORT).reset(seed=2**64 - 2)
     env = FlowEnv(changes=SHORT)

@@ -30,6 +30,15 @@ def seed(value: Any) -> int:
     return whole("seed", value, 0, MOST_SEED)
 
 
+def no_options(options: Any) -> None:
+    """Refuses options of a reset, of which there are none. Raises ValueError."""
+    if options:
+        raise ValueError(
+            f"options = {options!r}: a reset has none; what differs from run to run are draws of the scenario by "
+            "`seed`, and `changes` are given where the environment is made"
+        )
+
+
 def seeds(given: Any, many: int) -> list[int | None]:
     """A seed for each of `many` environments: of a number that and those after it, of a list its own. Raises
     ValueError."""

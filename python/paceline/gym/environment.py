@@ -9,6 +9,7 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+from gymnasium.utils import EzPickle
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike, NDArray
@@ -171,7 +172,7 @@ class _Batch:
         return Results([RunRecord(self._seeds[place], json.loads(summary))], {})
 
 
-class FlowEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
+class FlowEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]], EzPickle):
     """One environment: `gymnasium.make("paceline/Scenario-v0", scenario="x.toml", flow="mine")`.
 
     The flow's own controller is left out, and the agent decides each `step_s` seconds, or each `step_segments`
@@ -185,6 +186,8 @@ class FlowEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
     With a `baseline`, the name of a controller, that one drives the flow and actions are of no effect: observations,
     rewards and `info` are those of the same pieces. The flow's `params` hold where its `cc`, after `changes`, is the
     baseline; another has its defaults. Each bit is that of `paceline.run` with the same `cc` and `params`.
+
+    A copy, and what is pickled, is an environment of the same arguments that is to be reset first.
 
     Raises ScenarioError, ValueError.
     """
@@ -208,21 +211,19 @@ class FlowEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
         render_mode: str | None = None,
     ) -> None:
         self.render_mode = render_mode
-        self._batch = _Batch(
-            1,
-            scenario,
-            flow,
-            action=action,
-            observation=observation,
-            history=history,
-            reward=reward,
-            step_s=step_s,
-            step_segments=step_segments,
-            changes=changes,
-            schemes=schemes,
-            baseline=baseline,
-            workers=1,
-        )
+        arguments: dict[str, Any] = {
+            "action": action,
+            "observation": observation,
+            "history": history,
+            "reward": reward,
+            "step_s": step_s,
+            "step_segments": step_segments,
+            "changes": changes,
+            "schemes": schemes,
+            "baseline": baseline,
+        }
+        EzPickle.__init__(self, scenario, flow, **arguments, render_mode=render_mode)
+        self._batch = _Batch(1, scenario, flow, **arguments, workers=1)
         self.observation_space = self._batch.observation_space
         self.action_space = self._batch.action_space
         self._ended = False
@@ -232,6 +233,7 @@ class FlowEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
     ) -> tuple[NDArray[np.float32], dict[str, Any]]:
         """Begins a run with the scenario's draws of `seed`, or of one drawn by the environment's generator, which is
         made from the last seed given. Raises ValueError, ControllerError."""
+        asked.no_options(options)
         given = None if seed is None else asked.seed(seed)
         super().reset(seed=given)
         own = int(self.np_random.integers(_SEEDS)) if given is None else given
@@ -258,7 +260,7 @@ class FlowEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
         return self._batch.results(0)
 
 
-class FlowVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.float32], Any]):
+class FlowVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.float32], Any], EzPickle):
     """Many environments at once, stepped by threads without the interpreter lock; arguments as `FlowEnv` has.
 
     `gymnasium.make_vec("paceline/Scenario-v0", num_envs=64, ...)`. One that has ended begins anew at the next step,
@@ -287,21 +289,20 @@ class FlowVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.float32], Any]):
     ) -> None:
         self.num_envs = num_envs
         self.render_mode = render_mode
-        self._batch = _Batch(
-            num_envs,
-            scenario,
-            flow,
-            action=action,
-            observation=observation,
-            history=history,
-            reward=reward,
-            step_s=step_s,
-            step_segments=step_segments,
-            changes=changes,
-            schemes=schemes,
-            baseline=baseline,
-            workers=workers,
-        )
+        arguments: dict[str, Any] = {
+            "action": action,
+            "observation": observation,
+            "history": history,
+            "reward": reward,
+            "step_s": step_s,
+            "step_segments": step_segments,
+            "changes": changes,
+            "schemes": schemes,
+            "baseline": baseline,
+            "workers": workers,
+        }
+        EzPickle.__init__(self, num_envs, scenario, flow, **arguments, render_mode=render_mode)
+        self._batch = _Batch(num_envs, scenario, flow, **arguments)
         self.single_observation_space = self._batch.observation_space
         self.single_action_space = self._batch.action_space
         self.observation_space = batch_space(self.single_observation_space, num_envs)
@@ -315,6 +316,7 @@ class FlowVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.float32], Any]):
         """Begins a run in each: with seeds seed, seed + 1, ..., or those of a list; where there is none, with one drawn
         by that environment's own generator, which is made from the last seed that it was given. So each has the runs of
         a `FlowEnv` with its seed. Raises ValueError, ControllerError."""
+        asked.no_options(options)
         given = asked.seeds(seed, self.num_envs)
         # Gymnasium's own generator takes one number; here it is of use for environments that never had a seed
         super().reset(seed=given[0] if isinstance(seed, (int, np.integer)) else None)
