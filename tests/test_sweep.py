@@ -276,7 +276,21 @@ def test_the_verdict_speaks_of_what_is_not_shown_if_there_is_any() -> None:
         "1 of 1 difference is shown at 5 % after Holm's correction for their number, with 5 runs each."
     )
     assert "2 of 2 differences are shown" in verdict(1.0, "f", "g")
-    assert verdict(0.0, "f").endswith(" One that is not shown may be there.")
+    assert verdict(0.0, "f") == "Nothing that was compared differs in any run, with 5 runs each."
+
+
+def test_the_verdict_counts_what_holms_correction_counts() -> None:
+    rows = []
+    for cc, step in (("a", 0.0), ("b", 1.0)):
+        for seed, noise in enumerate((0.0, 0.3, -0.2, 0.1, 0.05)):
+            other = noise * (1 - 2 * step)
+            flows = [("f", step + noise * (1 + step)), ("other", other), ("same", noise), ("too", noise)]
+            row = [{"flow": name, "instance": 0, "goodput_bps": rate} for name, rate in flows]
+            rows.append(RunRecord(seed, {"flows": row}, {}, {"cc": cc}))
+    results = Results(rows, {"vary": {"cc": ["a", "b"]}})
+    said = words_of(Comparison(differences(results, ["goodput_bps"]), results))
+    assert said.startswith("1 of 2 differences are shown")
+    assert said.endswith(" One that is not shown may be there. 2 more do not differ in any run.")
 
 
 @pytest.mark.parametrize(("runs", "real"), [(2, None), (4, None), (5, True)])

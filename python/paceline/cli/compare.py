@@ -229,7 +229,9 @@ def verdict(comparison: Comparison) -> str:
     same = rows["real"].drop_nulls().len() - tested
     what = "difference is" if tested == 1 else "differences are"
     hidden = " One that is not shown may be there." if real < tested else ""
-    alike = f" {same} more {'is' if same == 1 else 'are'} none in any run." if same else ""
+    if not tested and same:
+        return f"Nothing that was compared differs in any run, with {runs} runs each."
+    alike = f" {same} more {'does' if same == 1 else 'do'} not differ in any run." if same else ""
     return (
         f"{real} of {tested} {what} shown at 5 % after Holm's correction for their number,"
         f" with {runs} runs each.{hidden}{alike}"
