@@ -50,7 +50,6 @@ _PART = ".part"
 MOST_TEXT = 256 << 20
 """Bytes of a text or a JSON document that is read whole."""
 _KINDS = (
-    (stat.S_ISDIR, "a directory"),
     (stat.S_ISFIFO, "a pipe (FIFO)"),
     (stat.S_ISSOCK, "a socket"),
     (stat.S_ISCHR, "a device"),
