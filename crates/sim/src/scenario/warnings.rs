@@ -381,16 +381,18 @@ impl Warnings<'_> {
         if cell.standard != Standard::N {
             return;
         }
-        let governs = |queue: &Queue| matches!(queue, Queue::Droptail { .. } | Queue::Red { .. });
+        let is_passed_over = |queue: &Queue| matches!(queue, Queue::Droptail { .. } | Queue::Red { .. });
         let stations = cell.station_queue.as_ref();
         // those that are a copy of the one above them are not said again
-        let mut found = vec![(join(path, "queue"), Some(&cell.queue))];
-        found.push((join(path, "station_queue"), stations.filter(|&queue| *queue != cell.queue)));
+        let mut found = vec![
+            (join(path, "queue"), Some(&cell.queue)),
+            (join(path, "station_queue"), stations.filter(|&queue| *queue != cell.queue)),
+        ];
         for (name, station) in &cell.station {
             let own = station.queue.as_ref().filter(|&queue| Some(queue) != stations);
             found.push((join(&join(&join(path, "station"), name), "queue"), own));
         }
-        for (path, _) in found.into_iter().filter(|(_, queue)| queue.is_some_and(|queue| !governs(queue))) {
+        for (path, _) in found.into_iter().filter(|(_, queue)| queue.is_some_and(|queue| !is_passed_over(queue))) {
             let problem = format!(
                 "hardly governs what packets wait for: below it a transmitter of 802.11n holds up to {MOST_HELD} packets of all \
                  stations in one FIFO, so that a comparison of queues may come out the wrong way round (docs/wifi.md)"
