@@ -10,7 +10,7 @@ import paceline
 from places import ROOT, place
 
 GROUPS = {
-    "run": ("Run and compare", "run sweep compare merge load parse schema Scenario"),
+    "run": ("Run and compare", "run sweep compare merge load parse schema Scenario Batched"),
     "results": ("Results", "Results Comparison summarise cov jain_over_time"),
     "judge": ("Judge", "league hunt models controllers"),
     "own": (

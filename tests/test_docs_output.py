@@ -283,7 +283,7 @@ def examples_run(command: str, lines: list[str], where: Path, environment: dict[
             (where / "sim_specs/one.txt").write_text(SPECIFICATION)
         elif command == "call":
             require("namespaces", "chromium")
-            brief = ' --set "duration=4 s"'
+            brief = ' --set "duration=4 s" --ready-within 60s'
         elif command == "call-log":
             log_a_call(where / words[2])
         elif words[1] in ("watch", "plot") and words[2].endswith("qlog"):

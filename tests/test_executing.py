@@ -20,8 +20,8 @@ import pytest
 import paceline
 from own import TWINS
 from paceline import _core, crews
-from paceline.errors import ControllerError, Interrupted, PacelineError
-from paceline.executing import Opened, opened
+from paceline.errors import ControllerError, Interrupted, PacelineError, PacelineWarning
+from paceline.executing import Batched, Opened, opened
 
 LINK = """
 duration = "{} s"
@@ -159,6 +159,19 @@ def test_batches_grow_to_seconds_and_end_evenly() -> None:
     assert sizes[0] == 1
     assert max(sizes) <= crews.BATCH_S / 0.01
     assert len(sizes) < 40
+
+
+def test_batches_of_a_time_of_ones_own() -> None:
+    """Jobs of a batch system wait in a queue: few, and none of one run. The first run tells how long they take."""
+    executor = Refuses(lambda _, batch: crews.Answer(crews.make(batch).jobs, seconds=0.01 * len(batch.jobs)))
+    many = paceline.run(LINK.format(1), runs=101, executor=Batched(executor, 600.0))
+    assert [len(batch.jobs) for batch in executor.batches] == [100], "the first is made here"
+    assert many.flows.equals(paceline.run(LINK.format(1), runs=101).flows)
+
+    with pytest.raises(PacelineError, match="a batch takes more than 0 seconds, not 0"):
+        Batched("processes", 0.0)
+    with pytest.raises(PacelineError, match="threads take one run at a time"):
+        paceline.run(SHORT, executor=Batched("threads", 1.0))
 
 
 def test_controllers_of_ones_own_go_with_their_scenario(tmp_path: Path) -> None:
@@ -310,9 +323,35 @@ def test_a_cluster_of_dasks_that_loses_a_worker(cluster: Cluster) -> None:
     same(there, paceline.run(LONG, runs=40, set=TWIN, record=("cwnd",), record_every_s=1.0))
 
 
-def test_no_cluster_and_no_workers(cluster: Cluster) -> None:
-    with pytest.raises(PacelineError, match="the cluster has no workers"):
-        paceline.run(SHORT, runs=2, executor=f"dask={cluster.address}")
+def test_a_cluster_whose_workers_are_still_waiting(cluster: Cluster) -> None:
+    """As those of a batch system do, and those that come as there is work."""
+
+    def comes(done: float, total: float) -> None:
+        if len(cluster.processes) == 1:
+            cluster.worker()
+
+    with pytest.warns(
+        PacelineWarning, match="the cluster has no workers yet, and the runs wait for the first"
+    ):
+        there = paceline.run(SHORT, runs=6, executor=f"dask={cluster.address}", progress=comes)
+    assert there.flows.equals(paceline.run(SHORT, runs=6).flows)
+
+
+def test_a_cluster_that_grows_is_given_more(cluster: Cluster) -> None:
+    cluster.worker()
+    cluster.wait_for(1)
+    with opened(f"dask={cluster.address}", 1) as who:
+        assert who is not None
+        assert who.busy() == 1
+        few = who.queue()
+        cluster.worker()
+        cluster.wait_for(2)
+        time.sleep(1.2)
+        assert who.busy() == 2
+        assert who.queue() > few > 2
+
+
+def test_no_cluster(cluster: Cluster) -> None:
     with pytest.raises(PacelineError, match="which cluster"):
         paceline.run(SHORT, runs=2, executor="dask")
     assert _core.build()

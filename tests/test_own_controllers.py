@@ -89,15 +89,25 @@ def test_runs_hang_on_nothing_but_the_seed() -> None:
 def test_long_work_in_python_goes_to_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("paceline.sweeping._WORTH_PROCESSES_S", 0.0)
     pools: list[int] = []
+    handed: list[int] = []
     processes = paceline.sweeping.processes  # type: ignore[attr-defined]
 
     def counted(workers: int) -> Any:
         pools.append(workers)
-        return processes(workers)
+        pool = processes(workers)
+        submit = pool.submit
+
+        def noted(make: Any, batch: Any) -> Any:
+            handed.extend(number for number, _, _ in batch.jobs)
+            return submit(make, batch)
+
+        monkeypatch.setattr(pool, "submit", noted)
+        return pool
 
     monkeypatch.setattr("paceline.sweeping.processes", counted)
     several = paceline.run(PLAIN, runs=6, schemes={"own": Drawn}, workers=2, record=("cwnd",))
     assert pools == [2]
+    assert handed == [1, 2, 3, 4, 5], "all but the first, which told how long they take"
     same(several, paceline.run(PLAIN, runs=6, schemes={"own": Drawn}, workers=1, record=("cwnd",)), "cwnd")
 
 

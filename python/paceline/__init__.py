@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from paceline import statistics as statistics
     from paceline import suite as suite
     from paceline.comparing import Comparison, compare
+    from paceline.executing import Batched
     from paceline.fitting import fit
     from paceline.foreign import parameter
     from paceline.hunting import hunt
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
 # the command line's `--help` needs none of them. A name with "" is a module itself. No module here is called as a
 # function is: its import would hide it.
 _LATER = {
+    "Batched": "executing",
     "Comparison": "comparing",
     "PathRun": "paths",
     "Replayed": "replaying",
@@ -135,6 +137,7 @@ def controllers() -> list[dict[str, Any]]:
 
 __all__ = [
     "ArgumentError",
+    "Batched",
     "Cancelled",
     "Comparison",
     "ControllerError",

@@ -20,6 +20,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from paceline._core import Scenario
 from paceline.errors import ArgumentError, PacelineError
+from paceline.executing import Batched
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -118,7 +119,7 @@ KINDS: dict[str, Kind] = {
     "traces": PLACE,
     "executor": Kind(
         'a concurrent.futures.Executor, or a name as "dask=ADDRESS"',
-        lambda v: isinstance(v, Executor | str),
+        lambda v: isinstance(v, Executor | str | Batched),
     ),
     "cc": TEXT,
     "changes": Kind(

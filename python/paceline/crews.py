@@ -23,6 +23,7 @@ import polars as pl
 
 from paceline import _core
 from paceline.errors import ControllerError, PacelineError
+from paceline.executing import Opened
 from paceline.results import RunRecord
 from paceline.series import series_tables
 from paceline.threads import THREADS
@@ -32,9 +33,10 @@ _GRACE_S = 10.0
 
 BATCH_S = 2.0
 """How long a batch should take: handing it over then costs little, and little is lost with it."""
-_MOST_BATCH = 2000
+_MOST_BATCH = 10_000
+"""What comes back of a run takes some kilobytes: of a batch, some ten megabytes."""
 _AHEAD = 2
-"""Runs, or batches, that each worker has, the one that it is at among them."""
+"""Runs that each thread has, the one that it is at among them."""
 _TRIES = 3
 """How often a batch is handed over whose worker was lost."""
 
@@ -184,35 +186,39 @@ class Batches:
 
     def __init__(
         self,
-        executor: Executor,
-        workers: int,
+        opened: Opened,
         jobs: Callable[[int], tuple[_core.Scenario, int, dict[str, Any]]],
         keep: Callable[[int, RunRecord], RunRecord],
         record: Sequence[str],
         record_every_s: float,
         *,
         renew: Callable[[], Executor] | None = None,
+        run_s: float | None = None,
     ) -> None:
-        """`renew` makes another executor where one breaks that has lost a worker."""
-        self._executor, self._workers, self._jobs, self._renew = executor, workers, jobs, renew
+        """`renew` makes another executor where one breaks that has lost a worker. `run_s` is how long a run takes, if
+        that is known."""
+        self._opened, self._executor, self._jobs, self._renew = opened, opened.executor, jobs, renew
         self._keep, self._record, self._every_s = keep, record, record_every_s
         self._running: dict[Future[Answer], _Handed] = {}
-        self._run_s: float | None = None
+        self._run_s = run_s
 
     def _size(self) -> int:
         """Runs in a batch: one until it is known how long they take."""
         if self._run_s is None:
             return 1
-        return max(1, min(_MOST_BATCH, round(BATCH_S / max(self._run_s, 1e-6))))
+        batch_s = self._opened.batch_s or BATCH_S
+        return max(1, min(_MOST_BATCH, round(batch_s / max(self._run_s, 1e-6))))
 
     def wants(self) -> int:
-        free = self._workers * _AHEAD - len(self._running)
+        free = self._opened.queue() - len(self._running)
         return max(0, free) * self._size()
 
     def hand(self, numbers: Sequence[int]) -> None:
-        # What is left is shared by all: the last batches are smaller.
-        free = max(1, self._workers * _AHEAD - len(self._running))
-        size = max(1, min(self._size(), -(-len(numbers) // free)))
+        size = self._size()
+        if self._opened.batch_s is None:
+            # What is left is shared by all: the last batches are smaller.
+            free = max(1, self._opened.queue() - len(self._running))
+            size = max(1, min(size, -(-len(numbers) // free)))
         for first in range(0, len(numbers), size):
             self._submit(_Handed(list(numbers[first : first + size])))
 
@@ -290,9 +296,10 @@ class Batches:
         if self._run_s is None:
             return 0.0
         now = time.monotonic()
-        return (
-            sum(min((now - h.since) / self._run_s, len(h.numbers)) for h in self._running.values()) / _AHEAD
-        )
+        # a batch that takes longer than the last did is not done for it
+        done = sum(min((now - h.since) / self._run_s, 0.9 * len(h.numbers)) for h in self._running.values())
+        # the others wait
+        return done * min(1.0, self._opened.busy() / max(1, len(self._running)))
 
     def close(self) -> None:
         if self._renew is not None:

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import math
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from paceline import foreign
 from paceline.errors import PacelineError
 from paceline.spoken import meant
+from paceline.warned import warn
 
+_ASK_S = 1.0
+"""How often a cluster is asked for its workers."""
 THREADS, PROCESSES, DASK, MPI = "threads", "processes", "dask", "mpi"
 NAMES = (
     f"{THREADS}, {PROCESSES}, {DASK}=ADDRESS, {MPI}, or MODULE:FUNCTION of your own that returns an Executor"
@@ -26,14 +30,43 @@ NAMES = (
 
 @dataclass(frozen=True)
 class Opened:
-    """An executor, and how many runs it makes at a time."""
+    """An executor that takes runs."""
 
     executor: Executor
-    workers: int
+    workers: int | Callable[[], int]
+    """How many runs it makes at a time; of a cluster that grows and shrinks, now."""
+    grows: bool = False
+    """Whether workers come where work is queued, so that more of it is queued than they need."""
+    batch_s: float | None = None
+    """Simulation in a batch, in seconds; None for `crews.BATCH_S`."""
+
+    def busy(self) -> int:
+        """Runs that it makes at a time now: 0 while a cluster's first worker is waited for."""
+        return self.workers if isinstance(self.workers, int) else self.workers()
+
+    def queue(self) -> int:
+        """Batches that it should have, those that its workers are at among them."""
+        return 4 * self.busy() + 16 if self.grows else 2 * self.busy()
 
 
-ExecutorLike = Executor | str | Opened
-"""An executor, its name, or one that is open already: see `opened`."""
+@dataclass(frozen=True)
+class Batched:
+    """An executor, or its name, whose batches take a time of your own: `Batched("slurm.py:Slurm", 600.0)`.
+
+    `batch_s` are seconds of simulation on one worker, above 0. The first run is made by this process, to see how long
+    one takes. Raises PacelineError for another time.
+    """
+
+    executor: Executor | str
+    batch_s: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.batch_s < math.inf:
+            raise PacelineError(f"a batch takes more than 0 seconds, not {self.batch_s:g}")
+
+
+ExecutorLike = Executor | str | Batched | Opened
+"""An executor, its name, one with batches of a time, or one that is open already: see `opened`."""
 
 
 @contextlib.contextmanager
@@ -49,6 +82,14 @@ def opened(of: ExecutorLike | None, workers: int) -> Iterator[Opened | None]:
         return
     if isinstance(of, Opened):
         yield of
+        return
+    if isinstance(of, Batched):
+        with opened(of.executor, workers) as executor:
+            if executor is None:
+                raise PacelineError(
+                    f"threads take one run at a time: a batch needs another executor: {NAMES}"
+                )
+            yield replace(executor, batch_s=of.batch_s)
         return
     if isinstance(of, Executor):
         yield Opened(of, _workers(of, workers))
@@ -96,19 +137,36 @@ def _dask(address: str, held: contextlib.ExitStack) -> Opened:
         raise PacelineError(f"which cluster? {DASK}=ADDRESS, as {DASK}=tcp://10.0.0.1:8786")
     try:
         client = held.enter_context(distributed.Client(address, timeout="10s", set_as_default=False))
-        threads = sum(client.nthreads().values())
     except (OSError, ValueError) as error:
         raise PacelineError(f"{DASK}={address}: there is no scheduler of Dask's ({error})") from None
-    if threads == 0:
-        raise PacelineError(f"{DASK}={address}: the cluster has no workers")
+    threads = _Threads(client)
+    if threads() == 0:
+        warn(
+            f"{DASK}={address}: the cluster has no workers yet, and the runs wait for the first; Ctrl-C ends this"
+        )
     # A simulation is no function of its arguments' names alone: nothing is taken from Dask's memory of results.
-    return Opened(held.enter_context(client.get_executor(pure=False)), threads)
+    return Opened(held.enter_context(client.get_executor(pure=False)), threads, grows=True)
+
+
+class _Threads:
+    """How many threads a cluster of Dask's has. Batch systems start its workers late, and adaptive ones as they are
+    needed."""
+
+    def __init__(self, client: Any) -> None:
+        self._client, self._many, self._asked = client, 0, -math.inf
+
+    def __call__(self) -> int:
+        if time.monotonic() - self._asked > _ASK_S:
+            self._many, self._asked = sum(self._client.nthreads().values()), time.monotonic()
+        return self._many
 
 
 def _own(of: str) -> Executor:
     place, _, name = of.rpartition(":")
     if "=" in place:
         raise PacelineError(f"there is no executor {of}{meant(of.partition('=')[0], (DASK,))}: {NAMES}")
+    from paceline import foreign  # noqa: PLC0415 (it checks arguments, among which these are)
+
     try:
         made = foreign.function(place, name)()
     except (ValueError, ImportError) as error:

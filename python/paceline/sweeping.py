@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -235,11 +235,11 @@ def _made(
     try:
         while making.waiting or not crew.is_idle():
             making.report(crew)
-            if making.waiting and (many := crew.wants()):
+            if making.waiting and (many := making.wanted(crew)):
                 crew.hand(making.waiting[:many])
                 del making.waiting[:many]
             making.take(crew.made(_LOOK_S))
-            crew = making.next_crew(crew, workers)
+            crew = making.next_crew(crew)
         making.report(crew)
     except BaseException as error:
         making.take(crew.stop())
@@ -275,7 +275,7 @@ class _Making:
                     self.done[i] = RunRecord(seed, summary, kept.series, point.labels)
         self.waiting = [i for i in range(len(jobs)) if i not in self.done]
         self._began = time.monotonic()
-        self._on_trial = False
+        self._on_trial: Callable[[float], Crew | None] | None = None
 
     def interrupted(self) -> Interrupted:
         """What is to be said after Ctrl-C."""
@@ -287,23 +287,40 @@ class _Making:
         """Who makes them. Controllers in Python take turns in one process: what is long of them goes to several, and
         how long it is the first run tells."""
         if executor is not None:
-            return self._batches(executor.executor, executor.workers, None)
+            if executor.batch_s is None:
+                return self._batches(executor)
+            self._on_trial = partial(self._batches, executor)
+            return Threads(1, self._make)
         in_python = self._captured is None and any(point.scenario.in_python for point, _ in self._jobs)
-        self._on_trial = in_python and workers > 1
+        if in_python and workers > 1:
+            self._on_trial = partial(self._processes, workers)
         return Threads(1 if in_python else workers, self._make)
 
-    def next_crew(self, crew: Crew, workers: int) -> Crew:
+    def wanted(self, crew: Crew) -> int:
+        """How many more jobs to hand over: one, while that is to tell how long they take."""
+        return int(crew.is_idle()) if self._on_trial else crew.wants()
+
+    def next_crew(self, crew: Crew) -> Crew:
         """Who makes the others, once the first is done."""
-        if not self._on_trial or not crew.is_idle():
+        if not self._on_trial or not crew.is_idle() or not self.waiting:
             return crew
-        self._on_trial = False
-        if (time.monotonic() - self._began) * len(self.waiting) < _WORTH_PROCESSES_S:
+        successor = self._on_trial(time.monotonic() - self._began)
+        self._on_trial = None
+        if successor is None:
             return crew
         crew.close()
-        return self._batches(processes(workers), workers, lambda: processes(workers))
+        return successor
 
-    def _batches(self, executor: Executor, workers: int, renew: Callable[[], Executor] | None) -> Crew:
-        return Batches(executor, workers, self._job, self._keep, self._record, self._every_s, renew=renew)
+    def _processes(self, workers: int, run_s: float) -> Crew | None:
+        if run_s * len(self.waiting) < _WORTH_PROCESSES_S:
+            return None
+        made = partial(processes, workers)
+        return self._batches(Opened(made(), workers), run_s, made)
+
+    def _batches(
+        self, opened: Opened, run_s: float | None = None, renew: Callable[[], Executor] | None = None
+    ) -> Crew:
+        return Batches(opened, self._job, self._keep, self._record, self._every_s, renew=renew, run_s=run_s)
 
     def _job(self, i: int) -> tuple[_core.Scenario, int, dict[str, Any]]:
         point, seed = self._jobs[i]

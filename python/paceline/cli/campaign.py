@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from paceline.cli import completing, documents, layout
-from paceline.cli.options import AsJson, ExecutorName, Set, Workers
+from paceline.cli.options import AsJson, Batch, ExecutorName, Set, Workers, executor_of
 from paceline.cli.progress import progress
 from paceline.cli.sweep import Shown, tables
 from paceline.errors import CutShortWarning, PacelineError
@@ -76,6 +76,7 @@ def campaign(
     as_json: AsJson = False,
     workers: Workers = None,
     executor: ExecutorName = None,
+    batch: Batch = None,
 ) -> None:
     """Run schemes in alternation, case by case and test by test.
 
@@ -104,7 +105,7 @@ def campaign(
             runner=runner,
             tests=tests,
             workers=workers,
-            executor=executor,
+            executor=executor_of(executor, batch),
             out=directory,
             fresh=fresh,
             progress=show_progress,

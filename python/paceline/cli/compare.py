@@ -11,7 +11,7 @@ from paceline import files
 from paceline.axes import axes
 from paceline.cli import documents, layout
 from paceline.cli.layout import Column, Layout
-from paceline.cli.options import ExecutorName, File, Seed, Set, Vary, Workers
+from paceline.cli.options import Batch, ExecutorName, File, Seed, Set, Vary, Workers, executor_of
 from paceline.cli.progress import progress
 from paceline.cli.run import read
 from paceline.quantities import digits, scale, unit_of
@@ -79,6 +79,7 @@ def compare(
     ] = False,
     workers: Workers = None,
     executor: ExecutorName = None,
+    batch: Batch = None,
 ) -> None:
     """Compare alternatives under common seeds, and say which differences are shown.
 
@@ -104,7 +105,7 @@ def compare(
             seed=seed,
             set=assignments(set_ or []),
             workers=workers,
-            executor=executor,
+            executor=executor_of(executor, batch),
             out=out,
             progress=show_progress,
         )

@@ -12,7 +12,7 @@ import typer
 from paceline import playground
 from paceline.cli import completing, documents, layout
 from paceline.cli.layout import Column, Layout
-from paceline.cli.options import AsJson, ExecutorName, File, Set, Workers, span
+from paceline.cli.options import AsJson, Batch, ExecutorName, File, Set, Workers, executor_of, span
 from paceline.cli.progress import progress
 from paceline.cli.run import NAME, read
 from paceline.scenario import assignments, load
@@ -90,6 +90,7 @@ def hunt(
     as_json: AsJson = False,
     workers: Workers = None,
     executor: ExecutorName = None,
+    batch: Batch = None,
 ) -> None:
     """Search for the scenario in which an expression over measures is greatest: where something goes wrong.
 
@@ -130,7 +131,7 @@ def hunt(
             seed=seed,
             set=changes,
             workers=workers,
-            executor=executor,
+            executor=executor_of(executor, batch),
             out=directory,
             progress=show_progress,
         )

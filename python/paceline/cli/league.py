@@ -10,7 +10,7 @@ import typer
 
 from paceline.cli import completing, documents, layout
 from paceline.cli.layout import Column, Layout
-from paceline.cli.options import AsJson, ExecutorName, Workers
+from paceline.cli.options import AsJson, Batch, ExecutorName, Workers, executor_of
 from paceline.cli.progress import duration, progress
 from paceline.errors import PacelineError
 
@@ -79,6 +79,7 @@ def league(
     ] = 1,
     workers: Workers = None,
     executor: ExecutorName = None,
+    batch: Batch = None,
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where everything goes.")] = Path(
         "out/league"
     ),
@@ -125,7 +126,7 @@ def league(
                 delay_weight=delay_weight,
                 traces=traces,
                 workers=workers,
-                executor=executor,
+                executor=executor_of(executor, batch),
                 out=out,
                 progress=show,
             )

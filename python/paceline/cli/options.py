@@ -10,6 +10,7 @@ import typer
 from paceline import _core
 from paceline.cli import completing
 from paceline.errors import PacelineError
+from paceline.executing import Batched, ExecutorLike
 
 File = Annotated[
     Path,
@@ -63,6 +64,15 @@ ExecutorName = Annotated[
         show_default=False,
     ),
 ]
+Batch = Annotated[
+    str | None,
+    typer.Option(
+        "--batch",
+        metavar="SPAN",
+        help='Simulation in each job of the executor, as "10 min" for a batch system. Default: some 2 s.',
+        show_default=False,
+    ),
+]
 Until = Annotated[
     list[str] | None,
     typer.Option(
@@ -92,6 +102,15 @@ def span(text: str, option: str) -> float:
         return _core.quantity(text, "s")
     except ValueError as error:
         raise PacelineError(f"{option} {text}: {error}") from None
+
+
+def executor_of(name: str | None, batch: str | None) -> ExecutorLike | None:
+    """The executor of `--executor` and `--batch`. Raises PacelineError."""
+    if batch is None:
+        return name
+    if name is None:
+        raise PacelineError(f"--batch {batch}: whose jobs? Give the --executor too")
+    return Batched(name, span(batch, "--batch"))
 
 
 RecordEvery = Annotated[

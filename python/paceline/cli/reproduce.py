@@ -11,12 +11,13 @@ import typer
 
 from paceline.cli import completing, layout
 from paceline.cli.layout import Column, Layout
-from paceline.cli.options import ExecutorName
+from paceline.cli.options import Batch, ExecutorName, executor_of
 from paceline.cli.progress import duration, progress
 from paceline.errors import PacelineError
 from paceline.reproduce import where
 
 if TYPE_CHECKING:
+    from paceline.executing import ExecutorLike
     from paceline.reproduce import paper as papers
     from paceline.reproduce.readings import Reading
     from paceline.reproduce.reproduction import Plan, Reproduction
@@ -72,6 +73,7 @@ def reproduce(
         ),
     ] = None,
     executor: ExecutorName = None,
+    batch: Batch = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -156,6 +158,7 @@ def reproduce(
         raise PacelineError(
             f"which paper? There are {', '.join(where.keys())}; see paceline reproduce --list"
         )
+    who = executor_of(executor, batch)
     if simulated and full:
         raise PacelineError("--simulated leaves out what --full is about: give one of the two")
     if write and not verify:
@@ -171,14 +174,12 @@ def reproduce(
 
         loaded = loading.load(paper)
         out = out or Path("out") / loaded.key
-        reproduce_verify.verify(
-            loaded, figure, runs, workers, executor, out, simulated=simulated, write=write
-        )
+        reproduce_verify.verify(loaded, figure, runs, workers, who, out, simulated=simulated, write=write)
         return
     form = Form.FULL if full else Form.SIMULATED if simulated else Form.SHORT
     if every_reading and reading is not None:
         raise PacelineError("--readings runs them all, --reading NAME the page of one: give one of the two")
-    _reproduce(loading.load(paper), figure, runs, workers, executor, out, form, reading, every_reading)
+    _reproduce(loading.load(paper), figure, runs, workers, who, out, form, reading, every_reading)
 
 
 class Form(Enum):
@@ -194,7 +195,7 @@ def _reproduce(
     figure: str | None,
     runs: int | None,
     workers: int | None,
-    executor: str | None,
+    executor: ExecutorLike | None,
     out: Path | None,
     form: Form,
     reading: str | None,

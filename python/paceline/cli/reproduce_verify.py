@@ -14,6 +14,7 @@ from paceline.cli.progress import duration, progress
 from paceline.errors import PacelineError
 
 if TYPE_CHECKING:
+    from paceline.executing import ExecutorLike
     from paceline.reproduce.paper import Paper
     from paceline.reproduce.points import Place
     from paceline.reproduce.reproduction import Plan
@@ -30,7 +31,7 @@ def verify(
     figure: str | None,
     runs: int | None,
     workers: int | None,
-    executor: str | None,
+    executor: ExecutorLike | None,
     out: Path,
     *,
     simulated: bool,

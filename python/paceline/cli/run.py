@@ -12,6 +12,7 @@ import typer
 from paceline.cli import documents, layout
 from paceline.cli.options import (
     AsJson,
+    Batch,
     ExecutorName,
     File,
     Most,
@@ -23,6 +24,7 @@ from paceline.cli.options import (
     Set,
     Until,
     Workers,
+    executor_of,
     kinds,
     span,
 )
@@ -70,6 +72,7 @@ def run(
     as_json: AsJson = False,
     workers: Workers = None,
     executor: ExecutorName = None,
+    batch: Batch = None,
     until: Until = None,
     most: Most = MOST,
 ) -> None:
@@ -104,7 +107,7 @@ def run(
             record=wanted,
             record_every_s=every_s,
             workers=workers,
-            executor=executor,
+            executor=executor_of(executor, batch),
             until=until or [],
             most=most,
             out=out,

@@ -9,11 +9,12 @@ import typer
 
 from paceline.cli import completing, documents, layout
 from paceline.cli.layout import Column, Layout
-from paceline.cli.options import AsJson, ExecutorName, Workers
+from paceline.cli.options import AsJson, Batch, ExecutorName, Workers, executor_of
 from paceline.cli.progress import duration, progress
 from paceline.errors import PacelineError
 
 if TYPE_CHECKING:
+    from paceline.executing import ExecutorLike
     from paceline.reproduce.paper import World
     from paceline.reproduce.reproduction import Plan
     from paceline.suite.running import Result
@@ -89,6 +90,7 @@ def suite(
     ] = None,
     workers: Workers = None,
     executor: ExecutorName = None,
+    batch: Batch = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -146,7 +148,9 @@ def suite(
         _cases(chosen, checks=bool(case))
         return
     out = out or Path("out") / f"suite-{read.key}{'' if over == 'simulator' else f'-{over}'}"
-    result, page = _run(chosen, named, runs, workers, executor, world, out, junit, case or [])
+    result, page = _run(
+        chosen, named, runs, workers, executor_of(executor, batch), world, out, junit, case or []
+    )
     if as_json:
         from paceline.suite import writing
 
@@ -184,7 +188,7 @@ def _run(
     named: list[str],
     runs: int | None,
     workers: int | None,
-    executor: str | None,
+    executor: ExecutorLike | None,
     world: World,
     out: Path,
     junit: Path | None,

@@ -13,6 +13,7 @@ from paceline.cli import documents, layout
 from paceline.cli.layout import Column, Layout
 from paceline.cli.options import (
     AsJson,
+    Batch,
     ExecutorName,
     File,
     Most,
@@ -23,6 +24,7 @@ from paceline.cli.options import (
     Until,
     Vary,
     Workers,
+    executor_of,
     kinds,
     span,
 )
@@ -119,6 +121,7 @@ def sweep(
     as_json: AsJson = False,
     workers: Workers = None,
     executor: ExecutorName = None,
+    batch: Batch = None,
     until: Until = None,
     most: Most = MOST,
 ) -> None:
@@ -154,7 +157,7 @@ def sweep(
             record=kinds(record),
             record_every_s=every_s,
             workers=workers,
-            executor=executor,
+            executor=executor_of(executor, batch),
             until=until or [],
             most=most,
             out=directory,
