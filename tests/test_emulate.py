@@ -5,7 +5,10 @@ Flows over an emulated path are in `crates/live/src/endpoint/worlds` (in virtual
 
 from __future__ import annotations
 
+import errno
+import io
 import math
+import os
 from pathlib import Path
 
 import polars as pl
@@ -13,9 +16,9 @@ import pytest
 from typer.testing import CliRunner
 
 import paceline
-from paceline import realtime
+from paceline import files, realtime
 from paceline.cli import app
-from paceline.errors import PacelineError
+from paceline.errors import PacelineError, UnwrittenError
 from paceline.results import RunRecord
 from stand_in import LINK, stand_in
 
@@ -125,6 +128,36 @@ def test_a_run_is_the_flows_and_the_path_together(monkeypatch: pytest.MonkeyPatc
     queues = [(queue["direction"], "delay_mean_s" in queue) for queue in run.summary["queues"]]
     assert queues == [("forward", True), ("backward", True)]
     assert "queue" not in realtime.emulate(made, 3, ("rate",)).series
+
+
+class Full(files.Disk):
+    """A disk with room for nothing but what stands in a folder of its own."""
+
+    def __init__(self, results: Path) -> None:
+        self._results = results
+
+    def create(self, path: Path) -> io.RawIOBase:
+        if path.is_relative_to(self._results):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        return super().create(path)
+
+
+def test_what_was_measured_is_shown_where_it_cannot_be_written(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It cannot be measured again: `call` goes through the same door."""
+    stand_in(monkeypatch)
+    (tmp_path / "a.toml").write_text(LINK + "[flow.a]\n")
+    out = tmp_path / "out"
+    monkeypatch.setattr(files, "DISK", Full(out))
+    done = CliRunner().invoke(app, ["emulate", str(tmp_path / "a.toml"), "--out", str(out)])
+    assert done.exit_code == 1
+    assert "Mbit/s" in done.stdout
+    assert "Written to" not in done.stdout
+    with pytest.raises(UnwrittenError, match="No space left on device") as failed:
+        paceline.emulate(tmp_path / "a.toml", out=out)
+    assert isinstance(failed.value.ran, paceline.Results)
+    assert failed.value.ran.flows["goodput_bps"][0] > 1e6
 
 
 def test_a_warm_up_is_left_out_of_measures_and_not_of_recordings(monkeypatch: pytest.MonkeyPatch) -> None:

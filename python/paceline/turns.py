@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from paceline import _core, notebook
+from paceline import _core, live, notebook
 from paceline.errors import InternalError, Interrupted, LiveError, PacelineError, PathError, StorageError
 from paceline.paths import LATE_S, STEAL
 from paceline.quantities import quantity
@@ -257,8 +257,8 @@ def kept_in_turn(
     runs' notes, the version and what else each has.
 
     Of several each is kept in `out` as it ends, and after Ctrl-C the same call goes on; when all have ended it makes
-    them anew. Of one the results of the run before it stay until its own are there. Raises what `in_turn` does, and
-    LiveError if no run came to its end.
+    them anew. Of one the results of the run before it stay until its own are there. Raises what `in_turn` does,
+    LiveError if no run came to its end, and UnwrittenError, which has the results, if they cannot be written.
     """
     several = out if len(seeds) > 1 else None
     alone = claim(None if several else out, what["kind"])
@@ -279,8 +279,7 @@ def kept_in_turn(
             raise LiveError(f"{scenario.name}: no run came to its end, so there is nothing to show")
         kept.manifest["notes"] = [record.summary["notes"] for record in made]
         results = Results(made, kept.manifest)
-        if out is not None:
-            results.write(out)
+        live.kept(results, out)
         return results
 
 

@@ -11,6 +11,7 @@ import typer
 from paceline.cli import layout
 from paceline.cli.options import AsJson, File, Out, Seed, Set, span
 from paceline.cli.run import read, say
+from paceline.cli.unwritten import measured
 from paceline.errors import CutShortWarning
 from paceline.quantities import quantity
 from paceline.scenario import assignments
@@ -60,18 +61,17 @@ def call(
     warnings.simplefilter("default", CutShortWarning)
     scenario = read(file)
     changes = assignments(set_ or [])
-    results = webrtc.call(
-        scenario,
-        seed=seed,
-        runs=runs,
-        set=changes,
-        out=out,
-        event_logs=event_logs,
-        ready_s=span(ready, "--ready-within"),
+    ready_s = span(ready, "--ready-within")
+    results, failed = measured(
+        lambda: webrtc.call(
+            scenario, seed=seed, runs=runs, set=changes, out=out, event_logs=event_logs, ready_s=ready_s
+        )
     )
-    say(results, as_json, out)
+    say(results, as_json, None if failed else out)
     if not as_json:
         notes(results)
+    if failed is not None:
+        raise failed
 
 
 def notes(results: Results) -> None:

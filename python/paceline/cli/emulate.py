@@ -11,6 +11,7 @@ from paceline.cli import layout
 from paceline.cli.options import AsJson, File, Out, Qlog, Record, RecordEvery, Seed, Set, span
 from paceline.cli.progress import progress
 from paceline.cli.run import of_one_run, read, recorded, say
+from paceline.cli.unwritten import measured
 from paceline.errors import CutShortWarning
 from paceline.recordings import REAL_SERIES
 from paceline.scenario import assignments
@@ -52,20 +53,24 @@ def emulate(
     of_one_run(runs, {"--qlog": qlog})
     scenario = read(file)
     with progress(file.stem, "s") as show_progress:
-        results = realtime.run(
-            scenario,
-            seed=seed,
-            runs=runs,
-            set=assignments(set_ or []),
-            record=wanted,
-            record_every_s=every_s,
-            out=out,
-            qlog=qlog,
-            progress=show_progress,
+        results, failed = measured(
+            lambda: realtime.run(
+                scenario,
+                seed=seed,
+                runs=runs,
+                set=assignments(set_ or []),
+                record=wanted,
+                record_every_s=every_s,
+                out=out,
+                qlog=qlog,
+                progress=show_progress,
+            )
         )
-    say(results, as_json, out, qlog=qlog)
+    say(results, as_json, None if failed else out, qlog=qlog)
     if not as_json:
         notes(results)
+    if failed is not None:
+        raise failed
 
 
 def notes(results: Results) -> None:
