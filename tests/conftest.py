@@ -25,6 +25,14 @@ SPREAD = ("tests/test_docs_output.py",)
 """Long files whose tests any process may run: they share nothing."""
 
 
+FIRST = "tests/test_worlds_real.py"
+"""The longest of the tests in real time: what begins last is waited for at the end."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: not item.nodeid.startswith(FIRST))
+
+
 class ByFile(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types
     """`--dist loadfile`: a file's tests stay together for their fixtures, but for those of `SPREAD`."""
 
