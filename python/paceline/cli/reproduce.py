@@ -276,7 +276,7 @@ def _reproduce(
     if near["numbers"]:
         layout.say(
             console,
-            f"Of {near['numbers']} published numbers ours is within 5 % of {near['within_5']}, and within 15 % of "
+            f"Of {near['numbers']} published number{'s' if near['numbers'] != 1 else ''} ours is within 5 % of {near['within_5']}, and within 15 % of "
             f"{near['within_15']}.",
         )
     if done.readings:
