@@ -274,10 +274,10 @@ def _reproduce(
     )
     near = done.near()
     if near["numbers"]:
+        numbers = f"{near['numbers']} published number{'s' if near['numbers'] != 1 else ''}"
         layout.say(
             console,
-            f"Of {near['numbers']} published number{'s' if near['numbers'] != 1 else ''} ours is within 5 % of {near['within_5']}, and within 15 % of "
-            f"{near['within_15']}.",
+            f"Of {numbers} ours is within 5 % of {near['within_5']}, and within 15 % of {near['within_15']}.",
         )
     if done.readings:
         _totals(done)
