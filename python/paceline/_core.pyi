@@ -566,8 +566,9 @@ class Environments:
         baseline: str | None = None,
     ) -> Environments:
         """`many` of a scenario, in which the agent decides for `flow`: `acts` "window" or "rate", each `step_s` seconds
-        or `step_segments` acknowledged segments; `workers` threads step them. With a `baseline` the controller of that
-        name drives the flow, and decisions are of no effect. Raises ScenarioError, ValueError."""
+        or `step_segments` acknowledged segments; `workers` threads, the caller's among them, keep a share each and step
+        it. With a `baseline` the controller of that name drives the flow, and decisions are of no effect. Raises
+        ScenarioError, ValueError, and OSError where the system starts no thread."""
     @property
     def many(self) -> int:
         """How many there are."""
@@ -583,4 +584,6 @@ class Environments:
         ControllerError, ValueError for one that has no run."""
     def summary_json(self, place: int) -> str | None:
         """What was measured of the run of this environment, which is over, or whose flow is done, as `RunOutput` has
-        it; it ends the run. None without such a run. Raises ControllerError."""
+        it; it ends the run. None without such a run. Raises ControllerError, ValueError."""
+    def close(self) -> None:
+        """Ends the threads and lets go of the environments: all else raises ValueError then."""

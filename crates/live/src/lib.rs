@@ -1,7 +1,7 @@
 //! What touches files, devices and the real clock, beside the Python module: scenario files and the traces beside them,
-//! captures of runs, paths in real time, flows between hosts, and the Linux gateway.
+//! captures of runs, paths in real time, flows between hosts, threads, and the Linux gateway.
 //!
-//! What moves packets or asks the kernel takes Linux, and is there alone; scenario files, captures and the shape of results are everywhere.
+//! What moves packets or asks the kernel takes Linux, and is there alone; scenario files, captures, threads and the shape of results are everywhere.
 //!
 //! Uses sim and path. Look first at [`scenario::load`], [`capture::simulate`], [`path`] and [`session`].
 
@@ -12,6 +12,7 @@ mod capabilities;
 pub mod capture;
 #[cfg(target_os = "linux")]
 pub mod clock;
+pub mod crew;
 #[cfg(target_os = "linux")]
 pub mod endpoint;
 #[cfg(target_os = "linux")]

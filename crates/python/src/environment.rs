@@ -2,13 +2,15 @@
 
 use crate::scenario::Scenario;
 use crate::{ControllerError, InternalError, ScenarioError, panics};
+use paceline_live::crew::Crew;
 use paceline_sim::RunError;
 use paceline_sim::environment::{Acts, Driver, Environment, FEATURES, Step, Stepped};
 use paceline_units::Span;
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use std::sync::{Mutex, PoisonError};
+use std::fmt::Display;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The names of what a step tells, in order.
 #[pyfunction]
@@ -19,9 +21,9 @@ pub fn features() -> Vec<&'static str> {
 /// Several environments of one scenario, each with a run of its own.
 #[pyclass(frozen, module = "paceline._core")]
 pub struct Environments {
-    all: Mutex<Vec<Environment>>,
+    /// None: closed.
+    crew: Mutex<Option<Crew<Environment>>>,
     many: usize,
-    workers: usize,
     duration_s: f64,
 }
 
@@ -31,7 +33,7 @@ type Told = Result<Stepped, RunError>;
 #[pymethods]
 impl Environments {
     /// `many` of a scenario, in which the agent decides for `flow`: `acts` "window" or "rate", each `step_s` seconds or
-    /// `step_segments` acknowledged segments; `workers` threads step them. With a `baseline` the controller of that name drives the flow,
+    /// `step_segments` acknowledged segments; `workers` threads step them, each its own, the caller's among them. With a `baseline` the controller of that name drives the flow,
     /// and decisions are of no effect.
     #[new]
     #[pyo3(signature = (scenario, flow, acts, many = 1, step_s = None, step_segments = None, workers = 1, baseline = None))]
@@ -60,7 +62,8 @@ impl Environments {
         let driver = baseline.map_or(Driver::Agent(acts), Driver::Baseline);
         let all = scenario.environments(py, many.max(1), (flow, &driver, step))?;
         let duration_s = all[0].duration().as_secs_f64();
-        Ok(Environments { many: all.len(), workers: workers.max(1), duration_s, all: Mutex::new(all) })
+        let many = all.len();
+        Ok(Environments { crew: Mutex::new(Some(Crew::new(all, workers)?)), many, duration_s })
     }
 
     /// How many there are.
@@ -81,7 +84,7 @@ impl Environments {
         if which.len() != seeds.len() || which.iter().any(|place| *place >= self.many) {
             return Err(PyValueError::new_err(format!("environments 0 to {}, and a seed for each", self.many - 1)));
         }
-        let done = self.each(py, |place, environment| {
+        let done = self.each(py, move |place, environment| {
             let of = which.iter().position(|wanted| *wanted == place)?;
             Some(environment.reset(seeds[of]))
         })?;
@@ -96,7 +99,8 @@ impl Environments {
         if decisions.len() != self.many {
             return Err(PyValueError::new_err(format!("{} decisions for {} environments", decisions.len(), self.many)));
         }
-        let done = self.each(py, |place, environment| {
+        let decisions: Arc<[f64]> = decisions.into();
+        let done = self.each(py, move |place, environment| {
             let decision = decisions[place];
             (!decision.is_nan()).then(|| environment.step(decision))
         })?;
@@ -106,49 +110,36 @@ impl Environments {
     /// What was measured of the run of this environment, which is over, or whose flow is done, as JSON; it ends the run. None without
     /// such a run.
     fn summary_json(&self, py: Python<'_>, place: usize) -> PyResult<Option<String>> {
-        let done = self.guarded(py, || {
-            let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-            all.get_mut(place).map_or(Ok(None), Environment::summary)
-        })?;
-        let written =
-            done.map_err(|error| wrong(place, error))?.map(|summary| serde_json::to_string(&summary)).transpose();
-        written.map_err(|error| InternalError::new_err(format!("Paceline has a defect: {error}. Please report it.")))
+        let mut done = self.each(py, move |at, environment| (at == place).then(|| environment.summary()))?;
+        let asked = if place < done.len() { done.swap_remove(place) } else { None };
+        let summary = asked.unwrap_or(Ok(None)).map_err(|error| wrong(place, error))?;
+        let written = summary.map(|summary| serde_json::to_string(&summary)).transpose();
+        written.map_err(defect)
+    }
+
+    /// Ends the threads and lets go of the environments; whoever asks for a step after it is told so.
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| *self.crew.lock().unwrap_or_else(PoisonError::into_inner) = None);
     }
 }
 
 impl Environments {
-    /// Does the same in each environment, on as many threads as there are workers.
-    fn each(
+    /// Does the same in each environment, on as many threads as there are workers and without the interpreter lock; a panic in it
+    /// is an exception.
+    fn each<R: Send + 'static>(
         &self,
         py: Python<'_>,
-        work: impl Fn(usize, &mut Environment) -> Option<Told> + Sync,
-    ) -> PyResult<Vec<Option<Told>>> {
-        self.guarded(py, || {
-            let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-            let share = all.len().div_ceil(self.workers.min(all.len()));
-            if share == all.len() {
-                return all.iter_mut().enumerate().map(|(place, one)| work(place, one)).collect();
-            }
-            let work = &work;
-            std::thread::scope(|scope| {
-                let parts = all.chunks_mut(share).enumerate().map(|(part, chunk)| {
-                    scope.spawn(move || {
-                        let places = (part * share..).zip(chunk);
-                        places.map(|(place, one)| work(place, one)).collect::<Vec<_>>()
-                    })
-                });
-                let parts: Vec<_> = parts.collect();
-                let joined =
-                    parts.into_iter().map(|part| part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-                joined.flatten().collect()
+        work: impl Fn(usize, &mut Environment) -> R + Clone + Send + 'static,
+    ) -> PyResult<Vec<R>> {
+        let done = py.detach(|| {
+            panics::guarded(|| {
+                let mut crew = self.crew.lock().unwrap_or_else(PoisonError::into_inner);
+                let crew = crew.as_mut().ok_or("these environments are closed: make them anew")?;
+                crew.each(move |place, one| panics::guarded(|| work(place, one)))
             })
-        })
-    }
-
-    /// Does it without the interpreter lock; a panic in it is an exception.
-    fn guarded<T: Send>(&self, py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
-        let done = py.detach(|| panics::guarded(work));
-        done.map_err(|panic| InternalError::new_err(format!("Paceline has a defect: {panic}. Please report it.")))
+        });
+        let told = done.map_err(defect)?.map_err(PyValueError::new_err)?;
+        told.into_iter().collect::<Result<_, _>>().map_err(defect)
     }
 
     fn fill(
@@ -179,6 +170,11 @@ impl Environments {
         }
         Ok(())
     }
+}
+
+/// What only a mistake in Paceline brings about.
+fn defect(what: impl Display) -> PyErr {
+    InternalError::new_err(format!("Paceline has a defect: {what}. Please report it."))
 }
 
 /// Why the environment at this place gave nothing, as an exception.

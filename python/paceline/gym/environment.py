@@ -132,6 +132,10 @@ class _Batch:
         bounds = [one.low for one in self._seen], [one.high for one in self._seen]
         self._history[places, -1] = np.clip(now[places], *bounds)
 
+    def close(self) -> None:
+        """Lets go of the environments and the threads that step them; there is no step and no reset after it."""
+        self._core.close()
+
     @property
     def observations(self) -> NDArray[np.float32]:
         """What each agent sees: the oldest step of its history first."""
@@ -261,7 +265,9 @@ class FlowEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]], EzPickle)
 
 
 class FlowVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.float32], Any], EzPickle):
-    """Many environments at once, stepped by threads without the interpreter lock; arguments as `FlowEnv` has.
+    """Many environments at once, stepped by `workers` threads without the interpreter lock; other arguments as
+    `FlowEnv` has. Each thread keeps its environments until `close`, and sleeps between steps; results do not depend on
+    `workers`. In a process that was forked from this one the threads are not: make the environments there.
 
     `gymnasium.make_vec("paceline/Scenario-v0", num_envs=64, ...)`. One that has ended begins anew at the next step,
     with the next seed of its own; that step's action is of no effect (Gymnasium's next-step autoreset).
@@ -351,6 +357,11 @@ class FlowVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.float32], Any], Ez
         """What was measured of the run of this environment that has just ended, as `FlowEnv.results`. Raises
         ValueError, ControllerError."""
         return self._batch.results(place)
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Ends the threads; without it they end when nobody refers to the environment any more."""
+        if hasattr(self, "_batch"):  # Gymnasium closes what could not be made, too
+            self._batch.close()
 
     def _drawn(self, place: int) -> int:
         return int(self._generators[place].integers(_SEEDS))

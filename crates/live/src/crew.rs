@@ -1,0 +1,163 @@
+//! Threads that keep things of their own, and do the same to each when they are asked.
+//!
+//! A thread that is started for one round of work costs tens of microseconds, and what it then works on lies in another
+//! core's cache. Here a thread has its share for as long as the crew lives. It waits for work a moment awake and then asleep.
+
+use std::hint::spin_loop;
+use std::io;
+use std::process;
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::thread;
+
+/// How often a thread looks for work before it sleeps: some tens of microseconds, about what waking it takes.
+const LOOKS: u32 = 1000;
+
+/// What a thread does with its share, of which the first has this place.
+type Job<T> = Box<dyn FnOnce(usize, &mut [T]) + Send>;
+
+/// Things in an order, and the threads that keep them. The caller's thread keeps the first share. Dropped, the threads end
+/// when they have done what they were asked; nobody waits for them.
+#[derive(Debug)]
+pub struct Crew<T> {
+    own: Vec<T>,
+    others: Vec<Sender<Job<T>>>,
+    process: u32,
+}
+
+impl<T: Send + 'static> Crew<T> {
+    /// Shares `all` out among so many threads, the caller's among them.
+    ///
+    /// # Errors
+    /// The system starts no thread.
+    pub fn new(mut all: Vec<T>, workers: usize) -> io::Result<Crew<T>> {
+        let share = all.len().div_ceil(workers.clamp(1, all.len().max(1)));
+        let mut rest = all.split_off(share.min(all.len()));
+        let mut crew = Crew { own: all, others: Vec::new(), process: process::id() };
+        let mut first = share;
+        while !rest.is_empty() {
+            let after = rest.split_off(share.min(rest.len()));
+            let mut items = std::mem::replace(&mut rest, after);
+            let (jobs, asked) = channel::<Job<T>>();
+            let place = first;
+            thread::Builder::new().name("paceline-crew".into()).spawn(move || {
+                while let Some(job) = next(&asked) {
+                    job(place, &mut items);
+                }
+            })?;
+            crew.others.push(jobs);
+            first += share;
+        }
+        Ok(crew)
+    }
+
+    /// Does `work` to each, which is told its place; what came of them is in their order.
+    ///
+    /// # Errors
+    /// In words: in a process that was forked from the crew's the threads are not.
+    ///
+    /// # Panics
+    /// Where `work` does, in whichever thread; that thread's share is then lost, and each later call panics.
+    pub fn each<R: Send + 'static>(
+        &mut self,
+        work: impl Fn(usize, &mut T) -> R + Clone + Send + 'static,
+    ) -> Result<Vec<R>, String> {
+        if !self.others.is_empty() && self.process != process::id() {
+            let mother = self.process;
+            return Err(format!(
+                "the threads are in process {mother}, not in this one, forked from it: make them anew"
+            ));
+        }
+        let (done, answers) = channel();
+        for (number, jobs) in self.others.iter().enumerate() {
+            let (work, done) = (work.clone(), done.clone());
+            let job: Job<T> = Box::new(move |first, items| {
+                let part: Vec<R> = items.iter_mut().zip(first..).map(|(item, place)| work(place, item)).collect();
+                // a caller that has panicked no longer listens
+                let _ = done.send((number, part));
+            });
+            jobs.send(job).unwrap_or_else(|_| panic!("a thread of the crew has panicked before"));
+        }
+        drop(done);
+        let mut all: Vec<R> = self.own.iter_mut().enumerate().map(|(place, item)| work(place, item)).collect();
+        let mut parts: Vec<Option<Vec<R>>> = self.others.iter().map(|_| None).collect();
+        while let Some((number, part)) = next(&answers) {
+            parts[number] = Some(part);
+        }
+        for part in parts {
+            all.extend(part.unwrap_or_else(|| panic!("a thread of the crew has panicked")));
+        }
+        Ok(all)
+    }
+}
+
+/// The next of what is sent, waited for a moment awake and then asleep; `None` when all senders are gone.
+fn next<M>(from: &Receiver<M>) -> Option<M> {
+    for _ in 0..LOOKS {
+        match from.try_recv() {
+            Ok(message) => return Some(message),
+            Err(TryRecvError::Disconnected) => return None,
+            Err(TryRecvError::Empty) => spin_loop(),
+        }
+    }
+    from.recv().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::Arc;
+    use std::thread::ThreadId;
+
+    #[test]
+    fn each_is_worked_on_once_and_answers_stand_in_order() {
+        for (many, workers) in [(1, 1), (1, 4), (5, 1), (5, 2), (5, 3), (5, 4), (5, 5), (6, 9), (0, 2)] {
+            let mut crew = Crew::new((0..many).map(|n| n * 10).collect(), workers).unwrap();
+            for round in 1..=20 {
+                let told = crew.each(|place, item: &mut usize| {
+                    *item += 1;
+                    (place, *item)
+                });
+                let wanted: Vec<_> = (0..many).map(|place| (place, place * 10 + round)).collect();
+                assert_eq!(told.unwrap(), wanted, "{many} among {workers}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_thread_keeps_its_share() {
+        let mut crew = Crew::new(vec![(); 6], 3).unwrap();
+        let mut who = || crew.each(|_, _: &mut ()| thread::current().id()).unwrap();
+        let (first, second): (Vec<ThreadId>, Vec<ThreadId>) = (who(), who());
+        assert_eq!(first, second);
+        assert_eq!(first[0], thread::current().id());
+        assert!(first[0] == first[1] && first[2] == first[3] && first[4] == first[5]);
+        assert!(first[0] != first[2] && first[2] != first[4] && first[0] != first[4]);
+    }
+
+    #[test]
+    fn what_panics_in_a_thread_panics_here_and_hangs_nobody() {
+        let mut crew = Crew::new(vec![0, 1, 2, 3], 2).unwrap();
+        let mut ask = |bad: usize| {
+            catch_unwind(AssertUnwindSafe(|| {
+                crew.each(move |place, _: &mut i32| assert!(place != bad, "place {place}")).map(|done| done.len())
+            }))
+        };
+        assert_eq!(ask(9).unwrap(), Ok(4));
+        assert!(ask(0).is_err());
+        assert_eq!(ask(9).unwrap(), Ok(4));
+        assert!(ask(3).is_err());
+        assert!(ask(9).is_err());
+    }
+
+    #[test]
+    fn dropped_it_lets_go_of_what_it_keeps() {
+        let kept = Arc::new(());
+        let crew = Crew::new(vec![kept.clone(); 4], 4).unwrap();
+        assert_eq!(Arc::strong_count(&kept), 5);
+        drop(crew);
+        while Arc::strong_count(&kept) > 1 {
+            thread::yield_now();
+        }
+    }
+}
