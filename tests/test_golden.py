@@ -1,6 +1,8 @@
 """Every scheme of the registry has a page, and a golden run that gives the same numbers for ever.
 
-After a change of behaviour that is meant: PACELINE_BLESS=1 .venv/bin/python -m pytest tests/test_golden.py
+After a change of behaviour that is meant:
+
+    PACELINE_BLESS=1 .venv/bin/python -m pytest tests/test_golden.py tests/test_platforms.py
 """
 
 from __future__ import annotations

@@ -32,10 +32,11 @@ USES: dict[str, set[str]] = {
     "live": {"qlog", "quinn", "sim"},
     "fuzzed": {"calls", "live", "qlog"},
     "web": {"sim"},
+    "bits": {"sim"},
     "python": {"calls", "library", "live", "qlog"},
     "gateway": {"live"},
 }
-WITH_IO = {"library", "live", "python", "gateway", "fuzzed"}
+WITH_IO = {"library", "live", "python", "gateway", "fuzzed", "bits"}
 # It is told the time as quinn tells it, and takes none: clippy refuses `Instant::now` there as everywhere.
 TOLD_INSTANTS = {"quinn"}
 
