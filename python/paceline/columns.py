@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 IDENTITY: dict[str, tuple[str, ...]] = {
-    "flows": ("flow", "instance", "group", "cc", "profile", "from", "to"),
+    "flows": ("flow", "instance", "group", "cc", "app", "profile", "from", "to"),
     "streams": ("flow", "instance"),
     "queues": ("link", "direction"),
     "link_flows": ("link", "direction", "flow", "instance"),

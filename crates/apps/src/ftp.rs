@@ -151,10 +151,11 @@ mod tests {
         let mut ftp = Ftp::new(Some(Size(1000)), Period::from(AT(1)));
         assert_eq!(ftp.next_action(AT(1), Size(0)), Action::Send(Size(1000)));
         assert_eq!(ftp.next_action(AT(2), Size(999)), Action::Wait);
-        let under_way = Transfers { started: 1, completed: 0, unfinished: 1, mean_time: None };
+        let under_way = Transfers { started: 1, completed: 0, unfinished: 1, ..Transfers::default() };
         assert_eq!(ftp.transfers(), Some(under_way));
         assert_eq!(ftp.next_action(AT(3), Size(1000)), Action::Wait);
-        let done = Transfers { started: 1, completed: 1, unfinished: 0, mean_time: Some(Span::from_secs(2)) };
+        let mean_time = Some(Span::from_secs(2));
+        let done = Transfers { started: 1, completed: 1, unfinished: 0, mean_time, ..Transfers::default() };
         assert_eq!(ftp.transfers(), Some(done));
     }
 

@@ -53,6 +53,29 @@ fn a_thinking_client_waits_for_its_page() {
     }
 }
 
+/// A percentile with no transfer above it is the longest: there is none then. The k-th transfer takes k seconds.
+#[test]
+fn percentiles_of_transfers_are_there_once_something_lies_above_them() {
+    let mut web = web(WebArrivals::ThinkPersistent, Rounding::Exact);
+    let (mut now, mut handed) = (web.next_wake().unwrap(), 0);
+    for done in 1..=200 {
+        let Action::Send(size) = web.next_action(now, Size(handed)) else { panic!("a page") };
+        handed += size.0;
+        now += Span::from_secs(done);
+        web.next_action(now, Size(handed));
+        let times = web.transfers();
+        let found = [times.median_time, times.p95_time, times.p99_time];
+        for ((per_cent, least), found) in [(50, 2), (95, 20), (99, 100)].into_iter().zip(found) {
+            assert_eq!(found.is_some(), done >= least, "{per_cent} % of {done}");
+            let expected = (done * per_cent).div_ceil(100) as f64;
+            assert!(found.is_none_or(|at| (at.as_secs_f64() / expected - 1.0).abs() < 0.002), "{found:?} {expected}");
+        }
+        now = web.next_wake().unwrap();
+    }
+    web.measure_from_here();
+    assert_eq!(web.transfers().median_time, None);
+}
+
 #[test]
 fn an_open_client_does_not_wait() {
     let mut web = web(WebArrivals::Open, Rounding::WholeSegments(Size(1000)));

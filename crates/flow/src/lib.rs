@@ -10,7 +10,6 @@
 pub mod acks;
 mod delivery;
 mod foreign;
-mod histogram;
 pub mod machine;
 pub mod multfrc;
 mod pacer;
@@ -26,7 +25,6 @@ mod tls;
 pub mod udp;
 
 pub use foreign::{Datagrams, ForeignReceiver, ForeignSender};
-pub use histogram::Histogram;
 pub use machine::{Receiver, Sender, Transport};
 pub use segment::{Segment, Transmit};
 pub use stats::{Arrived, ReceiverStats, SenderStats};

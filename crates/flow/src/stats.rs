@@ -1,7 +1,6 @@
 //! What senders and receivers count, whatever their machine.
 
-use crate::histogram::Histogram;
-use paceline_units::{Span, Time};
+use paceline_units::{Histogram, Span, Time};
 
 /// Cumulative counts of a sender; see [`SenderStats::since`] for leaving out a warm-up.
 #[derive(Clone, Debug)]

@@ -59,6 +59,9 @@ pub struct FlowRow {
     pub instance: u32,
     pub group: String,
     pub cc: String,
+    /// Empty where it is not known: of what another program sends.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub app: String,
     pub profile: String,
     pub from: String,
     pub to: String,
@@ -99,6 +102,9 @@ pub struct FlowRow {
     pub transfers_completed: Option<u64>,
     pub transfers_unfinished: Option<u64>,
     pub transfer_time_mean_s: Option<f64>,
+    pub transfer_time_p50_s: Option<f64>,
+    pub transfer_time_p95_s: Option<f64>,
+    pub transfer_time_p99_s: Option<f64>,
     pub frames_sent: Option<u64>,
     pub frames_complete: Option<u64>,
     pub complete_share: Option<f64>,

@@ -1,9 +1,8 @@
 //! How a flow's data packets arrive: one-way delay, the distance between arrivals, and jitter (RFC 3550), for flows of
 //! which that is asked (`delays`). Of others there is none of this, and it costs nothing.
 
-use paceline_flow::Histogram;
 use paceline_packet::{Extra, Flags, Packet, Transit};
-use paceline_units::{Offset, Span, Time};
+use paceline_units::{Histogram, Offset, Span, Time};
 
 /// Watches one receiver.
 #[derive(Clone, Debug, Default)]

@@ -422,6 +422,7 @@ fn instance_of(
         start,
         stop: period.stop,
         app,
+        carries: flow.app.name(),
         client,
         stream,
         playout: playout(flow),

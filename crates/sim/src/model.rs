@@ -222,6 +222,8 @@ pub struct FlowModel {
     pub transport: Transport,
     /// What sends.
     pub app: paceline_apps::Application,
+    /// The kind of it, as a scenario names it.
+    pub carries: &'static str,
     /// What asks for it, if that is asked for.
     pub client: Option<paceline_apps::client::Client>,
     /// The stream that its player plays, if it carries one.

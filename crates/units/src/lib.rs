@@ -1,13 +1,16 @@
-//! Quantities with their units: [`Time`], [`Span`], [`Offset`], [`Rate`], [`Size`], [`Ratio`].
+//! Quantities with their units: [`Time`], [`Span`], [`Offset`], [`Rate`], [`Size`], [`Ratio`]; and how times were distributed,
+//! [`Histogram`].
 //!
 //! No bare number crosses a public boundary of this project. What lives here: the newtypes, their arithmetic, and
 //! how they are written and read (`"10 Mbit/s"`, `"50 ms"`, `"50 kB"`, `"1 %"`). Uses nothing of ours.
 //! Look first at [`parse`] for the accepted spellings.
 
+mod histogram;
 mod ops;
 mod parse;
 mod schema;
 
+pub use histogram::Histogram;
 pub use parse::ParseError;
 
 /// An instant on the clock of a simulation or of a host: nanoseconds since its start.

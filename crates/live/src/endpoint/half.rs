@@ -213,6 +213,7 @@ impl Half {
         };
         half.row.flow = model.name.clone();
         half.row.cc = model.scheme.clone();
+        half.row.app = model.carries.to_owned();
         half.row.profile = model.profile.to_owned();
         half.end_s = end_s;
         half.dropped = (counts.garbage, counts.disregarded, counts.over_limit);
@@ -289,6 +290,9 @@ fn sent(session: &mut SenderSession, model: &FlowModel, end: Time, before: &Befo
             transfers_completed: Some(transfers.completed),
             transfers_unfinished: Some(transfers.unfinished),
             transfer_time_mean_s: seconds(transfers.mean_time),
+            transfer_time_p50_s: seconds(transfers.median_time),
+            transfer_time_p95_s: seconds(transfers.p95_time),
+            transfer_time_p99_s: seconds(transfers.p99_time),
             frames_sent,
             frames_reset,
             reset_share: frames_reset.zip(frames_sent).and_then(|(reset, sent)| share(reset, sent)),

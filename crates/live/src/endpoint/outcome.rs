@@ -113,7 +113,7 @@ pub(super) fn results(
         (row.flow, row.instance, row.group) = (wanted.name.clone(), wanted.instance, wanted.name.clone());
         (row.from, row.to) = (from.to_owned(), to.to_owned());
         if row.cc.is_empty() {
-            (row.cc, row.profile) = (near.row.cc.clone(), near.row.profile.clone());
+            (row.cc, row.app, row.profile) = (near.row.cc.clone(), near.row.app.clone(), near.row.profile.clone());
         }
         end = end.max(near.end_s);
         series.extend(recordings(sender, receiver, &wanted.name, wanted.instance));

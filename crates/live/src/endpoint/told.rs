@@ -23,8 +23,9 @@ pub fn checked(mut half: Half) -> Half {
     }
     half.ended = peer_text(&half.ended);
     let (row, stream) = (&mut half.row, half.stream.as_mut().map(|stream| &mut stream.flow));
-    let names = [&mut row.flow, &mut row.group, &mut row.cc, &mut row.profile, &mut row.from, &mut row.to];
-    for text in names.into_iter().chain(stream).chain(row.ended.as_mut()).chain(row.program.as_mut()) {
+    let ends = [&mut row.from, &mut row.to];
+    let names = [&mut row.flow, &mut row.group, &mut row.cc, &mut row.app, &mut row.profile].into_iter().chain(ends);
+    for text in names.chain(stream).chain(row.ended.as_mut()).chain(row.program.as_mut()) {
         *text = peer_text(text);
     }
     half

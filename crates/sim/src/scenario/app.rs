@@ -342,6 +342,24 @@ pub enum Playout {
 }
 
 impl App {
+    /// Its kind, as a scenario names it.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            App::Ftp { .. } => "ftp",
+            App::Web { .. } => "web",
+            App::Pareto { .. } => "pareto",
+            App::Cbr { .. } => "cbr",
+            App::Game { .. } => "game",
+            App::Voice { .. } => "voice",
+            App::Video { .. } => "video",
+            App::VideoTrace { .. } => "video-trace",
+            App::Encoder { .. } => "encoder",
+            App::Relay { .. } => "relay",
+            App::Stream { .. } => "stream",
+        }
+    }
+
     /// Payload and distance of the packets of a game or, with RTP's header, of a voice; `None` for what has none of its own.
     #[must_use]
     pub fn ticks(&self) -> Option<(Size, Span)> {
