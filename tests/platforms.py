@@ -25,6 +25,7 @@ HASHES = ROOT / "tests/elsewhere/hashes.csv"
 _GOLDEN = ROOT / "docs/controllers/golden"
 _TARGET = ROOT / os.environ.get("CARGO_TARGET_DIR", "target")
 _LACKS = 3
+_OWN_LINKER = "rust-lld"
 
 
 def cases() -> str:
@@ -91,7 +92,7 @@ class Platform:
     """The program that runs it here; `package` has it."""
     package: str = ""
     linker: str | None = None
-    """Another linker than rustc's own; `linker_package` has it."""
+    """What rustc links with. `linker_package` has it; `rust-lld` comes with Rust, and has to be asked for."""
     linker_package: str = ""
     suffix: str = ""
 
@@ -105,7 +106,7 @@ class Platform:
         )
         if libraries.returncode != 0 or not Path(libraries.stdout.strip()).is_dir():
             yield f"Rust's libraries for {target} (rustup target add {target})"
-        if self.linker and self.linker != "rust-lld" and shutil.which(self.linker) is None:
+        if self.linker and self.linker != _OWN_LINKER and shutil.which(self.linker) is None:
             yield f"{self.linker} (package {self.linker_package})"
         if self.runner and found(self.runner) is None:
             yield f"{self.runner} (package {self.package})"
@@ -113,7 +114,7 @@ class Platform:
 
 # musl is linked whole, by rustc's own linker: nothing of the other system is needed to run it.
 PLATFORMS = {
-    "aarch64-unknown-linux-musl": Platform("qemu-aarch64", "qemu-user", linker="rust-lld"),
+    "aarch64-unknown-linux-musl": Platform("qemu-aarch64", "qemu-user", linker=_OWN_LINKER),
     "wasm32-wasip1": Platform("node", "nodejs", suffix=".wasm"),
     "x86_64-pc-windows-gnu": Platform(
         "wine64", "wine64", "x86_64-w64-mingw32-gcc", "gcc-mingw-w64-x86-64", ".exe"
@@ -129,14 +130,11 @@ def found(program: str) -> str | None:
 def built(target: str) -> Path:
     """The program for a target, as a release is built."""
     platform = PLATFORMS[target]
-    linker = {} if platform.linker is None else {f"CARGO_TARGET_{_shouted(target)}_LINKER": platform.linker}
+    named = f"CARGO_TARGET_{target.upper().replace('-', '_')}_LINKER"
+    linker = {named: _OWN_LINKER} if platform.linker == _OWN_LINKER else {}
     command = ["cargo", "build", "--quiet", "--locked", "--release", "-p", "paceline-bits"]
     _ran([*command, "--target", target], **linker)
     return _TARGET / target / "release" / f"paceline-bits{platform.suffix}"
-
-
-def _shouted(target: str) -> str:
-    return target.upper().replace("-", "_")
 
 
 def runner(target: str, program: Path, where: Path) -> list[str]:
