@@ -7,6 +7,7 @@ import math
 import re
 import time
 from collections import Counter
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
@@ -18,9 +19,11 @@ from numpy.typing import NDArray
 from paceline.cli.show import said
 from paceline.comparing import differences
 from paceline.interval import (
+    LEAST_RUNS,
     RESOLUTION,
     Interval,
     Kind,
+    half_width,
     interval,
     median_interval,
     median_rank,
@@ -28,7 +31,7 @@ from paceline.interval import (
 )
 from paceline.results import Results, RunRecord
 from paceline.statistics import estimate, t_quantile
-from pools.make import POOLS, TRANSFERS, WHERE
+from pools.make import POOLS, WHERE, endless
 
 RUNS = 10
 SAMPLES = 2000
@@ -44,10 +47,9 @@ def pool(name: str) -> Values:
     return values
 
 
-def measure_of(name: str) -> tuple[str, int]:
-    """The measure of a pool, and of how many transfers it is."""
-    _, _, of, measure = POOLS[name]
-    return measure, TRANSFERS.get(of, 0)
+def measure_of(name: str) -> tuple[str, bool]:
+    """The measure of a pool, and whether it is of transfers without an end."""
+    return POOLS[name][3], endless(name)
 
 
 def samples(values: Values, runs: int = RUNS) -> Values:
@@ -76,12 +78,12 @@ def holds(found: Interval, measure: str, values: Values, middle: tuple[float, fl
 @functools.cache
 def coverage(name: str, runs: int = RUNS) -> dict[Kind, tuple[float, float]]:
     """Of each kind of interval how often it is printed, and how often it then holds."""
-    (measure, transfers), values = measure_of(name), pool(name)
+    (measure, bulk), values = measure_of(name), pool(name)
     middle = float(values.mean()), float(np.median(values))
     printed: Counter[Kind] = Counter()
     held: Counter[Kind] = Counter()
     for sample in samples(values, runs):
-        found = interval(measure, sample, transfers)
+        found = interval(measure, sample, bulk)
         printed[found.kind] += 1
         if found.kind is not Kind.NONE:
             held[found.kind] += holds(found, measure, values, middle)
@@ -122,11 +124,79 @@ def test_what_is_printed_holds(name: str) -> None:
     assert min(overall(found), often(found)) >= LEAST, found
 
 
-@pytest.mark.parametrize("runs", [6, 20, 40])
-@pytest.mark.parametrize("name", ["goodput", "loss", "queue of a call", "late share, small", "web goodput"])
+OTHERS = [
+    "goodput",
+    "loss",
+    "queue of a call",
+    "late share, small",
+    "web goodput",
+    "freezes",
+    "feedback",
+    "goodput of a call",
+    "RTT under loss",
+]
+
+
+@pytest.mark.parametrize("runs", [3, 5, 6, 9, 20, 40])
+@pytest.mark.parametrize("name", OTHERS)
 def test_it_holds_with_other_numbers_of_runs(name: str, runs: int) -> None:
-    found = coverage(name, runs)
-    assert min(overall(found), often(found)) >= LEAST, found
+    found = dict(coverage(name, runs))
+    found.pop(Kind.NONE, None)
+    assert (Kind.T in found) <= (runs >= LEAST_RUNS)
+    assert (Kind.MEDIAN in found) <= (runs >= 6)
+    if sum(printed for printed, _ in found.values()) > 0.1:
+        assert overall(found) >= LEAST * sum(printed for printed, _ in found.values())
+        assert often(found) >= LEAST, found
+
+
+SKEWED: dict[str, tuple[Callable[[np.random.Generator, tuple[int, int]], Values], float]] = {
+    "lognormal, skewness 4": (lambda draw, shape: draw.lognormal(-0.32, 0.8, shape), 1.0),
+    "gamma turned round, skewness -2.4": (lambda draw, shape: 1.0 - draw.gamma(0.7, 1.0, shape), 0.3),
+}
+
+
+@pytest.mark.parametrize("name", SKEWED)
+def test_the_interval_of_the_mean_holds_where_students_does_not(name: str) -> None:
+    """Of ten values as skewed as what there are intervals of the mean of; and the same test fails Student's t."""
+    draw, mean = SKEWED[name]
+    drawn = draw(np.random.default_rng(20), (SAMPLES, RUNS))
+
+    def held(half: Callable[[Values], float]) -> float:
+        return float(np.mean([abs(sample.mean() - mean) <= half(sample) for sample in drawn]))
+
+    assert held(half_width) >= LEAST
+    assert held(lambda sample: estimate(sample).half_width or 0.0) < LEAST
+
+
+def test_of_values_without_skew_it_is_students() -> None:
+    for n in (10, 40):
+        x = np.concatenate([np.arange(n), -np.arange(n)]).astype(np.float64)
+        assert half_width(x) == pytest.approx(estimate(x).half_width)
+    assert half_width(np.ones(10)) == 0.0
+    wide = np.append(np.zeros(9), 1e200)
+    assert 1e200 > half_width(wide) > (estimate(wide).half_width or 0.0)
+
+
+def test_bounds_of_samples_that_are_alike_hold_whatever_the_share() -> None:
+    """Of runs of which a share differs they are printed where few of the sample do. Bounds of 95 % would not hold: of
+    five runs of which 53 % differ those that are printed held in 85 %."""
+
+    def worst(confidence: float) -> float:
+        held = []
+        for n in range(2, 41):
+            printed = [k for k in range(n + 1) if 5 * k <= n]
+            bounds = [share_interval(k, n, confidence) for k in printed]
+            for share in np.arange(0.005, 1, 0.005):
+                chances = [math.comb(n, k) * share**k * (1 - share) ** (n - k) for k in printed]
+                right = [c for c, (low, high) in zip(chances, bounds, strict=True) if low <= share <= high]
+                if sum(chances) >= 0.1:
+                    held.append(sum(right) / sum(chances))
+        return min(held)
+
+    assert worst(0.99) >= 0.94
+    assert worst(0.95) < 0.85
+    found = interval("timeouts", [0, 0, 0, 0, 1])
+    assert (found.others_low, found.others_high) == share_interval(1, 5, 0.99)
 
 
 def test_students_interval_would_not_hold() -> None:
@@ -134,7 +204,9 @@ def test_students_interval_would_not_hold() -> None:
     failing = {name for name in POOLS if students(name) < LEAST}
     assert failing > {
         "late share, small",
-        "late share, large",
+        "feedback",
+        "goodput of a call",
+        "RTT of a film alone",
         "web goodput",
         "freezes",
         "frozen",
@@ -158,9 +230,9 @@ def test_skewness_of_the_values_would_choose_the_wrong_samples() -> None:
 
 @pytest.mark.parametrize("name", POOLS)
 def test_nothing_reads_plus_or_minus_zero_or_leaves_its_range(name: str) -> None:
-    measure, transfers = measure_of(name)
+    measure, bulk = measure_of(name)
     for sample in samples(pool(name))[:200]:
-        found = interval(measure, sample, transfers)
+        found = interval(measure, sample, bulk)
         text = said(measure, found)
         assert not re.search(r"± 0(\.0*)?( |$)", text), text
         if found.kind is Kind.T and POOLS[name][3].endswith(("_share", "_rate", "utilisation")):

@@ -103,8 +103,8 @@ def test_points_that_scatter_get_more_runs() -> None:
         results.flows.filter(results.flows["link.bottleneck.rate"] == rate)["seed"].n_unique()
         for rate in ("500 kbit/s", "5 Mbit/s")
     ]
-    assert counts[0] == LEAST, "the link alone decides there"
-    assert counts[1] > 2 * LEAST
+    assert counts[0] < 2 * LEAST, "the link alone decides there"
+    assert counts[1] > 3 * LEAST
 
 
 def test_of_several_the_widest_counts() -> None:
@@ -138,14 +138,25 @@ def skewed(random: np.random.Generator, many: int) -> Any:
     return random.lognormal(-0.125, 0.5, many)
 
 
+def bounded(random: np.random.Generator, many: int) -> Any:
+    """What an application has of a link that mostly suffices: 1 at most, with a skewness of -9."""
+    return 1 - random.lognormal(-3.0, 1.1, many)
+
+
 @pytest.mark.parametrize(
-    ("draw", "asked", "least"), [(normal, "3 %", 0.92), (normal, "2 %", 0.92), (skewed, "10 %", 0.89)]
+    ("draw", "asked", "app", "truth"),
+    [
+        (normal, "3 %", "ftp", 1.0),
+        (normal, "2 %", "ftp", 1.0),
+        (skewed, "10 %", "ftp", 1.0),
+        (bounded, "1 %", "stream", 1 - np.exp(-3.0)),
+    ],
 )
 def test_what_the_intervals_hold(
-    draw: Draw, asked: str, least: float, monkeypatch: pytest.MonkeyPatch
+    draw: Draw, asked: str, app: str, truth: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The share of intervals with the mean, 1, in them: 400 times stopped, within 2 of its own standard errors (0.011)
-    of what was measured over 1000 (docs/measures.md)."""
+    """In nine of ten of 400 times stopped at least: the mean of what has an interval of it, else the median
+    (docs/measures.md)."""
     random = np.random.default_rng(5)
     values: dict[int, float] = {}
 
@@ -153,7 +164,7 @@ def test_what_the_intervals_hold(
         seeds = [seed for point in points for seed in point.seeds or ()]
         for seed in seeds:
             values.setdefault(seed, float(draw(random, 1)[0]))
-        row = {"flow": "a", "instance": 0}
+        row = {"flow": "a", "instance": 0, "app": app}
         return [RunRecord(seed, {"flows": [row | {"goodput_bps": values[seed]}]}) for seed in seeds]
 
     monkeypatch.setattr(precision, "run_points", drawn)
@@ -165,6 +176,8 @@ def test_what_the_intervals_hold(
         row = (
             Results(records, {}).statistics("flows", by=["flow"], measures=["goodput_bps"]).row(0, named=True)
         )
-        held += row["low"] <= 1.0 <= row["high"]
-    assert held / 400 >= least, held / 400
+        ends = ("low", "high") if app == "ftp" else ("median_low", "median_high")
+        assert row["kind"] == ("t" if app == "ftp" else "median")
+        held += row[ends[0]] <= truth <= row[ends[1]]
+    assert held / 400 >= 0.90, held / 400
     assert list(itertools.islice(values, 1))

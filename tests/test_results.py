@@ -73,8 +73,11 @@ def test_statistics_leave_out_what_is_missing_and_count() -> None:
     (row,) = table.to_dicts()
     assert (row["n"], row["mean"], row["unit"]) == (2, 3.0, "s")
     (row,) = made().statistics("flows", measures=["goodput_bps"]).to_dicts()
-    # t(0.975, 2) = 4.30265, sd of 1, 2 and 3 is 1: the half width is t * sd / sqrt(3)
-    assert row["high"] - row["mean"] == pytest.approx(4.30265e6 / 3**0.5, rel=1e-5)
+    assert (row["n"], row["mean"], row["kind"], row["low"]) == (3, 2e6, "none", None)
+    ten = Results([RunRecord(k, summary(k * 1e6)) for k in range(1, 11)], {})
+    (row,) = ten.statistics("flows", measures=["goodput_bps"]).to_dicts()
+    # without skewness t(0.975, 9) = 2.26216 times sd / sqrt(10)
+    assert row["high"] - row["mean"] == pytest.approx(2.26216 * row["sd"] / 10**0.5, rel=1e-5)
     empty = made().statistics("flows", measures=["rtt_mean_s"]).to_dicts()[0]
     assert (empty["n"], empty["mean"], empty["low"]) == (0, None, None)
 

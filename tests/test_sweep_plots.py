@@ -285,6 +285,8 @@ def test_the_caption_names_what_is_drawn() -> None:
     )
     assert words.notes(sweeps.chart(some, "goodput_bps")) == [
         "Bars: 95 % intervals of the mean over 8 to 10 runs.",
+        "Hollow, dotted bars: medians over 8 to 10 runs, and where they lie at 95 % or more; an interval of the mean "
+        "would not hold.",
         "Note: 3 of 6 points are means over those that have a value.",
     ]
 

@@ -207,7 +207,7 @@ KINDS: dict[str, Kind] = {
     "text": Kind("TOML text; `paceline.load` also takes a dict, or the path of a file", _is_text),
     "to": TEXT,
     "to_s": SECONDS,
-    "transfers": CALL,
+    "endless": CALL,
     "tries": WHOLE,
     "until": Kind('text as "goodput_bps 1 %", or a list of such', lambda v: _is_text(v) or _is_list(v)),
     "most": Kind("a whole number from 20", _is_whole, operator.index),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import importlib
 import json
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -127,12 +126,17 @@ def is_measure(kind: pl.DataType) -> bool:
     return kind.is_numeric() or kind == pl.Boolean
 
 
-def transfers_in(rows: pl.DataFrame) -> int:
-    """The most transfers that one flow of these rows began in a run."""
-    if "transfers_started" not in rows.columns:
-        return 0
-    most = rows["transfers_started"].max()
-    return math.ceil(most) if isinstance(most, int | float) else 0
+def endless_in(rows: pl.DataFrame) -> bool:
+    """Whether flows of these rows are transfers without an end, as far as their columns tell."""
+    return bool(rows.select(_endless(rows).all()).item())
+
+
+def _endless(rows: pl.DataFrame) -> pl.Expr:
+    """Of each row; what has neither column, or no value there, may be one."""
+    found = [pl.col("app") == "ftp"] if "app" in rows.columns else []
+    if "transfers_started" in rows.columns:
+        found.append(pl.col("transfers_started") == 0)
+    return pl.all_horizontal(pl.lit(value=True), *found).fill_null(value=True)
 
 
 @checked(table=TABLE)
@@ -141,15 +145,15 @@ def summarise(
     by: Sequence[str],
     measures: Sequence[str] | None = None,
     confidence: float = CONFIDENCE,
-    transfers: Callable[[pl.DataFrame], int] = transfers_in,
+    endless: Callable[[pl.DataFrame], bool] = endless_in,
 ) -> pl.DataFrame:
     """What the rows that agree in the columns `by` say of each measure: see `paceline.interval`.
 
     Long form: `by`, measure, unit, n, mean, sd, low, high, values, rows, kind, and the other columns of an interval;
     groups in order of first appearance. `low` and `high` are of the mean, and null where `kind` is not "t". `n` counts
     the values that were there, of so many `rows`; it is for the caller to see that they are independent, and to say by
-    `transfers` how many a flow of some rows began where they have no column of it. Measures are by default all columns
-    of numbers and truths except `by` and the seed.
+    `endless` whether some rows are of transfers without an end, where they have no columns that tell. Measures are by
+    default all columns of numbers and truths except `by` and the seed.
     """
     unknown = [name for name in (*by, *(measures or ())) if name not in table.columns]
     if unknown:
@@ -164,9 +168,9 @@ def summarise(
     groups = table.partition_by(by, maintain_order=True) if by else [table] if len(table) else []
     for group in groups:
         head = {name: group[name][0] for name in by}
-        most = transfers(group)
+        bulk = endless(group)
         for measure in measures:
-            found = interval(measure, group[measure].to_list(), most, confidence)
+            found = interval(measure, group[measure].to_list(), bulk, confidence)
             numbers = {column: getattr(found, column) for column in COLUMNS}
             numbers |= {"kind": found.kind.value, "values": found.n, "rows": len(group)}
             rows.append(head | {"measure": measure, "unit": unit_of(measure)} | numbers)
@@ -190,7 +194,7 @@ class Results:
         self._tables: dict[str, pl.DataFrame] = {}
         self._notices: pl.DataFrame | None = None
         self._series: dict[str, pl.DataFrame] = {}
-        self._transfers: dict[str, dict[str, int]] = {}
+        self._endless: dict[str, dict[str, bool]] = {}
 
     @classmethod
     @checked()
@@ -438,21 +442,26 @@ class Results:
             measures = [c for c, kind in whole.schema.items() if c not in names and is_measure(kind)]
         keys = [*by, "seed"]
         if not all(c in whole.columns for c in keys) or len(whole) == whole.select(keys).n_unique():
-            return summarise(whole, by, measures, transfers=self.transfers)
+            return summarise(whole, by, measures, endless=self.endless)
         # How many values there were is a matter of the rows, not of their means. (An unknown column is refused here.)
         counted = summarise(whole, by, measures).select("values", "rows")
         means = whole.group_by(keys, maintain_order=True).agg(pl.col(measures).cast(pl.Float64).mean())
-        return summarise(means, by, measures, transfers=self.transfers).with_columns(counted)
+        return summarise(means, by, measures, endless=self.endless).with_columns(counted)
 
-    def transfers(self, rows: pl.DataFrame) -> int:
-        """The most transfers that a flow of these rows began in a run, found by the flows' names or groups."""
+    def endless(self, rows: pl.DataFrame) -> bool:
+        """Whether these rows are of transfers without an end, by the flows' names or groups; of what has none of them,
+        as a queue, whether some such flow is there at each point of a sweep that the rows are of."""
         for name in ("flow", "group"):
             if name in rows.columns:
-                if name not in self._transfers:
+                if name not in self._endless:
                     parts = self.flows.partition_by(name, as_dict=True)
-                    self._transfers[name] = {who: transfers_in(part) for (who,), part in parts.items()}
-                return max((self._transfers[name].get(who, 0) for who in rows[name].unique()), default=0)
-        return transfers_in(rows)
+                    self._endless[name] = {who: endless_in(part) for (who,), part in parts.items()}
+                return all(self._endless[name].get(who, True) for who in rows[name].unique())
+        bulk = self.flows.filter(_endless(self.flows))
+        points = [axis for axis in self.axes if axis in rows.columns]
+        if not points or not len(bulk):
+            return len(bulk) > 0
+        return rows.join(bulk, on=points, how="anti", nulls_equal=True).is_empty()
 
     @checked(by=TEXT.or_several())
     def plot(

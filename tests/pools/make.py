@@ -1,4 +1,4 @@
-"""Makes `pools.parquet`: what measures are in 1600 runs each of seven short scenarios, for the test of coverage.
+"""Makes `pools.parquet`: what measures are in 1600 runs each of eleven short scenarios, for the test of coverage.
 
     .venv/bin/python tests/pools/make.py
 
@@ -126,6 +126,62 @@ app = { kind = "voice" }
 cc = "newreno"
 start = { uniform = ["0 s", "3 s"] }
 """,
+    # One alone on its link: slow start ends later in one run of ten.
+    "alone": """
+duration = "25 s"
+warmup = "5 s"
+[link.bottleneck]
+rate = "10 Mbit/s"
+delay = "20 ms"
+queue = { limit = "60 packets" }
+[flow.film]
+cc = "vegas"
+app = { kind = "stream", media_rate = "1 Mbit/s", length = "60 s", buffer = "5 %" }
+""",
+    # A call that a page holds up now and then.
+    "phone": """
+duration = "25 s"
+warmup = "5 s"
+[link.bottleneck]
+rate = "4 Mbit/s"
+delay = "25 ms"
+queue = { limit = "150 ms" }
+[flow.call]
+cc = "gcc"
+delays = true
+app = { kind = "encoder", frame_rate = 30, max_rate = "1.5 Mbit/s" }
+[flow.browsing]
+app = { kind = "web", gap = "3 s", mean_size = "200 kB", max_size = "5 MB" }
+""",
+    # A download alone, of which random losses decide.
+    "lossy": """
+duration = "25 s"
+warmup = "5 s"
+[link.bottleneck]
+rate = "20 Mbit/s"
+delay = "20 ms"
+queue = { limit = "60 packets" }
+loss = { kind = "uniform", rate = "0.1 %" }
+[flow.download]
+cc = "newreno"
+""",
+    # Downloads behind RED.
+    "shares": """
+duration = "25 s"
+warmup = "5 s"
+[link.bottleneck]
+rate = "10 Mbit/s"
+delay = "20 ms"
+queue = { kind = "red", limit = "100 packets", min_threshold = 15, max_threshold = 60, weight = 0.002 }
+[flow.download]
+cc = "sack"
+count = 3
+start = { uniform = ["0 s", "1 s"] }
+[flow.smooth]
+cc = "tfrc"
+count = 2
+start = { uniform = ["0 s", "1 s"] }
+""",
     # A file over a link with random loss.
     "file": """
 duration = "60 s"
@@ -191,11 +247,35 @@ POOLS = {
     "completion time": ("file", "flows", "file", "transfer_time_mean_s"),
     "file's goodput": ("file", "flows", "file", "goodput_bps"),
     "file's loss": ("file", "flows", "file", "loss_rate"),
+    "file's RTT": ("file", "flows", "file", "rtt_mean_s"),
+    "goodput of a film alone": ("alone", "flows", "film", "goodput_bps"),
+    "RTT of a film alone": ("alone", "flows", "film", "rtt_mean_s"),
+    "queue of a film alone": ("alone", "queues", "bottleneck", "mean_packets"),
+    "feedback": ("phone", "flows", "call", "feedback_share"),
+    "goodput of a call": ("phone", "flows", "call", "goodput_bps"),
+    "transfer time 50 %": ("shared", "flows", "browsing", "transfer_time_p50_s"),
+    "goodput under loss": ("lossy", "flows", "download", "goodput_bps"),
+    "RTT under loss": ("lossy", "flows", "download", "rtt_mean_s"),
+    "RTT 50 % under loss": ("lossy", "flows", "download", "rtt_p50_s"),
+    "queue under loss": ("lossy", "queues", "bottleneck", "mean_packets"),
+    "queue's deviation": ("lossy", "queues", "bottleneck", "sd_packets"),
+    "a full link": ("shared", "queues", "bottleneck", "utilisation"),
+    "Jain's index": ("shares", "groups", "smooth", "jain"),
+    "share of a group": ("shares", "groups", "download", "share"),
+    "loss events": ("shares", "flows", "smooth", "loss_event_rate"),
 }
 """What each pool is of: scenario, table, flow or link, measure. Instances of a flow are averaged within a run."""
 
-TRANSFERS = {"browsing": 9, "file": 1}
-"""Of how many transfers flows are: some, or one."""
+ENDLESS = {"download", "smooth"}
+"""The flows and groups that are transfers without an end."""
+WITHOUT = {"alone", "phone", "call", "file"}
+"""Scenarios without one, whose queues it does not fill."""
+
+
+def endless(pool: str) -> bool:
+    """Whether a pool is of transfers without an end, or of a queue that one fills."""
+    scenario, table, of, _ = POOLS[pool]
+    return of in ENDLESS if table != "queues" else scenario not in WITHOUT
 
 
 def pools(runs: int = RUNS) -> pl.DataFrame:

@@ -223,7 +223,7 @@ def _table(results: Results, name: str, title: str) -> Layout | None:
         for part in shown:
             # How many flows a group has is not measured.
             if several and measure != "flows":
-                met.append(interval(measure, part[measure].to_list(), results.transfers(part)))
+                met.append(interval(measure, part[measure].to_list(), results.endless(part)))
                 cells.append(said(measure, met[-1]) + of_how_many(met[-1].n, len(part)))
             else:
                 cells.append(_of_one(measure, part))
@@ -342,15 +342,17 @@ def explained(found: Sequence[Interval]) -> list[str]:
             f"{others or 'none'} of {n} seen, {100 * (low or 0):.2g} to {100 * (high or 0):.2g} % of all"
             for n, others, low, high in counted
         ]
-        lines.append(f"runs that differ from most (exact, 95 %): {'; '.join(each)}")
+        lines.append(f"runs that differ from most (exact, 99 %): {'; '.join(each)}")
     if any(i.kind is Kind.T and i.half_width is None for i in found):
         lines.append("(a to b): the 95 % interval of the mean, cut at what cannot be")
     if any(i.kind is Kind.MEDIAN for i in found):
         lines.append(
-            "m [a to b]: the median, and where it lies at 95 % or more; too skewed for an interval of the mean"
+            "m [a to b]: the median, and where it lies at 95 % or more; an interval of the mean would not hold"
         )
     if any(i.kind is Kind.NONE and i.n > 1 for i in found):
-        lines.append("no interval: too skewed for one of the mean; 6 runs or more bound the median")
+        lines.append(
+            "no interval: too few runs; 6 or more bound the median, 10 or more the mean of what is not skewed"
+        )
     return lines
 
 

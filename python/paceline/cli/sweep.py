@@ -253,8 +253,8 @@ def _table(results: Results, name: str, title: str, measures: Sequence[tuple[str
         blocks.append(len(rows))
         for n, part in enumerate(point.partition_by(who, maintain_order=True)):
             at = [str(part[axis][0]) if n == 0 else "" for axis in results.axes]
-            transfers = results.transfers(part)
-            found = [interval(measure, part[measure].to_list(), transfers) for measure, _ in shown]
+            bulk = results.endless(part)
+            found = [interval(measure, part[measure].to_list(), bulk) for measure, _ in shown]
             met += found
             cells = [_cell(part, measure, i) for (measure, _), i in zip(shown, found, strict=True)]
             rows.append([*at, str(part[who][0]), *cells])

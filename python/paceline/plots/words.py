@@ -86,17 +86,15 @@ def notes(chart: Chart) -> list[str]:
         said.append(f"Bars: 95 % intervals of the mean over {many} runs.")
     if Kind.MEDIAN in kinds:
         said.append(
-            f"Hollow, dotted bars: medians over {many} runs, and where they lie at 95 % or more; the values are "
-            "too skewed for an interval of the mean."
+            f"Hollow, dotted bars: medians over {many} runs, and where they lie at 95 % or more; an "
+            "interval of the mean would not hold."
         )
     if not data.filter(APART).is_empty():
         said.append("Crosses: means that lie beyond the interval of the median.")
     if Kind.RUNS in kinds:
         said.append("Hollow without bars: most runs have one value; the tables say how many have another.")
     if Kind.NONE in kinds:
-        said.append(
-            "Hollow without bars: too skewed for an interval of the mean; 6 runs or more bound the median."
-        )
+        said.append("Hollow without bars: too few runs for an interval; 6 or more bound the median.")
     some = data.filter(pl.col("values") > 0, pl.col("values") < pl.col("rows"))
     none = data.filter(pl.col("values") == 0)
     if not chart.alike:
