@@ -239,6 +239,9 @@ def test_the_command_prints_json(here: Command) -> None:
 
 
 def test_the_command_turns_tfrc_round(here: Command) -> None:
+    _, out, _ = here("tfrc", "--rate", "1234.6 bit/s,1.2345678Mbit/s", "--rtt", "100ms", "--json")
+    rates = [row["rate_bps"] for row in json.loads(out)["rows"]]
+    assert rates == pytest.approx([1234.6, 1234567.8], rel=1e-12), "no whole bits a second"
     _, out, _ = here("tfrc", "--rate", "1Mbit/s", "--rtt", "50ms", "--json")
     (row,) = json.loads(out)["rows"]
     assert row["rate_bps"] == 1e6

@@ -73,9 +73,12 @@ def _number(option: Option, text: str) -> float:
         except ValueError:
             raise PacelineError(f'{option.name}: "{text}" is not a number') from None
     try:
-        return _core.quantity(text, option.unit)
+        whole = _core.quantity(text, option.unit)
     except ValueError as error:
         raise PacelineError(f"{option.name}: {error}") from None
+    # Links have whole bits a second; what a model is asked for need not be.
+    rate = re.fullmatch(r"([\d.]+)\s*([A-Za-z/]+)", text) if option.unit == "bit/s" else None
+    return float(rate[1]) * _core.quantity(f"1 {rate[2]}", option.unit) if rate else whole
 
 
 def as_option(message: str) -> str:
