@@ -170,6 +170,10 @@ def test_batches_of_a_time_of_ones_own() -> None:
 
     with pytest.raises(PacelineError, match="a batch takes more than 0 seconds, not 0"):
         Batched("processes", 0.0)
+    with pytest.raises(PacelineError, match="more than 0 seconds, not '10'"):
+        Batched("processes", "10")  # type: ignore[arg-type]
+    with pytest.raises(PacelineError, match="batches are an executor's"):
+        Batched(Batched("processes", 1.0), 2.0)  # type: ignore[arg-type]
     with pytest.raises(PacelineError, match="threads take one run at a time"):
         paceline.run(SHORT, executor=Batched("threads", 1.0))
 

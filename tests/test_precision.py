@@ -39,6 +39,7 @@ cc = "cubic"
         ("goodput_bps -1 %", "a precision is more than 0"),
         ("rtt_mean_s 1 Mbit/s", "1 Mbit/s is no precision of rtt_mean_s"),
         ("timeouts 1ee", "1ee is no precision of timeouts"),
+        ("goodput_bps 50 %furlongs", "nothing comes after %"),
     ],
 )
 def test_mistakes_are_said_before_anything_runs(text: str, said: str) -> None:

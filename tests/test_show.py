@@ -9,7 +9,7 @@ import pytest
 import paceline
 from paceline.cli.show import explained, said, tables
 from paceline.interval import Kind, interval
-from paceline.quantities import quantity
+from paceline.quantities import digits, quantity
 from paceline.results import Results, RunRecord
 
 
@@ -181,3 +181,12 @@ app = { kind = "encoder" }
     assert "frames" not in known
     assert known["delay 95 %"] == heads(whole)["delay 95 %"]
     assert "came whole" not in heads(whole)
+
+
+def test_no_interval_is_printed_shorter_than_it_is() -> None:
+    """Where digits run out it ends outside."""
+    assert digits(9.6, 0.000149) == "9.6000 ± 0.0002"
+    assert digits(9.6, 0.0001) == "9.6000 ± 0.0001"
+    found = interval("fill_s", [1.00118, 1.00119, 1.0012, 1.00121, 1.00122, 1.00123, 1.00124])
+    assert found.median_low == 1.00118
+    assert said("fill_s", found) == "1.0012 [1.0011 to 1.0013] s"

@@ -16,12 +16,13 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import paceline
-from paceline import _core
+from paceline import _core, axes
 from paceline.cli.compare import verdict as words_of
 from paceline.columns import TABLES
 from paceline.comparing import Comparison, differences, metrics_in
 from paceline.errors import Interrupted, PacelineError, StorageError
 from paceline.results import Results, RunRecord
+from paceline.scenario import assignments
 from paceline.store import Store
 from paceline.sweeping import Point, run_points, seeds_from
 
@@ -368,3 +369,67 @@ def test_manifests_say_where_numbers_come_from(
     assert manifest["versions"]["paceline"] == paceline.__version__
     assert set(manifest["host"]) >= {"platform", "cpu", "cores", "python"}
     assert pl.read_parquet(tmp_path / "flows.parquet")["seed"].to_list() == [7, 8]
+
+
+SMALL = """
+duration = "1 s"
+[link.bottleneck]
+rate = "5 Mbit/s"
+delay = "10 ms"
+[flow.a]
+cc = "vegas"
+"""
+
+
+def test_values_that_are_one_number_and_two_words_stay_apart() -> None:
+    found = paceline.sweep(SMALL, {"flow.a.group": ["1", "01"]}, runs=1)
+    assert found.flows["flow.a.group"].to_list() == ["1", "01"]
+    assert found.statistics("flows")["flow.a.group"].unique(maintain_order=True).to_list() == ["1", "01"]
+    great = ["1", "18446744073709551616"]
+    assert [label["flow.a.group"] for _, label in axes.combinations({"flow.a.group": great})] == great
+
+
+def test_what_is_varied_may_be_a_column_already(tmp_path: Path) -> None:
+    found = paceline.sweep(SMALL, {"profile": ["rfc", "linux"]}, runs=1, out=tmp_path / "x")
+    assert found.statistics("flows")["profile"].unique(maintain_order=True).to_list() == ["rfc", "linux"]
+
+
+def test_labels_of_recordings_have_one_type() -> None:
+    found = paceline.sweep(SMALL, {"flow.a.group": ["1000000", "3000000000"]}, runs=1, record=("cwnd",))
+    assert found.series("cwnd")["flow.a.group"].unique().sort().to_list() == [1_000_000, 3_000_000_000]
+
+
+def test_what_is_set_in_another_spelling_is_set_too() -> None:
+    with pytest.raises(PacelineError, match=r'flow."a".cc is set, and flow.a.cc is varied'):
+        paceline.sweep(SMALL, {"flow.a.cc": ["vegas", "cubic"]}, set={'flow."a".cc': "newreno"})
+
+
+def test_shards_that_were_extended_by_a_fraction_are_merged(tmp_path: Path) -> None:
+    """1 becomes 1.0 beside 2.5."""
+    at = "flow.a.params.alpha"
+    for values in (["1", "2"], ["1", "2", "2.5"]):
+        for k in (1, 2):
+            paceline.sweep(SMALL, {at: values}, runs=2, out=tmp_path / str(k), shard=(k, 2))
+    whole = paceline.merge([tmp_path / "1", tmp_path / "2"], out=tmp_path / "whole")
+    assert whole.flows.equals(paceline.sweep(SMALL, {at: ["1", "2", "2.5"]}, runs=2).flows)
+
+
+def test_seeds_that_were_added_are_in_the_manifest_and_no_shard(tmp_path: Path) -> None:
+    with pytest.warns(paceline.PacelineWarning, match="as wide after 22 runs"):
+        found = paceline.sweep(
+            SMALL + "[flow.b]\n",
+            {"flow.a.cc": ["vegas", "cubic"]},
+            until="goodput_bps of a 0.001 %",
+            most=22,
+            out=tmp_path / "x",
+        )
+    back = Results.read(tmp_path / "x")
+    assert back.manifest["seeds"] == found.manifest["seeds"] == list(range(1, 23))
+    assert back.seeds == found.seeds
+    with pytest.raises(PacelineError, match="no shard is so"):
+        paceline.merge([tmp_path / "x"], out=tmp_path / "y")
+
+
+def test_the_last_value_of_a_path_is_set_last() -> None:
+    said = ["flow.a.cc=vegas", 'flow.a={cc="cubic"}', "flow.a.cc=veno"]
+    assert list(assignments(said).items()) == [("flow.a", '{cc="cubic"}'), ("flow.a.cc", "veno")]

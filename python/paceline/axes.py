@@ -16,6 +16,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
+import tomllib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -30,6 +31,8 @@ mapping are invariant: a type of both would refuse a mapping of one.)"""
 
 MOST_POINTS = 1_000_000
 """Combinations of the values of a sweep."""
+MOST_LABEL = 2**63 - 1
+"""The greatest whole number that a column holds."""
 
 Axis = tuple[tuple[str, ...], list[tuple[Any, ...]]]
 """Paths that go together, and for each step a value for each of them."""
@@ -115,11 +118,24 @@ def _check_paths(paths: Sequence[str]) -> None:
             )
 
 
+def _keys(path: str) -> list[str]:
+    """The keys of a path, in whatever spelling: `flow."a".cc` is `flow.a.cc`."""
+    try:
+        table: Any = tomllib.loads(f"{path} = 0")
+    except tomllib.TOMLDecodeError:
+        return path.split(".")
+    keys = []
+    while isinstance(table, dict):
+        ((key, table),) = table.items()
+        keys.append(key)
+    return keys
+
+
 def check_set(changes: Mapping[str, Any], vary: Vary) -> None:
     """Refuses a path that is set and would not stay so: it or a table around it is varied. Raises PacelineError."""
     for path in changes:
         for varied in _paths(vary):
-            if path == varied or path.startswith(f"{varied}."):
+            if _keys(path)[: len(_keys(varied))] == _keys(varied):
                 raise PacelineError(
                     f"{path} is set, and {varied} is varied, which replaces it: leave one of them out"
                 )
@@ -165,9 +181,15 @@ def _labels(values: Sequence[Any]) -> list[Any]:
     """Values as columns of tables hold them: numbers only if all of them are."""
     plain = [number(v) if isinstance(v, str) else v for v in values]
     kinds = {type(v) for v in plain}
+    words = [str(v) for v in values]
+    if kinds <= {int, float} and (
+        len(set(plain)) < len(set(words)) or any(abs(v) > MOST_LABEL for v in plain if isinstance(v, int))
+    ):
+        # "1" and "01" may be two names, and columns hold no greater number
+        return words
     if kinds == {int, float}:
         return [float(v) for v in plain]
-    return plain if kinds in ({int}, {float}) else [str(v) for v in values]
+    return plain if kinds in ({int}, {float}) else words
 
 
 def combinations(vary: Vary) -> list[tuple[dict[str, Any], dict[str, Any]]]:

@@ -61,8 +61,10 @@ class Batched:
     batch_s: float
 
     def __post_init__(self) -> None:
-        if not 0 < self.batch_s < math.inf:
-            raise PacelineError(f"a batch takes more than 0 seconds, not {self.batch_s:g}")
+        if not isinstance(self.executor, Executor | str):
+            raise PacelineError(f"batches are an executor's, or of one by name, not of {self.executor!r}")
+        if not isinstance(self.batch_s, int | float) or not 0 < self.batch_s < math.inf:
+            raise PacelineError(f"a batch takes more than 0 seconds, not {self.batch_s!r}")
 
 
 ExecutorLike = Executor | str | Batched | Opened

@@ -214,7 +214,7 @@ def _usual(measure: str, x: NDArray[np.float64]) -> tuple[float, int]:
     """The value that most runs have, and how many have another; of truths always 0."""
     if _are_truths(x):
         return 0.0, int(x.sum())
-    if measure.startswith(("rtt_p", "owd_p", "interarrival_p")):
+    if measure.startswith(("rtt_p", "owd_p", "interarrival_p", "transfer_time_p")):
         middle = float(np.sort(x)[(len(x) - 1) // 2])
         return middle, int((np.abs(x - middle) > RESOLUTION * abs(middle)).sum())
     values, times = np.unique(x, return_counts=True)

@@ -12,6 +12,7 @@ from paceline.arguments import checked
 from paceline.axes import combinations, short, varied
 from paceline.errors import PacelineError
 from paceline.results import Results, RunRecord
+from paceline.spoken import option
 from paceline.store import Kept, Store, check_kind, unlike
 
 _Runs = dict[tuple[str, int], tuple[Store, str]]
@@ -62,7 +63,11 @@ def _read(directory: Path) -> tuple[dict[str, Any], _Runs]:
     if manifest is None:
         raise PacelineError(f"{directory} holds no sweep: `paceline sweep --out {directory}` makes one")
     manifests.check_sweep(directory / "manifest.json", manifest)
-    store = Store(directory)
+    if "until" in manifest:
+        raise PacelineError(
+            f"{directory} is whole: with {option('until')} each point has the seeds that it needed, and no shard is so"
+        )
+    store = Store(directory, to_write=False)
     runs = {}
     for path in sorted(store.runs.glob("*.json")):
         kept = manifests.run(path)

@@ -91,8 +91,10 @@ class Until:
             )
         table, measure, of, precision = found.groups()
         check_metrics([f"{table}.{measure}" if table else measure])
-        number, percent, _ = precision.partition("%")
+        number, percent, more = precision.partition("%")
         try:
+            if more:
+                raise ValueError(f"nothing comes after %, and not {more}")
             bound = _bound(number, precision, unit_of(measure), percent=bool(percent))
         except ValueError as error:
             raise PacelineError(

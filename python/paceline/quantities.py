@@ -81,6 +81,10 @@ def quantity(measure: str, mean: float | None, half_width: float | None = None) 
     return f"{text} {unit}".rstrip()
 
 
+MOST_DECIMALS = 4
+"""Digits after the point at most."""
+
+
 def digits(value: float, half: float | None = None) -> str:
     """A number with three digits, or with those that its half width deserves."""
     if half is None:
@@ -88,7 +92,10 @@ def digits(value: float, half: float | None = None) -> str:
     if half < 5e-5:
         return f"{value:.4f} ± < 0.0001" if half > 0 and abs(value) >= 5e-5 else _alone(value)
     # The half width to two digits, the mean to the same place.
-    decimals = min(4, max(0, 1 - math.floor(math.log10(half))))
+    decimals = min(MOST_DECIMALS, max(0, 1 - math.floor(math.log10(half))))
+    if decimals == MOST_DECIMALS:
+        # one digit of it may be left: no interval is printed shorter than it is
+        half = math.ceil(half * 10**decimals - 1e-6) / 10**decimals
     return f"{value:.{decimals}f} ± {half:.{decimals}f}"
 
 

@@ -400,9 +400,10 @@ class Results:
         if kind in self._series:
             return self._series[kind].lazy()
         parts = []
+        kinds = {name: _label_dtype(name, self.records) for name in self.varied}
         for record in self.records:
             if kind in record.series:
-                head = [pl.lit(value).alias(name) for name, value in record.labels.items()]
+                head = [pl.lit(value, dtype=kinds[name]).alias(name) for name, value in record.labels.items()]
                 seed = pl.lit(record.seed, dtype=pl.Int64).alias("seed")
                 kept = record.series
                 rows = kept.scan(kind) if isinstance(kept, OnDisk) else kept[kind].lazy()
@@ -436,7 +437,7 @@ class Results:
         """
         whole = self.table(table)
         if by is None:
-            by = [c for c in (*self.varied, *IDENTITY[table]) if c in whole.columns]
+            by = [c for c in dict.fromkeys((*self.varied, *IDENTITY[table])) if c in whole.columns]
         if measures is None:
             names = (*by, *self.varied, *IDENTITY[table], "seed")
             measures = [c for c, kind in whole.schema.items() if c not in names and is_measure(kind)]

@@ -225,5 +225,11 @@ def assignment(text: str) -> tuple[str, str]:
 
 
 def assignments(texts: list[str]) -> dict[str, str]:
-    """The values of repeated "path=value" options; the last of a path wins."""
-    return dict(assignment(text) for text in texts)
+    """The values of repeated "path=value" options, in the order in which they are set; the last of a path wins."""
+    found: dict[str, str] = {}
+    for text in texts:
+        path, value = assignment(text)
+        # what was set since its first value, a table around it say, comes before it too
+        found.pop(path, None)
+        found[path] = value
+    return found

@@ -122,10 +122,11 @@ def is_whole(directory: str | Path | None) -> bool:
 class Store:
     """A directory that keeps finished runs, each named by what made it: scenario, seed, recording, version."""
 
-    def __init__(self, directory: str | Path) -> None:
+    def __init__(self, directory: str | Path, *, to_write: bool = True) -> None:
         self.directory = Path(directory)
         self.runs = self.directory / "runs"
-        files.make_directory(self.runs)
+        if to_write:
+            files.make_directory(self.runs)
 
     @staticmethod
     def key(scenario: str, seed: int, record: Sequence[str], every_s: float) -> str:
@@ -155,9 +156,14 @@ class Store:
         series = self.series(key, list(run.series))
         for kind, path in series.paths.items():
             table_files.write_parquet(path, run.series[kind])
+        self.relabel(key, run)
+        return RunRecord(run.seed, run.summary, series, run.labels)
+
+    def relabel(self, key: str, run: RunRecord) -> None:
+        """Keeps a run that is there under the labels that it has now: one more value may make numbers of another kind
+        of them, or words. Raises StorageError."""
         kept = {"seed": run.seed, "labels": run.labels, "series": list(run.series), "summary": run.summary}
         files.write_whole(self.runs / f"{key}.json", json.dumps(kept))
-        return RunRecord(run.seed, run.summary, series, run.labels)
 
     def series(self, key: str, kinds: Sequence[str]) -> OnDisk:
         """The recordings of the run of that name, of these kinds."""
@@ -217,9 +223,11 @@ class Kept:
         return store
 
     def results(self, records: Sequence[RunRecord]) -> Results:
-        """The results of all runs, whose tables are written too. Raises StorageError."""
+        """The results of all runs, whose tables are written too, with a manifest that may say more since. Raises
+        StorageError."""
         results = Results(records, self.manifest)
         if self.store is not None:
+            begin(self.store.directory, self.manifest)
             write_tables(results, self.store.directory)
         return results
 

@@ -250,6 +250,11 @@ def _made(
     return making.records(failures)
 
 
+def _kinds(labels: Mapping[str, Any]) -> list[type]:
+    """1 and 1.0 are equal, and no equal words of a manifest."""
+    return [type(value) for value in labels.values()]
+
+
 class _Making:
     """Runs under way: those that wait, those that are done, those whose controller failed, by their numbers."""
 
@@ -273,6 +278,8 @@ class _Making:
                 if kept := store.get(self._keys[i], seed, record):
                     summary = kept.summary | {"name": point.scenario.name}
                     self.done[i] = RunRecord(seed, summary, kept.series, point.labels)
+                    if kept.labels != point.labels or _kinds(kept.labels) != _kinds(point.labels):
+                        store.relabel(self._keys[i], self.done[i])
         self.waiting = [i for i in range(len(jobs)) if i not in self.done]
         self._began = time.monotonic()
         self._on_trial: Callable[[float], Crew | None] | None = None

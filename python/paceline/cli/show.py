@@ -10,7 +10,7 @@ import polars as pl
 from paceline.cli.layout import Column, Layout
 from paceline.columns import IDENTITY
 from paceline.interval import Interval, Kind, interval
-from paceline.quantities import quantity, scale
+from paceline.quantities import MOST_DECIMALS, quantity, scale
 from paceline.results import Results
 
 MOST_ROWS = 30
@@ -320,7 +320,14 @@ def _between(measure: str, middle: float | None, low: float | None, high: float 
     middle, low, high = (value or 0.0 for value in (middle, low, high))
     factor, unit = scale(measure, max(abs(middle), abs(high)))
     # Two digits of the interval's length, as where there is a half width.
-    decimals = min(4, max(0, 1 - math.floor(math.log10((high - low) / factor)))) if high > low else 4
+    decimals = MOST_DECIMALS
+    if high > low:
+        decimals = min(MOST_DECIMALS, max(0, 1 - math.floor(math.log10((high - low) / factor))))
+    if decimals == MOST_DECIMALS:
+        # as with a half width: never shorter than it is
+        place = 10.0**decimals
+        low = math.floor(low / factor * place + 1e-6) / place * factor or low
+        high = math.ceil(high / factor * place - 1e-6) / place * factor
     between, first, last = (_rounded(value / factor, decimals) for value in (middle, low, high))
     return f"{between} {brackets[0]}{first} to {last}{brackets[1]} {unit}".rstrip()
 

@@ -198,7 +198,8 @@ def show_sweep(results: Results, directory: Path, *, as_json: bool) -> None:
         return
     console = layout.stdout()
     points = len(results.runs) // max(1, len(results.seeds))
-    head = f"{points} points, {len(results.seeds)} runs each; mean ± half of the 95 % interval"
+    runs = len(results.seeds)
+    head = f"{points} points, {runs} run{'s' if runs != 1 else ''} each; mean ± half of the 95 % interval"
     names = short(results.axes)
     keys = [f"{name}: {axis}" for axis, name in names.items() if name != axis]
     layout.say(console, "\n".join([head, *keys]) + "\n\n")
