@@ -189,6 +189,10 @@ pub fn parse_mahimahi(text: &str) -> Result<Opportunities, TraceError> {
 /// less than on the line before, the second up to [`Schedule::MAX_RATE`]; [`TraceError::Whole`] if there is no line,
 /// or the trace repeats and all rates are zero.
 pub fn parse_seconds_mbit(text: &str, at_end: AtEnd) -> Result<Schedule, TraceError> {
+    if let Some(line) = published::other_units(text) {
+        let expected = "the comment names other units than seconds and Mbit/s: as a table's header, with commas between, they are heeded";
+        return Err(TraceError::Line { line, expected: expected.to_owned() });
+    }
     let mut steps: Vec<(Time, Rate)> = Vec::new();
     let mut first = None;
     for entry in lines(text) {

@@ -9,6 +9,7 @@ use super::{Format, MAX_LINES, MAX_TIME, TraceError};
 use crate::Schedule;
 use paceline_units::{Rate, Span, Time};
 use serde_json::Value;
+use std::borrow::Cow;
 
 /// A rate from an instant on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,6 +55,17 @@ pub fn parse_recorded(text: &str, format: Format) -> Result<Recorded, TraceError
     }
 }
 
+/// The line of a comment before the numbers of a `seconds Mbit/s` trace that names columns of other units, if there is one.
+pub(super) fn other_units(text: &str) -> Option<usize> {
+    let comments = text.lines().take_while(|line| line.trim().is_empty() || line.trim_start().starts_with('#'));
+    comments.enumerate().find_map(|(i, line)| {
+        let names: Vec<&str> =
+            line.trim_start_matches([' ', '#']).split([' ', '\t', ',', ';']).filter(|name| !name.is_empty()).collect();
+        let columns = Columns::of(&names).ok()?;
+        (columns.time.is_some_and(|(_, unit)| unit != 1.0) || columns.rate.1 != 1e6).then_some(i + 1)
+    })
+}
+
 /// The steps so far.
 #[derive(Default)]
 struct Rows {
@@ -80,6 +92,14 @@ impl Rows {
         let at = at.or(self.end).unwrap_or(0.0);
         if !at.is_finite() || at.abs() > 1e11 {
             return Err("expected a time in seconds, or in the unit that its column names".to_owned());
+        }
+        // clocks are read a little late, and written with few digits
+        if let (Some(end), Some(lasts)) = (self.end, lasts)
+            && at > end + 0.1 * lasts.max(0.1)
+        {
+            return Err(format!(
+                "expected a time where the row before ends, at {end} s: of what lies between nothing is known"
+            ));
         }
         let since = at - *self.first.get_or_insert(at);
         if !(0.0..=latest).contains(&since) {
@@ -136,16 +156,19 @@ const TIMES: [&str; 8] = ["time", "timestamp", "seconds", "elapsed", "start", "t
 const DURATIONS: [&str; 3] = ["duration", "lasts", "dur"];
 const LATENCIES: [&str; 4] = ["latency", "delay", "rtt", "ping"];
 
-/// Bits a second, by a name of the unit in small letters.
+/// Bits a second, by a name of the unit. Its size of letters tells bytes from bits: MB/s and MBps, mbps and Mb/s.
 fn rate_unit(word: &str) -> Option<f64> {
-    let (scale, rest) = match word.as_bytes().first()? {
+    let (scale, rest) = match word.as_bytes().first()?.to_ascii_lowercase() {
         b'k' => (1e3, &word[1..]),
         b'm' => (1e6, &word[1..]),
         b'g' => (1e9, &word[1..]),
         _ => (1.0, word),
     };
-    match rest {
-        "bps" | "bit/s" | "bits/s" | "bit/sec" | "bits/sec" | "bitps" => Some(scale),
+    if matches!(rest, "Bps" | "B/s" | "B/sec") {
+        return Some(8.0 * scale);
+    }
+    match rest.to_ascii_lowercase().as_str() {
+        "bps" | "b/s" | "b/sec" | "bit/s" | "bits/s" | "bit/sec" | "bits/sec" | "bitps" => Some(scale),
         "byte/s" | "bytes/s" | "byte/sec" | "bytes/sec" => Some(8.0 * scale),
         _ => None,
     }
@@ -156,8 +179,10 @@ fn time_unit(word: &str) -> Option<f64> {
     match word {
         "s" | "sec" | "secs" | "second" | "seconds" => Some(1.0),
         "ms" | "msec" | "millis" | "millisecond" | "milliseconds" => Some(1e-3),
-        "us" | "usec" | "microseconds" => Some(1e-6),
+        "us" | "\u{b5}s" | "\u{3bc}s" | "usec" | "microseconds" => Some(1e-6),
         "ns" | "nsec" | "nanoseconds" => Some(1e-9),
+        "min" | "mins" | "minute" | "minutes" => Some(60.0),
+        "h" | "hour" | "hours" => Some(3600.0),
         _ => None,
     }
 }
@@ -167,13 +192,14 @@ impl Columns {
         let (mut time, mut duration, mut latency, mut rates, mut bare) = (None, None, None, Vec::new(), None);
         for (at, name) in names.iter().enumerate() {
             let small = name.to_ascii_lowercase();
-            let words: Vec<&str> = small
-                .split(|c: char| !(c.is_ascii_alphanumeric() || c == '/'))
-                .filter(|word| !word.is_empty())
-                .collect();
+            let words_of = |name| {
+                let words = str::split(name, |c: char| !(c.is_alphanumeric() || c == '/'));
+                words.filter(|word| !word.is_empty()).collect::<Vec<&str>>()
+            };
+            let words = words_of(&small);
             let is = |known: &[&str]| words.iter().any(|word| known.contains(word));
             let seconds = words.iter().rev().find_map(|word| time_unit(word));
-            if let Some(scale) = words.iter().rev().find_map(|word| rate_unit(word)) {
+            if let Some(scale) = words_of(name).iter().rev().find_map(|word| rate_unit(word)) {
                 rates.push((at, scale));
             } else if is(&LATENCIES) {
                 latency = latency.or(seconds.map(|scale| (at, scale)));
@@ -224,18 +250,23 @@ fn of_table(text: &str) -> Result<Recorded, TraceError> {
     for entry in super::lines(text.trim_start_matches('\u{feff}')) {
         let (line, said) = entry?;
         let fail = |expected: String| TraceError::Line { line, expected };
-        let (mark, _, columns) = match &head {
+        let (mark, count, columns) = match &head {
             Some(head) => head,
             None => {
                 let mark = [',', ';', '\t'].into_iter().find(|mark| said.contains(*mark)).unwrap_or(',');
-                let names: Vec<&str> = split(said, mark).collect();
+                let names = split(said, mark);
                 let count = names.len();
-                let columns = Columns::of(&names).map_err(fail)?;
+                let columns = Columns::of(&names.iter().map(AsRef::as_ref).collect::<Vec<_>>()).map_err(fail)?;
                 head = Some((mark, count, columns));
                 continue;
             }
         };
-        let fields: Vec<&str> = split(said, *mark).collect();
+        let fields = split(said, *mark);
+        if fields.iter().skip(*count).any(|field| !field.is_empty()) {
+            return Err(fail(format!(
+                "expected {count} fields, as in the header: put one that has `{mark}` in it in quotes"
+            )));
+        }
         let value = |at: usize| {
             let value = fields.get(at).and_then(|field| field.parse::<f64>().ok()).filter(|value| value.is_finite());
             value.ok_or_else(|| format!("expected a number in column {}", at + 1))
@@ -245,8 +276,29 @@ fn of_table(text: &str) -> Result<Recorded, TraceError> {
     rows.finish()
 }
 
-fn split(line: &str, mark: char) -> impl Iterator<Item = &str> {
-    line.split(mark).map(|field| field.trim().trim_matches('"'))
+/// The fields of a line, of which one in quotes may have the mark in it (RFC 4180).
+fn split(line: &str, mark: char) -> Vec<Cow<'_, str>> {
+    let (mut fields, mut rest) = (Vec::new(), Some(line));
+    while let Some(text) = rest {
+        let quoted = text.trim_start_matches(' ').strip_prefix('"').and_then(quoted);
+        let after = quoted.as_ref().map_or(text, |(_, after)| after);
+        let (field, next) = after.split_once(mark).map_or((after, None), |(field, next)| (field, Some(next)));
+        fields.push(quoted.map_or_else(|| field.trim().into(), |(inner, _)| inner.into()));
+        rest = next;
+    }
+    fields
+}
+
+/// What stands before the closing quote, where two are one, and what comes after it.
+fn quoted(text: &str) -> Option<(String, &str)> {
+    let mut from = 0;
+    loop {
+        let at = from + text.get(from..)?.find('"')?;
+        if !text[at + 1..].starts_with('"') {
+            return Some((text[..at].replace("\"\"", "\""), &text[at + 1..]));
+        }
+        from = at + 2;
+    }
 }
 
 fn of_json(text: &str) -> Result<Recorded, TraceError> {
@@ -333,9 +385,11 @@ fn of_iperf3(text: &str) -> Result<Recorded, TraceError> {
     rows.finish()
 }
 
-/// The interval (s) and the rate (bit/s) of a line of iperf3's: "0.00-1.00 sec 1.25 MBytes 10.5 Mbits/sec ...".
+/// The interval (s) and the rate (bit/s) of a line of iperf3's: "0.00-1.00 sec 1.25 MBytes 10.5 Mbits/sec ..."; iperf 2 has
+/// "0.0- 1.0 sec ...".
 fn interval(words: &[&str]) -> Option<((f64, f64), f64)> {
     let (start, end) = words.first()?.split_once('-')?;
+    let end = if end.is_empty() { *words.get(1)? } else { end };
     let times = (start.parse::<f64>().ok()?, end.parse::<f64>().ok()?);
     let at = words.iter().position(|word| word.ends_with("bits/sec") || word.ends_with("Bytes/sec"))?;
     let number: f64 = words.get(at.checked_sub(1)?)?.parse().ok()?;
@@ -374,6 +428,9 @@ mod tests {
             "[{\"duration_ms\": 500, \"bandwidth_kbps\": 1500, \"latency_ms\": 20},\n{\"bandwidth_kbps\": 0, \"duration_ms\": 1500, \
              \"latency_ms\": 0}, {\"duration_ms\": 1500.0, \"bandwidth_kbps\": 2000}]",
             "Time,Rate in kbyte/s\n0,187.5\n0.5,0\n2,250\n",
+            "Time (\u{b5}s),MBps\n0,0.1875\n500000,0\n2000000,0.25\n",
+            "time_min,Mb/s\n1,1.5\n1.008333333333333333,0\n1.033333333333333333,2\n",
+            "time_s,place,kbps,\n0,\"52.5,13.4\",1500,\n0.5,\"a \"\"b\"\"\",0\n2,c,2000,\n",
         ] {
             assert_eq!(read(text), all, "{text}");
         }
@@ -400,6 +457,9 @@ mod tests {
             [SUM]   0.00-1.00   sec  2 MBytes  2.00 MBytes/sec\n";
         assert_eq!(read(sums), Ok((vec![(0, 16 << 20)], 1000)));
         assert!(read(&sums.replace("SUM", "  9")).unwrap_err().contains("line 2: expected one stream"));
+        let older = "[  3]  0.0- 1.0 sec  1.25 MBytes  10.5 Mbits/sec\n[  3]  1.0- 2.0 sec  1.25 MBytes  10.5 Mbits/sec\n\
+            [  3] 10.0-11.0 sec  1.25 MBytes  10.5 Mbits/sec\n";
+        assert!(read(older).unwrap_err().contains("line 3: expected a time where the row before ends, at 2 s"));
         let json = r#"{"start": {}, "intervals": [{"sum": {"start": 0, "end": 1.5, "bits_per_second": 7, "omitted": true}},
             {"sum": {"start": 0, "end": 1.5, "bits_per_second": 8e6, "omitted": false}}], "end": {}}"#;
         assert_eq!(read(json), Ok((vec![(0, 8_000_000)], 1500)));
@@ -415,6 +475,12 @@ mod tests {
             ("t,kbps\n0,1\n1,x\n", "line 3: expected a number in column 2"),
             ("t,kbps\n0,1\n1\n", "line 3: expected a number in column 2"),
             ("t,kbps\n2,1\n1,1\n", "line 3: expected a time that is not before"),
+            ("t,kbps\n0,\"1,500\"\n", "line 2: expected a number in column 2"),
+            ("t,kbps\n0,1,500\n", "line 2: expected 2 fields, as in the header"),
+            (
+                "[  5]   0.00-1.00   sec  1 MBytes  8.39 Mbits/sec\n[  5]   2.00-3.00   sec  1 MBytes  8.39 Mbits/sec\n",
+                "line 2: expected a time where the row before ends, at 1 s",
+            ),
             ("t,kbps\n0,-1\n", "line 2: expected a rate from 0"),
             ("t,gbps\n0,1e9\n", "line 2: expected a rate from 0"),
             ("duration_s,kbps\n-1,1\n", "line 2: expected a duration from 0"),
@@ -428,5 +494,20 @@ mod tests {
             let found = read(text).unwrap_err();
             assert!(found.contains(said), "{text}: {found}");
         }
+    }
+
+    #[test]
+    fn a_comment_that_names_other_units_is_no_comment() {
+        for text in [
+            "# seconds Mbit/s\n0 5\n",
+            "# time_s rate_mbps, of a train\n0 5\n",
+            "# 500 600\n0 5\n",
+            "0 5\n# time_ms rate_kbps\n",
+        ] {
+            assert_eq!(other_units(text), None, "{text}");
+        }
+        let text = "# of a train\n# time_ms rate_kbps\n0 500\n1000 600\n";
+        let said = crate::trace::read(text, None).unwrap_err().to_string();
+        assert!(said.starts_with("line 2: the comment names other units than seconds and Mbit/s"), "{said}");
     }
 }
