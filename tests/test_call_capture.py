@@ -15,6 +15,8 @@ from typer.testing import CliRunner
 import paceline
 from paceline.cli import app
 from paceline.errors import PacelineError
+from paceline.fitting import frames, packets
+from paceline.fitting.frames import Unread
 from paceline.fitting.packets import datagrams
 from paceline.webrtc import captured
 from paceline.webrtc.streams import measures
@@ -45,7 +47,7 @@ def capture(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, o
 def reports(path: Path) -> tuple[int, int]:
     """The sender's own reports (RTCP) that left and arrived, which a run counts with its packets."""
     with path.open("rb") as file:
-        told = [d for d in datagrams(file) if d.source[1] % 2 and d.kept[1] == 200]
+        told = [d for d in datagrams(file, Unread()) if d.source[1] % 2 and d.kept[1] == 200]
     return tuple(sum(d.interface == at for d in told) for at in sorted({d.interface for d in told}))  # type: ignore[return-value]
 
 
@@ -94,7 +96,9 @@ def test_what_is_cut_short_is_read_as_far_as_it_goes(
     path, _ = capture
     whole, cut = paceline.call_log(path).flows, tmp_path / "cut.pcapng"
     cut.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    half = paceline.call_log(cut).flows
+    results = paceline.call_log(cut)
+    half = results.flows
+    assert results.notices["kind"].to_list() == ["log-cut"]
     assert 0.3 < half["packets_delivered"][0] / whole["packets_delivered"][0] < 0.7
     cut.write_bytes(path.read_bytes()[:700])
     with pytest.raises(PacelineError, match=r"cut\.pcapng: no stream of RTP"):
@@ -237,3 +241,193 @@ def test_a_capture_of_a_week_is_read(tmp_path: Path) -> None:
         paceline.call_log(tmp_path / "8.pcap", replay=["gcc"])
     with pytest.raises(PacelineError, match=r"lie 20000 days apart, and 30 are read: take a part"):
         paceline.call_log(lasting(20_000))
+
+
+def _record(packet: bytes, us: int = 0, keep: int = 65535) -> bytes:
+    """An IP packet as pcap has it."""
+    return struct.pack("<IIII", 1, us, min(keep, len(packet)), len(packet)) + packet[:keep]
+
+
+def _notices(path: Path, content: bytes) -> dict[str, int | None]:
+    """Kinds and cases of the notices of a capture."""
+    path.write_bytes(content)
+    return dict(paceline.call_log(path).notices.select("kind", "cases").iter_rows())
+
+
+def _udp(payload: bytes) -> bytes:
+    return struct.pack(">HHHH", 5004, 5004, 8 + len(payload), 0) + payload
+
+
+def _ipv4(contents: bytes, number: int, place: int = 0, *, more: bool = False) -> bytes:
+    """A fragment; only the first of them has options."""
+    options = b"" if place else b"\1\1\1\0"
+    head = (0x40 | 5 + len(options) // 4, 0, 20 + len(options + contents), number, more << 13 | place // 8)
+    return struct.pack(">BBHHHBBH4s4s", *head, 64, 17, 0, b"\x0a\0\0\1", b"\x0a\0\0\2") + options + contents
+
+
+def _ipv6(contents: bytes, protocol: int = 17) -> bytes:
+    return struct.pack(">IHBB16s16s", 6 << 28, len(contents), protocol, 64, b"1" * 16, b"2" * 16) + contents
+
+
+def _in_ipv6(contents: bytes, number: int, place: int, *, more: bool) -> bytes:
+    """A fragment of what begins with an extension header."""
+    return _ipv6(struct.pack(">BBHI", 60, 0, place | more, number) + contents, 44)
+
+
+def _parts(number: int, version: int) -> list[bytes]:
+    """A packet of RTP with 3000 bytes of payload in three fragments."""
+    udp = _udp(_rtp(number, payload=bytes(3000)))
+    if version == 4:
+        return [_ipv4(udp[at : at + 1200], number, at, more=at < 2400) for at in (0, 1200, 2400)]
+    udp = bytes((17, 0)) + bytes(6) + udp
+    return [_in_ipv6(udp[at : at + 1200], number, at, more=at < 2400) for at in (0, 1200, 2400)]
+
+
+HEADS = {4: 20 + 4 + 8, 6: 40 + 8 + 8 + 8}
+"""Bytes of headers before the payload of the datagram of `_parts`."""
+
+
+@pytest.mark.parametrize("version", [4, 6])
+def test_fragments_are_put_together(version: int, tmp_path: Path) -> None:
+    """In any order, as far as the capture has kept them; what lacks some is lost, and a notice says so."""
+    path = tmp_path / "call.pcap"
+    packets = [_parts(number, version) for number in range(20)]
+    packets[3].reverse()
+    packets[4], packets[5] = [], [one for pair in zip(packets[4], packets[5], strict=True) for one in pair]
+    packets[6].insert(1, packets[6][0])  # twice
+    times = [
+        (part, number * 1000 + at) for number, parts in enumerate(packets) for at, part in enumerate(parts)
+    ]
+    whole = HEAD + b"".join(_record(part, us) for part, us in times)
+    assert _notices(path, whole) == {}
+    (row,) = paceline.call_log(path).flows.to_dicts()
+    assert (row["packets_delivered"], row["packets_lost"], row["bytes_delivered"]) == (20, 0, 60_000)
+    (stream,) = captured.read(path).streams
+    assert stream.packets[0].time == 1_000_002_000
+    short = HEAD + b"".join(_record(part, us, keep=100) for part, us in times)
+    assert _notices(path, short) == {}
+    assert paceline.call_log(path).flows["bytes_delivered"].to_list() == [60_000]
+    assert {len(datagram.kept) for datagram in datagrams(io.BytesIO(short), Unread())} == {
+        100 - HEADS[version]
+    }
+    lost = HEAD + b"".join(_record(part, us) for part, us in times if us not in (8001, 12000))
+    assert _notices(path, lost) == {"fragments-lacking": 2}
+    assert paceline.call_log(path).flows["packets_lost"].to_list() == [2]
+
+
+def test_fragments_are_not_waited_for_without_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    def found(*records: bytes) -> tuple[int, int]:
+        unread = Unread()
+        return sum(1 for _ in datagrams(io.BytesIO(HEAD + b"".join(records)), unread)), unread.lacking
+
+    first, *rest = _parts(1, 4)
+    assert found(_record(first), *(_record(one, 29_000_000) for one in rest)) == (1, 0)
+    # the number may be another packet's by then
+    assert found(_record(first), *(_record(one, 31_000_000) for one in rest)) == (0, 2)
+    # those that overlap, and leave a hole of that size, are of no packet
+    overlap = _ipv4(bytes(64), 1, 600, more=True), _ipv4(bytes(64), 1, 1264)
+    assert found(_record(first), *map(_record, overlap)) == (0, 1)
+    monkeypatch.setattr(packets, "MOST_PARTIAL", 2)
+    others = [_record(_parts(number, 4)[0]) for number in (2, 3)]
+    assert found(_record(first), others[0], *map(_record, rest)) == (1, 1)
+    assert found(_record(first), *others, *map(_record, rest)) == (0, 4)
+
+
+def test_headers_of_ipv6_are_followed() -> None:
+    options, routing = bytes((43, 1)) + bytes(14), bytes((44, 0)) + bytes(6)
+    whole = bytes((60, 0)) + bytes(6)  # a fragment that is all of its packet
+    behind = options + routing + whole + bytes((17, 0)) + bytes(6)
+    frames = [_record(_ipv6(behind + _udp(_rtp(i)), 0) if i % 2 else _ipv6(_udp(_rtp(i)))) for i in range(20)]
+    (stream,) = captured.calls(io.BytesIO(HEAD + b"".join(frames))).streams
+    assert [packet.size for packet in stream.packets] == [4] * 20
+    # one that is cut off in its headers is none
+    frames = [_record(_ipv6(behind + _udp(_rtp(i)), 0), keep=40 + i) for i in range(48)]
+    assert captured.calls(io.BytesIO(HEAD + b"".join(frames))).streams == []
+
+
+def test_encrypted_padding_is_payload(tmp_path: Path) -> None:
+    """Its last byte may be any number: no packet is dropped for it."""
+    hello = frame(b"\x16\xfe\xfd" + bytes(60), back=True)
+    path = tmp_path / "call.pcap"
+
+    def sizes(*last: int, before: bytes = b"") -> tuple[set[int], dict[str, int | None]]:
+        packets = [_rtp(i, first=0xA0, payload=b"12345" + bytes([one])) for i, one in enumerate(last)]
+        kinds = _notices(path, HEAD + before + b"".join(map(frame, packets)))
+        (stream,) = captured.read(path).streams
+        assert len(stream.packets) == len(last)
+        return {packet.size for packet in stream.packets}, kinds
+
+    assert sizes(*[2] * 10) == ({4}, {})
+    assert sizes(*[2] * 10, before=hello) == ({6}, {"srtp": 1, "padding-unread": 10})
+    for impossible in (0, 7, 255):
+        assert sizes(*[2] * 9, impossible) == ({6}, {"padding-unread": 10})
+
+
+def test_encapsulations_that_are_not_read_are_said(tmp_path: Path) -> None:
+    path = tmp_path / "call.pcap"
+
+    def refusal(content: bytes) -> str:
+        path.write_bytes(content)
+        with pytest.raises(PacelineError) as caught:
+            paceline.call_log(path)
+        return str(caught.value)
+
+    ethernet = HEAD[:-4] + struct.pack("<I", 1)
+    pppoe = bytes(12) + b"\x88\x64\x11" + bytes(7) + frame(_rtp(1))[16:]
+    arp = bytes(12) + b"\x08\x06" + bytes(28)
+    frames = [_record(pppoe)] * 20 + [_record(arp)]
+    text = refusal(ethernet + b"".join(frames))
+    assert text.endswith("not read are 20 of EtherType 0x8864 (PPPoE), 1 of EtherType 0x0806 (ARP)")
+    tcp = bytearray(frame(_rtp(1)))
+    tcp[16 + 9] = 6
+    assert refusal(HEAD + bytes(tcp) * 20).endswith("not read are 20 of IP protocol 6 (TCP)")
+
+
+def test_blocks_without_times_are_refused(tmp_path: Path) -> None:
+    packet = frame(_rtp(1))[16:]
+    block = (
+        struct.pack("<III", 3, 16 + len(packet), len(packet)) + packet + struct.pack("<I", 16 + len(packet))
+    )
+    path = tmp_path / "call.pcapng"
+    path.write_bytes(_ng().getvalue() + block * 20)
+    with pytest.raises(
+        PacelineError, match=r"call\.pcapng: it has Simple Packet Blocks, which have no times"
+    ):
+        paceline.call_log(path)
+
+
+def test_captures_with_too_many_packets_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    many = _pcap(*(_rtp(i) for i in range(20))).getvalue()
+    monkeypatch.setattr(frames, "MOST_PACKETS", 20)
+    assert _notices(tmp_path / "call.pcap", many) == {}
+    monkeypatch.setattr(frames, "MOST_PACKETS", 19)
+    assert _notices(tmp_path / "call.pcap", many) == {"packets-unread": None}
+    assert paceline.call_log(tmp_path / "call.pcap").flows["packets_delivered"].to_list() == [19]
+
+
+def test_a_record_that_is_cut_short_is_read_and_said(tmp_path: Path) -> None:
+    records = [frame(_rtp(i, payload=bytes(100)), i * 1000) for i in range(20)]
+    for content in (HEAD + b"".join(records), _ng(*((0, one) for one in records)).getvalue()):
+        assert _notices(tmp_path / "call", content) == {}
+        end = len(content) - content.rindex(records[-1][16:])
+        # in a payload, in a head, in pcapng also in a block's kind
+        for less, counts in ((60, 20), (end + 3, 19), (end + 26, 19)):
+            assert _notices(tmp_path / "call", content[:-less]) == {"log-cut": None}
+            assert paceline.call_log(tmp_path / "call").flows["packets_delivered"].to_list() == [counts]
+
+
+def test_files_need_no_order(tmp_path: Path) -> None:
+    path = tmp_path / "call.pcap"
+    there = [frame(_rtp(i), i * 100_000) for i in range(20)]
+
+    def told(*records: bytes) -> tuple[object, ...]:
+        path.write_bytes(HEAD + b"".join(records))
+        results = paceline.call_log(path)
+        (row,) = results.flows.to_dicts()
+        names = ("goodput_bps", "bytes_delivered", "packets_delivered", "packets_lost")
+        return *(row[name] for name in names), results.series("rate")["goodput_bps"].to_list()
+
+    plain = told(*there)
+    assert plain == (20 * 32 / 1.9, 80, 20, 0, [320.0, 320.0])
+    assert told(*there[1:], there[0]) == plain
+    assert told(*there[::-1]) == plain

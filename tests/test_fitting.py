@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 import paceline
 from paceline import _core
 from paceline.errors import PacelineError
+from paceline.fitting.frames import Unread
 from paceline.fitting.packets import Segment, segments
 
 SETTINGS = settings(
@@ -94,7 +95,7 @@ def test_a_filled_link_seen_by_its_sender(tmp_path: Path) -> None:
 
 def test_a_filled_link_seen_by_its_receiver(tmp_path: Path) -> None:
     with captured(tmp_path, "source").open("rb") as file:
-        _, answer, data, *_ = segments(file)
+        _, answer, data, *_ = segments(file, Unread())
     # How long the sender takes to send what it has, which no other end can know.
     own_s = (data.time - answer.time) / 1e9
     text = paceline.fit(captured(tmp_path, "sink"))
@@ -110,7 +111,7 @@ def test_random_losses_are_told_from_the_queues(at: str, tmp_path: Path) -> None
     capture = captured(tmp_path, at, loss='loss = { kind = "uniform", rate = "1 %" }')
     found = link(paceline.fit(capture), tmp_path)
     with capture.open("rb") as file:
-        packets = sum(1 for segment in segments(file) if segment.payload)
+        packets = sum(1 for segment in segments(file, Unread()) if segment.payload)
     # four standard deviations of a binomial count; what is sent again after a timeout was not all lost
     assert abs(share(found["loss"]) - 0.01) < 4 * math.sqrt(0.01 * 0.99 / packets) + 0.001
 
@@ -263,9 +264,13 @@ def ipv6(payload: int, seq: int) -> bytes:
         (0, b"\2\0\0\0"),
         (1, bytes(12) + b"TYPE"),
         (1, bytes(12) + b"\x81\0\0\7TYPE"),
+        (1, bytes(12) + b"\x88\xa8\0\1\x81\0\0\7TYPE"),
+        (1, bytes(12) + b"\x91\0\0\1\x81\0\0\7TYPE"),
         (101, b""),
         (113, bytes(14) + b"TYPE"),
+        (113, bytes(14) + b"\x81\0\0\7TYPE"),
         (276, b"TYPE" + bytes(18)),
+        (276, b"\x81\0" + bytes(18) + b"\0\7TYPE"),
     ],
 )
 @pytest.mark.parametrize("order", ["<", ">"])
@@ -292,7 +297,7 @@ def test_captures_of_every_link(
         file = tmp_path / "capture"
         file.write_bytes(content)
         with file.open("rb") as opened:
-            (found,) = segments(opened)
+            (found,) = segments(opened, Unread())
         addresses = whole[12:20] if packet is ipv4 else whole[8:40]
         half = len(addresses) // 2
         assert found == Segment(

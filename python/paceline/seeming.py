@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from paceline.files import opened, refused
-from paceline.fitting.packets import PCAP, PCAPNG
+from paceline.fitting.frames import PCAP, PCAPNG
 
 BEGIN = 1 << 16
 """Bytes of a file by which it is known."""

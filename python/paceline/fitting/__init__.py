@@ -11,8 +11,9 @@ from paceline import _core, files
 from paceline.arguments import checked
 from paceline.errors import PacelineError
 from paceline.fitting import reports, tcp
+from paceline.fitting.frames import PCAP, PCAPNG, Unread
 from paceline.fitting.measured import Measured
-from paceline.fitting.packets import PCAP, PCAPNG, segments
+from paceline.fitting.packets import segments
 from paceline.fitting.written import path_file
 
 MOST_BYTES = 64 << 20
@@ -42,7 +43,10 @@ def _measured(path: Path) -> Measured:
             start = file.read(4)
             file.seek(0)
             if start == PCAPNG or start in PCAP:
-                return tcp.of_segments(segments(file))
+                unread = Unread()
+                found = tcp.of_segments(segments(file, unread))
+                found.notes += (notice["text"] for notice in unread.notices())
+                return found
             content = file.read(MOST_BYTES + 1)
     except OSError as error:
         raise files.refused(path, error, "read") from error

@@ -13,7 +13,8 @@ from typing import IO
 
 from paceline import _core, files
 from paceline.errors import PacelineError
-from paceline.fitting.packets import PCAP, PCAPNG, Datagram, datagrams
+from paceline.fitting.frames import PCAP, PCAPNG, Unread
+from paceline.fitting.packets import Datagram, datagrams
 from paceline.webrtc.streams import Packet, Stream
 
 LEAST = 8
@@ -42,6 +43,9 @@ class Capture:
     """RTCP: its interface, and the datagram."""
     sealed: Counter[str] = field(default_factory=Counter)
     """Datagrams of DTLS and those that open connections of QUIC, whose contents are encrypted."""
+    padded: int = 0
+    """Packets whose padding cannot be told from payload, and counts as such."""
+    unread: Unread = field(default_factory=Unread)
 
     def before(self) -> list[int | None]:
         """Of each stream the place in `streams` of the same at the interface that it passed first, None there: another
@@ -82,33 +86,74 @@ def read(path: Path) -> Capture:
         sealed = "".join(
             f"; {count} datagrams are of {name}, which is encrypted" for name, count in found.sealed.items()
         )
-        raise PacelineError(f"{path}: no stream of RTP is in it, of {LEAST} packets or more{sealed}")
+        others = found.unread.most()
+        raise PacelineError(
+            f"{path}: no stream of RTP over UDP is in it, of {LEAST} packets or more{sealed}"
+            + (f"; not read are {others}" if others else "")
+            + "".join(f". {notice['text']}" for notice in found.unread.notices())
+        )
     return found
+
+
+@dataclass
+class _Candidate:
+    """What may be a stream."""
+
+    stream: Stream
+    place: tuple[int, bytes, bytes]
+    padding: dict[int, int] = field(default_factory=dict)
+    """Of packets that say that they are padded, by their places, the last byte; -1 if the capture has it not."""
+
+    def without_padding(self, *, sealed: bool) -> int:
+        """Takes the padding out of the sizes, and returns of how many packets it could not. Where the payload is
+        encrypted, the byte that counts is too, or one of an authentication tag stands there: it may be any number."""
+        packets = self.stream.packets
+        known = {at: count for at, count in self.padding.items() if count >= 0}
+        if sealed or not all(0 < count <= packets[at].size for at, count in known.items()):
+            known = {}
+        for at, count in known.items():
+            packet = packets[at]
+            packets[at] = packet._replace(size=packet.size - count, beside=packet.beside + count)
+        return len(self.padding) - len(known)
 
 
 def calls(file: IO[bytes]) -> Capture:
     """The same of a file that is open."""
-    found: dict[_Key, Stream] = {}
-    places: dict[_Key, tuple[int, bytes, bytes]] = {}
+    found: dict[_Key, _Candidate] = {}
+    agreed: set[frozenset[bytes]] = set()
     capture = Capture()
-    for datagram in datagrams(file):
+    for datagram in datagrams(file, capture.unread):
         channel, datagram = _of_relay(datagram)  # noqa: PLW2901 (what is in it stands for it)
+        ends = datagram.source[0], datagram.target[0]
         packet = _packet(datagram)
         if packet is not None:
             key = (datagram.interface, channel, datagram.source, datagram.target, packet.ssrc)
             if key not in found:
-                name = f"{packet.ssrc:08x}"
-                found[key] = Stream(name, _place(datagram.source), _place(datagram.target))
-                places[key] = (datagram.interface, datagram.source[0], datagram.target[0])
-            found[key].packets.append(packet)
+                stream = Stream(f"{packet.ssrc:08x}", _place(datagram.source), _place(datagram.target))
+                found[key] = _Candidate(stream, (datagram.interface, *ends))
+            candidate = found[key]
+            if datagram.kept[0] & 0x20:
+                whole = len(datagram.kept) == datagram.size
+                candidate.padding[len(candidate.stream.packets)] = datagram.kept[-1] if whole else -1
+            candidate.stream.packets.append(packet)
         elif _is_rtcp(datagram.kept):
             capture.controls.append((datagram.interface, datagram))
         elif (sealed := _sealed(datagram.kept)) is not None:
             capture.sealed[sealed] += 1
-    for key, stream in found.items():
-        if _is_stream(stream.packets):
-            capture.streams.append(stream)
-            capture.places.append(places[key])
+            if sealed == "DTLS":
+                agreed.add(frozenset(ends))
+    streams = []
+    for candidate in found.values():
+        padded = candidate.without_padding(sealed=frozenset(candidate.place[1:]) in agreed)
+        candidate.stream.packets.sort(key=lambda packet: packet.time)
+        if _is_stream(candidate.stream.packets):
+            capture.padded += padded
+            streams.append((candidate.stream, candidate.place))
+    # Captures that were put together, or written by several processors, are not in the order of their times.
+    streams.sort(key=lambda one: one[0].packets[0].time)
+    capture.streams = [stream for stream, _ in streams]
+    capture.places = [place for _, place in streams]
+    capture.controls.sort(key=lambda control: control[1].time)
     return capture
 
 
@@ -141,7 +186,7 @@ def _is_rtcp(kept: bytes) -> bool:
 
 
 def _packet(datagram: Datagram) -> Packet | None:
-    """The packet that a datagram is, if it may be one (RFC 3550 section 5.1; RFC 7983, RFC 5761)."""
+    """The packet that a datagram is, if it may be one (RFC 3550 section 5.1; RFC 7983, RFC 5761), padding and all."""
     kept = datagram.kept
     if len(kept) < 12 or kept[0] >> 6 != 2 or 192 <= kept[1] <= 223:
         return None
@@ -155,12 +200,9 @@ def _packet(datagram: Datagram) -> Packet | None:
         short = tuple(_short(profile, kept[head + 4 : head + 4 + 4 * words]))
         head += 4 + 4 * words
     size = datagram.size - head
-    if first & 32 and len(kept) == datagram.size:
-        size -= kept[-1]
     if size < 0:
         return None
-    beside = datagram.size - size
-    return Packet(datagram.time, second & 0x7F, ssrc, number, timestamp, second >> 7, size, beside, short)
+    return Packet(datagram.time, second & 0x7F, ssrc, number, timestamp, second >> 7, size, head, short)
 
 
 def _short(profile: int, extension: bytes) -> Iterator[tuple[int, int]]:

@@ -107,7 +107,7 @@ def _of_capture(log: Path, capture: captured.Capture, replay: Sequence[str]) -> 
             f"{log}: its packets of RTP lie {days:.0f} days apart, and {_MOST_DAYS} are read: take a part of it, as "
             "with `editcap -A START -B STOP`"
         )
-    rows, series, more = [], _Series(), list(_of_sealed(capture))
+    rows, series, more = [], _Series(), [*capture.unread.notices(), *_of_sealed(capture)]
     for number, (stream, before) in enumerate(zip(capture.streams, capture.before(), strict=True)):
         row = {"flow": stream.name, "instance": number, "group": "rtp", "cc": "unknown", "profile": "capture"}
         rows.append(row | measures(stream, None if before is None else capture.streams[before]))
@@ -128,13 +128,19 @@ def _of_capture(log: Path, capture: captured.Capture, replay: Sequence[str]) -> 
 
 
 def _of_sealed(capture: captured.Capture) -> Iterator[dict[str, Any]]:
-    """What a reader should know of what is encrypted in a capture."""
+    """What a reader should know of what is encrypted or cut in the packets of a capture."""
     if count := capture.sealed["DTLS"]:
         text = (
             "Ends agreed on keys by DTLS: the payload is encrypted by SRTP, which leaves headers in the clear; its "
             "sizes have a tag of 4 to 16 bytes more each."
         )
         yield {"kind": "srtp", "text": text, "cases": count}
+    if count := capture.padded:
+        text = (
+            "The padding of packets cannot be told, as where they are encrypted (SRTP) or the capture has not all of "
+            "them: it counts as payload."
+        )
+        yield {"kind": "padding-unread", "text": text, "cases": count}
     if count := capture.sealed["QUIC"]:
         text = "Connections of QUIC are in the capture too: they are encrypted, and nothing of them is told."
         yield {"kind": "quic-unread", "text": text, "cases": count}

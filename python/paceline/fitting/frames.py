@@ -1,0 +1,198 @@
+"""The frames of a capture, and the IP packets in them: pcap and pcapng (draft-ietf-opsawg-pcap, -pcapng), with
+Ethernet, raw IP, loopback or Linux's cooked headers, behind any number of VLAN tags.
+
+Captures come from anywhere: every length is checked before it is used.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import IO, Any
+
+from paceline.errors import PacelineError
+
+LONGEST = 1 << 24
+"""Bytes of a block or packet above which a file is damaged."""
+MOST_PACKETS = 2_000_000
+"""Packets of a capture that are looked at."""
+
+PCAP = {
+    b"\xa1\xb2\xc3\xd4": (">", 1000),
+    b"\xd4\xc3\xb2\xa1": ("<", 1000),
+    b"\xa1\xb2\x3c\x4d": (">", 1),
+    b"\x4d\x3c\xb2\xa1": ("<", 1),
+}
+"""The first bytes of a pcap file: byte order, and nanoseconds of the second number of a time."""
+PCAPNG = b"\x0a\x0d\x0d\x0a"
+
+
+@dataclass
+class Unread:
+    """What of a capture was not read."""
+
+    cut: bool = False
+    """It ends in the middle of a record."""
+    more: bool = False
+    """It has more than `MOST_PACKETS`."""
+    lacking: int = 0
+    """Packets that were sent in fragments, of which some are not in it."""
+    kinds: Counter[str] = field(default_factory=Counter)
+    """Frames that carry no IP, and packets of other protocols than were asked for, by their kinds."""
+
+    def notices(self) -> Iterator[dict[str, Any]]:
+        """What a reader should know of it. Other kinds are no more than others' traffic."""
+        if self.cut:
+            text = "The capture ends in the middle of a packet: it was cut off, or is still written."
+            yield {"kind": "log-cut", "text": text}
+        if self.more:
+            text = (
+                f"Only the first {MOST_PACKETS:,} packets of the capture are read: take another part of it with "
+                "`editcap -A START -B STOP`, or leave out others' traffic with `tcpdump -r FILE -w PART FILTER`."
+            )
+            yield {"kind": "packets-unread", "text": text}
+        if self.lacking:
+            text = (
+                "Packets that were sent in fragments are not whole in the capture, and count as lost: fragments were "
+                "lost, or a filter by ports left them out, as only the first has ports."
+            )
+            yield {"kind": "fragments-lacking", "text": text, "cases": self.lacking}
+
+    def most(self) -> str:
+        """The kinds that it has most of, in words; empty if there are none."""
+        return ", ".join(f"{count} of {kind}" for kind, count in self.kinds.most_common(4))
+
+
+Frame = tuple[int, int, int, bytes]
+"""Time in nanoseconds, interface, kind of link, bytes."""
+
+
+def frames(file: IO[bytes], unread: Unread) -> Iterator[Frame]:
+    """The frames of a capture, in the file's order. Raises PacelineError, OSError."""
+    start = file.read(4)
+    found = _pcapng(file, unread) if start == PCAPNG else _pcap(file, start, unread)
+    for count, frame in enumerate(found):
+        if count == MOST_PACKETS:
+            unread.more = True
+            return
+        yield frame
+
+
+def _pcap(file: IO[bytes], start: bytes, unread: Unread) -> Iterator[Frame]:
+    order, unit = PCAP[start]
+    head = file.read(20)
+    if len(head) < 20:
+        raise PacelineError("its header is cut off")
+    link = struct.unpack(order + "I", head[16:20])[0] & 0xFFFF
+    record = struct.Struct(order + "IIII")
+    while len(head := file.read(16)) == 16:
+        seconds, fraction, length, _ = record.unpack(head)
+        if length > LONGEST:
+            raise PacelineError(f"a packet of {length} bytes is in it: it is damaged")
+        frame = file.read(length)
+        unread.cut = len(frame) < length
+        yield seconds * 1_000_000_000 + fraction * unit, 0, link, frame
+    unread.cut |= bool(head)
+
+
+def _pcapng(file: IO[bytes], unread: Unread) -> Iterator[Frame]:
+    order = "<"
+    links: list[tuple[int, int, int]] = []
+    kind = PCAPNG
+    while len(kind) == 4:
+        # The byte order of a section stands behind the length that is written in it.
+        head = 8 if kind == PCAPNG else 4
+        raw = file.read(head)
+        if len(raw) < head:
+            unread.cut = True
+            return
+        if kind == PCAPNG:
+            if raw[4:] not in (b"\x1a\x2b\x3c\x4d", b"\x4d\x3c\x2b\x1a"):
+                raise PacelineError("a section of it has no byte order: it is damaged")
+            order = ">" if raw[4:] == b"\x1a\x2b\x3c\x4d" else "<"
+            links = []
+        length = struct.unpack(order + "I", raw[:4])[0]
+        if not 8 + head <= length <= LONGEST:
+            raise PacelineError(f"a block of {length} bytes is in it: it is damaged")
+        body = file.read(length - 4 - head)
+        unread.cut = len(body) < length - 4 - head
+        number = struct.unpack(order + "I", kind)[0]
+        if number == 1 and len(body) >= 12:
+            links.append((struct.unpack_from(order + "H", body)[0], *_resolution(order, body[8:-4])))
+        elif number == 3:
+            raise PacelineError(
+                "it has Simple Packet Blocks, which have no times, and all that is told takes times: capture with "
+                "tcpdump, dumpcap or Wireshark, which write times"
+            )
+        elif number in _TIMED and length >= 32 and len(body) >= 20:
+            interface, high, low, kept = struct.unpack_from(order + _TIMED[number], body)
+            if interface < len(links):
+                link, units, offset = links[interface]
+                time = ((high << 32) | low) * 1_000_000_000 // units + offset
+                yield time, interface, link, body[20 : 20 + min(kept, length - 32)]
+        kind = file.read(4)
+    unread.cut |= bool(kind)
+
+
+_TIMED = {2: "HxxIII", 6: "IIII"}
+"""Blocks of packets with times, the old one and the Enhanced Packet Block: interface, time, bytes that are kept."""
+
+
+def _resolution(order: str, options: bytes) -> tuple[int, int]:
+    """An interface's units of time in a second, and its offset in nanoseconds (if_tsresol, if_tsoffset)."""
+    units, offset = 1_000_000, 0
+    while len(options) >= 4:
+        code, length = struct.unpack_from(order + "HH", options)
+        value = options[4 : 4 + length]
+        if code == 9 and len(value) == 1:
+            power = value[0] & 0x7F
+            units = 2**power if value[0] & 0x80 else 10 ** min(power, 18)
+        elif code == 14 and len(value) == 8:
+            offset = struct.unpack(order + "q", value)[0] * 1_000_000_000
+        elif code == 0:
+            break
+        options = options[4 + (length + 3) // 4 * 4 :]
+    return units, offset
+
+
+_IP = (0x0800, 0x86DD)
+_TAGS = (0x8100, 0x88A8, 0x9100, 0x9200)
+"""EtherTypes of VLAN tags: IEEE 802.1Q's for customers and for providers, and those that came before the latter."""
+_NAMES = {0x0806: " (ARP)", 0x8847: " (MPLS)", 0x8864: " (PPPoE)", 0x88CC: " (LLDP)", 0x88E5: " (MACsec)"}
+
+# By the numbers of https://www.tcpdump.org/linktypes.html, where the EtherType stands, if there is one, and where what
+# it is of.
+_LINKS: dict[int, tuple[int | None, int]] = {
+    0: (None, 4),
+    1: (12, 14),
+    101: (None, 0),
+    108: (None, 4),
+    113: (14, 16),
+    228: (None, 0),
+    229: (None, 0),
+    276: (0, 20),
+}
+
+
+def packet_in(link: int, frame: bytes, unread: Unread) -> bytes | None:
+    """The IP packet that a frame carries. Raises PacelineError for links that are not known."""
+    if link not in _LINKS:
+        raise PacelineError(
+            f"it was taken on a link of type {link}; Ethernet, raw IP and Linux cooked are known"
+        )
+    place, begin = _LINKS[link]
+    if place is None:
+        return frame[begin:]
+    kind = int.from_bytes(frame[place : place + 2], "big")
+    while kind in _TAGS:
+        # A tag's two bytes come before the EtherType of what it tags.
+        kind = int.from_bytes(frame[begin + 2 : begin + 4], "big")
+        begin += 4
+    if kind in _IP:
+        return frame[begin:]
+    # Lesser numbers are lengths (IEEE 802.3, 3.2.6).
+    if kind >= 0x600:
+        unread.kinds[f"EtherType 0x{kind:04x}{_NAMES.get(kind, '')}"] += 1
+    return None
