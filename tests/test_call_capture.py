@@ -416,7 +416,7 @@ def test_a_record_that_is_cut_short_is_read_and_said(tmp_path: Path) -> None:
             assert paceline.call_log(tmp_path / "call").flows["packets_delivered"].to_list() == [counts]
 
 
-def test_files_need_no_order(tmp_path: Path) -> None:
+def test_copies_count_once_and_files_need_no_order(tmp_path: Path) -> None:
     path = tmp_path / "call.pcap"
     there = [frame(_rtp(i), i * 100_000) for i in range(20)]
 
@@ -431,3 +431,5 @@ def test_files_need_no_order(tmp_path: Path) -> None:
     assert plain == (20 * 32 / 1.9, 80, 20, 0, [320.0, 320.0])
     assert told(*there[1:], there[0]) == plain
     assert told(*there[::-1]) == plain
+    twice = told(*there, *there)
+    assert twice == (*plain[:2], 40, *plain[3:])

@@ -173,7 +173,7 @@ def _sent(stream: Stream) -> dict[str, Any]:
     return {
         "from": of["from"],
         "to": of["to"],
-        "send_rate_bps": of["goodput_bps"],
+        "send_rate_bps": stream.bps(stream.packets),
         "packets_sent": of["packets_delivered"],
     }
 

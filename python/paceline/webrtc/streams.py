@@ -35,7 +35,7 @@ class Packet(NamedTuple):
 
 @dataclass
 class Stream:
-    """A stream of RTP at one place."""
+    """A stream of RTP at one place, its packets in the order of their times."""
 
     name: str
     source: str
@@ -57,14 +57,25 @@ class Stream:
             last = max(last, found[-1])
         return found
 
+    def once(self) -> list[Packet]:
+        """Its packets without the copies that came of some, as a network or a capture made them."""
+        firsts: dict[tuple[int, int], Packet] = {}
+        for number, packet in zip(self.numbers(), self.packets, strict=True):
+            firsts.setdefault((number, packet.timestamp), packet)
+        return list(firsts.values())
+
+    def bps(self, packets: Sequence[Packet]) -> float | None:
+        """The payload of some of its packets in bits a second, over the time that it lasts; None if it has none."""
+        lasts_s = (self.packets[-1].time - self.packets[0].time) / 1e9
+        return sum(packet.size for packet in packets) * 8 / lasts_s if lasts_s > 0 else None
+
 
 def measures(stream: Stream, before: Stream | None = None) -> dict[str, Any]:
     """The row of a stream. `before` is the same at another place that it passed first: its delays from there, and what
     was lost between them; else losses are gaps in the numbers."""
     numbers = stream.numbers()
     came = set(numbers)
-    lasts = (stream.packets[-1].time - stream.packets[0].time) / 1e9
-    moved = sum(packet.size for packet in stream.packets)
+    once = stream.once()
     expected, arrived = max(came) - min(came) + 1, len(came)
     delays: list[float] = []
     if before is not None:
@@ -74,11 +85,11 @@ def measures(stream: Stream, before: Stream | None = None) -> dict[str, Any]:
     return {
         "from": stream.source,
         "to": stream.target,
-        "goodput_bps": moved * 8 / lasts if lasts > 0 else None,
+        "goodput_bps": stream.bps(once),
         "packets_delivered": len(stream.packets),
         "packets_lost": expected - arrived,
         "loss_rate": 1 - arrived / expected if expected else None,
-        "bytes_delivered": moved,
+        "bytes_delivered": sum(packet.size for packet in once),
         "owd_mean_s": math.fsum(delays) / len(delays) if delays else None,
         "owd_p95_s": delays[math.ceil(0.95 * len(delays)) - 1] if delays else None,
     }
@@ -93,9 +104,10 @@ def _by_number(stream: Stream) -> dict[tuple[int, int], int]:
 
 
 def rate(stream: Stream, begin: int, column: str = "goodput_bps") -> pl.DataFrame:
-    """Payload over each second after `begin`."""
-    seconds = [(packet.time - begin) // 1_000_000_000 for packet in stream.packets]
-    frame = pl.DataFrame({"second": seconds, "bits": [packet.size * 8 for packet in stream.packets]})
+    """Payload over each second after `begin`: of what came each byte once, of what was sent (`send_rate_bps`) all."""
+    packets = stream.once() if column == "goodput_bps" else stream.packets
+    seconds = [(packet.time - begin) // 1_000_000_000 for packet in packets]
+    frame = pl.DataFrame({"second": seconds, "bits": [packet.size * 8 for packet in packets]})
     whole = pl.DataFrame({"second": range(min(seconds), max(seconds) + 1)}, {"second": pl.Int64})
     summed = whole.join(frame.group_by("second").agg(pl.col("bits").sum()), on="second", how="left")
     return summed.select(
