@@ -361,6 +361,10 @@ def test_encrypted_padding_is_payload(tmp_path: Path) -> None:
     assert sizes(*[2] * 10, before=hello) == ({6}, {"srtp": 1, "padding-unread": 10})
     for impossible in (0, 7, 255):
         assert sizes(*[2] * 9, impossible) == ({6}, {"padding-unread": 10})
+    # the last byte of the last one is cut off
+    padded = HEAD + b"".join(frame(_rtp(i, first=0xA0, payload=b"1234\0\2")) for i in range(10))
+    assert _notices(path, padded[:-1]) == {"log-cut": None, "padding-unread": 1}
+    assert [packet.size for packet in captured.read(path).streams[0].packets] == [4] * 9 + [6]
 
 
 def test_encapsulations_that_are_not_read_are_said(tmp_path: Path) -> None:

@@ -389,6 +389,12 @@ def capture(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return captured(tmp_path_factory.mktemp("capture"), "source").read_bytes()[:20_000]
 
 
+def test_a_capture_that_is_cut_is_said(tmp_path: Path, capture: bytes) -> None:
+    file = tmp_path / "cut.pcapng"
+    file.write_bytes(capture)
+    assert "capture ends in the middle of a packet" in " ".join(paceline.fit(file).replace("#", "").split())
+
+
 @SETTINGS
 @given(data=st.data())
 def test_no_capture_breaks_it(tmp_path: Path, capture: bytes, data: st.DataObject) -> None:

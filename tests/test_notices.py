@@ -34,6 +34,12 @@ def test_equal_notices_are_one() -> None:
     assert show.notices(results) == ["Note: One. (2 of 3 runs)", "Note: Two. (1 of 3 runs)"]
 
 
+def test_a_count_of_no_whole_stands_alone() -> None:
+    notice = {"kind": "a", "text": "Some lack.", "cases": 3}
+    results = Results([RunRecord(1, {"name": "x", "notices": [notice]})], {})
+    assert show.notices(results) == ["Note: Some lack. (counted: 3)"]
+
+
 def test_many_of_a_kind_are_few_lines() -> None:
     results = Results([record(1, *(("a", f"Number {n}.") for n in range(9)), ("b", "Another."))], {})
     said = show.notices(results)

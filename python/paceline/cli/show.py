@@ -158,7 +158,7 @@ def notices(results: Results) -> list[str]:
 
 def _how_many(runs: int, total: int, cases: int | None, of: int | None) -> str:
     """Of how many runs, and of how many of what is named in them, a notice is true."""
-    parts = [] if cases is None else [f"{cases} of {of}"]
+    parts = [] if cases is None else [f"counted: {cases}" if of is None else f"{cases} of {of}"]
     if runs < total:
         parts.append(f"in {runs} of {total} runs" if parts else f"{runs} of {total} runs")
     return f" ({', '.join(parts)})" if parts else ""
