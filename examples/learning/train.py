@@ -119,10 +119,14 @@ def beside(policy):
         results = paceline.run(SCENARIO, runs=10, set=changes)
         (row,) = results.statistics("flows", measures=["goodput_bps"]).iter_rows(named=True)
         (delay,) = results.statistics("flows", measures=["rtt_mean_s"]).iter_rows(named=True)
-        half, late = (row["high"] - row["low"]) / 2, (delay["high"] - delay["low"]) / 2
+        # of a call's means there is no interval that holds, of medians always
+        rate, late = (
+            [of[key] * scale for key in ("median", "median_low", "median_high")]
+            for of, scale in ((row, 1e-6), (delay, 1e3))
+        )
         print(
-            f"{name:8} {row['mean'] / 1e6:5.2f} ± {half / 1e6:.2f} Mbit/s, round trip {delay['mean'] * 1e3:6.1f} ± "
-            f"{late * 1e3:.1f} ms"
+            f"{name:8} {rate[0]:5.2f} [{rate[1]:.2f} to {rate[2]:.2f}] Mbit/s, round trip {late[0]:6.1f} "
+            f"[{late[1]:.1f} to {late[2]:.1f}] ms"
         )
 
 
