@@ -68,6 +68,9 @@ test("intervals are Student's and those of order statistics", () => {
   const found = interval([1, 2, 3, 4, 5]);
   expect(found.mean).toBe(3);
   expect(found.high - found.mean).toBeCloseTo((2.776 * Math.sqrt(2.5)) / Math.sqrt(5), 9);
+  // skewed: the command line's, `paceline.interval.half_width`
+  const skewed = interval([1, 2, 3, 4, 10]);
+  expect(skewed.high - skewed.mean).toBeCloseTo(16.492059666949782, 2);
   // of ten values the second and the ninth, with 97.9 %; below six none
   expect(median([10, 9, 8, 7, 6, 5, 4, 3, 2, 1])).toEqual({ mean: 5.5, low: 2, high: 9 });
   expect(median([1, 2, 3, 4, 5, 6])).toEqual({ mean: 3.5, low: 1, high: 6 });
