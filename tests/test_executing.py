@@ -19,7 +19,7 @@ import pytest
 
 import paceline
 from own import TWINS
-from paceline import _core, crews
+from paceline import _core, crews, executing
 from paceline.errors import ControllerError, Interrupted, PacelineError, PacelineWarning
 from paceline.executing import Batched, Opened, opened
 
@@ -368,3 +368,20 @@ def test_what_is_open_already_serves_several_calls_with_its_workers() -> None:
         with opened(once, 2) as who:
             assert who is once
         assert pool.submit(int).result() == 0, "it stays open"
+
+
+def test_a_scheduler_that_does_not_answer_changes_no_number_of_workers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What is lost with it comes to light by its runs."""
+    monkeypatch.setattr(executing, "_ASK_S", 0.0)
+    answers: list[Any] = [{"a": 2, "b": 1}, OSError("timed out"), {"a": 4}]
+
+    class Client:
+        def nthreads(self) -> dict[str, int]:
+            if isinstance(answer := answers.pop(0), OSError):
+                raise answer
+            return dict(answer)
+
+    threads = executing._Threads(Client())
+    assert [threads(), threads(), threads()] == [3, 3, 4]

@@ -81,8 +81,19 @@ def quantity(measure: str, mean: float | None, half_width: float | None = None) 
     return f"{text} {unit}".rstrip()
 
 
-MOST_DECIMALS = 4
-"""Digits after the point at most."""
+_MOST_DECIMALS = 4
+
+
+def decimals_of(length: float) -> int:
+    """Digits after the point for a half width, or an interval's length, to have two; four at most, and of none."""
+    return min(_MOST_DECIMALS, max(0, 1 - math.floor(math.log10(length)))) if length > 0 else _MOST_DECIMALS
+
+
+def outward(end: float, decimals: int) -> float:
+    """An end above the middle of its interval, where it may be left one digit or none: no interval is printed shorter
+    than it is."""
+    place = 10.0**decimals
+    return math.ceil(end * place - 1e-6) / place if decimals == _MOST_DECIMALS else end
 
 
 def digits(value: float, half: float | None = None) -> str:
@@ -91,11 +102,8 @@ def digits(value: float, half: float | None = None) -> str:
         return _alone(value)
     if half < 5e-5:
         return f"{value:.4f} ± < 0.0001" if half > 0 and abs(value) >= 5e-5 else _alone(value)
-    # The half width to two digits, the mean to the same place.
-    decimals = min(MOST_DECIMALS, max(0, 1 - math.floor(math.log10(half))))
-    if decimals == MOST_DECIMALS:
-        # one digit of it may be left: no interval is printed shorter than it is
-        half = math.ceil(half * 10**decimals - 1e-6) / 10**decimals
+    decimals = decimals_of(half)
+    half = outward(half, decimals)
     return f"{value:.{decimals}f} ± {half:.{decimals}f}"
 
 

@@ -227,7 +227,7 @@ class Kept:
         StorageError."""
         results = Results(records, self.manifest)
         if self.store is not None:
-            begin(self.store.directory, self.manifest)
+            files.write_json(self.store.directory / "manifest.json", self.manifest)
             write_tables(results, self.store.directory)
         return results
 

@@ -7,6 +7,7 @@ the order of the request, so that the number of workers changes nothing.
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -250,11 +251,6 @@ def _made(
     return making.records(failures)
 
 
-def _kinds(labels: Mapping[str, Any]) -> list[type]:
-    """1 and 1.0 are equal, and no equal words of a manifest."""
-    return [type(value) for value in labels.values()]
-
-
 class _Making:
     """Runs under way: those that wait, those that are done, those whose controller failed, by their numbers."""
 
@@ -278,7 +274,8 @@ class _Making:
                 if kept := store.get(self._keys[i], seed, record):
                     summary = kept.summary | {"name": point.scenario.name}
                     self.done[i] = RunRecord(seed, summary, kept.series, point.labels)
-                    if kept.labels != point.labels or _kinds(kept.labels) != _kinds(point.labels):
+                    # 1 and 1.0 are equal, and no equal words of a file
+                    if json.dumps(kept.labels) != json.dumps(point.labels):
                         store.relabel(self._keys[i], self.done[i])
         self.waiting = [i for i in range(len(jobs)) if i not in self.done]
         self._began = time.monotonic()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import polars as pl
@@ -10,7 +9,7 @@ import polars as pl
 from paceline.cli.layout import Column, Layout
 from paceline.columns import IDENTITY
 from paceline.interval import Interval, Kind, interval
-from paceline.quantities import MOST_DECIMALS, quantity, scale
+from paceline.quantities import decimals_of, outward, quantity, scale
 from paceline.results import Results
 
 MOST_ROWS = 30
@@ -319,16 +318,11 @@ def _between(measure: str, middle: float | None, low: float | None, high: float 
     """A mean or a median beside its interval, in the middle of which it is not: "0.52 (0 to 1.30) %"."""
     middle, low, high = (value or 0.0 for value in (middle, low, high))
     factor, unit = scale(measure, max(abs(middle), abs(high)))
-    # Two digits of the interval's length, as where there is a half width.
-    decimals = MOST_DECIMALS
-    if high > low:
-        decimals = min(MOST_DECIMALS, max(0, 1 - math.floor(math.log10((high - low) / factor))))
-    if decimals == MOST_DECIMALS:
-        # as with a half width: never shorter than it is
-        place = 10.0**decimals
-        low = math.floor(low / factor * place + 1e-6) / place * factor or low
-        high = math.ceil(high / factor * place - 1e-6) / place * factor
-    between, first, last = (_rounded(value / factor, decimals) for value in (middle, low, high))
+    middle, low, high = middle / factor, low / factor, high / factor
+    decimals = decimals_of(high - low)
+    # what is above 0 does not begin there
+    low, high = -outward(-low, decimals) or low, outward(high, decimals)
+    between, first, last = (_rounded(value, decimals) for value in (middle, low, high))
     return f"{between} {brackets[0]}{first} to {last}{brackets[1]} {unit}".rstrip()
 
 

@@ -25,19 +25,20 @@ export function interval(values: number[]): Interval {
   const mean = values.reduce((sum, value) => sum + value, 0) / n;
   if (n < 2) return { mean, low: mean, high: mean };
   const variance = values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (n - 1);
-  const half = longer(values, mean, tOf(n) * Math.sqrt(variance / n));
+  const sd = Math.sqrt(variance);
+  const half = sd * longer(values.map((value) => (value - mean) / sd), tOf(n) / Math.sqrt(n));
   return { mean, low: mean - half, high: mean + half };
 }
 
-/** Student's half width, or the longer side of Hall's transformation of t where values are skewed (docs/decisions/intervals.md). */
-function longer(values: number[], mean: number, half: number): number {
+/** Student's half width, or the longer side of Hall's transformation of t where values are skewed (docs/decisions/intervals.md),
+ * of values around 0 in standard deviations. */
+function longer(values: number[], half: number): number {
   const n = values.length;
-  const moment = (power: number) => values.reduce((sum, value) => sum + (value - mean) ** power, 0) / n;
-  const sd = Math.sqrt((moment(2) * n) / (n - 1));
+  const moment = (power: number) => values.reduce((sum, value) => sum + value ** power, 0) / n;
   const skew = moment(3) / moment(2) ** 1.5;
-  if (!(Math.abs(skew) >= 1e-6)) return half;
-  const side = (end: number) => Math.abs((3 / skew) * (Math.cbrt(1 + skew * (end - skew / (6 * n))) - 1)) * sd;
-  return Math.max(half, side(half / sd), side(-half / sd));
+  if (!(Math.abs(skew) >= 1e-6)) return half; // or all are alike
+  const side = (end: number) => Math.abs((3 / skew) * (Math.cbrt(1 + skew * (end - skew / (6 * n))) - 1));
+  return Math.max(half, side(half), side(-half));
 }
 
 /** The median, and its 95 % interval by order statistics, whatever the distribution; none below six values. */
