@@ -123,7 +123,9 @@ built() {
         { echo "the build failed; what cargo said stands above." >&2 && return 1; }
     target=$(target_folder) || return 1
     package="$target/dev-python/paceline"
-    mkdir -p "$package" && ln -sf "$PWD"/python/paceline/* "$package" || return 1
+    # without what is no longer there
+    mkdir -p "$package" && find -L "$package" -maxdepth 1 -type l -exec rm {} + || return 1
+    ln -sf "$PWD"/python/paceline/* "$package" || return 1
     # the library as the system names it; Python wants it under this name
     for library in "$target/debug/lib_core.so" "$target/debug/lib_core.dylib"; do
         [ -f "$library" ] && ln -sf "$library" "$package/_core.abi3.so"

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 import paceline
 from paceline.plots import KINDS, style
 from paceline.plots.timeline import Panel, draw_panel, end_of, keys, named_first
-from paceline.recordings import Recording
+from paceline.results.recordings import Recording
 
 SAMPLES = 400
 SHORTEST_S = 0.1

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from paceline.evidence import Sample
-from paceline.reproduce.verdict import Kind, Outcome, Published, judge
+from paceline.statistics.evidence import Sample
+from paceline.studies.verdict import Kind, Outcome, Published, judge
 
 Draw = Callable[[np.random.Generator, int], NDArray[np.float64]]
 """Values of so many runs, of mean 0 and standard deviation 1."""

@@ -190,7 +190,7 @@ def _shaper() -> str | None:
 
 
 def _struct_ops() -> str | None:
-    from paceline import kernel_cc
+    from paceline.live import kernel_cc
 
     return kernel_cc.missing()
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from polars.testing import assert_frame_equal
 
-from paceline.results import Results
+from paceline.results.results import Results
 
 ROOT = Path(__file__).resolve().parent.parent
 TWINS = ROOT / "examples" / "controllers"

@@ -1,6 +1,6 @@
 """Runs that have the shape of real ones and take no time: a path, and what its ends leave, made of a simulated run.
 
-What `paceline.realtime` and `paceline.webrtc` do before a run and after it needs no clock: with `stand_in` it is tested
+What `paceline.realtime` and `paceline.calls` do before a run and after it needs no clock: with `stand_in` it is tested
 as it is, from what is handed to the ends to tables and messages. `tests/test_emulate_real.py` holds that the shape is
 that of a real run.
 """
@@ -18,12 +18,13 @@ import polars as pl
 import pytest
 
 import paceline
-from paceline import _core, paths, realtime
-from paceline.live import live_results
-from paceline.recordings import Recording
-from paceline.results import RunRecord
-from paceline.store import Store
-from paceline.webrtc import ends
+from paceline import _core, realtime
+from paceline.calls import ends
+from paceline.emulator import paths
+from paceline.live.real_runs import live_results
+from paceline.results.recordings import Recording
+from paceline.results.results import RunRecord
+from paceline.results.store import Store
 
 LINK = """
 duration = "6 s"

@@ -9,8 +9,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from paceline.errors import PacelineError
-from paceline.rtp import Receiver
-from paceline.sending import place
+from paceline.live.rtp import Receiver
+from paceline.live.send import place
 
 PARTS = st.sampled_from(
     [

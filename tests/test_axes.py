@@ -11,10 +11,10 @@ from polars.testing import assert_frame_equal
 import paceline
 from paceline import _core, campaign
 from paceline.axes import axes, axis, combinations, number
-from paceline.columns import TABLES
 from paceline.errors import Interrupted, PacelineError
-from paceline.results import Results
-from paceline.sweeping import grid, sweep
+from paceline.results.columns import TABLES
+from paceline.results.results import Results
+from paceline.sweeps.sweep import grid, sweep
 
 TEXT = """
 duration = "10 s"

@@ -16,11 +16,12 @@ from typer.testing import CliRunner
 import paceline
 from needs import require
 from paceline import _core, realtime
+from paceline.calls import browser, camera, ends, plan, tables
+from paceline.calls import call as call_module
 from paceline.cli import app
 from paceline.errors import PacelineError
-from paceline.results import Results
-from paceline.scenario import load
-from paceline.webrtc import browser, calling, camera, ends, plan, tables
+from paceline.results.results import Results
+from paceline.scenarios.scenario import load
 from realtime import conclusive
 from stand_in import stand_in
 
@@ -155,9 +156,9 @@ def test_finished_calls_are_kept_on_ctrl_c_and_the_same_command_goes_on(
 
 def test_flows_that_are_no_calls_are_handed_to_both_ends(tmp_path: Path) -> None:
     beside = paceline.parse(CALL + '\n[flow.download]\ncc = "cubic"\n')
-    planned = calling._planned(beside, "chromium", None, 20.0)
+    planned = call_module._planned(beside, "chromium", None, 20.0)
     assert planned.lead_s == 22.0
-    calling._prepare(tmp_path, planned, beside.duration_s, calling.RECORD_EVERY_S)
+    call_module._prepare(tmp_path, planned, beside.duration_s, call_module.RECORD_EVERY_S)
     handed = realtime.handed(tmp_path / ends.OTHERS)
     assert [flow[0] for flow in realtime.flows(handed, 1)] == ["download"]
 

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import paceline
+from paceline.calls import captures
+from paceline.calls.streams import measures
 from paceline.cli import app
+from paceline.emulator.fitting import frames, packets
+from paceline.emulator.fitting.frames import Unread
+from paceline.emulator.fitting.packets import datagrams
 from paceline.errors import PacelineError
-from paceline.fitting import frames, packets
-from paceline.fitting.frames import Unread
-from paceline.fitting.packets import datagrams
-from paceline.webrtc import captured
-from paceline.webrtc.streams import measures
 
 CALL = """
 duration = "20 s"
@@ -67,7 +67,7 @@ def test_both_ends_of_a_captured_call_tell_losses_and_delays(capture: tuple[Path
     assert 0.9 * of_run["owd_mean_s"] < came["owd_mean_s"] < of_run["owd_mean_s"]  # type: ignore[operator]
     # fillers, of a type of their own, are no media
     fillers = sum(
-        packet.size for packet in captured.read(path).streams[1].packets if packet.payload_type == 97
+        packet.size for packet in captures.read(path).streams[1].packets if packet.payload_type == 97
     )
     assert came["bytes_delivered"] - fillers == of_run["bytes_delivered"]
 
@@ -137,7 +137,7 @@ def test_headers_are_no_payload_and_numbers_go_round() -> None:
     extension = struct.pack(">HHI", 0xBEDE, 1, 0)
     plain = [_rtp(65530 + i) for i in range(10)]
     rich = _rtp(65540, first=0x80 | 0x20 | 0x10 | 2, more=b"c" * 8 + extension, payload=b"12345\0\0\3")
-    capture = captured.calls(_pcap(*plain, rich, b"\x80\xc8" + bytes(26), b"not RTP at all"))
+    capture = captures.calls(_pcap(*plain, rich, b"\x80\xc8" + bytes(26), b"not RTP at all"))
     (stream,) = capture.streams
     assert len(capture.controls) == 1
     assert [packet.size for packet in stream.packets] == [4] * 10 + [5]
@@ -148,9 +148,9 @@ def test_headers_are_no_payload_and_numbers_go_round() -> None:
 @given(st.lists(st.binary(max_size=40), max_size=12), st.integers(0, 400))
 def test_garbage_is_passed_over(payloads: list[bytes], cut: int) -> None:
     text = _pcap(*payloads, *(_rtp(i, more=payload) for i, payload in enumerate(payloads))).getvalue()
-    capture = captured.calls(io.BytesIO(text[:24] + text[24:][: len(text) - cut]))
+    capture = captures.calls(io.BytesIO(text[:24] + text[24:][: len(text) - cut]))
     for stream in capture.streams:
-        assert len(stream.packets) >= captured.LEAST
+        assert len(stream.packets) >= captures.LEAST
         measures(stream)
 
 
@@ -172,7 +172,7 @@ def _ng(*frames: tuple[int, bytes]) -> io.BytesIO:
 
 def _losses(file: io.BytesIO) -> list[int]:
     """What is lost of each stream of a capture."""
-    capture = captured.calls(file)
+    capture = captures.calls(file)
     pairs = zip(capture.streams, capture.before(), strict=True)
     return [
         measures(stream, None if before is None else capture.streams[before])["packets_lost"]
@@ -203,7 +203,7 @@ def test_what_a_turn_server_relays_is_read() -> None:
         return struct.pack(">HH", channel, len(inner) - less) + inner + pad
 
     frames = [relayed(0x4000 + i % 2, i // 2, pad=bytes(i % 4)) for i in range(40)]
-    capture = captured.calls(_pcap(*frames, relayed(0x4000, 99, less=9), relayed(0x4000, 99, pad=bytes(4))))
+    capture = captures.calls(_pcap(*frames, relayed(0x4000, 99, less=9), relayed(0x4000, 99, pad=bytes(4))))
     assert [len(stream.packets) for stream in capture.streams] == [20, 20]
     assert {packet.size for stream in capture.streams for packet in stream.packets} == {4}
     assert capture.before() == [None, None]
@@ -302,7 +302,7 @@ def test_fragments_are_put_together(version: int, tmp_path: Path) -> None:
     assert _notices(path, whole) == {}
     (row,) = paceline.call_log(path).flows.to_dicts()
     assert (row["packets_delivered"], row["packets_lost"], row["bytes_delivered"]) == (20, 0, 60_000)
-    (stream,) = captured.read(path).streams
+    (stream,) = captures.read(path).streams
     assert stream.packets[0].time == 1_000_002_000
     short = HEAD + b"".join(_record(part, us, keep=100) for part, us in times)
     assert _notices(path, short) == {}
@@ -338,11 +338,11 @@ def test_headers_of_ipv6_are_followed() -> None:
     whole = bytes((60, 0)) + bytes(6)  # a fragment that is all of its packet
     behind = options + routing + whole + bytes((17, 0)) + bytes(6)
     frames = [_record(_ipv6(behind + _udp(_rtp(i)), 0) if i % 2 else _ipv6(_udp(_rtp(i)))) for i in range(20)]
-    (stream,) = captured.calls(io.BytesIO(HEAD + b"".join(frames))).streams
+    (stream,) = captures.calls(io.BytesIO(HEAD + b"".join(frames))).streams
     assert [packet.size for packet in stream.packets] == [4] * 20
     # one that is cut off in its headers is none
     frames = [_record(_ipv6(behind + _udp(_rtp(i)), 0), keep=40 + i) for i in range(48)]
-    assert captured.calls(io.BytesIO(HEAD + b"".join(frames))).streams == []
+    assert captures.calls(io.BytesIO(HEAD + b"".join(frames))).streams == []
 
 
 def test_encrypted_padding_is_payload(tmp_path: Path) -> None:
@@ -353,7 +353,7 @@ def test_encrypted_padding_is_payload(tmp_path: Path) -> None:
     def sizes(*last: int, before: bytes = b"") -> tuple[set[int], dict[str, int | None]]:
         packets = [_rtp(i, first=0xA0, payload=b"12345" + bytes([one])) for i, one in enumerate(last)]
         kinds = _notices(path, HEAD + before + b"".join(map(frame, packets)))
-        (stream,) = captured.read(path).streams
+        (stream,) = captures.read(path).streams
         assert len(stream.packets) == len(last)
         return {packet.size for packet in stream.packets}, kinds
 
@@ -364,7 +364,7 @@ def test_encrypted_padding_is_payload(tmp_path: Path) -> None:
     # the last byte of the last one is cut off
     padded = HEAD + b"".join(frame(_rtp(i, first=0xA0, payload=b"1234\0\2")) for i in range(10))
     assert _notices(path, padded[:-1]) == {"log-cut": None, "padding-unread": 1}
-    assert [packet.size for packet in captured.read(path).streams[0].packets] == [4] * 9 + [6]
+    assert [packet.size for packet in captures.read(path).streams[0].packets] == [4] * 9 + [6]
 
 
 def test_encapsulations_that_are_not_read_are_said(tmp_path: Path) -> None:

@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import paceline
+from paceline.calls import dump
 from paceline.errors import PacelineError
-from paceline.results import Results
-from paceline.webrtc import dump
+from paceline.results.results import Results
 
 DUMP = Path(__file__).parent / "calls" / "webrtc_internals_dump.gz"
 TEXT = gzip.decompress(DUMP.read_bytes())

@@ -18,10 +18,11 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import paceline
-from paceline import _core, choosing
+from paceline import _core
+from paceline.calls import call_log, captures
 from paceline.cli import app
 from paceline.errors import PacelineError
-from paceline.webrtc import captured, logged
+from paceline.scenarios import named_parameters
 from test_call_capture import CALL, HEAD, frame
 
 LOG = Path(__file__).parent / "calls" / "chromium.rtceventlog"
@@ -55,10 +56,12 @@ def _shown(scheme: str, params: dict[str, bool] | dict[str, float], tmp_path: Pa
     text = CALL.replace('cc = "gcc"', f'cc = "{scheme}"\nparams = {{ {words} }}')
     path = tmp_path / "call.pcapng"
     run = paceline.run(paceline.parse(text), seed=3, record=("rtcp",), record_every_s=0.0937, pcap=path)
-    capture = captured.read(path)
-    (log,) = captured.senders(capture, 0).values()
+    capture = captures.read(path)
+    (log,) = captures.senders(capture, 0).values()
     assert log.unread_rtcp[0] == 0
-    (table,) = logged._tables(log.replay(scheme, [(k, float(v)) for k, v in params.items()], 0.001)).values()
+    (table,) = call_log._tables(
+        log.replay(scheme, [(k, float(v)) for k, v in params.items()], 0.001)
+    ).values()
     both = run.series("rtcp").join_asof(table, on="time_s", suffix="_shown")
     return both.filter(pl.col("time_s").is_between(0.5, 17.9)).select(
         "time_s", off=(pl.col("allowed_bps_shown") / pl.col("allowed_bps") - 1).abs()
@@ -112,23 +115,25 @@ def _numbered(number: int, transport: int, profile: int = 0xBEDE) -> bytes:
 def test_transport_wide_numbers_are_found_whatever_their_id(profile: int) -> None:
     feedback = struct.pack(">BBHIIHHI", 0x8F, 205, 7, 1, 7, 65530, 8, 0) + b"\x20\x08" + bytes(10)
     sent = [(_numbered(i, (65530 + i) % 65536, profile), False) for i in range(10)]
-    capture = captured.calls(_capture(*sent, (feedback, True)))
-    (log,) = captured.senders(capture, 0).values()
+    capture = captures.calls(_capture(*sent, (feedback, True)))
+    (log,) = captures.senders(capture, 0).values()
     assert [packet[9] for packet in log.rtp()] == [65530, 65531, 65532, 65533, 65534, 65535, 0, 1, 2, 3]
     assert log.unread_rtcp == (0, 1)
 
 
 def test_values_behind_a_name_are_read_once_for_all() -> None:
-    assert choosing.read(" codel : target = 10 ms , ecn=true") == (
+    assert named_parameters.read(" codel : target = 10 ms , ecn=true") == (
         "codel",
         (("target", "10 ms"), ("ecn", "true")),
     )
-    assert choosing.numbers("tfrc", choosing.read("tfrc:law=ns2,damping=false,burst=0.5")[1]) == [
+    assert named_parameters.numbers(
+        "tfrc", named_parameters.read("tfrc:law=ns2,damping=false,burst=0.5")[1]
+    ) == [
         ("law", 2.0),
         ("damping", 0.0),
         ("burst", 0.5),
     ]
-    assert choosing.numbers("scream", (("variant", "libwebrtc"), ("padding", "true"))) == [
+    assert named_parameters.numbers("scream", (("variant", "libwebrtc"), ("padding", "true"))) == [
         ("variant", 2.0),
         ("padding", 1.0),
     ]

@@ -15,7 +15,7 @@ from paceline import _core, campaign
 from paceline.cli import app
 from paceline.cli.campaign import win_said, wins
 from paceline.errors import Interrupted, PacelineError
-from paceline.results import RunRecord
+from paceline.results.results import RunRecord
 
 SCENARIO = """
 duration = "4 s"

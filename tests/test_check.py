@@ -17,7 +17,7 @@ import pytest
 import paceline
 import screen
 from needs import require
-from paceline import paths
+from paceline.emulator import paths
 
 SOUND = """
 duration = "2 s"
@@ -273,8 +273,8 @@ def test_what_nobody_can_record_is_warned_of(sound: Path) -> None:
 
 
 def test_every_recording_says_what_it_needs(sound: Path) -> None:
-    from paceline.recordings import SERIES
-    from paceline.sweeping import NEEDS
+    from paceline.results.recordings import SERIES
+    from paceline.simulate.points import NEEDS
 
     assert set(NEEDS) <= set(SERIES)
     always = set(SERIES) - set(NEEDS)

@@ -511,8 +511,9 @@ def test_a_run_that_heeds_nothing_does_not_keep_the_command_from_ending(tmp_path
     program = tmp_path / "stuck.py"
     program.write_text(
         "import sys, time\n"
-        "from paceline import _core, cli, sweeping\n"
-        "sweeping._GRACE_S = 0.5\n"
+        "from paceline import _core, cli\n"
+        "from paceline.simulate import workers\n"
+        "workers._GRACE_S = 0.5\n"
         "def stuck(*_):\n"
         "    print('running', file=sys.__stdout__, flush=True)\n"
         "    time.sleep(60)\n"

@@ -18,7 +18,7 @@ import pytest
 import paceline
 import screen
 from own import ROOT, TWINS
-from paceline import _core, conform, events, foreign, parameter
+from paceline import _core, conform, events, own_controllers, parameter
 from paceline.errors import ControllerError, PacelineError
 
 CONTROLLED = [one["name"] for one in json.loads(_core.schemes()) if one["machine"] != "udp"]
@@ -264,12 +264,12 @@ def test_files_are_named_as_people_name_them(tmp_path: Path, monkeypatch: pytest
     )
     Path("one.py").write_text(one.format("One"))
     Path("two.py").write_text(one.format("One") + one.format("Two"))
-    assert foreign.named("one.py") == "python:one.py:One"
-    assert foreign.named("two.py:Two") == "python:two.py:Two"
-    assert foreign.named("mine.so:x") == "library:mine.so:x"
-    assert foreign.named("cubic") == "cubic"
+    assert own_controllers.named("one.py") == "python:one.py:One"
+    assert own_controllers.named("two.py:Two") == "python:two.py:Two"
+    assert own_controllers.named("mine.so:x") == "library:mine.so:x"
+    assert own_controllers.named("cubic") == "cubic"
     with pytest.raises(ControllerError, match=r"name one, as two\.py:CLASS; there is One, Two"):
-        foreign.named("two.py")
+        own_controllers.named("two.py")
 
 
 def test_the_command_line(tmp_path: Path) -> None:

@@ -16,8 +16,6 @@ import polars as pl
 import pytest
 from numpy.typing import NDArray
 
-from paceline.cli.show import said
-from paceline.comparing import differences
 from paceline.interval import (
     LEAST_RUNS,
     RESOLUTION,
@@ -29,8 +27,10 @@ from paceline.interval import (
     median_rank,
     share_interval,
 )
-from paceline.results import Results, RunRecord
+from paceline.results.results import Results, RunRecord
 from paceline.statistics import estimate, t_quantile
+from paceline.sweeps.compare import differences
+from paceline.tables.summaries import said
 from pools.make import POOLS, WHERE, endless
 
 RUNS = 10

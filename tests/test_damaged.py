@@ -19,11 +19,12 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import paceline
-from paceline import files, parquet, table_files
+from paceline import files
 from paceline.axes import combinations
 from paceline.errors import PacelineError, StorageError
-from paceline.results import Results
-from paceline.store import Store
+from paceline.files import parquet, table_files
+from paceline.results.results import Results
+from paceline.results.store import Store
 
 TEXT = """
 duration = "1 s"

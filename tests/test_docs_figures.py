@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from golden import as_text, fingerprint
 from paceline.cli import app
 from paceline.plots import sweeps
-from paceline.results import Results
+from paceline.results.results import Results
 from test_docs_output import BLOCK, ROOT, entries
 
 PAGE = ROOT / "docs" / "cli.md"

@@ -14,10 +14,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from paceline.reproduce import loading, where
-from paceline.reproduce.numbers import plus_minus
-from paceline.reproduce.verdict import Outcome
+from paceline.files import paper_folders
+from paceline.papers import loading
+from paceline.report.numbers import plus_minus
 from paceline.statistics import Estimate
+from paceline.studies.verdict import Outcome
 
 ROOT = Path(__file__).resolve().parent.parent
 NUMBER = re.compile(r"([-−]?\d[\d.,]*(?: ± \d[\d.]*)?)<!-- ([\w .:-]+) -->")
@@ -36,7 +37,7 @@ def shown(row: Mapping[str, object], *, alone: bool) -> str:
     return words.partition(" ")[0].rstrip(",") if alone else words
 
 
-@pytest.mark.parametrize("key", where.keys())
+@pytest.mark.parametrize("key", paper_folders.keys())
 def test_numbers_are_those_of_the_verdicts(key: str) -> None:
     path = ROOT / "docs/papers" / f"{key}.md"
     text, rows = path.read_text(), verdicts(key)
@@ -55,7 +56,7 @@ def test_numbers_are_those_of_the_verdicts(key: str) -> None:
         assert not stale, stale
 
 
-@pytest.mark.parametrize("key", where.keys())
+@pytest.mark.parametrize("key", paper_folders.keys())
 def test_what_stands_and_what_does_not_has_its_numbers_from_claims(key: str) -> None:
     """In the table at the top, whose rows a reader quotes: each number with an interval names its claim."""
     text = (ROOT / "docs/papers" / f"{key}.md").read_text()
@@ -66,7 +67,7 @@ def test_what_stands_and_what_does_not_has_its_numbers_from_claims(key: str) -> 
         assert "±" not in bare, f"{key}: {row}"
 
 
-@pytest.mark.parametrize("key", where.keys())
+@pytest.mark.parametrize("key", paper_folders.keys())
 def test_the_verdicts_are_of_the_papers_claims(key: str) -> None:
     paper, rows = loading.load(key), verdicts(key)
     assert list(rows) == [claim.key for claim in paper.claims]

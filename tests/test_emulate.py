@@ -19,7 +19,7 @@ import paceline
 from paceline import files, realtime
 from paceline.cli import app
 from paceline.errors import PacelineError, UnwrittenError
-from paceline.results import RunRecord
+from paceline.results.results import RunRecord
 from stand_in import LINK, stand_in
 
 

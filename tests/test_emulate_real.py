@@ -12,10 +12,11 @@ import pytest
 
 import paceline
 from needs import require
-from paceline import _core, paths, realtime
-from paceline.results import RunRecord
-from paceline.sweeping import Point
-from paceline.turns import Budget, in_turn
+from paceline import _core, realtime
+from paceline.emulator import paths
+from paceline.emulator.realtime_queue import Budget, in_turn
+from paceline.results.results import RunRecord
+from paceline.simulate.points import Point
 from realtime import conclusive
 from stand_in import LINK, StandIn
 

@@ -17,8 +17,10 @@ import jsonschema
 import pytest
 
 import paceline
-from paceline import _core, campaign, carried, cli, examples
+from paceline import _core, campaign, cli
 from paceline.errors import PacelineError, StorageError
+from paceline.files import package_data
+from paceline.scenarios import examples
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = Path(paceline.__file__).resolve().parent
@@ -34,7 +36,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (where / "paceline" / library.name).symlink_to(library)
     for name in FOLDERS:
         if not (where / "paceline" / name).exists():
-            shutil.copytree(carried.folder(name), where / "paceline" / name)
+            shutil.copytree(package_data.folder(name), where / "paceline" / name)
     return where
 
 
@@ -84,7 +86,7 @@ def test_what_the_user_has_comes_before_what_the_package_has(installed: Installe
 
 def test_the_list_has_every_example_and_the_first_sentence_of_each(installed: Installed) -> None:
     said = installed("examples").stdout
-    shelf = carried.folder("examples")
+    shelf = package_data.folder("examples")
     for path in shelf.rglob("*.toml"):
         name = path.relative_to(shelf).with_suffix("").as_posix()
         assert re.search(rf"^{name}  ", said, flags=re.MULTILINE), name
@@ -227,22 +229,22 @@ def test_the_dissector_can_be_had_without_a_clone(installed: Installed) -> None:
 
 
 def test_a_folder_that_is_gone_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(carried, "__file__", str(tmp_path / "a/b/paceline/carried.py"))
+    monkeypatch.setattr(package_data, "__file__", str(tmp_path / "a/b/paceline/carried.py"))
     with pytest.raises(StorageError, match="the folder examples is not installed"):
-        carried.folder("examples")
-    assert carried.find("examples/loss.toml") == "examples/loss.toml"
+        package_data.folder("examples")
+    assert package_data.find("examples/loss.toml") == "examples/loss.toml"
 
 
 def test_scenarios_are_found_from_anywhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("papers/vegas-streaming/default.toml", "examples/loss.toml"):
-        assert Path(carried.find(name)).is_file()
+        assert Path(package_data.find(name)).is_file()
         mine = tmp_path / name
         mine.parent.mkdir(parents=True)
         mine.touch()
-        assert carried.find(name) == name
-    assert carried.find("papers/vegas-streaming/nothing.toml") == "papers/vegas-streaming/nothing.toml"
-    assert carried.find("../examples/loss.toml") == "../examples/loss.toml"
+        assert package_data.find(name) == name
+    assert package_data.find("papers/vegas-streaming/nothing.toml") == "papers/vegas-streaming/nothing.toml"
+    assert package_data.find("../examples/loss.toml") == "../examples/loss.toml"
 
 
 def test_a_name_that_leads_out_of_the_folder_is_none() -> None:

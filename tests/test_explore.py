@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 from needs import require
 from paceline import playground
 from paceline.cli import app, explore
-from paceline.page_server import PageServer, accepts_gzip
+from paceline.playground.server import PageServer, accepts_gzip
 
 PAGE = b"<!doctype html><title>the page</title>" + b" " * 1000
 

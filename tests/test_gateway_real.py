@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from needs import require
-from paceline import paths
+from paceline.emulator import paths
 from test_gateway import REPORT
 
 pytestmark = pytest.mark.realtime

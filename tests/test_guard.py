@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from paceline.sending import send
+from paceline.live.send import send
 
 pytestmark = [pytest.mark.realtime, pytest.mark.long]
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
 import subprocess
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import pytest
@@ -234,3 +235,68 @@ def test_everything_executable_says_how_it_is_run() -> None:
         path = ROOT / name
         assert os.access(path, os.X_OK), f"{name} is not executable"
         assert path.read_text().startswith("#!"), f"{name} has no #! line"
+
+
+def _modules() -> dict[str, Path]:
+    """The package's modules by name."""
+    root = ROOT / "python"
+    names = {}
+    for path in root.glob("paceline/**/*.py"):
+        name = ".".join(path.relative_to(root).with_suffix("").parts)
+        names[name.removesuffix(".__init__")] = path
+    return names
+
+
+def _imports(tree: ast.AST, modules: Collection[str], *, deep: bool) -> set[str]:
+    """The package's modules that a file imports: at its head, or `deep` in its functions too."""
+    found: set[str] = set()
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.ImportFrom):
+            within = {f"{node.module}.{alias.name}" for alias in node.names} & set(modules)
+            found |= within or {node.module or ""} & set(modules)
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names} & set(modules)
+        if deep or not isinstance(node, ast.FunctionDef):
+            found |= _imports(node, modules, deep=deep)
+    return found
+
+
+def test_only_the_command_line_imports_the_command_line() -> None:
+    modules = _modules()
+    assert _imports(ast.parse("def f():\n    from paceline.cli import show"), ["paceline.cli"], deep=True)
+    for name, path in modules.items():
+        if name.startswith("paceline.cli") or name == "paceline.__main__":
+            continue
+        wrong = {
+            m
+            for m in _imports(ast.parse(path.read_text()), modules, deep=True)
+            if m.startswith("paceline.cli")
+        }
+        assert not wrong, f"{_name(path)} imports {', '.join(sorted(wrong))}"
+
+
+# Types of a paper that its readings and its metrics are made of, and that are made of these.
+_TIED = {
+    f"paceline.studies.{name}" for name in ("measure", "over_time", "paper", "points", "readings", "sample")
+}
+
+
+def test_no_file_imports_one_that_imports_it() -> None:
+    """At their heads, types included; the package itself names all that it hands on."""
+    modules = _modules()
+    uses = {
+        name: _imports(ast.parse(path.read_text()), modules, deep=False) - {"paceline", name}
+        for name, path in modules.items()
+        if name != "paceline"
+    }
+
+    def reachable(name: str) -> set[str]:
+        seen: set[str] = set()
+        waiting = [name]
+        while waiting:
+            for used in uses[waiting.pop()] - seen:
+                seen.add(used)
+                waiting.append(used)
+        return seen
+
+    assert {name for name in uses if name in reachable(name)} == _TIED

@@ -15,11 +15,11 @@ import pytest
 import paceline
 import screen
 from paceline.errors import ControllerError, HuntStopped, InternalError, Interrupted, PacelineError
-from paceline.hunting import Hunt, hunt
-from paceline.hunting.goal import Goal
-from paceline.hunting.searching import SEEN_ENOUGH, kind_of
-from paceline.scenario import load
-from paceline.sweeping import Point, run_points
+from paceline.hunts import Hunt, hunt
+from paceline.hunts.objective import Goal
+from paceline.hunts.searching import SEEN_ENOUGH, kind_of
+from paceline.scenarios.scenario import load
+from paceline.simulate.points import Point, run_points
 
 ROOT = Path(__file__).resolve().parent.parent
 STUCK = ROOT / "examples" / "stuck.toml"
@@ -297,7 +297,7 @@ def test_an_error_on_the_way_leaves_what_was_found_so_far(
     def full(*_: Any) -> None:
         raise InternalError("a defect")
 
-    monkeypatch.setattr("paceline.hunting.stages.minimise", full)
+    monkeypatch.setattr("paceline.hunts.stages.minimise", full)
     with pytest.raises(InternalError, match="a defect"):
         hunt(
             LINK,
@@ -369,7 +369,7 @@ def test_the_command_prints_and_ends_as_others_do(tmp_path: Path) -> None:
 
 
 def test_optuna_is_imported_by_a_hunt_alone() -> None:
-    code = "import sys\nimport paceline.hunting, paceline.cli.hunt\nassert 'optuna' not in sys.modules"
+    code = "import sys\nimport paceline.hunts, paceline.cli.hunt\nassert 'optuna' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

@@ -10,14 +10,14 @@ import pytest
 
 import paceline
 from paceline.errors import PacelineError
-from paceline.hunting import hunt
-from paceline.hunting.goal import GREATEST, Goal
-from paceline.hunting.minimising import minimise
-from paceline.hunting.ranges import Candidate, Range, apart, axes_of, over_of
-from paceline.hunting.searching import Try, distinct, said
-from paceline.hunting.stages import Found
-from paceline.hunting.trying import Outcome
-from paceline.results import Results
+from paceline.hunts import hunt
+from paceline.hunts.candidates import Outcome
+from paceline.hunts.minimising import minimise
+from paceline.hunts.objective import GREATEST, Goal
+from paceline.hunts.ranges import Candidate, Range, apart, axes_of, over_of
+from paceline.hunts.searching import Try, distinct, said
+from paceline.hunts.stages import Found
+from paceline.results.results import Results
 from test_hunt import LINK
 
 
@@ -258,7 +258,7 @@ def test_of_two_kinds_of_failures_a_find_counts_its_own() -> None:
 
 def test_a_candidate_with_more_rows_than_the_file_ends_no_hunt(monkeypatch: pytest.MonkeyPatch) -> None:
     # as where the run fails that would have shown it before the search
-    monkeypatch.setattr("paceline.hunting.stages.Stages._check_ends", lambda _: None)
+    monkeypatch.setattr("paceline.hunts.stages.Stages._check_ends", lambda _: None)
     found = hunt(
         LINK,
         {"flow.mine.count": ["1", "3"], "link.bottleneck.delay": "10 ms..100 ms"},

@@ -146,7 +146,7 @@ def test_the_package_has_what_it_says() -> None:
         "import paceline, sys\n"
         "assert 'polars' not in sys.modules\n"
         "assert set(paceline.__all__) <= set(dir(paceline))\n"
-        "import paceline.sweeping, paceline.models, paceline.running\n"
+        "import paceline.sweeps.sweep, paceline.models, paceline.simulate.run\n"
         "for name in paceline.__all__:\n    getattr(paceline, name)\n"
         "assert callable(paceline.sweep) and callable(paceline.run) and callable(paceline.emulate)\n"
         "assert paceline.emulate is not paceline.run\n"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from judging import CASES, RUNS, Case, tried, wrong
-from paceline.reproduce.verdict import Outcome
+from paceline.studies.verdict import Outcome
 
 TRIALS = 300
 MOST_WRONG = 0.05

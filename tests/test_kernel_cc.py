@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from paceline import kernel_cc
 from paceline.errors import PacelineError
+from paceline.live import kernel_cc
 
 Here = Callable[..., tuple[Any, str, str]]
 VERIFIER = """libbpf: prog 'mine_init': BPF program load failed: Permission denied

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from needs import require
-from paceline import kernel_cc
+from paceline.live import kernel_cc
 
 TX_START, CWND_RESTART, OTHER_EVENT = 0, 1, 4
 OPEN, RECOVERY = 0, 3

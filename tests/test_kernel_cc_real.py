@@ -14,10 +14,11 @@ import pytest
 
 import paceline
 from needs import require, unprivileged
-from paceline import _core, kernel_cc
+from paceline import _core
 from paceline.errors import PacelineError
+from paceline.live import kernel_cc
 from paceline.realtime import Emulator
-from paceline.results import RunRecord
+from paceline.results.results import RunRecord
 from realtime import conclusive
 
 pytestmark = pytest.mark.realtime

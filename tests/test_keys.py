@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from paceline.errors import PacelineError, StorageError
-from paceline.keys import new_key, read_key
-from paceline.sending import listen
+from paceline.live.keys import new_key, read_key
+from paceline.live.send import listen
 
 HOSTILE = "no\x1b[2J\n\u202e"
 SHOWN = r"no\u{1b}[2J\n\u{202e}"

@@ -11,13 +11,13 @@ import pytest
 from rich.console import Console
 
 import paceline
-from paceline import table_files
-from paceline.cli import show
-from paceline.cli.compare import left_out
-from paceline.cli.layout import Layout
-from paceline.cli.sweep import tables as sweep_tables
-from paceline.comparing import Comparison, differences
-from paceline.results import Results, RunRecord
+from paceline.files import table_files
+from paceline.results.results import Results, RunRecord
+from paceline.sweeps.compare import Comparison, differences
+from paceline.tables import summaries
+from paceline.tables.comparison import left_out
+from paceline.tables.layout import Layout
+from paceline.tables.sweep import tables as sweep_tables
 
 FILM = """
 duration = "20 s"
@@ -68,7 +68,7 @@ def printed(tables: list[Layout], width: int = 200) -> str:
 
 
 def test_a_run_shows_which_streams_never_began() -> None:
-    text = printed(show.tables(Results([films("vegas", 1, 1)], {})))
+    text = printed(summaries.tables(Results([films("vegas", 1, 1)], {})))
     head = next(line for line in text.splitlines() if line.startswith("stream"))
     assert head.split("  ")[0] == "stream"
     for column in ("began", "fill time", "late", "undelivered"):
@@ -81,20 +81,20 @@ def test_a_run_shows_which_streams_never_began() -> None:
 
 def test_many_streams_are_counted_though_not_all_are_shown() -> None:
     streams = [stream(i, 2.0 if i < 40 else None, 0.1 if i < 40 else 1.0) for i in range(49)]
-    text = printed(show.tables(Results([RunRecord(1, {"name": "films", "streams": streams})], {})))
+    text = printed(summaries.tables(Results([RunRecord(1, {"name": "films", "streams": streams})], {})))
     assert "and 19 more" in text
     assert "9 of 49 streams never began to play" in text
 
 
 def test_where_all_is_well_nothing_more_is_shown() -> None:
-    text = printed(show.tables(Results([films("cubic", 1, 0)], {})))
+    text = printed(summaries.tables(Results([films("cubic", 1, 0)], {})))
     for column in ("began", "undelivered", "stalled"):
         assert column not in text
 
 
 def test_players_that_stall_have_no_late_packets_and_a_share_of_stalls() -> None:
     streams = [stream(0, 2.0, None, stall_share=0.0)]
-    text = printed(show.tables(Results([RunRecord(1, {"name": "films", "streams": streams})], {})))
+    text = printed(summaries.tables(Results([RunRecord(1, {"name": "films", "streams": streams})], {})))
     assert "late" not in text
     assert "stalled" in text
 
@@ -104,7 +104,7 @@ def test_means_over_runs_say_of_how_many() -> None:
         RunRecord(seed, {"name": "x", "streams": [stream(0, fill, 0.0)]})
         for seed, fill in enumerate((2.0, None, 4.0))
     ]
-    text = printed(show.tables(Results(records, {})))
+    text = printed(summaries.tables(Results(records, {})))
     assert "(2 of 3)" in text
     assert "66.7 %" in text or "67 ±" in text, "the share that began"
 
@@ -183,8 +183,8 @@ def test_a_run_in_which_nothing_arrived_is_among_those_that_did() -> None:
         return RunRecord(seed, {"name": "x", "flows": [flow, other | {"owd_p50_s": None}]})
 
     found = Results([call(1, 0.1, 0.2), call(2, 0.1, 0.2), call(3, None, 20.0)], {})
-    assert show.rows(found, "arrivals")["flow"].to_list() == ["call"] * 3
-    arrivals = printed(show.tables(found)).split("Arrivals")[1].split("\n\n")[0]
+    assert summaries.rows(found, "arrivals")["flow"].to_list() == ["call"] * 3
+    arrivals = printed(summaries.tables(found)).split("Arrivals")[1].split("\n\n")[0]
     assert "(2 of 3)" in arrivals
 
 
@@ -194,9 +194,9 @@ def test_cases_of_notices_are_summed_up() -> None:
         streams = [{"flow": "film", "instance": i} for i in range(4)] + [{"flow": "other", "instance": 0}]
         return RunRecord(seed, {"name": "x", "streams": streams, "notices": [notice] if cases else []})
 
-    assert show.notices(Results([said(1, 3)], {})) == ["Note: `film` is cut. (3 of 4)"]
-    assert show.notices(Results([said(1, 3), said(2, 1)], {})) == ["Note: `film` is cut. (4 of 8)"]
-    many = show.notices(Results([said(1, 3), *(said(n, 0) for n in range(2, 11))], {}))
+    assert summaries.notices(Results([said(1, 3)], {})) == ["Note: `film` is cut. (3 of 4)"]
+    assert summaries.notices(Results([said(1, 3), said(2, 1)], {})) == ["Note: `film` is cut. (4 of 8)"]
+    many = summaries.notices(Results([said(1, 3), *(said(n, 0) for n in range(2, 11))], {}))
     assert many == ["Note: `film` is cut. (3 of 40, in 1 of 10 runs)"], "of the streams of all runs"
 
 
@@ -226,6 +226,6 @@ def test_results_of_an_older_version_are_read_and_told_of(tmp_path: Path) -> Non
     read = Results.read(tmp_path / "out")
     assert read.notices["kind"].to_list()[-1] == "older-measures"
     assert "older" not in "".join(paceline.run(path).notices["kind"])
-    text = printed(show.tables(read))
+    text = printed(summaries.tables(read))
     assert "1 of 2 streams never began to play" in text, "their fill time says it"
-    assert any("counted late packets by the whole medium" in note for note in show.notices(read))
+    assert any("counted late packets by the whole medium" in note for note in summaries.notices(read))

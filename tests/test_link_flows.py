@@ -8,10 +8,10 @@ import polars as pl
 import pytest
 
 import paceline
-from paceline.cli import show
 from paceline.cli.documents import of_runs
-from paceline.comparing import differences
-from paceline.results import Results
+from paceline.results.results import Results
+from paceline.sweeps.compare import differences
+from paceline.tables import summaries
 
 TEXT = """
 duration = "10 s"
@@ -55,7 +55,7 @@ def test_the_table_has_each_flow_s_part_of_the_queue(tmp_path: Path) -> None:
 
 def test_people_see_it_if_it_is_asked_for() -> None:
     asked = paceline.run(paceline.parse(TEXT))
-    (table,) = [one for one in show.tables(asked) if one.title == "Flows at links (packets)"]
+    (table,) = [one for one in summaries.tables(asked) if one.title == "Flows at links (packets)"]
     assert [column.head for column in table.columns][:4] == ["link, flow", "came", "crossed", "dropped"]
     assert list(table.columns[0].cells) == [
         "bottleneck forward, bulk[0]",
@@ -66,7 +66,7 @@ def test_people_see_it_if_it_is_asked_for() -> None:
     unasked = paceline.run(paceline.parse(TEXT.replace("per_flow = true", "")))
     assert len(unasked.link_flows) == 0
     assert "link_flows" not in of_runs(unasked)
-    assert all(one.title != "Flows at links (packets)" for one in show.tables(unasked))
+    assert all(one.title != "Flows at links (packets)" for one in summaries.tables(unasked))
     assert unasked.flows.equals(asked.flows)
 
 

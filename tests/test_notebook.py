@@ -21,10 +21,12 @@ import pytest
 import paceline
 import paceline.campaign
 import paceline.plots
-from paceline import models, notebook
-from paceline.cli.layout import Column, Layout
+from paceline import models
 from paceline.errors import ArgumentError, PacelineError
-from paceline.recordings import SERIES
+from paceline.messages import notebook_progress
+from paceline.results.recordings import SERIES
+from paceline.tables import notebook
+from paceline.tables.layout import Column, Layout
 
 TEXT = """
 duration = "2 s"
@@ -286,7 +288,7 @@ def test_pandas_alone_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_notebook_shows_progress_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert notebook.progress("runs") is None
+    assert notebook_progress.progress("runs") is None
     shown: list[str] = []
 
     def show(bar: str, display_id: bool) -> SimpleNamespace:
@@ -298,8 +300,8 @@ def test_a_notebook_shows_progress_by_itself(monkeypatch: pytest.MonkeyPatch) ->
     shell = SimpleNamespace(config={"IPKernelApp": {}})
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
     monkeypatch.setitem(sys.modules, "IPython.display", display)
-    monkeypatch.setattr(notebook, "_AFTER_S", 0.0)
-    monkeypatch.setattr(notebook, "_EVERY_S", 0.0)
+    monkeypatch.setattr(notebook_progress, "_AFTER_S", 0.0)
+    monkeypatch.setattr(notebook_progress, "_EVERY_S", 0.0)
     paceline.run(TEXT, runs=3)
     assert shown[-1] == ""
     assert re.match(r'<progress value="\d\.\d+" max="3\.000"></progress> \d of 3 runs, 0 s', shown[0])

@@ -9,8 +9,8 @@ import pytest
 
 import paceline
 import screen
-from paceline.cli import show
-from paceline.results import Results, RunRecord
+from paceline.results.results import Results, RunRecord
+from paceline.tables import summaries
 
 SLOW = """
 duration = "2 s"
@@ -31,27 +31,27 @@ def record(seed: int, *notices: tuple[str, str]) -> RunRecord:
 def test_equal_notices_are_one() -> None:
     results = Results([record(1, ("a", "One.")), record(2, ("a", "One."), ("b", "Two.")), record(3)], {})
     assert results.notices.rows() == [("a", "One.", 2, None, None), ("b", "Two.", 1, None, None)]
-    assert show.notices(results) == ["Note: One. (2 of 3 runs)", "Note: Two. (1 of 3 runs)"]
+    assert summaries.notices(results) == ["Note: One. (2 of 3 runs)", "Note: Two. (1 of 3 runs)"]
 
 
 def test_a_count_of_no_whole_stands_alone() -> None:
     notice = {"kind": "a", "text": "Some lack.", "cases": 3}
     results = Results([RunRecord(1, {"name": "x", "notices": [notice]})], {})
-    assert show.notices(results) == ["Note: Some lack. (counted: 3)"]
+    assert summaries.notices(results) == ["Note: Some lack. (counted: 3)"]
 
 
 def test_many_of_a_kind_are_few_lines() -> None:
     results = Results([record(1, *(("a", f"Number {n}.") for n in range(9)), ("b", "Another."))], {})
-    said = show.notices(results)
-    assert len(said) == show.MOST_NOTICES + 2
-    assert said[-2].startswith(f"Note: {9 - show.MOST_NOTICES} more")
+    said = summaries.notices(results)
+    assert len(said) == summaries.MOST_NOTICES + 2
+    assert said[-2].startswith(f"Note: {9 - summaries.MOST_NOTICES} more")
     assert said[-1] == "Note: Another."
 
 
 def test_runs_without_notices_say_nothing() -> None:
     results = Results([record(1)], {})
     assert results.notices.is_empty()
-    assert show.notices(results) == []
+    assert summaries.notices(results) == []
 
 
 @pytest.fixture(name="file")

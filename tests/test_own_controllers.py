@@ -18,7 +18,8 @@ import paceline
 import screen
 from needs import require
 from own import LOSSY, PLAIN, ROOT, TWINS, same
-from paceline import ControllerError, ScenarioError, events, foreign, parameter
+from paceline import ControllerError, ScenarioError, events, own_controllers, parameter
+from paceline.simulate import workers
 
 RENO = f"python:{TWINS / 'reno_twin.py'}:RenoTwin"
 
@@ -87,10 +88,10 @@ def test_runs_hang_on_nothing_but_the_seed() -> None:
 
 
 def test_long_work_in_python_goes_to_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("paceline.sweeping._WORTH_PROCESSES_S", 0.0)
+    monkeypatch.setattr("paceline.simulate.points._WORTH_PROCESSES_S", 0.0)
     pools: list[int] = []
     handed: list[int] = []
-    processes = paceline.sweeping.processes  # type: ignore[attr-defined]
+    processes = workers.processes
 
     def counted(workers: int) -> Any:
         pools.append(workers)
@@ -104,7 +105,7 @@ def test_long_work_in_python_goes_to_processes(monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.setattr(pool, "submit", noted)
         return pool
 
-    monkeypatch.setattr("paceline.sweeping.processes", counted)
+    monkeypatch.setattr("paceline.simulate.points.processes", counted)
     several = paceline.run(PLAIN, runs=6, schemes={"own": Drawn}, workers=2, record=("cwnd",))
     assert pools == [2]
     assert handed == [1, 2, 3, 4, 5], "all but the first, which told how long they take"
@@ -309,7 +310,7 @@ def test_a_scenario_stays_what_it_was_when_it_was_loaded(tmp_path: Path) -> None
 class RoundTrips(paceline.WindowController):
     """AIMD once a round trip"""
 
-    every = foreign.ROUND_TRIP
+    every = own_controllers.ROUND_TRIP
     gauges = {"calls": ""}  # noqa: RUF012
 
     def on_begin(self, path: events.PathView) -> None:

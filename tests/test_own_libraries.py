@@ -11,7 +11,7 @@ import pytest
 import paceline
 from needs import require
 from own import LOSSY, PLAIN, TWINS, same
-from paceline import ControllerError, ScenarioError, foreign
+from paceline import ControllerError, ScenarioError, own_controllers
 
 
 @pytest.fixture(scope="session")
@@ -25,7 +25,7 @@ def libraries(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def build(library: Path, source: Path, compiler: str = "cc") -> None:
-    warnings = ["-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", f"-I{foreign.include()}"]
+    warnings = ["-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", f"-I{own_controllers.include()}"]
     subprocess.run([compiler, *warnings, str(source), "-o", str(library)], check=True)
 
 
@@ -87,7 +87,7 @@ def test_libraries_that_do_not_fit(
     source = tmp_path / "bad.c"
     source.write_text(NONSENSE % (decision, abi, machine, more))
     flags = ["-Wno-unused-function", "-Wno-missing-field-initializers"]
-    command = ["cc", *flags, "-shared", "-fPIC", f"-I{foreign.include()}", str(source), "-o"]
+    command = ["cc", *flags, "-shared", "-fPIC", f"-I{own_controllers.include()}", str(source), "-o"]
     subprocess.run([*command, str(tmp_path / "bad.so")], check=True)
     with pytest.raises(ControllerError if decision else ScenarioError, match=said):
         paceline.run(PLAIN, set={"flow.own.cc": f"library:{tmp_path / 'bad.so'}"})

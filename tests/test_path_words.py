@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 pytest.importorskip("paceline._core")
 
 import paceline
-from paceline import paths
 from paceline.cli import app, path
+from paceline.emulator import paths
 
 PING = """PING 10.0.0.1 (10.0.0.1): 56 data bytes
 64 bytes from 10.0.0.1: seq=0 ttl=64 time=20.123 ms

@@ -15,7 +15,7 @@ from paceline.plots import KINDS, figure, gauges, occupancy, save
 from paceline.plots.rate import averaged, bin_s
 from paceline.plots.style import PALETTE
 from paceline.plots.timeline import MOST_NAMED, Panel, lines
-from paceline.results import Results, RunRecord
+from paceline.results.results import Results, RunRecord
 
 
 def recorded(kind: str, flows: int = 2, samples: int = 500) -> pl.DataFrame:

@@ -23,7 +23,7 @@ import paceline
 import screen
 from needs import require
 from paceline.errors import PacelineError, StorageError
-from paceline.qlogs import flows_of, is_log
+from paceline.live.qlog import flows_of, is_log
 from qlog_schema import CRATE, SCHEMA, read_records, validator
 
 

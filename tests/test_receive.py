@@ -21,8 +21,8 @@ import paceline
 import ports
 from needs import require
 from paceline.errors import LiveError, PacelineError
-from paceline.results import Results
-from paceline.rtp import Listening
+from paceline.live.rtp import Listening
+from paceline.results.results import Results
 
 
 def _rtp(number: int, ssrc: int = 7) -> bytes:

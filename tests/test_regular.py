@@ -16,10 +16,14 @@ from typing import Any
 import pytest
 
 import paceline
-from paceline import files, fitting, memory, replaying, traces
+from paceline import files
+from paceline.calls import captures, dump, event_log
+from paceline.emulator import fitting
 from paceline.errors import PacelineError
+from paceline.live import replay
+from paceline.scenarios import rate_traces
+from paceline.simulate import memory
 from paceline.suite import sim_specs
-from paceline.webrtc import captured, dump, event_log
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names here")
 
@@ -53,10 +57,10 @@ READERS: dict[str, Callable[[Path], Any]] = {
     "fit": fitting.fit,
     "python:": lambda path: paceline.parse(scenario(f"python:{path}:Mine")),
     "library:": lambda path: paceline.parse(scenario(f"library:{path}")),
-    "replay": replaying.replay,
+    "replay": replay.replay,
     "read_text": files.read_text,
-    "trace": traces.read,
-    "capture": captured.read,
+    "trace": rate_traces.read,
+    "capture": captures.read,
     "event log": event_log.read,
     "dump": dump.read,
     "specs": lambda path: sim_specs.case(path, "x"),

@@ -14,12 +14,12 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import paceline
-from paceline.columns import TABLES
 from paceline.errors import PacelineError, StorageError
 from paceline.quantities import unit_of
-from paceline.results import Results, RunRecord, summarise
-from paceline.scenario import toml_value
-from paceline.series import series_tables
+from paceline.results.columns import TABLES
+from paceline.results.results import Results, RunRecord, summarise
+from paceline.results.series import series_tables
+from paceline.scenarios.scenario import toml_value
 
 
 def summary(goodput: float, fill: float | None = None) -> dict[str, Any]:

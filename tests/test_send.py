@@ -18,13 +18,14 @@ from typer.testing import CliRunner, Result
 
 import paceline
 from own import TWINS
-from paceline import _core, sending
+from paceline import _core
 from paceline.cli import app
 from paceline.cli.send import now
 from paceline.errors import LiveError, PacelineError
-from paceline.keys import new_key
-from paceline.results import Results
-from paceline.sending import controller_of, place, send
+from paceline.live import send as send_module
+from paceline.live.keys import new_key
+from paceline.live.send import controller_of, place, send
+from paceline.results.results import Results
 
 
 @pytest.mark.parametrize(
@@ -119,7 +120,7 @@ def flows(monkeypatch: pytest.MonkeyPatch) -> Iterator[Flows]:
     made = Flows()
     monkeypatch.setattr(_core, "send", made.send)
     monkeypatch.setattr(_core, "SendWatch", lambda: made)
-    monkeypatch.setattr(sending, "_LOOK_S", 0.01)
+    monkeypatch.setattr(send_module, "_LOOK_S", 0.01)
     yield made
     made.stop()
 
@@ -228,7 +229,7 @@ def test_the_command_ends_with_130_after_ctrl_c(flows: Flows, monkeypatch: pytes
         results.manifest["interrupted"] = True
         return results
 
-    monkeypatch.setattr(sending, "send", pressed)
+    monkeypatch.setattr(send_module, "send", pressed)
     assert invoked("--cc", "tfrc").exit_code == 130
     document = invoked("--cc", "tfrc", "--json")
     assert document.exit_code == 130

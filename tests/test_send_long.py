@@ -22,8 +22,8 @@ import paceline
 from needs import require
 from over_path import PACELINE, direction, measured, steal
 from paceline import realtime
-from paceline.results import Results
-from paceline.sending import send
+from paceline.live.send import send
+from paceline.results.results import Results
 from paceline.statistics import estimate, independent_difference
 from realtime import conclusive
 

@@ -27,9 +27,9 @@ from needs import require
 from own import TWINS
 from paceline import realtime
 from paceline.errors import LiveError
-from paceline.keys import new_key, read_key
-from paceline.results import Results
-from paceline.sending import listen, send
+from paceline.live.keys import new_key, read_key
+from paceline.live.send import listen, send
+from paceline.results.results import Results
 
 pytestmark = pytest.mark.realtime
 

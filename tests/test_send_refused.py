@@ -15,9 +15,9 @@ import paceline
 import ports
 from paceline import realtime
 from paceline.errors import LiveError, PacelineError, ScenarioError, StorageError
-from paceline.keys import new_key
-from paceline.sending import listen, send
-from paceline.spoken import by_command
+from paceline.live.keys import new_key
+from paceline.live.send import listen, send
+from paceline.messages.argument_names import by_command
 
 CARRIED = r".*; quic://HOST takes newreno, reno, .*cubic, .*c4, .*copa$"
 KEY = bytes(range(32))

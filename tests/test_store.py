@@ -16,10 +16,10 @@ from polars.testing import assert_frame_equal
 
 import paceline
 from paceline import _core
-from paceline.columns import IDENTITY, TABLES
 from paceline.errors import Interrupted, PacelineError
-from paceline.results import OnDisk, Results, RunRecord
-from paceline.store import Store, alone_in
+from paceline.results.columns import IDENTITY, TABLES
+from paceline.results.results import OnDisk, Results, RunRecord
+from paceline.results.store import Store, alone_in
 
 TEXT = """
 duration = "2 s"
@@ -63,7 +63,7 @@ def same_files(a: Path, b: Path) -> None:
 
 def test_a_directory_is_one_commands_at_a_time(scenario: paceline.Scenario, tmp_path: Path) -> None:
     code = (
-        "import sys, pathlib\nfrom paceline.store import alone_in\n"
+        "import sys, pathlib\nfrom paceline.results.store import alone_in\n"
         "with alone_in(pathlib.Path(sys.argv[1])): print('in', flush=True); sys.stdin.read()"
     )
     with subprocess.Popen(

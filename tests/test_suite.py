@@ -15,14 +15,14 @@ from typer.testing import CliRunner
 import screen
 from paceline.cli import app
 from paceline.errors import InternalError, Interrupted
-from paceline.reproduce import reproduction
-from paceline.store import Store
-from paceline.suite import junit, loading, running, where
+from paceline.results.store import Store
+from paceline.studies import reproduction
+from paceline.suite import junit, loading, running, suite_folders
 from paceline.suite.suite import Kind, Subject
+from paceline.suite.suite_folders import SuiteError
 from paceline.suite.verdict import Outcome
-from paceline.suite.where import SuiteError
 from small_paper import GOODPUT
-from test_reproduce_page import probe
+from test_papers_page import probe
 
 SCENARIO = """
 duration = "4 s"
@@ -537,7 +537,7 @@ def test_a_run_with_a_defect_leaves_the_other_cases_alone(
     assert result.exit_code == 3
 
 
-@pytest.mark.parametrize("key", [key for key in where.keys() if loading.load(key).cases])  # noqa: SIM118
+@pytest.mark.parametrize("key", [key for key in suite_folders.keys() if loading.load(key).cases])  # noqa: SIM118
 def test_every_case_of_a_suite_runs_and_gives_its_numbers(key: str) -> None:
     suite = loading.load(key)
     subjects = running.subjects_of(suite, [])

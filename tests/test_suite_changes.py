@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from paceline import run
-from paceline.reproduce.where import PaperError
-from paceline.store import Store
+from paceline.files.paper_folders import PaperError
+from paceline.results.store import Store
 from paceline.suite import loading, running
 from paceline.suite.verdict import Outcome
 from test_suite import PAUSES, SUITE, folder

@@ -11,11 +11,11 @@ import pytest
 from typer.testing import CliRunner
 
 from paceline.cli import app
-from paceline.reproduce.measure import of_run
-from paceline.scenario import load
+from paceline.scenarios.scenario import load
+from paceline.studies.measure import of_run
 from paceline.suite import loading, sim_specs
 from paceline.suite.suite import Case
-from paceline.suite.where import SuiteError, find
+from paceline.suite.suite_folders import SuiteError, find
 
 ONE = """main_cc_algo: c4
 main_start_time: 0

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from paceline.carried import folder
-from paceline.reproduce import reproduction
+from paceline.files.package_data import folder
+from paceline.studies import reproduction
 from paceline.suite import junit, loading, running
 from paceline.suite.running import Checked, Result
 from paceline.suite.verdict import Outcome

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from paceline.evidence import Sample
 from paceline.interval import share_interval
 from paceline.statistics import t_quantile
+from paceline.statistics.evidence import Sample
 from paceline.suite.verdict import Outcome, Rule, Threshold, Verdict, judge, together
 
 

@@ -17,14 +17,14 @@ from polars.testing import assert_frame_equal
 
 import paceline
 from paceline import _core, axes
-from paceline.cli.compare import verdict as words_of
-from paceline.columns import TABLES
-from paceline.comparing import Comparison, differences, metrics_in
 from paceline.errors import Interrupted, PacelineError, StorageError
-from paceline.results import Results, RunRecord
-from paceline.scenario import assignments
-from paceline.store import Store
-from paceline.sweeping import Point, run_points, seeds_from
+from paceline.results.columns import TABLES
+from paceline.results.results import Results, RunRecord
+from paceline.results.store import Store
+from paceline.scenarios.scenario import assignments
+from paceline.simulate.points import Point, run_points, seeds_from
+from paceline.sweeps.compare import Comparison, differences, metrics_in
+from paceline.tables.comparison import verdict as words_of
 
 TEXT = """
 duration = "10 s"

@@ -18,12 +18,13 @@ from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
 import paceline
-from paceline import quantities, table_files
+from paceline import quantities
 from paceline.cli import app
-from paceline.comparing import differences, metrics_in
 from paceline.errors import PacelineError
+from paceline.files import table_files
 from paceline.plots import chart, save, style, sweeps, words
-from paceline.results import Results, RunRecord
+from paceline.results.results import Results, RunRecord
+from paceline.sweeps.compare import differences, metrics_in
 
 DELAY, CC = "link.bottleneck.delay", "flow.film.cc"
 SEEDS = 10

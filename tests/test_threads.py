@@ -37,15 +37,16 @@ WAYS = {
     """,
     "runs in real time": """
         import math, paceline
-        from paceline import _core, turns
-        from paceline.results import RunRecord
-        from paceline.store import Store
-        from paceline.sweeping import Point
+        from paceline import _core
+        from paceline.emulator import realtime_queue
+        from paceline.results.results import RunRecord
+        from paceline.results.store import Store
+        from paceline.simulate.points import Point
         def runner(scenario, seed, record, every_s):
             return RunRecord.of(seed, _core.run(scenario, seed, list(record), every_s))
-        turns.in_turn(
+        realtime_queue.in_turn(
             [Point(paceline.parse(SCENARIO))], [1, 2, 3, 4], runner, over="nothing", record=("cwnd",),
-            record_every_s=0.02, store=Store(FOLDER), budget=turns.Budget(4, math.inf),
+            record_every_s=0.02, store=Store(FOLDER), budget=realtime_queue.Budget(4, math.inf),
         )
     """,
 }

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import paceline
-from paceline import traces
 from paceline.cli import app
 from paceline.errors import PacelineError
+from paceline.scenarios import rate_traces
 
 SABRE = """[{"duration_ms": 5000, "bandwidth_kbps": 1500, "latency_ms": 80},
  {"duration_ms": 5000, "bandwidth_kbps": 300, "latency_ms": 90},
@@ -64,7 +64,7 @@ def test_one_network_in_each_format(kind: str, tmp_path: Path) -> None:
 def test_there_and_back(kind: str, tmp_path: Path) -> None:
     path, other = tmp_path / "trace", tmp_path / "other"
     path.write_text(SAME[kind])
-    for to in traces.WRITTEN:
+    for to in rate_traces.WRITTEN:
         done = CliRunner().invoke(app, ["trace", str(path), "--to", to, "--out", str(other)])
         assert done.exit_code == 0, done.output
         found = told(other, "--every", "5s")
@@ -112,7 +112,7 @@ def test_what_is_none_is_said(tmp_path: Path) -> None:
     ]:
         path.write_text(text)
         with pytest.raises(PacelineError, match=said):
-            traces.read(path)
+            rate_traces.read(path)
 
 
 def test_a_path_file_of_a_trace(tmp_path: Path) -> None:
@@ -142,11 +142,15 @@ RATES = st.lists(
 @given(RATES)
 def test_conversions_keep_what_a_link_carries(rows: list[tuple[int, float]]) -> None:
     text = "duration_ms,kbps\n" + "".join(f"{lasts},{rate}\n" for lasts, rate in rows)
-    trace = traces.of_text(text, "trace")
+    trace = rate_traces.of_text(text, "trace")
     bits = sum(lasts * rate for lasts, rate in rows)
     assert trace.mean_bps * trace.lasts_s == pytest.approx(bits, rel=1e-6)
-    for written in (traces.as_csv(trace), traces.as_csv(trace, trace.lasts_s / 7), traces.as_mahimahi(trace)):
-        again = traces.of_text(written, "again")
+    for written in (
+        rate_traces.as_csv(trace),
+        rate_traces.as_csv(trace, trace.lasts_s / 7),
+        rate_traces.as_mahimahi(trace),
+    ):
+        again = rate_traces.of_text(written, "again")
         assert again.lasts_s == pytest.approx(trace.lasts_s, rel=1e-6)
         # a packet of mahimahi's, and the one at the end; rates in whole bits
         slack = 2 * 12_000 + 1e-3 * bits
@@ -159,9 +163,9 @@ def test_conversions_keep_what_a_link_carries(rows: list[tuple[int, float]]) -> 
 @settings(deadline=None)
 @given(st.text(alphabet='0123456789.,;[]{}": \n\tabekmpstw_/-', max_size=80))
 def test_no_text_breaks_the_reader(text: str) -> None:
-    for kind in (None, *traces.FORMATS):
+    for kind in (None, *rate_traces.FORMATS):
         try:
-            found = traces.of_text(text, "trace", kind)
+            found = rate_traces.of_text(text, "trace", kind)
         except PacelineError:
             continue
         assert found.lasts_s > 0

@@ -14,10 +14,11 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import paceline
-from paceline import _core, watching
+from paceline import _core
 from paceline.cli import app
 from paceline.errors import PacelineError
-from paceline.watching import CommandError
+from paceline.live import watch as watch_module
+from paceline.live.watch import CommandError
 from stand_in import Watch, connection
 
 
@@ -88,7 +89,7 @@ def test_ctrl_c_keeps_what_is_done(
 ) -> None:
     """Without --for Ctrl-C is its end."""
     watched(connection(ended="open"), connection(ended="open", instance=1))
-    monkeypatch.setattr(watching, "_look", interrupt)
+    monkeypatch.setattr(watch_module, "_look", interrupt)
     done = run("--port", 80, *words, "--out", tmp_path / "w")
     assert done.exit_code == code, done.output
     assert "Written to" in done.stdout
@@ -106,20 +107,20 @@ class Clock:
 
     def monotonic(self) -> float:
         self.looks += 1
-        return min(self.looks, 3) * watching._GRACE_S
+        return min(self.looks, 3) * watch_module._GRACE_S
 
 
 def test_a_command_that_is_stopped_is_ended(
     watched: Callable[..., Watch], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     watched()
-    monkeypatch.setattr(watching, "time", Clock())
+    monkeypatch.setattr(watch_module, "time", Clock())
     found = paceline.watch(command=["sleep", "60"], view=interrupt)
     assert (found.manifest["interrupted"], found.manifest["exit_code"]) == (True, 128 + 15)
     assert found.flows.is_empty()
     monkeypatch.undo()
     watched()
-    monkeypatch.setattr(watching, "_GRACE_S", 0.1)
+    monkeypatch.setattr(watch_module, "_GRACE_S", 0.1)
     ready = tmp_path / "ready"
 
     def interrupted(_: dict[str, Any]) -> None:

@@ -5,8 +5,10 @@
     results.flows                  # a Polars table; units end the columns' names
     results.statistics("flows")    # mean, sd, 95 % interval
 
-Look first at `running.py`, `sweeping.py`, `comparing.py` and `results.py`; `cli/` is the same from a shell.
-`models.py` has throughput models. All simulation lies in the extension module `_core`.
+What is imported by name lies here: `axes`, `campaign`, `conform`, `models`, `realtime`, `statistics`, `suite` and their
+like. The folders hold the rest, by subject: `simulate/run.py` has `paceline.run`, `sweeps/` `sweep`, `compare` and
+`merge`, `results/` what comes of them; `cli/` is the same from a shell. All simulation lies in the extension module
+`_core`.
 """
 
 from __future__ import annotations
@@ -44,71 +46,72 @@ if TYPE_CHECKING:
     from paceline import realtime as realtime
     from paceline import statistics as statistics
     from paceline import suite as suite
-    from paceline.comparing import Comparison, compare
-    from paceline.executing import Batched
-    from paceline.fitting import fit
-    from paceline.foreign import parameter
-    from paceline.hunting import hunt
+    from paceline.calls.call import call
+    from paceline.calls.call_log import call_log
+    from paceline.emulator.fitting import fit
+    from paceline.emulator.paths import PathRun, path
+    from paceline.hunts import hunt
     from paceline.leagues import league
-    from paceline.merging import merge
-    from paceline.paths import PathRun, path
-    from paceline.qlogs import qlog
+    from paceline.live.qlog import qlog
+    from paceline.live.receive import receive
+    from paceline.live.replay import Replayed, replay
+    from paceline.live.send import send
+    from paceline.live.watch import watch
+    from paceline.own_controllers import parameter
     from paceline.realtime import run as emulate
-    from paceline.receiving import receive
-    from paceline.replaying import Replayed, replay
-    from paceline.results import Results, summarise
-    from paceline.running import run
-    from paceline.scenario import load, parse
-    from paceline.schemas import schema
-    from paceline.sending import send
-    from paceline.sweeping import sweep
-    from paceline.variation import cov, jain_over_time
-    from paceline.watching import watch
-    from paceline.webrtc import call, call_log
+    from paceline.results.results import Results, summarise
+    from paceline.scenarios.scenario import load, parse
+    from paceline.scenarios.schemas import schema
+    from paceline.simulate.executors import Batched
+    from paceline.simulate.run import run
+    from paceline.statistics.over_time import cov, jain_over_time
+    from paceline.sweeps.compare import Comparison, compare
+    from paceline.sweeps.merge import merge
+    from paceline.sweeps.sweep import sweep
 
 # Where the names above are, for those that are asked for: with Polars and NumPy they take a second to import, and
-# the command line's `--help` needs none of them. A name with "" is a module itself. No module here is called as a
-# function is: its import would hide it.
+# the command line's `--help` needs none of them. A name with "" is a module itself. No module and no folder here is
+# called as a function is: its import would hide it.
 _LATER = {
-    "Batched": "executing",
-    "Comparison": "comparing",
-    "PathRun": "paths",
-    "Replayed": "replaying",
-    "Results": "results",
+    "Batched": "simulate.executors",
+    "Comparison": "sweeps.compare",
+    "PathRun": "emulator.paths",
+    "Replayed": "live.replay",
+    "Results": "results.results",
     "axes": "",
-    "call": "webrtc",
-    "call_log": "webrtc",
+    "call": "calls.call",
+    "call_log": "calls.call_log",
     "campaign": "",
-    "compare": "comparing",
+    "compare": "sweeps.compare",
     "conform": "",
-    "cov": "variation",
-    "emulate": "realtime.run",
+    "cov": "statistics.over_time",
+    "emulate": "realtime:run",
     "events": "",
-    "fit": "fitting",
-    "hunt": "hunting",
+    "fit": "emulator.fitting",
+    "hunt": "hunts",
     "interval": "",
-    "jain_over_time": "variation",
+    "jain_over_time": "statistics.over_time",
     "league": "leagues",
-    "load": "scenario",
-    "merge": "merging",
+    "load": "scenarios.scenario",
+    "merge": "sweeps.merge",
     "models": "",
-    "parameter": "foreign",
-    "parse": "scenario",
-    "path": "paths",
+    "parameter": "own_controllers",
+    "parse": "scenarios.scenario",
+    "path": "emulator.paths",
     "playground": "",
     "plots": "",
-    "qlog": "qlogs",
+    "qlog": "live.qlog",
     "realtime": "",
-    "receive": "receiving",
-    "replay": "replaying",
-    "run": "running",
-    "schema": "schemas",
-    "send": "sending",
+    "receive": "live.receive",
+    "replay": "live.replay",
+    "run": "simulate.run",
+    "schema": "scenarios.schemas",
+    "send": "live.send",
     "statistics": "",
     "suite": "",
-    "summarise": "results",
-    "sweep": "sweeping",
-    "watch": "watching",
+    "summarise": "results.results",
+    "sweep": "sweeps.sweep",
+    "watch": "live.watch",
 }
 
 __version__ = _core.version()
@@ -117,7 +120,7 @@ __version__ = _core.version()
 def __getattr__(name: str) -> Any:
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module, _, called = _LATER[name].partition(".")
+    module, _, called = _LATER[name].partition(":")
     found = importlib.import_module(f"{__name__}.{module or name}")
     if module:
         found = getattr(found, called or name)

@@ -533,7 +533,7 @@ class Scheme:
     """A scheme that is not compiled in."""
 
     def __new__(cls, of: type, description: str) -> Scheme:
-        """Of a class, by its description as JSON: `paceline.foreign.describe`. Raises ValueError."""
+        """Of a class, by its description as JSON: `paceline.own_controllers.describe`. Raises ValueError."""
     @staticmethod
     def library(path: pathlib.Path, controller: str | None, name: str) -> Scheme:
         """Of a controller in a shared library, whose code runs from now on. Raises ValueError."""

@@ -20,7 +20,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from paceline._core import Scenario
 from paceline.errors import ArgumentError, PacelineError
-from paceline.executing import Batched
+from paceline.simulate.executors import Batched
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -22,8 +22,8 @@ from typing import Any
 
 from paceline.arguments import plain
 from paceline.errors import ArgumentError, PacelineError
-from paceline.scenario import assignment
-from paceline.spoken import option
+from paceline.messages.argument_names import option
+from paceline.scenarios.scenario import assignment
 
 Vary = Mapping[Any, Any]
 """Paths, or tuples of paths that go together, and their values, a list, a tuple or an array: see above. (Keys of a

@@ -33,17 +33,17 @@ from typing import Any
 from paceline import _core
 from paceline.arguments import checked
 from paceline.axes import combinations, named, short
-from paceline.carried import find
+from paceline.emulator.realtime_queue import RATE_EVERY_S, Runner, in_turn
 from paceline.errors import PacelineError
-from paceline.executing import ExecutorLike
-from paceline.reproduce.paper import Settings
-from paceline.reproduce.strict import Table, read_toml, settings
-from paceline.results import Results
-from paceline.scenario import load, toml_value, written
-from paceline.schemas import MOST_TESTS
-from paceline.store import Kept
-from paceline.sweeping import Point, Progress, check_recordings, run_points, seeds_from
-from paceline.turns import RATE_EVERY_S, Runner, in_turn
+from paceline.files.package_data import find
+from paceline.results.results import Results
+from paceline.results.store import Kept
+from paceline.scenarios.scenario import load, toml_value, written
+from paceline.scenarios.schemas import MOST_TESTS
+from paceline.simulate.executors import ExecutorLike
+from paceline.simulate.points import Point, Progress, check_recordings, run_points, seeds_from
+from paceline.studies.paper import Settings
+from paceline.studies.strict import Table, read_toml, settings
 
 AXES = ("case", "scheme")
 

@@ -17,9 +17,8 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from paceline import beta
 from paceline.quantities import SHARES
-from paceline.statistics import CONFIDENCE, Number, estimate, present
+from paceline.statistics import CONFIDENCE, Number, estimate, present, special_functions
 
 SKEWED = frozenset(
     [
@@ -230,8 +229,8 @@ def _are_truths(x: NDArray[np.float64]) -> bool:
 def share_interval(k: int, n: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
     """Bounds of a share of which k of n were seen: exact (Clopper and Pearson, Biometrika 26, 1934)."""
     tail = (1 - confidence) / 2
-    low = 0.0 if k == 0 else beta.inverse(k, n - k + 1, tail)
-    high = 1.0 if k == n else beta.inverse(k + 1, n - k, 1 - tail)
+    low = 0.0 if k == 0 else special_functions.inverse(k, n - k + 1, tail)
+    high = 1.0 if k == n else special_functions.inverse(k + 1, n - k, 1 - tail)
     return low, high
 
 
@@ -278,4 +277,4 @@ def median_rank(n: int, confidence: float = CONFIDENCE) -> int:
 
 def _fewer_than(k: int, n: int) -> float:
     """The chance of fewer than k heads in n tosses, for k of 1 to n."""
-    return beta.incomplete(n - k + 1, k, 0.5)
+    return special_functions.incomplete(n - k + 1, k, 0.5)

@@ -29,27 +29,27 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from paceline import _core, files, linux, paths, real_logs
+from paceline import _core, files
 from paceline.arguments import checked
+from paceline.emulator import paths, quic_logs
+from paceline.emulator.realtime_queue import OverPaths, Runner, kept_in_turn
 from paceline.errors import ControllerError, LiveError, PacelineError, PathError, ScenarioError
-from paceline.live import live_record
-from paceline.recordings import PORT, REAL_SERIES
-from paceline.results import Results, RunRecord
-from paceline.running import of_one_run
-from paceline.scenario import ScenarioLike, Schemes, load, toml_value, written
-from paceline.sending import check_flows, listen
-from paceline.store import Store
-from paceline.sweeping import Progress, check_recordings, seeds_from
-from paceline.turns import OverPaths, Runner, kept_in_turn
+from paceline.live import linux
+from paceline.live.real_runs import live_record
+from paceline.live.send import check_flows, listen
+from paceline.results.recordings import PORT, REAL_SERIES
+from paceline.results.results import Results, RunRecord
+from paceline.results.store import Store
+from paceline.scenarios.scenario import ScenarioLike, Schemes, load, toml_value, written
+from paceline.simulate.points import Progress, check_recordings, seeds_from
+from paceline.simulate.run import of_one_run
 
 RECORD_EVERY_S = 0.1
 """The interval of recordings, if nothing else is said; flows record at no longer ones, which rates in bins need."""
 PATIENCE_S = 60.0
 """What a run may take beyond its duration until it is ended."""
-
 _FIRST_PORT = 20_000
 """The client's port of the first flow; below those that the kernel gives."""
-
 _STARTS_S = 20.0
 """How long the client waits for the server to listen."""
 
@@ -99,7 +99,7 @@ def emulate(
             files.make_directory(target.parent)
             files.write_whole(target, text)
         if qlog is not None:
-            real_logs.prepare(where)
+            quic_logs.prepare(where)
         # Ctrl-C in a terminal is theirs too, and they have nothing to say then.
         call = (
             "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL);"
@@ -120,7 +120,7 @@ def emulate(
             stop=stop,
         )
         if qlog is not None:
-            real_logs.keep(where, qlog, flows(scenario, seed))
+            quic_logs.keep(where, qlog, flows(scenario, seed))
         if ran.status == 128 + signal.SIGINT:
             raise KeyboardInterrupt
         kept = Store(where).get("near", seed, REAL_SERIES)
@@ -173,7 +173,7 @@ def run(
     loaded = load(scenario, set, schemes)
     seeds = seeds_from(loaded.seed if seed is None else seed, runs)
     check(loaded, seeds[0])
-    logs = None if qlog is None else real_logs.folder(qlog, _table(loaded))
+    logs = None if qlog is None else quic_logs.folder(qlog, _table(loaded))
     what = {
         "kind": "emulation",
         "name": loaded.name,
@@ -554,7 +554,7 @@ def near(folder: str, number: str, every_s: str) -> None:
                 results=where / "far",
                 ports=_FIRST_PORT,
                 beginning=where / _BEGINNING,
-                qlogs=real_logs.of(where, "near"),
+                qlogs=quic_logs.of(where, "near"),
             )
             break
         except (ControllerError, LiveError, ScenarioError) as error:
@@ -590,9 +590,9 @@ def far(folder: str) -> None:
     files.make_directory(results)
     # in a network of its own, where there is nobody else
     schemes = handed(Path(folder)).schemes
-    logs = real_logs.of(Path(folder), "far")
+    logs = quic_logs.of(Path(folder), "far")
     bounds = (None, PORT, 10**12, 864_000, 64, None, str(results))
-    qlogs = None if logs is None else (logs, *real_logs.ROOM)
+    qlogs = None if logs is None else (logs, *quic_logs.ROOM)
     server = listen(*bounds, strangers=True, schemes=schemes, qlogs=qlogs)
     try:
         server.run()

@@ -3,7 +3,7 @@
 //! Thin on purpose: it turns Python's arguments into calls of `paceline-live` and `paceline-sim`, their errors into
 //! exceptions, their panics into `InternalError`, and releases the interpreter lock while a run lasts. Its Python face
 //! is typed in `python/paceline/_core.pyi`. What runs in real time takes Linux, and is left out elsewhere
-//! (`python/paceline/linux.py` says so to the user). Look first at `run.rs`.
+//! (`python/paceline/live/linux.py` says so to the user). Look first at `run.rs`.
 
 mod calls;
 mod describe;

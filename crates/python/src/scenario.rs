@@ -112,7 +112,7 @@ fn own_controllers(
         if !own || foreign.iter().any(|scheme| scheme.name == cc) {
             continue;
         }
-        let find = py.import("paceline.foreign")?.getattr("find")?;
+        let find = py.import("paceline.own_controllers")?.getattr("find")?;
         let known: Known<'_> = known.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
         let found = find.call1((&cc, base.to_string_lossy(), known, class)).and_then(|found| {
             let (scheme, files): (Py<Scheme>, Vec<(String, String)>) = found.extract()?;
@@ -217,7 +217,7 @@ impl Scenario {
 
     /// A copy with several values replaced, checked when all are: what `paceline.load` takes as `changes`, or pairs of it.
     fn set_all(&self, values: &Bound<'_, PyAny>) -> PyResult<Scenario> {
-        let written = values.py().import("paceline.scenario")?.call_method1("toml_values", (values,))?;
+        let written = values.py().import("paceline.scenarios.scenario")?.call_method1("toml_values", (values,))?;
         let changes: Vec<(String, String)> = written.extract()?;
         let mut document = self.document.clone();
         put(&mut document, &changes)?;

@@ -26,10 +26,11 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from paceline import _core
-from paceline.cli import completing, doors
+from paceline.cli import completing
 from paceline.cli.help import RENAMED, WIDTH, Command, spared
 from paceline.errors import ControllerError, CutShortWarning, PacelineError, ScenarioError
-from paceline.spoken import by_command
+from paceline.messages import streams
+from paceline.messages.argument_names import by_command
 from paceline.threads import THREADS
 
 COMMANDS: dict[str, str] = {
@@ -164,7 +165,7 @@ def fail(message: str, code: int) -> typer.Exit:
     text = f"paceline: {message}"
     with contextlib.suppress(OSError):
         if sys.stderr.isatty():
-            from paceline.cli import layout
+            from paceline.tables import layout
 
             layout.say(layout.stderr(), text)
         else:
@@ -249,7 +250,7 @@ def main() -> None:
         ):
             stream.reconfigure(errors=_PLAIN)
     completing.prepare(os.environ)
-    with doors.standing():
+    with streams.standing():
         _run()
 
 

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from paceline.cli import layout
 from paceline.cli.options import AsJson, File, Out, Seed, Set, span
 from paceline.cli.run import read, say
 from paceline.cli.unwritten import measured
 from paceline.errors import CutShortWarning
 from paceline.quantities import quantity
-from paceline.scenario import assignments
+from paceline.scenarios.scenario import assignments
+from paceline.tables import layout
 
 if TYPE_CHECKING:
-    from paceline.results import Results
+    from paceline.results.results import Results
 
 
 def call(
@@ -56,14 +56,14 @@ def call(
           --event-logs out/events
     """
     # a run in real time has no notices that would say it
-    from paceline import webrtc
+    from paceline.calls.call import call as run_calls
 
     warnings.simplefilter("default", CutShortWarning)
     scenario = read(file)
     changes = assignments(set_ or [])
     ready_s = span(ready, "--ready-within")
     results, failed = measured(
-        lambda: webrtc.call(
+        lambda: run_calls(
             scenario, seed=seed, runs=runs, set=changes, out=out, event_logs=event_logs, ready_s=ready_s
         )
     )
@@ -76,7 +76,7 @@ def call(
 
 def notes(results: Results) -> None:
     """Says how late the emulator was: a late packet looks like a queue to the browsers."""
-    from paceline.turns import why_disturbed
+    from paceline.emulator.realtime_queue import why_disturbed
 
     console = layout.stdout()
     for record in results.records:

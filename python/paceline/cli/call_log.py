@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from paceline.cli import completing, layout
-from paceline.cli.layout import Column
+from paceline.cli import completing
 from paceline.cli.options import AsJson, Out
 from paceline.cli.run import say
 from paceline.quantities import quantity
+from paceline.tables import layout
+from paceline.tables.layout import Column
 
 if TYPE_CHECKING:
-    from paceline.results import Results
+    from paceline.results.results import Results
 
 
 def call_log(
@@ -64,9 +65,9 @@ def call_log(
       paceline call-log call.pcapng --out out/log --rtp-logs out/rtp
       paceline call-log event_log.bin --replay gcc --replay nada --out out/log
     """
-    from paceline import webrtc
+    from paceline.calls.call_log import call_log as read_log
 
-    results = webrtc.call_log(log, out=out, rtp_logs=rtp_logs, replay=replay or [])
+    results = read_log(log, out=out, rtp_logs=rtp_logs, replay=replay or [])
     say(results, as_json, out)
     if replay and not as_json:
         _say_replayed(results)

@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from paceline.cli import completing, documents, layout
+from paceline.cli import completing, documents
 from paceline.cli.options import AsJson, Batch, ExecutorName, Set, Workers, executor_of
 from paceline.cli.progress import progress
-from paceline.cli.sweep import Shown, tables
 from paceline.errors import CutShortWarning, PacelineError
-from paceline.keys import read_key
-from paceline.scenario import assignments
+from paceline.live.keys import read_key
+from paceline.scenarios.scenario import assignments
+from paceline.tables import layout
 
 if TYPE_CHECKING:
-    from paceline.results import Results
-    from paceline.turns import Runner
+    from paceline.emulator.realtime_queue import Runner
+    from paceline.results.results import Results
 
 
-_SHOWN: Shown = {
+_SHOWN = {
     "flows": (
         "Flows",
         (("goodput_bps", "goodput"), ("goodput_cov", "burstiness"), ("rtt_mean_s", "RTT")),
@@ -90,7 +90,7 @@ def campaign(
           --tests 1 --set "duration=3 s"
     """
     from paceline import campaign as campaigns
-    from paceline.cli import show
+    from paceline.tables import summaries, sweep
 
     if over != "simulator":
         # runs in real time have no notices that would say it
@@ -119,9 +119,9 @@ def campaign(
         f"{read.name}: {len(results.seeds)} tests; mean ± half of the 95 % interval\n\n",
     )
     alone = (results.groups["flows"] == 1).all()
-    layout.show(console, tables(results, {"flows": _SHOWN["flows"]} if alone else _SHOWN))
+    layout.show(console, sweep.tables(results, {"flows": _SHOWN["flows"]} if alone else _SHOWN))
     layout.say(console, "\n" + "\n".join(map(win_said, wins(results))))
-    layout.note(console, show.notices(results))
+    layout.note(console, summaries.notices(results))
     layout.say(console, f"\nTables (Parquet, CSV) and runs are in {directory}.")
 
 
@@ -133,7 +133,7 @@ def _directory(name: str, over: str) -> str:
 
 def _runner(over: str, key_file: Path | None) -> Runner | None:
     """What runs in real time; None for the simulator."""
-    from paceline.sending import place
+    from paceline.live.send import place
 
     if key_file is not None and over in {"simulator", "emulator"}:
         raise PacelineError("--key-file is the key of a server: it goes with --over HOST[:PORT]")

@@ -15,13 +15,13 @@ from typing import Annotated
 import typer
 
 from paceline import files
-from paceline.carried import find, told
 from paceline.cli import completing
 from paceline.cli.options import AsJson
 from paceline.cli.run import NAME, text_of_input
 from paceline.errors import PacelineError, PacelineWarning, StorageError
-from paceline.reproduce.where import FIGURES, READINGS
-from paceline.scenario import is_campaign, is_of_a_paper, is_path, is_suite, load, parse
+from paceline.files.package_data import find, told
+from paceline.files.paper_folders import FIGURES, READINGS
+from paceline.scenarios.scenario import is_campaign, is_of_a_paper, is_path, is_suite, load, parse
 
 
 @dataclass
@@ -100,7 +100,8 @@ def look(path: Path) -> Found:
 
 
 def _look(path: Path) -> Found:
-    from paceline import campaign, paths
+    from paceline import campaign
+    from paceline.emulator import paths
 
     kind = _kind(path)
     reads = {
@@ -139,7 +140,8 @@ def _read(kind: str, name: str, reads: Callable[[], object]) -> Found:
 def _paper(file: Path) -> None:
     """Reads a paper's files, and every point of its figures, or of its readings."""
     # the page's libraries are not for `check --help`
-    from paceline.reproduce import loading, reproduction, rereading
+    from paceline.papers import loading, rereading
+    from paceline.studies import reproduction
 
     paper = loading.load(str(file.parent))
     if file.name == FIGURES:
@@ -150,7 +152,7 @@ def _paper(file: Path) -> None:
 
 def _suite(file: Path) -> None:
     """Reads a suite, and every point of its cases; all can run with what it tests by default."""
-    from paceline.reproduce import reproduction
+    from paceline.studies import reproduction
     from paceline.suite import loading, running
 
     suite = loading.load(str(file.parent))

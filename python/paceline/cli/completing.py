@@ -15,7 +15,7 @@ from typing import Any
 
 from paceline import _core, files
 from paceline.errors import PacelineError
-from paceline.recordings import REAL_SERIES, SERIES
+from paceline.results.recordings import REAL_SERIES, SERIES
 
 ASKED = "_PACELINE_COMPLETE"
 """The variable in which a shell says that it completes a line."""
@@ -92,7 +92,7 @@ def _schemes() -> Offered:
 
 
 def _examples(_ctx: Any, _incomplete: str) -> Offered:
-    from paceline.examples import examples
+    from paceline.scenarios.examples import examples
 
     return list(examples().items())
 
@@ -100,7 +100,7 @@ def _examples(_ctx: Any, _incomplete: str) -> Offered:
 def _scenarios(ctx: Any, incomplete: str) -> Iterator[tuple[str, str]]:
     """Scenarios that the package carries and files beside them of the same beginning; all other files are the
     shell's."""
-    from paceline.carried import FOLDERS, folder
+    from paceline.files.package_data import FOLDERS, folder
 
     tops = [top for top in FOLDERS if incomplete and f"{top}/".startswith(incomplete.partition("/")[0])]
     for top in tops:
@@ -131,13 +131,13 @@ def _presets(ctx: Any, incomplete: str) -> Iterator[tuple[str, str]]:
 
 
 def _papers(_ctx: Any, _incomplete: str) -> Offered:
-    from paceline.reproduce.where import keys
+    from paceline.files.paper_folders import keys
 
     return [(key, "") for key in keys()]
 
 
 def _suites(_ctx: Any, _incomplete: str) -> Offered:
-    from paceline.suite.where import keys
+    from paceline.suite.suite_folders import keys
 
     return [(key, "") for key in keys()]
 
@@ -150,7 +150,7 @@ def _table(path: Path) -> dict[str, Any]:
 
 def _figures(ctx: Any, _incomplete: str) -> Offered:
     """Those of the paper that the line names, or of all."""
-    from paceline.reproduce.where import FIGURES, find, keys
+    from paceline.files.paper_folders import FIGURES, find, keys
 
     given = ctx.params.get("paper")
     studies = [
@@ -165,13 +165,13 @@ def _figures(ctx: Any, _incomplete: str) -> Offered:
 
 def _readings(ctx: Any, _incomplete: str) -> Offered:
     """Those of the paper that the line names."""
-    from paceline.reproduce.where import READINGS, find
+    from paceline.files.paper_folders import READINGS, find
 
     return [(one["key"], one["title"]) for one in _table(find(ctx.params["paper"])[0] / READINGS)["reading"]]
 
 
 def _cases(ctx: Any, _incomplete: str) -> Offered:
-    from paceline.suite.where import SUITE, find
+    from paceline.suite.suite_folders import SUITE, find
 
     return [(one["key"], one["title"]) for one in _table(find(ctx.params["name"])[0] / SUITE).get("case", [])]
 
@@ -206,7 +206,7 @@ def _flow_keys(ctx: Any, _incomplete: str) -> Iterator[tuple[str, str]]:
 
 
 def _classes(_ctx: Any, _incomplete: str) -> Offered:
-    from paceline.carried import folder
+    from paceline.files.package_data import folder
 
     return [(path.stem, _table(path)["class"]["title"]) for path in sorted(folder("leagues").glob("*.toml"))]
 
@@ -225,7 +225,7 @@ def _profiles(_ctx: Any, _incomplete: str) -> Offered:
 
 def _file_of(ctx: Any) -> dict[str, Any]:
     """The file that the line names, or the path's profile: its table."""
-    from paceline.carried import find
+    from paceline.files.package_data import find
 
     given = next((ctx.params[key] for key in ("file", "what", "path") if key in ctx.params), None)
     if ctx.command.name == "path":

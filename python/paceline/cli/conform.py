@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from paceline.cli import completing, documents, layout
+from paceline.cli import completing, documents
 from paceline.cli.options import AsJson
 from paceline.cli.progress import progress
+from paceline.tables import layout
 
 if TYPE_CHECKING:
     from paceline.conform import Found
@@ -72,7 +73,7 @@ def conform(
       paceline conform examples/controllers/reno_twin.py --check huge --limit 300
     """
     from paceline import conform as kit
-    from paceline import foreign
+    from paceline import own_controllers
     from paceline.errors import PacelineError
 
     if listing:
@@ -82,7 +83,7 @@ def conform(
         raise PacelineError(
             "which controller? A built-in one, FILE.py:CLASS or FILE.so; --list lists the checks"
         )
-    cc = foreign.named(name)
+    cc = own_controllers.named(name)
     folder = out or Path("out") / f"conform-{_short(cc)}"
     found: list[Found] = []
     try:
@@ -109,7 +110,7 @@ def conform(
 
 
 def _parameters(texts: list[str]) -> dict[str, Any]:
-    from paceline.scenario import assignments
+    from paceline.scenarios.scenario import assignments
 
     def value(text: str) -> Any:
         try:

@@ -8,10 +8,12 @@ from typing import Annotated, Any
 
 import typer
 
-from paceline import _core, foreign, schemas
-from paceline.cli import completing, layout
+from paceline import _core, own_controllers
+from paceline.cli import completing
 from paceline.errors import PacelineError
 from paceline.quantities import figures
+from paceline.scenarios import schemas
+from paceline.tables import layout
 
 
 def schema(
@@ -51,8 +53,8 @@ def controllers(
       paceline controllers --json
     """
     listed = json.loads(_core.schemes())
-    if cc is not None and foreign.is_own(cc):
-        listed = [json.loads(foreign.load(cc).json())]
+    if cc is not None and own_controllers.is_own(cc):
+        listed = [json.loads(own_controllers.load(cc).json())]
     elif cc is not None:
         known = [one["name"] for one in listed]
         if cc not in known:
@@ -80,7 +82,7 @@ def include() -> None:
     Examples:
       paceline include
     """
-    print(foreign.include())
+    print(own_controllers.include())
 
 
 def _family(controller: dict[str, Any]) -> str | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from paceline import files
 
 if TYPE_CHECKING:
-    from paceline.results import Results
+    from paceline.results.results import Results
 
 _LISTS = ("flows", "streams", "queues", "link_flows", "interfaces", "groups")
 
@@ -58,8 +58,8 @@ def _notices(results: Results) -> dict[str, Any]:
 
 def _points(results: Results, without: tuple[str, ...] = ()) -> list[dict[str, Any]]:
     """A document for each point: the varied values, and of each table the rows with their measures."""
-    from paceline.columns import IDENTITY
-    from paceline.results import is_measure
+    from paceline.results.columns import IDENTITY
+    from paceline.results.results import is_measure
 
     axes = results.axes
     found: dict[tuple[Any, ...], dict[str, Any]] = {}

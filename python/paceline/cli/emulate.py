@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from paceline.cli import layout
 from paceline.cli.options import AsJson, File, Out, Qlog, Record, RecordEvery, Seed, Set, span
 from paceline.cli.progress import progress
 from paceline.cli.run import of_one_run, read, recorded, say
 from paceline.cli.unwritten import measured
 from paceline.errors import CutShortWarning
-from paceline.recordings import REAL_SERIES
-from paceline.scenario import assignments
+from paceline.results.recordings import REAL_SERIES
+from paceline.scenarios.scenario import assignments
+from paceline.tables import layout
 
 if TYPE_CHECKING:
-    from paceline.results import Results
+    from paceline.results.results import Results
 
 
 def emulate(
@@ -76,8 +76,8 @@ def emulate(
 def notes(results: Results) -> None:
     """Says of flows that did not end well how they ended, and how many runs the machine disturbed."""
     from paceline import realtime
-    from paceline.sending import cut_logs
-    from paceline.turns import is_disturbed
+    from paceline.emulator.realtime_queue import is_disturbed
+    from paceline.live.send import cut_logs
 
     console = layout.stdout()
     for record in results.records:

@@ -8,9 +8,10 @@ from typing import Annotated
 
 import typer
 
-from paceline import examples as shelf
-from paceline.cli import completing, layout
+from paceline.cli import completing
 from paceline.errors import PacelineError
+from paceline.scenarios import examples as shelf
+from paceline.tables import layout
 
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
 

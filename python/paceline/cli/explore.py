@@ -13,15 +13,16 @@ from typing import Annotated
 import typer
 
 from paceline import playground
-from paceline.carried import find
-from paceline.cli import completing, layout
+from paceline.cli import completing
 from paceline.cli.options import Seed, Set, span
 from paceline.cli.run import text_of_input
 from paceline.errors import PacelineError, StorageError
-from paceline.page_server import PageServer
-from paceline.scenario import ScenarioLike, assignments, load
-from paceline.spoken import meant
-from paceline.warned import warn
+from paceline.files.package_data import find
+from paceline.messages.argument_names import meant
+from paceline.messages.warn import warn
+from paceline.playground.server import PageServer
+from paceline.scenarios.scenario import ScenarioLike, assignments, load
+from paceline.tables import layout
 
 _STEP_S = 0.2
 

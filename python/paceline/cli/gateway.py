@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from paceline import _core, linux
-from paceline.cli import completing, layout
+from paceline import _core
+from paceline.cli import completing
 from paceline.cli.options import AsJson
 from paceline.errors import PacelineError
+from paceline.live import linux
 from paceline.quantities import quantity
+from paceline.tables import layout
 
 if TYPE_CHECKING:
     from rich.console import Group

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from paceline import playground
-from paceline.cli import completing, documents, layout
-from paceline.cli.layout import Column, Layout
+from paceline.cli import completing, documents
 from paceline.cli.options import AsJson, Batch, ExecutorName, File, Set, Workers, executor_of, span
 from paceline.cli.progress import progress
 from paceline.cli.run import NAME, read
-from paceline.scenario import assignments, load
+from paceline.scenarios.scenario import assignments, load
+from paceline.tables import layout
+from paceline.tables.layout import Column, Layout
 
 if TYPE_CHECKING:
-    from paceline.hunting.finds import Find, Hunt
+    from paceline.hunts.finds import Find, Hunt
 
 
 def hunt(
@@ -109,8 +110,8 @@ def hunt(
           --over "flow.film.cc=newreno,vegas,cubic" \\
           --worst "streams.late_share[film]"
     """
-    from paceline.hunting import hunt as run_hunt
-    from paceline.hunting.ranges import over_of
+    from paceline.hunts import hunt as run_hunt
+    from paceline.hunts.ranges import over_of
 
     budget_s = None if budget is None else span(budget, "--budget")
     changes, ranges = assignments(set_ or []), over_of(over)

@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from paceline import kernel_cc as controls
-from paceline.cli import layout
-from paceline.cli.layout import Column, Layout
 from paceline.cli.options import AsJson
 from paceline.errors import PacelineError
+from paceline.live import kernel_cc as controls
+from paceline.tables import layout
+from paceline.tables.layout import Column, Layout
 
 
 def kernel_cc(

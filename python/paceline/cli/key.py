@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from paceline import keys
-from paceline.cli import layout
+from paceline.live import keys
+from paceline.tables import layout
 
 
 def key(

@@ -8,17 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from paceline.cli import completing, documents, layout
-from paceline.cli.layout import Column, Layout
+from paceline.cli import completing, documents
 from paceline.cli.options import AsJson, Batch, ExecutorName, Workers, executor_of
 from paceline.cli.progress import duration, progress
 from paceline.errors import PacelineError
+from paceline.tables import layout
 
 if TYPE_CHECKING:
     from paceline.leagues.running import League
 
-_NAMED = 3
-"""Of the schemes that are not shown to be behind so many are named."""
 _SIMULATOR, _EMULATOR = "simulator", "emulator"
 
 
@@ -111,7 +109,7 @@ def league(
     if over not in (_SIMULATOR, _EMULATOR):
         raise PacelineError(f"--over {over}: {_SIMULATOR} or {_EMULATOR}")
     from paceline.leagues import emulated, running, writing
-    from paceline.store import alone_in
+    from paceline.results.store import alone_in
 
     if over == _EMULATOR:
         emulated.refuse(sample, rounds)
@@ -203,55 +201,12 @@ def _document(found: League) -> dict[str, Any]:
 
 
 def _show(found: League, page: Path) -> None:
+    from paceline.leagues import tables as league_tables
+
     console = layout.stdout()
-    layout.show(console, tables(found))
+    layout.show(console, league_tables.tables(found))
     layout.say(
         console,
         f"\nIt took {duration(found.seconds)}. The page: {page}\n"
         "Worst days, tables and figures lie beside it.",
     )
-
-
-def tables(found: League) -> list[Layout]:
-    """Who is ahead, over all classes and in each."""
-    from paceline.reproduce.numbers import plus_minus
-
-    rows = [
-        (
-            one.scheme,
-            one.rank,
-            plus_minus(one.score),
-            "" if one.behind is None else plus_minus(one.behind.estimate),
-            f"{one.wins * 100:.0f} %",
-        )
-        for one in found.standings()
-    ]
-    heads = ("scheme", "rank", "score", "behind the first", "wins")
-    columns = [
-        Column(head, cells, right=head != "scheme")
-        for head, cells in zip(heads, zip(*rows, strict=True), strict=True)
-    ]
-    several = "es" if len(found.classes) != 1 else ""
-    return [Layout(f"{found.rounds} rounds of {len(found.classes)} class{several}", columns), _classes(found)]
-
-
-def _classes(found: League) -> Layout:
-    rows = []
-    for of in found.classes:
-        standings = found.standings(of)
-        others = [one.scheme for one in standings[1:] if one.best == 1]
-        more = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
-        last = standings[-1]
-        rows.append(
-            (
-                of.key,
-                standings[0].scheme,
-                ", ".join(others[:_NAMED]) + more,
-                last.scheme if last.best > 1 else "",
-            )
-        )
-    heads = ("class", "first", "not shown to be behind", "last")
-    columns = [
-        Column(head, cells, right=False) for head, cells in zip(heads, zip(*rows, strict=True), strict=True)
-    ]
-    return Layout("Class by class", columns)

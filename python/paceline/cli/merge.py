@@ -39,6 +39,6 @@ def merge(
           --runs 2 --shard 2/2 --out out/second
       paceline merge out/first out/second --out out/whole
     """
-    from paceline.merging import merge as merge_shards
+    from paceline.sweeps.merge import merge as merge_shards
 
     show_sweep(merge_shards(directories, out, fresh=fresh), out, as_json=as_json)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from paceline import _core
-from paceline.cli import layout
 from paceline.cli.model_words import OPTIONS, head_of, list_of, text_of
 from paceline.errors import PacelineError
+from paceline.tables import layout
 
 if TYPE_CHECKING:
     from paceline.cli.model_answer import Answer

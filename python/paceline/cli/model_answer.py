@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from paceline import _core
-from paceline.cli import layout
 from paceline.cli.model_words import BITS, MOST_ROWS, OPTIONS, as_option, head_of, text_of
 from paceline.errors import PacelineError
+from paceline.tables import layout
 
 SEGMENT_BYTES = 1460.0
 RATES = ("rate_packets_per_s", "rate_bytes_per_s")

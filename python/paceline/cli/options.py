@@ -10,7 +10,7 @@ import typer
 from paceline import _core
 from paceline.cli import completing
 from paceline.errors import PacelineError
-from paceline.executing import Batched, ExecutorLike
+from paceline.simulate.executors import Batched, ExecutorLike
 
 File = Annotated[
     Path,

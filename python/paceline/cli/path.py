@@ -10,18 +10,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from paceline import files, fitting
-from paceline.cli import completing, documents, layout
-from paceline.cli.layout import Column, Layout
+from paceline import files
+from paceline.cli import completing, documents
 from paceline.cli.options import Set, span
 from paceline.cli.unwritten import measured
+from paceline.emulator import fitting
 from paceline.errors import PacelineError, PathError
-from paceline.examples import free
 from paceline.quantities import quantity
-from paceline.scenario import assignments
+from paceline.scenarios.examples import free
+from paceline.scenarios.scenario import assignments
+from paceline.tables import layout
+from paceline.tables.layout import Column, Layout
 
 if TYPE_CHECKING:
-    from paceline import paths
+    from paceline.emulator import paths
 
 
 REASONS = (
@@ -166,7 +168,7 @@ def path(
       paceline path wide-area -- ping -c 3 198.18.0.2 > ping.txt
       paceline path --fit ping.txt --out fitted.toml
     """
-    from paceline import paths
+    from paceline.emulator import paths
 
     of_run = {
         "PROFILE": path,
@@ -250,7 +252,7 @@ def _fit(recording: Path, out: Path | None, *, force: bool) -> None:
 def _list(*, as_json: bool) -> None:
     from rich.text import Text
 
-    from paceline import paths
+    from paceline.emulator import paths
 
     if as_json:
         listed = [{"name": name, "summary": summary} for name, (summary, _) in paths.profiles().items()]
@@ -266,7 +268,7 @@ def _list(*, as_json: bool) -> None:
 
 
 def _profile(name: str) -> str:
-    from paceline import paths
+    from paceline.emulator import paths
 
     known = paths.profiles()
     if name not in known:
@@ -276,7 +278,7 @@ def _profile(name: str) -> str:
 
 def _report(ran: paths.PathRun, *, as_json: bool, out: Path | None, pcap: Path | None) -> None:
     """What the path did, on stderr: stdout is COMMAND's."""
-    from paceline.cli import show
+    from paceline.tables import summaries
 
     if as_json:
         (summary,) = ran.results.summaries
@@ -287,7 +289,7 @@ def _report(ran: paths.PathRun, *, as_json: bool, out: Path | None, pcap: Path |
         console = layout.stderr(layout.stdout().width)
     report = ran.report
     layout.say(console, f"\n{headline(report)}\n\n")
-    layout.show(console, [*directions(report), *show.tables(ran.results), emulator(report)])
+    layout.show(console, [*directions(report), *summaries.tables(ran.results), emulator(report)])
     for note in notes(report):
         layout.say(console, f"\n{note}")
     if out:
@@ -340,7 +342,7 @@ def emulator(report: Mapping[str, Any]) -> Layout:
 
 def notes(report: Mapping[str, Any]) -> list[str]:
     """What else a reader should know."""
-    from paceline import paths
+    from paceline.emulator import paths
 
     found = []
     if report["far_status"] is not None:

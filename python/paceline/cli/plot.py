@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from paceline.cli import completing, layout
+from paceline.cli import completing
 from paceline.cli.options import kinds
 from paceline.errors import PacelineError
-from paceline.recordings import GAUGES, SERIES
+from paceline.results.recordings import GAUGES, SERIES
+from paceline.tables import layout
 
 if TYPE_CHECKING:
     from paceline.plots.occupancy import Histogram
-    from paceline.results import Results
+    from paceline.results.results import Results
 
 
 def plot(
@@ -124,7 +125,7 @@ def plot(
       paceline plot out/sweep --y goodput_bps --flow film --out goodput.pdf
       paceline plot out/sweep --x delay --y rtt_p95_s --by cc --width page
     """
-    from paceline.results import Results
+    from paceline.results.results import Results
 
     _refuse_others(runs)
     if y or x or by or width:
@@ -136,9 +137,9 @@ def plot(
         _measure(runs[0], y, x, by, flow, width, out)
         return
 
+    from paceline.live.qlog import flow_of, is_log, qlog
     from paceline.plots import gateway, occupancy, recorded, save
     from paceline.plots.style import FORMATS, target
-    from paceline.qlogs import flow_of, is_log, qlog
 
     files = [path for path in runs if path.is_file() and not is_log(path)]
     for path in files:
@@ -180,8 +181,8 @@ def plot(
 
 def _logs(path: Path) -> bool:
     """Whether it is a log, or a folder that is no run's but has logs in it."""
-    from paceline.qlogs import is_log
-    from paceline.seeming import is_run
+    from paceline.files.file_kinds import is_run
+    from paceline.live.qlog import is_log
 
     if not path.is_dir():
         return is_log(path)
@@ -190,8 +191,8 @@ def _logs(path: Path) -> bool:
 
 def _refuse_others(runs: list[Path]) -> None:
     """Refuses scenarios, what is not there, and folders of neither a run nor logs."""
-    from paceline.qlogs import is_log
-    from paceline.seeming import inside, is_run
+    from paceline.files.file_kinds import inside, is_run
+    from paceline.live.qlog import is_log
 
     for path in runs:
         if path.suffix == ".toml":
@@ -212,7 +213,7 @@ def _measure(
 ) -> None:
     """Draws a measure of a sweep, and says what its caption should."""
     from paceline.plots import chart, save, style, sweeps, words
-    from paceline.results import Results
+    from paceline.results.results import Results
 
     names = [None if text is None else kinds(text) for text in (by, flow)]
     drawn = sweeps.chart(Results.read(run), y, x, *names)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from paceline.sweeping import Progress as Callback
+    from paceline.simulate.points import Progress as Callback
 
 _EVERY_S = 30.0
 
@@ -24,7 +24,7 @@ def duration(seconds: float) -> str:
 @contextlib.contextmanager
 def progress(what: str, unit: str = "runs") -> Iterator[Callback]:
     """A callback for `run_points`, or in seconds (`unit` "s") for `in_turn`, shown for as long as the block lasts."""
-    from paceline.cli import layout
+    from paceline.tables import layout
 
     console = layout.stderr()
     if not console.is_terminal:

@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 import typer
 
-from paceline.cli import layout
 from paceline.cli.options import AsJson, Out, span
 from paceline.cli.run import say
 from paceline.cli.send import viewing
 from paceline.cli.unwritten import measured
+from paceline.tables import layout
 
 
 def receive(
@@ -54,7 +54,7 @@ def receive(
       paceline receive "rtp://:5004?twcc=5" --for 60s --out out/heard
       paceline receive rtp://127.0.0.1:5004 --feedback rfc8888 --json
     """
-    from paceline.receiving import receive as run
+    from paceline.live.receive import receive as run
 
     lasts = span(duration, "--for") if duration else None
     with viewing() as show:

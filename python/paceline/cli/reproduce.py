@@ -9,20 +9,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from paceline.cli import completing, layout
-from paceline.cli.layout import Column, Layout
+from paceline.cli import completing
 from paceline.cli.options import Batch, ExecutorName, executor_of
 from paceline.cli.progress import duration, progress
 from paceline.errors import PacelineError
-from paceline.reproduce import where
+from paceline.files import paper_folders
+from paceline.tables import layout
+from paceline.tables.layout import Column, Layout
 
 if TYPE_CHECKING:
-    from paceline.executing import ExecutorLike
-    from paceline.reproduce import paper as papers
-    from paceline.reproduce.readings import Reading
-    from paceline.reproduce.reproduction import Plan, Reproduction
-    from paceline.reproduce.rereading import Planned
-    from paceline.turns import Runner
+    from paceline.emulator.realtime_queue import Runner
+    from paceline.papers.rereading import Planned
+    from paceline.simulate.executors import ExecutorLike
+    from paceline.studies import paper as papers
+    from paceline.studies.readings import Reading
+    from paceline.studies.reproduction import Plan, Reproduction
 
 COUNTED = {
     "agrees": "agree",
@@ -141,12 +142,12 @@ def reproduce(
       paceline reproduce vegas-streaming --verify
       paceline reproduce voap --verify --figure 3 --runs 1
     """
-    from paceline.reproduce import loading
+    from paceline.papers import loading
 
     if runs is not None and runs < 1:
         raise PacelineError(f"--runs {runs}: at least 1")
     if listing:
-        listed = [loading.load(key) for key in ([paper] if paper else where.keys())]
+        listed = [loading.load(key) for key in ([paper] if paper else paper_folders.keys())]
         if paper is None and figure is not None:
             listed = [one for one in listed if one.has(figure)]
             if not listed:
@@ -156,7 +157,7 @@ def reproduce(
         return
     if paper is None:
         raise PacelineError(
-            f"which paper? There are {', '.join(where.keys())}; see paceline reproduce --list"
+            f"which paper? There are {', '.join(paper_folders.keys())}; see paceline reproduce --list"
         )
     who = executor_of(executor, batch)
     if simulated and full:
@@ -202,11 +203,12 @@ def _reproduce(
     every_reading: bool,
 ) -> None:
     # matplotlib and the rest are slow to import: not for --list and --help.
-    from paceline.reproduce import paper as papers
-    from paceline.reproduce import readings, reproduction, rereading, writing
-    from paceline.reproduce.verdict import Outcome
-    from paceline.store import Store, alone_in
-    from paceline.sweeping import workers_of_machine
+    from paceline.papers import rereading, writing
+    from paceline.results.store import Store, alone_in
+    from paceline.simulate.points import workers_of_machine
+    from paceline.studies import paper as papers
+    from paceline.studies import readings, reproduction
+    from paceline.studies.verdict import Outcome
 
     console = layout.stdout()
     read = None if reading is None else _reading(whole, reading)
@@ -294,7 +296,7 @@ def _reading(paper: papers.Paper, key: str) -> Reading:
 
 def _totals(done: Reproduction) -> None:
     """A row per reading, the one that was taken first."""
-    from paceline.reproduce import summary
+    from paceline.papers import summary
 
     heads = ("agree", "off by a little", "off", "contradict", "undecided")
     rows = [
@@ -319,7 +321,7 @@ def _show(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> No
 
 def _reading_words(others: list[Planned], at_a_time: int) -> str:
     """What readings take: at most this, as what one does not change is there already."""
-    from paceline.reproduce import reproduction
+    from paceline.studies import reproduction
 
     seconds = sum(one.plan.seconds for one in others)
     takes = duration(reproduction.seconds_on(seconds, at_a_time))
@@ -341,8 +343,8 @@ def _real_time(paper: papers.Paper, form: Form) -> Runner | None:
 
 
 def _real_words(planned: Plan, workers: int | None) -> str:
-    from paceline.reproduce import paper as papers
-    from paceline.turns import Budget
+    from paceline.emulator.realtime_queue import Budget
+    from paceline.studies import paper as papers
 
     many = sum(world is papers.World.EMULATED for world in planned.worlds)
     budget = Budget.of_machine(workers)
@@ -369,9 +371,9 @@ def _figures(paper: papers.Paper, runs: int, workers: int | None, *, alone: bool
     is listed `alone` its readings."""
     from rich.text import Text
 
-    from paceline.reproduce import reproduction
-    from paceline.sweeping import workers_of_machine
-    from paceline.turns import Budget
+    from paceline.emulator.realtime_queue import Budget
+    from paceline.simulate.points import workers_of_machine
+    from paceline.studies import reproduction
 
     console = layout.stdout()
     at_a_time = workers if workers is not None else workers_of_machine()
@@ -413,7 +415,7 @@ def _claims(paper: papers.Paper) -> None:
     """What was published about a figure."""
     from rich.text import Text
 
-    from paceline.reproduce.verdict import Kind
+    from paceline.studies.verdict import Kind
 
     console = layout.stdout()
     if not paper.claims:

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from paceline.cli import layout
-from paceline.cli.layout import Column, Layout
 from paceline.cli.progress import duration, progress
 from paceline.errors import PacelineError
+from paceline.tables import layout
+from paceline.tables.layout import Column, Layout
 
 if TYPE_CHECKING:
-    from paceline.executing import ExecutorLike
-    from paceline.reproduce.paper import Paper
-    from paceline.reproduce.points import Place
-    from paceline.reproduce.reproduction import Plan
-    from paceline.reproduce.verifying import Compared, Made, Verification
+    from paceline.emulator.realtime_queue import Runner
+    from paceline.papers.verifying import Compared, Made, Verification
+    from paceline.simulate.executors import ExecutorLike
     from paceline.statistics import Estimate
-    from paceline.turns import Runner
+    from paceline.studies.paper import Paper
+    from paceline.studies.points import Place
+    from paceline.studies.reproduction import Plan
 
 DIFFERS = 1
 """The exit code where a point differs."""
@@ -39,8 +39,9 @@ def verify(
 ) -> None:
     """Makes a paper's runs, or takes those that `out` keeps of this build, and compares them with what the paper ships;
     or with `write` makes the paper ship them. Raises typer.Exit where one differs, what `reproduction.run` does."""
-    from paceline.reproduce import reproduction, verifying, writing
-    from paceline.store import Store, alone_in
+    from paceline.papers import verifying, writing
+    from paceline.results.store import Store, alone_in
+    from paceline.studies import reproduction
 
     if write and (figure is not None or runs not in (None, whole.runs)):
         raise PacelineError(
@@ -79,10 +80,10 @@ def verify(
 
 def _before(whole: Paper, planned: Plan, out: Path, workers: int | None, *, real: bool) -> str:
     """What is to be run, and how much of it is there."""
-    from paceline.reproduce import reproduction
-    from paceline.reproduce.paper import World
-    from paceline.sweeping import workers_of_machine
-    from paceline.turns import Budget
+    from paceline.emulator.realtime_queue import Budget
+    from paceline.simulate.points import workers_of_machine
+    from paceline.studies import reproduction
+    from paceline.studies.paper import World
 
     at_a_time = workers if workers is not None else workers_of_machine()
     kept, spared_s = planned.kept(out)
@@ -101,8 +102,8 @@ def _before(whole: Paper, planned: Plan, out: Path, workers: int | None, *, real
 def _real_time(chosen: Paper, planned: Plan, *, simulated: bool, write: bool) -> tuple[Runner | None, str]:
     """What runs points in real time, or None; and in words why they are left out, if there are some."""
     from paceline import realtime
-    from paceline.reproduce import verifying
-    from paceline.reproduce.paper import World
+    from paceline.papers import verifying
+    from paceline.studies.paper import World
 
     many = planned.worlds.count(World.EMULATED)
     if not many:
@@ -120,7 +121,7 @@ def _real_time(chosen: Paper, planned: Plan, *, simulated: bool, write: bool) ->
 
 
 def _say_written(whole: Paper, made: Made) -> None:
-    from paceline.reproduce import verifying
+    from paceline.papers import verifying
 
     console = layout.stdout()
     for path in verifying.write(whole, made):
@@ -130,7 +131,7 @@ def _say_written(whole: Paper, made: Made) -> None:
 
 def _say(whole: Paper, found: Verification) -> None:
     """The result: bit by bit, then by interval."""
-    from paceline.reproduce import bits
+    from paceline.papers import bits
 
     console = layout.stdout()
     many = found.same + len(found.differing)
@@ -176,7 +177,7 @@ def _place(place: Place) -> tuple[str, str, str]:
 
 
 def _mean(estimate: Estimate) -> str:
-    from paceline.reproduce.numbers import plus_minus
+    from paceline.report.numbers import plus_minus
 
     return plus_minus(estimate)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from paceline.cli import documents, layout
+from paceline.cli import documents
 from paceline.cli.options import (
     AsJson,
     Batch,
@@ -31,11 +31,12 @@ from paceline.cli.options import (
 from paceline.cli.progress import progress
 from paceline.errors import PacelineError
 from paceline.quantities import quantity
-from paceline.recordings import MOST, SERIES
-from paceline.scenario import ScenarioLike, assignments, parse
+from paceline.results.recordings import MOST, SERIES
+from paceline.scenarios.scenario import ScenarioLike, assignments, parse
+from paceline.tables import layout
 
 if TYPE_CHECKING:
-    from paceline.results import Results
+    from paceline.results.results import Results
 
 
 NAME = "standard input"
@@ -90,7 +91,7 @@ def run(
       paceline run examples/tfrc.toml --pcap t.pcapng --pcap-at "sack[0].sink"
       paceline run examples/quic.toml --qlog out/logs
     """
-    from paceline.running import run as run_scenario
+    from paceline.simulate.run import run as run_scenario
 
     every_s = span(record_every, "--record-every")
     wanted = recorded(record, every_s, out)
@@ -150,15 +151,15 @@ def say(
     results: Results, as_json: bool, out: Path | None, pcap: Path | None = None, qlog: Path | None = None
 ) -> None:
     """Prints what runs of a scenario have measured, and where it and their packets are written."""
-    from paceline.cli import show
+    from paceline.tables import summaries
 
     if as_json:
         documents.say(documents.of_runs(results))
         return
     console = layout.stdout()
     layout.say(console, headline(results) + "\n\n")
-    layout.show(console, show.tables(results))
-    layout.note(console, show.notices(results))
+    layout.show(console, summaries.tables(results))
+    layout.note(console, summaries.notices(results))
     if out:
         layout.say(console, f"\nWritten to {out}.")
     if pcap:
@@ -181,7 +182,7 @@ def headline(results: Results) -> str:
 
 def recorded(record: str, every_s: float, out: Path | None, known: Sequence[str] = SERIES) -> list[Any]:
     """What is to be recorded. Raises PacelineError for what is not known, and if it would go nowhere."""
-    from paceline.sweeping import check_recordings
+    from paceline.simulate.points import check_recordings
 
     wanted = check_recordings(kinds(record), every_s, known)
     if wanted and out is None:

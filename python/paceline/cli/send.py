@@ -11,18 +11,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from paceline import files
-from paceline.cli import completing, documents, layout
-from paceline.cli.layout import Column, Layout
+from paceline.cli import completing, documents
 from paceline.cli.options import AsJson, Out, span
 from paceline.cli.unwritten import measured
 from paceline.errors import PacelineError
 from paceline.quantities import quantity
-from paceline.recordings import PORT
-from paceline.scenario import assignments
+from paceline.results.recordings import PORT
+from paceline.scenarios.scenario import assignments
+from paceline.tables import layout
+from paceline.tables.layout import Column, Layout
 
 if TYPE_CHECKING:
-    from paceline.results import Results
-    from paceline.sending import View
+    from paceline.live.send import View
+    from paceline.results.results import Results
 
 
 def send(  # noqa: PLR0917 (options of a command, not arguments of a call)
@@ -117,8 +118,8 @@ def send(  # noqa: PLR0917 (options of a command, not arguments of a call)
       paceline send 127.0.0.1 --cc udp --rate 2Mbit/s --for 1s --json
       paceline send 127.0.0.1 --cc kernel:reno --reverse --for 1s
     """
-    from paceline.sending import cut_logs
-    from paceline.sending import send as run
+    from paceline.live.send import cut_logs
+    from paceline.live.send import send as run
 
     if reverse and both:
         raise PacelineError("--reverse or --both: one of them")
@@ -159,8 +160,8 @@ def send(  # noqa: PLR0917 (options of a command, not arguments of a call)
 
 def report(results: Results, *, as_json: bool) -> None:
     """Prints what was measured, and of each flow that did not end well how it ended."""
-    from paceline.cli import show
-    from paceline.sending import cut_logs
+    from paceline.live.send import cut_logs
+    from paceline.tables import summaries
 
     notes = results.manifest["notes"]
     if as_json:
@@ -169,7 +170,7 @@ def report(results: Results, *, as_json: bool) -> None:
         return
     console = layout.stdout()
     layout.say(console, f"{results.manifest['name']}\n\n")
-    layout.show(console, show.tables(results))
+    layout.show(console, summaries.tables(results))
     for flow in notes["flows"]:
         if not flow["well"]:
             said = f"sender: {flow['sender_ended'] or 'unknown'}; receiver: {flow['receiver_ended'] or 'unknown'}"

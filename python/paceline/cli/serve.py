@@ -12,8 +12,8 @@ import typer
 from paceline import _core
 from paceline.cli.options import span
 from paceline.errors import PacelineError
-from paceline.keys import read_key
-from paceline.recordings import PORT
+from paceline.live.keys import read_key
+from paceline.results.recordings import PORT
 
 LOGS = (1000, 1_000_000_000)
 """Files and bytes of connections' logs that others can have a server write at most."""
@@ -76,7 +76,7 @@ def serve(
       paceline serve --bind 127.0.0.1 --port 0 --max-rate 20Mbit/s --for 1s
       paceline serve --bind 127.0.0.1 --port 0 --qlog out/served --for 1s
     """
-    from paceline.sending import for_logs, listen
+    from paceline.live.send import for_logs, listen
 
     key = None if key_file is None else read_key(key_file)
     try:

@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from paceline.cli import completing, documents, layout
-from paceline.cli.layout import Column, Layout
+from paceline.cli import completing, documents
 from paceline.cli.options import AsJson, Batch, ExecutorName, Workers, executor_of
 from paceline.cli.progress import duration, progress
 from paceline.errors import PacelineError
+from paceline.tables import layout
+from paceline.tables.layout import Column, Layout
 
 if TYPE_CHECKING:
-    from paceline.executing import ExecutorLike
-    from paceline.reproduce.paper import World
-    from paceline.reproduce.reproduction import Plan
+    from paceline.simulate.executors import ExecutorLike
+    from paceline.studies.paper import World
+    from paceline.studies.reproduction import Plan
     from paceline.suite.running import Result
     from paceline.suite.suite import Suite
 
@@ -126,7 +127,7 @@ def suite(
       paceline suite c4 --specs sim_specs
       paceline suite rmcat --scheme gcc --case one --over emulator
     """
-    from paceline.suite import loading, where
+    from paceline.suite import loading, suite_folders
     from paceline.suite.suite import MOST_RUNS
 
     if runs is not None and not 1 <= runs <= MOST_RUNS:
@@ -134,9 +135,9 @@ def suite(
     if name is None:
         if not listing:
             raise PacelineError(
-                f"which suite? There are {', '.join(where.keys())}; see paceline suite --list"
+                f"which suite? There are {', '.join(suite_folders.keys())}; see paceline suite --list"
             )
-        _suites([loading.load(key) for key in where.keys()])  # noqa: SIM118 (no dict)
+        _suites([loading.load(key) for key in suite_folders.keys()])  # noqa: SIM118 (no dict)
         return
     read = loading.load(name, specs)
     if not read.cases:
@@ -172,7 +173,7 @@ def _named(read: Suite, scheme: list[str], queue: list[str]) -> list[str]:
 def _world(over: str) -> World:
     """Where it is to run. Raises PacelineError for what there is not, and where nothing runs in real time."""
     from paceline import realtime
-    from paceline.reproduce.paper import World
+    from paceline.studies.paper import World
     from paceline.suite.running import OVER
 
     world = next((world for world, word in OVER.items() if word == over), None)
@@ -196,9 +197,9 @@ def _run(
 ) -> tuple[Result, Path]:
     # matplotlib and the rest are slow to import: not for --list and --help.
     from paceline import files, realtime
-    from paceline.reproduce import reproduction
-    from paceline.reproduce.paper import World
-    from paceline.store import Store, alone_in
+    from paceline.results.store import Store, alone_in
+    from paceline.studies import reproduction
+    from paceline.studies.paper import World
     from paceline.suite import junit as xml
     from paceline.suite import running, writing
 
@@ -229,10 +230,10 @@ def _run(
 
 def _announced(chosen: Suite, planned: Plan, out: Path, workers: int | None, world: World) -> str:
     """What is about to run, and how long it takes."""
-    from paceline.reproduce import reproduction
-    from paceline.reproduce.paper import World
-    from paceline.sweeping import workers_of_machine
-    from paceline.turns import Budget
+    from paceline.emulator.realtime_queue import Budget
+    from paceline.simulate.points import workers_of_machine
+    from paceline.studies import reproduction
+    from paceline.studies.paper import World
 
     said = f"{chosen.key}: {len(chosen.cases)} case{'s' if len(chosen.cases) != 1 else ''}, {planned.runs_in_all} runs"
     if world is World.EMULATED:
@@ -292,9 +293,9 @@ def _suites(read: list[Suite]) -> None:
 
 def _takes(one: Suite) -> str:
     """How long a suite takes with its default subjects."""
-    from paceline.reproduce import reproduction
+    from paceline.simulate.points import workers_of_machine
+    from paceline.studies import reproduction
     from paceline.suite import running
-    from paceline.sweeping import workers_of_machine
 
     if not one.cases:
         return "–"

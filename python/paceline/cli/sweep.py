@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from paceline.axes import axes, short
-from paceline.cli import documents, layout
-from paceline.cli.layout import Column, Layout
+from paceline.cli import documents
 from paceline.cli.options import (
     AsJson,
     Batch,
@@ -31,60 +29,13 @@ from paceline.cli.options import (
 from paceline.cli.progress import progress
 from paceline.cli.run import NAME, read
 from paceline.errors import PacelineError
-from paceline.recordings import MOST
-from paceline.scenario import assignments, load
+from paceline.results.recordings import MOST
+from paceline.scenarios.scenario import assignments, load
+from paceline.tables import layout
 
 if TYPE_CHECKING:
-    import polars as pl
-
-    from paceline.interval import Interval
-    from paceline.results import Results
-    from paceline.sweeping import Shard
-
-
-_SHOWN = {
-    "flows": ("Flows", (("goodput_bps", "goodput"), ("rtt_mean_s", "RTT"), ("loss_rate", "loss"))),
-    "frames": (
-        "Frames",
-        (
-            ("complete_share", "complete"),
-            ("reset_share", "reset"),
-            ("dropped_share", "dropped"),
-            ("frame_delay_p50_s", "delay"),
-            ("frame_delay_p95_s", "delay 95 %"),
-            ("freezes", "freezes"),
-        ),
-    ),
-    "arrivals": (
-        "Arrivals (one-way delay)",
-        (("owd_p50_s", "delay"), ("owd_p95_s", "delay 95 %"), ("jitter_s", "jitter")),
-    ),
-    "streams": (
-        "Streams",
-        (
-            ("throughput_bps", "throughput"),
-            ("began", "began"),
-            ("fill_s", "fill time"),
-            ("late_share", "late"),
-            ("stall_share", "stalled"),
-            ("undelivered_share", "undelivered"),
-        ),
-    ),
-    "queues": (
-        "Queues (packets)",
-        (("mean_packets", "mean"), ("sd_packets", "sd"), ("utilisation", "utilisation")),
-    ),
-}
-_IF_ANY = {"began", "stall_share", "undelivered_share"}
-"""Shown where they say something; the others wherever they have a value."""
-_NAMED_BY = {
-    "flows": "flow",
-    "frames": "flow",
-    "arrivals": "flow",
-    "groups": "group",
-    "streams": "flow",
-    "queues": "link",
-}
+    from paceline.results.results import Results
+    from paceline.simulate.points import Shard
 
 
 def sweep(
@@ -140,7 +91,7 @@ def sweep(
       paceline sweep examples/coffee-shop.toml --shard 1/4 --out out/first \\
           --vary flow.film.cc=newreno,vegas
     """
-    from paceline.sweeping import sweep as run_sweep
+    from paceline.sweeps.sweep import sweep as run_sweep
 
     every_s, mine = span(record_every, "--record-every"), part(shard)
     changes, varied = assignments(set_ or []), axes(vary)
@@ -181,7 +132,7 @@ def sweep(
 
 def part(text: str) -> Shard:
     """Reads I/N. Raises PacelineError."""
-    from paceline.sweeping import Shard
+    from paceline.simulate.points import Shard
 
     one, slash, of = text.partition("/")
     if not (slash and one.isdecimal() and of.isdecimal()):
@@ -191,7 +142,8 @@ def part(text: str) -> Shard:
 
 def show_sweep(results: Results, directory: Path, *, as_json: bool) -> None:
     """Prints what a sweep has measured, and where it is."""
-    from paceline.cli import show
+    from paceline.tables import summaries
+    from paceline.tables import sweep as sweep_tables
 
     if as_json:
         documents.say(documents.of_points(results))
@@ -203,74 +155,6 @@ def show_sweep(results: Results, directory: Path, *, as_json: bool) -> None:
     names = short(results.axes)
     keys = [f"{name}: {axis}" for axis, name in names.items() if name != axis]
     layout.say(console, "\n".join([head, *keys]) + "\n\n")
-    layout.show(console, tables(results))
-    layout.note(console, show.notices(results))
+    layout.show(console, sweep_tables.tables(results))
+    layout.note(console, summaries.notices(results))
     layout.say(console, f"\nTables (Parquet, CSV) and runs are in {directory}.")
-
-
-Shown = Mapping[str, tuple[str, tuple[tuple[str, str], ...]]]
-"""Table, as `show.rows` has it -> its title, and the measures shown of it with their heads."""
-
-
-def tables(results: Results, shown: Shown = _SHOWN) -> list[Layout]:
-    """A table each of flows, frames, streams and queues by name: a row per point and name, points apart."""
-    return [
-        table
-        for name, (title, measures) in shown.items()
-        if (table := _table(results, name, title, measures)) is not None
-    ]
-
-
-def _table(results: Results, name: str, title: str, measures: Sequence[tuple[str, str]]) -> Layout | None:
-    import polars as pl
-
-    from paceline.cli import show
-    from paceline.interval import interval
-
-    data = show.rows(results, name)
-    if name == "queues":
-        # The other way is of interest in few scenarios; --out has it.
-        data = data.filter(pl.col("direction") == "forward")
-    shown = [
-        (m, head)
-        for m, head in measures
-        if m in data.columns
-        and data[m].null_count() < len(data)
-        and (m not in _IF_ANY or show.worth(data, m))
-    ]
-    if data.is_empty() or not shown:
-        return None
-    who = _NAMED_BY[name]
-    # Instances of a flow are averaged within a run: runs are what is independent. How many had a value is told.
-    means = data.group_by([*results.axes, who, "seed"], maintain_order=True).agg(
-        *(pl.col(measure).cast(pl.Float64).mean() for measure, _ in shown),
-        *(pl.col(measure).count().alias(f"{measure} there") for measure, _ in shown),
-        pl.len().alias("rows"),
-    )
-    rows: list[list[str]] = []
-    blocks = []
-    met: list[Interval] = []
-    for point in means.partition_by(results.axes, maintain_order=True):
-        blocks.append(len(rows))
-        for n, part in enumerate(point.partition_by(who, maintain_order=True)):
-            at = [str(part[axis][0]) if n == 0 else "" for axis in results.axes]
-            bulk = results.endless(part)
-            found = [interval(measure, part[measure].to_list(), bulk) for measure, _ in shown]
-            met += found
-            cells = [_cell(part, measure, i) for (measure, _), i in zip(shown, found, strict=True)]
-            rows.append([*at, str(part[who][0]), *cells])
-    heads = [*short(results.axes).values(), who]
-    texts = list(zip(*rows, strict=True))
-    columns = [Column(h, c, right=False, repeat=True) for h, c in zip(heads, texts, strict=False)]
-    columns += [Column(head, c) for (_, head), c in zip(shown, texts[len(heads) :], strict=True)]
-    note = "\n".join([*(show.never_began(data) if name == "streams" else []), *show.explained(met)])
-    # Where a point is one row there is nothing to hold apart.
-    return Layout(title, columns, blocks=blocks if len(blocks) < len(rows) else (), note=note)
-
-
-def _cell(part: pl.DataFrame, measure: str, found: Interval) -> str:
-    """What the runs of a point say, and over how many rows it is if some have no value."""
-    from paceline.cli import show
-
-    there, rows = int(part[f"{measure} there"].sum()), int(part["rows"].sum())
-    return show.said(measure, found) + show.of_how_many(there, rows)

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from paceline.cli import documents, layout
+from paceline.cli import documents
 from paceline.cli.options import AsJson, span
 from paceline.errors import PacelineError
 from paceline.quantities import quantity
+from paceline.tables import layout
 
 if TYPE_CHECKING:
-    from paceline.traces import Trace
+    from paceline.scenarios.rate_traces import Trace
 
 _BARS = " ▁▂▃▄▅▆▇█"
 
@@ -63,13 +64,14 @@ def trace(
       paceline trace examples/traces/cell-up.txt --to mahimahi --out out/cell.up
       paceline trace examples/traces/cell.down --plot out/cell.svg
     """
-    from paceline import files, traces
+    from paceline import files
+    from paceline.scenarios import rate_traces
 
     if to is None and out is not None:
         raise PacelineError(f"--out {out}: it takes --to, csv or mahimahi")
-    if to is not None and to not in traces.WRITTEN:
-        raise PacelineError(f"--to {to}: there are {' and '.join(traces.WRITTEN)}")
-    found = traces.read(file, format_)
+    if to is not None and to not in rate_traces.WRITTEN:
+        raise PacelineError(f"--to {to}: there are {' and '.join(rate_traces.WRITTEN)}")
+    found = rate_traces.read(file, format_)
     step = span(every, "--every") if every else None
     if step is not None and not found.lasts_s / 1e6 <= step <= found.lasts_s:
         raise PacelineError(
@@ -77,7 +79,7 @@ def trace(
         )
     if to is not None:
         try:
-            text = traces.as_csv(found, step) if to == "csv" else traces.as_mahimahi(found)
+            text = rate_traces.as_csv(found, step) if to == "csv" else rate_traces.as_mahimahi(found)
         except PacelineError as error:
             raise PacelineError(f"{file}: {error}") from None
         if out is None:

@@ -12,20 +12,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from paceline import files
-from paceline.cli import documents, layout
+from paceline.cli import documents
 from paceline.cli.help import Command
-from paceline.cli.layout import Column, Layout
 from paceline.cli.options import Out, span
 from paceline.cli.unwritten import measured
 from paceline.errors import PacelineError
+from paceline.files.file_kinds import seems
 from paceline.quantities import quantity
-from paceline.seeming import seems
+from paceline.tables import layout
+from paceline.tables.layout import Column, Layout
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from paceline.results import Results
-    from paceline.watching import View
+    from paceline.live.watch import View
+    from paceline.results.results import Results
 
 MOST_ROWS = 30
 
@@ -133,7 +134,7 @@ def watch(
         _read(command, every, out, as_json=as_json)
         return
 
-    from paceline.watching import watch as follow
+    from paceline.live.watch import watch as follow
 
     if sum(map(bool, (command, port, pid, everything))) != 1:
         raise PacelineError("say what to watch: one of --port P, --pid N, --all, -- COMMAND, or FILE.qlog")
@@ -177,7 +178,7 @@ def document(results: Results) -> dict[str, Any]:
 
 def _holds_logs(name: str) -> bool:
     """Whether the name is a log's or a folder's; a program that is found by this name comes first."""
-    from paceline.qlogs import is_log
+    from paceline.live.qlog import is_log
 
     return is_log(name) or (Path(name).is_dir() and ("/" in name or shutil.which(name) is None))
 
@@ -202,7 +203,7 @@ def _refuse_files(command: list[str]) -> None:
 
 def _read(names: list[str], every: str, out: Path | None, *, as_json: bool) -> None:
     """Reads logs and tells of them."""
-    from paceline.qlogs import qlog
+    from paceline.live.qlog import qlog
 
     results = qlog(names, every_s=span(every, "--every"), out=out)
     if as_json:

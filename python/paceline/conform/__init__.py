@@ -15,15 +15,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from paceline import _core, files, foreign
+from paceline import _core, files, own_controllers
 from paceline.arguments import checked
-from paceline.bounded import Allowance, TimeLimitError
 from paceline.conform.scenarios import CHECKS, Check, Run
+from paceline.conform.time_limit import Allowance, TimeLimitError
 from paceline.errors import ControllerError, InternalError, PacelineError
-from paceline.results import RunRecord
-from paceline.scenario import Schemes
-from paceline.spoken import meant
-from paceline.sweeping import Progress
+from paceline.messages.argument_names import meant
+from paceline.results.results import RunRecord
+from paceline.scenarios.scenario import Schemes
+from paceline.simulate.points import Progress
 
 EVENTS = 3000
 """Events of the check `extremes`."""
@@ -132,11 +132,11 @@ class Subject:
         own = None
         if cc in schemes:
             try:
-                own = foreign.scheme(cc, schemes[cc])
+                own = own_controllers.scheme(cc, schemes[cc])
             except ValueError as error:
                 raise ControllerError(str(error)) from None
-        elif foreign.is_own(cc):
-            own = foreign.load(cc)
+        elif own_controllers.is_own(cc):
+            own = own_controllers.load(cc)
         built_in = {one["name"]: one for one in json.loads(_core.schemes())}
         if own is None and cc not in built_in:
             raise PacelineError(

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from paceline.results import RunRecord
-from paceline.scenario import toml_value
+from paceline.results.results import RunRecord
+from paceline.scenarios.scenario import toml_value
 
 _APPS = {"rtp": '{ kind = "encoder", frame_rate = 30, max_rate = "4 Mbit/s" }'}
 """What a flow of a machine carries; the others' is endless."""

@@ -4,8 +4,8 @@
     env = gymnasium.make("paceline/Scenario-v0", scenario="x.toml", flow="mine", reward={"goodput": 1, "delay": 5})
 
 Needs the extra: `pip install "paceline[gym]"`, in a clone `.venv/bin/python -m pip install gymnasium`. Look first at
-`environment.py`; `pieces.py` has what an agent may see, do and be paid for, `returning.py` what policies and baselines
-are paid over whole runs, `asked.py` what callers may ask for.
+`environment.py`; `pieces.py` has what an agent may see, do and be paid for, `evaluation.py` what policies and baselines
+are paid over whole runs, `checks.py` what callers may ask for.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ except ImportError as error:
     ) from error
 
 from paceline.gym.environment import LINK, FlowEnv, FlowVectorEnv
+from paceline.gym.evaluation import Returns, returns
 from paceline.gym.pieces import ACTIONS, FEATURES, OBSERVATIONS, REWARDS, Action, Observation, Reward, Told
-from paceline.gym.returning import Returns, returns
 
 IDS = ("paceline/Link-v0", "paceline/Scenario-v0")
 """The environments: one flow on a link of 12 Mbit/s, and any scenario; both take the arguments of `FlowEnv`."""

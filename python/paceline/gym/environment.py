@@ -15,10 +15,10 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike, NDArray
 
 from paceline import _core
-from paceline.gym import asked, pieces
+from paceline.gym import checks, pieces
 from paceline.gym.pieces import FEATURES, Action, Array, Observation, Reward, Told
-from paceline.results import Results, RunRecord
-from paceline.scenario import ScenarioLike, Schemes, load
+from paceline.results.results import Results, RunRecord
+from paceline.scenarios.scenario import ScenarioLike, Schemes, load
 
 LINK = """
 name = "link"
@@ -56,24 +56,24 @@ class _Batch:
         baseline: str | None,
         workers: int,
     ) -> None:
-        asked.whole("num_envs", many)
-        asked.whole("history", history)
-        asked.whole("workers", workers)
+        checks.whole("num_envs", many)
+        checks.whole("history", history)
+        checks.whole("workers", workers)
         if step_segments is None:
-            asked.step_s(step_s)
+            checks.step_s(step_s)
         else:
-            asked.whole("step_segments", step_segments)
+            checks.whole("step_segments", step_segments)
         loaded = load(scenario, changes, schemes)
         names = loaded.flow_names()
         if flow is None:
             flow = "agent" if "agent" in names else names[0]
         self.action: Action = pieces.named(action, pieces.ACTIONS, "action")
         self._seen: list[Observation] = [
-            pieces.named(one, pieces.OBSERVATIONS, "observation") for one in asked.pieces(observation)
+            pieces.named(one, pieces.OBSERVATIONS, "observation") for one in checks.pieces(observation)
         ]
         self._paid: list[tuple[Reward, float]] = [
             (pieces.named(one, pieces.REWARDS, "reward"), weight)
-            for one, weight in asked.weights(reward).items()
+            for one, weight in checks.weights(reward).items()
         ]
         self._core = _core.Environments(
             loaded,
@@ -115,10 +115,10 @@ class _Batch:
         decisions = np.full(self.many, np.nan)
         places = list(which)
         if self._baseline is None:
-            given = asked.numbers(actions, self.many, places)
+            given = checks.numbers(actions, self.many, places)
             bounded = np.clip(given, self.action.low, self.action.high)
             meant = self.action.of(bounded, Told(self.rows))
-            decisions[places] = asked.numbers(meant, self.many, places, "what the actions mean,")[places]
+            decisions[places] = checks.numbers(meant, self.many, places, "what the actions mean,")[places]
         else:
             decisions[places] = 0.0  # a number, so that there is a step: it is of no effect
         self._before[places] = self.rows[places]
@@ -237,8 +237,8 @@ class FlowEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]], EzPickle)
     ) -> tuple[NDArray[np.float32], dict[str, Any]]:
         """Begins a run with the scenario's draws of `seed`, or of one drawn by the environment's generator, which is
         made from the last seed given. Raises ValueError, ControllerError."""
-        asked.no_options(options)
-        given = None if seed is None else asked.seed(seed)
+        checks.no_options(options)
+        given = None if seed is None else checks.seed(seed)
         super().reset(seed=given)
         own = int(self.np_random.integers(_SEEDS)) if given is None else given
         self._batch.reset([0], [own])
@@ -322,8 +322,8 @@ class FlowVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.float32], Any], Ez
         """Begins a run in each: with seeds seed, seed + 1, ..., or those of a list; where there is none, with one drawn
         by that environment's own generator, which is made from the last seed that it was given. So each has the runs of
         a `FlowEnv` with its seed. Raises ValueError, ControllerError."""
-        asked.no_options(options)
-        given = asked.seeds(seed, self.num_envs)
+        checks.no_options(options)
+        given = checks.seeds(seed, self.num_envs)
         # Gymnasium's own generator takes one number; here it is of use for environments that never had a seed
         super().reset(seed=given[0] if isinstance(seed, (int, np.integer)) else None)
         if not self._generators:

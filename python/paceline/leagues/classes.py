@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from paceline import carried, files
+from paceline import files
 from paceline.errors import PacelineError
+from paceline.files import package_data
 from paceline.leagues import traces
 from paceline.leagues.drawing import Die, Drawn, Law, Quantity, law, mean_rate_bps
-from paceline.spoken import meant
+from paceline.messages.argument_names import meant
 
 _ORDER = (
     "wired", "bufferbloat", "shallow", "lossy", "cellular", "satellite", "low-orbit", "wifi", "policer",
@@ -138,7 +139,7 @@ def _put(scenario: dict[str, Any], path: str, drawn: Drawn) -> None:
 
 def keys() -> list[str]:
     """The classes that the package carries."""
-    there = sorted(path.stem for path in carried.folder("leagues").glob("*.toml"))
+    there = sorted(path.stem for path in package_data.folder("leagues").glob("*.toml"))
     return [key for key in _ORDER if key in there] + [key for key in there if key not in _ORDER]
 
 
@@ -148,7 +149,7 @@ def find(named: Sequence[str]) -> list[Class]:
     found = []
     for name in dict.fromkeys(named or known):
         if name in known:
-            found.append(read(carried.folder("leagues") / f"{name}.toml", f"leagues/{name}.toml"))
+            found.append(read(package_data.folder("leagues") / f"{name}.toml", f"leagues/{name}.toml"))
         elif Path(name).is_file():
             found.append(read(Path(name), name))
         else:

@@ -13,11 +13,11 @@ from matplotlib.patches import Ellipse
 from matplotlib.ticker import FuncFormatter, MultipleLocator
 
 from paceline.leagues.running import League
-from paceline.reproduce import picture
-from paceline.reproduce.colours import COLOURS, marker_of
-from paceline.reproduce.ellipses import contour
-from paceline.reproduce.figures import STYLE
-from paceline.reproduce.picture import POINTS_PER_INCH, Picture, tag
+from paceline.report import picture
+from paceline.report.colours import COLOURS, marker_of
+from paceline.report.ellipses import contour
+from paceline.report.figures import STYLE
+from paceline.report.picture import POINTS_PER_INCH, Picture, tag
 
 OVERALL = "overall"
 _SIZE_IN = (4.0, 3.1)

@@ -17,7 +17,7 @@ import numpy as np
 
 from paceline import _core
 from paceline.errors import PacelineError
-from paceline.spoken import meant
+from paceline.messages.argument_names import meant
 
 _UNITS = {"s": (1e-3, "ms"), "bit/s": (1e6, "Mbit/s"), "B": (1e3, "kB"), "%": (0.01, "%")}
 """Unit, and how its values are written."""

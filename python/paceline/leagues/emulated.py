@@ -9,13 +9,13 @@ from typing import Any
 import polars as pl
 
 from paceline import realtime
+from paceline.emulator.realtime_queue import Budget, expected_s, in_turn
 from paceline.errors import PacelineError
-from paceline.leagues import playing
+from paceline.leagues import matches
 from paceline.leagues.running import League
-from paceline.reproduce.reproduction import RealTime
-from paceline.store import Store
-from paceline.sweeping import Progress
-from paceline.turns import Budget, expected_s, in_turn
+from paceline.results.store import Store
+from paceline.simulate.points import Progress
+from paceline.studies.reproduction import RealTime
 
 SAMPLE = 1
 """Rounds over emulated paths, unless told otherwise: they take as long as they last."""
@@ -89,7 +89,7 @@ def sample(
         )
         kept += records
         before += sum(expected_s(game.point) for game in part)
-        tables.append(playing.table(zip(part, records, strict=True), league.weight, least))
+        tables.append(matches.table(zip(part, records, strict=True), league.weight, least))
     league.gap = _gap(league, pl.concat(tables))
     league.real = RealTime.of(kept, budget)
 

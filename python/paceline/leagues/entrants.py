@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from paceline import _core, foreign
+from paceline import _core, own_controllers
 from paceline.errors import PacelineError
 from paceline.leagues.classes import Class, Draw
-from paceline.scenario import Schemes
-from paceline.spoken import meant
+from paceline.messages.argument_names import meant
+from paceline.scenarios.scenario import Schemes
 from paceline.suite.suite import Kind, Subject
 
 DEFAULT = ("newreno", "cubic", "vegas", "bbr", "bbr3", "c4", "copa", "tfrc", "gcc", "scream", "nada", "ndtc")
@@ -87,15 +87,15 @@ def named(texts: Sequence[str], own: Schemes | None = None) -> list[Entrant]:
     ("python:mine.py:Mine", "library:./mine.so"), or classes by the names in `own`. Raises PacelineError."""
     schemes = {one["name"]: one for one in json.loads(_core.schemes())}
     for name, cls in (own or {}).items():
-        schemes[name] = json.loads(foreign.scheme(name, cls).json())
+        schemes[name] = json.loads(own_controllers.scheme(name, cls).json())
     found = []
     for text in dict.fromkeys([*texts, *(own or {})] or DEFAULT):
-        name = text if text in (own or {}) else foreign.named(text)
+        name = text if text in (own or {}) else own_controllers.named(text)
         if text in (own or {}):
             subject, about, label = Subject(Kind.SCHEME, text, text, ()), schemes[text], text
-        elif foreign.is_own(name):
+        elif own_controllers.is_own(name):
             subject = Subject(Kind.SCHEME, name, name, ())
-            about = json.loads(foreign.load(name).json())
+            about = json.loads(own_controllers.load(name).json())
             label = name.rpartition(":")[2].rpartition("/")[2]
         else:
             subject = Subject.parse(Kind.SCHEME, text)

@@ -13,9 +13,9 @@ from paceline.leagues.classes import Class
 from paceline.leagues.running import AFRESH, League, WorstDay
 from paceline.leagues.scoring import Standing
 from paceline.quantities import digits
-from paceline.reproduce import inline, opening, parts
-from paceline.reproduce.numbers import plus_minus
-from paceline.reproduce.picture import Picture
+from paceline.report import inline, parts, playground_links
+from paceline.report.numbers import plus_minus
+from paceline.report.picture import Picture
 from paceline.statistics import CONFIDENCE
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -140,7 +140,7 @@ def _matrix(
 
 def _worst(day: WorstDay, label: str, file: str, opened: bool) -> dict[str, str]:
     drawn = [f"{path} = {_short(value)}" for path, value in day.game.draw.drawn.items()]
-    link = opening.of_scenario(day.game.point.scenario) if opened else opening.Opening()
+    link = playground_links.of_scenario(day.game.point.scenario) if opened else playground_links.Opening()
     return {
         "scheme": label,
         "class": day.game.of.title,

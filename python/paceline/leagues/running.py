@@ -14,25 +14,25 @@ import polars as pl
 
 from paceline.arguments import checked
 from paceline.errors import ControllerError, Interrupted, PacelineError, PacelineWarning
-from paceline.executing import ExecutorLike, opened
 from paceline.leagues import classes as classes_
 from paceline.leagues import entrants as entrants_
-from paceline.leagues import playing
+from paceline.leagues import matches
 from paceline.leagues import traces as recorded
 from paceline.leagues.classes import Class
 from paceline.leagues.entrants import Entrant
-from paceline.leagues.playing import Game
+from paceline.leagues.matches import Game
 from paceline.leagues.scoring import Standing, standings
-from paceline.results import RunRecord
-from paceline.scenario import Schemes
-from paceline.spoken import option
+from paceline.messages.argument_names import option
+from paceline.messages.warn import warn
+from paceline.results.results import RunRecord
+from paceline.results.store import Store
+from paceline.scenarios.scenario import Schemes
+from paceline.simulate.executors import ExecutorLike, opened
+from paceline.simulate.points import Progress, run_points, seeds_from, workers_of_machine
 from paceline.statistics import Difference, paired_difference
-from paceline.store import Store
-from paceline.sweeping import Progress, run_points, seeds_from, workers_of_machine
-from paceline.warned import warn
 
 if TYPE_CHECKING:
-    from paceline.reproduce.reproduction import RealTime
+    from paceline.studies.reproduction import RealTime
 
 ROUNDS = 30
 """Scenarios of each class, unless told otherwise."""
@@ -68,7 +68,7 @@ class League:
     weight: float
     schemes: Schemes | None
     runs: pl.DataFrame
-    """A row for each run: see `playing.SCHEMA`."""
+    """A row for each run: see `matches.SCHEMA`."""
     worst: dict[str, WorstDay] = field(default_factory=dict)
     """Each scheme's worst day."""
     gap: pl.DataFrame | None = None
@@ -83,10 +83,10 @@ class League:
         return f"<League of {schemes}: {self.rounds} rounds of {', '.join(of.key for of in self.classes)}>"
 
     def _repr_html_(self) -> str:
-        from paceline import notebook  # noqa: PLC0415 (the command line's tables, which few need)
-        from paceline.cli import league  # noqa: PLC0415
+        from paceline.leagues import tables  # noqa: PLC0415 (for people, which few need)
+        from paceline.tables import notebook  # noqa: PLC0415
 
-        return notebook.tables(league.tables(self))
+        return notebook.tables(tables.tables(self))
 
     def write(self, out: str | Path) -> Path:
         """Writes the page, tables, figures and worst days into a folder; the page's path. Raises StorageError."""
@@ -96,7 +96,7 @@ class League:
 
     def games(self, number: int) -> list[Game]:
         """Those of a round, class by class in the order of the schemes."""
-        found = playing.round_of(self.classes, self.entrants, number, self.seed, self.schemes)
+        found = matches.round_of(self.classes, self.entrants, number, self.seed, self.schemes)
         return [game for game in found if game.entrant is not None]
 
     def scores(self, of: Class | None = None) -> dict[str, list[float]]:
@@ -176,7 +176,7 @@ def league(
         field_ = classes_.with_traces(field_, recorded.found(Path(traces)))
     players = entrants_.named(entrants, schemes)
     began = time.monotonic()
-    found = League(field_, players, rounds, seed, delay_weight, schemes, pl.DataFrame(schema=playing.SCHEMA))
+    found = League(field_, players, rounds, seed, delay_weight, schemes, pl.DataFrame(schema=matches.SCHEMA))
     workers = workers_of_machine() if workers is None else workers
     with opened(executor, workers) as who, _each_warning_once():
         store = None if out is None else Store(Path(out))
@@ -196,7 +196,7 @@ def league(
                     [games[place].point for place in chosen],
                     [],
                     record=("rate",) if is_recorded else (),
-                    record_every_s=playing.RATE_EVERY_S,
+                    record_every_s=matches.RATE_EVERY_S,
                     workers=workers,
                     executor=who,
                     store=store,
@@ -226,7 +226,7 @@ def _each_warning_once() -> Iterator[None]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", PacelineWarning)
         yield
-    for text in dict.fromkeys(playing.without_place(one.message) for one in caught):
+    for text in dict.fromkeys(matches.without_place(one.message) for one in caught):
         warn(text)
 
 
@@ -249,7 +249,7 @@ def _play(of: League, run: Run, progress: Progress | None, kept: str | None) -> 
         games = [
             game
             for number in numbers
-            for game in playing.round_of(of.classes, of.entrants, number, of.seed, of.schemes)
+            for game in matches.round_of(of.classes, of.entrants, number, of.seed, of.schemes)
         ]
         before = (first - 1) * a_round
 
@@ -261,8 +261,8 @@ def _play(of: League, run: Run, progress: Progress | None, kept: str | None) -> 
             played = list(zip(games, run(games, tell), strict=True))
         except Interrupted as stop:
             raise Interrupted(before + stop.finished, total, kept) from None
-        least |= playing.least_delays(played)
-        tables.append(playing.table(played, of.weight, least))
+        least |= matches.least_delays(played)
+        tables.append(matches.table(played, of.weight, least))
     of.runs = pl.concat(tables)
     return least
 
@@ -283,7 +283,7 @@ def _worst(of: League, run: Run, least: dict[tuple[str, int], float]) -> dict[st
     seeds = range(_FAR + of.seed, _FAR + of.seed + AFRESH)
     again = [game.afresh(seed) for _, *both in days for game in both for seed in seeds]
     records = run(again, None) if again else []
-    fresh = playing.table(zip(again, records, strict=True), of.weight, least)["score"].to_list()
+    fresh = matches.table(zip(again, records, strict=True), of.weight, least)["score"].to_list()
     found = {}
     for n, (much, game, leader) in enumerate(days):
         at = 2 * AFRESH * n

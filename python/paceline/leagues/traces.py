@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from paceline import traces
 from paceline.errors import PacelineError
 from paceline.leagues.drawing import Die, Drawn, Law
+from paceline.scenarios import rate_traces
 
 
 def found(folder: Path) -> list[Path]:
@@ -39,13 +39,13 @@ def law(found: Sequence[Path]) -> Law:
 def _format(file: Path) -> str:
     """How a trace is written; "" of what is none."""
     try:
-        return traces.read(file).format
+        return rate_traces.read(file).format
     except (PacelineError, UnicodeError):
         return ""
 
 
-def _read(trace: Mapping[str, Any]) -> traces.Trace:
-    return traces.read(trace["file"], trace["format"])
+def _read(trace: Mapping[str, Any]) -> rate_traces.Trace:
+    return rate_traces.read(trace["file"], trace["format"])
 
 
 def peak_bps(trace: Mapping[str, Any]) -> float:

@@ -7,13 +7,14 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from paceline import files, table_files
+from paceline import files
 from paceline.errors import PacelineWarning
+from paceline.files import table_files
 from paceline.leagues import clouds, page
 from paceline.leagues.running import League
-from paceline.relocated import text_from
-from paceline.reproduce import figures, opening
-from paceline.scenario import load
+from paceline.report import figures, playground_links
+from paceline.scenarios.rebase import text_from
+from paceline.scenarios.scenario import load
 
 KIND = "league"
 """What the manifest of such a folder says."""
@@ -44,7 +45,7 @@ def write(league: League, out: Path) -> Path:
     worst = _write_worst(league, out / "worst")
     files.write_json(out / "manifest.json", manifest(league) | files.provenance())
     path = out / "index.html"
-    files.write_whole(path, page.render(league, pictures, worst, opened=opening.put_beside(out)))
+    files.write_whole(path, page.render(league, pictures, worst, opened=playground_links.put_beside(out)))
     return path
 
 

@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 
 from paceline import files
 from paceline.errors import PacelineError
+from paceline.files.file_kinds import seems
 from paceline.plots import style
-from paceline.seeming import seems
 
 MOST_NAMED = 6
 """Connections beyond this many, the largest, are drawn in grey."""

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 
-from paceline.hunting.ranges import Axis, Choices
+from paceline.hunts.ranges import Axis, Choices
 from paceline.plots.style import OTHERS, PALETTE, RC, Shown
 from paceline.quantities import unit_of
 
 if TYPE_CHECKING:
-    from paceline.hunting.finds import Hunt
+    from paceline.hunts.finds import Hunt
 
 _WIDTH_IN, _HEIGHT_IN, _PANEL_IN = 7.16, 2.2, 1.9
 _ACROSS = 3

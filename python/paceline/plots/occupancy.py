@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from paceline.errors import PacelineError
 from paceline.plots import style
-from paceline.results import Results
+from paceline.results.results import Results
 from paceline.statistics import Estimate, estimate
 
 TENTHS = tuple(f"occupancy_{k}" for k in range(10))

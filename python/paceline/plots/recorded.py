@@ -13,10 +13,10 @@ from paceline.errors import PacelineError
 from paceline.plots import KINDS, chart, gauges, sweeps, timeline
 from paceline.plots.sweeps import MOST_PANELS
 from paceline.plots.timeline import Panel
-from paceline.recordings import GAUGES
+from paceline.results.recordings import GAUGES
 
 if TYPE_CHECKING:
-    from paceline.results import Results
+    from paceline.results.results import Results
 
 _MOST_LISTED = 12
 """Flows that a message names."""

@@ -12,10 +12,10 @@ from typing import Any
 import polars as pl
 
 from paceline.axes import short
-from paceline.comparing import SUBJECT, alone, metrics_in
 from paceline.errors import PacelineError
 from paceline.interval import Kind
-from paceline.results import Results
+from paceline.results.results import Results
+from paceline.sweeps.compare import SUBJECT, alone, metrics_in
 
 MOST_CURVES = 7
 """So many colours there are."""

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 
 from paceline import realtime
 from paceline.errors import PacelineError, PacelineWarning
-from paceline.recordings import SERIES
-from paceline.reproduce import points
-from paceline.reproduce.paper import Claim, Paper, Series, Study, World
-from paceline.reproduce.points import Place
-from paceline.reproduce.verdict import Kind, Published
-from paceline.reproduce.where import PaperError
+from paceline.files.paper_folders import PaperError
+from paceline.results.recordings import SERIES
+from paceline.simulate.points import Point
+from paceline.studies import points
+from paceline.studies.paper import Claim, Paper, Series, Study, World
+from paceline.studies.points import Place
+from paceline.studies.verdict import Kind, Published
 from paceline.suite.suite import MOST_RUNS, Case, Subject, Suite
-from paceline.suite.where import SUITE
-from paceline.sweeping import Point
+from paceline.suite.suite_folders import SUITE
 
 
 def study(case: Case, subjects: Sequence[Subject], world: World) -> Study:

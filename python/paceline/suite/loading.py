@@ -9,17 +9,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from paceline.recordings import SERIES
-from paceline.reproduce.changes import Change
-from paceline.reproduce.expression import ExpressionError
-from paceline.reproduce.loading import read_levels, read_metrics, read_plots, read_series
-from paceline.reproduce.paper import Metric, Settings, World
-from paceline.reproduce.strict import Table, check_distinct, check_selections, read_toml, settings
+from paceline.papers.loading import read_levels, read_metrics, read_plots, read_series
+from paceline.results.recordings import SERIES
+from paceline.studies.changes import Change
+from paceline.studies.expression import ExpressionError
+from paceline.studies.paper import Metric, Settings, World
+from paceline.studies.strict import Table, check_distinct, check_selections, read_toml, settings
 from paceline.suite import sim_specs
 from paceline.suite.compiled import study
 from paceline.suite.suite import MOST_RUNS, Case, Check, Kind, Section, Subject, Suite
+from paceline.suite.suite_folders import SUITE, SuiteError, find
 from paceline.suite.verdict import Rule, Threshold
-from paceline.suite.where import SUITE, SuiteError, find
 
 Word = TypeVar("Word", Kind, Rule)
 

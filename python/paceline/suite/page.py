@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from paceline.reproduce import figures, inline, parts
-from paceline.reproduce.picture import Picture
-from paceline.reproduce.points import Place
+from paceline.report import figures, inline, parts
+from paceline.report.picture import Picture
+from paceline.studies.points import Place
 from paceline.suite import words
 from paceline.suite.running import Answer, Result
 from paceline.suite.suite import Case

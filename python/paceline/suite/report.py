@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from paceline.reproduce.paper import World
+from paceline.studies.paper import World
 from paceline.suite import words
 from paceline.suite.running import Answer, Result
 

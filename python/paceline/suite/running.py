@@ -6,19 +6,19 @@ import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from paceline.emulator.realtime_queue import Runner
 from paceline.errors import InternalError
-from paceline.executing import ExecutorLike
-from paceline.reproduce import reproduction
-from paceline.reproduce.paper import Paper, World
-from paceline.reproduce.reproduction import Reproduction
+from paceline.results.store import Store
+from paceline.simulate.executors import ExecutorLike
+from paceline.simulate.points import Progress
 from paceline.statistics import Estimate
-from paceline.store import Store
+from paceline.studies import reproduction
+from paceline.studies.paper import Paper, World
+from paceline.studies.reproduction import Reproduction
 from paceline.suite.compiled import Refusal, Refused, claim_key, paper
 from paceline.suite.suite import Case, Check, Subject, Suite
+from paceline.suite.suite_folders import SuiteError
 from paceline.suite.verdict import Outcome, Verdict, judge, together
-from paceline.suite.where import SuiteError
-from paceline.sweeping import Progress
-from paceline.turns import Runner
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from paceline.suite.where import SuiteError
+from paceline.suite.suite_folders import SuiteError
 
 MINUTE_US = 60 * 10**6
 

@@ -12,12 +12,12 @@ import re
 from pathlib import Path
 
 from paceline import files
-from paceline.reproduce.paper import Level, Settings
+from paceline.studies.paper import Level, Settings
 from paceline.suite import sim_link, sim_media
 from paceline.suite.sim_entries import Entries
 from paceline.suite.suite import Case, Check
+from paceline.suite.suite_folders import SuiteError
 from paceline.suite.verdict import Rule, Threshold
-from paceline.suite.where import SuiteError
 
 MOST_FILES, MOST_BYTES = 1000, 65536
 _HOUR_US = 3600 * 10**6

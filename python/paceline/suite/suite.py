@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
-from paceline import choosing
-from paceline.reproduce.changes import Change
-from paceline.reproduce.expression import Expression
-from paceline.reproduce.paper import Level, Metric, Plot, Series, Settings
+from paceline.scenarios import named_parameters
+from paceline.studies.changes import Change
+from paceline.studies.expression import Expression
+from paceline.studies.paper import Level, Metric, Plot, Series, Settings
+from paceline.suite.suite_folders import SuiteError
 from paceline.suite.verdict import Threshold
-from paceline.suite.where import SuiteError
 
 
 class Kind(StrEnum):
@@ -36,7 +36,7 @@ class Subject:
     def parse(cls, kind: Kind, text: str) -> Subject:
         """Reads NAME[:KEY=VALUE,...]. Raises SuiteError."""
         try:
-            name, values = choosing.read(text)
+            name, values = named_parameters.read(text)
         except ValueError:
             raise SuiteError(
                 f"--{kind} {text}: after the name and a colon KEY=VALUE,..., as in {_EXAMPLE[kind]}"

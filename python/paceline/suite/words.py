@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paceline.reproduce.numbers import plus_minus
+from paceline.report.numbers import plus_minus
 from paceline.suite.running import Answer, Checked, Result
 from paceline.suite.verdict import Outcome, Rule
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from paceline import files
-from paceline.reproduce import figures, opening, tables
+from paceline.papers import tables
+from paceline.report import figures, playground_links
 from paceline.suite import junit, page, report
 from paceline.suite.running import Result
 from paceline.suite.suite import Subject, Suite
@@ -51,7 +52,7 @@ def write(result: Result, out: Path) -> Path:
         | result.made.provenance,
     )
     path = out / "index.html"
-    files.write_whole(path, page.render(result, pictures, opened=opening.put_beside(out)))
+    files.write_whole(path, page.render(result, pictures, opened=playground_links.put_beside(out)))
     return path
 
 

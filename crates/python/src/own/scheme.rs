@@ -175,7 +175,7 @@ macro_rules! maker {
 
 #[pymethods]
 impl Scheme {
-    /// Of a class, by its description as JSON: see `paceline.foreign`.
+    /// Of a class, by its description as JSON: see `paceline.own_controllers`.
     #[new]
     fn new(class: Py<PyAny>, description: &str) -> PyResult<Scheme> {
         let of: Value = serde_json::from_str(description).map_err(|error| wrong(&error.to_string()))?;

@@ -1,0 +1,301 @@
+"""The RTP and RTCP of a capture: its streams at each interface, and what an end that sends has sent and heard."""
+
+from __future__ import annotations
+
+import itertools
+import struct
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from pathlib import Path
+from typing import IO
+
+from paceline import _core, files
+from paceline.calls.streams import Packet, Stream
+from paceline.emulator.fitting.frames import PCAP, PCAPNG, Unread
+from paceline.emulator.fitting.packets import Datagram, datagrams
+from paceline.errors import PacelineError
+
+LEAST = 8
+"""Packets that make a stream: fewer may be anything that begins with the same bits."""
+_HEAD = struct.Struct(">BBHII")
+_ONE_BYTE = 0xBEDE
+
+_AGREE = 0.9
+"""Of a stream's packets at an interface the share that another interface has too where both are the same stream."""
+_DTLS = (b"\xfe\xff", b"\xfe\xfd")
+_QUIC = (b"\x00\x00\x00\x01", b"\x6b\x33\x43\xcf", b"\xff\x00\x00")
+"""Versions of QUIC: 1 (RFC 9000), 2 (RFC 9369), and how those of the drafts begin."""
+
+_Key = tuple[int, int, tuple[bytes, int], tuple[bytes, int], int]
+
+
+@dataclass
+class Capture:
+    """What a capture has of calls."""
+
+    streams: list[Stream] = field(default_factory=list)
+    """Each stream at each interface, in the order of their first packets."""
+    places: list[tuple[int, bytes, bytes]] = field(default_factory=list)
+    """Of each stream: interface, source address, target address."""
+    controls: list[tuple[int, Datagram]] = field(default_factory=list)
+    """RTCP: its interface, and the datagram."""
+    sealed: Counter[str] = field(default_factory=Counter)
+    """Datagrams of DTLS and those that open connections of QUIC, whose contents are encrypted."""
+    padded: int = 0
+    """Packets whose padding cannot be told from payload, and counts as such."""
+    unread: Unread = field(default_factory=Unread)
+
+    def before(self) -> list[int | None]:
+        """Of each stream the place in `streams` of the same at the interface that it passed first, None there: another
+        interface, and packets that agree. An SSRC alone says nothing: each end chooses its own (RFC 3550 section 8)."""
+        firsts: dict[int, list[tuple[int, set[tuple[int, int, int]]]]] = {}
+        found: list[int | None] = []
+        for number, stream in enumerate(self.streams):
+            own = {(packet.number, packet.timestamp, packet.size) for packet in stream.packets}
+            interface, source, _ = self.places[number]
+            same = (
+                first
+                for first, theirs in firsts.get(stream.ssrc, ())
+                if self.places[first][0] != interface
+                and self.places[first][2] != source
+                and len(own & theirs) >= _AGREE * len(own)
+            )
+            found.append(next(same, None))
+            if found[-1] is None:
+                firsts.setdefault(stream.ssrc, []).append((number, own))
+        return found
+
+
+def is_capture(start: bytes) -> bool:
+    """Whether a file that begins so is a capture."""
+    return start[:4] == PCAPNG or start[:4] in PCAP
+
+
+def read(path: Path) -> Capture:
+    """The calls of a capture. Raises PacelineError for what is none, or has no stream of RTP."""
+    try:
+        with files.opened(path) as file:
+            found = calls(file)
+    except OSError as error:
+        raise PacelineError(f"{path}: {error.strerror}") from None
+    except PacelineError as error:
+        raise PacelineError(f"{path}: {error}") from None
+    if not found.streams:
+        sealed = "".join(
+            f"; {count} datagrams are of {name}, which is encrypted" for name, count in found.sealed.items()
+        )
+        others = found.unread.most()
+        raise PacelineError(
+            f"{path}: no stream of RTP over UDP is in it, of {LEAST} packets or more{sealed}"
+            + (f"; not read are {others}" if others else "")
+            + "".join(f". {notice['text']}" for notice in found.unread.notices())
+        )
+    return found
+
+
+@dataclass
+class _Candidate:
+    """What may be a stream."""
+
+    stream: Stream
+    place: tuple[int, bytes, bytes]
+    padding: dict[int, int] = field(default_factory=dict)
+    """Of packets that say that they are padded, by their places, the last byte; -1 if the capture has it not."""
+
+    def without_padding(self, *, sealed: bool) -> int:
+        """Takes the padding out of the sizes, and returns of how many packets it could not. Where the payload is
+        encrypted, the byte that counts is too, or one of an authentication tag stands there: it may be any number."""
+        packets = self.stream.packets
+        known = {at: count for at, count in self.padding.items() if count >= 0}
+        if sealed or not all(0 < count <= packets[at].size for at, count in known.items()):
+            known = {}
+        for at, count in known.items():
+            packet = packets[at]
+            packets[at] = packet._replace(size=packet.size - count, beside=packet.beside + count)
+        return len(self.padding) - len(known)
+
+
+def calls(file: IO[bytes]) -> Capture:
+    """The same of a file that is open."""
+    found: dict[_Key, _Candidate] = {}
+    agreed: set[frozenset[bytes]] = set()
+    capture = Capture()
+    for datagram in datagrams(file, capture.unread):
+        channel, datagram = _of_relay(datagram)  # noqa: PLW2901 (what is in it stands for it)
+        ends = datagram.source[0], datagram.target[0]
+        packet = _packet(datagram)
+        if packet is not None:
+            key = (datagram.interface, channel, datagram.source, datagram.target, packet.ssrc)
+            if key not in found:
+                stream = Stream(f"{packet.ssrc:08x}", _place(datagram.source), _place(datagram.target))
+                found[key] = _Candidate(stream, (datagram.interface, *ends))
+            candidate = found[key]
+            if datagram.kept[0] & 0x20:
+                whole = len(datagram.kept) == datagram.size
+                candidate.padding[len(candidate.stream.packets)] = datagram.kept[-1] if whole else -1
+            candidate.stream.packets.append(packet)
+        elif _is_rtcp(datagram.kept):
+            capture.controls.append((datagram.interface, datagram))
+        elif (sealed := _sealed(datagram.kept)) is not None:
+            capture.sealed[sealed] += 1
+            if sealed == "DTLS":
+                agreed.add(frozenset(ends))
+    streams = []
+    for candidate in found.values():
+        padded = candidate.without_padding(sealed=frozenset(candidate.place[1:]) in agreed)
+        candidate.stream.packets.sort(key=lambda packet: packet.time)
+        if _is_stream(candidate.stream.packets):
+            capture.padded += padded
+            streams.append((candidate.stream, candidate.place))
+    # Captures that were put together, or written by several processors, are not in the order of their times.
+    streams.sort(key=lambda one: one[0].packets[0].time)
+    capture.streams = [stream for stream, _ in streams]
+    capture.places = [place for _, place in streams]
+    capture.controls.sort(key=lambda control: control[1].time)
+    return capture
+
+
+def _of_relay(datagram: Datagram) -> tuple[int, Datagram]:
+    """The number of the channel over which a datagram goes by a TURN server, and what it carries (RFC 8656 section
+    12.4); of others zero and themselves."""
+    kept = datagram.kept
+    if len(kept) < 4 or not 0x40 <= kept[0] <= 0x4F:
+        return 0, datagram
+    channel, length = struct.unpack_from(">HH", kept)
+    # over UDP it may be padded to four bytes
+    if not 0 <= datagram.size - 4 - length <= 3:
+        return 0, datagram
+    return channel, datagram._replace(size=length, kept=kept[4 : 4 + length])
+
+
+def _sealed(kept: bytes) -> str | None:
+    """What a datagram is whose contents are encrypted, if it can be told: a record of DTLS (RFC 7983), or the beginning
+    of a connection of QUIC (RFC 8999: a long header with its version)."""
+    if len(kept) >= 13 and 20 <= kept[0] <= 26 and kept[1:3] in _DTLS:
+        return "DTLS"
+    if len(kept) >= 7 and kept[0] >> 6 == 3 and kept[1:5].startswith(_QUIC):
+        return "QUIC"
+    return None
+
+
+def _is_rtcp(kept: bytes) -> bool:
+    """Whether a datagram may be RTCP (RFC 5761 section 4)."""
+    return len(kept) >= 8 and kept[0] >> 6 == 2 and 192 <= kept[1] <= 223
+
+
+def _packet(datagram: Datagram) -> Packet | None:
+    """The packet that a datagram is, if it may be one (RFC 3550 section 5.1; RFC 7983, RFC 5761), padding and all."""
+    kept = datagram.kept
+    if len(kept) < 12 or kept[0] >> 6 != 2 or 192 <= kept[1] <= 223:
+        return None
+    first, second, number, timestamp, ssrc = _HEAD.unpack_from(kept)
+    head = 12 + 4 * (first & 15)
+    short: tuple[tuple[int, int], ...] = ()
+    if first & 16:
+        if len(kept) < head + 4:
+            return None
+        profile, words = struct.unpack_from(">HH", kept, head)
+        short = tuple(_short(profile, kept[head + 4 : head + 4 + 4 * words]))
+        head += 4 + 4 * words
+    size = datagram.size - head
+    if size < 0:
+        return None
+    return Packet(datagram.time, second & 0x7F, ssrc, number, timestamp, second >> 7, size, head, short)
+
+
+def _short(profile: int, extension: bytes) -> Iterator[tuple[int, int]]:
+    """The elements of a header extension that are two bytes long, with one-byte and with two-byte headers (RFC 8285
+    sections 4.2 and 4.3)."""
+    at = 0
+    while at < len(extension):
+        if extension[at] == 0:  # padding
+            at += 1
+            continue
+        if profile == _ONE_BYTE:
+            name, length, head = extension[at] >> 4, (extension[at] & 15) + 1, 1
+        elif profile >> 4 == 0x100 and at + 1 < len(extension):
+            name, length, head = extension[at], extension[at + 1], 2
+        else:
+            return
+        at += head
+        if length == 2 and at + 2 <= len(extension):
+            yield name, extension[at] << 8 | extension[at + 1]
+        at += length
+
+
+def _is_stream(packets: Sequence[Packet]) -> bool:
+    """Whether most of the numbers follow one another."""
+    steps = [(b.number - a.number) & 0xFFFF for a, b in itertools.pairwise(packets)]
+    near = sum(step < 1000 or step > 0xFFFF - 1000 for step in steps)
+    return len(packets) >= LEAST and near > 0.9 * len(steps)
+
+
+def _place(of: tuple[bytes, int]) -> str:
+    address = ip_address(of[0])
+    return f"[{address}]:{of[1]}" if address.version == 6 else f"{address}:{of[1]}"
+
+
+def senders(capture: Capture, begin: int) -> dict[str, _core.CallLog]:
+    """What each host has sent to each other one and heard of it, at the first interface that its packets passed; times
+    are from `begin` on, in nanoseconds. Those without a word of RTCP back are left out. Raises ValueError for what
+    lasts too long."""
+    groups: dict[tuple[tuple[int, bytes, bytes], int], list[Packet]] = {}
+    twins: Counter[tuple[tuple[int, bytes, bytes], int]] = Counter()
+    for stream, place, before in zip(capture.streams, capture.places, capture.before(), strict=True):
+        if before is None:
+            # an SSRC on other ports of the same hosts is another stream, whose numbers are its own
+            twin = twins[place, stream.ssrc]
+            twins[place, stream.ssrc] += 1
+            groups.setdefault((place, twin), []).extend(stream.packets)
+    found = {}
+    for ((interface, source, target), twin), packets in groups.items():
+        both = {(source, target): True, (target, source): False}
+        control = [
+            (max(0, datagram.time - begin), both[ends], datagram.kept)
+            for at, datagram in capture.controls
+            if at == interface and (ends := (datagram.source[0], datagram.target[0])) in both
+        ]
+        if all(left for _, left, _ in control):
+            continue
+        packets.sort(key=lambda packet: packet.time)
+        number = _transport_id(packets)
+        sent = [
+            (
+                *(
+                    packet.time - begin,
+                    True,
+                    packet.ssrc,
+                    packet.payload_type,
+                    packet.number,
+                    packet.timestamp,
+                ),
+                *(bool(packet.marker), packet.size, packet.beside, _transport(packet, number)),
+            )
+            for packet in packets
+        ]
+        overhead = (20 if len(source) == 4 else 40) + 8
+        name = f"{ip_address(source)} to {ip_address(target)}" + (f" [{twin}]" if twin else "")
+        found[name] = _core.CallLog.of_packets(sent, control, overhead)
+    return found
+
+
+def _transport(packet: Packet, name: int | None) -> int | None:
+    return next((value for of, value in packet.short if of == name), None)
+
+
+def _transport_id(packets: Sequence[Packet]) -> int | None:
+    """The id of the extension with transport-wide numbers: they run on over all packets of a sender, whatever their
+    stream. None if there is none."""
+    steps: Counter[int] = Counter()
+    counts: Counter[int] = Counter()
+    last: dict[int, int] = {}
+    for packet in packets:
+        for name, value in packet.short:
+            if name in last:
+                counts[name] += 1
+                steps[name] += (value - last[name]) & 0xFFFF == 1
+            last[name] = value
+    running = [name for name, count in counts.items() if steps[name] > 0.9 * count]
+    return max(running, key=lambda name: counts[name], default=None)

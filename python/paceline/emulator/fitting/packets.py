@@ -1,0 +1,247 @@
+"""The TCP segments and UDP datagrams of a capture, over IPv4 and IPv6; what came in fragments is put together.
+
+Captures come from anywhere: every length is checked before it is used, and what is no whole header is passed over.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import IO, NamedTuple, TypeVar
+
+from paceline.emulator.fitting.frames import Unread, frames, packet_in
+
+FIN, SYN, RST, ACK = 1, 2, 4, 16
+TCP, UDP = 6, 17
+
+MOST_PARTIAL = 1000
+"""Packets of which fragments are waited for."""
+LONGEST_PARTIAL = 30_000_000_000
+"""Nanoseconds that fragments are waited for, as Linux does (net.ipv4.ipfrag_time)."""
+
+
+class Segment(NamedTuple):
+    """A TCP segment of a capture."""
+
+    time: int
+    """Nanoseconds."""
+    interface: int
+    source: tuple[bytes, int]
+    target: tuple[bytes, int]
+    size: int
+    """Of the IP packet, in bytes."""
+    seq: int
+    ack: int
+    flags: int
+    payload: int
+
+
+class Datagram(NamedTuple):
+    """A UDP datagram of a capture."""
+
+    time: int
+    """Nanoseconds, of the last fragment if it came in fragments."""
+    interface: int
+    source: tuple[bytes, int]
+    target: tuple[bytes, int]
+    size: int
+    """Of its contents, in bytes."""
+    kept: bytes
+    """Of the contents, what the capture has."""
+
+
+def segments(file: IO[bytes], unread: Unread) -> Iterator[Segment]:
+    """The TCP segments of a capture, in the file's order. Raises PacelineError, OSError."""
+    return _parsed(file, TCP, _segment, unread)
+
+
+def datagrams(file: IO[bytes], unread: Unread) -> Iterator[Datagram]:
+    """The UDP datagrams of a capture, in the file's order. Raises PacelineError, OSError."""
+    return _parsed(file, UDP, _datagram, unread)
+
+
+class _Inner(NamedTuple):
+    """What an IP packet carries: addresses, protocol, its own size, and where its contents begin, of which the end may
+    be cut off."""
+
+    source: bytes
+    target: bytes
+    protocol: int
+    size: int
+    head: int
+    fragment: tuple[int, int, bool] | None = None
+    """Identification, the place of the contents in those of the whole packet, whether more follow."""
+
+
+Read = TypeVar("Read", Segment, Datagram)
+
+
+def _parsed(
+    file: IO[bytes], protocol: int, parse: Callable[[int, int, bytes, _Inner], Read | None], unread: Unread
+) -> Iterator[Read]:
+    """What of the capture's IP packets can be read so."""
+    fragments = _Fragments()
+    for time, interface, link, frame in frames(file, unread):
+        packet = packet_in(link, frame, unread)
+        inner = None if packet is None else _inner(packet)
+        if packet is None or inner is None:
+            continue
+        if inner.protocol != protocol and inner.protocol not in _EXTENSIONS:
+            unread.kinds[f"IP protocol {inner.protocol}{_NAMES.get(inner.protocol, '')}"] += 1
+            continue
+        if inner.fragment is not None:
+            packet = fragments.joined(time, interface, packet, inner)
+            inner = None if packet is None else _inner(packet)
+        if packet is not None and inner is not None and inner.protocol == protocol:
+            found = parse(time, interface, packet, inner)
+            if found is not None:
+                yield found
+    unread.lacking = fragments.lacking + len(fragments.waiting)
+
+
+_NAMES = {1: " (ICMP)", TCP: " (TCP)", UDP: " (UDP)", 47: " (GRE)", 50: " (ESP)", 58: " (ICMPv6)"}
+_FRAGMENT = 44
+_EXTENSIONS = (0, 43, _FRAGMENT, 60)
+"""IPv6's headers between its own and what it carries: hop-by-hop options, routing, fragments, options for the
+destination (RFC 8200 section 4)."""
+
+
+def _inner(packet: bytes) -> _Inner | None:
+    """The contents of an IP packet; None of what is none."""
+    version = packet[0] >> 4 if packet else 0
+    if version == 4 and len(packet) >= 20:
+        size, identification, place = struct.unpack_from(">HHH", packet, 2)
+        head, protocol = (packet[0] & 15) * 4, packet[9]
+        if head < 20:
+            return None
+        source, target = packet[12:16], packet[16:20]
+        part = (identification, (place & 0x1FFF) * 8, bool(place & 0x2000))
+        fragment = part if part[1:] != (0, False) else None
+    elif version == 6 and len(packet) >= 40:
+        size = 40 + (packet[4] << 8 | packet[5])
+        source, target = packet[8:24], packet[24:40]
+        protocol, head, fragment = _behind_extensions(packet)
+    else:
+        return None
+    if size == 0 or (version == 6 and size == 40):
+        # A length of zero is one that the kernel left for its card to cut.
+        size = len(packet)
+    return _Inner(source, target, protocol, size, head, fragment)
+
+
+def _behind_extensions(packet: bytes) -> tuple[int, int, tuple[int, int, bool] | None]:
+    """The protocol behind the extension headers of an IPv6 packet, where that begins, and of a fragment which it is."""
+    protocol, head = packet[6], 40
+    while protocol in _EXTENSIONS and len(packet) >= head + 8:
+        if protocol == _FRAGMENT:
+            place, identification = struct.unpack_from(">HI", packet, head + 2)
+            protocol, head = packet[head], head + 8
+            # One that is all of its packet is none (RFC 6946).
+            if place & 0xFFF9:
+                return protocol, head, (identification, place & 0xFFF8, bool(place & 1))
+        else:
+            protocol, head = packet[head], head + 8 * (1 + packet[head + 1])
+    return protocol, head, None
+
+
+@dataclass
+class _Partial:
+    """The fragments of a packet that are there, by their places: their headers, their contents, and the size of these,
+    of which the end may be cut off."""
+
+    since: int
+    parts: dict[int, tuple[bytes, bytes, int]] = field(default_factory=dict)
+    there: int = 0
+    """Bytes of contents."""
+    end: int | None = None
+    """Of all contents, where the last fragment is there."""
+
+    def joined(self) -> bytes | None:
+        """The whole packet, if nothing lacks."""
+        if self.there != self.end:
+            return None
+        at, contents = 0, b""
+        while at in self.parts:
+            _, part, size = self.parts[at]
+            if len(contents) == at:
+                contents += part
+            at += size
+        return _whole(self.parts[0][0], contents, at) if at == self.end else None
+
+
+class _Fragments:
+    """Fragments that wait for the others of their packets."""
+
+    def __init__(self) -> None:
+        self.waiting: dict[tuple[int, bytes, bytes, int, int], _Partial] = {}
+        self.lacking = 0
+        """Packets that were given up."""
+
+    def joined(self, time: int, interface: int, packet: bytes, inner: _Inner) -> bytes | None:
+        """The packet that a fragment was the last to lack, as if it had come whole. What the capture has not kept of a
+        fragment ends it."""
+        size = inner.size - inner.head
+        if inner.fragment is None or size <= 0:
+            return None
+        identification, place, more = inner.fragment
+        key = (interface, inner.source, inner.target, inner.protocol, identification)
+        most = MOST_PARTIAL - (key not in self.waiting)
+        while self.waiting:
+            oldest = next(iter(self.waiting))
+            if len(self.waiting) <= most and time - self.waiting[oldest].since <= LONGEST_PARTIAL:
+                break
+            del self.waiting[oldest]
+            self.lacking += 1
+        partial = self.waiting.setdefault(key, _Partial(time))
+        if place not in partial.parts:
+            partial.parts[place] = packet[: inner.head], packet[inner.head : inner.size], size
+            partial.there += size
+        if not more:
+            partial.end = place + size
+        whole = partial.joined()
+        if whole is not None:
+            del self.waiting[key]
+        return whole
+
+
+def _whole(head: bytes, contents: bytes, size: int) -> bytes | None:
+    """A packet with the headers of its first fragment and the contents of all, which may be cut off."""
+    found = bytearray(head + contents)
+    first = 0 if head[0] >> 4 == 4 else 40
+    if len(head) + size - first > 0xFFFF:
+        return None
+    if first == 0:
+        found[2:4], found[6:8] = (len(head) + size).to_bytes(2, "big"), bytes(2)
+    else:
+        found[4:6] = (len(head) + size - first).to_bytes(2, "big")
+        # Its header of fragments is the last of them.
+        found[len(head) - 6 : len(head) - 4] = bytes(2)
+    return bytes(found)
+
+
+_TCP = struct.Struct(">HHIIBB")
+
+
+def _segment(time: int, interface: int, packet: bytes, inner: _Inner) -> Segment | None:
+    if len(packet) < inner.head + 14:
+        return None
+    own, peer, seq, ack, offset, flags = _TCP.unpack_from(packet, inner.head)
+    payload = inner.size - inner.head - (offset >> 4) * 4
+    if payload < 0 or (offset >> 4) < 5:
+        return None
+    source, target = (inner.source, own), (inner.target, peer)
+    return Segment(time, interface, source, target, inner.size, seq, ack, flags, payload)
+
+
+_UDP = struct.Struct(">HHHH")
+
+
+def _datagram(time: int, interface: int, packet: bytes, inner: _Inner) -> Datagram | None:
+    if len(packet) < inner.head + 8:
+        return None
+    own, peer, length, _ = _UDP.unpack_from(packet, inner.head)
+    if not 8 <= length <= inner.size - inner.head:
+        return None
+    kept = packet[inner.head + 8 : inner.head + length]
+    return Datagram(time, interface, (inner.source, own), (inner.target, peer), length - 8, kept)

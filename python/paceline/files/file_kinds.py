@@ -1,0 +1,100 @@
+"""What a file seems to be by how it begins, for messages about one that is not what was asked for."""
+
+from __future__ import annotations
+
+import itertools
+import zlib
+from codecs import BOM_UTF8
+from collections.abc import Callable
+from pathlib import Path
+
+from paceline.emulator.fitting.frames import PCAP, PCAPNG
+from paceline.files import opened, refused
+
+BEGIN = 1 << 16
+"""Bytes of a file by which it is known."""
+_LETTERS = 40
+"""Of a text, in a message."""
+_MOST_NAMED = 4
+"""Files that a message names."""
+_MOST_LOOKED_AT = 1000
+_GZIP = b"\x1f\x8b"
+_SEPARATOR = b"\x1e"
+"""Before each record of a JSON text sequence (RFC 7464, 2.2)."""
+_OF_QLOG = (b'"qlog_version"', b'"file_schema"')
+"""What stands in the first object of each qlog: the one until draft 0.4, the other since."""
+_EVENTS = b"PCLNEV"
+
+
+def begin(path: Path) -> bytes:
+    """What the file begins with, unpacked if gzip made it, at most `BEGIN` bytes. Raises StorageError."""
+    try:
+        with opened(path) as file:
+            packed = file.read(len(_GZIP)) == _GZIP
+            file.seek(0)
+            if not packed:
+                return file.read(BEGIN)
+            # all that can be unpacked of one that was cut
+            return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(file.read(BEGIN), BEGIN)
+    except OSError as error:
+        raise refused(path, error, "read") from error
+    except zlib.error:
+        return b""
+
+
+def is_qlog(start: bytes) -> bool:
+    """Whether what begins so is a qlog: a JSON object, or a sequence of such, with the fields of one."""
+    plain = start.removeprefix(BOM_UTF8).lstrip(_SEPARATOR + b" \t\r\n")
+    return plain.startswith(b"{") and any(field in start for field in _OF_QLOG)
+
+
+def inside(folder: Path, fits: Callable[[Path], bool]) -> str:
+    """What fits of a folder and of the folders in it, as many names as a message has room for: "a, b and 3 more";
+    empty if nothing does, as far as was looked."""
+    try:
+        near = itertools.chain(sorted(folder.glob("*")), sorted(folder.glob("*/*")))
+        found = [str(path) for path in itertools.islice(near, _MOST_LOOKED_AT) if fits(path)]
+    except OSError:
+        return ""
+    rest = len(found) - _MOST_NAMED
+    return ", ".join(found[:_MOST_NAMED]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def is_run(path: Path) -> bool:
+    """Whether it is a run directory."""
+    return (path / "manifest.json").is_file()
+
+
+def seems(path: Path) -> str:
+    """What the file was taken for, and what reads it if Paceline does: "it was taken for ...". Raises StorageError."""
+    start = begin(path)
+    plain = start.removeprefix(BOM_UTF8).lstrip(b" \t\r\n")
+    fields = "without qlog_version or file_schema in its first 64 KiB"
+    kinds = (
+        (path.stat().st_size == 0, "it is empty"),
+        (not plain, "nothing in it can be read"),
+        (start.startswith(_EVENTS), "it is an event log (--log-events), which paceline.replay runs again"),
+        (
+            start[:4] == PCAPNG or start[:4] in PCAP,
+            "it is a capture of packets: `paceline call-log` reads the RTP in it",
+        ),
+        (start.startswith(b"PAR1"), "it is a Parquet table: name the run directory that it is in"),
+        (path.name == "manifest.json", f"it is a manifest: name the run directory, {path.parent}"),
+        (plain.startswith(_SEPARATOR), f"it was taken for a JSON text sequence {fields}"),
+        (plain[:1] in {b"{", b"["}, f"it was taken for JSON {fields}"),
+        (b"\0" in start or not _is_text(plain), "it was taken for a binary file, of a kind not known here"),
+    )
+    known = (said for is_so, said in kinds if is_so)
+    return next(known, f'it was taken for text, which begins "{_first_line(plain)}"')
+
+
+def _is_text(start: bytes) -> bool:
+    """Whether it is UTF-8, which may be cut within a letter."""
+    return "\ufffd" not in start.decode(errors="replace")[:-3]
+
+
+def _first_line(start: bytes) -> str:
+    """The first line, no longer than a message has room for, without what moves a terminal's cursor."""
+    lines = start.decode(errors="replace").splitlines() or [""]
+    first = "".join(letter if letter.isprintable() else " " for letter in lines[0])
+    return first if len(first) <= _LETTERS else f"{first[:_LETTERS]}..."

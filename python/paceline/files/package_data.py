@@ -1,0 +1,86 @@
+"""The folders that the package carries beside its code: at the root of a clone, else in the installed package."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from paceline.errors import PacelineError, StorageError
+
+FOLDERS = ("examples", "papers", "suites")
+"""Those in which files of scenarios lie."""
+
+
+def folder(name: str) -> Path:
+    """Where "papers", "suites", "leagues", "examples", "web/presets", "kernel-cc" or "tools" lies.
+
+    Raises StorageError.
+    """
+    here = Path(__file__).resolve().parents[1]
+    for candidate in (here.parents[1] / name, here / name):
+        if candidate.is_dir():
+            return candidate
+    raise StorageError(f"the folder {name} is not installed: install Paceline again, or work in a clone")
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """Folders of one kind that the package carries, each known by a file in it; and a user's own."""
+
+    folder: str
+    marker: str
+    """The file that makes a folder one of these."""
+    what: str
+    """What messages call it: "paper"."""
+    error: type[PacelineError]
+
+    def keys(self) -> list[str]:
+        """Those that the package carries."""
+        return sorted(path.parent.name for path in folder(self.folder).glob(f"*/{self.marker}"))
+
+    def find(self, name: str) -> tuple[Path, Path]:
+        """Where one lies, and how commands name it: of one that is carried by its key, papers/KEY; of another by its
+        path, or that of its marker. Raises the shelf's error."""
+        known = self.keys()
+        if name in known:
+            return folder(self.folder) / name, Path(self.folder) / name
+        given = Path(name)
+        own = given.parent if given.name == self.marker else given
+        if (own / self.marker).is_file():
+            return own, own
+        if own.is_dir():
+            raise self.error(
+                f"{own} holds no {self.marker}: see {self.folder}/README.md for what a {self.what}'s folder has"
+            )
+        raise self.error(
+            f"no {self.what} {name!r}: there are {', '.join(known)}; one of your own is named by the path of its folder"
+        )
+
+
+_FOUND: dict[str, str] = {}
+"""The folders whose files were asked for by name, and which name that is."""
+
+
+def find(path: str) -> str:
+    """The file that "examples/NAME.toml" or "papers/KEY/NAME.toml" means: as it stands if there is such a file, else
+    the package's."""
+    given = Path(path)
+    top, *below = given.parts or ("",)
+    if top in FOLDERS and not given.exists():
+        try:
+            root = folder(top)
+        except StorageError:
+            return path
+        carried = root.joinpath(*below)
+        if carried.is_file():
+            _FOUND[f"{root}{os.sep}"] = f"{top}/"
+            return str(carried)
+    return path
+
+
+def told(text: str) -> str:
+    """A message with the package's files named as they were asked for."""
+    for root, name in _FOUND.items():
+        text = text.replace(root, name)
+    return text

@@ -1,0 +1,57 @@
+"""What a policy, or a baseline in its place, is paid over whole runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paceline.gym import checks
+from paceline.gym.environment import FlowVectorEnv
+from paceline.statistics import Estimate, estimate
+
+Policy = Callable[[NDArray[np.float32]], Any]
+"""Actions for observations, a row for each run."""
+
+
+@dataclass(frozen=True)
+class Returns:
+    """The sums of the rewards of whole runs, without discount."""
+
+    each: dict[int, float]
+    """By seed."""
+    estimate: Estimate
+    """Their mean with its 95 % interval."""
+
+    def __str__(self) -> str:
+        mean, half = self.estimate.mean, self.estimate.half_width
+        return f"{mean:.4g}" if half is None else f"{mean:.4g} ± {half:.2g}"
+
+
+def returns(policy: Policy | None = None, *, seeds: Iterable[int] = range(10), **arguments: Any) -> Returns:
+    """Runs each seed to its end under `policy`, or under the `baseline` among `arguments`, which are `FlowVectorEnv`'s.
+
+        returns(mine, scenario="x.toml", reward="power").estimate
+        returns(baseline="cubic", scenario="x.toml", reward="power").estimate
+
+    With the same seeds both meet the same draws. A run's return is the sum of its rewards: let steps be as long on both
+    sides. Raises ValueError without a policy and a baseline, or with both, without seeds, or with one more than once;
+    ScenarioError.
+    """
+    if (policy is None) == (arguments.get("baseline") is None):
+        raise ValueError("returns are of a policy or of a baseline: give one of both")
+    own = checks.distinct(list(seeds))
+    env = FlowVectorEnv(len(own), **arguments)
+    observations, _ = env.reset(seed=own)
+    idle = np.zeros((len(own), 1), dtype=np.float32)
+    sums, going = np.zeros(len(own)), np.ones(len(own), dtype=bool)
+    while going.any():
+        actions = idle if policy is None else policy(observations)
+        observations, rewards, terminated, truncated, _ = env.step(actions)
+        sums += np.where(going, rewards, 0.0)  # one that has ended begins anew, and is paid no more
+        going &= ~(terminated | truncated)
+    each = dict(zip(own, sums.tolist(), strict=True))
+    return Returns(each, estimate(sums.tolist()))

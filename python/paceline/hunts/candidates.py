@@ -1,0 +1,185 @@
+"""Runs of candidates: each with the same seeds, many at a time, each only once; until a deadline."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from paceline import _core
+from paceline.errors import Cancelled, ControllerError, Interrupted, PacelineError, PacelineWarning
+from paceline.hunts.objective import Goal, known_mean
+from paceline.hunts.ranges import Axis, Candidate
+from paceline.results.results import RunRecord
+from paceline.results.store import Store
+from paceline.scenarios.scenario import load
+from paceline.simulate.executors import PROCESSES, ExecutorLike, opened
+from paceline.simulate.points import Point, run_points, workers_of_machine
+
+
+class TimeIsUp(Exception):  # noqa: N818 (not an error: the budget is spent)
+    """The budget is spent; what was under way is given up."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a candidate, or of one run of it."""
+
+    values: tuple[float, ...]
+    """The value of each run, in the order of the seeds; nan of one that has none."""
+    crashes: tuple[str, ...] = ()
+    """Of each run that failed, what its controller said."""
+    marks: tuple[float, ...] = ()
+    """1 of each run that failed, in the order of the seeds, 0 of the others."""
+    refused: str = ""
+    """Why no run of it was made: no scenario is so."""
+    unfit: str = ""
+    """Why the expression is no number in its runs, as where it names several rows."""
+
+    @property
+    def mean(self) -> float:
+        """The mean of the runs that have a value; nan if none has."""
+        return known_mean(self.values)
+
+    @property
+    def failing(self) -> float:
+        """The share of the runs that failed."""
+        return len(self.crashes) / len(self.values) if self.values else 0.0
+
+
+class Trying:
+    """Makes runs of candidates. A context: what makes the runs is there as long as the block lasts."""
+
+    def __init__(
+        self,
+        base: _core.Scenario,
+        axes: Sequence[Axis],
+        goal: Goal,
+        *,
+        workers: int | None,
+        executor: ExecutorLike | None,
+        ends_s: float,
+        tell: Callable[[float], None],
+    ) -> None:
+        """`ends_s`: when the budget is spent, by the monotonic clock. `tell` hears the runs done of those under way."""
+        self._base, self._axes, self._goal, self._tell = base, axes, goal, tell
+        self._workers = workers_of_machine() if workers is None else workers
+        self._executor: ExecutorLike | None = executor
+        self.ends_s = ends_s
+        self.store: Store | None = None
+        """Where finished runs are kept."""
+        self._held = ExitStack()
+        self._known: dict[tuple[str, int], Outcome] = {}
+        self._spent = False
+
+    def __enter__(self) -> Trying:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self._held.close()
+
+    def scenario(self, candidate: Candidate) -> _core.Scenario:
+        """The scenario of a candidate. Raises ScenarioError, PacelineError for what is none."""
+        changes: dict[str, str] = {}
+        for axis, value in zip(self._axes, candidate, strict=True):
+            changes |= {} if value is None else axis.changes(value)
+        with warnings.catch_warnings():
+            # what a value makes of no effect is no news in a search
+            warnings.simplefilter("ignore", PacelineWarning)
+            return load(self._base, changes) if changes else self._base
+
+    def outcomes(self, candidates: Sequence[Candidate], seeds: Sequence[int]) -> list[Outcome]:
+        """What comes of candidates, each with all seeds. Raises TimeIsUp, Interrupted, and what a run raises that is no
+        failure of its controller."""
+        points: dict[str, Point] = {}
+        wanted: list[str | None] = []
+        refused: dict[int, str] = {}
+        for place, candidate in enumerate(candidates):
+            try:
+                point = Point(self.scenario(candidate))
+            except ControllerError:
+                raise
+            except PacelineError as error:
+                refused[place] = str(error)
+                wanted.append(None)
+                continue
+            points.setdefault(point.identity, point)
+            wanted.append(point.identity)
+        self._run(points, seeds)
+        return [
+            Outcome((), refused=refused[place]) if key is None else self._outcome(key, seeds)
+            for place, key in enumerate(wanted)
+        ]
+
+    def _outcome(self, key: str, seeds: Sequence[int]) -> Outcome:
+        found = [self._known[key, seed] for seed in seeds]
+        return Outcome(
+            tuple(value for one in found for value in one.values),
+            tuple(words for one in found for words in one.crashes),
+            tuple(mark for one in found for mark in one.marks),
+            unfit=next((one.unfit for one in found if one.unfit), ""),
+        )
+
+    def _run(self, points: dict[str, Point], seeds: Sequence[int]) -> None:
+        jobs = [
+            (key, Point(point.scenario, seeds=tuple(new)))
+            for key, point in points.items()
+            if (new := [seed for seed in seeds if (key, seed) not in self._known])
+        ]
+        if not jobs:
+            return
+        failures: dict[int, ControllerError] = {}
+        self._spent = False
+        try:
+            records = run_points(
+                [point for _, point in jobs],
+                [],
+                workers=self._workers,
+                executor=self._who(points),
+                store=self.store,
+                progress=self._progress,
+                failures=failures,
+            )
+        except Interrupted:
+            if self._spent:
+                raise TimeIsUp from None
+            raise
+        if not self._known and not failures:
+            # the first runs are the file's own: what is wrong with the expression is said before the search
+            self._goal.check(records[0])
+        where = [(key, seed) for key, point in jobs for seed in point.seeds or ()]
+        for place, (key, seed) in enumerate(where):
+            failure = failures.get(place)
+            self._known[key, seed] = (
+                self._measured(records[place])
+                if failure is None
+                else Outcome((math.nan,), (str(failure),), (1.0,))
+            )
+
+    def _measured(self, record: RunRecord) -> Outcome:
+        try:
+            return Outcome((self._goal.of(record),), (), (0.0,))
+        except PacelineError as error:
+            # a candidate may have more rows than the file: no reason to lose what else was found
+            return Outcome((math.nan,), (), (0.0,), unfit=str(error))
+
+    def _progress(self, done: float, total: float) -> None:
+        self._tell(done / max(total, 1.0))
+        if time.monotonic() >= self.ends_s:
+            self._spent = True
+            raise Cancelled
+
+    def _who(self, points: dict[str, Point]) -> ExecutorLike | None:
+        """Who makes the runs. An executor is opened once: one for each batch would take a second each time."""
+        if isinstance(self._executor, str) or (
+            # controllers in Python take turns in one process
+            self._executor is None
+            and self._workers > 1
+            and any(p.scenario.in_python for p in points.values())
+        ):
+            self._executor = self._held.enter_context(opened(self._executor or PROCESSES, self._workers))
+        return self._executor

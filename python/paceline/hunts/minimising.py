@@ -1,0 +1,105 @@
+"""Fewer and smaller changes that show the same: a find is put back towards the file's own values, axis by axis.
+
+First each axis is put back whole, so that few are left; then these by halves, as far as the find stays; what is left is
+rounded. A find stays where it keeps a share (`KEPT`) of its excess over the file's own value, on the same seeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+
+from paceline.hunts.ranges import Axis, Candidate, Choices, Range, Value
+
+KEPT = 0.8
+"""The share of its excess over the file's own value that a find keeps while it is made smaller."""
+_HALVINGS = 4
+
+Steps = Generator[Candidate, bool, Candidate]
+"""Yields what to try next, is sent whether the find stays there, and returns what is left."""
+
+
+def smaller(find: Candidate, axes: Sequence[Axis], own: Sequence[Value]) -> Steps:
+    """Puts a find back; `own` are the file's own values, None where it has none."""
+    now, before = find, None
+    while now != before:  # one that had to stay may go once others are gone
+        before = now
+        for place in range(len(axes)):
+            if now[place] is not None and (yield _with(now, place, None)):
+                now = _with(now, place, None)
+    for place, axis in enumerate(axes):
+        if now[place] is not None and isinstance(axis, Range):
+            now = yield from _nearer(now, place, axis, own[place])
+    for place, axis in enumerate(axes):
+        value = now[place]
+        if value is None or isinstance(axis, Choices) or (rounder := axis.rounder(value)) == value:
+            continue
+        if (yield _with(now, place, rounder)):
+            now = _with(now, place, rounder)
+    return now
+
+
+def _nearer(now: Candidate, place: int, axis: Range, own: Value) -> Steps:
+    """Bisects between the file's own value, where the find does not stay, and the find's."""
+    value = now[place]
+    near, far = None if own is None else axis.place(own), None if value is None else axis.place(value)
+    if near is None or far is None:
+        return now
+    for _ in range(_HALVINGS):
+        middle = (near + far) / 2
+        text = axis.at(middle)
+        if text in (now[place], own):
+            break
+        if (yield _with(now, place, text)):
+            now, far = _with(now, place, text), middle
+        else:
+            near = middle
+    return now
+
+
+def _with(candidate: Candidate, place: int, value: Value) -> Candidate:
+    return (*candidate[:place], value, *candidate[place + 1 :])
+
+
+@dataclass
+class Smaller:
+    """A find that is made smaller: what is left of it so far, and what is to be tried next."""
+
+    now: Candidate
+    steps: Steps
+    wanted: Candidate | None = None
+
+    def answer(self, stays: bool) -> None:
+        """Whether the find stays at `wanted`."""
+        if stays and self.wanted is not None:
+            self.now = self.wanted
+        self._next(stays)
+
+    def begin(self) -> None:
+        """Asks for the first."""
+        self._next(None)
+
+    def _next(self, answer: bool | None) -> None:
+        try:
+            self.wanted = next(self.steps) if answer is None else self.steps.send(answer)
+        except StopIteration as end:
+            self.now, self.wanted = end.value, None
+
+
+def minimise(
+    finds: Sequence[Candidate],
+    axes: Sequence[Axis],
+    own: Sequence[Value],
+    stay: Callable[[Sequence[tuple[int, Candidate]]], Sequence[bool]],
+    left: list[Candidate],
+) -> None:
+    """Makes all finds smaller at once, so that the cores have enough to do. `stay` is given numbers of finds and
+    what to try of each, and says whether each stays. `left` has what is left of each, also where `stay` raises."""
+    under_way = [Smaller(find, smaller(find, axes, own)) for find in finds]
+    left[:] = finds
+    for one in under_way:
+        one.begin()
+    while wanted := [(n, one.wanted) for n, one in enumerate(under_way) if one.wanted is not None]:
+        for (n, _), stays in zip(wanted, stay(wanted), strict=True):
+            under_way[n].answer(stays)
+            left[n] = under_way[n].now

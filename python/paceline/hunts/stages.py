@@ -1,0 +1,313 @@
+"""The stages of a hunt: the search, the check of its finds on other seeds, what is left of these, and the last runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from paceline import _core
+from paceline.errors import PacelineError
+from paceline.hunts.candidates import Outcome, TimeIsUp, Trying
+from paceline.hunts.finds import Find, Hunt, changes
+from paceline.hunts.minimising import minimise
+from paceline.hunts.objective import Goal
+from paceline.hunts.ranges import Axis, Candidate, Range, apart
+from paceline.hunts.searching import Sampler, Try, distinct, kind_of, said, search
+from paceline.messages.argument_names import option
+from paceline.scenarios.scenario import load
+from paceline.statistics import Estimate, estimate, holm, paired_difference
+
+SEARCHING, SMALLER = 0.6, 0.85
+"""When the search ends, and when finds are no longer made smaller, in shares of the budget; the rest is for runs on
+fresh seeds, which are all made."""
+FAR = 0.25
+"""Finds are nearer to each other than this, in shares of the ranges, on no axis, else they are one."""
+SPARE = 2
+"""So many more are checked on other seeds than are wanted, as some do not last."""
+
+
+@dataclass
+class Found:
+    """A find on its way: as the search saw it, on other seeds, and what is left of it."""
+
+    seen: Try
+    again: Outcome | None = None
+    left: Candidate = ()
+    fresh: Outcome | None = None
+
+    def __post_init__(self) -> None:
+        self.left = self.left or self.seen.candidate
+
+    @property
+    def crashes(self) -> bool:
+        """Whether runs of it fail."""
+        return bool(self.seen.outcome.crashes)
+
+    def numbers(self, outcome: Outcome) -> tuple[float, ...]:
+        """What counts of an outcome, run by run: which failed as the search saw it, or the values."""
+        if not self.crashes:
+            return outcome.values
+        words = iter(outcome.crashes)
+        return tuple(float(mark > 0 and self.alike(next(words))) for mark in outcome.marks)
+
+    def alike(self, crash: str) -> bool:
+        """Whether it is of the kind that the search saw."""
+        return kind_of(crash) == said(self.seen.outcome)
+
+    def level(self, outcome: Outcome) -> float:
+        """How bad an outcome is: the share of runs that failed as the search saw it, or the mean."""
+        if not self.crashes:
+            return outcome.mean
+        marks = self.numbers(outcome)
+        return sum(marks) / len(marks) if marks else 0.0
+
+
+@dataclass
+class Stages:
+    """A hunt under way."""
+
+    base: _core.Scenario
+    axes: list[Axis]
+    goal: Goal
+    own: list[str | None]
+    seeds: dict[str, list[int]]
+    wanted: int
+    keep: float
+    began_s: float
+    budget_s: float | None
+    trying: Trying
+    tried: list[Try] = field(default_factory=list)
+    found: list[Found] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    own_searched: Outcome = field(default_factory=lambda: Outcome(()))
+    own_fresh: Outcome | None = None
+
+    @property
+    def itself(self) -> Candidate:
+        """The file's own values."""
+        return (None,) * len(self.axes)
+
+    def until(self, share: float | None) -> None:
+        """Runs from now on are given up where this share of the budget is spent; None: never."""
+        spent = math.inf if share is None or self.budget_s is None else self.began_s + share * self.budget_s
+        self.trying.ends_s = spent
+
+    def begin(self) -> None:
+        """Runs the file itself, and holds the expression against it. Raises PacelineError, ControllerError."""
+        seeds = self.seeds["search"]
+        self.own_searched = self.trying.outcomes([self.itself], seeds)[0]
+        if self.own_searched.crashes:
+            raise PacelineError(
+                f"{len(self.own_searched.crashes)} of {len(seeds)} runs of the file itself fail, so that there is "
+                f"nothing to hunt: {self.own_searched.crashes[0]}"
+            )
+        if math.isnan(self.own_searched.mean):
+            raise PacelineError(
+                f'{option("worst")} "{self.goal.text}": no run of the file itself has a value; coalesce(MEASURE, '
+                "NUMBER) says what one without counts as"
+            )
+        self._check_ends()
+
+    def _check_ends(self) -> None:
+        """Holds the expression against a run at each end of an axis, and with each choice, where its flows are others
+        than the file's: it may have more rows. Raises PacelineError."""
+        self.until(SEARCHING)
+        flows = self._flows(self.itself)
+        ends: list[tuple[str, Candidate]] = []
+        for place, axis in enumerate(self.axes):
+            for value in axis.ends_text() if isinstance(axis, Range) else axis.values():
+                candidate = (*self.itself[:place], value, *self.itself[place + 1 :])
+                if self._flows(candidate) not in (flows, None):
+                    ends.append((f"{', '.join(axis.paths)}={value}", candidate))
+        try:
+            outcomes = self.trying.outcomes([candidate for _, candidate in ends], self.seeds["search"][:1])
+        except TimeIsUp:
+            return
+        for (words, _), outcome in zip(ends, outcomes, strict=True):
+            if outcome.unfit:
+                raise PacelineError(f"{outcome.unfit} (with {words})")
+
+    def _flows(self, candidate: Candidate) -> list[tuple[str, int]] | None:
+        try:
+            starts = self.trying.scenario(candidate).starts(self.seeds["search"][0])
+        except PacelineError:
+            # no scenario is so; the search counts those
+            return None
+        return [(name, instance) for name, instance, _ in starts]
+
+    def search(self, sampler: Sampler, tries: int | None, tell: Callable[[], None]) -> None:
+        """Tries candidates until time or tries are up. Raises PacelineError if there was time for none."""
+        self.until(SEARCHING)
+        search(self.trying, self.axes, self.seeds["search"], sampler, tries, self.tried, tell)
+        if not self.tried:
+            raise PacelineError(
+                f"no try had ended within {SEARCHING:.0%} of {option('budget', f'{self.budget_s:g}s')}, the search's "
+                "share: give a longer one, or shorten the runs"
+            )
+
+    def pick(self, spare: int = 0) -> None:
+        """Takes the worst that differ from each other."""
+        least = self.own_searched.mean
+        picked = distinct(self.tried, self.axes, least, self.wanted + spare, FAR)
+        self.found = [Found(one) for one in picked]
+
+    def check(self) -> None:
+        """Runs what the search found on other seeds, and leaves out what is no worse there."""
+        self.until(None)
+        outcomes = self.trying.outcomes(
+            [self.itself, *(one.seen.candidate for one in self.found)], self.seeds["again"]
+        )
+        level = outcomes[0].mean
+        for one, outcome in zip(self.found, outcomes[1:], strict=True):
+            one.again = outcome
+        lasting = [
+            one
+            for one in self.found
+            if one.again and (one.level(one.again) > (0.0 if one.crashes else level))
+        ]
+        if lost := len(self.found) - len(lasting):
+            self.notes.append(
+                f"{lost} more {'is' if lost == 1 else 'are'} left out: on other seeds no worse than the file itself."
+            )
+        lasting.sort(key=lambda one: (one.crashes, one.level(one.again or one.seen.outcome)), reverse=True)
+        self.found = lasting[: self.wanted]
+
+    def smaller(self) -> None:
+        """Puts the finds back towards the file's own values as far as they stay; then those that are one are."""
+        self.until(SMALLER)
+        seeds = self.seeds["again"]
+        own = self.trying.outcomes([self.itself], seeds)[0]
+
+        def excess(one: Found, outcome: Outcome) -> float:
+            return one.level(outcome) - (0.0 if one.crashes else own.mean)
+
+        def stay(wanted: Sequence[tuple[int, Candidate]]) -> list[bool]:
+            outcomes = self.trying.outcomes([candidate for _, candidate in wanted], seeds)
+            return [
+                # of a refused scenario nothing stays: it has no value
+                excess(one, outcome) >= self.keep * excess(one, one.again or one.seen.outcome)
+                and not outcome.refused
+                for (n, _), outcome in zip(wanted, outcomes, strict=True)
+                for one in [self.found[n]]
+            ]
+
+        left: list[Candidate] = []
+        try:
+            minimise([one.seen.candidate for one in self.found], self.axes, self.own, stay, left)
+        except TimeIsUp:
+            self.notes.append(
+                f"The budget was spent before the finds were as small as they could be: a longer {option('budget')} "
+                "leaves less of them."
+            )
+        finally:
+            for one, candidate in zip(self.found, left, strict=False):
+                one.left = candidate
+        kept: list[Found] = []
+        for one in self.found:
+            kind = said(one.seen.outcome)
+            if any(kind == said(other.seen.outcome) and self._apart(one, other) < FAR for other in kept):
+                continue
+            kept.append(one)
+        if merged := len(self.found) - len(kept):
+            self.notes.append(
+                f"{merged} more came to the same as another once {'it was' if merged == 1 else 'they were'} small."
+            )
+        self.found = kept
+
+    def _apart(self, one: Found, other: Found) -> float:
+        def whole(candidate: Candidate) -> list[str]:
+            return [value or own or "" for value, own in zip(candidate, self.own, strict=True)]
+
+        return apart(self.axes, whole(one.left), whole(other.left))
+
+    def confirm(self) -> None:
+        """Runs what is left, and the file itself, on seeds that nothing before has used."""
+        self.until(None)
+        outcomes = self.trying.outcomes([self.itself, *(one.left for one in self.found)], self.seeds["fresh"])
+        self.own_fresh = outcomes[0]
+        for one, outcome in zip(self.found, outcomes[1:], strict=True):
+            one.fresh = outcome
+
+    def result(self, manifest: dict[str, Any]) -> Hunt:
+        """All as far as it has come."""
+        without = sum(
+            math.isnan(one.outcome.mean)
+            and not (one.outcome.crashes or one.outcome.refused or one.outcome.unfit)
+            for one in self.tried
+        )
+        if without:
+            self.notes.append(
+                f"{without} of {len(self.tried)} tries had no value, and count as the least: coalesce(MEASURE, NUMBER) "
+                "says what a run without one counts as."
+            )
+        refused = [one.outcome.refused for one in self.tried if one.outcome.refused]
+        if refused:
+            self.notes.append(
+                f"{len(refused)} of {len(self.tried)} tries were no scenario; the first: {refused[0]}"
+            )
+        unfit = [one.outcome.unfit for one in self.tried if one.outcome.unfit]
+        if unfit:
+            self.notes.append(
+                f"{len(unfit)} of {len(self.tried)} tries have no single value, and count as the least; the first: "
+                f"{unfit[0]}"
+            )
+        finds = [self._find(n, one) for n, one in enumerate(self.found, 1)]
+        corrected = holm([None if find.crash is not None else find.p_holm for find in finds])
+        finds = [replace(find, p_holm=p) for find, p in zip(finds, corrected, strict=True)]
+        return Hunt(
+            worst=self.goal.text,
+            goal=self.goal,
+            axes=self.axes,
+            own=self.own,
+            base=self.base,
+            finds=tuple(finds),
+            own_searched=self.own_searched.mean,
+            tried=self.tried,
+            seeds=self.seeds,
+            notes=tuple(self.notes),
+            manifest=manifest,
+        )
+
+    def _find(self, number: int, one: Found) -> Find:
+        def known(outcome: Outcome | None) -> Estimate | None:
+            return None if outcome is None else estimate(one.numbers(outcome))
+
+        difference, p, above = None, None, 0
+        if one.fresh is not None and self.own_fresh is not None:
+            pairs = one.numbers(self.own_fresh), one.numbers(one.fresh)
+            found = paired_difference(*pairs)
+            difference, p = found.estimate, found.p_value
+            above = sum(there > own for own, there in zip(*pairs, strict=True))
+        crash, seed = self._shown_by(one)
+        scenario = self.trying.scenario(one.left)
+        if seed is not None:
+            scenario = load(scenario, {"seed": seed})
+        return Find(
+            number=number,
+            candidate=one.left,
+            changes=changes(self.base, self.axes, one.seen.candidate, one.left),
+            crash=crash,
+            searched=one.level(one.seen.outcome),
+            again=known(one.again),
+            value=known(one.fresh),
+            own=None if self.own_fresh is None else estimate(one.numbers(self.own_fresh)),
+            difference=difference,
+            above=above,
+            p_holm=p,
+            scenario=scenario,
+        )
+
+    def _shown_by(self, one: Found) -> tuple[str | None, int | None]:
+        """What the controller says in a find that fails, and the seed with which the find's file shows it: of those by
+        which it was not chosen, if one does. None: the file's own seed."""
+        if not one.crashes:
+            return None, None if one.fresh is None else self.seeds["fresh"][0]
+        # what is left has been run on the seeds of the check: nothing runs here
+        again = None if one.again is None else self.trying.outcomes([one.left], self.seeds["again"])[0]
+        for outcome, seeds in ((one.fresh, "fresh"), (again, "again"), (one.seen.outcome, "search")):
+            if outcome is not None and 1.0 in (marks := one.numbers(outcome)):
+                crash = next(words for words in outcome.crashes if one.alike(words))
+                return crash, self.seeds[seeds][marks.index(1.0)]
+        raise AssertionError("a find that fails was seen to fail in the search")

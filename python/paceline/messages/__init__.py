@@ -1,0 +1,3 @@
+"""What is said to a user: names of arguments, warnings, and the text of others before a terminal has it."""
+
+from __future__ import annotations

@@ -1,0 +1,187 @@
+"""The playground: one HTML page that runs a scenario in the browser, and the links that open it at one.
+
+What a link opens stands behind the page's "#", as `URLSearchParams` reads it, and no server sees it: `preset=NAME`, or
+`toml=`, the whole scenario, with `files=`, the traces that it names (a JSON object of texts), and `runs=K`, so many
+seeds, beginning with the scenario's own. Scenario and files are UTF-8, deflated without a header (RFC 1951), in
+base64url without padding (RFC 4648, section 5).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+from paceline import _core, files
+from paceline.arguments import FLAG, checked
+from paceline.errors import ArgumentError, PacelineError, StorageError
+from paceline.files.package_data import find, folder
+from paceline.scenarios.scenario import ScenarioLike, load
+
+NAME = "playground.html"
+"""What the page is called, in the package and beside the pages that link to it."""
+LONGEST = 64_000
+"""The most characters of a link: browsers take some more."""
+MOST_RUNS = 1000
+_LARGEST = 64 << 20
+"""The most bytes that a link may unfold to."""
+
+
+class TooLongError(PacelineError):
+    """A scenario with traces that no link can hold."""
+
+    def __init__(self, message: str, traces: tuple[str, ...]) -> None:
+        super().__init__(message)
+        self.traces = traces
+        """The names of the traces; without them the scenario may fit."""
+
+
+@dataclass(frozen=True)
+class Linked:
+    """What a link opens."""
+
+    text: str = ""
+    """The scenario as TOML; "" of a preset, or of the page alone."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """The traces that it names, as far as the link has them: name and text."""
+    runs: int = 1
+    preset: str | None = None
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A scenario that the page has ready."""
+
+    name: str
+    title: str
+    question: str
+    """What it answers."""
+    file: Path
+    """Its scenario: one of its own, an example, or a point of a paper."""
+
+
+def page() -> Path | None:
+    """The built page; None where it was not built."""
+    path = Path(__file__).resolve().parents[1] / NAME
+    return path if path.is_file() else None
+
+
+def presets() -> dict[str, Preset]:
+    """The presets by name, in the page's order. Raises StorageError where they are not installed, or damaged."""
+    path = folder("web/presets") / "presets.json"
+    try:
+        listed: Any = json.loads(files.read_text(path))
+        found = [Preset(one["name"], one["title"], one["question"], _file(one)) for one in listed]
+    except (ValueError, KeyError, TypeError) as error:
+        raise StorageError(f"{path}: a list of tables with name, title and question is needed") from error
+    return {one.name: one for one in found}
+
+
+def _file(preset: Mapping[str, str]) -> Path:
+    elsewhere = preset.get("file")
+    if elsewhere is None:
+        return folder("web/presets") / f"{preset['name']}.toml"
+    top, _, rest = elsewhere.partition("/")
+    return folder(top) / rest
+
+
+@checked(traces=FLAG)
+def link(scenario: ScenarioLike, *, runs: int = 1, traces: bool = True) -> str:
+    """The fragment that opens the playground at a scenario, "toml=...&runs=5": `playground.html#` stands before it.
+
+    `scenario` is what `paceline.run` takes; of a file and of text the comments stay. The page's numbers are those of
+    `paceline run` with as many `runs`. Without `traces` the files that the scenario names are left out, and the page
+    asks for them. Raises ScenarioError, TooLongError, and PacelineError for a scenario with controllers of one's own.
+    """
+    loaded = load(scenario)
+    if why := unplayable(loaded):
+        raise PacelineError(why)
+    return encoded(_text(scenario, loaded), dict(loaded.traces()) if traces else {}, runs)
+
+
+def _text(scenario: ScenarioLike, loaded: _core.Scenario) -> str:
+    """The text as it was written, else as it is laid out."""
+    if isinstance(scenario, str | Path):
+        text = str(scenario)
+        return text if "\n" in text else files.read_text(Path(find(text)))
+    return loaded.__getnewargs__()[0]
+
+
+def unplayable(scenario: _core.Scenario) -> str | None:
+    """Why a browser cannot run a scenario: controllers of one's own. None if it can."""
+    if not scenario.schemes:
+        return None
+    return (
+        f"{scenario.name} has a controller of your own, in Python or C, and the playground has only those that are "
+        "built in: `paceline run` runs it"
+    )
+
+
+def encoded(text: str, traces: Mapping[str, str], runs: int = 1) -> str:
+    """The fragment of a scenario's text and the traces that it names, nothing checked but its size. Raises
+    ArgumentError for `runs`, TooLongError."""
+    words = {"toml": _packed(text)}
+    if traces:
+        words["files"] = _packed(json.dumps(dict(traces), ensure_ascii=False, separators=(",", ":")))
+    found = _with_runs(words, runs)
+    if len(found) > LONGEST:
+        of = f" with {', '.join(traces)}" if traces else ""
+        raise TooLongError(
+            f"the scenario{of} has {len(found)} characters as a link: at most {LONGEST} are possible",
+            tuple(traces),
+        )
+    return found
+
+
+def of_preset(name: str, runs: int = 1) -> str:
+    """The fragment that opens a preset. Raises ArgumentError for `runs`."""
+    return _with_runs({"preset": name}, runs)
+
+
+def of_page(runs: int = 1) -> str:
+    """The fragment of the page as it begins, "" with one run. Raises ArgumentError for `runs`."""
+    return _with_runs({}, runs)
+
+
+def _with_runs(words: dict[str, str], runs: int) -> str:
+    if not 1 <= runs <= MOST_RUNS:
+        raise ArgumentError(f"runs {runs}: 1 to {MOST_RUNS}")
+    return urlencode(words | ({"runs": str(runs)} if runs > 1 else {}))
+
+
+def read(link: str) -> Linked:
+    """What a link opens: the whole address, or what stands behind its "#". Raises PacelineError for one that is
+    damaged."""
+    words = dict(parse_qsl(link.rpartition("#")[2], keep_blank_values=True))
+    try:
+        text = _unpacked(words.get("toml", ""))
+        traces = json.loads(_unpacked(words["files"])) if "files" in words else {}
+        runs = int(words.get("runs", "1"))
+    except (binascii.Error, zlib.error, ValueError) as error:
+        raise PacelineError(f"the link is damaged, or was cut off: {error}") from None
+    if not isinstance(traces, dict) or not all(isinstance(one, str) for one in traces.values()):
+        raise PacelineError("the link is damaged: `files` is no table of texts")
+    return Linked(text, traces, runs, words.get("preset"))
+
+
+def _packed(text: str) -> str:
+    deflate = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+    whole = deflate.compress(text.encode()) + deflate.flush()
+    return base64.urlsafe_b64encode(whole).decode().rstrip("=")
+
+
+def _unpacked(text: str) -> str:
+    if not text:
+        return ""
+    whole = base64.b64decode(text + "=" * (-len(text) % 4), b"-_", validate=True)
+    inflate = zlib.decompressobj(-zlib.MAX_WBITS)
+    found = inflate.decompress(whole, _LARGEST)
+    if not inflate.eof:
+        raise ValueError("what it holds does not end")
+    return found.decode()

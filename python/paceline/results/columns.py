@@ -1,0 +1,124 @@
+"""The tables of results and what their columns hold."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+from paceline import _core
+from paceline.errors import PacelineError
+
+IDENTITY: dict[str, tuple[str, ...]] = {
+    "flows": ("flow", "instance", "group", "cc", "app", "profile", "from", "to"),
+    "streams": ("flow", "instance"),
+    "queues": ("link", "direction"),
+    "link_flows": ("link", "direction", "flow", "instance"),
+    "interfaces": ("cell", "interface"),
+    "groups": ("group",),
+    "runs": (),
+}
+"""The tables, and which columns say what a row is of; the others are measures."""
+
+TABLES = tuple(IDENTITY)
+_WHOLE = frozenset(
+    [
+        "seed",
+        "instance",
+        "flows",
+        "elements",
+        "packets_sent",
+        "packets_delivered",
+        "packets_dropped",
+        "packets_duplicated",
+        "packets_in_flight",
+        "packets_lost",
+        "acks_lost",
+        "packets_retransmitted",
+        "timeouts",
+        "timeout_series",
+        "fast_retransmits",
+        "window_cuts",
+        "ecn_marks",
+        "bytes_delivered",
+        "transfers_started",
+        "transfers_completed",
+        "transfers_unfinished",
+        "frames_sent",
+        "frames_complete",
+        "freezes",
+        "frames_reset",
+        "frames_dropped",
+        "frames_skipped",
+        "frames_shown",
+        "frames_late",
+        "frames_undecodable",
+        "key_frames",
+        "nacks",
+        "plis",
+        "attempts",
+        "retries",
+        "collisions",
+        "frame_errors",
+        "given_up",
+        "late_packets",
+        "due_packets",
+        "media_packets",
+        "stalls",
+        "discarded_packets",
+        "arrivals",
+        "departures",
+        "departed_bytes",
+        *(
+            f"{of}_{what}"
+            for of in ("l4s", "classic")
+            for what in ("departures", "departed_bytes", "drops", "marks")
+        ),
+        "marks",
+        "pid",
+    ]
+)
+
+_TRUTHS = frozenset(["began", "completed"])
+"""Measures that are true or false; of several runs the share of those in which they are true."""
+_WORDS = frozenset(["ended", "program"])
+"""Measures of real flows that are no numbers."""
+
+
+def dtype(table: str, column: str) -> type[pl.DataType]:
+    """The type of a column of one of `TABLES`."""
+    if column in _WHOLE or column.startswith("drops_"):
+        return pl.Int64
+    if column in _TRUTHS:
+        return pl.Boolean
+    return pl.String if column in IDENTITY[table] or column in _WORDS else pl.Float64
+
+
+def measures_by_table() -> dict[str, list[str]]:
+    """The measures that each table can have."""
+    columns: dict[str, list[str]] = json.loads(_core.columns_json())
+    return {table: [c for c in names if c not in IDENTITY[table]] for table, names in columns.items()}
+
+
+def check_metrics(metrics: Sequence[str]) -> None:
+    """Raises PacelineError for a metric that no scenario has."""
+    known = measures_by_table()
+    for name in metrics:
+        matching(name, known)
+
+
+def matching(name: str, there: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
+    """Each table with a metric, given as TABLE.MEASURE or MEASURE, and the measure. Raises PacelineError if there is
+    none."""
+    pairs = [(table, measure) for table, measures in there.items() for measure in measures]
+    found = [(table, measure) for table, measure in pairs if name in (measure, f"{table}.{measure}")]
+    if not found:
+        names = [f"{table}.{measure}" for table, measure in pairs] if "." in name else [m for _, m in pairs]
+        near = [n for n in names if n.startswith(name)] or difflib.get_close_matches(name, names, 3)
+        if near:
+            raise PacelineError(f'no metric "{name}"; did you mean {" or ".join(dict.fromkeys(near))}?')
+        known = "; ".join(f"{table}: {', '.join(measures)}" for table, measures in there.items())
+        raise PacelineError(f'no metric "{name}" in these results. There are: {known}')
+    return found

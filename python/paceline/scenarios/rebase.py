@@ -1,0 +1,72 @@
+"""Scenarios as text for another directory: what names a file there names it from that directory on.
+
+A name is told by where it stands, not by what it says: a queue's kind may well be the name of a file beside the
+scenario.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from paceline import _core, own_controllers
+from paceline.scenarios.scenario import toml_text
+
+_FILES = (
+    ("link", "*", "rate_trace", "file"),
+    ("link", "*", "backward", "rate_trace", "file"),
+    ("flow", "*", "app", "file"),
+    ("flow", "*", "app", "traces", "*", "file"),
+)
+"""Where a scenario names files (docs/scenario.md), beside the controllers of flows; `*` is any name or place."""
+_CONTROLLERS = ("flow", "*", "cc")
+
+
+def text_from(scenario: _core.Scenario, directory: Path) -> str:
+    """The scenario's text for a file in that directory: the files that it names are named from there, those with an
+    absolute path as they are. What was loaded from a dict or from text names files from the current directory on."""
+    text, base, _, _, classes = scenario.__getnewargs__()
+    table = tomllib.loads(text)
+    given = {name for name, _ in classes}
+    moved = False
+    for holder, key in _places(table, _CONTROLLERS):
+        cc = holder[key]
+        file = own_controllers.file_of(cc)
+        # a module's name, and that of a class that was handed over, are no file's
+        if file == cc or cc in given or Path(file).is_absolute():
+            continue
+        head = cc.index(":") + 1
+        holder[key] = cc[:head] + _from(own_controllers.where(base, file), directory) + cc[head + len(file) :]
+        moved = True
+    for path in _FILES:
+        for holder, key in _places(table, path):
+            if not Path(holder[key]).is_absolute():
+                holder[key] = _from(Path(base, holder[key]), directory)
+                moved = True
+    return toml_text(table) if moved else text
+
+
+def _places(value: Any, path: tuple[str, ...]) -> Iterator[tuple[Any, str]]:
+    """What holds a text at such a path, and its key there."""
+    key, *rest = path
+    if rest and key == "*":
+        for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+            yield from _places(inner, tuple(rest))
+    elif isinstance(value, dict) and key in value:
+        if rest:
+            yield from _places(value[key], tuple(rest))
+        elif isinstance(value[key], str):
+            yield value, key
+
+
+def _from(file: Path, directory: Path) -> str:
+    # links among the folders are followed, as `..` after one leads elsewhere; the file's own is not: beside it lies
+    # what a controller imports
+    whole = file.parent.resolve() / file.name
+    try:
+        return Path(os.path.relpath(whole, directory.resolve())).as_posix()
+    except ValueError:  # another drive, on Windows
+        return whole.as_posix()

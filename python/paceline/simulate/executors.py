@@ -1,0 +1,181 @@
+"""Executors by name: who makes runs instead of this process' threads.
+
+`paceline.run`, `sweep`, `compare` and their kin take any `concurrent.futures.Executor` as `executor`; the command line
+takes what `opened` knows by name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from typing import Any
+
+from paceline.errors import PacelineError
+from paceline.messages.argument_names import meant
+from paceline.messages.warn import warn
+
+_ASK_S = 1.0
+"""How often a cluster is asked for its workers."""
+THREADS, PROCESSES, DASK, MPI = "threads", "processes", "dask", "mpi"
+NAMES = (
+    f"{THREADS}, {PROCESSES}, {DASK}=ADDRESS, {MPI}, or MODULE:FUNCTION of your own that returns an Executor"
+)
+
+
+@dataclass(frozen=True)
+class Opened:
+    """An executor that takes runs."""
+
+    executor: Executor
+    workers: int | Callable[[], int]
+    """How many runs it makes at a time; of a cluster that grows and shrinks, now."""
+    grows: bool = False
+    """Whether workers come where work is queued, so that more of it is queued than they need."""
+    batch_s: float | None = None
+    """Simulation in a batch, in seconds; None for `workers.BATCH_S`."""
+
+    def busy(self) -> int:
+        """Runs that it makes at a time now: 0 while a cluster's first worker is waited for."""
+        return self.workers if isinstance(self.workers, int) else self.workers()
+
+    def queue(self) -> int:
+        """Batches that it should have, those that its workers are at among them."""
+        return 4 * self.busy() + 16 if self.grows else 2 * self.busy()
+
+
+@dataclass(frozen=True)
+class Batched:
+    """An executor, or its name, whose batches take a time of your own: `Batched("slurm.py:Slurm", 600.0)`.
+
+    `batch_s` are seconds of simulation on one worker, above 0. The first run is made by this process, to see how long
+    one takes. Raises PacelineError for another time.
+    """
+
+    executor: Executor | str
+    batch_s: float
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.executor, Executor | str):
+            raise PacelineError(f"batches are an executor's, or of one by name, not of {self.executor!r}")
+        if not isinstance(self.batch_s, int | float) or not 0 < self.batch_s < math.inf:
+            raise PacelineError(f"a batch takes more than 0 seconds, not {self.batch_s!r}")
+
+
+ExecutorLike = Executor | str | Batched | Opened
+"""An executor, its name, one with batches of a time, or one that is open already: see `opened`."""
+
+
+@contextlib.contextmanager
+def opened(of: ExecutorLike | None, workers: int) -> Iterator[Opened | None]:
+    """The executor of that name for as long as the block lasts; None for this process' threads.
+
+    "processes" are `workers` of this machine; "dask=ADDRESS" is a cluster of Dask's `distributed`; "mpi" are the ranks
+    of `mpi4py`'s pool; "MODULE:FUNCTION", or "FILE.py:FUNCTION", is called and returns one. One that was made before,
+    or opened for several calls, stays open. Raises PacelineError for what there is not.
+    """
+    if of is None or of == THREADS:
+        yield None
+        return
+    if isinstance(of, Opened):
+        yield of
+        return
+    if isinstance(of, Batched):
+        with opened(of.executor, workers) as executor:
+            if executor is None:
+                raise PacelineError(
+                    f"threads take one run at a time: a batch needs another executor: {NAMES}"
+                )
+            yield replace(executor, batch_s=of.batch_s)
+        return
+    if isinstance(of, Executor):
+        yield Opened(of, _workers(of, workers))
+        return
+    name, _, rest = of.partition("=")
+    with contextlib.ExitStack() as held:
+        if of == PROCESSES:
+            from paceline.simulate.workers import processes  # noqa: PLC0415 (what it takes is slow to import)
+
+            yield Opened(held.enter_context(processes(workers)), workers)
+        elif name == DASK:
+            yield _dask(rest, held)
+        elif of == MPI:
+            pool = _module("mpi4py.futures", "mpi4py", of).MPIPoolExecutor()
+            yield Opened(held.enter_context(pool), _workers(pool, workers))
+        elif ":" in of:
+            made = _own(of)
+            yield Opened(held.enter_context(made), _workers(made, workers))
+        else:
+            raise PacelineError(f"there is no executor {of}: {NAMES}")
+
+
+def _workers(executor: Executor, usual: int) -> int:
+    """How many runs an executor makes at a time, as far as it tells."""
+    for name in ("_max_workers", "num_workers"):
+        many = getattr(executor, name, None)
+        if isinstance(many, int) and many > 0:
+            return many
+    return usual
+
+
+def _module(name: str, package: str, of: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except (ImportError, RuntimeError) as error:
+        # mpi4py without an MPI beside it is a RuntimeError
+        raise PacelineError(
+            f"the executor {of} needs {package}: {sys.executable} -m pip install {package} ({error})"
+        ) from None
+
+
+def _dask(address: str, held: contextlib.ExitStack) -> Opened:
+    distributed = _module("distributed", "distributed", DASK)
+    if not address:
+        raise PacelineError(f"which cluster? {DASK}=ADDRESS, as {DASK}=tcp://10.0.0.1:8786")
+    try:
+        client = held.enter_context(distributed.Client(address, timeout="10s", set_as_default=False))
+    except (OSError, ValueError) as error:
+        raise PacelineError(f"{DASK}={address}: there is no scheduler of Dask's ({error})") from None
+    threads = _Threads(client)
+    if threads() == 0:
+        warn(
+            f"{DASK}={address}: the cluster has no workers yet, and the runs wait for the first; Ctrl-C ends this"
+        )
+    # A simulation is no function of its arguments' names alone: nothing is taken from Dask's memory of results.
+    return Opened(held.enter_context(client.get_executor(pure=False)), threads, grows=True)
+
+
+class _Threads:
+    """How many threads a cluster of Dask's has. Batch systems start its workers late, and adaptive ones as they are
+    needed."""
+
+    def __init__(self, client: Any) -> None:
+        self._client, self._many, self._asked = client, 0, -math.inf
+
+    def __call__(self) -> int:
+        if time.monotonic() - self._asked > _ASK_S:
+            # A scheduler that does not answer is the runs' matter, whose ends say so.
+            with contextlib.suppress(OSError):
+                self._many = sum(self._client.nthreads().values())
+            self._asked = time.monotonic()
+        return self._many
+
+
+def _own(of: str) -> Executor:
+    place, _, name = of.rpartition(":")
+    if "=" in place:
+        raise PacelineError(f"there is no executor {of}{meant(of.partition('=')[0], (DASK,))}: {NAMES}")
+    from paceline import own_controllers  # noqa: PLC0415 (it checks arguments, among which these are)
+
+    try:
+        made = own_controllers.function(place, name)()
+    except (ValueError, ImportError) as error:
+        raise PacelineError(f"executor {of}: {error}") from None
+    if not isinstance(made, Executor):
+        raise PacelineError(f"executor {of}: {name}() gives {made!r}, and not a concurrent.futures.Executor")
+    return made

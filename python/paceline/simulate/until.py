@@ -1,0 +1,197 @@
+"""As many runs as a number needs: `--until "goodput_bps 1 %"` adds seeds until its 95 % interval is that narrow.
+
+Who looks at an interval until it is narrow stops, more often than not, where the scatter happened to look small. So
+there are `LEAST` runs before the first look, and looks are few: from one to the next the runs grow by a tenth at least.
+What the intervals hold then was measured: docs/measures.md.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from paceline import _core
+from paceline.errors import PacelineError
+from paceline.messages.warn import warn
+from paceline.quantities import unit_of
+from paceline.results.columns import IDENTITY, TABLES, check_metrics
+from paceline.results.results import Results, RunRecord
+from paceline.simulate.points import Point, Progress, run_points, seeds_from
+
+LEAST = 20
+"""Runs before the first look."""
+_UNITS = ("s", "B", "bit/s")
+_STEP = (1.1, 1.5)
+"""From one look to the next the runs grow by this much at least, and at most."""
+
+
+@dataclass(frozen=True)
+class Gap:
+    """How far a number is from being as precise as was asked: the widest of its rows."""
+
+    asked: str
+    runs: int
+    of: str
+    """What the row is of: "film", "bottleneck forward"; empty where there is one."""
+    ratio: float
+    """The half width of the interval by what was asked: at most 1 where it is there, infinite without an interval."""
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it is as precise as was asked."""
+        return self.ratio <= 1.0
+
+    @property
+    def wanted(self) -> int:
+        """How many runs it wants in all, about: the half width shrinks with the root of their number."""
+        least, most = (math.ceil(self.runs * step) for step in _STEP)
+        return most if math.isinf(self.ratio) else max(math.ceil(self.runs * self.ratio**2), least)
+
+    @property
+    def more(self) -> int:
+        """How many runs to make before the next look."""
+        return 0 if self.is_closed else min(self.wanted, math.ceil(self.runs * _STEP[1])) - self.runs
+
+    def words(self) -> str:
+        """How it stands, in words."""
+        of = f", of {self.of}," if self.of else ""
+        if math.isinf(self.ratio):
+            return f'"{self.asked}"{of} has no interval after {self.runs} runs'
+        return (
+            f'the interval of "{self.asked}"{of} is {self.ratio:.2g} times as wide after {self.runs} runs; about '
+            f"{self.wanted} would do"
+        )
+
+
+@dataclass(frozen=True)
+class Until:
+    """A measure and how precise it is to be: "goodput_bps 1 %", "flows.rtt_mean_s of film 0.5 ms"."""
+
+    text: str
+    tables: tuple[str, ...]
+    measure: str
+    of: str | None
+    """The flow, link or group whose row counts; None: all."""
+    bound: float
+    relative: bool
+
+    @classmethod
+    def parse(cls, text: str) -> Until:
+        """Reads [TABLE.]MEASURE [of NAME] PRECISION, the precision in per cent of the mean or in the measure's unit.
+        Raises PacelineError."""
+        found = re.fullmatch(r"(?:(\w+)\.)?(\w+)(?:\s+of\s+(\S+))?\s+([\d.eE+-]+\s*\S*)", text.strip())
+        if found is None:
+            raise PacelineError(
+                f'until "{text}": a measure and a precision, as "goodput_bps 1 %" or "rtt_mean_s of film 0.5 ms"'
+            )
+        table, measure, of, precision = found.groups()
+        check_metrics([f"{table}.{measure}" if table else measure])
+        number, percent, more = precision.partition("%")
+        try:
+            if more:
+                raise ValueError(f"nothing comes after %, and not {more}")
+            bound = _bound(number, precision, unit_of(measure), percent=bool(percent))
+        except ValueError as error:
+            raise PacelineError(
+                f'until "{text}": {precision} is no precision of {measure}: {error}'
+            ) from None
+        if not 0 < bound < math.inf:
+            raise PacelineError(f'until "{text}": a precision is more than 0')
+        return cls(text, (table,) if table else TABLES, measure, of, bound, bool(percent))
+
+    def gap(self, records: Sequence[RunRecord]) -> Gap:
+        """How far these runs are from it. Raises PacelineError if none of them has the measure."""
+        results = Results(records, {})
+        runs = len({record.seed for record in records})
+        gaps = []
+        for name in self.tables:
+            table = results.table(name)
+            if self.measure not in table.columns or not len(table):
+                continue
+            by = [column for column in IDENTITY[name] if column in table.columns]
+            for row in results.statistics(name, by=by, measures=[self.measure]).iter_rows(named=True):
+                called = " ".join(str(row[column]) for column in by[: 1 if name == "flows" else 2])
+                if self.of is None or self.of in (row[column] for column in by):
+                    gaps.append(Gap(self.text, runs, called, self._ratio(row)))
+        if not gaps:
+            who = f" of {self.of}" if self.of else ""
+            raise PacelineError(f'until "{self.text}": no run has a {self.measure}{who}')
+        return max(gaps, key=lambda gap: gap.ratio)
+
+    def _ratio(self, row: dict[str, float | None]) -> float:
+        mean, low, high = row["mean"], row["low"], row["high"]
+        if low is None:
+            # what rare events make has no interval of the mean, but one of the median
+            mean, low, high = row["median"], row["median_low"], row["median_high"]
+        if mean is None or low is None or high is None or not math.isfinite(high - low):
+            return math.inf
+        wanted = self.bound * abs(mean) if self.relative else self.bound
+        half = (high - low) / 2
+        return 0.0 if half == 0 else half / wanted if wanted > 0 else math.inf
+
+
+def _bound(number: str, precision: str, unit: str, *, percent: bool) -> float:
+    if percent:
+        return float(number) / 100
+    return _core.quantity(precision, unit) if unit in _UNITS else float(precision)
+
+
+def parsed(texts: str | Sequence[str | Until]) -> list[Until]:
+    """What was asked for, of texts. Raises PacelineError."""
+    several = [texts] if isinstance(texts, str) else texts
+    return [text if isinstance(text, Until) else Until.parse(text) for text in several]
+
+
+def widest(untils: Sequence[Until], records: Sequence[RunRecord]) -> Gap:
+    """The widest gap of several. Raises PacelineError."""
+    return max((until.gap(records) for until in untils), key=lambda gap: gap.ratio)
+
+
+def run_until(
+    points: Sequence[Point],
+    seed: int,
+    untils: Sequence[Until],
+    *,
+    least: int,
+    most: int,
+    progress: Progress | None = None,
+    **how: Any,
+) -> list[RunRecord]:
+    """Runs each point until its numbers are as precise as was asked, with seeds seed, seed + 1, ...: at least `least`
+    runs (and `LEAST`), at most `most`. Records in the order of points, then seeds. Warns of what is not that precise at
+    `most`. `progress` is told how many runs it takes in all, as far as the scatter so far tells. Further arguments are
+    those of `points.run_points`. Raises what that does.
+    """
+    if most < LEAST:
+        raise PacelineError(f"at most {most} runs: precision needs {LEAST} at least, before the first look")
+    made: list[list[RunRecord]] = [[] for _ in points]
+    wanted = dict.fromkeys(range(len(points)), min(max(least, LEAST), most))
+    later = 0
+    while wanted:
+        before, ahead = sum(map(len, made)), later
+        next_ones = [
+            replace(points[i], seeds=tuple(seeds_from(seed + len(made[i]), many)))
+            for i, many in wanted.items()
+        ]
+
+        def tell(done: float, total: float, before: int = before, ahead: int = ahead) -> None:
+            if progress:
+                progress(before + done, before + total + ahead)
+
+        records = iter(run_points(next_ones, [], progress=tell, **how))
+        for i, many in wanted.items():
+            made[i] += itertools.islice(records, many)
+        gaps = {i: widest(untils, made[i]) for i in wanted}
+        short = {i: gap for i, gap in gaps.items() if not gap.is_closed and len(made[i]) >= most}
+        for gap in short.values():
+            warn(f"{gap.words()}, and {most} are the most that may be made")
+        wanted = {
+            i: min(gap.more, most - len(made[i]))
+            for i, gap in gaps.items()
+            if not gap.is_closed and i not in short
+        }
+    return [record for point in made for record in point]

@@ -1,0 +1,102 @@
+"""Our side of a claim: its runs as a sample, with what is known of the metrics that it is made of."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Mapping
+
+from paceline.interval import steady
+from paceline.quantities import SHARES
+from paceline.results.recordings import SERIES
+from paceline.statistics.evidence import Ends, Sample
+from paceline.studies.expression import RUNS_ABOVE, Array, Column, Expression
+from paceline.studies.paper import Metric
+
+ANYTHING = (-math.inf, math.inf)
+AVERAGED = ("first", "mean", "sum", "jain")
+"""What may become of several rows, without the rare ones telling more than the others."""
+INSIDE = ("mean", "least", "most", "mean_known")
+"""Functions that stay between the ends of what they are of."""
+
+
+def sample(
+    expression: Expression, metrics: Mapping[str, Metric], names: Mapping[str, Column | Array], runs: int
+) -> Sample | None:
+    """The runs of an expression; without values where it has none over all runs, and one where it has no interval.
+    Raises LookupError where not all points were run."""
+    found = expression.valued(names, runs)
+    value, values, each = found.value, found.mean_of, tuple(found.each)
+    if not math.isfinite(value):
+        return Sample((), own=each)
+    least, most = reach(expression.body, metrics)
+    values = None if values is None else _snapped(values, value, found.grain)
+    about = None if values is None or math.isclose(math.fsum(values) / runs, value) else value
+    calm = all(is_steady(metrics[name], metrics) for name in expression.names if name in metrics)
+    if values is None:
+        return Sample((value,), calm, least, most, lacking=runs > 1, own=each)
+    yes_no = is_share(expression.body)
+    return Sample(tuple(values), calm, least, most, about, yes_no=yes_no, own=each)
+
+
+def _snapped(values: list[float], value: float, grain: float) -> list[float]:
+    """Without what rounding alone makes different: pseudo-values differ by as much as the value times the runs."""
+    grain = len(values) * max(grain, 1e-10 * max(abs(value), *map(abs, values)))
+    return [value] * len(values) if max(values) - min(values) <= grain else values
+
+
+def is_share(node: ast.expr) -> bool:
+    """Whether an expression is a share of the runs, perhaps shifted or scaled by a constant."""
+    match node:
+        case ast.Call(func=ast.Name(id=name)):
+            return name == RUNS_ABOVE
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div(), right=ast.Constant()):
+            return is_share(left)
+    return False
+
+
+def is_steady(metric: Metric, metrics: Mapping[str, Metric]) -> bool:
+    """Whether means of few runs of a metric have an interval by t: see `interval.steady`. What is made of others is as
+    steady as they are."""
+    if metric.expression is not None:
+        names = metric.expression.names
+        return all(is_steady(metrics[name], metrics) for name in names if name in metrics)
+    if metric.during is not None or (metric.table in SERIES and metric.rows not in AVERAGED):
+        return False
+    return steady(str(metric.field).rpartition(".")[2] if metric.field else "")
+
+
+def _of_metric(metric: Metric) -> Ends:
+    if metric.field is None or metric.table in SERIES:
+        return ANYTHING
+    if metric.rows == "sum":
+        return (0.0, math.inf)
+    return (0.0, metric.scale if metric.field in SHARES and metric.scale > 0 else math.inf)
+
+
+def reach(node: ast.expr, metrics: Mapping[str, Metric]) -> Ends:
+    """Between which an expression lies, as far as it follows from what its metrics cannot leave."""
+    found = ANYTHING
+    match node:
+        case ast.Constant(value=int() | float() as value):
+            found = float(value), float(value)
+        case ast.Subscript(value=ast.Name(id=name)) if name in metrics:
+            found = _of_metric(metrics[name])
+        case ast.UnaryOp(operand=operand):
+            low, high = reach(operand, metrics)
+            found = -high, -low
+        case ast.Call(func=ast.Name(id=name)) if name == RUNS_ABOVE:
+            found = 0.0, 1.0
+        case ast.Call(func=ast.Name(id=name), args=[argument]) if name in INSIDE:
+            found = reach(argument, metrics)
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as op, right=right):
+            (low, high), (least, most) = reach(left, metrics), reach(right, metrics)
+            found = (low + least, high + most) if isinstance(op, ast.Add) else (low - most, high - least)
+        case ast.BinOp(
+            left=left, op=ast.Mult() | ast.Div() as op, right=ast.Constant(value=int() | float() as by)
+        ):
+            low, high = reach(left, metrics)
+            if by > 0:
+                factor = float(by) if isinstance(op, ast.Mult) else 1 / by
+                found = low * factor, high * factor
+    return found
