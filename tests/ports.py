@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 
-def bound(port: int = 0) -> socket.socket:
+def bound(port: int = 0, host: str = "127.0.0.1") -> socket.socket:
     """A socket at the port, which never waits; without one at any."""
     made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     try:
-        made.bind(("127.0.0.1", port))
+        made.bind((host, port))
     except OSError:
         made.close()
         raise

@@ -25,34 +25,49 @@ from paceline.live.rtp import Listening
 from paceline.results.results import Results
 
 
-def _rtp(number: int, ssrc: int = 7) -> bytes:
-    return struct.pack(">BBHII", 0x80, 96, number, number * 900, ssrc) + bytes(1000)
+def _rtp(number: int, ssrc: int = 7, size: int = 1000) -> bytes:
+    return struct.pack(">BBHII", 0x80, 96, number, number * 900, ssrc) + bytes(size)
+
+
+def _bye(ssrc: int) -> bytes:
+    """An empty report, its CNAME, and that the stream ends."""
+    named = struct.pack(">BBHIBBcx", 0x81, 202, 2, ssrc, 1, 1, b"a")
+    return struct.pack(">BBHI", 0x80, 201, 1, ssrc) + named + struct.pack(">BBHI", 0x81, 203, 1, ssrc)
 
 
 @pytest.mark.realtime
 def test_the_sender_alone_is_told_and_what_waits_is_counted_where_it_came(tmp_path: Path) -> None:
-    """Over the loopback interface: the first valid stream is heard, and nobody else is told anything. A process without
-    its processor for half a second finds what came meanwhile at once."""
+    """Over the loopback interface: the first host with a valid stream is heard, each port of it with reports of its
+    own, and nobody else is told anything. Datagrams are as long as they are, and a BYE ends its stream alone. A process
+    without its processor for half a second finds what came meanwhile at once."""
     out = tmp_path / "out"
     ours, control = ports.pair()
-    with ours, control, ports.bound() as other:
+    second, second_control = ports.pair()
+    with ours, control, second, second_control, ports.bound(host="127.0.0.2") as other:
         port = ports.free()
         words = ["receive", f"rtp://127.0.0.1:{port}?twcc=5", "--feedback", "rfc8888", "--for", "2500ms"]
         command = [sys.executable, "-m", "paceline", *words, "--out", str(out)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as program:
             try:
-                sent = _send_and_stop(program, ours, other, port)
+                sent = _send_and_stop(program, ours, other, second, port)
             finally:
                 program.send_signal(signal.SIGCONT)
                 program.communicate(timeout=40)
+        sent_from = [made.getsockname()[1] for made in (ours, second)]
         kinds = {datagram[1] for datagram in ports.waiting(control)}
         assert kinds == {201, 205}, "reports, and feedback on arrivals"
+        assert {datagram[1] for datagram in ports.waiting(second_control)} == {201, 205}
         assert ports.waiting(other) == []
     results = Results.read(out)
-    (flow,) = results.flows.to_dicts()
+    flow, long = sorted(results.flows.to_dicts(), key=lambda flow: str(flow["flow"]))
+    assert (long["flow"], long["packets_lost"], long["ended"]) == ("00000008", 0, "peer closed")
+    assert long["bytes_delivered"] == long["packets_delivered"] * LONG > 40 * LONG
+    assert (flow["from"], long["from"]) == tuple(f"127.0.0.1:{port}" for port in sent_from)
     assert (flow["flow"], flow["packets_lost"], flow["ended"]) == ("00000007", 0, "done")
     assert flow["packets_delivered"] > 100
-    rates = results.series("rate").filter(pl.col("time_s").is_between(0.3, 2.4))["goodput_bps"]
+    rates = results.series("rate").filter(
+        pl.col("flow") == "00000007", pl.col("time_s").is_between(0.3, 2.4)
+    )["goodput_bps"]
     # some 100 packets of 1000 bytes a second, less what a loop of Python sleeps too long
     assert rates.len() > 9
     few, many = _bounds(sent)
@@ -60,6 +75,7 @@ def test_the_sender_alone_is_told_and_what_waits_is_counted_where_it_came(tmp_pa
 
 
 EVERY_S = 0.2
+LONG = 9000
 
 
 def _bounds(sent: list[float]) -> tuple[float, float]:
@@ -73,10 +89,14 @@ def _bounds(sent: list[float]) -> tuple[float, float]:
 
 
 def _send_and_stop(
-    program: subprocess.Popen[str], ours: socket.socket, other: socket.socket, port: int
+    program: subprocess.Popen[str],
+    ours: socket.socket,
+    other: socket.socket,
+    second: socket.socket,
+    port: int,
 ) -> list[float]:
     """A packet each 10 ms until the receiver has ended, which stands still for a half one second in. When each was sent
-    that it can have had."""
+    that it can have had. A second port sends until then."""
     begin = heard = time.monotonic()
     number, stands = 0, False
     sent = []
@@ -85,11 +105,14 @@ def _send_and_stop(
         sent.append(time.monotonic())
         # one packet alone is no stream; nor is what comes after the sender is known
         other.sendto(_rtp(5 if number == 0 else number, ssrc=9), ("127.0.0.1", port))
+        if not stands:
+            second.sendto(_rtp(number, ssrc=8, size=LONG), ("127.0.0.1", port))
         number += 1
         if not (stands or ports.is_taken(port)):
             heard = time.monotonic()
         since = time.monotonic() - heard
         if not stands and since > 1:
+            second.sendto(_bye(8), ("127.0.0.1", port))
             program.send_signal(signal.SIGSTOP)
             stands = True
         elif since > 1.5:

@@ -33,9 +33,10 @@ def receive(
     `feedback` is "reports" (RTP's own, one a second), "twcc" (transport-wide feedback; the address names the ID of the
     extension: "rtp://:5004?twcc=5") or "rfc8888"; default: "twcc" if the address has an ID, else "reports". The address
     may also have `localrtcpport`, where RTCP comes to (default: the next port), and `rtcpport`, where the sender takes
-    it. The first host with two packets in sequence is the sender; what goes back to it is at most a twentieth of what
-    has come. Each stream is a flow, with the recording `rate`. It ends when the sender says BYE or is silent for 30 s,
-    `duration_s` after the first packet, or with Ctrl-C, and what was measured is the result. Raises LiveError,
+    it. The first host with two packets in sequence is the sender, each of its ports with reports of its own; what goes
+    back to it is at most a twentieth of what has come. Each stream is a flow, with the recording `rate`. It ends when
+    all streams have said BYE or none has come for 30 s, `duration_s` after the first packet, or with Ctrl-C, and what
+    was measured is the result. Raises LiveError,
     NeedsLinux, PacelineError, StorageError.
     """
     linux.needed("receiving from a network")

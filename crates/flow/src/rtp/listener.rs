@@ -4,6 +4,8 @@
 //! appendix A.1), and in all no more than [`SHARE`] of the bytes that have come. Whoever sends in another's name makes this
 //! end send that one a twentieth of it at most.
 
+mod leaps;
+
 use super::arrivals::ArrivalLog;
 use super::due::FeedbackTimer;
 use super::participant::{self, Participant};
@@ -12,16 +14,19 @@ use super::timing::{Members, ReportTimer};
 use super::transport::TransportLog;
 use super::{FeedbackFormat, RtpConfig};
 use crate::Transmit;
+use leaps::Leaps;
 use paceline_control::RtpFeedback;
 use paceline_packet::rtcp::{ArrivalFeedback, Compound};
 use paceline_packet::rtp::{RtpData, Ssrc};
 use paceline_packet::{Flags, NtpMiddle};
 use paceline_random::Stream;
-use paceline_units::Time;
+use paceline_units::{Span, Time};
 
 /// Of the bytes on the wire that have come, what all that is sent back may have.
 pub const SHARE: f64 = 0.05;
-/// Streams of a sender, at most; what comes of others is not counted.
+/// A stream that sends so long after its BYE has come back: what was under way has arrived by then.
+const RETURNED: Span = Span::from_secs(2);
+/// Streams of a sender, at most; packets of others are counted and left.
 pub const MOST_STREAMS: usize = 31;
 /// Report blocks that one packet has room for (RFC 3550 section 6.4.1): one for each stream.
 const _: () = assert!(MOST_STREAMS <= 31);
@@ -46,6 +51,9 @@ pub struct HeardStream {
     /// When the last one came.
     pub last: Time,
     source: RtpSource,
+    leaps: Leaps,
+    /// When it said BYE.
+    left: Option<Time>,
     arrivals: ArrivalLog,
     report: Option<(NtpMiddle, Time)>,
     fresh: bool,
@@ -58,10 +66,23 @@ impl HeardStream {
         self.source.is_valid()
     }
 
-    /// Packets expected less packets received (RFC 3550 section 6.4.1): copies lower it.
+    /// Packets expected less packets received: copies lower it. Where numbers leapt and timestamps went on, what lies between
+    /// is lost, though RFC 3550's count in reports begins anew there.
     #[must_use]
-    pub fn lost(&self) -> i32 {
-        self.source.cumulative_lost()
+    pub fn lost(&self) -> i64 {
+        self.leaps.lost + i64::from(self.source.lost())
+    }
+
+    /// How often its numbers began anew: what was lost there is not known.
+    #[must_use]
+    pub fn restarts(&self) -> u32 {
+        self.leaps.restarts
+    }
+
+    /// Whether it has said that it ends (BYE).
+    #[must_use]
+    pub fn has_left(&self) -> bool {
+        self.left.is_some()
     }
 
     /// Interarrival jitter in seconds, where timestamps count 90000 a second, as video's do.
@@ -97,7 +118,7 @@ pub struct RtpListener {
     came: u64,
     sent: u64,
     reports: u64,
-    left: bool,
+    beyond: u64,
 }
 
 impl RtpListener {
@@ -114,7 +135,7 @@ impl RtpListener {
             came: 0,
             sent: 0,
             reports: 0,
-            left: false,
+            beyond: 0,
         }
     }
 
@@ -136,10 +157,16 @@ impl RtpListener {
         self.streams.iter().any(HeardStream::is_valid)
     }
 
-    /// Whether the sender has said that all its streams end.
+    /// Whether all streams have said that they end, each by its BYE.
     #[must_use]
     pub fn has_left(&self) -> bool {
-        self.left
+        self.is_valid() && self.streams.iter().filter(|stream| stream.is_valid()).all(HeardStream::has_left)
+    }
+
+    /// Packets of streams that are not heard, as [`MOST_STREAMS`] are.
+    #[must_use]
+    pub fn beyond(&self) -> u64 {
+        self.beyond
     }
 
     /// When [`RtpListener::on_timer`] should be called.
@@ -152,7 +179,10 @@ impl RtpListener {
     pub fn on_data(&mut self, now: Time, heard: Heard<'_>, out: &mut impl Transmit) {
         let Heard { data, size, payload, flags } = heard;
         let place = self.streams.iter().position(|stream| stream.ssrc == data.ssrc);
-        let Some(place) = place.or_else(|| self.join(now, data)) else { return };
+        let Some(place) = place.or_else(|| self.join(now, data)) else {
+            self.beyond += 1;
+            return;
+        };
         self.came += u64::from(size);
         let stream = &mut self.streams[place];
         stream.packets += 1;
@@ -160,7 +190,10 @@ impl RtpListener {
         stream.wire_bytes += u64::from(size);
         stream.marks += u64::from(flags.has(Flags::CE));
         (stream.payload_type, stream.last) = (data.payload_type, now);
-        if stream.source.update(data.sequence) == Verdict::Stray {
+        if stream.left.is_some_and(|left| now.since(left) > RETURNED) {
+            stream.left = None;
+        }
+        if leaps::update(&mut stream.source, &mut stream.leaps, now, data) == Verdict::Stray {
             return;
         }
         stream.source.arrival(data.timestamp, now);
@@ -200,6 +233,8 @@ impl RtpListener {
             first: now,
             last: now,
             source: RtpSource::new(data.sequence),
+            leaps: Leaps::default(),
+            left: None,
             arrivals: ArrivalLog::default(),
             report: None,
             fresh: false,
@@ -224,7 +259,9 @@ impl RtpListener {
             stream.report = Some((info.ntp.middle(), now));
         }
         if let Some(bye) = &report.bye {
-            self.left |= self.is_valid() && self.streams.iter().all(|stream| bye.sources.contains(&stream.ssrc));
+            for stream in self.streams.iter_mut().filter(|stream| bye.sources.contains(&stream.ssrc)) {
+                stream.left = Some(now);
+            }
         }
     }
 

@@ -260,7 +260,7 @@ impl RtpReceiver {
         let first = heard.fresh == 1;
         let asks = self.config.nack && heard.nacks.arrived(data.sequence);
         let arrived = match verdict {
-            Verdict::New => {
+            Verdict::New | Verdict::Anew => {
                 // what came before the source was valid is not in its sequence
                 let copy = heard.early.contains(&data.sequence);
                 heard.early.retain(|early| is_near(*early, data.sequence));

@@ -20,6 +20,8 @@ pub enum Verdict {
     Probation,
     /// New, of a valid source.
     New,
+    /// New, and the second in sequence after a leap: what is counted begins anew with it.
+    Anew,
     /// It has come before.
     Copy,
     /// Far from the sequence: not counted, unless the next packet follows it.
@@ -131,7 +133,7 @@ impl RtpSource {
             }
             // two in a row: the other side has begun anew
             self.begin(seq);
-            Verdict::New
+            Verdict::Anew
         } else {
             let bit = 1 << self.highest.wrapping_sub(seq);
             let known = self.seen & bit != 0;
@@ -165,11 +167,16 @@ impl RtpSource {
         self.extended_highest().wrapping_sub(u32::from(self.base)).wrapping_add(1)
     }
 
-    /// Expected less received, from the start, as its field of 24 bits holds it (A.3).
+    /// Expected less received, since the sequence began.
+    #[must_use]
+    pub fn lost(&self) -> i32 {
+        self.expected().wrapping_sub(self.received) as i32
+    }
+
+    /// The same as its field of 24 bits holds it (A.3).
     #[must_use]
     pub fn cumulative_lost(&self) -> i32 {
-        let lost = self.expected().wrapping_sub(self.received) as i32;
-        lost.clamp(ReportBlock::CUMULATIVE_MIN, ReportBlock::CUMULATIVE_MAX)
+        self.lost().clamp(ReportBlock::CUMULATIVE_MIN, ReportBlock::CUMULATIVE_MAX)
     }
 
     /// What has come since this was last asked for (A.3).

@@ -2,32 +2,33 @@
 //!
 //! Nobody has asked for that feedback by name. It goes to the address that the stream comes from, and to no other; it begins
 //! with the second packet in sequence, and takes no more than a twentieth of what has come
-//! ([`paceline_flow::rtp::RtpListener`]). The first address whose stream is valid is the sender; what comes from others is
-//! counted and left. RTCP has the next port, or RTP's own where the sender's comes there (RFC 5761).
+//! ([`paceline_flow::rtp::RtpListener`]). The first host whose stream is valid is the sender; what comes from others is
+//! counted and left. Each of its ports is a session of its own, as sound and picture have them. RTCP has the next port, or
+//! RTP's own where the sender's comes there (RFC 5761).
+
+mod results;
 
 use super::client::SendError;
-use super::outcome::{LiveRun, Notes};
+use super::outcome::LiveRun;
 use super::udp::UdpPort;
 use crate::clock::{Clock, Waiter, readable};
 use crate::host::{HostReport, HostState};
-use crate::results::{FlowRow, LiveOutput, LiveSummary};
 use crate::session::reports::is_rtcp;
 use crate::session::{EcnBits, Family, Outbox};
-use paceline_apps::share;
 use paceline_control::{Profile, RtpFeedback, RtpSettings};
 use paceline_flow::rtp::{
     FeedbackConfig, FeedbackFormat, Heard, HeardStream, LISTENER_SHARE, MinInterval, RtpConfig, RtpListener,
 };
 use paceline_flow::{Segment, Transmit};
 use paceline_packet::Extra;
+use paceline_packet::rtp::RtpData;
 use paceline_packet::wire::{rtcp, rtp};
 use paceline_random::Stream;
-use paceline_sim::Series;
 use paceline_units::{Rate, Span, Time};
 use rustix::event::{PollFd, PollFlags};
 use serde::Serialize;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -42,7 +43,7 @@ const SILENCE: Span = Span::from_secs(30);
 const LEFT: &str = "peer closed";
 /// How it ended where the system would not go on.
 const FAILED: &str = "the system failed";
-/// Addresses that may become the sender.
+/// Addresses that may become the sender, and then its ports.
 const MOST_SENDERS: usize = 16;
 
 /// What is to be heard.
@@ -100,9 +101,18 @@ impl ListenWatch {
 /// One address that sends.
 struct Sender {
     from: SocketAddr,
+    /// The rates of its streams.
+    recorded: Vec<Recorded>,
     /// Where its RTCP comes from, and whether that came on RTP's port.
     control: Option<(SocketAddr, bool)>,
     listener: RtpListener,
+}
+
+impl Sender {
+    /// Packets that have come from it.
+    fn packets(&self) -> u64 {
+        self.listener.streams().iter().map(|stream| stream.packets).sum()
+    }
 }
 
 /// Reports on their way.
@@ -126,12 +136,13 @@ struct Listening {
     /// RTP's, RTCP's.
     ports: [UdpPort; 2],
     senders: Vec<Sender>,
-    /// Which of them is heard.
-    chosen: Option<usize>,
+    /// The host that is heard: all of `senders` are its ports.
+    chosen: Option<IpAddr>,
+    /// When the first packet of all came.
+    begin: Time,
     strangers: u64,
     garbage: u64,
     out: Reports,
-    recorded: Vec<Recorded>,
     /// When the next row of the recordings is due.
     row: Time,
 }
@@ -155,7 +166,7 @@ pub fn listen(options: &ListenOptions, watch: &ListenWatch) -> Result<LiveRun, S
         let named = |error: io::Error| {
             io::Error::new(error.kind(), format!("{error}: {at}; take another port, or end who has it"))
         };
-        UdpPort::bind(at, clock).map_err(named)
+        UdpPort::bind_whole(at, clock).map_err(named)
     };
     let ports = [bound(options.bind)?, bound(control)?];
     let before = HostState::now().ok();
@@ -166,10 +177,10 @@ pub fn listen(options: &ListenOptions, watch: &ListenWatch) -> Result<LiveRun, S
         ports,
         senders: Vec::new(),
         chosen: None,
+        begin: Time::ZERO,
         strangers: 0,
         garbage: 0,
         out: Reports::default(),
-        recorded: Vec::new(),
         row: Time::NEVER,
     };
     // what has been measured by then is the result, whatever ends it
@@ -221,7 +232,7 @@ impl Listening {
                 (0..self.ports.len()).try_for_each(|port| self.receive(port))?;
                 self.record_until(now);
             }
-            let due = self.chosen.map_or(Time::NEVER, |at| self.senders[at].listener.next_wake());
+            let due = self.heard().iter().map(|sender| sender.listener.next_wake()).min().unwrap_or(Time::NEVER);
             let wanted = [&self.ports[0], &self.ports[1]];
             let mut fds = wanted.map(|port| PollFd::from_borrowed_fd(port.as_fd(), PollFlags::IN));
             waiter.wait(&mut fds, due.min(look).min(self.row))?;
@@ -232,24 +243,25 @@ impl Listening {
                 }
             }
             let now = self.clock.now();
-            if let Some(at) = self.chosen.filter(|at| self.senders[*at].listener.next_wake() <= now) {
-                self.senders[at].listener.on_timer(now, &mut self.out);
-                self.send(at)?;
+            for at in 0..self.heard().len() {
+                if self.senders[at].listener.next_wake() <= now {
+                    self.senders[at].listener.on_timer(now, &mut self.out);
+                    self.send(at)?;
+                }
             }
         }
     }
 
     /// Why it is over, if it is.
     fn ended(&self, now: Time) -> Option<&'static str> {
-        let Some(sender) = self.chosen.map(|at| &self.senders[at]) else {
+        if self.chosen.is_none() {
             return (self.options.lasts.is_some_and(|lasts| now.since(Time::ZERO) >= lasts)).then_some("nothing came");
-        };
-        let streams = sender.listener.streams();
-        let first = streams.iter().map(|stream| stream.first).min()?;
-        let last = streams.iter().map(|stream| stream.last).max()?;
-        if self.options.lasts.is_some_and(|lasts| now.since(first) >= lasts) {
+        }
+        let last = self.streams().map(|stream| stream.last).max()?;
+        let mut valid = self.heard().iter().filter(|sender| sender.listener.is_valid());
+        if self.options.lasts.is_some_and(|lasts| now.since(self.begin) >= lasts) {
             Some("done")
-        } else if sender.listener.has_left() {
+        } else if valid.all(|sender| sender.listener.has_left()) {
             Some(LEFT)
         } else {
             (now.since(last) >= SILENCE).then_some("silent")
@@ -257,9 +269,10 @@ impl Listening {
     }
 
     fn leave(&mut self, now: Time) -> io::Result<()> {
-        let Some(at) = self.chosen else { return Ok(()) };
-        self.senders[at].listener.leave(now, &mut self.out);
-        self.send(at)
+        (0..self.heard().len()).try_for_each(|at| {
+            self.senders[at].listener.leave(now, &mut self.out);
+            self.send(at)
+        })
     }
 
     /// Takes in what has come to one of the ports.
@@ -272,51 +285,58 @@ impl Listening {
                 if is_rtcp(&bytes) {
                     self.control(time, from, port == 0, &bytes);
                 } else if port == 0 {
-                    self.data(time, from, ecn, &bytes);
+                    if let Some(at) = self.data(time, from, ecn, &bytes) {
+                        self.send(at)?;
+                    }
                 } else {
                     self.garbage += 1;
                 }
-            }
-            if let Some(at) = self.chosen {
-                self.send(at)?;
             }
         }
         Ok(())
     }
 
-    fn data(&mut self, time: Time, from: SocketAddr, ecn: EcnBits, bytes: &[u8]) {
+    /// A datagram of RTP's port; of which sender it is, if that is heard.
+    fn data(&mut self, time: Time, from: SocketAddr, ecn: EcnBits, bytes: &[u8]) -> Option<usize> {
         let Ok((data, payload)) = rtp::decode_with(bytes, self.options.transport_id) else {
             self.garbage += 1;
-            return;
+            return None;
         };
         let known = self.senders.iter().position(|sender| sender.from == from);
-        let at = match (known, self.chosen) {
-            (Some(at), None) => at,
-            (Some(at), Some(chosen)) if at == chosen => at,
-            (None, None) => {
-                // whoever sends single packets from many addresses must not keep out who sends more
-                if self.senders.len() == MOST_SENDERS {
-                    self.senders.remove(0);
-                }
-                // who reports is drawn: its SSRC must be another's nowhere
-                let seed = self.clock.unix_at_zero() ^ u64::from(data.ssrc.0) << 32;
-                let listener = RtpListener::new(&self.config, Stream::new(seed, "receive"));
-                self.senders.push(Sender { from, control: None, listener });
-                self.senders.len() - 1
-            }
-            _ => {
-                self.strangers += 1;
-                return;
-            }
+        let Some(at) = known.or_else(|| self.join(from, &data)) else {
+            self.strangers += 1;
+            return None;
         };
         let size = wire(from, bytes);
         let payload = u16::try_from(payload.len()).unwrap_or(u16::MAX);
         let heard = Heard { data: &data, size, payload, flags: ecn.flags() };
         self.senders[at].listener.on_data(time, heard, &mut self.out);
         if self.chosen.is_none() && self.senders[at].listener.is_valid() {
-            self.chosen = Some(at);
-            self.row = self.begin() + EVERY;
+            self.chosen = Some(from.ip());
+            let others = self.senders.extract_if(.., |sender| sender.from.ip() != from.ip());
+            self.strangers += others.map(|sender| sender.packets()).sum::<u64>();
+            self.begin = self.streams().map(|stream| stream.first).min().unwrap_or(time);
+            self.row = self.begin + EVERY;
         }
+        self.heard().iter().position(|sender| sender.from == from)
+    }
+
+    /// An address that has not sent before; `None` if it is another host's than who is heard, or one port too many.
+    #[cold]
+    fn join(&mut self, from: SocketAddr, data: &RtpData) -> Option<usize> {
+        if self.chosen.is_some_and(|host| host != from.ip()) {
+            return None;
+        }
+        if self.senders.len() == MOST_SENDERS {
+            // whoever sends single packets from many addresses must not keep out who sends more
+            let least = self.senders.iter().position(|sender| !sender.listener.is_valid())?;
+            self.strangers += self.senders.remove(least).packets();
+        }
+        // who reports is drawn: its SSRC must be another's nowhere
+        let seed = self.clock.unix_at_zero() ^ u64::from(data.ssrc.0) << 32 ^ u64::from(from.port());
+        let listener = RtpListener::new(&self.config, Stream::new(seed, "receive"));
+        self.senders.push(Sender { from, recorded: Vec::new(), control: None, listener });
+        Some(self.senders.len() - 1)
     }
 
     fn control(&mut self, time: Time, from: SocketAddr, shared: bool, bytes: &[u8]) {
@@ -330,7 +350,10 @@ impl Listening {
             let named = sender.listener.streams().iter().any(|stream| stream.ssrc == compound.ssrc);
             named && sender.from.ip() == from.ip() && from.port() != 0
         };
-        let Some(sender) = self.senders.iter_mut().find(|sender| is_its(sender)) else {
+        // two ports may have streams of one name: RTCP comes from the next port, or RTP's own
+        let is_apart = |sender: &Sender| !(0..=1).contains(&from.port().wrapping_sub(sender.from.port()));
+        let named = self.senders.iter_mut().filter(|sender| is_its(sender));
+        let Some(sender) = named.min_by_key(|sender| is_apart(sender)) else {
             self.strangers += 1;
             return;
         };
@@ -365,23 +388,22 @@ impl Listening {
         }
     }
 
-    fn streams(&self) -> &[HeardStream] {
-        self.chosen.map_or(&[], |at| self.senders[at].listener.streams())
+    /// The ports of the host that is heard.
+    fn heard(&self) -> &[Sender] {
+        if self.chosen.is_some() { &self.senders } else { &[] }
     }
 
-    /// When the first packet of all came.
-    fn begin(&self) -> Time {
-        self.streams().iter().map(|stream| stream.first).min().unwrap_or(Time::ZERO)
+    fn streams(&self) -> impl Iterator<Item = &HeardStream> {
+        self.heard().iter().flat_map(|sender| sender.listener.streams())
     }
 
     fn show(&self, now: Time, watch: &ListenWatch) {
-        let begin = self.begin();
-        let shown = self.streams().iter().map(|stream| ShownStream {
-            flow: format!("{:08x}", stream.ssrc.0),
-            time_s: now.since(begin).as_secs_f64(),
+        let shown = self.streams().map(|stream| ShownStream {
+            flow: results::name(stream),
+            time_s: now.since(self.begin).as_secs_f64(),
             bytes: stream.bytes,
             packets: stream.packets,
-            loss: loss(stream).map(|(_, share)| share),
+            loss: results::loss(stream).map(|(_, share)| share),
         });
         *watch.shown.lock().unwrap_or_else(PoisonError::into_inner) = shown.collect();
     }
@@ -395,74 +417,19 @@ impl Listening {
     }
 
     fn record(&mut self, now: Time) {
-        let time = now.since(self.begin()).as_secs_f64();
-        let bytes: Vec<u64> = self.streams().iter().map(|stream| stream.bytes).collect();
-        self.recorded.resize_with(bytes.len(), Recorded::default);
-        for (recorded, bytes) in self.recorded.iter_mut().zip(bytes) {
-            let since = time - recorded.times.last().copied().unwrap_or(0.0);
-            let rate = (bytes - recorded.before) as f64 * 8.0 / since.max(1e-9);
-            recorded.before = bytes;
-            recorded.times.push(time);
-            recorded.rates.push(rate);
-        }
-    }
-
-    fn results(self, ended: &str, host: Option<HostReport>) -> LiveRun {
-        let begin = self.begin();
-        let end = self.streams().iter().map(|stream| stream.last).max().unwrap_or(begin);
-        let from = self.chosen.map_or_else(String::new, |at| self.senders[at].from.to_string());
-        let (reports, told) = self.chosen.map_or((0, 0), |at| self.senders[at].listener.told());
-        let came: u64 = self.streams().iter().map(|stream| stream.wire_bytes).sum();
-        let row = |stream: &HeardStream| {
-            let lasts = stream.last.since(stream.first).as_secs_f64();
-            let per_second = |bytes: u64| bytes as f64 * 8.0 / lasts;
-            let lost = loss(stream);
-            FlowRow {
-                flow: format!("{:08x}", stream.ssrc.0),
-                group: "rtp".to_owned(),
-                cc: "unknown".to_owned(),
-                profile: "receive".to_owned(),
-                from: from.clone(),
-                to: "here".to_owned(),
-                start_s: stream.first.since(begin).as_secs_f64(),
-                goodput_bps: per_second(stream.bytes),
-                throughput_bps: Some(per_second(stream.wire_bytes)),
-                packets_delivered: Some(stream.packets),
-                packets_lost: lost.map(|(count, _)| count),
-                loss_rate: lost.map(|(_, share)| share),
-                receiving_ratio: lost.map(|(_, share)| 1.0 - share),
-                bytes_delivered: Some(stream.bytes),
-                ecn_marks: Some(stream.marks),
-                jitter_s: Some(stream.jitter_s()),
-                feedback_share: share(told, told + came),
-                active_s: lasts,
-                ended: Some(ended.to_owned()),
-                ..FlowRow::default()
+        let time = now.since(self.begin).as_secs_f64();
+        for sender in &mut self.senders {
+            let streams = sender.listener.streams();
+            sender.recorded.resize_with(streams.len(), Recorded::default);
+            for (recorded, stream) in sender.recorded.iter_mut().zip(streams) {
+                // of a stream that began later the first row is of its last interval, as any
+                let since = time - recorded.times.last().copied().unwrap_or(time - EVERY.as_secs_f64());
+                let rate = (stream.bytes - recorded.before) as f64 * 8.0 / since.max(1e-9);
+                recorded.before = stream.bytes;
+                recorded.times.push(time);
+                recorded.rates.push(rate);
             }
-        };
-        let rows: Vec<FlowRow> = self.streams().iter().filter(|stream| stream.is_valid()).map(row).collect();
-        let valid = self.streams().iter().zip(&self.recorded).filter(|(stream, _)| stream.is_valid());
-        let series = valid.map(|(stream, recorded)| Series {
-            table: "rate",
-            labels: vec![("flow", format!("{:08x}", stream.ssrc.0)), ("instance", "0".to_owned())],
-            columns: vec![("time_s".into(), recorded.times.clone()), ("goodput_bps".into(), recorded.rates.clone())],
-        });
-        let series = series.collect();
-        let mut summary = LiveSummary::new("receive", Time::ZERO + end.since(begin), rows);
-        summary.duration_s = self.options.lasts.map(Span::as_secs_f64);
-        summary.notes.push(format!("{ended}; {reports} packets of RTCP sent, {told} bytes"));
-        let unsent: u64 = self.ports.iter().map(UdpPort::refused).sum();
-        if unsent > 0 {
-            summary.notes.push(format!("{unsent} packets of RTCP could not be sent to {from}"));
         }
-        let (others, garbage) = (self.strangers, self.garbage);
-        if others + garbage > 0 {
-            summary
-                .notes
-                .push(format!("Left out: {others} packets of others, {garbage} that are neither RTP nor RTCP"));
-        }
-        let notes = Notes { server: from, host, flows: Vec::new() };
-        LiveRun { output: LiveOutput { summary, series }, notes }
     }
 }
 
@@ -470,11 +437,4 @@ impl Listening {
 fn wire(from: SocketAddr, bytes: &[u8]) -> u16 {
     let family = if from.ip().to_canonical().is_ipv6() { Family::V6 } else { Family::V4 };
     u16::try_from(bytes.len() + usize::from(family.headers())).unwrap_or(u16::MAX)
-}
-
-/// Packets lost, and their share of those expected. Copies lower the count of RFC 3550, which does not fall below zero here.
-fn loss(stream: &HeardStream) -> Option<(u64, f64)> {
-    let lost = u64::try_from(stream.lost()).unwrap_or(0);
-    let expected = stream.packets + lost;
-    stream.is_valid().then(|| (lost, lost as f64 / expected as f64))
 }

@@ -17,8 +17,10 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 /// Datagrams of one call.
 const BATCH: usize = 32;
-/// The longest datagram that is taken: what is longer is cut, and then no message.
+/// Room for a datagram of our own senders. What is longer is none of theirs, and is left, unless the port takes any.
 const LONGEST: usize = 2048;
+/// The longest datagram there is: a length has 16 bits.
+const WHOLE: usize = 65_536;
 /// Room for control messages: a time and a byte or word of ECN, each with its header.
 const CONTROL: usize = 128;
 /// Buffers of the kernel: a tenth of a second at 300 Mbit/s.
@@ -41,6 +43,16 @@ pub struct Incoming<'a> {
     pub bytes: &'a [u8],
 }
 
+/// A datagram that has come: where its bytes lie, and how many.
+#[derive(Clone, Copy, Debug)]
+struct Came {
+    at: usize,
+    len: usize,
+    from: SocketAddr,
+    ecn: EcnBits,
+    time: Time,
+}
+
 /// A UDP socket that does not block.
 #[derive(Debug)]
 #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
@@ -52,7 +64,10 @@ pub struct UdpPort {
     /// What the socket's TOS says now.
     ecn: EcnBits,
     buffers: Box<[[u8; LONGEST]; BATCH]>,
-    came: Vec<(usize, SocketAddr, EcnBits, Time)>,
+    /// Of a port that takes any: room for whole datagrams. Of most, the buffers above hold all; the system gives memory to what
+    /// is written to, so that these 2 MiB cost nothing until long ones come.
+    wholes: Option<Box<[[u8; WHOLE]; BATCH]>>,
+    came: Vec<Came>,
     /// Datagrams that the kernel had no room for, or would not send.
     refused: u64,
 }
@@ -118,7 +133,17 @@ fn hand_over<T>(mut left: &mut [T], mut call: impl FnMut(&mut [T]) -> io::Result
 }
 
 impl UdpPort {
-    /// A socket bound to `address`; one bound to `[::]` takes IPv4 too.
+    /// The same as [`UdpPort::bind`], for datagrams of any length: those of programs that are not ours.
+    ///
+    /// # Errors
+    /// The call that the system refused.
+    pub fn bind_whole(address: SocketAddr, clock: Clock) -> io::Result<UdpPort> {
+        let wholes = vec![[0; WHOLE]; BATCH].into_boxed_slice().try_into().expect("as many as were made");
+        Ok(UdpPort { wholes: Some(wholes), ..UdpPort::bind(address, clock)? })
+    }
+
+    /// A socket bound to `address`; one bound to `[::]` takes IPv4 too. Datagrams longer than 2048 bytes are left: no sender of
+    /// ours has any, and cut they would be taken for what they are not.
     ///
     /// # Errors
     /// The call that the system refused.
@@ -149,7 +174,17 @@ impl UdpPort {
         let _ = sockopt::set_socket_recv_buffer_size(&socket, BUFFER);
         let _ = sockopt::set_socket_send_buffer_size(&socket, BUFFER);
         let buffers = vec![[0; LONGEST]; BATCH].into_boxed_slice().try_into().expect("as many as were made");
-        Ok(UdpPort { socket, clock, v6, connected: false, ecn: EcnBits::NotEct, buffers, came: Vec::new(), refused: 0 })
+        Ok(UdpPort {
+            socket,
+            clock,
+            v6,
+            connected: false,
+            ecn: EcnBits::NotEct,
+            buffers,
+            wholes: None,
+            came: Vec::new(),
+            refused: 0,
+        })
     }
 
     /// Takes datagrams of this peer alone from now on, and learns when nobody is there.
@@ -176,7 +211,8 @@ impl UdpPort {
         self.refused
     }
 
-    /// Reads what has come, as much as one call gives. Zero: nothing is there.
+    /// Reads what has come, as much as one call gives, and gives how many datagrams; those left as too long are among them. Zero:
+    /// nothing is there.
     ///
     /// # Errors
     /// `ConnectionRefused`: nobody listens at the peer. Any other: the socket failed. What became of a datagram that was sent,
@@ -186,17 +222,21 @@ impl UdpPort {
         // SAFETY: all of these are plain C structures, for which zeros are a value.
         let (mut names, mut headers): ([sockaddr_storage; BATCH], [mmsghdr; BATCH]) = unsafe { (zeroed(), zeroed()) };
         let mut control = [Control([0; CONTROL]); BATCH];
-        let mut vectors = [iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; BATCH];
+        let mut vectors = [[iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; 2]; BATCH];
         for i in 0..BATCH {
-            vectors[i] = iovec { iov_base: self.buffers[i].as_mut_ptr().cast(), iov_len: LONGEST };
+            vectors[i][0] = iovec { iov_base: self.buffers[i].as_mut_ptr().cast(), iov_len: LONGEST };
+            if let Some(wholes) = &mut self.wholes {
+                let rest = &mut wholes[i][LONGEST..];
+                vectors[i][1] = iovec { iov_base: rest.as_mut_ptr().cast(), iov_len: rest.len() };
+            }
             headers[i].msg_hdr.msg_name = std::ptr::from_mut(&mut names[i]).cast();
             headers[i].msg_hdr.msg_namelen = size_of::<sockaddr_storage>() as u32;
-            headers[i].msg_hdr.msg_iov = &raw mut vectors[i];
-            headers[i].msg_hdr.msg_iovlen = 1;
+            headers[i].msg_hdr.msg_iov = vectors[i].as_mut_ptr();
+            headers[i].msg_hdr.msg_iovlen = 2;
             headers[i].msg_hdr.msg_control = control[i].0.as_mut_ptr().cast();
             headers[i].msg_hdr.msg_controllen = CONTROL as _;
         }
-        // SAFETY: each of the BATCH headers points to a name, a vector, a buffer and control room that live until the end of
+        // SAFETY: each of the BATCH headers points to a name, two vectors, their buffers and control room that live until the end of
         // this function and have the lengths given; nothing else refers to them during the call.
         let count = unsafe {
             let none = std::ptr::null_mut::<timespec>();
@@ -212,23 +252,31 @@ impl UdpPort {
         }
         let now = self.clock.now();
         let zero = self.clock.unix_at_zero();
-        for (header, name) in headers.iter().zip(&names).take(count as usize) {
+        for (at, (header, name)) in headers.iter().zip(&names).enumerate().take(count as usize) {
+            if header.msg_hdr.msg_flags & libc::MSG_TRUNC != 0 {
+                continue;
+            }
+            let len = header.msg_len as usize;
+            if let Some(wholes) = self.wholes.as_mut().filter(|_| len > LONGEST) {
+                wholes[at][..LONGEST].copy_from_slice(&self.buffers[at]);
+            }
             let (ecn, stamp) = said(&header.msg_hdr);
             let time = stamp.map_or(now, |unix| Time(unix.saturating_sub(zero)));
             let time = if time > now || now.since(time) > BELIEVED { now } else { time };
             let from = address(name).unwrap_or(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0));
-            self.came.push(((header.msg_len as usize).min(LONGEST), from, ecn, time));
+            self.came.push(Came { at, len, from, ecn, time });
         }
-        Ok(self.came.len())
+        Ok(count as usize)
     }
 
     /// What the last [`UdpPort::receive`] read.
     pub fn incoming(&self) -> impl Iterator<Item = Incoming<'_>> {
-        self.came.iter().zip(self.buffers.iter()).map(|(&(len, from, ecn, time), buffer)| Incoming {
-            time,
-            from,
-            ecn,
-            bytes: &buffer[..len],
+        self.came.iter().map(|&Came { at, len, from, ecn, time }| {
+            let bytes = match &self.wholes {
+                Some(wholes) if len > LONGEST => &wholes[at][..len],
+                _ => &self.buffers[at][..len],
+            };
+            Incoming { time, from, ecn, bytes }
         })
     }
 
@@ -455,6 +503,26 @@ mod tests {
         for errno in [libc::ECONNREFUSED, libc::EBADF] {
             assert_eq!(hand(errno), (Err(Some(errno)), vec![1, 2, 3, 4]));
         }
+    }
+
+    /// Programs of others send what they like: all of it is read, and what a port has no room for is no shorter datagram.
+    #[test]
+    #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
+    fn a_long_datagram_is_read_whole_or_left() {
+        let (clock, near) = (Clock::start(), UdpSocket::bind("127.0.0.1:0").unwrap());
+        let any = "127.0.0.1:0".parse().unwrap();
+        let (mut whole, mut own) = (UdpPort::bind_whole(any, clock).unwrap(), UdpPort::bind(any, clock).unwrap());
+        let long: Vec<u8> = (0..65_507_u32).map(|i| (i % 251) as u8).collect();
+        let lens = [12, LONGEST, LONGEST + 1, 3000, long.len(), 0, 100];
+        for port in [&whole, &own] {
+            lens.iter().for_each(|len| assert_eq!(near.send_to(&long[..*len], port.local().unwrap()).unwrap(), *len));
+        }
+        assert_eq!((whole.receive().unwrap(), own.receive().unwrap()), (lens.len(), lens.len()));
+        let (came, kept): (Vec<_>, Vec<_>) = (whole.incoming().collect(), own.incoming().collect());
+        assert_eq!(came.iter().map(|it| it.bytes.len()).collect::<Vec<_>>(), lens);
+        assert!(came.iter().all(|it| it.bytes == &long[..it.bytes.len()] && it.from == near.local_addr().unwrap()));
+        assert_eq!(kept.iter().map(|it| it.bytes.len()).collect::<Vec<_>>(), [12, LONGEST, 0, 100]);
+        assert!(kept.iter().all(|it| it.bytes == &long[..it.bytes.len()]));
     }
 
     #[test]

@@ -168,6 +168,88 @@ fn sender_reports_are_echoed_and_a_bye_ends_it() {
 }
 
 #[test]
+fn a_bye_ends_its_stream_alone() {
+    let (mut listener, mut out) = (listener(None), Sent::default());
+    let bye = |ssrc: u32| Compound {
+        ssrc: Ssrc(ssrc),
+        cname: "them".into(),
+        bye: Some(Bye { sources: vec![Ssrc(ssrc)], reason: None }),
+        ..Participant::new(Stream::new(2, "them")).report()
+    };
+    for k in 0..400_u16 {
+        let now = ms(u64::from(k) * 10);
+        match k {
+            100 => listener.on_rtcp(now, 80, &bye(1)),
+            300 => listener.on_rtcp(now, 80, &bye(2)),
+            _ => {}
+        }
+        // what was under way when it left arrives still
+        if k < 110 {
+            comes(&mut listener, now, data(1, k, None), &mut out);
+        }
+        comes(&mut listener, now, data(2, k, None), &mut out);
+        // a packet of something else makes no stream that must leave too
+        if k == 50 {
+            comes(&mut listener, now, data(3, 0, None), &mut out);
+        }
+        let left: Vec<_> = listener.streams().iter().map(HeardStream::has_left).collect();
+        match k {
+            120 => assert_eq!((left, listener.has_left()), (vec![true, false, false], false)),
+            // what it sends for a while may have been under way
+            310 => assert!(listener.has_left()),
+            _ => {}
+        }
+    }
+    comes(&mut listener, ms(5001), data(2, 400, None), &mut out);
+    assert!(!listener.has_left(), "it has come back");
+}
+
+/// A stream of packets each 10 ms that loses all between two numbers; timestamps say that it went on, or that it did not.
+#[test]
+fn a_leap_is_a_loss_where_timestamps_go_on() {
+    // how long it is silent in packets, what its timestamps do besides, what is lost, how often it has begun anew
+    let cases: [(u64, u32, i64, u32); 6] = [
+        (2998, 0, 2998 + 5, 0),
+        (2999, 0, 2999 + 5, 0),
+        (50_000, 0, 50_000 + 5, 0),
+        // numbers go round
+        (70_000, 0, 70_000 + 5, 0),
+        (3000, 1 << 31, 5, 1),
+        (50_000, 123_456_789, 5, 1),
+    ];
+    for (gone, moved, lost, restarts) in cases {
+        let (mut listener, mut out) = (listener(None), Sent::default());
+        for k in (0..1000).chain(1000 + gone..2000 + gone) {
+            // five are lost before
+            if (500..505).contains(&k) {
+                continue;
+            }
+            let moved = if k < 1000 { 0 } else { moved };
+            let sent =
+                RtpData { timestamp: (k as u32).wrapping_mul(900).wrapping_add(moved), ..data(1, k as u16, None) };
+            comes(&mut listener, ms(k * 10), sent, &mut out);
+        }
+        let stream = &listener.streams()[0];
+        assert_eq!((stream.lost(), stream.restarts(), stream.packets), (lost, restarts, 1995), "{gone} {moved}");
+    }
+}
+
+/// Numbers that leap while a stream goes on without a pause have begun anew, and so have those of one that is not known yet.
+#[test]
+fn a_leap_without_an_outage_is_a_beginning() {
+    for (first, restarts) in [(1000, 1), (20, 1)] {
+        let (mut listener, mut out) = (listener(None), Sent::default());
+        for k in 0..2 * first {
+            let number = if k < first { k } else { k + 30_000 };
+            let timestamp = if k < first { u32::from(k) } else { u32::from(k) + 4_000_000 } * 900;
+            comes(&mut listener, ms(u64::from(k) * 10), RtpData { timestamp, ..data(1, number, None) }, &mut out);
+        }
+        let stream = &listener.streams()[0];
+        assert_eq!((stream.lost(), stream.restarts()), (0, restarts), "{first}");
+    }
+}
+
+#[test]
 fn streams_beyond_a_reports_blocks_are_not_heard() {
     let (mut listener, mut out) = (listener(None), Sent::default());
     for k in 0..4_u16 {
@@ -175,7 +257,7 @@ fn streams_beyond_a_reports_blocks_are_not_heard() {
             comes(&mut listener, ms(u64::from(k) * 300), data(ssrc, k, None), &mut out);
         }
     }
-    assert_eq!(listener.streams().len(), MOST_STREAMS);
+    assert_eq!((listener.streams().len(), listener.beyond()), (MOST_STREAMS, 4 * 9));
     pass(&mut listener, Time::ZERO + Span::from_secs(20), &mut out);
     assert_eq!(out.0[0].1.reports.len(), MOST_STREAMS);
 }

@@ -1,0 +1,108 @@
+//! What a listener has heard, as tables and words.
+
+use super::{Listening, Recorded, Sender};
+use crate::endpoint::outcome::{LiveRun, Notes};
+use crate::endpoint::udp::UdpPort;
+use crate::host::HostReport;
+use crate::results::{FlowRow, LiveOutput, LiveSummary};
+use paceline_apps::share;
+use paceline_flow::rtp::{HeardStream, MOST_STREAMS};
+use paceline_sim::Series;
+use paceline_units::{Span, Time};
+
+impl Listening {
+    /// A flow for each stream, in the order of their ports and first packets.
+    pub(super) fn results(self, ended: &str, host: Option<HostReport>) -> LiveRun {
+        let begin = self.begin;
+        let end = self.streams().map(|stream| stream.last).max().unwrap_or(begin);
+        let (mut rows, mut series): (Vec<FlowRow>, Vec<Series>) = Default::default();
+        for sender in self.heard() {
+            for (at, stream) in sender.listener.streams().iter().enumerate().filter(|(_, stream)| stream.is_valid()) {
+                let flow = name(stream);
+                // two ports may have streams of one name
+                let instance = rows.iter().filter(|row| row.flow == flow).count() as u32;
+                // who has come since the last row has none
+                series.extend(sender.recorded.get(at).map(|recorded| rates(&flow, instance, recorded)));
+                rows.push(FlowRow { instance, ..row(sender, stream, begin, ended) });
+            }
+        }
+        let from = self.heard().first().map_or_else(String::new, |sender| sender.from.to_string());
+        let mut summary = LiveSummary::new("receive", Time::ZERO + end.since(begin), rows);
+        summary.duration_s = self.options.lasts.map(Span::as_secs_f64);
+        summary.notes = self.notes(ended);
+        LiveRun { output: LiveOutput { summary, series }, notes: Notes { server: from, host, flows: Vec::new() } }
+    }
+
+    fn notes(&self, ended: &str) -> Vec<String> {
+        let told = self.heard().iter().map(|sender| sender.listener.told());
+        let (reports, bytes) = told.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
+        let mut notes = vec![format!("{ended}; {reports} packets of RTCP sent, {bytes} bytes")];
+        for stream in self.streams().filter(|stream| stream.restarts() > 0) {
+            let (name, times) = (name(stream), stream.restarts());
+            let times = if times == 1 { "once".to_owned() } else { format!("{times} times") };
+            notes.push(format!("{name}: its numbers began anew {times}; what was lost there is not counted"));
+        }
+        let unsent: u64 = self.ports.iter().map(UdpPort::refused).sum();
+        if unsent > 0 {
+            let host = self.chosen.map_or_else(String::new, |host| format!(" to {host}"));
+            notes.push(format!("{unsent} packets of RTCP could not be sent{host}"));
+        }
+        let (others, garbage) = (self.strangers, self.garbage);
+        if others + garbage > 0 {
+            notes.push(format!("Left out: {others} packets of others, {garbage} that are neither RTP nor RTCP"));
+        }
+        let beyond: u64 = self.heard().iter().map(|sender| sender.listener.beyond()).sum();
+        if beyond > 0 {
+            notes.push(format!("Left out: {beyond} packets of streams after the first {MOST_STREAMS} of a port"));
+        }
+        notes
+    }
+}
+
+/// A stream's name as a flow: its SSRC in hexadecimal.
+pub(super) fn name(stream: &HeardStream) -> String {
+    format!("{:08x}", stream.ssrc.0)
+}
+
+fn row(sender: &Sender, stream: &HeardStream, begin: Time, ended: &str) -> FlowRow {
+    let came: u64 = sender.listener.streams().iter().map(|stream| stream.wire_bytes).sum();
+    let (_, told) = sender.listener.told();
+    let lasts = stream.last.since(stream.first).as_secs_f64();
+    let per_second = |bytes: u64| bytes as f64 * 8.0 / lasts;
+    let lost = loss(stream);
+    FlowRow {
+        flow: name(stream),
+        group: "rtp".to_owned(),
+        cc: "unknown".to_owned(),
+        profile: "receive".to_owned(),
+        from: sender.from.to_string(),
+        to: "here".to_owned(),
+        start_s: stream.first.since(begin).as_secs_f64(),
+        goodput_bps: per_second(stream.bytes),
+        throughput_bps: Some(per_second(stream.wire_bytes)),
+        packets_delivered: Some(stream.packets),
+        packets_lost: lost.map(|(count, _)| count),
+        loss_rate: lost.map(|(_, share)| share),
+        receiving_ratio: lost.map(|(_, share)| 1.0 - share),
+        bytes_delivered: Some(stream.bytes),
+        ecn_marks: Some(stream.marks),
+        jitter_s: Some(stream.jitter_s()),
+        feedback_share: share(told, told + came),
+        active_s: lasts,
+        ended: Some(if stream.has_left() { super::LEFT } else { ended }.to_owned()),
+        ..FlowRow::default()
+    }
+}
+
+fn rates(flow: &str, instance: u32, recorded: &Recorded) -> Series {
+    let labels = vec![("flow", flow.to_owned()), ("instance", instance.to_string())];
+    let columns = vec![("time_s".into(), recorded.times.clone()), ("goodput_bps".into(), recorded.rates.clone())];
+    Series { table: "rate", labels, columns }
+}
+
+/// Packets lost, and their share of those expected. Copies lower the count, which does not fall below zero here.
+pub(super) fn loss(stream: &HeardStream) -> Option<(u64, f64)> {
+    let lost = u64::try_from(stream.lost()).unwrap_or(0);
+    let expected = stream.packets + lost;
+    stream.is_valid().then(|| (lost, lost as f64 / expected as f64))
+}
