@@ -20,6 +20,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from paceline._core import Scenario
 from paceline.errors import ArgumentError, PacelineError
+from paceline.messages.foreign_text import is_encodable, not_text
 from paceline.simulate.executors import Batched
 
 P = ParamSpec("P")
@@ -251,10 +252,16 @@ def checked(**others: Kind) -> Callable[[Callable[P, T]], Callable[P, T]]:
                 value = bound.arguments[name]
                 if not ((value is None and signature.parameters[name].default is None) or kind.holds(value)):
                     raise ArgumentError(f"{name} = {_shown(value)}: it must be {kind.words}")
+                if kind is PLACE or kind is KINDS["scenario"]:
+                    _check_place(value)
                 if kind.plain is not None and not isinstance(value, int | float | None):
                     bound.arguments[name] = kind.plain(value)
             try:
                 return function(*bound.args, **bound.kwargs)
+            except UnicodeEncodeError as error:
+                if is_encodable(str(error.object)):
+                    raise
+                raise ArgumentError(not_text(str(error.object))) from error
             except PacelineError as error:
                 if type(error) is not PacelineError:
                     raise
@@ -268,6 +275,12 @@ def checked(**others: Kind) -> Callable[[Callable[P, T]], Callable[P, T]]:
 
 _UNCHECKED = frozenset(["runner", "stop", "timeout_term"])
 """What nobody writes by hand, or has few values that its function tells."""
+
+
+def _check_place(value: Any) -> None:
+    """Raises ArgumentError for a path that UTF-8 cannot write."""
+    if isinstance(value, str | os.PathLike) and not is_encodable(os.fsdecode(value)):
+        raise ArgumentError(not_text(os.fsdecode(value)))
 
 
 def _unfit(function: str, names: Sequence[str], given: Mapping[str, Any], why: str) -> str:

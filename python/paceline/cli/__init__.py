@@ -31,6 +31,7 @@ from paceline.cli.help import RENAMED, WIDTH, Command, spared
 from paceline.errors import ControllerError, CutShortWarning, PacelineError, ScenarioError
 from paceline.messages import streams
 from paceline.messages.argument_names import by_command
+from paceline.messages.foreign_text import is_encodable, not_text
 from paceline.threads import THREADS
 
 COMMANDS: dict[str, str] = {
@@ -68,6 +69,9 @@ COMMANDS: dict[str, str] = {
     "dissector": "examples",
 }
 """Each command and the module that has its function, in the order of `--help`."""
+
+RUNNING = ("path", "watch")
+"""Commands with which a program is run: its words stand behind "--"."""
 
 SETTINGS: dict[str, dict[str, Any]] = {"watch": {"allow_interspersed_args": False}}
 
@@ -126,6 +130,11 @@ class Guarded(TyperGroup):
         """The command of these words. Raises PacelineError for one that has another name now."""
         if args and (now := RENAMED.get(args[0])) is not None:
             raise PacelineError(f"there is no command {args[0]}; did you mean `paceline {now}`?")
+        # a program that is run has words of its own
+        ours = args[: args.index("--")] if "--" in args and args[0] in RUNNING else args
+        for word in ours:
+            if not is_encodable(word):
+                raise PacelineError(not_text(word))
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
@@ -140,6 +149,11 @@ class Guarded(TyperGroup):
             raise fail(str(stop) or "Stopped.", 130) from None
         except OSError as error:
             raise refused(error) from None
+        except UnicodeEncodeError as error:
+            # a name that no word of the command has: of this folder, or of what lies in another
+            if is_encodable(str(error.object)):
+                raise
+            raise fail(not_text(str(error.object)), PacelineError.exit_code) from None
         return result
 
 

@@ -4,6 +4,7 @@ other programs. What a terminal obeys, or what turns the direction of writing, i
 from __future__ import annotations
 
 import json
+import os
 import re
 
 _FORMAT = "\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"
@@ -21,6 +22,22 @@ def plain(text: str) -> str:
 def line(text: str) -> str:
     """Text that makes no further line: newlines are escaped too."""
     return _OF_A_LINE.sub(_escaped, text)
+
+
+def is_encodable(name: str) -> bool:
+    """Whether UTF-8 can write it: names of files and words of a command may hold any bytes, which Python has as
+    halves of surrogate pairs."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def not_text(name: str) -> str:
+    """What to say of a name that UTF-8 cannot write; its bytes are shown as `\\xff`."""
+    shown = os.fsencode(name).decode(errors="backslashreplace") if os.name != "nt" else name
+    return f"{line(shown)} is not UTF-8 text, in which results and messages name files; give it another name"
 
 
 def _escaped(found: re.Match[str]) -> str:
