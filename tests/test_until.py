@@ -95,6 +95,29 @@ def test_a_cap_is_said() -> None:
         paceline.run(LINK, until="goodput_bps of nobody 1 %")
 
 
+def test_more_runs_than_the_most_are_no_less() -> None:
+    with pytest.raises(PacelineError, match="50 runs, and 30 at most"):
+        paceline.run(LINK, runs=50, until="goodput_bps 1 %", most=30)
+
+
+def test_a_name_of_two_columns_is_not_guessed() -> None:
+    """A flow may be named like a controller, of another flow or its own."""
+    named = LINK.replace("[flow.a]", "[flow.cubic]")
+    with pytest.raises(
+        PacelineError, match="cubic is the flow of one row and the cc of another; write of flow=cubic"
+    ):
+        paceline.run(named, until="goodput_bps of cubic 1 %")
+    records = paceline.run(named, runs=LEAST).records
+    of = {
+        text: Until.parse(f"goodput_bps of {text} 1 %").gap(records)
+        for text in ("flow=cubic", "cc=cubic", "b")
+    }
+    assert (of["flow=cubic"].of, of["cc=cubic"].of) == ("cubic", "b")
+    assert of["cc=cubic"].ratio == of["b"].ratio
+    own = LINK.replace("[flow.b]", "[flow.cubic]")
+    assert Until.parse("goodput_bps of cubic 1 %").gap(paceline.run(own, runs=LEAST).records).of == "cubic"
+
+
 def test_points_that_scatter_get_more_runs() -> None:
     alone = LINK.partition("[flow.b]")[0]
     results = paceline.sweep(

@@ -16,6 +16,7 @@ from typing import Any
 
 from paceline import _core
 from paceline.errors import PacelineError
+from paceline.messages.argument_names import option
 from paceline.messages.warn import warn
 from paceline.quantities import unit_of
 from paceline.results.columns import IDENTITY, TABLES, check_metrics
@@ -75,14 +76,14 @@ class Until:
     tables: tuple[str, ...]
     measure: str
     of: str | None
-    """The flow, link or group whose row counts; None: all."""
+    """The flow, link or group whose row counts, or "COLUMN=NAME"; None: all."""
     bound: float
     relative: bool
 
     @classmethod
     def parse(cls, text: str) -> Until:
         """Reads [TABLE.]MEASURE [of NAME] PRECISION, the precision in per cent of the mean or in the measure's unit.
-        Raises PacelineError."""
+        NAME is a flow, link, group or the like, or COLUMN=NAME. Raises PacelineError."""
         found = re.fullmatch(r"(?:(\w+)\.)?(\w+)(?:\s+of\s+(\S+))?\s+([\d.eE+-]+\s*\S*)", text.strip())
         if found is None:
             raise PacelineError(
@@ -104,7 +105,8 @@ class Until:
         return cls(text, (table,) if table else TABLES, measure, of, bound, bool(percent))
 
     def gap(self, records: Sequence[RunRecord]) -> Gap:
-        """How far these runs are from it. Raises PacelineError if none of them has the measure."""
+        """How far these runs are from it. Raises PacelineError if none of them has the measure, or if its NAME is that
+        of different rows in two columns."""
         results = Results(records, {})
         runs = len({record.seed for record in records})
         gaps = []
@@ -113,14 +115,31 @@ class Until:
             if self.measure not in table.columns or not len(table):
                 continue
             by = [column for column in IDENTITY[name] if column in table.columns]
-            for row in results.statistics(name, by=by, measures=[self.measure]).iter_rows(named=True):
+            for row in self._rows(results.statistics(name, by=by, measures=[self.measure]).to_dicts(), by):
                 called = " ".join(str(row[column]) for column in by[: 1 if name == "flows" else 2])
-                if self.of is None or self.of in (row[column] for column in by):
-                    gaps.append(Gap(self.text, runs, called, self._ratio(row)))
+                gaps.append(Gap(self.text, runs, called, self._ratio(row)))
         if not gaps:
             who = f" of {self.of}" if self.of else ""
             raise PacelineError(f'until "{self.text}": no run has a {self.measure}{who}')
         return max(gaps, key=lambda gap: gap.ratio)
+
+    def _rows(self, rows: list[dict[str, Any]], by: Sequence[str]) -> list[dict[str, Any]]:
+        """The rows that are of NAME."""
+        if self.of is None:
+            return rows
+        column, _, name = self.of.partition("=")
+        if name and column in by:
+            return [row for row in rows if str(row[column]) == name]
+        found = {column: [row for row in rows if row[column] == self.of] for column in by}
+        held = {column: rows for column, rows in found.items() if rows}
+        columns = list(held)
+        for other in columns[1:]:
+            if held[other] != held[columns[0]]:
+                raise PacelineError(
+                    f'until "{self.text}": {self.of} is the {columns[0]} of one row and the {other} of another; write '
+                    f"of {columns[0]}={self.of} or of {other}={self.of}"
+                )
+        return held[columns[0]] if columns else []
 
     def _ratio(self, row: dict[str, float | None]) -> float:
         mean, low, high = row["mean"], row["low"], row["high"]
@@ -166,6 +185,11 @@ def run_until(
     `most`. `progress` is told how many runs it takes in all, as far as the scatter so far tells. Further arguments are
     those of `points.run_points`. Raises what that does.
     """
+    if least > most:
+        raise PacelineError(
+            f"{least} runs, and {most} at most: {option('until')} adds runs to the first {option('runs')}; raise "
+            f"{option('most')}, or ask for fewer"
+        )
     if most < LEAST:
         raise PacelineError(f"at most {most} runs: precision needs {LEAST} at least, before the first look")
     made: list[list[RunRecord]] = [[] for _ in points]
