@@ -189,6 +189,22 @@ def test_a_manifest_is_refused_with_its_file_its_key_and_what_it_may_be(
         Results.read(place)
 
 
+def test_points_are_not_pooled_by_a_manifest_that_does_not_name_their_axis(
+    whole: Path, tmp_path: Path
+) -> None:
+    place = tmp_path / "copy"
+    shutil.copytree(whole, place)
+    manifest = json.loads((place / "manifest.json").read_text())
+    for axis in ["flow.media.cc", "link.bottleneck.rate"]:
+        vary = {name: values for name, values in manifest["vary"].items() if name != axis}
+        together = [names for names in manifest["together"] if axis not in names]
+        (place / "manifest.json").write_text(json.dumps(manifest | {"vary": vary, "together": together}))
+        assert f'manifest.json is damaged: `vary` has no "{axis}"' in refusal(place)
+    del manifest["vary"], manifest["together"]
+    (place / "manifest.json").write_text(json.dumps(manifest))
+    assert "manifest.json is damaged: `vary` has no " in refusal(place)
+
+
 def test_a_sweep_that_does_not_say_which_runs_it_has_is_not_merged(whole: Path, tmp_path: Path) -> None:
     place = tmp_path / "copy"
     shutil.copytree(whole, place)

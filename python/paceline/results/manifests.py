@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
@@ -93,6 +93,17 @@ def manifest(path: Path) -> dict[str, Any]:
 def check_sweep(path: Path, found: Mapping[str, Any]) -> None:
     """Raises StorageError for a sweep's manifest that does not say which runs it has."""
     _check(path, found, Sweep)
+
+
+def check_varied(path: Path, varied: Collection[str], columns: Sequence[str]) -> None:
+    """Raises StorageError for a manifest that does not name a path which the table of runs has as varied: before its
+    seed. The points of the sweep would be taken for runs of one."""
+    before = columns[: columns.index("seed")]
+    unknown = [name for name in before if name not in varied]
+    if unknown:
+        raise StorageError(
+            f"{path} is damaged: `vary` has no {json.dumps(unknown[0])}, which tells the points of its tables apart"
+        )
 
 
 def run(path: Path) -> dict[str, Any]:

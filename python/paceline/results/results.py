@@ -227,6 +227,7 @@ class Results:
                 results._tables[name] = results._read(path / f"{name}.parquet", *IDENTITY[name][:1])
         # Older ones have the text of varied values alone.
         results._tables = {name: results._with_numbers(table) for name, table in results._tables.items()}
+        manifests.check_varied(path / "manifest.json", results.varied, results._tables["runs"].columns)
         results._notices = noticed([])
         if (path / "notices.parquet").is_file():
             # Older ones count no cases.
