@@ -377,11 +377,11 @@ def test_encapsulations_that_are_not_read_are_said(tmp_path: Path) -> None:
         return str(caught.value)
 
     ethernet = HEAD[:-4] + struct.pack("<I", 1)
-    pppoe = bytes(12) + b"\x88\x64\x11" + bytes(7) + frame(_rtp(1))[16:]
+    macsec = bytes(12) + b"\x88\xe5" + bytes(8) + frame(_rtp(1))[16:]
     arp = bytes(12) + b"\x08\x06" + bytes(28)
-    frames = [_record(pppoe)] * 20 + [_record(arp)]
+    frames = [_record(macsec)] * 20 + [_record(arp)]
     text = refusal(ethernet + b"".join(frames))
-    assert text.endswith("not read are 20 of EtherType 0x8864 (PPPoE), 1 of EtherType 0x0806 (ARP)")
+    assert text.endswith("not read are 20 of EtherType 0x88e5 (MACsec), 1 of EtherType 0x0806 (ARP)")
     tcp = bytearray(frame(_rtp(1)))
     tcp[16 + 9] = 6
     assert refusal(HEAD + bytes(tcp) * 20).endswith("not read are 20 of IP protocol 6 (TCP)")

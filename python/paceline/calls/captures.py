@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from paceline import _core, files
+from paceline.calls.relayed import Relays
 from paceline.calls.streams import Packet, Stream
 from paceline.emulator.fitting.frames import PCAP, PCAPNG, Unread
 from paceline.emulator.fitting.packets import Datagram, datagrams
@@ -121,9 +122,9 @@ def calls(file: IO[bytes]) -> Capture:
     """The same of a file that is open."""
     found: dict[_Key, _Candidate] = {}
     agreed: set[frozenset[bytes]] = set()
-    capture = Capture()
+    capture, relays = Capture(), Relays()
     for datagram in datagrams(file, capture.unread):
-        channel, datagram = _of_relay(datagram)  # noqa: PLW2901 (what is in it stands for it)
+        channel, datagram = relays.carried(datagram)  # noqa: PLW2901 (what is in it stands for it)
         ends = datagram.source[0], datagram.target[0]
         packet = _packet(datagram)
         if packet is not None:
@@ -155,19 +156,6 @@ def calls(file: IO[bytes]) -> Capture:
     capture.places = [place for _, place in streams]
     capture.controls.sort(key=lambda control: control[1].time)
     return capture
-
-
-def _of_relay(datagram: Datagram) -> tuple[int, Datagram]:
-    """The number of the channel over which a datagram goes by a TURN server, and what it carries (RFC 8656 section
-    12.4); of others zero and themselves."""
-    kept = datagram.kept
-    if len(kept) < 4 or not 0x40 <= kept[0] <= 0x4F:
-        return 0, datagram
-    channel, length = struct.unpack_from(">HH", kept)
-    # over UDP it may be padded to four bytes
-    if not 0 <= datagram.size - 4 - length <= 3:
-        return 0, datagram
-    return channel, datagram._replace(size=length, kept=kept[4 : 4 + length])
 
 
 def _sealed(kept: bytes) -> str | None:

@@ -1,5 +1,5 @@
 """The frames of a capture, and the IP packets in them: pcap and pcapng (draft-ietf-opsawg-pcap, -pcapng), with
-Ethernet, raw IP, loopback or Linux's cooked headers, behind any number of VLAN tags.
+Ethernet, raw IP, loopback or Linux's cooked headers, behind any number of VLAN tags and MPLS labels, in PPPoE or not.
 
 Captures come from anywhere: every length is checked before it is used.
 """
@@ -160,7 +160,11 @@ def _resolution(order: str, options: bytes) -> tuple[int, int]:
 _IP = (0x0800, 0x86DD)
 _TAGS = (0x8100, 0x88A8, 0x9100, 0x9200)
 """EtherTypes of VLAN tags: IEEE 802.1Q's for customers and for providers, and those that came before the latter."""
-_NAMES = {0x0806: " (ARP)", 0x8847: " (MPLS)", 0x8864: " (PPPoE)", 0x88CC: " (LLDP)", 0x88E5: " (MACsec)"}
+_MPLS = (0x8847, 0x8848)
+_PPPOE = 0x8864
+_PPP = {0x0021: 0x0800, 0x0057: 0x86DD}
+"""PPP's protocols that are IP, and their EtherTypes."""
+_NAMES = {0x0806: " (ARP)", 0x8863: " (PPPoE discovery)", 0x88CC: " (LLDP)", 0x88E5: " (MACsec)"}
 
 # By the numbers of https://www.tcpdump.org/linktypes.html, where the EtherType stands, if there is one, and where what
 # it is of.
@@ -185,13 +189,34 @@ def packet_in(link: int, frame: bytes, unread: Unread) -> bytes | None:
     place, begin = _LINKS[link]
     if place is None:
         return frame[begin:]
-    kind = int.from_bytes(frame[place : place + 2], "big")
+    return packet_of(int.from_bytes(frame[place : place + 2], "big"), frame[begin:], unread)
+
+
+def packet_of(kind: int, content: bytes, unread: Unread) -> bytes | None:
+    """The IP packet in what an EtherType is of."""
+    begin = 0
     while kind in _TAGS:
         # A tag's two bytes come before the EtherType of what it tags.
-        kind = int.from_bytes(frame[begin + 2 : begin + 4], "big")
+        kind = int.from_bytes(content[begin + 2 : begin + 4], "big")
         begin += 4
+    if kind == _PPPOE:
+        # RFC 2516: version and type, code, session, length; then PPP's protocol, which is not compressed there.
+        protocol = int.from_bytes(content[begin + 6 : begin + 8], "big")
+        if content[begin : begin + 2] != b"\x11\0" or protocol not in _PPP:
+            unread.kinds[f"PPPoE with PPP's protocol 0x{protocol:04x}"] += 1
+            return None
+        kind, begin = _PPP[protocol], begin + 8
+    if kind in _MPLS:
+        # RFC 3032: a label's last bit but eight says that it is the last; what follows it is known by its first bits.
+        while len(content) >= begin + 4 and not content[begin + 2] & 1:
+            begin += 4
+        begin += 4
+        if content[begin : begin + 1] and content[begin] >> 4 in (4, 6):
+            return content[begin:]
+        unread.kinds["MPLS without IP"] += 1
+        return None
     if kind in _IP:
-        return frame[begin:]
+        return content[begin:]
     # Lesser numbers are lengths (IEEE 802.3, 3.2.6).
     if kind >= 0x600:
         unread.kinds[f"EtherType 0x{kind:04x}{_NAMES.get(kind, '')}"] += 1

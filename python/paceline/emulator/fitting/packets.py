@@ -1,4 +1,5 @@
-"""The TCP segments and UDP datagrams of a capture, over IPv4 and IPv6; what came in fragments is put together.
+"""The TCP segments and UDP datagrams of a capture, over IPv4 and IPv6, also in one another and in GRE; what came in
+fragments is put together.
 
 Captures come from anywhere: every length is checked before it is used, and what is no whole header is passed over.
 """
@@ -10,11 +11,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import IO, NamedTuple, TypeVar
 
-from paceline.emulator.fitting.frames import Unread, frames, packet_in
+from paceline.emulator.fitting.frames import Unread, frames, packet_in, packet_of
 
 FIN, SYN, RST, ACK = 1, 2, 4, 16
 TCP, UDP = 6, 17
 
+MOST_DEEP = 8
+"""IP packets within one another."""
 MOST_PARTIAL = 1000
 """Packets of which fragments are waited for."""
 LONGEST_PARTIAL = 30_000_000_000
@@ -84,23 +87,54 @@ def _parsed(
     fragments = _Fragments()
     for time, interface, link, frame in frames(file, unread):
         packet = packet_in(link, frame, unread)
-        inner = None if packet is None else _inner(packet)
-        if packet is None or inner is None:
-            continue
-        if inner.protocol != protocol and inner.protocol not in _EXTENSIONS:
-            unread.kinds[f"IP protocol {inner.protocol}{_NAMES.get(inner.protocol, '')}"] += 1
-            continue
-        if inner.fragment is not None:
-            packet = fragments.joined(time, interface, packet, inner)
+        for _ in range(MOST_DEEP):
             inner = None if packet is None else _inner(packet)
-        if packet is not None and inner is not None and inner.protocol == protocol:
-            found = parse(time, interface, packet, inner)
-            if found is not None:
-                yield found
+            if packet is None or inner is None:
+                break
+            if inner.protocol not in (protocol, *_TUNNELS, *_EXTENSIONS):
+                unread.kinds[f"IP protocol {inner.protocol}{_NAMES.get(inner.protocol, '')}"] += 1
+                break
+            if inner.fragment is not None:
+                packet = fragments.joined(time, interface, packet, inner)
+                inner = None if packet is None else _inner(packet)
+            if packet is None or inner is None:
+                break
+            if inner.protocol == protocol:
+                found = parse(time, interface, packet, inner)
+                if found is not None:
+                    yield found
+                break
+            packet = _tunnelled(inner.protocol, packet[inner.head : inner.size], unread)
+        else:
+            unread.kinds[f"IP packets more than {MOST_DEEP} deep"] += 1
     unread.lacking = fragments.lacking + len(fragments.waiting)
 
 
 _NAMES = {1: " (ICMP)", TCP: " (TCP)", UDP: " (UDP)", 47: " (GRE)", 50: " (ESP)", 58: " (ICMPv6)"}
+_GRE = 47
+_TUNNELS = (4, 41, _GRE)
+"""IPv4 in IP (RFC 2003), IPv6 in IP (RFC 4213, RFC 2473), and GRE (RFC 2784, RFC 2890)."""
+_ETHERNET = 0x6558
+"""The EtherType of whole Ethernet frames."""
+
+
+def _tunnelled(protocol: int, content: bytes, unread: Unread) -> bytes | None:
+    """The IP packet that another one carries."""
+    if protocol != _GRE:
+        return content if protocol in _TUNNELS else None
+    if len(content) < 4:
+        return None
+    flags, kind = struct.unpack_from(">HH", content)
+    # Another version is PPTP's; routing is of RFC 1701, and in use no more.
+    if flags & 0x4007:
+        unread.kinds[f"GRE with flags 0x{flags:04x}"] += 1
+        return None
+    head = 4 + 4 * sum(bool(flags & bit) for bit in (0x8000, 0x2000, 0x1000))
+    if kind == _ETHERNET:
+        return packet_in(1, content[head:], unread)
+    return packet_of(kind, content[head:], unread)
+
+
 _FRAGMENT = 44
 _EXTENSIONS = (0, 43, _FRAGMENT, 60)
 """IPv6's headers between its own and what it carries: hop-by-hop options, routing, fragments, options for the
