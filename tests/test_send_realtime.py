@@ -69,7 +69,7 @@ def test_a_flow_of_each_kind(tmp_path: Path) -> None:
     assert row["loss_event_rate"] is not None or row["packets_lost"] == 0
     for row in kernel.result().flows.to_dicts():
         assert 1e6 < row["goodput_bps"] < 21e6, row
-        assert row["cc"] == "reno", row
+        assert (row["cc"], row["app"]) == ("reno", "ftp"), row
         assert 0 < row["rtt_min_s"] <= row["rtt_mean_s"], row
     one, other = calls.result().flows["goodput_bps"]
     assert one == pytest.approx(other, rel=0.2)

@@ -405,9 +405,6 @@ def _measured(
     """The run with what the scenario's `rate_bin` asks for, and the recordings that were asked for."""
     table, warm = _table(scenario), warmup_s(scenario)
     notes = summary["notes"]
-    # the kernel's sockets do not say what they carry
-    kinds = {name: flow.get("app", {}).get("kind", "ftp") for name, flow in table["flow"].items()}
-    summary["flows"] = [{"app": kinds[flow["flow"]], **flow} for flow in summary["flows"]]
     # an instant of a clock that says nothing to anybody else
     ends = [{key: value for key, value in flow.items() if key != "began_s"} for flow in notes["flows"]]
     summary |= {

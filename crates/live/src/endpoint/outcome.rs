@@ -10,6 +10,9 @@ use paceline_units::Time;
 use serde::Serialize;
 use std::net::SocketAddr;
 
+/// What a flow of the kernel's TCP carries: a transfer without an end.
+const BULK: &str = "ftp";
+
 /// What a run came to, and what is to be remembered of it.
 #[derive(Debug)]
 pub struct LiveRun {
@@ -115,6 +118,9 @@ pub(super) fn results(
         if row.cc.is_empty() {
             (row.cc, row.app, row.profile) = (near.row.cc.clone(), near.row.app.clone(), near.row.profile.clone());
         }
+        if wanted.offer.kernel.is_some() {
+            row.app = BULK.to_owned(); // its socket does not say
+        }
         end = end.max(near.end_s);
         series.extend(recordings(sender, receiver, &wanted.name, wanted.instance));
         if let Some(stream) = &receiver.stream {
@@ -151,6 +157,39 @@ mod tests {
 
     fn ended(end: End) -> Half {
         Half { ended: end.to_string(), well: matches!(end, End::Done | End::Stopped), end_s: 3.21, ..Half::default() }
+    }
+
+    /// Also of a flow of which no end has come.
+    #[test]
+    fn a_flow_of_the_kernels_says_what_it_carries() {
+        use crate::endpoint::control::Offer;
+        use crate::session::{Brought, Family, FlowSpec};
+        let (settings, foreign) = (Vec::new(), Brought::default());
+        let spec = FlowSpec { settings, for_ms: 1000, seed: 1, family: Family::V4, name: None, foreign };
+        let flows = [Some("cubic".to_owned()), None].map(|kernel| Wanted {
+            name: "a".to_owned(),
+            instance: 0,
+            offer: Offer { spec: spec.clone(), direction: Direction::Reverse, kernel, measure: None },
+        });
+        let options = SendOptions {
+            host: "there".to_owned(),
+            port: 1,
+            key: None,
+            flows: flows.into(),
+            logs: None,
+            qlogs: None,
+            results: None,
+            ports: None,
+            beginning: None,
+        };
+        let mut half = ended(End::Done);
+        half.row.cc = "cubic".to_owned();
+        for (near, far) in [(None, None), (Some(half.clone()), None), (None, Some(half))] {
+            let (near, far) = ([near.clone(), near], [far.clone(), far]);
+            let run = results(&options, "127.0.0.1:1".parse().unwrap(), None, (&near, &far), "gone".to_owned());
+            let apps: Vec<_> = run.output.summary.flows.iter().map(|flow| &*flow.app).collect();
+            assert_eq!(apps, ["ftp", ""]);
+        }
     }
 
     #[test]
