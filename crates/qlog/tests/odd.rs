@@ -46,3 +46,35 @@ fn versions_before_the_drafts_are_refused_by_name() {
         assert_eq!(error, said);
     }
 }
+
+/// Times in a unit, or counted in a way, that is not known would be read as what they are not.
+#[test]
+fn times_that_are_counted_in_another_way_are_refused_by_name() {
+    let data = r#"{"header": {"packet_type": "1RTT", "packet_number": 0}, "raw": {"length": 1200}}"#;
+    let contained = |head: &str| {
+        let events = format!(r#"[{{"time": 1, "name": "transport:packet_sent", "data": {data}}}]"#);
+        format!(r#"{{"qlog_version": "0.3", "traces": [{{{head}, "events": {events}}}]}}"#)
+    };
+    let records = |head: &str, own: &str| {
+        let first = format!(r#"{{"qlog_version": "0.3", "qlog_format": "JSON-SEQ", "trace": {{{head}}}}}"#);
+        format!("\x1e{first}\n\x1e{{\"time\": 1, {own} \"name\": \"transport:packet_sent\", \"data\": {data}}}\n")
+    };
+    let units = |unit: &str| format!(r#""configuration": {{"time_units": {unit}}}"#);
+    for unit in ["\"s\"", "\"ms\"", "\"us\"", "\"micros\"", "\"ns\"", "null"] {
+        assert_eq!(read(&contained(&units(unit))).unwrap().events, 1, "{unit}");
+        assert_eq!(read(&records(&units(unit), "")).unwrap().events, 1, "{unit}");
+    }
+    for unit in ["\"min\"", "\"MS\"", "\"\"", "1000"] {
+        let said = format!("time_units are {unit}, which are none of s, ms, us and ns");
+        let older = format!(r#""common_fields": {{"time_units": {unit}}}"#);
+        for text in [contained(&units(unit)), contained(&older), records(&units(unit), "")] {
+            let error = read(&text).unwrap_err().to_string();
+            assert!(error.starts_with("a.qlog, line ") && error.ends_with(&said), "{error}");
+        }
+    }
+    let format = r#""common_fields": {"time_format": "since_noon"}"#;
+    for text in [contained(format), records(&units("null"), r#""time_format": "since_noon","#)] {
+        let error = read(&text).unwrap_err().to_string();
+        assert!(error.contains("time_format is \"since_noon\", which is none of relative_to_epoch"), "{error}");
+    }
+}

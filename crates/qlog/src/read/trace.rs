@@ -21,13 +21,33 @@ enum Format {
 }
 
 impl Format {
-    fn of(name: &str) -> Option<Format> {
-        match name {
-            "absolute" | "relative_to_epoch" => Some(Format::Since),
-            "relative" => Some(Format::Relative),
-            "delta" | "relative_to_previous_event" => Some(Format::Delta),
-            _ => None,
+    /// Of what an event or the head of a trace says, if it does. Text: that it is none.
+    fn of(says: &Value) -> Result<Option<Format>, String> {
+        match (says.get("time_format").unwrap_or(&Value::Null), text_of(says, &["time_format"])) {
+            (Value::Null, _) => Ok(None),
+            (_, Some("absolute" | "relative_to_epoch")) => Ok(Some(Format::Since)),
+            (_, Some("relative")) => Ok(Some(Format::Relative)),
+            (_, Some("delta" | "relative_to_previous_event")) => Ok(Some(Format::Delta)),
+            (other, _) => Err(format!(
+                "time_format is {}, which is none of relative_to_epoch, relative_to_previous_event and, of the older drafts, \
+                 absolute, relative and delta",
+                short(other)
+            )),
         }
+    }
+}
+
+/// The unit of times in seconds; milliseconds where nothing is said. Text: that it is none.
+fn unit(says: &[&Value]) -> Result<f64, String> {
+    match says.iter().find_map(|says| says.get("time_units").filter(|units| !units.is_null())) {
+        None => Ok(1e-3),
+        Some(units) => match units.as_str() {
+            Some("s") => Ok(1.0),
+            Some("ms") => Ok(1e-3),
+            Some("us" | "micros") => Ok(1e-6),
+            Some("ns") => Ok(1e-9),
+            _ => Err(format!("time_units are {}, which are none of s, ms, us and ns", short(units))),
+        },
     }
 }
 
@@ -40,6 +60,8 @@ pub struct Head {
     reference: Option<f64>,
     /// Seconds.
     pub unit: f64,
+    /// How its times are counted, if not in a way that is known: they cannot be read.
+    unknown: Option<String>,
     /// Whether Paceline wrote it, which logs each loss.
     pub ours: bool,
     fields: Vec<String>,
@@ -62,12 +84,9 @@ impl Head {
         let common = trace.get("common_fields").unwrap_or(null);
         let vantage = trace.get("vantage_point").unwrap_or(null);
         let configuration = trace.get("configuration").unwrap_or(null);
-        let unit = match text_of(configuration, &["time_units"]).or_else(|| text_of(common, &["time_units"])) {
-            Some("us" | "micros") => 1e-6,
-            Some("ns") => 1e-9,
-            Some("s") => 1.0,
-            _ => 1e-3,
-        };
+        let (unit, format) = (unit(&[configuration, common]), Format::of(common));
+        let unknown = unit.as_ref().err().or(format.as_ref().err()).cloned();
+        let unit = unit.unwrap_or(1e-3);
         let fields = trace.get("event_fields").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         let reference = common.get("reference_time").unwrap_or(null);
         // The epoch of a clock that has none in the calendar is "unknown".
@@ -77,9 +96,10 @@ impl Head {
         Head {
             vantage: text_of(vantage, &["type"]).unwrap_or("unknown").to_ascii_lowercase(),
             group: group(common),
-            format: text_of(common, &["time_format"]).and_then(Format::of).unwrap_or_default(),
+            format: format.ok().flatten().unwrap_or_default(),
             reference: date.map(|seconds| seconds / unit).or_else(|| number(reference)),
             unit,
+            unknown,
             ours: code.starts_with("paceline "),
             fields: fields.iter().map(|field| field.as_str().unwrap_or("").to_ascii_lowercase()).collect(),
         }
@@ -122,6 +142,9 @@ pub struct Clock {
 impl Clock {
     /// The instant of an event, counted from the first one; it does not go back.
     fn at(&mut self, value: f64, format: Format, head: &Head) -> Result<Time, String> {
+        if let Some(unknown) = &head.unknown {
+            return Err(unknown.clone());
+        }
         let value = if format == Format::Delta { self.before.unwrap_or(0.0) + value } else { value };
         self.before = Some(value);
         let first = *self.first.get_or_insert(value);
@@ -193,7 +216,7 @@ fn named(head: &Head, clock: &mut Clock, mut event: Value) -> Result<Said, Strin
     let times = [("time", head.format), ("relative_time", Format::Relative), ("delta_time", Format::Delta)];
     let (field, mut format) =
         times.into_iter().find(|(field, _)| event.get(field).is_some()).ok_or("the event has no time")?;
-    if let Some(own) = text_of(&event, &["time_format"]).and_then(Format::of) {
+    if let Some(own) = Format::of(&event)? {
         format = own;
     }
     let value = number(&event[field])
