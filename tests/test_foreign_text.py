@@ -147,5 +147,5 @@ def test_on_a_terminal_colours_pass_and_what_others_wrote_does_not(tmp_path: Pat
     shown = os.read(ours, 1 << 16).decode().replace("\r\n", "\n")
     os.close(ours)
     assert done.returncode == 2
-    assert "\\u{1b}]0;title" in shown
+    assert "\\u001b]0;title" in shown
     assert not OBEYED.search(re.sub(r"\x1b\[\??[0-9;]*[A-Za-z]|\r", "", shown))

@@ -19,7 +19,7 @@ from paceline.live.keys import new_key, read_key
 from paceline.live.send import listen
 
 HOSTILE = "no\x1b[2J\n\u202e"
-SHOWN = r"no\u{1b}[2J\n\u{202e}"
+SHOWN = r"no\u001b[2J\n\u202e"
 
 
 def test_a_new_key_is_its_owners_alone(tmp_path: Path) -> None:

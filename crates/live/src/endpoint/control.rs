@@ -351,7 +351,7 @@ mod tests {
                 Err(error) => error.to_string(),
                 other => panic!("{other:?}"),
             };
-            assert!(said.contains(r"\u{1b}[2J\n\u{202e}") && said.is_ascii(), "{said}");
+            assert!(said.contains(r"\u001b[2J\n\u202e") && said.is_ascii(), "{said}");
             assert!(!said.contains(|c: char| c.is_control()));
         }
     }

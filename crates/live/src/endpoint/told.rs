@@ -214,7 +214,7 @@ mod tests {
         assert!(refused(with("rate", &[("time_s", two), ("time_s", two)])).contains("time_s stands there twice"));
         for column in ["flow", "instance", "seed", "", "_lasts", "a b", "\x1b[2J", "größe", &"x".repeat(100)] {
             let said = refused(with("\x1b[2J", &[("time_s", two), (column, two)]));
-            assert!(said.contains("no such column") && said.starts_with(r"table \u{1b}[2J, "), "{said}");
+            assert!(said.contains("no such column") && said.starts_with(r"table \u001b[2J, "), "{said}");
             assert!(!said.contains(char::is_control), "{said}");
         }
         for beyond in [f64::INFINITY, 1e17, -1e300] {
@@ -248,7 +248,7 @@ mod tests {
         (half.row.ended, half.row.program) = (Some(hostile()), Some(hostile()));
         half.stream = Some(paceline_sim::summary::StreamSummary { flow: hostile(), ..Default::default() });
         let half = checked(half);
-        assert_eq!(half.ended, r"a\u{1b}[2J\n\u{202e}");
-        assert_eq!(format!("{half:?}").matches(r"a\\u{1b}[2J\\n\\u{202e}").count(), 10, "{half:?}");
+        assert_eq!(half.ended, r"a\u001b[2J\n\u202e");
+        assert_eq!(format!("{half:?}").matches(r"a\\u001b[2J\\n\\u202e").count(), 10, "{half:?}");
     }
 }

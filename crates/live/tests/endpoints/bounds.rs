@@ -328,7 +328,7 @@ fn bounds_are_kept_and_nonsense_is_survived() {
         assert!(refused(more).contains("65 flows; 1 to 64"));
         let mut foreign = wanted("k", &[], 300, Direction::Reverse);
         foreign.offer.kernel = Some("\u{1b}[2J".to_owned());
-        assert!(refused(vec![foreign]).contains(r#""\u{1b}[2J" is no congestion control"#));
+        assert!(refused(vec![foreign]).contains(r#""\u001b[2J" is no congestion control"#));
         // over the port's TCP: nothing, nonsense, too much
         for nonsense in [&b""[..], b"GET / HTTP/1.1\r\n\r\n", &[0xff; 100], &[0, 0, 0, 2, b'{', b'}']] {
             use std::io::{Read as _, Write as _};

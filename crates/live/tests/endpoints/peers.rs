@@ -10,7 +10,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Mutex;
 
 const HOSTILE: &str = "no\x1b[2J\r\n\u{202e}";
-const SHOWN: &str = r"no\u{1b}[2J\r\n\u{202e}";
+const SHOWN: &str = r"no\u001b[2J\r\n\u202e";
 
 /// What a client makes of a server that says this; flows to it are of the kernel's TCP, whose data it takes.
 fn told_by(flows: usize, says: impl Fn(usize) -> Vec<Tell> + Send + 'static) -> Result<LiveRun, SendError> {
@@ -149,7 +149,8 @@ fn a_servers_texts_are_cleaned() {
             serde_json::to_string(&run.notes).unwrap()
         );
         // JSON would have escaped them itself
-        assert!(!all.contains(r"\u001b") && !all.contains('\u{202e}'), "{all}");
+        let by_json = all.replace(r"\\", "");
+        assert!(!by_json.contains(r"\u001b") && !all.contains('\u{202e}'), "{all}");
         assert_eq!(run.output.summary.flows[0].ended.as_deref(), Some(SHOWN));
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();

@@ -57,23 +57,51 @@ impl Mistake {
 }
 
 /// A text without what a terminal obeys, and what turns the direction of writing: control and format characters and
-/// separators of lines are escaped as Rust does (`\n`, `\u{1b}`), but those that are `kept`.
+/// separators of lines are escaped as in JSON (`\n`, `\u001b`), but those that are `kept`.
 fn plain(text: &str, kept: impl Fn(char) -> bool) -> Cow<'_, str> {
-    let obeyed = |c: char| {
-        !kept(c)
-            && (c.is_control()
-                || matches!(c,
-        '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
-        | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}'))
-    };
+    let obeyed = |c: char| !kept(c) && is_obeyed(c);
     if !text.contains(obeyed) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::new();
     for c in text.chars() {
-        if obeyed(c) { shown.extend(c.escape_default()) } else { shown.push(c) }
+        if obeyed(c) { shown.push_str(&escaped(c)) } else { shown.push(c) }
     }
     Cow::Owned(shown)
+}
+
+fn is_obeyed(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+        '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+        | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// A character as JSON escapes it (RFC 8259 section 7): `\n`, `\u001b`. So does the Python front, and a JSON document that is
+/// printed stays one.
+#[must_use]
+pub fn escaped(c: char) -> String {
+    match c {
+        '\u{8}' => "\\b".to_owned(),
+        '\t' => "\\t".to_owned(),
+        '\n' => "\\n".to_owned(),
+        '\u{c}' => "\\f".to_owned(),
+        '\r' => "\\r".to_owned(),
+        _ => c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect(),
+    }
+}
+
+/// A text in quotes.
+pub(super) fn quoted(text: &str) -> String {
+    let text: String = text
+        .chars()
+        .map(|c| match c {
+            '"' | '\\' => format!("\\{c}"),
+            _ if is_obeyed(c) => escaped(c),
+            _ => c.to_string(),
+        })
+        .collect();
+    format!("\"{text}\"")
 }
 
 impl fmt::Display for ScenarioError {
@@ -111,7 +139,7 @@ pub(super) fn hint<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) ->
 #[must_use]
 pub fn join(path: &str, key: &str) -> String {
     let bare = !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
-    let key = if bare { key.to_owned() } else { format!("{key:?}") };
+    let key = if bare { key.to_owned() } else { quoted(key) };
     if path.is_empty() { key } else { format!("{path}.{key}") }
 }
 
@@ -123,9 +151,10 @@ mod tests {
     fn what_a_mistake_quotes_makes_no_line_and_nothing_that_a_terminal_obeys() {
         let mistake = Mistake::new("flow.\u{202e}x", "`a\nerror: forged\r\u{1b}]0;x\u{7}` is no rate, größer – 日本");
         let said = ScenarioError { file: "a\nb.toml".into(), mistakes: vec![mistake] }.to_string();
-        let shown = r"a\nb.toml: flow.\u{202e}x: `a\nerror: forged\r\u{1b}]0;x\u{7}` is no rate, größer – 日本";
+        let shown = r"a\nb.toml: flow.\u202ex: `a\nerror: forged\r\u001b]0;x\u0007` is no rate, größer – 日本";
         assert_eq!(said, shown);
         let lines = ScenarioError { file: "x".into(), mistakes: vec![Mistake::of_lines("", "one\ntwo\u{1b}[2J")] };
-        assert_eq!(lines.to_string(), "x: one\ntwo\\u{1b}[2J");
+        assert_eq!(lines.to_string(), "x: one\ntwo\\u001b[2J");
+        assert_eq!(join("flow", "a\u{1b}\"\\\u{e0041} é"), r#"flow."a\u001b\"\\\udb40\udc41 é""#);
     }
 }

@@ -49,7 +49,7 @@ pub mod windows;
 
 pub use docs::reference;
 pub use document::{Document, Step, joined, split};
-pub use error::{Mistake, ScenarioError, join};
+pub use error::{Mistake, ScenarioError, escaped, join};
 pub use named::OWN;
 pub use resolve::{Direction, Flow, Link, Scenario};
 

@@ -2,7 +2,7 @@
 //! mistakes and goes on, so that one look at the messages suffices.
 
 use super::draw::{Draw, LEAST_MASS, Value};
-use super::error::{Mistake, hint, join, nearest};
+use super::error::{Mistake, hint, join, nearest, quoted};
 use super::fill::WEB_MEAN;
 use super::fill::home_ends;
 use super::flow::{App, FlowTable};
@@ -105,7 +105,7 @@ impl Rules {
     pub(super) fn name(&mut self, path: &str, name: &str) {
         let fine = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
         if name.is_empty() || name.chars().count() > 64 || !name.chars().all(fine) {
-            self.note(path, format!("{name:?} is not a name: up to 64 letters, digits, `-`, `_` and `.`"));
+            self.note(path, format!("{} is not a name: up to 64 letters, digits, `-`, `_` and `.`", quoted(name)));
         }
     }
 
@@ -113,7 +113,7 @@ impl Rules {
         if let Some(name) = &file.name
             && (name.trim().is_empty() || name.chars().count() > 200 || name.contains(['/', '\\', '\0', '\n', '\r']))
         {
-            self.note("name", format!("{name:?} must be one line of 1 to 200 characters without slashes"));
+            self.note("name", format!("{} must be one line of 1 to 200 characters without slashes", quoted(name)));
         }
         if file.warmup >= file.duration {
             self.note("warmup", format!("`{}` must be less than the duration, {}", file.warmup, file.duration));
