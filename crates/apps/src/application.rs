@@ -112,6 +112,8 @@ pub(crate) struct Tally {
     completed: u64,
     total: u128,
     times: Histogram,
+    /// The least and the greatest of them, if there is one.
+    extremes: Option<(Span, Span)>,
 }
 
 impl Tally {
@@ -129,6 +131,8 @@ impl Tally {
         self.completed += 1;
         self.total += u128::from(time.0);
         self.times.count(time);
+        let (least, greatest) = self.extremes.unwrap_or((time, time));
+        self.extremes = Some((least.min(time), greatest.max(time)));
     }
 
     /// How many began and are not complete, of what was never forgotten.
@@ -139,7 +143,8 @@ impl Tally {
     pub(crate) fn read(&self, unfinished: u64) -> Transfers {
         let mean = self.total.checked_div(u128::from(self.completed));
         // one of `of` lies above it, or there is none
-        let above = |of: u64, q: f64| self.times.quantile(q).filter(|_| self.completed >= of);
+        let extremes = self.extremes.unwrap_or_default();
+        let above = |of: u64, q: f64| self.times.quantile(q, extremes).filter(|_| self.completed >= of);
         Transfers {
             started: self.started,
             completed: self.completed,

@@ -251,10 +251,10 @@ impl SenderStats {
         (self.rtt_count > 0).then(|| self.rtt_sum / self.rtt_count)
     }
 
-    /// The round-trip time that the share `q` (0 to 1) of the samples does not exceed, to 0.2 %.
+    /// The round-trip time that the share `q` (0 to 1) of the samples does not exceed, to 0.2 %, within the least and the greatest.
     #[must_use]
     pub fn rtt_quantile(&self, q: f64) -> Option<Span> {
-        self.rtt.quantile(q)
+        self.rtt.quantile(q, (self.least_rtt(), self.rtt_max.max(self.rtt_before.1)))
     }
 }
 
@@ -378,6 +378,21 @@ mod tests {
         let before = stats.clone();
         stats.round_trip(ms(600_000));
         assert_eq!((stats.since(&before).rtt_min(), stats.least_rtt()), (Some(ms(600_000)), ms(546_677)));
+    }
+
+    #[test]
+    fn no_percentile_exceeds_the_greatest() {
+        let (mut stats, span) = (SenderStats::new(1500), Span(100_000_123));
+        for _ in 0..100 {
+            stats.round_trip(span);
+        }
+        let all = |stats: &SenderStats| [0.01, 0.5, 0.95, 0.99].map(|q| stats.rtt_quantile(q));
+        assert_eq!(all(&stats), [Some(span); 4]);
+        stats.begin_measuring();
+        let before = stats.clone();
+        assert_eq!((all(&stats), all(&stats.since(&before))), ([Some(span); 4], [None; 4]));
+        stats.round_trip(span * 2);
+        assert_eq!(all(&stats.since(&before)), [Some(span * 2); 4]);
     }
 
     #[test]

@@ -130,7 +130,7 @@ impl ArrivalReport {
     /// The one-way delay below which the share `q` of the packets lies.
     #[must_use]
     pub fn delay(&self, q: f64) -> Option<Span> {
-        self.transits.quantile(q)
+        self.transits.quantile(q, (self.least.unwrap_or_default(), self.most))
     }
 
     /// Mean and standard deviation (by n) of the distance between arrivals, in seconds.
@@ -144,7 +144,7 @@ impl ArrivalReport {
     /// The distance below which the share `q` of them lies.
     #[must_use]
     pub fn gap(&self, q: f64) -> Option<Span> {
-        self.widths.quantile(q)
+        self.widths.quantile(q, (Span::ZERO, self.widest))
     }
 
     /// The greatest distance.

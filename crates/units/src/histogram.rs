@@ -92,9 +92,9 @@ impl Histogram {
     }
 
     /// The time that the share `q` of those counted does not exceed, to 0.2 % or 1 us: those in its bucket are taken to be
-    /// spread over it evenly.
+    /// spread over it evenly, but none beyond `extremes`, the least and the greatest time as who counts knows them.
     #[must_use]
-    pub fn quantile(&self, q: f64) -> Option<Span> {
+    pub fn quantile(&self, q: f64, extremes: (Span, Span)) -> Option<Span> {
         let total = self.few.len() as u64 + Self::sum(&self.counts);
         if total == 0 {
             return None;
@@ -103,7 +103,8 @@ impl Histogram {
         let (i, n, before) = if self.few.is_empty() { self.counted(rank) } else { self.listed(rank) }?;
         let (start, end) = (Self::start(i) * 1000, Self::start(i + 1) * 1000);
         // In the middle of its part of the bucket.
-        Some(Span(start + ((end - start) as f64 * ((rank - before) as f64 - 0.5) / n as f64) as u64))
+        let middle = Span(start + ((end - start) as f64 * ((rank - before) as f64 - 0.5) / n as f64) as u64);
+        Some(middle.max(extremes.0).min(extremes.1))
     }
 
     fn sum(counts: &[u32]) -> u64 {
@@ -176,6 +177,8 @@ impl Histogram {
 mod tests {
     use super::*;
 
+    const ANY: (Span, Span) = (Span::ZERO, Span::MAX);
+
     #[test]
     fn buckets_follow_one_another() {
         assert_eq!(Histogram::start(Histogram::ZERO), 0);
@@ -192,10 +195,10 @@ mod tests {
             h.count(Span::from_micros(i * 50));
         }
         for (q, us) in [(0.5, 25_000.0), (0.95, 47_500.0), (0.99, 49_500.0)] {
-            let got = h.quantile(q).unwrap().0 as f64 / 1000.0;
+            let got = h.quantile(q, ANY).unwrap().0 as f64 / 1000.0;
             assert!((got / us - 1.0).abs() < 0.002, "{q}: {got} {us}");
         }
-        assert_eq!(Histogram::default().quantile(0.5), None);
+        assert_eq!(Histogram::default().quantile(0.5, ANY), None);
     }
 
     /// Those of one bucket are spread over it.
@@ -205,8 +208,23 @@ mod tests {
         for _ in 0..1000 {
             h.count(Span::from_micros(100_000));
         }
-        let (low, middle, high) = (h.quantile(0.1).unwrap(), h.quantile(0.5).unwrap(), h.quantile(0.9).unwrap());
+        let (low, middle, high) =
+            (h.quantile(0.1, ANY).unwrap(), h.quantile(0.5, ANY).unwrap(), h.quantile(0.9, ANY).unwrap());
         assert!(low < middle && middle < high && high.0 - low.0 < middle.0 / 500);
+    }
+
+    /// A bucket ends beyond the greatest time in it, and begins before the least.
+    #[test]
+    fn no_quantile_lies_beyond_the_extremes() {
+        let mut h = Histogram::default();
+        let (least, greatest) = (Span(99_990_123), Span(100_000_000));
+        h.count(least);
+        h.count(greatest);
+        assert!(h.quantile(0.0, ANY).unwrap() < least && h.quantile(1.0, ANY).unwrap() > greatest);
+        for q in [0.0, 0.3, 0.5, 0.9, 1.0] {
+            let got = h.quantile(q, (least, greatest)).unwrap();
+            assert!(least <= got && got <= greatest, "{q}: {got}");
+        }
     }
 
     const TIMES: [u64; 7] = [70_000, 300, 70_001, 900_000, 5, 70_000, 80_000_000];
@@ -229,7 +247,7 @@ mod tests {
         let (low, high) = h.since(&earlier).bounds().unwrap();
         assert_eq!(low, Span::from_micros(5));
         assert!(high > Span::from_micros(80_000_000) && high < Span::from_micros(80_200_000));
-        let after = h.since(&earlier).quantile(0.5).unwrap();
+        let after = h.since(&earlier).quantile(0.5, ANY).unwrap();
         assert!(after > Span::from_micros(69_880) && after < Span::from_micros(70_020), "{after:?}");
     }
 
@@ -255,13 +273,13 @@ mod tests {
             h.count(Span::from_micros(10_000 + k * 60));
         }
         assert!(h.counts.len() * size_of::<u32>() < 28_000, "{}", h.counts.len());
-        assert!((h.quantile(0.95).unwrap().as_secs_f64() / 57.01 - 1.0).abs() < 0.002);
+        assert!((h.quantile(0.95, ANY).unwrap().as_secs_f64() / 57.01 - 1.0).abs() < 0.002);
     }
 
     /// Listed or counted, and whenever the list was left: what is asked is answered the same.
     #[test]
     fn a_list_answers_as_counts_do() {
-        let answers = |h: &Histogram| (h.bounds(), [0.0, 0.01, 0.3, 0.5, 0.95, 0.99, 1.0].map(|q| h.quantile(q)));
+        let answers = |h: &Histogram| (h.bounds(), [0.0, 0.01, 0.3, 0.5, 0.95, 0.99, 1.0].map(|q| h.quantile(q, ANY)));
         let (mut h, mut counted) = (Histogram::default(), Histogram::default());
         let mut earlier = Vec::new();
         for k in 0..2 * FEW + 10 {
@@ -276,7 +294,7 @@ mod tests {
             for (from, (listed, reference)) in earlier.iter().enumerate() {
                 let after = h.since(listed);
                 assert_eq!(answers(&after), answers(&counted.since(reference)), "{from} to {k}");
-                assert!(after.quantile(0.5).is_some());
+                assert!(after.quantile(0.5, ANY).is_some());
             }
             assert_eq!(answers(&h.since(&h.clone())), answers(&Histogram::default()));
         }
