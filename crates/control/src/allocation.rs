@@ -4,14 +4,14 @@
 //! (`enforce_min_bitrate`). What is left goes by priority until a stream has its most, and what that leaves goes to the others
 //! the same way. Left out is what libwebrtc gives beyond the most, up to twice as much, for protection.
 
-/// What a stream claims; rates in bits a second.
+/// A stream's constraints; rates in bits a second.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Claim {
-    /// It has so much in any case.
+    /// The rate that it gets in any case.
     pub least: f64,
-    /// It has no use for more.
+    /// The rate beyond which it has no use for more.
     pub most: f64,
-    /// Its part of what lies between, beside those of the others. Above zero.
+    /// Its weight in the division of what lies between. Above zero.
     pub priority: f64,
 }
 

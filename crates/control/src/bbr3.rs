@@ -6,16 +6,16 @@
 //! What the text leaves open, and where it contradicts itself, is in docs/controllers/bbr3.md.
 
 mod control;
+mod fast_path;
 mod model;
 mod phases;
-mod usual;
 
 use crate::delivery::{Rounds, UNSET, WindowedMax, float};
 use crate::{Build, Controller, Gauges, LostSegment, Machine, Needs, PathView, Profile, RateSample, Recovery, Scheme};
 use crate::{TcpEvent, Threshold, WindowController, known};
+use fast_path::Usual;
 use paceline_random::{Sequence, Stream};
 use paceline_units::{Span, Time};
-use usual::Usual;
 
 const STARTUP_PACING_GAIN: f64 = 2.77;
 const DRAIN_PACING_GAIN: f64 = 0.5;

@@ -71,12 +71,12 @@ const PARAMETERS: [Parameter; 10] = [
     own_switch("pushback", true, "the encoder gets less while more is in flight than the congestion window"),
 ];
 
-/// A packet of which feedback tells.
+/// A packet that feedback reports on.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Told {
     /// When it left.
     sent: Time,
-    /// When it came, by the receiver's clock; `None` if it is lost.
+    /// When it arrived, by the receiver's clock; `None` if it is lost.
     arrived: Option<Time>,
     /// Its size in bytes.
     size: f64,
@@ -105,7 +105,7 @@ fn millis(later: Time, earlier: Time) -> f64 {
 #[derive(Clone, Debug)]
 pub struct Gcc {
     network: Network,
-    /// Those that have been ordered.
+    /// Probe clusters that have been requested.
     clusters: VecDeque<Cluster>,
 }
 

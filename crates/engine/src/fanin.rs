@@ -7,8 +7,8 @@
 //!
 //! While few packets wait none of this pays: they all lie in one place, and a look at each finds what is due.
 
-use crate::blocks::{BLOCK, BLOCK_BITS, Blocks, SLOTS, end_from};
-use crate::ways::Ways;
+use crate::routes::Ways;
+use crate::wheel::{BLOCK, BLOCK_BITS, Blocks, SLOTS, end_from};
 use paceline_packet::Packet;
 use paceline_units::Time;
 

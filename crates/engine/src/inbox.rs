@@ -4,7 +4,7 @@
 //! time, then by the scenario's id of the delivering link, then in order of emission.
 
 use crate::fanin::Fanin;
-use crate::ways::Ways;
+use crate::routes::Ways;
 use paceline_packet::Packet;
 use paceline_units::Time;
 

@@ -6,21 +6,21 @@
 //! *folded*: evaluated at the moment a packet is emitted ([`Network::emit`]). The result does not depend on the window.
 //! Uses packet and units. Look first at [`Element`], then at [`Engine::run`].
 
-mod agenda;
-mod blocks;
+mod bit_set;
 mod calendar;
 mod engine;
 mod fanin;
 mod fate;
 mod inbox;
-mod marks;
 mod network;
 mod order;
-mod ways;
+mod routes;
+mod wake_queue;
+mod wheel;
 
 pub use engine::{Element, Engine};
 pub use fate::{DropReason, Drops, Fate};
 pub use inbox::Inbox;
 pub use network::{FlowDrops, Hop, Network, Totals};
 pub use order::{Edge, RunOrder, schedule};
-pub use ways::{Way, Ways};
+pub use routes::{Way, Ways};

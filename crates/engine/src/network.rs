@@ -1,9 +1,9 @@
 //! What an element sees of the network: compiled paths, folded links, and the inboxes of the others.
 
-use crate::agenda::Agenda;
 use crate::fate::{DropReason, Drops, Fate};
 use crate::inbox::Inbox;
-use crate::ways::Ways;
+use crate::routes::Ways;
+use crate::wake_queue::Agenda;
 use paceline_packet::{Extras, Flags, FlowId, Packet};
 use paceline_units::Time;
 

@@ -4,7 +4,7 @@
 use paceline_live::endpoint::channel::{self, Answered};
 use paceline_live::endpoint::control::{self, Answer, Ask, Greeting, MOST_ASKED, MOST_GREETING, Tell};
 use paceline_live::endpoint::half::{joined, recordings};
-use paceline_live::endpoint::told::checked;
+use paceline_live::endpoint::remote_results::checked;
 use paceline_live::results::groups;
 
 /// A message with its length before it, as bytes that are nearly always read as far as JSON goes.

@@ -1,8 +1,8 @@
 //! Any packets past an access point, in both directions: none is lengthened, no window is raised, and nothing but a window
 //! and its checksum is changed.
 
-use paceline_live::gateway::keeper::WindowKeeper;
 use paceline_live::gateway::table::Control;
+use paceline_live::gateway::window_clamp::WindowKeeper;
 
 /// The target `gateway`.
 pub fn gateway(bytes: &[u8]) {

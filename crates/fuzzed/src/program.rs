@@ -1,8 +1,8 @@
 //! Any packets past the gateway's programs in the kernel and past their twin in Rust: both leave the same, and count the same. Takes root.
 
 use paceline_live::gateway::bpf::attach::DataPath;
-use paceline_live::gateway::keeper::WindowKeeper;
 use paceline_live::gateway::table::{Control, Key};
+use paceline_live::gateway::window_clamp::WindowKeeper;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 

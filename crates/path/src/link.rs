@@ -1,6 +1,6 @@
 //! One direction of a link: queue, transmitter, losses and impairments, propagation, and a meter.
 
-mod books;
+mod counters;
 
 use crate::discipline::mark;
 use crate::impair::Impairments;

@@ -5,7 +5,7 @@ use crate::scenario::coupled::CoupledTable;
 use paceline_control::coupled::FlowStateExchange;
 use paceline_units::{Rate, Span, Time};
 
-/// What a source tells its group; rates in bits a second.
+/// The state of a source that its group shares; rates in bits a second.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Told {
     /// The rate that its controller has found.
@@ -44,8 +44,8 @@ impl Group {
         self.members.push(Member { source, first: None });
     }
 
-    /// Something has happened to a source; `told` asks any of them, and has `None` for one that sends nothing now. Whether all
-    /// have new rates: its controller has found another than it was given.
+    /// Handles an event of a source; `state_of` gives the state of any of them, `None` for one that sends nothing now. Returns
+    /// whether all have new rates: its controller has found another than it was given.
     pub fn heard(&mut self, source: u64, now: Time, told: impl Fn(u64) -> Option<Told>) -> bool {
         let mut own = None;
         for (place, member) in self.members.iter_mut().enumerate() {

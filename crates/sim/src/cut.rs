@@ -1,7 +1,7 @@
 //! What the end of a run cuts off, and what a measure therefore leaves out.
 
+use crate::diagnostics::Seen;
 use crate::model::Model;
-use crate::notices::Seen;
 use crate::summary::{FlowSummary, Notice, StreamSummary};
 use paceline_apps::Application;
 use paceline_units::Time;

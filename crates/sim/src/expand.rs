@@ -3,6 +3,7 @@
 mod app;
 mod transport;
 
+use crate::access_links;
 use crate::bundling::{BundleModel, rank_tracks};
 use crate::delays::Delays;
 use crate::graph::{Arc, Graph, GraphError, Path};
@@ -19,7 +20,6 @@ use crate::scenario::model::Profile;
 use crate::scenario::queue::Queue as QueueKey;
 use crate::scenario::windows::Windows;
 use crate::scenario::{Flow, Scenario, join};
-use crate::told;
 use app::{app, playout, voice};
 use paceline_apps::Period;
 use paceline_control::allocation::Claim;
@@ -136,7 +136,7 @@ pub fn expand(scenario: &Scenario, seed: u64) -> Result<Model, ExpandError> {
     stretch(&mut model, &paths, &wishes)?;
     delay_at_hosts(&mut model, &paths, scenario.host_delay());
     if let Some(access) = scenario.access() {
-        told::of_access(&mut model, &paths, access);
+        access_links::of_access(&mut model, &paths, access);
     }
     tell_hosts(&mut model);
     tell_categories(&mut model, &paths, scenario);

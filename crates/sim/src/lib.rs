@@ -4,15 +4,18 @@
 //! graph ([`graph`]) and puts hosts and links in place; [`run()`] lets time pass and collects the [`summary`] and what
 //! was recorded. Uses flow, path, apps; does no I/O. Look first at [`simulate`].
 
+mod access_links;
 pub mod arrivals;
 pub mod build;
 pub mod bundling;
 mod cell;
+pub mod checked;
 pub mod cost;
 pub mod coupling;
 mod cut;
 pub mod delays;
 pub mod describe;
+mod diagnostics;
 pub mod e_model;
 pub mod endpoint;
 pub mod environment;
@@ -21,12 +24,10 @@ pub mod gauges;
 pub mod graph;
 pub mod host;
 mod links;
-pub mod loaded;
 pub mod model;
-mod notices;
-pub mod noting;
 mod phases;
 mod port;
+pub mod quic_events;
 pub mod recorder;
 pub mod relaying;
 mod report;
@@ -35,13 +36,12 @@ pub mod scenario;
 pub mod summary;
 pub mod tap;
 mod timers;
-mod told;
 pub mod variation;
 
 pub use build::build;
+pub use checked::Loaded;
 pub use expand::{ExpandError, expand};
-pub use loaded::Loaded;
-pub use noting::{Note, Noted};
+pub use quic_events::{Note, Noted};
 pub use recorder::{Recording, Series};
 pub use report::groups;
 pub use run::{RunError, RunOptions, RunOutput, ScheduleKind, Watch, Watching, run, run_captured};

@@ -78,11 +78,11 @@ pub struct LinkDirection {
     pub cell: Option<usize>,
     /// The host whose own link it is, by its node's number.
     pub host: Option<usize>,
-    /// When its queue is told of.
+    /// When the summary reports its queue.
     pub told: Told,
 }
 
-/// When the queue of a link stands in the summary.
+/// When the summary reports a link's queue.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Told {
     /// Never: it has no limit, or never reaches it.
@@ -96,7 +96,7 @@ pub enum Told {
 }
 
 impl Told {
-    /// What senders may send at once, an initial window (RFC 6928), and so nothing to tell of.
+    /// Packets that a sender may send at once, an initial window (RFC 6928): a queue that held no more is not worth a report.
     pub const BURST: u32 = 10;
 }
 

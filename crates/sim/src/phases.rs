@@ -5,9 +5,9 @@
 //! (docs/decisions/host-delay.md).
 
 use crate::delays::{Delays, packet_times};
+use crate::diagnostics::{Seen, in_words};
 use crate::graph::Path;
 use crate::model::{FlowModel, LinkDirection, Model};
-use crate::notices::{Seen, in_words};
 use crate::scenario::values::HostDelay;
 use crate::summary::Notice;
 use paceline_apps::Application;

@@ -2,11 +2,11 @@
 
 use crate::arrivals::ArrivalReport;
 use crate::build::{Built, Node};
+use crate::diagnostics::{Seen, notices};
 use crate::e_model::opinion;
 use crate::gauges::reading;
 use crate::host::Host;
 use crate::model::{FlowModel, LinkDirection, Model, Told};
-use crate::notices::{Seen, notices};
 use crate::run::{Places, ends, in_flight};
 use crate::summary::{
     ClassSummary, EngineSummary, FlowSummary, GroupSummary, InterfaceSummary, LinkFlowSummary, QueueSummary,

@@ -542,7 +542,7 @@ pub(crate) fn in_words(model: &Model, error: GraphError) -> RunError {
                 links.push("access");
             }
             let are = if links.len() == 1 { "is" } else { "are all" };
-            RunError::LoopWithoutDelay { key, links: format!("{} {are}", crate::notices::in_words(&links)) }
+            RunError::LoopWithoutDelay { key, links: format!("{} {are}", crate::diagnostics::in_words(&links)) }
         }
     }
 }

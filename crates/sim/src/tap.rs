@@ -3,7 +3,7 @@
 //! A tap is one more folded link, without delay, at both ends of each way. Without a capture there are no taps, and a run
 //! costs what it always did; with one, it gives the same results.
 
-use crate::noting::{Note, Noted};
+use crate::quic_events::{Note, Noted};
 use paceline_packet::{Extra, Extras, Flags, FlowId, Packet};
 use paceline_units::Time;
 use std::ops::ControlFlow;

@@ -7,7 +7,7 @@ use super::driver::{Driver, Handle, NewFlow, Running, View};
 use super::half::Half;
 use super::kernel;
 use super::outcome::{LiveRun, results, stopped_there};
-use super::told::checked_of;
+use super::remote_results::checked_of;
 use super::udp::UdpPort;
 use crate::beginning::Announcer;
 use crate::clock::Clock;

@@ -6,11 +6,11 @@
 
 use super::budget::Charge;
 use super::control::Measure;
+use super::fair_share::Turns;
 use super::flow::Flow;
 use super::flows::Flows;
 use super::groups::place;
 use super::half::Half;
-use super::turns::Turns;
 use super::udp::UdpPort;
 use crate::beginning::Announcer;
 use crate::clock::{Clock, Waiter, readable};

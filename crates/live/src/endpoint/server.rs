@@ -6,10 +6,10 @@
 
 use super::budget::{self, Budget, Charge, Net, Portion};
 use super::channel::{Channel, Key, PATIENCE};
+use super::client_resources::{Look, Open, Stranger, Strangers};
 use super::control::{self, Answer, Ask, Direction, MOST_ASKED, MOST_FLOWS, Offer, Tell};
 use super::driver::{Driver, Handle, NewFlow, Outcome, Running};
 use super::half::Half;
-use super::held::{Look, Open, Stranger, Strangers};
 use super::tries::{Seldom, Tries};
 use super::{Words, kernel, terms};
 use crate::clock::Clock;

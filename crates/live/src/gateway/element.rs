@@ -3,9 +3,9 @@
 //! Its stations are at the path's near end: it stands where frames from the far end enter the queue towards them, and
 //! where their ACKs come out of their devices.
 
-use super::keeper::WindowKeeper;
 use super::registry::Registry;
 use super::table::{Control, Counter};
+use super::window_clamp::WindowKeeper;
 use crate::clock::monotonic;
 use paceline_path::access_point::{Interval, Law};
 use paceline_units::{Rate, Span, Time};

@@ -9,13 +9,13 @@ pub mod bpf;
 pub mod delay;
 pub mod element;
 pub mod error;
-pub mod keeper;
 pub mod privileges;
 mod registry;
 pub mod rtnetlink;
 pub mod run;
 pub mod status;
 pub mod table;
+pub mod window_clamp;
 pub mod words;
 
 pub use delay::DelayFrom;

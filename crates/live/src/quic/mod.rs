@@ -9,19 +9,19 @@
 pub mod frames;
 pub mod keys;
 mod link;
+mod log_quota;
 mod lost;
 mod numbers;
 mod qlog;
 mod receiving;
-mod room;
 mod sending;
 mod settings;
 mod watch;
 
 pub use keys::{Fingerprint, Keys, OwnKey};
+pub use log_quota::Room;
 pub use lost::Lost;
 pub use receiving::Receiving;
-pub use room::Room;
 pub use sending::Sending;
 pub use settings::{SPARE, unsupported};
 

@@ -7,7 +7,7 @@
 #![expect(clippy::disallowed_types, reason = "quinn's times are Instants; and the crate that writes files")]
 
 use super::frames::take;
-use super::room::Bounded;
+use super::log_quota::Bounded;
 use super::watch::News;
 use super::{Logged, Lost, Told};
 use crate::session::Side;

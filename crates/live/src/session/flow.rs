@@ -1,7 +1,7 @@
 //! A live flow: a scenario's flow table, checked by the scenario's own rules, with the headers that it really has.
 
-use super::brought::Brought;
 use super::codec::AHEAD;
+use super::foreign::Brought;
 use crate::quic;
 use paceline_flow::Transport;
 use paceline_packet::quic::INITIAL_DATAGRAM;

@@ -7,12 +7,12 @@
 //! read here and no socket opened: [`crate::endpoint`] does that. [`log`](mod@log) writes down what goes in and what comes out, and
 //! [`replay()`] runs a log through fresh machines and compares them bit for bit. Look first at [`Session::input`].
 
-mod brought;
 mod bundle;
 pub(crate) mod calls;
 mod capture_clock;
 mod codec;
 pub mod flow;
+mod foreign;
 pub mod log;
 mod outbox;
 mod quic;
@@ -24,10 +24,10 @@ mod shaper;
 mod times;
 mod work;
 
-pub use brought::Brought;
 pub use bundle::Bundled;
 pub(crate) use capture_clock::CaptureClock;
 pub use flow::{Family, FlowSpec};
+pub use foreign::Brought;
 pub use outbox::{Outbox, Outgoing};
 pub use receiver::ReceiverSession;
 pub use replay::{Divergence, ReplayError, Replayed, replay};

@@ -10,8 +10,8 @@ use frame::{ACK, Frame, SYN, ethernet, is_right, window_of};
 use paceline_live::clock::Clock;
 use paceline_live::gateway::bpf::attach::DataPath;
 use paceline_live::gateway::bpf::system::Program;
-use paceline_live::gateway::keeper::WindowKeeper;
 use paceline_live::gateway::table::{Control, FlowState, Key};
+use paceline_live::gateway::window_clamp::WindowKeeper;
 use proptest::prelude::*;
 use std::cell::Cell;
 

@@ -17,7 +17,7 @@ mod tests;
 pub use model::{CakeModel, Framing, Hosts, Isolation};
 
 use super::fifo::{Fifo, Waiting};
-use super::least::Least;
+use super::min_tree::Least;
 use super::{Keys, mark};
 use crate::DropReason;
 use crate::model::Limit;

@@ -9,7 +9,7 @@ use super::Keys;
 use super::codel::{CoDel, Settings};
 use super::fair::{Queue, Round};
 use super::fifo::Waiting;
-use super::least::Least;
+use super::min_tree::Least;
 use super::model::FqCoDelModel;
 use crate::DropReason;
 use crate::model::Limit;

@@ -12,7 +12,7 @@ mod fair;
 mod fifo;
 mod fq_codel;
 mod fq_pie;
-mod least;
+mod min_tree;
 mod model;
 mod pie;
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! exchange is settled when it begins, since everybody hears everybody; packets are handed on then, with the time at
 //! which they will arrive. So the cell sees ahead by the shortest frame, and a loop through it needs no other delay.
 
-use super::books::{InterfaceReport, Samples};
+use super::counters::{InterfaceReport, Samples};
 use super::exchange::{Frames, Kind, Outcome};
 use super::interface::{Hand, Interface};
 use super::model::{CellModel, StationModel};

@@ -1,6 +1,6 @@
 //! One transmitter of a cell: its queue, the packet in hand, its backoff.
 
-use super::books::{Books, InterfaceCounts};
+use super::counters::{Books, InterfaceCounts};
 use super::dcf::{Limits, Rules};
 use super::edca::Access;
 use super::exchange::{Frames, Outcome};

@@ -7,8 +7,8 @@
 //! What is modelled and what is not: docs/wifi.md. Look first at [`CellModel`], then at `Cell::begin`.
 
 mod aggregate;
-mod books;
 mod cell;
+mod counters;
 mod dcf;
 mod edca;
 mod exchange;
@@ -21,8 +21,8 @@ mod signal;
 mod timing;
 
 pub use aggregate::MOST_HELD;
-pub use books::{InterfaceCounts, InterfaceReport, Samples};
 pub use cell::{Cell, Output};
+pub use counters::{InterfaceCounts, InterfaceReport, Samples};
 pub use dcf::{Limits, Rules};
 pub use edca::{Access, Category, Edca};
 pub use ht::{GuardInterval, Ht, Width};

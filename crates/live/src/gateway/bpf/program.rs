@@ -1,5 +1,5 @@
 //! The data path's two programs, for the LAN interface: [`Direction::Egress`] sees data on their way to stations,
-//! [`Direction::Ingress`] their ACKs, whose windows it lowers. `keeper.rs` says the same in Rust; a test drives both
+//! [`Direction::Ingress`] their ACKs, whose windows it lowers. `window_clamp.rs` says the same in Rust; a test drives both
 //! with the same packets.
 //!
 //! Each packet ends with "next" (`TCX_NEXT`, `TC_ACT_UNSPEC`): other programs and filters see it as if this one were not

@@ -1,7 +1,7 @@
-//! Controllers that are not compiled in, at flows between hosts: they are the sending end's alone.
+//! Controllers that are not compiled in, in flows between hosts: they run at the sending end alone.
 //!
-//! The other end is told of a flow of the same machine under a controller that is compiled in, which it never runs: code of one
-//! host is not run on another.
+//! The receiver gets a flow of the same machine under a controller that is compiled in, which it never runs: code of one host is
+//! not run on another.
 
 use super::flow::FlowSpec;
 use paceline_control::{Machine, Recovery, RtpFeedback, Scheme};
@@ -10,12 +10,12 @@ use paceline_flow::Transport;
 /// Keys by which a controller says what its receiver is to do, unless the flow does.
 const SHARED: [&str; 4] = ["ecn", "ecn_feedback", "recovery", "rtp"];
 
-/// The schemes that this end has beside those that are compiled in.
+/// The schemes of this end beside those that are compiled in.
 #[derive(Clone, Debug, Default)]
 pub struct Brought {
     /// The schemes.
     pub schemes: Vec<&'static Scheme>,
-    /// What messages call the flow.
+    /// The flow's name in messages.
     pub flow: String,
 }
 
@@ -35,7 +35,7 @@ impl FlowSpec {
         self.foreign.schemes.iter().copied().find(|scheme| scheme.name == cc.trim_matches('"'))
     }
 
-    /// The flow as its receiver is told of it: as it is, unless its controller is this end's own.
+    /// The flow as its receiver gets it: as it is, unless its controller is this end's own.
     #[must_use]
     pub fn for_receiver(&self) -> FlowSpec {
         let Some((scheme, model)) = self.own_scheme().and_then(|scheme| Some((scheme, self.model().ok()?))) else {

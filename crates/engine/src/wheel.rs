@@ -1,4 +1,5 @@
-//! Where packets wait that lie far ahead, for [`Fanin`](crate::fanin::Fanin): blocks of its slots, blocks of blocks, and so on.
+//! A level of a hierarchical timing wheel (Varghese and Lauck 1987), where packets wait that lie far ahead of
+//! [`Fanin`](crate::fanin::Fanin)'s slots: blocks of slots, blocks of blocks, and so on.
 
 use paceline_packet::Packet;
 use paceline_units::Time;
@@ -9,12 +10,12 @@ pub(crate) const BLOCK_BITS: u32 = 5;
 /// The slots of this block and the next: a bit each in a word.
 pub(crate) const SLOTS: u64 = 2 * BLOCK;
 
-/// Blocks of what lies below: of slots, or of blocks.
+/// Blocks of the level below: of slots, or of blocks.
 #[derive(Debug)]
 pub(crate) struct Blocks {
     /// Packets by block, in the order of slots.
     pub(crate) packets: [Vec<Packet>; SLOTS as usize],
-    /// The earliest time in each that holds packets: one that is looked at again and again is not searched each time.
+    /// The earliest time in each block that holds packets, kept so that repeated looks do not search it.
     pub(crate) least: [Time; SLOTS as usize],
     /// Which hold packets: bit `number % 64`.
     pub(crate) held: u64,

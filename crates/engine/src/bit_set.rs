@@ -1,6 +1,6 @@
-//! A set of numbers, of which the next one is found without a look at all.
+//! A hierarchical bit set: the next member is found without a scan of all words.
 
-/// A bit for each number, and one for each word of these that is not zero.
+/// A bit for each number, and a summary bit for each word that is not zero.
 #[derive(Debug)]
 pub(crate) struct Marks {
     words: Vec<u64>,
@@ -10,7 +10,7 @@ pub(crate) struct Marks {
 const BITS: usize = u64::BITS as usize;
 
 impl Marks {
-    /// Of numbers below `numbers`; none is marked.
+    /// An empty set of numbers below `numbers`.
     pub(crate) fn new(numbers: usize) -> Marks {
         let words = numbers.div_ceil(BITS);
         Marks { words: vec![0; words], held: vec![0; words.div_ceil(BITS)] }
@@ -23,19 +23,19 @@ impl Marks {
         self.held[word / BITS] |= 1 << (word % BITS);
     }
 
-    /// Whether none is marked.
+    /// Whether it is empty.
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
         self.held.iter().all(|&held| held == 0)
     }
 
-    /// Takes all marks away.
+    /// Empties it.
     pub(crate) fn clear(&mut self) {
         self.words.fill(0);
         self.held.fill(0);
     }
 
-    /// The lowest marked number from `from` on, whose mark goes.
+    /// Removes and returns the lowest member from `from` on.
     #[inline]
     pub(crate) fn take_first(&mut self, from: usize) -> Option<usize> {
         let mut word = from / BITS;

@@ -1,13 +1,13 @@
-//! Which hosts' own links a summary tells of, and which need no account of their queue.
+//! Which access links a summary reports, and which need no queue of their own.
 
 use crate::graph::Path;
 use crate::model::{Model, Told};
 use crate::scenario::link::AccessTable;
 use paceline_path::{LinkModel, Queue, RateModel};
 
-/// Which hosts' own links are told of, beside those whose queue was given. A default queue that cannot fill is made one without
-/// a limit, which costs nothing: that of a link no slower than what feeds it, and that of a sender which waits while its link
-/// is full.
+/// Sets which access links the summary reports, beside those whose queue was given. A default queue that cannot fill becomes one
+/// without a limit, which costs nothing: that of a link no slower than what feeds it, and that of a sender which waits while its
+/// link is full (backpressure).
 pub fn of_access(model: &mut Model, paths: &[Path], access: &AccessTable) {
     let mut told: Vec<Told> = model.links.iter().map(|link| link.told).collect();
     let peak = |arc: usize| model.links[arc].model.rate.peak();

@@ -1,18 +1,18 @@
-//! How much others can have a server write of their connections.
+//! A quota for the connection logs that clients can have a server write.
 
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// What is left of a number of files and of their bytes.
+/// What is left of a quota of files and of their bytes.
 #[derive(Debug)]
 pub struct Room {
     files: AtomicU64,
     bytes: AtomicU64,
-    /// Somebody has heard that it is full.
+    /// It has been reported that it is full.
     said: AtomicBool,
-    /// Above the number of every flow that is logged there.
+    /// One past the highest flow number that is logged there.
     first: u64,
 }
 
@@ -31,13 +31,13 @@ fn take(left: &AtomicU64, much: u64) -> io::Result<()> {
 }
 
 impl Room {
-    /// Room for so many files that have so many bytes together.
+    /// A quota of `files` files with `bytes` bytes in all.
     #[must_use]
     pub fn new(files: u64, bytes: u64) -> Room {
         Room { files: files.into(), bytes: bytes.into(), said: false.into(), first: 1 }
     }
 
-    /// What is left of these in a folder, in which an earlier server may have left logs.
+    /// What is left of the quota in a folder that may hold an earlier server's logs.
     ///
     /// # Errors
     /// What the system says of the folder.

@@ -1,35 +1,35 @@
-//! Whose turn it is: no client's flows keep a driver from those of others, whatever they cost.
+//! Fair shares of a driver's processor time among its clients (deficit scheduling): no client's flows starve those of others.
 //!
-//! What a visit of a flow takes is charged to its client (an address, or a /64 of IPv6). As time passes each is credited its
-//! equal share of it; what nobody used, as the driver slept, all of it. A client that is in debt by more than [`CREDIT`] is
-//! passed over until it has come down: its timers wait, and datagrams for it are dropped, as a host does that is too slow for
-//! them. One client alone has all there is, and is never in debt for long.
+//! The time that serving a flow takes is charged to its client (an address, or a /64 of IPv6). As time passes each client is
+//! credited an equal share of it, and all of the time that the driver slept. A client whose deficit exceeds [`CREDIT`] is skipped
+//! until it has fallen: its timers wait, and datagrams for it are dropped, as by a host that is too slow for them. A client alone
+//! has all of the time, and is never in deficit for long.
 
 use super::budget::Net;
 use paceline_units::{Span, Time};
 use std::collections::BTreeMap;
 
-/// So much of the driver's time a client may have used beyond its share.
+/// Processor time that a client may use beyond its share.
 const CREDIT: Span = Span::from_millis(10);
-/// A debt is no longer than this: who was far too much once is not shut out for good.
+/// The greatest deficit: a client that once cost far too much is not shut out for good.
 const LONGEST: Span = Span::from_millis(500);
 
-/// The clients of a driver, and what they owe.
+/// The clients of a driver, and their deficits.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
-    /// Nanoseconds that each owes, and its flows.
+    /// The deficit of each in nanoseconds, and its number of flows.
     clients: BTreeMap<Net, (u64, usize)>,
     settled: Time,
     idle: Span,
 }
 
 impl Turns {
-    /// A flow of this client comes.
+    /// Adds a flow of this client.
     pub(super) fn enters(&mut self, client: Net) {
         self.clients.entry(client).or_default().1 += 1;
     }
 
-    /// One of its flows is over. What it owes goes with its last one, and at once: another may come for it.
+    /// Removes one of its flows. The deficit goes with the last one: another may follow for it.
     pub(super) fn leaves(&mut self, client: Net) {
         if let Some((_, flows)) = self.clients.get_mut(&client) {
             *flows -= 1;
@@ -39,19 +39,19 @@ impl Turns {
         }
     }
 
-    /// A visit of one of its flows took so long.
+    /// Charges the time that serving one of its flows took.
     pub(super) fn charge(&mut self, client: Net, took: Span) {
         if let Some((owed, _)) = self.clients.get_mut(&client) {
             *owed = (*owed + took.0).min(LONGEST.0);
         }
     }
 
-    /// The driver has slept for so long.
+    /// Counts time that the driver slept.
     pub(super) fn slept(&mut self, time: Span) {
         self.idle += time;
     }
 
-    /// It is `now`: all are credited.
+    /// Credits all clients for the time up to `now`.
     pub(super) fn settle(&mut self, now: Time) {
         let passed = now.since(self.settled).0;
         self.settled = now;

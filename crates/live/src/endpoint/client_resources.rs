@@ -1,4 +1,4 @@
-//! What a server holds for whoever is there, and gives back when he is gone, in whatever way that is.
+//! What a server holds for each client, released when the client is gone, however that happens.
 
 use super::budget::Net;
 use super::control::MOST_FLOWS;
@@ -29,7 +29,7 @@ impl Strangers {
         self.there.len()
     }
 
-    /// Takes one in where there is room, or where another client has more of it: then that one's oldest goes.
+    /// Admits one if there is room, or if another client has more connections: then that client's oldest is closed.
     #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
     fn enters(&mut self, from: Net, stream: &TcpStream) -> Option<u64> {
         let mut of: BTreeMap<Net, usize> = BTreeMap::new();

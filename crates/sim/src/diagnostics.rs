@@ -1,4 +1,4 @@
-//! What a reader of a run's results should know and no measure says: see [`Notice`].
+//! Diagnostics of a run: what a reader of its results should know and no measure says; see [`Notice`].
 //!
 //! A kind is a function here, and a row in docs/measures.md.
 
@@ -31,7 +31,7 @@ pub struct Seen<'a> {
     pub end: Time,
 }
 
-/// What there is to say of a run; `paths` are the flows' arcs, there and back.
+/// The notices of a run; `paths` are the flows' arcs, forward and back.
 pub fn notices(model: &Model, paths: &[Path], seen: &Seen) -> Vec<Notice> {
     let mut notices = Vec::new();
     access_not_faster(model, paths, &mut notices);

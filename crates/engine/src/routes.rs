@@ -1,8 +1,8 @@
-//! Compiled paths: what a packet passes and where it lands, looked up by its cursor.
+//! Compiled routes: the links that a packet crosses and the element it reaches, indexed by its cursor.
 
 use paceline_packet::Packet;
 
-/// One step of a path, as it is compiled from.
+/// One step of a route, before it is compiled.
 #[derive(Clone, Copy, Debug)]
 pub struct Way {
     place: Place,

@@ -1,7 +1,7 @@
-//! The least of many keys, and where it is, without looking at all of them.
+//! A tournament tree: the minimum of many keys and its index, without a scan of all of them.
 //!
-//! Over the keys lies a row with the least of every eight, over that a row with the least of every eight of these, up to
-//! one. A key that changes touches one place in each row; where the least is, is found on the way down. Eight keys are a
+//! Over the keys lies a row with the minimum of every eight, over that a row with the minimum of every eight of these, up to
+//! one. A key that changes touches one place in each row; the index of the minimum is found on the way down. Eight keys are a
 //! cache line.
 
 /// Keys lie under one of the row above by so many bits of their number.
@@ -19,7 +19,7 @@ pub(super) struct Least {
     starts: Vec<usize>,
 }
 
-/// The eight of `row` under number `at` of the row above.
+/// The eight children in `row` of number `at` of the row above.
 #[inline(always)]
 fn eight(row: &[u64], at: usize) -> &[u64; WIDTH] {
     let from = at << BITS;

@@ -1,4 +1,4 @@
-//! What an interface has counted: for its measured interval, its recording, and its end.
+//! An interface's counters: for its measured interval, its recording, and the end of the run.
 
 use super::interface::Interface;
 use crate::meter::{Agenda, Measure, Series, Snapshot};
@@ -57,7 +57,7 @@ pub struct Samples {
     pub longest_wait: Vec<Span>,
 }
 
-/// The agenda of an interface's meter.
+/// An interface's meter: its schedule and what it has counted.
 #[derive(Clone, Debug)]
 pub(super) struct Books {
     pub(super) agenda: Agenda,

@@ -1,4 +1,4 @@
-//! What a server told of its end of a flow, checked before anything is made of it.
+//! A server's results of its end of a flow, validated before use.
 
 use super::budget::samples as rows;
 use super::control::{Direction, Offer};
@@ -15,7 +15,7 @@ const FURTHEST: f64 = (1u64 << 53) as f64;
 /// Columns that a table has of its own.
 const OWN: [&str; 5] = ["flow", "instance", "link", "direction", "seed"];
 
-/// A half as it was told, its texts cleaned; or in its place one that says what is wrong with it.
+/// A half as received, its texts sanitised; or in its place one that says what is wrong with it.
 #[must_use]
 pub fn checked(mut half: Half) -> Half {
     if let Err(why) = sensible(&mut half) {
@@ -41,7 +41,7 @@ pub(super) fn checked_of(half: Half, offer: &Offer) -> Half {
     }
 }
 
-/// What stands in place of a half.
+/// The half that replaces an invalid one.
 fn senseless(why: &str) -> Half {
     Half { ended: format!("the server's results make no sense: {why}"), ..Half::default() }
 }

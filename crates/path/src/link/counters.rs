@@ -1,4 +1,4 @@
-//! What a link has counted: for its measured interval, its recording, and its end.
+//! A link's counters: for its measured interval, its recording, and the end of the run.
 
 use super::{General, Link, Refusal};
 use crate::impair::{Counts, Impairments};

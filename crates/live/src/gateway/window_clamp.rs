@@ -1,4 +1,4 @@
-//! The data path in Rust: what `bpf/program.rs` does to frames, packet by packet and to the bit, without I/O.
+//! The window clamp in Rust: what `bpf/program.rs` does to frames, packet by packet and to the bit, without I/O.
 //!
 //! It serves where packets pass through Paceline itself (`paceline path`), and as the oracle of the programs. Frames
 //! begin with an IP header and may hold anything. Look first at [`WindowKeeper::forward`] and [`WindowKeeper::back`].
@@ -32,7 +32,7 @@ enum Parsed {
     Other,
 }
 
-/// Connections that cross a place, and windows that are lowered there.
+/// The connections on a path, and the windows that are lowered in their acknowledgements.
 #[derive(Debug, Default)]
 pub struct WindowKeeper {
     flows: BTreeMap<Key, FlowState>,
@@ -45,7 +45,7 @@ pub struct WindowKeeper {
 }
 
 impl WindowKeeper {
-    /// One that knows no connections, and lowers nothing before `control` says so.
+    /// A clamp without connections; it lowers nothing before `control` says so.
     #[must_use]
     pub fn new() -> WindowKeeper {
         WindowKeeper::default()

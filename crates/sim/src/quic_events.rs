@@ -1,7 +1,7 @@
-//! What ends of flows over QUIC come to, event by event, for who logs their connections.
+//! Events of QUIC endpoints for whoever logs their connections: losses, and changes of the recovery state.
 //!
-//! A host that is asked looks at an end after each event that concerned it, and notes what has changed. A host that is not
-//! asked does nothing for it.
+//! A host that logs compares an endpoint with its last state after each event that concerned it. A host that does not log does
+//! nothing for it.
 
 use crate::endpoint::{Sink, Source};
 use paceline_flow::quic::{LostNumber, Recovery};
@@ -9,7 +9,7 @@ use paceline_flow::{Receiver, Sender};
 use paceline_packet::FlowId;
 use paceline_units::Time;
 
-/// What an end of a flow over QUIC came to.
+/// An event of a QUIC endpoint.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Noted {
     /// The node of its host.
@@ -24,7 +24,7 @@ pub struct Noted {
     pub what: Note,
 }
 
-/// What there is to note.
+/// What happened.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Note {
     /// A packet counts as lost.
@@ -33,7 +33,7 @@ pub enum Note {
     Recovery(Recovery),
 }
 
-/// What was noted of one end.
+/// The last logged state of one endpoint.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     flow: FlowId,
@@ -42,7 +42,7 @@ struct Known {
     lost: u32,
 }
 
-/// The notes of one host.
+/// The event log of one host's QUIC endpoints.
 #[derive(Debug)]
 pub struct Noting {
     node: usize,
@@ -88,7 +88,7 @@ impl Noting {
         }
     }
 
-    /// What was noted since the last call.
+    /// Takes the events since the last call.
     pub(crate) fn take(&mut self) -> impl Iterator<Item = Noted> + '_ {
         self.noted.drain(..)
     }

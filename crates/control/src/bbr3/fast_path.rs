@@ -1,32 +1,32 @@
-//! The common case: an acknowledgement that ends no round, exceeds no record and reaches no time. Most steps of the draft do nothing
-//! then; what each of them compares with is worked out whenever something has changed, and what is left is a few sums. A test holds
-//! this against the way of all.
+//! The fast path: an acknowledgement that ends no round, exceeds no filter's maximum and reaches no deadline. Most steps of the
+//! draft do nothing then. The bounds that they compare with are computed whenever the state changes, and what is left is a few
+//! sums. A test compares it with the full path.
 
 use super::{Bbr3, EXTRA_ACKED_FILTER_LEN, MIN_RTT_FILTER_LEN, PROBE_RTT_INTERVAL, State};
 use crate::RateSample;
 use crate::delivery::{float, greater, lesser, seconds};
 use paceline_units::{Span, Time};
 
-/// What a sample must not pass for the steps to do nothing. None of it depends on what the steps of such a sample change.
+/// The bounds within which a sample takes the fast path. None depends on what the steps of such a sample change.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Usual {
     /// Before the first of the times at which something is due; the beginning of time: there is no such case now.
     before: Time,
-    /// The path's least round trip lately: no shorter one.
+    /// The path's minimum round-trip time: no shorter sample.
     least_rtt: Span,
     /// In flight: more than this, at which it would cruise, and less than this, at which it would go down.
     cruise_at: f64,
     down_at: f64,
     /// From here on the long-term bound limits the window while it probes.
     probed: f64,
-    /// Aggregation of less than this is nothing to its filter.
+    /// Aggregation below this leaves its filter as it is.
     extra_below: f64,
-    /// What bounds the window.
+    /// The upper bound of the window.
     most: f64,
 }
 
 impl Usual {
-    /// Nothing is usual.
+    /// No sample takes the fast path.
     pub(super) const NEVER: Usual = Usual {
         before: Time::ZERO,
         least_rtt: Span::ZERO,
@@ -39,7 +39,7 @@ impl Usual {
 }
 
 impl Bbr3 {
-    /// All steps have just been taken: what the next sample must not pass.
+    /// The full path has just run: computes the bounds for the next sample.
     pub(super) fn expect_the_usual(&mut self) {
         self.usual = self.bounds_of_the_usual().unwrap_or(Usual::NEVER);
     }
@@ -73,7 +73,7 @@ impl Bbr3 {
         Some(usual)
     }
 
-    /// Takes a sample if it is a usual one. `false`: nothing has been done.
+    /// Takes a sample if it is within the bounds. `false`: nothing has been done.
     #[inline(always)]
     pub(super) fn update_as_usual(&mut self, sample: &RateSample, now: Time) -> bool {
         let usual = &self.usual;

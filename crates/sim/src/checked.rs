@@ -1,4 +1,4 @@
-//! A scenario that has been checked in full: by itself, and as the network that it makes.
+//! A scenario that has been checked in full: the file by itself, and the network that it describes.
 
 use crate::expand;
 use crate::recorder::Recording;
@@ -6,7 +6,7 @@ use crate::run::{self, RunError};
 use crate::scenario::{Document, Mistake, Scenario, ScenarioError};
 use paceline_control::Scheme;
 
-/// Instances of a flow that are looked at: they are alike but for what is drawn, and of that more show nothing more.
+/// Instances of a flow that are checked: they differ only in their draws, and more of them show nothing new.
 const LOOKED_AT: u32 = 1000;
 
 /// A checked scenario, and what a front end says about it.
@@ -14,7 +14,7 @@ const LOOKED_AT: u32 = 1000;
 pub struct Loaded {
     /// The scenario.
     pub scenario: Scenario,
-    /// What it says to no effect: a line each, with file, line and key.
+    /// Settings without effect: a line each, with file, line and key.
     pub warnings: Vec<String>,
     /// What the end of each of its runs cuts off, likewise.
     pub cut_short: Vec<String>,

@@ -1,23 +1,23 @@
-//! When each element next has something to do: a dense array, and beside it, while few have, what finds them.
+//! The wake-up time of each element: a dense array, and while few elements are due in a window, an index of it.
 //!
-//! Where a window has something for many elements, looking at all of them in turn is the cheapest way to find those; where
-//! it has something for few, as with short windows and many elements, that look would be most of the cost. Then the
-//! array is tended: who is due in this window is marked ([`Marks`]), who is due later is in a [`Calendar`].
+//! Where many elements are due in a window, a scan of the array is the cheapest way to find them; where few are, as with short
+//! windows and many elements, the scan would be most of the cost. Then the array is indexed: who is due in this window is in a
+//! [`BitSet`], who is due later is in a [`Calendar`].
 
+use crate::bit_set::Marks;
 use crate::calendar::Calendar;
-use crate::marks::Marks;
 use paceline_units::Time;
 
-/// Tending costs as much per element that is due as looking at about so many others.
+/// Indexing costs as much per due element as scanning about this many others.
 const LOOKS: usize = 32;
 
-/// Fewer elements than this are looked at in less time than it takes to tend them.
+/// Below this number of elements a scan is cheaper than the index.
 const MANY: usize = 64;
 
-/// Tending begins after so many windows with something for few: to begin costs about as much as looking at all as often.
+/// Indexing begins after this many sparse windows in a row: to begin costs about as much as that many scans.
 const SPARSE: u32 = 8;
 
-/// The next instant of each element.
+/// The next wake-up time of each element.
 #[derive(Debug)]
 pub(crate) struct Agenda {
     /// In nanoseconds, by element.
@@ -34,7 +34,7 @@ pub(crate) struct Agenda {
 }
 
 impl Agenda {
-    /// Nothing to do for so many elements.
+    /// No element is due.
     pub(crate) fn new(elements: usize) -> Agenda {
         Agenda {
             times: vec![Time::NEVER.0; elements],
