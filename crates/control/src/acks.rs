@@ -53,7 +53,7 @@ pub struct Estimator {
     /// Weight of the deviation in it.
     pub deviation_factor: f64,
     /// The shortest timeout.
-    pub least_timeout: Span,
+    pub min_rto: Span,
     /// The timeout before the first sample.
     pub first_timeout: Span,
     /// What the mean begins with, without a deviation; zero: with the first sample.

@@ -8,9 +8,9 @@
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Claim {
     /// The rate that it gets in any case.
-    pub least: f64,
+    pub min_rate: f64,
     /// The rate beyond which it has no use for more.
-    pub most: f64,
+    pub max_rate: f64,
     /// Its weight in the division of what lies between. Above zero.
     pub priority: f64,
 }
@@ -18,10 +18,10 @@ pub struct Claim {
 /// Divides `rate`; the parts are in the order of the claims.
 #[must_use]
 pub fn allocate(rate: f64, claims: &[Claim]) -> Vec<f64> {
-    let mut parts: Vec<f64> = claims.iter().map(|claim| claim.least).collect();
+    let mut parts: Vec<f64> = claims.iter().map(|claim| claim.min_rate).collect();
     let mut left = rate - parts.iter().sum::<f64>();
     let mut priorities: f64 = claims.iter().map(|claim| claim.priority).sum();
-    let room = |claim: &Claim| (claim.most - claim.least).max(0.0);
+    let room = |claim: &Claim| (claim.max_rate - claim.min_rate).max(0.0);
     // those first that are full first
     let mut order: Vec<usize> = (0..claims.len()).collect();
     let full_at = |at: usize| room(&claims[at]) / claims[at].priority;
@@ -44,7 +44,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn claim(least: f64, most: f64, priority: f64) -> Claim {
-        Claim { least, most, priority }
+        Claim { min_rate: least, max_rate: most, priority }
     }
 
     #[test]
@@ -77,17 +77,17 @@ mod tests {
                 claims.into_iter().map(|(least, room, priority)| claim(least, least + room, priority)).collect();
             let parts = allocate(rate, &claims);
             let (least, most): (f64, f64) =
-                claims.iter().fold((0.0, 0.0), |(least, most), claim| (least + claim.least, most + claim.most));
+                claims.iter().fold((0.0, 0.0), |(least, most), claim| (least + claim.min_rate, most + claim.max_rate));
             let all: f64 = parts.iter().sum();
             prop_assert!((all - rate.clamp(least, most)).abs() < 1e-3, "{} of {}", all, rate);
             let mut level = 0.0f64;
             for (part, claim) in parts.iter().zip(&claims) {
-                prop_assert!(*part >= claim.least && *part <= claim.most + 1e-6);
-                level = level.max((part - claim.least) / claim.priority);
+                prop_assert!(*part >= claim.min_rate && *part <= claim.max_rate + 1e-6);
+                level = level.max((part - claim.min_rate) / claim.priority);
             }
             for (part, claim) in parts.iter().zip(&claims) {
-                let full = *part >= claim.most - 1e-6;
-                prop_assert!(full || ((part - claim.least) / claim.priority - level).abs() < 1e-3);
+                let full = *part >= claim.max_rate - 1e-6;
+                prop_assert!(full || ((part - claim.min_rate) / claim.priority - level).abs() < 1e-3);
             }
         }
     }

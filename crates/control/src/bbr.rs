@@ -20,7 +20,7 @@ const DRAIN_GAIN: f64 = 88.0 / 256.0;
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 const CWND_GAIN: f64 = 2.0;
 /// `bbr_cwnd_min_target`.
-const LEAST_CWND: f64 = 4.0;
+const CWND_MIN_TARGET: f64 = 4.0;
 /// `bbr_bw_rtts`.
 const BW_ROUNDS: u64 = 10;
 const MIN_RTT_WINDOW: Span = Span::from_secs(10);
@@ -30,7 +30,7 @@ const PACING_MARGIN: f64 = 0.01;
 /// `bbr_min_tso_rate`, in bytes a second: below it quanta are single segments.
 const MIN_TSO_RATE: f64 = 1.2e6 / 8.0;
 /// `GSO_LEGACY_MAX_SIZE`, less a byte and what headers may take.
-const MOST_QUANTUM: f64 = 65_535.0 - 320.0;
+const MAX_SEND_QUANTUM: f64 = 65_535.0 - 320.0;
 /// `bbr_extra_acked_win_rtts`, `bbr_extra_acked_max_us`.
 const EXTRA_ROUNDS: u32 = 5;
 const EXTRA_TIME: f64 = 0.1;
@@ -97,7 +97,7 @@ impl Bbr {
     /// `bbr_tso_segs_goal`: segments that leave at once.
     fn quantum(&self) -> f64 {
         let least = if self.pacing_rate * self.smss < MIN_TSO_RATE { 1.0 } else { 2.0 };
-        let bytes = (self.pacing_rate * self.smss / 1024.0).min(MOST_QUANTUM);
+        let bytes = (self.pacing_rate * self.smss / 1024.0).min(MAX_SEND_QUANTUM);
         (bytes / self.smss).floor().max(least).min(127.0)
     }
 
@@ -217,7 +217,7 @@ impl Bbr {
         }
         if self.mode == Mode::ProbeRtt {
             if self.probe_rtt_done == UNSET {
-                if sample.in_flight as f64 <= LEAST_CWND * self.smss {
+                if sample.in_flight as f64 <= CWND_MIN_TARGET * self.smss {
                     self.probe_rtt_done = now + PROBE_RTT_TIME;
                     self.probe_rtt_round_done = false;
                     self.rounds.begin(sample.total);
@@ -284,10 +284,10 @@ impl Bbr {
             } else if self.cwnd < target || (sample.total as f64) < self.initial_cwnd * self.smss {
                 self.cwnd += newly;
             }
-            self.cwnd = self.cwnd.max(LEAST_CWND);
+            self.cwnd = self.cwnd.max(CWND_MIN_TARGET);
         }
         if self.mode == Mode::ProbeRtt {
-            self.cwnd = self.cwnd.min(LEAST_CWND);
+            self.cwnd = self.cwnd.min(CWND_MIN_TARGET);
         }
     }
 

@@ -13,7 +13,7 @@ mod phases;
 use crate::delivery::{Rounds, UNSET, WindowedMax, float};
 use crate::{Build, Controller, Gauges, LostSegment, Machine, Needs, PathView, Profile, RateSample, Recovery, Scheme};
 use crate::{TcpEvent, Threshold, WindowController, known};
-use fast_path::Usual;
+use fast_path::FastPath;
 use paceline_random::{Sequence, Stream};
 use paceline_units::{Span, Time};
 
@@ -179,7 +179,7 @@ pub struct Bbr3 {
     probe_rtt_round_done: bool,
 
     draws: Sequence,
-    usual: Usual,
+    fast_path: FastPath,
 }
 
 impl Bbr3 {
@@ -222,13 +222,13 @@ impl Bbr3 {
         self.set_pacing_rate(path);
         self.set_send_quantum();
         self.set_cwnd(sample);
-        self.expect_the_usual();
+        self.update_fast_path();
     }
 
     /// HandleRestartFromIdle.
     fn restart_from_idle(&mut self, now: Time) {
         self.idle_restart = true;
-        self.usual = Usual::NEVER;
+        self.fast_path = FastPath::NEVER;
         self.extra_acked_start = now;
         self.in_flight = 0.0;
         if self.state.probes_bandwidth() {
@@ -311,7 +311,7 @@ impl Build for Bbr3 {
             probe_rtt_done_stamp: UNSET,
             probe_rtt_round_done: false,
             draws: Sequence::new(Stream::new(0, "bbr3")),
-            usual: Usual::NEVER,
+            fast_path: FastPath::NEVER,
         }
     }
 }
@@ -333,7 +333,7 @@ impl Controller for Bbr3 {
                     self.save_state_upon_loss();
                 }
                 self.recovering = true;
-                self.usual = Usual::NEVER;
+                self.fast_path = FastPath::NEVER;
                 self.cwnd = (f64::from(path.in_flight) + 1.0) * self.smss;
             }
             TcpEvent::Recovered { .. } if self.recovering => {
@@ -391,8 +391,8 @@ impl WindowController for Bbr3 {
         self.update(sample, path);
     }
     #[inline(always)]
-    fn on_usual_delivery(&mut self, sample: &RateSample, now: Time) -> bool {
-        self.update_as_usual(sample, now)
+    fn on_delivery_fast(&mut self, sample: &RateSample, now: Time) -> bool {
+        self.update_on_fast_path(sample, now)
     }
     fn on_lost(&mut self, lost: &LostSegment, path: &PathView) {
         self.handle_lost_packet(lost, path.now);

@@ -73,13 +73,13 @@ impl Draws {
 }
 
 /// A path that only grows older.
-struct Told {
+struct Scripted {
     view: PathView,
     draws: Draws,
 }
 
-impl Told {
-    fn new(seed: u64) -> Told {
+impl Scripted {
+    fn new(seed: u64) -> Scripted {
         let view = PathView {
             now: Time::ZERO,
             srtt: Span::ZERO,
@@ -91,7 +91,7 @@ impl Told {
             receive_window: u32::MAX,
             segment: 1000,
         };
-        Told { view, draws: Draws(Sequence::new(Stream::new(seed, "conformance"))) }
+        Scripted { view, draws: Draws(Sequence::new(Stream::new(seed, "conformance"))) }
     }
 
     /// Time goes on, and what the machine knows changes.
@@ -133,7 +133,7 @@ fn names<C: Controller>(of: &C) -> Vec<(&'static str, GaugeUnit)> {
 /// # Panics
 /// As the controller does. A foreign one that fails unwinds with a [`Failure`](crate::Failure).
 pub fn extremes(scheme: &Scheme, profile: Profile, seed: u64, events: u32) -> Result<(), Unfit> {
-    let mut told = Told::new(seed);
+    let mut told = Scripted::new(seed);
     match scheme.machine {
         Machine::Tcp(_) => window(TcpController::new(scheme, profile, &[])?, &mut told, events),
         Machine::Tfrc => rate(TfrcController::new(scheme, profile, &[])?, &mut told, events),
@@ -146,7 +146,7 @@ fn unfit(number: u32, event: &impl core::fmt::Debug, wrong: String) -> Result<()
     Err(Unfit::Nonsense { number, event: format!("{event:?}"), wrong })
 }
 
-fn window(mut controller: TcpController, told: &mut Told, events: u32) -> Result<(), Unfit> {
+fn window(mut controller: TcpController, told: &mut Scripted, events: u32) -> Result<(), Unfit> {
     controller.draw_from(Stream::new(1, "draws"));
     let needs = controller.needs();
     let gauges = names(&controller);
@@ -227,7 +227,7 @@ fn tcp_event(draws: &mut Draws, phase: &mut Phase) -> TcpEvent {
     }
 }
 
-fn delivery(told: &mut Told, total: &mut u64) -> RateSample {
+fn delivery(told: &mut Scripted, total: &mut u64) -> RateSample {
     let draws = &mut told.draws;
     let newly_acked = u64::from(draws.count()) * 1000;
     *total += newly_acked;
@@ -250,7 +250,7 @@ fn delivery(told: &mut Told, total: &mut u64) -> RateSample {
     }
 }
 
-fn rate(mut controller: TfrcController, told: &mut Told, events: u32) -> Result<(), Unfit> {
+fn rate(mut controller: TfrcController, told: &mut Scripted, events: u32) -> Result<(), Unfit> {
     controller.draw_from(Stream::new(1, "draws"));
     let gauges = names(&controller);
     for number in 1..=events {
@@ -280,7 +280,7 @@ fn rate(mut controller: TfrcController, told: &mut Told, events: u32) -> Result<
     Ok(())
 }
 
-fn media(mut controller: RtpController, told: &mut Told, events: u32) -> Result<(), Unfit> {
+fn media(mut controller: RtpController, told: &mut Scripted, events: u32) -> Result<(), Unfit> {
     controller.draw_from(Stream::new(1, "draws"));
     controller.frames_every(Span::from_millis(33));
     let (settings, gauges) = (controller.settings(), names(&controller));
@@ -312,7 +312,7 @@ fn media(mut controller: RtpController, told: &mut Told, events: u32) -> Result<
     Ok(())
 }
 
-fn rtp_event(told: &mut Told, sent: &mut u32, feedback: RtpFeedback, tells_sending: bool) -> RtpEvent {
+fn rtp_event(told: &mut Scripted, sent: &mut u32, feedback: RtpFeedback, tells_sending: bool) -> RtpEvent {
     let now = told.view.now;
     let draws = &mut told.draws;
     let kind = (draws.0.unit() * 8.0) as u32;

@@ -11,7 +11,7 @@ use crate::{
     Build, Controller, Gauges, LostSegment, Machine, Needs, Parameter, PathView, Profile, RateSample, Recovery,
 };
 use crate::{Idle, Scheme, TcpEvent, WindowController, known};
-use extremes::{Greatest, Least};
+use extremes::{WindowedMax, WindowedMin};
 use paceline_units::{Span, Time};
 
 const EACH: usize = Profile::ALL.len();
@@ -65,7 +65,7 @@ const PARAMETERS: &[Parameter] = &[
 ];
 
 /// The least window, in segments (the authors' code).
-const LEAST: f64 = 2.0;
+const MIN_CWND: f64 = 2.0;
 /// The pacing rate, in windows a standing round trip (section 2.1).
 const PACING: f64 = 2.0;
 /// A queue is nearly empty below this share of the spread of round trips (section 2.2).
@@ -100,9 +100,9 @@ pub struct Copa {
     smss: f64,
 
     // ---- round trips
-    least: Least,
-    standing: Least,
-    greatest: Greatest,
+    min_rtt: WindowedMin,
+    standing: WindowedMin,
+    greatest: WindowedMax,
     srtt: Span,
     rounds: Rounds,
 
@@ -133,7 +133,7 @@ pub struct Copa {
 impl Copa {
     /// RTTmin and RTTstanding in seconds, once there is a sample.
     fn trips(&self) -> Option<(f64, f64)> {
-        Some((self.least.get()?.as_secs_f64(), self.standing.get()?.as_secs_f64()))
+        Some((self.min_rtt.get()?.as_secs_f64(), self.standing.get()?.as_secs_f64()))
     }
 
     /// A round trip has been measured.
@@ -141,7 +141,7 @@ impl Copa {
         let now = path.now;
         self.srtt = path.srtt;
         let of_srtt = |share: f64| Span::from_secs_f64(path.srtt.as_secs_f64() * share);
-        self.least.push(now, rtt, self.min_rtt_window);
+        self.min_rtt.push(now, rtt, self.min_rtt_window);
         self.standing.push(now, rtt, of_srtt(self.standing_window));
         self.greatest.push(now, rtt, path.srtt * SPREAD);
     }
@@ -172,7 +172,7 @@ impl Copa {
         let step = self.velocity * acked / (self.cwnd / self.aim);
         match to {
             Direction::Up if limited => self.cwnd += step,
-            Direction::Down => self.cwnd = (self.cwnd - step).max(LEAST),
+            Direction::Down => self.cwnd = (self.cwnd - step).max(MIN_CWND),
             Direction::Up | Direction::None => {}
         }
     }
@@ -254,9 +254,9 @@ impl Build for Copa {
             slow_start: true,
             cwnd: 1.0,
             smss: 1460.0,
-            least: Least::default(),
-            standing: Least::default(),
-            greatest: Greatest::default(),
+            min_rtt: WindowedMin::default(),
+            standing: WindowedMin::default(),
+            greatest: WindowedMax::default(),
             srtt: Span::ZERO,
             rounds: Rounds::default(),
             velocity: 1.0,
@@ -289,7 +289,7 @@ impl Controller for Copa {
             }
             TcpEvent::EcnEcho => self.lost = true,
             TcpEvent::Timeout(_) => {
-                self.cwnd = LEAST;
+                self.cwnd = MIN_CWND;
                 self.slow_start = true;
                 self.began_with = None;
                 self.turn(Direction::None);

@@ -25,7 +25,7 @@ pub struct CoupledRate {
     /// `CC_R`: the rate it has found.
     pub calculated: f64,
     /// What it never exceeds; infinite if nothing bounds it.
-    pub most: f64,
+    pub max_rate: f64,
 }
 
 /// An entry of the exchange. Rates are in bits a second.

@@ -171,7 +171,7 @@ impl<C: ?Sized, S> Lazy<C, S> {
 
 impl<C: ?Sized + Controller, S> Lazy<C, S> {
     /// Tells the gauges; before it is made what `begun` says of one, and of the others that they are not known.
-    fn told(&self, to: &mut dyn Gauges, begun: impl Fn(&str) -> f64) {
+    fn report_to(&self, to: &mut dyn Gauges, begun: impl Fn(&str) -> f64) {
         match self.get() {
             Some(made) => made.gauges(to),
             None => self.gauges.iter().for_each(|(name, unit)| to.gauge(name, *unit, begun(name))),
@@ -226,7 +226,7 @@ impl Controller for ForeignWindow {
         self.begun(path.now).on_feedback(feedback, path);
     }
     fn gauges(&self, to: &mut dyn Gauges) {
-        self.told(to, |name| match name {
+        self.report_to(to, |name| match name {
             "cwnd" => self.window(),
             "ssthresh" => self.threshold(),
             _ => f64::NAN,
@@ -278,7 +278,7 @@ impl Controller for ForeignRate {
         self.begun(path.now).on_feedback(feedback, path);
     }
     fn gauges(&self, to: &mut dyn Gauges) {
-        self.told(to, |_| f64::NAN);
+        self.report_to(to, |_| f64::NAN);
     }
 }
 
@@ -311,7 +311,7 @@ impl Controller for ForeignMedia {
         self.begun(path.now).on_feedback(feedback, path);
     }
     fn gauges(&self, to: &mut dyn Gauges) {
-        self.told(to, |_| f64::NAN);
+        self.report_to(to, |_| f64::NAN);
     }
 }
 

@@ -35,7 +35,7 @@ use std::collections::VecDeque;
 use trendline::Usage;
 
 /// The rate is never less: kCongestionControllerMinBitrate.
-const LEAST: f64 = 5e3;
+const MIN_BITRATE: f64 = 5e3;
 /// From one process to the next: GoogCcNetworkControllerFactory::GetProcessInterval.
 const PROCESS: Span = Span::from_millis(25);
 /// The pacer sends what the rate allows in this at once: PacingController::kDefaultBurstInterval.
@@ -62,7 +62,7 @@ const PARAMETERS: [Parameter; 10] = [
         "bit/s",
         "what the streams can use: probes go to twice it at most; 0: unknown",
     )
-    .following(EncoderRate::Most),
+    .following(EncoderRate::Max),
     own("pacing_factor", 1.1, 1.0, 10.0, "1", "packets leave at this multiple of the rate"),
     own_switch("loss", true, "losses lower the rate (loss-based estimate, version 2)"),
     own_switch("probing", true, "clusters of packets probe for more"),
@@ -73,7 +73,7 @@ const PARAMETERS: [Parameter; 10] = [
 
 /// A packet that feedback reports on.
 #[derive(Clone, Copy, PartialEq, Debug)]
-struct Told {
+struct PacketResult {
     /// When it left.
     sent: Time,
     /// When it arrived, by the receiver's clock; `None` if it is lost.
@@ -84,10 +84,10 @@ struct Told {
     cluster: Option<Cluster>,
 }
 
-impl Told {
+impl PacketResult {
     /// One that is no probe.
-    fn new(sent: Time, arrived: Option<Time>, size: f64) -> Told {
-        Told { sent, arrived, size, cluster: None }
+    fn new(sent: Time, arrived: Option<Time>, size: f64) -> PacketResult {
+        PacketResult { sent, arrived, size, cluster: None }
     }
 }
 
@@ -114,12 +114,12 @@ impl Gcc {
         if let Some(rtt) = arrivals.rtt {
             self.network.rtt(rtt);
         }
-        let told: Vec<Told> = arrivals.packets.iter().filter_map(|packet| self.told(packet)).collect();
+        let told: Vec<PacketResult> = arrivals.packets.iter().filter_map(|packet| self.packet_result(packet)).collect();
         self.network.feedback(&told, arrivals.in_flight.bytes() as f64, now);
     }
 
     /// `None` where feedback has been lost, or does not say when.
-    fn told(&self, packet: &PacketFate) -> Option<Told> {
+    fn packet_result(&self, packet: &PacketFate) -> Option<PacketResult> {
         let arrived = match packet.fate {
             Fate::Arrived { at, .. } => Some(at?),
             Fate::Lost => None,
@@ -127,7 +127,7 @@ impl Gcc {
         };
         let cluster = packet.packet.probe.and_then(|id| self.clusters.iter().find(|cluster| cluster.id == id).copied());
         let sent = Time(packet.sent.0 / PRECISION * PRECISION);
-        Some(Told { cluster, ..Told::new(sent, arrived, packet.size().bytes() as f64) })
+        Some(PacketResult { cluster, ..PacketResult::new(sent, arrived, packet.size().bytes() as f64) })
     }
 }
 
@@ -147,8 +147,8 @@ impl Build for Gcc {
         let on = |i: usize| values[i] == 1.0;
         let options = Options {
             start: values[0].clamp(least, most),
-            least,
-            most,
+            min_bitrate: least,
+            max_bitrate: most,
             allocated: values[3],
             pacing: values[4],
             loss: on(5),
@@ -230,7 +230,7 @@ impl MediaController for Gcc {
 
     /// Appendix A of RFC 8699: A_hat.
     fn coupled(&self) -> Option<CoupledRate> {
-        Some(CoupledRate { calculated: self.network.target(), most: self.network.most() })
+        Some(CoupledRate { calculated: self.network.target(), max_rate: self.network.max_bitrate() })
     }
 
     fn share(&mut self, rate: Rate, now: Time) {

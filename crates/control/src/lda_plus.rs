@@ -11,7 +11,7 @@ use crate::{Build, Controller, Gauges, Interval, Machine, Parameter, PathView, P
 use paceline_units::{Rate, Span};
 
 /// As fast as any link of a scenario: 1000 Gbit/s in bytes a second. What an equation gives beyond it is no rate.
-const MOST: f64 = 1.25e11;
+const MAX_RATE: f64 = 1.25e11;
 
 const PARAMETERS: [Parameter; 9] = [
     own("initial_rate", 10.0, 1e-3, 1e6, "packets/s", "r_0: the rate before the first report"),
@@ -56,7 +56,7 @@ pub struct LdaPlus {
 impl LdaPlus {
     fn start(&mut self, session: &RtpSession) {
         self.packet = session.packet.bytes().max(1) as f64;
-        self.floor = (self.packet / session.interval.as_secs_f64().max(1e-3)).min(MOST);
+        self.floor = (self.packet / session.interval.as_secs_f64().max(1e-3)).min(MAX_RATE);
         self.rate = self.bounded(self.initial_rate * self.packet);
         self.increase = self.initial_increase;
     }
@@ -79,7 +79,7 @@ impl LdaPlus {
             self.rtt = Some(rtt);
         }
         if let Some(measured) = report.bottleneck.filter(|rate| self.settings.probes && rate.0 > 0) {
-            self.bottleneck = Some((measured.bps() / 8.0).min(MOST));
+            self.bottleneck = Some((measured.bps() / 8.0).min(MAX_RATE));
             // R may have fallen below the rate, where the equations have no sense
             self.rate = self.bounded(self.rate);
         }
@@ -99,7 +99,7 @@ impl LdaPlus {
         let smooth = additive(share, before);
         let convergent = convergent(share, self.rate);
         let of_tcp = of_tcp(since.as_secs_f64(), rtt.as_secs_f64()) * self.packet;
-        self.increase = smooth.min(convergent).min(of_tcp).clamp(-MOST, MOST); // equation 9
+        self.increase = smooth.min(convergent).min(of_tcp).clamp(-MAX_RATE, MAX_RATE); // equation 9
         self.rate = self.bounded(self.rate + self.increase); // equation 10
     }
 
@@ -153,7 +153,7 @@ impl Build for LdaPlus {
     }];
 
     fn build(_profile: Profile, values: &[f64]) -> LdaPlus {
-        let limit = |bits: f64| if bits > 0.0 { bits / 8.0 } else { MOST };
+        let limit = |bits: f64| if bits > 0.0 { bits / 8.0 } else { MAX_RATE };
         LdaPlus {
             initial_rate: values[0],
             initial_increase: values[1] / 8.0,

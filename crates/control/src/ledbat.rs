@@ -35,7 +35,7 @@ const PARAMETERS: &[Parameter] = &[
 ];
 
 /// The window at the start, and the least (INIT_CWND and MIN_CWND of section 2.5), in segments.
-const LEAST: f64 = 2.0;
+const MIN_CWND: f64 = 2.0;
 
 /// The state.
 #[derive(Clone, Debug)]
@@ -58,12 +58,12 @@ impl Ledbat {
         let Some((_, queue)) = self.delays.known_since(path.now - path.srtt) else { return };
         let off_target = (self.target - queue) / self.target;
         let grown = self.cwnd + self.gain * off_target * f64::from(segments) / self.cwnd;
-        self.cwnd = grown.min(f64::from(in_flight) + self.allowed_increase).max(LEAST);
+        self.cwnd = grown.min(f64::from(in_flight) + self.allowed_increase).max(MIN_CWND);
     }
 
     /// A loss or a mark, once a round trip.
     fn cut(&mut self) {
-        self.cwnd = self.cwnd.min((self.cwnd / 2.0).max(LEAST));
+        self.cwnd = self.cwnd.min((self.cwnd / 2.0).max(MIN_CWND));
     }
 }
 
@@ -96,7 +96,7 @@ impl Controller for Ledbat {
         match *feedback {
             TcpEvent::Acked { segments, in_flight, rtt } => self.acked(segments, in_flight, rtt, path),
             TcpEvent::Established { window } => {
-                self.cwnd = window.clamp(1.0, LEAST);
+                self.cwnd = window.clamp(1.0, MIN_CWND);
                 self.established = true;
             }
             TcpEvent::Lost { .. } | TcpEvent::EcnEcho => self.cut(),

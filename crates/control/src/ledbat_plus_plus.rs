@@ -40,7 +40,7 @@ const PARAMETERS: &[Parameter] = &[
 ];
 
 /// The window of a slowdown, and the least of congestion avoidance, in segments (sections 4.3 and 4.4).
-const LEAST: f64 = 2.0;
+const MIN_CWND: f64 = 2.0;
 /// Share of the target at which the first slow start ends (section 4.1).
 const EXIT: f64 = 0.75;
 /// A slowdown holds the window for so many round trips; the first begins as many after the first slow start (section 4.4).
@@ -115,7 +115,7 @@ impl LedbatPlusPlus {
         let over = queue / self.target - 1.0;
         let change = if over > 0.0 { (gain - self.decrease * self.cwnd * over).max(-self.cwnd / 2.0) } else { gain };
         if change < 0.0 || used {
-            self.cwnd = (self.cwnd + change * share).max(LEAST);
+            self.cwnd = (self.cwnd + change * share).max(MIN_CWND);
         }
     }
 
@@ -124,8 +124,8 @@ impl LedbatPlusPlus {
         match self.phase {
             Phase::Frozen(began, until) if path.now >= until => self.phase = Phase::SlowStart(Some(began)),
             Phase::Avoidance if path.now >= self.next => {
-                self.ssthresh = self.cwnd.max(LEAST);
-                self.cwnd = LEAST;
+                self.ssthresh = self.cwnd.max(MIN_CWND);
+                self.cwnd = MIN_CWND;
                 self.phase = Phase::Frozen(path.now, path.now + path.srtt * FREEZE);
                 self.next = Time::NEVER;
             }
@@ -155,7 +155,7 @@ impl LedbatPlusPlus {
 
     /// A loss or a mark: as Reno (section 4.3); a slowdown that it ends has had its length.
     fn cut(&mut self, path: &PathView, least: f64) {
-        self.ssthresh = (self.cwnd.min(f64::from(path.in_flight)) / 2.0).max(LEAST);
+        self.ssthresh = (self.cwnd.min(f64::from(path.in_flight)) / 2.0).max(MIN_CWND);
         self.cwnd = (self.cwnd.min(f64::from(path.in_flight)) / 2.0).max(least);
         match self.phase {
             Phase::Avoidance => {}
@@ -204,12 +204,12 @@ impl Controller for LedbatPlusPlus {
                 self.cwnd = window.max(1.0);
                 self.established = true;
             }
-            TcpEvent::Lost { .. } => self.cut(path, LEAST),
+            TcpEvent::Lost { .. } => self.cut(path, MIN_CWND),
             TcpEvent::EcnEcho => self.cut(path, 1.0),
             TcpEvent::Recovered { at_most } => self.cwnd = self.cwnd.min(at_most).max(1.0),
             TcpEvent::Timeout(threshold) => {
                 if threshold == Threshold::Cut {
-                    self.ssthresh = (self.cwnd.min(f64::from(path.in_flight)) / 2.0).max(LEAST);
+                    self.ssthresh = (self.cwnd.min(f64::from(path.in_flight)) / 2.0).max(MIN_CWND);
                 }
                 self.cwnd = 1.0;
                 self.phase = Phase::SlowStart(None);

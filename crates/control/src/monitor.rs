@@ -39,9 +39,9 @@ pub struct Monitored {
     /// See [`Monitored::rtt`].
     pub rtt_sum: f64,
     /// The least round-trip time.
-    pub least_rtt: Option<Span>,
+    pub min_rtt: Option<Span>,
     /// The greatest.
-    pub most_rtt: Option<Span>,
+    pub max_rtt: Option<Span>,
 }
 
 impl Monitored {
@@ -80,8 +80,8 @@ impl Monitored {
     pub fn add_rtt(&mut self, rtt: Span) {
         self.rtts += 1;
         self.rtt_sum += rtt.as_secs_f64();
-        self.least_rtt = Some(self.least_rtt.map_or(rtt, |least| least.min(rtt)));
-        self.most_rtt = Some(self.most_rtt.map_or(rtt, |most| most.max(rtt)));
+        self.min_rtt = Some(self.min_rtt.map_or(rtt, |least| least.min(rtt)));
+        self.max_rtt = Some(self.max_rtt.map_or(rtt, |most| most.max(rtt)));
     }
 }
 
@@ -113,7 +113,7 @@ pub struct Monitor<D> {
     every: Every,
     pacing: bool,
     decision: Decision,
-    told: Monitored,
+    interval: Monitored,
     began: Time,
     /// Segments in flight when it began.
     in_flight: u32,
@@ -129,7 +129,7 @@ impl<D: Decide> Monitor<D> {
             every,
             pacing,
             decision: Decision { window: 1.0, pacing: f64::INFINITY },
-            told: Monitored::default(),
+            interval: Monitored::default(),
             began: Time::ZERO,
             in_flight: 0,
             end: 0,
@@ -143,7 +143,7 @@ impl<D: Decide> Monitor<D> {
     }
 
     fn begin(&mut self, path: &PathView) {
-        self.told = Monitored::default();
+        self.interval = Monitored::default();
         self.began = path.now;
         self.in_flight = path.in_flight;
         self.end = path.next;
@@ -151,21 +151,21 @@ impl<D: Decide> Monitor<D> {
 
     fn is_over(&self, path: &PathView) -> bool {
         match self.every {
-            Every::RoundTrip => path.acked >= self.end && self.told.acked > 0,
+            Every::RoundTrip => path.acked >= self.end && self.interval.acked > 0,
             Every::Time(span) => path.now.since(self.began) >= span,
-            Every::Segments(many) => self.told.acked >= u64::from(many) * u64::from(path.segment.max(1)),
+            Every::Segments(many) => self.interval.acked >= u64::from(many) * u64::from(path.segment.max(1)),
         }
     }
 
     fn end(&mut self, path: &PathView) {
-        self.told.duration = path.now.since(self.began);
+        self.interval.duration = path.now.since(self.began);
         let more = (i64::from(path.in_flight) - i64::from(self.in_flight)) * i64::from(path.segment);
-        self.told.sent = (self.told.acked + self.told.lost).saturating_add_signed(more);
-        self.decision = self.by.decide(&self.told, self.decision, path);
+        self.interval.sent = (self.interval.acked + self.interval.lost).saturating_add_signed(more);
+        self.decision = self.by.decide(&self.interval, self.decision, path);
         self.begin(path);
     }
 
-    fn at_most(&mut self, window: f64) {
+    fn limit_window(&mut self, window: f64) {
         self.decision.window = self.decision.window.min(window).max(1.0);
     }
 }
@@ -181,12 +181,12 @@ impl<D: Decide> Controller for Monitor<D> {
             }
             TcpEvent::Timeout(_) => {
                 self.decision.window = 1.0;
-                self.told.timeouts += 1;
+                self.interval.timeouts += 1;
                 self.end(path);
             }
-            TcpEvent::Recovered { at_most } => self.at_most(at_most),
-            TcpEvent::Idle { window } => self.at_most(window),
-            TcpEvent::EcnEcho => self.told.marked = self.told.marked.max(1),
+            TcpEvent::Recovered { at_most } => self.limit_window(at_most),
+            TcpEvent::Idle { window } => self.limit_window(window),
+            TcpEvent::EcnEcho => self.interval.marked = self.interval.marked.max(1),
             _ => {}
         }
     }
@@ -212,7 +212,7 @@ impl<D: Decide> WindowController for Monitor<D> {
     }
 
     fn on_delivery(&mut self, sample: &RateSample, path: &PathView) {
-        self.told.add(sample);
+        self.interval.add(sample);
         if self.is_over(path) {
             self.end(path);
         }

@@ -37,7 +37,7 @@ pub struct Rules {
     gamma: f64,
     window: usize,
     period: usize,
-    most: f64,
+    max_flows: f64,
     each_report: bool,
 }
 
@@ -51,7 +51,7 @@ pub struct Connections {
     sum: f64,
     since: usize,
     /// Least round-trip time in seconds.
-    least: f64,
+    min_rtt: f64,
     /// What has been reported since the last sample, in seconds, by how many reports, and when the next sample is due.
     reported: f64,
     reports: u32,
@@ -68,7 +68,7 @@ impl Connections {
             samples: VecDeque::new(),
             sum: 0.0,
             since: 0,
-            least: f64::INFINITY,
+            min_rtt: f64::INFINITY,
             reported: 0.0,
             reports: 0,
             due: Time::ZERO,
@@ -78,7 +78,7 @@ impl Connections {
     /// A connection has had a report, and its round-trip time is `rtt`.
     pub fn report(&mut self, rtt: Span, now: Time) {
         let seconds = rtt.as_secs_f64();
-        self.least = self.least.min(seconds);
+        self.min_rtt = self.min_rtt.min(seconds);
         self.reported += seconds;
         self.reports += 1;
         if !self.rules.each_report && now < self.due {
@@ -107,12 +107,12 @@ impl Connections {
 
     fn adjust(&mut self) {
         let average = self.sum / self.samples.len() as f64;
-        if average - self.least > self.rules.gamma * self.least {
+        if average - self.min_rtt > self.rules.gamma * self.min_rtt {
             self.n -= self.rules.beta;
         } else {
             self.n += self.rules.alpha / self.n;
         }
-        self.n = self.n.min(self.rules.most).max(1.0);
+        self.n = self.n.min(self.rules.max_flows).max(1.0);
     }
 
     /// n.
@@ -161,7 +161,7 @@ impl Build for Tfrc<Member> {
             gamma: values[10],
             window: values[11] as usize,
             period: values[12] as usize,
-            most: values[13],
+            max_flows: values[13],
             each_report: values[14] == 1.0,
         };
         Tfrc::with(values, Member { rules })

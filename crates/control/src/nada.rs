@@ -43,13 +43,13 @@ const FPS: f64 = 30.0;
 /// BETA_V and BETA_S: what the encoder's rate yields to the buffer, and what the sending rate adds for it.
 const BETA: f64 = 0.1;
 /// Neither differs from the reference rate by more than this share of it.
-const MOST_SHAPING: f64 = 0.05;
+const MAX_SHAPING: f64 = 0.05;
 
 const PARAMETERS: [Parameter; 10] = [
     own("min_rate", 150e3, 1e3, 1e11, "bit/s", "RMIN: the rate at least, and at the beginning")
-        .following(EncoderRate::Least),
+        .following(EncoderRate::Min),
     own("max_rate", 1.5e6, 1e3, 1e11, "bit/s", "RMAX: the rate at most, if it is above min_rate")
-        .following(EncoderRate::Most),
+        .following(EncoderRate::Max),
     own("priority", 1.0, 1e-3, 1e3, "1", "PRIO: the weight of this flow among its like"),
     own("x_ref", 0.010, 1e-4, 1.0, "s", "XREF: the signal at which a flow of PRIO 1 keeps RMAX"),
     own("kappa", 0.5, 1e-3, 10.0, "1", "KAPPA: how fast the rate follows the signal"),
@@ -83,7 +83,7 @@ pub struct Nada {
     /// rtt; zero before the first.
     rtt: f64,
     /// Whether feedback has come; p_loss and p_mark.
-    heard: bool,
+    has_feedback: bool,
     loss: f64,
     mark: f64,
     /// buffer_len in bytes, as the last feedback found it.
@@ -105,7 +105,7 @@ impl Nada {
         }
         self.backlog = arrivals.backlog.bytes() as f64;
         let shares = self.window.feedback(&arrivals.packets, self.rtt, path.now);
-        self.heard = true;
+        self.has_feedback = true;
         self.loss += ALPHA * (shares.loss - self.loss);
         self.mark += ALPHA * (shares.mark - self.mark);
         let Some(queueing) = self.window.queueing() else { return };
@@ -141,7 +141,7 @@ impl Nada {
     /// What the buffer makes of the reference rate (section 5.2).
     fn shaping(&self) -> f64 {
         let drained = BETA * 8.0 * self.backlog * FPS;
-        if self.shaping { drained.min(MOST_SHAPING * self.rate) } else { 0.0 }
+        if self.shaping { drained.min(MAX_SHAPING * self.rate) } else { 0.0 }
     }
 
     /// r_send.
@@ -198,7 +198,7 @@ impl Build for Nada {
             rate: values[0],
             signal: 0.0,
             rtt: 0.0,
-            heard: false,
+            has_feedback: false,
             loss: 0.0,
             mark: 0.0,
             backlog: 0.0,
@@ -221,7 +221,7 @@ impl Controller for Nada {
     fn gauges(&self, to: &mut dyn Gauges) {
         let queueing = self.window.queueing();
         to.bits_per_second("allowed", self.rate);
-        to.number("reported_loss", if self.heard { self.loss } else { f64::NAN });
+        to.number("reported_loss", if self.has_feedback { self.loss } else { f64::NAN });
         to.seconds("signal", queueing.map_or(f64::NAN, |_| self.signal));
         to.seconds("queueing", queueing.unwrap_or(f64::NAN));
     }
@@ -239,7 +239,7 @@ impl MediaController for Nada {
 
     /// Section 6.1 of RFC 8699: r_ref.
     fn coupled(&self) -> Option<CoupledRate> {
-        Some(CoupledRate { calculated: self.rate, most: self.max_rate })
+        Some(CoupledRate { calculated: self.rate, max_rate: self.max_rate })
     }
 
     fn share(&mut self, rate: Rate, _now: Time) {

@@ -86,9 +86,9 @@ impl Idle {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EncoderRate {
     /// The least rate that it can be set to.
-    Least,
+    Min,
     /// The greatest.
-    Most,
+    Max,
 }
 
 /// One parameter of a controller.

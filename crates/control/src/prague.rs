@@ -24,7 +24,7 @@ const PARAMETERS: &[Parameter] = &[
 ];
 
 /// Least rate of all, in bytes a second.
-const LEAST_RATE: u64 = 12_500;
+const MIN_RATE: u64 = 12_500;
 /// The first window, in packets; the first acknowledgement makes it anew.
 const FIRST_WINDOW: u64 = 10;
 
@@ -32,7 +32,7 @@ const FIRST_WINDOW: u64 = 10;
 #[derive(Clone, Debug)]
 pub struct Prague {
     initial: u64,
-    most: u64,
+    max_rate: u64,
     law: Law,
     counts: Counts,
     /// What was lost before the recovery that goes on.
@@ -50,8 +50,14 @@ fn micros(now: Time) -> i64 {
 
 impl Prague {
     fn limits(&self, segment: u64) -> Limits {
-        let least = LEAST_RATE.min(self.initial).min(self.most);
-        Limits { packet: segment, initial: self.initial.min(self.most), least, most: self.most, frames: None }
+        let least = MIN_RATE.min(self.initial).min(self.max_rate);
+        Limits {
+            packet: segment,
+            initial: self.initial.min(self.max_rate),
+            min_rate: least,
+            max_rate: self.max_rate,
+            frames: None,
+        }
     }
 }
 
@@ -67,11 +73,11 @@ impl Build for Prague {
 
     fn build(_profile: Profile, values: &[f64]) -> Prague {
         let (initial, most) = ((values[0] / 8.0) as u64, (values[1] / 8.0) as u64);
-        let limits = Limits { packet: 1460, initial, least: LEAST_RATE, most, frames: None };
+        let limits = Limits { packet: 1460, initial, min_rate: MIN_RATE, max_rate: most, frames: None };
         let law = Law::new(limits, FIRST_WINDOW, 1);
         Prague {
             initial,
-            most,
+            max_rate: most,
             law,
             counts: Counts::default(),
             lost_before: 0,

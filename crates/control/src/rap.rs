@@ -231,7 +231,7 @@ impl AckController for Rap {
                 first_deviation: 0.0,
                 srtt_factor: 1.2,
                 deviation_factor: 4.0,
-                least_timeout: Span::ZERO,
+                min_rto: Span::ZERO,
                 first_timeout: FIRST,
                 first_mean: self.first_rtt,
             },

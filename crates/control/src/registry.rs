@@ -96,7 +96,7 @@ registry! {
         window -> f64, threshold -> f64, base_rtt -> Option<f64>, needs -> Needs, pacing_rate -> f64, send_quantum -> u32,
         holds_back -> bool
     ](
-        on_delivery(sample: &RateSample, path: &PathView), on_usual_delivery(sample: &RateSample, now: Time) -> bool,
+        on_delivery(sample: &RateSample, path: &PathView), on_delivery_fast(sample: &RateSample, now: Time) -> bool,
         on_lost(lost: &LostSegment, path: &PathView),
         on_marks(acked: u32, marked: u32, path: &PathView), draw_from(stream: Stream), is_paced()
     ) {

@@ -107,7 +107,7 @@ pub trait WindowController: Controller<Feedback = TcpEvent> {
     fn on_delivery(&mut self, _sample: &RateSample, _path: &PathView) {}
     /// The same for a controller that can tell by little that the sample changes nothing but a few sums. `false`: nothing has been
     /// done, and it is one for [`WindowController::on_delivery`], of which this is a shorter way and no other.
-    fn on_usual_delivery(&mut self, _sample: &RateSample, _now: Time) -> bool {
+    fn on_delivery_fast(&mut self, _sample: &RateSample, _now: Time) -> bool {
         false
     }
     /// A segment was found lost. After the event that it causes, before the sample of the acknowledgement that told of it.
@@ -164,8 +164,8 @@ impl<C: WindowController> WindowController for Box<C> {
         (**self).on_delivery(sample, path);
     }
     #[inline(always)]
-    fn on_usual_delivery(&mut self, sample: &RateSample, now: Time) -> bool {
-        (**self).on_usual_delivery(sample, now)
+    fn on_delivery_fast(&mut self, sample: &RateSample, now: Time) -> bool {
+        (**self).on_delivery_fast(sample, now)
     }
     fn on_lost(&mut self, lost: &LostSegment, path: &PathView) {
         (**self).on_lost(lost, path);

@@ -51,7 +51,7 @@ const PARAMETERS: &[Parameter] = &[
 #[derive(Clone, Copy, Debug, Default)]
 struct Round {
     sent: u64,
-    came: u64,
+    received: u64,
     lost: u64,
 }
 
@@ -60,7 +60,7 @@ struct Round {
 pub struct Tfrcp {
     interval: Span,
     per_ack: PerAck,
-    least_timeout: Span,
+    min_rto: Span,
     gap_jitter: f64,
     /// Packets a second.
     rate: f64,
@@ -84,7 +84,7 @@ impl Tfrcp {
     }
 
     fn end(&mut self, path: &PathView) {
-        let Round { sent, came, lost } = self.round;
+        let Round { sent, received: came, lost } = self.round;
         let allowed = self.rate * path.now.since(self.began).as_secs_f64();
         if lost > 0 {
             self.p = lost as f64 / (lost + came) as f64;
@@ -101,7 +101,7 @@ impl Tfrcp {
     /// B(p) in packets a second; as it is where the round-trip time is beyond the equation's domain.
     fn equation(&self, path: &PathView) -> f64 {
         let rtt = if path.srtt == Span::ZERO { FIRST } else { path.srtt };
-        let rto = (rtt + path.rttvar * 4).max(self.least_timeout);
+        let rto = (rtt + path.rttvar * 4).max(self.min_rto);
         let seconds = |span: Span| Seconds::new(span.as_secs_f64());
         let (Ok(p), Ok(rtt), Ok(rto)) = (LossRate::new(self.p), seconds(rtt), seconds(rto)) else { return self.rate };
         let path = TcpPath { rtt, rto, per_ack: self.per_ack, limit: Window::UNLIMITED };
@@ -123,7 +123,7 @@ impl Build for Tfrcp {
         Tfrcp {
             interval: Span::from_secs_f64(values[0]),
             per_ack: PerAck::new(values[1]).unwrap_or(PerAck::ONE),
-            least_timeout: Span::from_secs_f64(values[2]),
+            min_rto: Span::from_secs_f64(values[2]),
             gap_jitter: values[3],
             rate: 1.0 / FIRST.as_secs_f64(),
             acked: false,
@@ -148,7 +148,7 @@ impl Controller for Tfrcp {
                     self.set(1.0 / path.srtt.as_secs_f64());
                     self.begin(path.now);
                 }
-                self.round.came += u64::from(packets);
+                self.round.received += u64::from(packets);
             }
             AckEvent::Lost { packets, .. } => self.round.lost += u64::from(packets),
         }
@@ -191,7 +191,7 @@ impl AckController for Tfrcp {
                 first_deviation: 0.5,
                 srtt_factor: 1.0,
                 deviation_factor: 4.0,
-                least_timeout: self.least_timeout,
+                min_rto: self.min_rto,
                 first_timeout: FIRST,
                 first_mean: Span::ZERO,
             },

@@ -51,7 +51,7 @@ pub struct Vegas {
     /// Sum, number and minimum of this epoch's samples in seconds.
     sum: f64,
     samples: u32,
-    least: f64,
+    min_rtt: f64,
     /// The epoch ends with the acknowledgement of this segment; when it began; where the last one did.
     epoch: u32,
     epoch_began: Time,
@@ -186,7 +186,7 @@ impl Vegas {
         self.sampling = Sampling::On;
         self.epoch = path.next;
         self.samples = 0;
-        self.least = f64::INFINITY;
+        self.min_rtt = f64::INFINITY;
     }
 
     fn acked_ns2_linux(&mut self, segments: u32, in_flight: u32, rtt: Option<Span>, path: &PathView) {
@@ -212,7 +212,7 @@ impl Vegas {
             reno::grow_ns2_linux(&mut self.cwnd, self.ssthresh, &mut self.count, in_flight);
         } else {
             // fixed point with one binary digit, as in the kernel
-            let target = (window * self.base_rtt * 2.0 / self.least).trunc();
+            let target = (window * self.base_rtt * 2.0 / self.min_rtt).trunc();
             let difference = window * 2.0 - target;
             self.difference = difference / 2.0;
             if self.cwnd <= self.ssthresh {
@@ -238,7 +238,7 @@ impl Vegas {
             self.cwnd = self.cwnd.max(2.0);
         }
         self.samples = 0;
-        self.least = f64::INFINITY;
+        self.min_rtt = f64::INFINITY;
     }
 
     /// `tcp_vegas_pkts_acked`: samples in microseconds, never zero.
@@ -247,7 +247,7 @@ impl Vegas {
         if let Some(rtt) = rtt {
             let micros = (rtt.0 / 1000 + 1) as f64;
             self.base_rtt = self.base_rtt.min(micros);
-            self.least = self.least.min(micros);
+            self.min_rtt = self.min_rtt.min(micros);
             self.samples += 1;
         }
     }
@@ -282,7 +282,7 @@ impl Build for Vegas {
             base_rtt: f64::INFINITY,
             sum: 0.0,
             samples: 0,
-            least: f64::INFINITY,
+            min_rtt: f64::INFINITY,
             epoch: 0,
             epoch_began: Time::ZERO,
             epoch_before: 0,

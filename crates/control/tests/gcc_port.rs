@@ -51,7 +51,7 @@ impl Decides for Paceline {
 
     fn feedback(&mut self, feedback: &Feedback, now: u64) {
         let fate = |at: Option<u64>| at.map_or(Fate::Lost, |at| Fate::Arrived { at: Some(Time(at)), marked: false });
-        let packets = feedback.told.iter().map(|told| PacketFate {
+        let packets = feedback.packets.iter().map(|told| PacketFate {
             sent: Time(told.sent.at),
             packet: ours(&told.sent),
             fate: fate(told.arrived),
@@ -167,7 +167,7 @@ fn apart(case: Case, seed: u64, settings: LossBasedBweV2Config) -> Vec<f64> {
 #[test]
 fn without_losses_each_target_is_the_ports() {
     for (rates, most) in [(&[(0, 2e6)][..], 1.5e6), (&[(0, 2e6)], 3e6), (STEPS, 1.5e6), (STEPS, 3e6)] {
-        let case = Case { rates, loss: 0.0, most, seconds: 100 };
+        let case = Case { rates, loss: 0.0, max_rate: most, seconds: 100 };
         let apart = apart(case, 1, of_2026());
         assert!(apart.len() > 1900, "{}", apart.len());
         let worst = apart.iter().copied().fold(0.0, f64::max);
@@ -180,7 +180,7 @@ fn without_losses_each_target_is_the_ports() {
 #[test]
 fn with_losses_nearly_each_target_is_the_ports() {
     for (rate, loss) in [(1e6, 0.02), (3e6, 0.01), (3e6, 0.05), (3e6, 0.1), (3e6, 0.15)] {
-        let case = Case { rates: &[(0, rate)], loss, most: 3e6, seconds: 100 };
+        let case = Case { rates: &[(0, rate)], loss, max_rate: 3e6, seconds: 100 };
         let calls: Vec<Vec<f64>> = (1..=20).map(|seed| apart(case, seed, of_2026())).collect();
         let whole = calls.iter().filter(|call| call.iter().all(|apart| *apart < 0.005)).count();
         assert!(whole >= 16, "{loss}: {whole} of 20 calls");
@@ -194,7 +194,7 @@ fn with_losses_nearly_each_target_is_the_ports() {
 /// the average loss allows nothing is 100 kbit/s over what exceeds 5 %, not 75.
 #[test]
 fn the_settings_of_2026_let_more_through() {
-    let case = Case { rates: &[(0, 3e6)], loss: 0.1, most: 3e6, seconds: 60 };
+    let case = Case { rates: &[(0, 3e6)], loss: 0.1, max_rate: 3e6, seconds: 60 };
     let mean = |make: &dyn Fn() -> Box<dyn Decides>| {
         let each = (1..=20).map(|seed| {
             let mut decides = make();
@@ -214,7 +214,7 @@ fn the_settings_of_2026_let_more_through() {
 /// So the comparison can fail: with the settings of 2024 the port's targets are others.
 #[test]
 fn other_settings_are_told_apart() {
-    let case = Case { rates: &[(0, 3e6)], loss: 0.1, most: 3e6, seconds: 60 };
+    let case = Case { rates: &[(0, 3e6)], loss: 0.1, max_rate: 3e6, seconds: 60 };
     let mut both = Both::new(LossBasedBweV2Config::default());
     Call::new(case, 1, &mut both).run();
     let far = both.targets.iter().filter(|(ours, port)| (ours / port - 1.0).abs() > 0.05).count();

@@ -172,7 +172,7 @@ const OF_UDP_PRAGUE: [(&str, u64, u64, i64, u64, u64); 33] = [
 
 #[test]
 fn udp_prague_to_the_last_digit() {
-    let usual = Limits { packet: 1400, initial: 12_500, least: 12_500, most: 12_500_000_000, frames: None };
+    let usual = Limits { packet: 1400, initial: 12_500, min_rate: 12_500, max_rate: 12_500_000_000, frames: None };
     let rules = [
         ("nomark", Rule::Plain),
         ("mark1in16", Rule::Marked(16)),
@@ -199,7 +199,7 @@ fn udp_prague_to_the_last_digit() {
             "mtu300_mark1in16_rtt25" => Trace { rule: Rule::Marked(16), limits: small(300), ..base },
             "video_fps60_mark1in16_rtt25" => Trace { rule: Rule::Marked(16), limits: video(16_666), ..base },
             "video_fps30_nomark_rtt25" => Trace { limits: video(33_333), ..base },
-            "maxrate2M_nomark" => Trace { limits: Limits { most: 250_000, ..usual }, ..base },
+            "maxrate2M_nomark" => Trace { limits: Limits { max_rate: 250_000, ..usual }, ..base },
             _ => {
                 let (rule, rtt) = name.rsplit_once("_rtt").unwrap();
                 let rule = rules.iter().find(|r| r.0 == rule).unwrap().1;

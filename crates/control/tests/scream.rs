@@ -5,29 +5,43 @@
 //! feedback (tick, report's tick, packets as number:ATO:ECN or number:x, and then the reference's window, inflection point, bytes
 //! in flight, round trip in ticks and target). The whole of them is read where `PACELINE_SCREAM_TRACES` names their folder.
 
-use paceline_control::scream::ericsson::{Faults, Law, Settings, Told};
+use paceline_control::scream::ericsson::{AckedPacket, Faults, Law, Settings};
 
 /// What a trace says of its sender.
 #[derive(Clone, Copy)]
 struct Sender {
     name: &'static str,
     part: &'static str,
-    least: f32,
-    most: f32,
+    min_rate: f32,
+    max_rate: f32,
     l4s: bool,
     /// Whether timestamps are those of the frames, not all the same.
     stamps: bool,
 }
 
 const SENDERS: [Sender; 4] = [
-    Sender { name: "b", part: "", least: 150e3, most: 1.5e6, l4s: false, stamps: true },
-    Sender { name: "cls", part: include_str!("scream/cls.csv"), least: 1e6, most: 15e6, l4s: false, stamps: true },
-    Sender { name: "l4s", part: include_str!("scream/l4s.csv"), least: 1e6, most: 15e6, l4s: true, stamps: true },
+    Sender { name: "b", part: "", min_rate: 150e3, max_rate: 1.5e6, l4s: false, stamps: true },
+    Sender {
+        name: "cls",
+        part: include_str!("scream/cls.csv"),
+        min_rate: 1e6,
+        max_rate: 15e6,
+        l4s: false,
+        stamps: true,
+    },
+    Sender {
+        name: "l4s",
+        part: include_str!("scream/l4s.csv"),
+        min_rate: 1e6,
+        max_rate: 15e6,
+        l4s: true,
+        stamps: true,
+    },
     Sender {
         name: "loss",
         part: include_str!("scream/loss.csv"),
-        least: 150e3,
-        most: 4.5e6,
+        min_rate: 150e3,
+        max_rate: 4.5e6,
         l4s: false,
         stamps: false,
     },
@@ -35,11 +49,11 @@ const SENDERS: [Sender; 4] = [
 
 fn settings(sender: &Sender) -> Settings {
     Settings {
-        window: (f64::from(sender.least) * 0.1 / 8.0) as i32,
-        least_window: 2400,
-        min_rate: sender.least,
-        start_rate: sender.least,
-        max_rate: sender.most,
+        window: (f64::from(sender.min_rate) * 0.1 / 8.0) as i32,
+        min_ref_wnd: 2400,
+        min_rate: sender.min_rate,
+        start_rate: sender.min_rate,
+        max_rate: sender.max_rate,
         l4s: sender.l4s,
         faults: Faults { media_time: sender.stamps, ..Faults::RECORDED },
         ..Settings::default()
@@ -57,7 +71,7 @@ fn packets(bytes: u32) -> impl Iterator<Item = u32> {
 }
 
 /// The packets that feedback tells of for the first time, and the number after the last.
-fn told(report: u32, packets: &str) -> (Vec<Told>, u32) {
+fn acked_packets(report: u32, packets: &str) -> (Vec<AckedPacket>, u32) {
     let mut told = Vec::new();
     let mut next = 0;
     for packet in packets.split(' ') {
@@ -65,7 +79,7 @@ fn told(report: u32, packets: &str) -> (Vec<Told>, u32) {
         next = number::<u32>(words[0]) + 1;
         if words[1] != "x" {
             let at = report.wrapping_sub(number::<u32>(words[1]) << 6);
-            told.push(Told { number: number(words[0]), at, marked: words[2] == "3" });
+            told.push(AckedPacket { number: number(words[0]), at, marked: words[2] == "3" });
         }
     }
     (told, next)
@@ -74,12 +88,12 @@ fn told(report: u32, packets: &str) -> (Vec<Told>, u32) {
 /// A sender that is fed: what it was told last.
 struct Fed {
     law: Law,
-    told_to: u32,
+    next: u32,
 }
 
 impl Fed {
     fn new(sender: &Sender) -> Fed {
-        Fed { law: Law::new(settings(sender)), told_to: 0 }
+        Fed { law: Law::new(settings(sender)), next: 0 }
     }
 
     fn frame(&mut self, now: u32, bytes: u32) -> f32 {
@@ -94,9 +108,9 @@ impl Fed {
     }
 
     fn feedback(&mut self, now: u32, report: u32, packets: &str) {
-        let (told, next) = told(report, packets);
-        self.law.feedback(now, &told, self.told_to > 0);
-        self.told_to = next;
+        let (told, next) = acked_packets(report, packets);
+        self.law.feedback(now, &told, self.next > 0);
+        self.next = next;
     }
 }
 
@@ -179,13 +193,13 @@ fn replay(sender: &Sender, text: &str) -> usize {
             _ => {
                 fed.feedback(now, number(f[2]), f[3]);
                 let law = &fed.law;
-                let [most, before] = law.most_in_flight();
+                let [most, before] = law.max_bytes_in_flight();
                 let (srtt, short) = (law.srtt as i32, law.srtt_short as i32);
                 let ours = [law.window, law.inflection, law.in_flight(), most, before, srtt, short];
                 assert_eq!(ours, std::array::from_fn(|i| number::<i32>(f[4 + i])), "{}", at("window"));
                 near("delay", law.delay, 11);
                 near("mean delay", law.delay_mean, 12);
-                near("least delay", law.delay_least, 13);
+                near("least delay", law.queue_delay_min, 13);
                 near("variation", law.variation, 14);
                 near("headroom", law.headroom, 15);
                 near("alpha", law.alpha, 16);

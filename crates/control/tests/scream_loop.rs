@@ -12,7 +12,7 @@ mod bands;
 mod cases;
 
 use cases::{Case, Marks};
-use paceline_control::scream::ericsson::{Faults, Law, SECOND, Settings, Told};
+use paceline_control::scream::ericsson::{AckedPacket, Faults, Law, SECOND, Settings};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -69,8 +69,8 @@ struct Flow {
     rate: f64,
     draws: Xorshift,
     fresh: Vec<(u32, u32, bool)>,
-    told: u64,
-    heard: bool,
+    last_feedback: u64,
+    has_feedback: bool,
 }
 
 impl Flow {
@@ -115,7 +115,7 @@ impl Loop {
             let (min_rate, max_rate) = case.rates;
             let settings = Settings {
                 window: (min_rate * 0.1 / 8.0) as i32,
-                least_window: 2400,
+                min_ref_wnd: 2400,
                 min_rate: min_rate as f32,
                 start_rate: min_rate as f32,
                 max_rate: max_rate as f32,
@@ -134,8 +134,8 @@ impl Loop {
                 rate: min_rate,
                 draws: Xorshift::new(seed),
                 fresh: Vec::new(),
-                told: start * MS,
-                heard: false,
+                last_feedback: start * MS,
+                has_feedback: false,
             }
         };
         let flows: Vec<Flow> = case.flows.iter().enumerate().map(flow).collect();
@@ -186,7 +186,7 @@ impl Loop {
                 Event::Frame(i, k) => self.frame(now, i, k),
                 Event::Poll(i) => {
                     self.send(now, i);
-                    if now - self.flows[i].told > 40 * MS && !self.flows[i].fresh.is_empty() {
+                    if now - self.flows[i].last_feedback > 40 * MS && !self.flows[i].fresh.is_empty() {
                         self.report(now, i);
                     }
                     self.at(now + MS, Event::Poll(i));
@@ -196,16 +196,16 @@ impl Loop {
                 Event::Arrived(packet, marked) => self.arrived(now, packet, marked),
                 Event::Feedback(i, report, fresh) => {
                     let flow = &mut self.flows[i];
-                    let told: Vec<Told> = fresh
+                    let told: Vec<AckedPacket> = fresh
                         .iter()
                         .map(|&(number, came, marked)| {
                             let offset = (report.wrapping_sub(came) / 64) << 6;
-                            Told { number, at: report.wrapping_sub(offset), marked }
+                            AckedPacket { number, at: report.wrapping_sub(offset), marked }
                         })
                         .collect();
                     let ticks = flow.ticks(now);
-                    flow.law.feedback(ticks, &told, flow.heard);
-                    flow.heard = true;
+                    flow.law.feedback(ticks, &told, flow.has_feedback);
+                    flow.has_feedback = true;
                     flow.discard();
                     self.send(now, i);
                 }
@@ -309,7 +309,7 @@ impl Loop {
         let flow = &mut self.flows[i];
         let report = flow.ticks(now);
         let fresh = std::mem::take(&mut flow.fresh);
-        flow.told = now;
+        flow.last_feedback = now;
         let delay = flow.delay;
         self.at(now + delay, Event::Feedback(i, report, fresh));
     }

@@ -87,8 +87,10 @@ impl Division {
     /// What each member has of `rate`, by what each could send in bits a second; `None` of those that send nothing now.
     pub fn parts(&self, rate: Rate, demands: &[f64]) -> Vec<Option<Rate>> {
         let active: Vec<usize> = (0..self.claims.len()).filter(|member| demands[*member] > 0.0).collect();
-        let claim =
-            |&member: &usize| Claim { most: self.claims[member].most.min(demands[member]), ..self.claims[member] };
+        let claim = |&member: &usize| Claim {
+            max_rate: self.claims[member].max_rate.min(demands[member]),
+            ..self.claims[member]
+        };
         let claims: Vec<Claim> = active.iter().map(claim).collect();
         let mut parts = vec![None; self.claims.len()];
         let divided = if self.strict { strictly(rate.bps(), &claims) } else { allocate(rate.bps(), &claims) };

@@ -83,8 +83,8 @@ fn parameter(scheme: &Scheme, p: &Parameter) -> Value {
     }
     if let Some(follows) = p.follows {
         entry["follows"] = json!(match follows {
-            EncoderRate::Least => "min_rate",
-            EncoderRate::Most => "max_rate",
+            EncoderRate::Min => "min_rate",
+            EncoderRate::Max => "max_rate",
         });
     }
     if let Some(idle) = p.idle {

@@ -179,7 +179,7 @@ impl Source {
         let Sender::Rtp(rtp) = &self.sender else { return None };
         let rate = rtp.coupled()?;
         let demand = self.demand(now);
-        let told = Told { calculated: rate.calculated, desired: demand.min(rate.most), rtt: rtp.rtt() };
+        let told = Told { calculated: rate.calculated, desired: demand.min(rate.max_rate), rtt: rtp.rtt() };
         (demand > 0.0).then_some(told)
     }
 

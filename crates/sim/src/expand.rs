@@ -304,7 +304,7 @@ fn bundle(flow: &Flow, app: &App, transport: &Transport) -> Option<BundleModel> 
         },
     };
     let leader = table.with.clone().unwrap_or_else(|| flow.name.clone());
-    Some(BundleModel { leader, claim: Claim { least, most, priority: table.priority } })
+    Some(BundleModel { leader, claim: Claim { min_rate: least, max_rate: most, priority: table.priority } })
 }
 
 /// What is wrong with the flows of a coupled group: one host is to couple what it sends.

@@ -7,10 +7,10 @@ mod decides;
 #[path = "../../control/tests/gcc_port/port.rs"]
 mod port;
 
-use decides::{Decides, Feedback, SECOND, Sent, Told};
+use decides::{Decides, Feedback, PacketResult, SECOND, Sent};
 use goog_cc::LossBasedBweV2Config;
 use paceline_control::foreign::{Foreign, Maker, Media};
-use paceline_control::rtp::{Fate, MediaController, Probe, RtpEvent, RtpSettings, SentPacket};
+use paceline_control::rtp::{Fate, MediaController, PacketFate, Probe, RtpEvent, RtpSettings, SentPacket};
 use paceline_control::{Build, Controller, Gauges, Machine, PathView, Profile, Scheme};
 use paceline_sim::scenario::Document;
 use paceline_sim::{RunOptions, Scenario, simulate};
@@ -62,12 +62,12 @@ impl Controller for Hosted {
                     Fate::Arrived { at, .. } => at.map(|at| BEGIN + at.0),
                     Fate::Lost | Fate::Unknown => None,
                 };
-                let told = arrivals.packets.iter();
-                let told = told.map(|p| Told { sent: sent(&p.packet, p.sent), arrived: arrived(&p.fate) });
+                let result = |p: &PacketFate| PacketResult { sent: sent(&p.packet, p.sent), arrived: arrived(&p.fate) };
+                let packets = arrivals.packets.iter().map(result).collect();
                 let rtt = arrivals.rtt.unwrap_or(path.srtt).0;
-                let feedback = Feedback { told: told.collect(), rtt, in_flight: arrivals.in_flight.bytes() };
+                let feedback = Feedback { packets, rtt, in_flight: arrivals.in_flight.bytes() };
                 // the port panics on a report of losses alone
-                if feedback.told.iter().any(|told| told.arrived.is_some()) {
+                if feedback.packets.iter().any(|packet| packet.arrived.is_some()) {
                     self.port(|port| port.feedback(&feedback, now));
                 }
             }

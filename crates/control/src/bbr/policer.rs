@@ -5,8 +5,8 @@ use crate::RateSample;
 use paceline_units::Time;
 
 /// `bbr_lt_intvl_min_rtts`, `bbr_lt_bw_max_rtts`.
-const LEAST_ROUNDS: u32 = 4;
-const MOST_ROUNDS: u32 = 48;
+const INTERVAL_MIN_RTTS: u32 = 4;
+const BW_MAX_RTTS: u32 = 48;
 /// `bbr_lt_loss_thresh`.
 const LOSS: f64 = 50.0 / 256.0;
 /// `bbr_lt_bw_ratio`; `bbr_lt_bw_diff`, in bytes a second.
@@ -55,7 +55,7 @@ impl Policer {
         if self.uses {
             if cruises && round {
                 self.rounds += 1;
-                if self.rounds >= MOST_ROUNDS {
+                if self.rounds >= BW_MAX_RTTS {
                     self.reset(s.total, now);
                     return true;
                 }
@@ -76,13 +76,13 @@ impl Policer {
             return false;
         }
         self.rounds += u32::from(round);
-        if self.rounds > 4 * LEAST_ROUNDS {
+        if self.rounds > 4 * INTERVAL_MIN_RTTS {
             self.reset(s.total, now);
         }
         let delivered = (s.total - self.delivered) as f64;
         let seconds = now.since(self.since).as_secs_f64();
         let heavy = self.lost as f64 >= LOSS * delivered && delivered > 0.0;
-        if self.rounds >= LEAST_ROUNDS && s.newly_lost > 0 && heavy && seconds >= 1e-3 {
+        if self.rounds >= INTERVAL_MIN_RTTS && s.newly_lost > 0 && heavy && seconds >= 1e-3 {
             self.interval_done(delivered / smss / seconds, s.total, now, smss);
         }
         false

@@ -6,7 +6,7 @@ use crate::{PathView, RateSample};
 use paceline_units::Span;
 
 /// Quanta beyond this many bytes are of no use (SetSendQuantum).
-const MOST_QUANTUM: f64 = 65_536.0;
+const MAX_SEND_QUANTUM: f64 = 65_536.0;
 
 impl Bbr3 {
     /// InitPacingRate: with the first round-trip time again, as the text's "after the first non-zero RTT sample".
@@ -32,7 +32,7 @@ impl Bbr3 {
     }
 
     pub(super) fn set_send_quantum(&mut self) {
-        self.send_quantum = greater(lesser(self.pacing_rate * 1e-3, MOST_QUANTUM), 2.0 * self.smss);
+        self.send_quantum = greater(lesser(self.pacing_rate * 1e-3, MAX_SEND_QUANTUM), 2.0 * self.smss);
     }
 
     /// BDPMultiple.
@@ -76,7 +76,7 @@ impl Bbr3 {
             self.cwnd = lesser(self.cwnd, self.probe_rtt_cwnd());
         }
         // BoundCwndForModel
-        self.cwnd = lesser(self.cwnd, self.most_for_model());
+        self.cwnd = lesser(self.cwnd, self.model_window_bound());
     }
 
     /// ProbeRTTCwnd.
@@ -85,7 +85,7 @@ impl Bbr3 {
     }
 
     /// What the window may be by the bounds that losses have set.
-    pub(super) fn most_for_model(&self) -> f64 {
+    pub(super) fn model_window_bound(&self) -> f64 {
         let cap = match self.state {
             State::ProbeBwDown | State::ProbeBwRefill | State::ProbeBwUp => self.inflight_longterm,
             State::ProbeRtt | State::ProbeBwCruise => self.inflight_with_headroom(),

@@ -9,11 +9,11 @@ use paceline_units::{Span, Time};
 
 /// The bounds within which a sample takes the fast path. None depends on what the steps of such a sample change.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Usual {
+pub(super) struct FastPath {
     /// Before the first of the times at which something is due; the beginning of time: there is no such case now.
     before: Time,
     /// The path's minimum round-trip time: no shorter sample.
-    least_rtt: Span,
+    min_rtt: Span,
     /// In flight: more than this, at which it would cruise, and less than this, at which it would go down.
     cruise_at: f64,
     down_at: f64,
@@ -22,30 +22,30 @@ pub(super) struct Usual {
     /// Aggregation below this leaves its filter as it is.
     extra_below: f64,
     /// The upper bound of the window.
-    most: f64,
+    max_cwnd: f64,
 }
 
-impl Usual {
+impl FastPath {
     /// No sample takes the fast path.
-    pub(super) const NEVER: Usual = Usual {
+    pub(super) const NEVER: FastPath = FastPath {
         before: Time::ZERO,
-        least_rtt: Span::ZERO,
+        min_rtt: Span::ZERO,
         cruise_at: f64::NEG_INFINITY,
         down_at: f64::INFINITY,
         probed: f64::INFINITY,
         extra_below: f64::NEG_INFINITY,
-        most: 0.0,
+        max_cwnd: 0.0,
     };
 }
 
 impl Bbr3 {
     /// The full path has just run: computes the bounds for the next sample.
-    pub(super) fn expect_the_usual(&mut self) {
-        self.usual = self.bounds_of_the_usual().unwrap_or(Usual::NEVER);
+    pub(super) fn update_fast_path(&mut self) {
+        self.fast_path = self.fast_path_bounds().unwrap_or(FastPath::NEVER);
     }
 
-    fn bounds_of_the_usual(&self) -> Option<Usual> {
-        let mut usual = Usual::NEVER;
+    fn fast_path_bounds(&self) -> Option<FastPath> {
+        let mut usual = FastPath::NEVER;
         let mut last = (self.probe_rtt_min_stamp + PROBE_RTT_INTERVAL).min(self.min_rtt_stamp + MIN_RTT_FILTER_LEN);
         match self.state {
             State::ProbeBwDown | State::ProbeBwCruise => {
@@ -65,22 +65,22 @@ impl Bbr3 {
             State::Startup | State::Drain | State::ProbeBwUp | State::ProbeRtt => return None,
         }
         let settled = self.full_bw_reached && self.seen_rtt && !self.idle_restart && !self.probe_rtt_expired;
-        usual.least_rtt =
+        usual.min_rtt =
             self.probe_rtt_min_delay.filter(|&d| settled && self.min_rtt.is_some_and(|least| d >= least))?;
         usual.before = Time(last.0 + 1);
         usual.extra_below = self.extra_acked.ignored_below(self.rounds.count, EXTRA_ACKED_FILTER_LEN);
-        usual.most = lesser(self.max_inflight(), self.most_for_model());
+        usual.max_cwnd = lesser(self.max_inflight(), self.model_window_bound());
         Some(usual)
     }
 
     /// Takes a sample if it is within the bounds. `false`: nothing has been done.
     #[inline(always)]
-    pub(super) fn update_as_usual(&mut self, sample: &RateSample, now: Time) -> bool {
-        let usual = &self.usual;
+    pub(super) fn update_on_fast_path(&mut self, sample: &RateSample, now: Time) -> bool {
+        let usual = &self.fast_path;
         let (in_flight, rate) = (float(sample.in_flight), sample.rate());
         let loss_round = sample.prior_delivered >= self.loss_round_delivered;
         let round = self.rounds.ends_with(sample) || (loss_round && self.is_loss_in_round);
-        if round || now >= usual.before || sample.rtt.is_some_and(|rtt| rtt < usual.least_rtt) {
+        if round || now >= usual.before || sample.rtt.is_some_and(|rtt| rtt < usual.min_rtt) {
             return false;
         }
         if rate > self.max_bw || in_flight <= usual.cruise_at || in_flight >= usual.down_at {
@@ -118,7 +118,7 @@ impl Bbr3 {
         if rate >= self.max_bw || !sample.app_limited {
             self.max_bw_of[1] = greater(self.max_bw_of[1], rate);
         }
-        self.cwnd = lesser(self.cwnd + newly, self.usual.most);
+        self.cwnd = lesser(self.cwnd + newly, self.fast_path.max_cwnd);
         true
     }
 
@@ -145,7 +145,7 @@ impl Bbr3 {
         if filter.update(at, extra, EXTRA_ACKED_FILTER_LEN) != self.extra_acked.get() {
             return true;
         }
-        self.usual.extra_below = filter.ignored_below(at, EXTRA_ACKED_FILTER_LEN);
+        self.fast_path.extra_below = filter.ignored_below(at, EXTRA_ACKED_FILTER_LEN);
         self.extra_acked = filter;
         false
     }
@@ -216,7 +216,7 @@ mod tests {
                 ..RateSample::default()
             };
             samples += 1;
-            if pair[0].on_usual_delivery(&sample, now) {
+            if pair[0].on_delivery_fast(&sample, now) {
                 short += 1;
             } else {
                 pair[0].on_delivery(&sample, &path(now, in_flight));

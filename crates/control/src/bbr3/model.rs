@@ -2,7 +2,7 @@
 //! Network Path Model Parameters" and "Updating the Model Upon Packet Loss").
 
 use super::{AckPhase, BETA, Bbr3, EXTRA_ACKED_FILTER_LEN, HEADROOM, LOSS_THRESH, Left, MIN_RTT_FILTER_LEN};
-use super::{PROBE_RTT_INTERVAL, State, Usual};
+use super::{FastPath, PROBE_RTT_INTERVAL, State};
 use crate::delivery::{float, greater, lesser, seconds};
 use crate::{LostSegment, RateSample};
 use paceline_units::{Span, Time};
@@ -156,7 +156,7 @@ impl Bbr3 {
     /// HandleInflightTooHigh: `safe` bytes in flight were not yet too many.
     fn handle_inflight_too_high(&mut self, safe: f64, app_limited: bool, now: Time) {
         self.prev_probe_too_high = true;
-        self.usual = Usual::NEVER;
+        self.fast_path = FastPath::NEVER;
         self.is_bw_probe_sample = false;
         if !app_limited {
             self.inflight_longterm = safe.max(self.target_inflight() * BETA);
@@ -178,7 +178,7 @@ impl Bbr3 {
 
     /// HandleSpuriousLossDetection.
     pub(super) fn handle_spurious_loss_detection(&mut self) {
-        self.usual = Usual::NEVER;
+        self.fast_path = FastPath::NEVER;
         self.restore_cwnd();
         self.is_loss_in_round = false;
         self.reset_full_bw(0.0);

@@ -34,9 +34,9 @@ impl Kept {
 
 /// The least.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Least(Kept);
+pub(super) struct WindowedMin(Kept);
 
-impl Least {
+impl WindowedMin {
     pub(super) fn push(&mut self, now: Time, value: Span, window: Span) {
         self.0.push(now, value, window, |new, old| new <= old);
     }
@@ -47,9 +47,9 @@ impl Least {
 
 /// The greatest.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Greatest(Kept);
+pub(super) struct WindowedMax(Kept);
 
-impl Greatest {
+impl WindowedMax {
     pub(super) fn push(&mut self, now: Time, value: Span, window: Span) {
         self.0.push(now, value, window, |new, old| new >= old);
     }

@@ -23,7 +23,7 @@ pub(super) struct Linux {
     reno: f64,
     /// Window and time at the last working out.
     worked: Option<(f64, Time)>,
-    least: Option<Span>,
+    delay_min: Option<Span>,
 }
 
 impl Cubic {
@@ -83,8 +83,8 @@ impl Cubic {
         }
         let linux = self.linux();
         let delay = delay.max(Span::from_micros(1));
-        let least = linux.least.map_or(delay, |l| l.min(delay));
-        linux.least = Some(least);
+        let least = linux.delay_min.map_or(delay, |l| l.min(delay));
+        linux.delay_min = Some(least);
         if self.cwnd < self.ssthresh {
             let prior = self.prior;
             self.look(Some(delay), least, path);
@@ -127,7 +127,7 @@ impl Cubic {
             self.prior = self.w_max.max(cwnd); // the plateau
             self.k = libm::cbrt((self.prior - cwnd) / self.c);
         }
-        let least = self.linux().least.unwrap_or(path.srtt);
+        let least = self.linux().delay_min.unwrap_or(path.srtt);
         let t = (now.since(self.epoch.unwrap_or(now)) + least).as_secs_f64();
         let d = t - self.k;
         let target = (self.prior + (self.c * d * d * d).trunc()).max(0.0);

@@ -21,7 +21,7 @@ const HZ: u64 = 1000;
 /// 2^10 units of time a second (`BICTCP_HZ`).
 const UNITS: u32 = 10;
 /// `max_increment`: segments in 100 ms beyond the plateau.
-const MOST: u64 = 16;
+const MAX_INCREMENT: u64 = 16;
 
 /// What it keeps beside the window; times in milliseconds, 0 for none.
 #[derive(Clone, Debug)]
@@ -40,7 +40,7 @@ pub(super) struct Ns2Linux {
     origin: u64,
     k: u64,
     /// Eight times the least delay.
-    least: u64,
+    delay_min: u64,
     epoch: u64,
     /// Acknowledgements counted towards Reno's window, and that window.
     acks: u64,
@@ -63,7 +63,7 @@ impl Ns2Linux {
             worked: (0, 0),
             origin: 0,
             k: 0,
-            least: 0,
+            delay_min: 0,
             epoch: 0,
             acks: 0,
             reno: 0,
@@ -92,8 +92,8 @@ impl Ns2Linux {
         }
         let sent = (path.now.0.saturating_sub(rtt.0) + 500_000) / 1_000_000;
         let delay = (now.saturating_sub(sent) << 3).max(1);
-        if self.least == 0 || delay < self.least {
-            self.least = delay;
+        if self.delay_min == 0 || delay < self.delay_min {
+            self.delay_min = delay;
         }
     }
 
@@ -112,14 +112,14 @@ impl Ns2Linux {
             let units = ((1_u64 << (10 + 3 * UNITS)) / self.scale).saturating_mul(self.origin - cwnd);
             self.k = libm::cbrt(units as f64) as u64;
         }
-        let t = ((now + (self.least >> 3) - self.epoch) << UNITS) / HZ;
+        let t = ((now + (self.delay_min >> 3) - self.epoch) << UNITS) / HZ;
         let off = u128::from(t.abs_diff(self.k));
         let rise = (u128::from(self.scale) * off * off * off) >> (10 + 3 * UNITS);
         let rise = u64::try_from(rise).unwrap_or(u64::MAX);
         let target = if t < self.k { self.origin.saturating_sub(rise) } else { self.origin.saturating_add(rise) };
         self.per = if target > cwnd { cwnd / (target - cwnd) } else { 100 * cwnd };
-        if self.least > 0 && t >= self.k {
-            self.per = self.per.max(cwnd * HZ * 8 / (10 * MOST * self.least));
+        if self.delay_min > 0 && t >= self.k {
+            self.per = self.per.max(cwnd * HZ * 8 / (10 * MAX_INCREMENT * self.delay_min));
         }
         if !self.lost {
             self.per = 50;
@@ -188,8 +188,8 @@ impl Cubic {
         }
         let slow = self.cwnd <= self.ssthresh;
         if slow {
-            let least = Span::from_millis(e.least >> 3);
-            self.look(rtt, if e.least > 0 { least } else { path.min_rtt }, path);
+            let least = Span::from_millis(e.delay_min >> 3);
+            self.look(rtt, if e.delay_min > 0 { least } else { path.min_rtt }, path);
         }
         if f64::from(in_flight) < self.cwnd {
             return;

@@ -4,7 +4,7 @@
 //! what takes a network state estimate (none is in libwebrtc), the period between overuses (told to encoders, used in no
 //! decision), and what field trials switch on. Rates are in bits a second, times in seconds.
 
-use super::LEAST;
+use super::MIN_BITRATE;
 use super::link_capacity::LinkCapacity;
 use super::trendline::Usage;
 use paceline_units::{Span, Time};
@@ -15,9 +15,9 @@ const BACKOFF: f64 = 0.85;
 const BACKOFF_OFFSET: f64 = 5e3;
 /// How fast the rate grows in a second while the bottleneck's is unknown, and at least by how much each time.
 const GROWTH: f64 = 1.08;
-const LEAST_GROWTH: f64 = 1e3;
+const MIN_MULTIPLICATIVE_INCREASE: f64 = 1e3;
 /// The least growth in a second near the bottleneck's rate.
-const LEAST_SLOPE: f64 = 4e3;
+const MIN_ADDITIVE_INCREASE: f64 = 4e3;
 /// Frames a second and the largest packet of the stream that the growth near it assumes.
 const FRAMES: f64 = 30.0;
 const PACKET: f64 = 1200.0 * 8.0;
@@ -45,7 +45,7 @@ enum State {
 /// The controller of the delay-based rate.
 #[derive(Clone, Debug)]
 pub struct Aimd {
-    least: f64,
+    min_bitrate: f64,
     rate: f64,
     known: bool,
     throughput: f64,
@@ -59,7 +59,7 @@ pub struct Aimd {
 impl Default for Aimd {
     fn default() -> Aimd {
         Aimd {
-            least: LEAST,
+            min_bitrate: MIN_BITRATE,
             rate: UNKNOWN,
             known: false,
             throughput: UNKNOWN,
@@ -86,8 +86,8 @@ impl Aimd {
     }
 
     /// The rate is at least this from now on.
-    pub fn set_least(&mut self, least: f64) {
-        self.least = least;
+    pub fn set_min_bitrate(&mut self, least: f64) {
+        self.min_bitrate = least;
         self.rate = self.rate.max(least);
     }
 
@@ -99,14 +99,14 @@ impl Aimd {
     /// Something else knows the rate: a probe.
     pub fn set(&mut self, rate: f64, now: Time) {
         self.known = true;
-        self.rate = rate.max(self.least);
+        self.rate = rate.max(self.min_bitrate);
         self.changed = Some(now);
     }
 
     /// The rate is a share of what others have found, too: no change of its own, after which it would wait.
     pub fn share(&mut self, rate: f64) {
         self.known = true;
-        self.rate = rate.max(self.least);
+        self.rate = rate.max(self.min_bitrate);
     }
 
     /// Whether the rate may fall again, as the last change has had time to show, or as half of it does not come through.
@@ -134,7 +134,7 @@ impl Aimd {
                 State::Increase => self.increased(now),
                 State::Decrease => self.decreased(now),
             };
-            self.rate = rate.max(self.least);
+            self.rate = rate.max(self.min_bitrate);
         }
         self.rate
     }
@@ -164,7 +164,7 @@ impl Aimd {
         let growth = if self.capacity.estimate().is_some() {
             self.slope() * since
         } else {
-            (self.rate * (libm::pow(GROWTH, since.min(1.0)) - 1.0)).max(LEAST_GROWTH)
+            (self.rate * (libm::pow(GROWTH, since.min(1.0)) - 1.0)).max(MIN_MULTIPLICATIVE_INCREASE)
         };
         (self.rate + growth).min(limit)
     }
@@ -173,7 +173,7 @@ impl Aimd {
     fn slope(&self) -> f64 {
         let frame = self.rate / FRAMES;
         let packet = frame / (frame / PACKET).ceil();
-        (packet / (2.0 * (self.rtt + DETECTION))).max(LEAST_SLOPE)
+        (packet / (2.0 * (self.rtt + DETECTION))).max(MIN_ADDITIVE_INCREASE)
     }
 
     fn decreased(&mut self, now: Time) -> f64 {
@@ -311,7 +311,7 @@ mod tests {
         let mut aimd = set(123e3);
         aimd.set(246e3, START);
         assert_eq!(aimd.estimate(), Some(246e3));
-        aimd.set_least(30e3);
+        aimd.set_min_bitrate(30e3);
         aimd.set(10e3, START);
         assert_eq!(aimd.estimate(), Some(30e3));
     }

@@ -33,17 +33,17 @@ impl Alr {
     /// The estimate.
     pub fn set_estimate(&mut self, rate: f64) {
         self.rate = USAGE * rate / 8.0;
-        self.left = self.left.clamp(-self.most(), self.most());
+        self.left = self.left.clamp(-self.max_budget(), self.max_budget());
     }
 
-    fn most(&self) -> f64 {
+    fn max_budget(&self) -> f64 {
         WINDOW * self.rate
     }
 
     /// A packet of `size` bytes has left.
     pub fn sent(&mut self, size: f64, now: Time) {
         let Some(last) = self.last.replace(now) else { return };
-        let most = self.most();
+        let most = self.max_budget();
         self.left = (self.left - size).max(-most);
         self.left = (self.left + self.rate * now.since(last).as_secs_f64()).min(most);
         let unused = if most > 0.0 { self.left / most } else { 0.0 };

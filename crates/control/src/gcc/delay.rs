@@ -3,7 +3,7 @@
 //! Source: libwebrtc, modules/congestion_controller/goog_cc/delay_based_bwe.cc. Left out: a detector of its own for audio,
 //! which is off there.
 
-use super::Told;
+use super::PacketResult;
 use super::aimd::Aimd;
 use super::inter_arrival::InterArrival;
 use super::trendline::{Trendline, Usage};
@@ -30,7 +30,7 @@ pub struct Delay {
     line: Trendline,
     /// The rate; its round-trip time, start and bounds are set here.
     pub aimd: Aimd,
-    heard: Option<Time>,
+    last_feedback: Option<Time>,
     /// The last estimate, and what the detector said then.
     rate: f64,
     usage: Usage,
@@ -54,7 +54,13 @@ impl Delay {
 
     /// Feedback that came at `now` tells of these packets, in the order of their arrival; what came through, and what a probe
     /// has found.
-    pub fn feedback(&mut self, told: &[Told], now: Time, throughput: Option<f64>, probe: Option<f64>) -> Outcome {
+    pub fn feedback(
+        &mut self,
+        told: &[PacketResult],
+        now: Time,
+        throughput: Option<f64>,
+        probe: Option<f64>,
+    ) -> Outcome {
         let (mut heard, mut recovered) = (false, false);
         for packet in told {
             let Some(arrived) = packet.arrived else { continue };
@@ -72,12 +78,12 @@ impl Delay {
         outcome
     }
 
-    fn packet(&mut self, packet: &Told, arrived: Time, now: Time) {
-        if self.heard.is_none_or(|heard| now.since(heard) > SILENCE) {
+    fn packet(&mut self, packet: &PacketResult, arrived: Time, now: Time) {
+        if self.last_feedback.is_none_or(|heard| now.since(heard) > SILENCE) {
             self.groups = InterArrival::default();
             self.line = Trendline::default();
         }
-        self.heard = Some(now);
+        self.last_feedback = Some(now);
         if let Some(deltas) = self.groups.packet(packet.sent, arrived, now, packet.size) {
             self.line.group(&deltas, arrived);
         }

@@ -39,12 +39,19 @@ struct Group {
     first_arrival: Time,
     last_arrival: Time,
     /// When feedback told of its last packet, by the sender's clock.
-    heard: Time,
+    last_feedback: Time,
 }
 
 impl Group {
     fn of(sent: Time, arrived: Time, heard: Time, size: f64) -> Group {
-        Group { size, first_sent: sent, last_sent: sent, first_arrival: arrived, last_arrival: arrived, heard }
+        Group {
+            size,
+            first_sent: sent,
+            last_sent: sent,
+            first_arrival: arrived,
+            last_arrival: arrived,
+            last_feedback: heard,
+        }
     }
 
     /// Whether a packet that left at `sent` waited with this group's last.
@@ -82,7 +89,7 @@ impl InterArrival {
             current.last_sent = current.last_sent.max(sent);
             current.size += size;
             current.last_arrival = arrived;
-            current.heard = now;
+            current.last_feedback = now;
             return None;
         }
         let current = *current;
@@ -98,7 +105,7 @@ impl InterArrival {
     /// `None` if the two tell nothing: then the packet that ended the later one is left out.
     fn compare(&mut self, before: &Group, current: &Group) -> Option<Deltas> {
         let apart = nanos(current.last_arrival, before.last_arrival);
-        if apart - nanos(current.heard, before.heard) >= JUMP {
+        if apart - nanos(current.last_feedback, before.last_feedback) >= JUMP {
             *self = InterArrival::default();
             return None;
         }

@@ -8,7 +8,7 @@
 
 mod observations;
 
-use super::{LEAST, Told};
+use super::{MIN_BITRATE, PacketResult};
 use observations::{Observations, lower, upper};
 use paceline_units::{Span, Time};
 
@@ -33,7 +33,7 @@ pub struct Settings {
     pub preference_smoothing: f64,
     /// InherentLossLowerBound, UpperBoundOffset and UpperBoundBwBalance: p is at least the first and at most the second and the
     /// third over b.
-    pub inherent_least: f64,
+    pub inherent_loss_lower_bound: f64,
     /// The second of them.
     pub inherent_offset: f64,
     /// The third.
@@ -74,7 +74,7 @@ pub struct Settings {
     /// HoldDurationFactor: each hold is so many times longer.
     pub hold: u64,
     /// LowerBoundByAckedRateFactor.
-    pub acknowledged_least: f64,
+    pub acknowledged_lower_bound: f64,
     /// PaddingDuration: growing, padding is sent for so long; zero: none is.
     pub padding: Span,
 }
@@ -87,7 +87,7 @@ impl Default for Settings {
             log_bias: 0.02,
             preference: 0.2,
             preference_smoothing: 0.002,
-            inherent_least: 1e-3,
+            inherent_loss_lower_bound: 1e-3,
             inherent_offset: 0.05,
             inherent_balance: 100e3,
             inherent_first: 0.01,
@@ -107,7 +107,7 @@ impl Default for Settings {
             ramp_in_hold: 1.2,
             hold_threshold: 1.3,
             hold: 2,
-            acknowledged_least: 1.0,
+            acknowledged_lower_bound: 1.0,
             padding: Span::from_secs(2),
         }
     }
@@ -148,8 +148,8 @@ pub struct Loss {
     settings: Settings,
     observations: Observations,
     average_loss: f64,
-    least: f64,
-    most: f64,
+    min_bitrate: f64,
+    max_bitrate: f64,
     acknowledged: Option<f64>,
     delay_based: f64,
     best: Option<Channel>,
@@ -175,8 +175,8 @@ impl Loss {
             settings,
             observations: Observations::default(),
             average_loss: 0.0,
-            least: 1e3,
-            most: f64::INFINITY,
+            min_bitrate: 1e3,
+            max_bitrate: f64::INFINITY,
             acknowledged: None,
             delay_based: f64::INFINITY,
             best: None,
@@ -205,8 +205,8 @@ impl Loss {
 
     /// The rates of the session.
     pub fn set_bounds(&mut self, least: f64, most: f64) {
-        self.least = least;
-        self.most = most;
+        self.min_bitrate = least;
+        self.max_bitrate = most;
     }
 
     /// What comes through.
@@ -227,7 +227,7 @@ impl Loss {
 
     /// Feedback tells of these; the delay-based estimate, infinite if there is none; whether the application sends less than it
     /// may.
-    pub fn feedback(&mut self, told: &[Told], delay_based: f64, alr: bool) {
+    pub fn feedback(&mut self, told: &[PacketResult], delay_based: f64, alr: bool) {
         self.delay_based = delay_based;
         if !self.observations.feedback(told, &self.settings) {
             return;
@@ -249,8 +249,10 @@ impl Loss {
         if self.limited() {
             best.rate = self.bounded_growth(current.rate, best.rate, last);
         }
-        let (least, most) =
-            (lower(self.acknowledged, self.least, &self.settings), upper(self.average_loss, self.most, &self.settings));
+        let (least, most) = (
+            lower(self.acknowledged, self.min_bitrate, &self.settings),
+            upper(self.average_loss, self.max_bitrate, &self.settings),
+        );
         let rate = best.rate.min(most).min(delay_based).max(least);
         let best = if rate < best.rate {
             Channel { inherent: 0.0, rate }
@@ -265,7 +267,7 @@ impl Loss {
         }
         self.result = (rate, self.decide(rate, last));
         if self.limited() && self.growing.is_none_or(|(since, _)| since + self.settings.increase_window < last) {
-            self.growing = Some((last, LEAST.max(best.rate * self.settings.increase)));
+            self.growing = Some((last, MIN_BITRATE.max(best.rate * self.settings.increase)));
         }
     }
 
@@ -300,7 +302,7 @@ impl Loss {
 
     /// The state where the bounds leave `rate`.
     fn decide(&mut self, rate: f64, last: Time) -> State {
-        let below = rate < self.delay_based && rate < self.most;
+        let below = rate < self.delay_based && rate < self.max_bitrate;
         if below && self.grows(self.result.0, rate) && self.may_grow_on(rate, last) {
             return self.grow(rate, last);
         }
@@ -349,14 +351,14 @@ impl Loss {
         let padded = self.padding.is_some_and(|(until, _)| until >= last);
         rates.extend(self.acknowledged.filter(|_| !alr || padded));
         rates.extend(Some(self.delay_based).filter(|&rate| rate.is_finite() && rate > current));
-        let limit = self.growing.filter(|_| self.limited()).map_or(self.most, |(_, limit)| limit);
+        let limit = self.growing.filter(|_| self.limited()).map_or(self.max_bitrate, |(_, limit)| limit);
         rates.iter().map(|rate| rate.min(limit.max(current))).collect()
     }
 
     fn feasible(&self, inherent: f64, rate: f64) -> f64 {
         let s = &self.settings;
         let most = if rate > 0.0 { (s.inherent_offset + s.inherent_balance / rate).min(1.0) } else { 1.0 };
-        inherent.max(s.inherent_least).min(most)
+        inherent.max(s.inherent_loss_lower_bound).min(most)
     }
 
     fn newton(&self, channel: &Channel) -> f64 {

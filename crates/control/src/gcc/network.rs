@@ -4,7 +4,7 @@
 //! feedback once a second, as its mode feedback_only does; round-trip times are those that the session measures. That a target
 //! is unchanged keeps it from asking the prober there; here the prober is asked each time.
 
-use super::Told;
+use super::PacketResult;
 use super::alr::Alr;
 use super::delay::Delay;
 use super::loss::{Loss, Settings, State};
@@ -23,7 +23,7 @@ const LOSS_INTERVAL: Span = Span::from_secs(1);
 const PROBE_DROP: f64 = 0.85;
 /// Pushback of less than this is none, and takes at most one in so many frames
 /// (VideoStreamEncoder::UpdateTargetBitrate of video/video_stream_encoder.cc).
-const LEAST_REDUCTION: f64 = 0.01;
+const MIN_REDUCTION: f64 = 0.01;
 const FRAMES: f64 = 2.0;
 
 /// What a session is given.
@@ -32,9 +32,9 @@ pub struct Options {
     /// The rates, in bits a second.
     pub start: f64,
     /// The least.
-    pub least: f64,
+    pub min_bitrate: f64,
     /// The greatest.
-    pub most: f64,
+    pub max_bitrate: f64,
     /// What the streams can use; zero: unknown.
     pub allocated: f64,
     /// Packets leave at this multiple of the target.
@@ -102,11 +102,11 @@ impl Network {
 
     /// The session begins.
     pub fn start(&mut self, now: Time) {
-        let Options { start, least, most, allocated, .. } = self.options;
+        let Options { start, min_bitrate: least, max_bitrate: most, allocated, .. } = self.options;
         self.send.set_bounds(least, most);
         self.send.set_target(start);
         self.delay.aimd.start(start);
-        self.delay.aimd.set_least(least);
+        self.delay.aimd.set_min_bitrate(least);
         self.probes.set_available(true, now);
         let orders = self.probes.set_rates(least, start, most, now);
         self.order(orders);
@@ -142,12 +142,12 @@ impl Network {
     }
 
     /// Feedback tells of these packets, in the order of their sending; so many bytes are in flight.
-    pub fn feedback(&mut self, told: &[Told], in_flight: f64, now: Time) {
+    pub fn feedback(&mut self, told: &[PacketResult], in_flight: f64, now: Time) {
         if told.is_empty() {
             return;
         }
         self.pushback.set_in_flight(in_flight);
-        let mut received: Vec<Told> = told.iter().filter(|p| p.arrived.is_some()).copied().collect();
+        let mut received: Vec<PacketResult> = told.iter().filter(|p| p.arrived.is_some()).copied().collect();
         received.sort_by_key(|p| p.arrived);
         self.round_trips(&received, now);
         self.count(told, now);
@@ -187,18 +187,18 @@ impl Network {
     }
 
     /// The longest of the window, the shortest of the limit on round trips.
-    fn round_trips(&mut self, received: &[Told], now: Time) {
+    fn round_trips(&mut self, received: &[PacketResult], now: Time) {
         let Some(last) = received.last().and_then(|p| p.arrived) else { return };
-        let waited = |p: &Told| p.arrived.map_or(Span::ZERO, |arrived| last.since(arrived));
+        let waited = |p: &PacketResult| p.arrived.map_or(Span::ZERO, |arrived| last.since(arrived));
         if let Some(sent) = received.iter().map(|p| p.sent).min() {
             self.pushback.feedback(sent, now);
         }
         if let Some(shortest) = received.iter().map(|p| now.since(p.sent) - waited(p)).min() {
-            self.send.heard(now, shortest);
+            self.send.on_feedback(now, shortest);
         }
     }
 
-    fn count(&mut self, told: &[Told], now: Time) {
+    fn count(&mut self, told: &[PacketResult], now: Time) {
         self.counts.0 += told.iter().filter(|p| p.arrived.is_none()).count() as u64;
         self.counts.1 += told.len() as u64;
         if self.options.loss && self.next_count.is_none_or(|next| now > next) {
@@ -222,8 +222,11 @@ impl Network {
     /// The target may have: pushback takes a step, and the prober may follow.
     fn changed(&mut self, now: Time) {
         self.target = self.send.target();
-        self.pushed =
-            if self.options.pushback { self.pushback.step(self.target).max(self.send.least()) } else { self.target };
+        self.pushed = if self.options.pushback {
+            self.pushback.step(self.target).max(self.send.min_bitrate())
+        } else {
+            self.target
+        };
         self.follow(now);
     }
 
@@ -241,7 +244,7 @@ impl Network {
         let before = self.target;
         self.target = self.send.target();
         // no event of its own path, so that pushback takes no step
-        self.pushed = (self.pushed * self.target / before).max(self.send.least());
+        self.pushed = (self.pushed * self.target / before).max(self.send.min_bitrate());
         self.follow(now);
     }
 
@@ -265,17 +268,17 @@ impl Network {
     }
 
     /// The estimate at most.
-    pub fn most(&self) -> f64 {
-        self.options.most
+    pub fn max_bitrate(&self) -> f64 {
+        self.options.max_bitrate
     }
 
     /// What the encoder gets: pushback drops one in n frames and lowers the target by the n-th part, at most half.
     pub fn encoding(&self) -> f64 {
         let reduction = 1.0 - self.pushed / self.target;
-        if reduction <= LEAST_REDUCTION {
+        if reduction <= MIN_REDUCTION {
             return self.target;
         }
-        (self.target * (1.0 - 1.0 / (1.0 / reduction).floor().max(FRAMES))).max(self.send.least())
+        (self.target * (1.0 - 1.0 / (1.0 / reduction).floor().max(FRAMES))).max(self.send.min_bitrate())
     }
 
     /// The pacer's rate: of the target before pushback, lest packets wait there.

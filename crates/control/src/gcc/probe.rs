@@ -80,7 +80,7 @@ pub struct Probes {
     state: State,
     available: bool,
     start: f64,
-    most: f64,
+    max_bitrate: f64,
     /// What the streams can use; zero: unknown.
     allocated: f64,
     estimate: f64,
@@ -104,7 +104,7 @@ impl Default for Probes {
             state: State::Init,
             available: false,
             start: 0.0,
-            most: UNGIVEN,
+            max_bitrate: UNGIVEN,
             allocated: 0.0,
             estimate: 0.0,
             limit: Limit::Delay,
@@ -144,12 +144,12 @@ impl Probes {
         } else if self.start == 0.0 {
             self.start = least;
         }
-        let before = self.most;
-        self.most = if most.is_finite() { most } else { UNGIVEN };
+        let before = self.max_bitrate;
+        self.max_bitrate = if most.is_finite() { most } else { UNGIVEN };
         match self.state {
             State::Init if self.available => self.first(now),
-            State::Complete if self.estimate > 0.0 && before < self.most && self.estimate < self.most => {
-                self.initiate(now, &[self.most], false)
+            State::Complete if self.estimate > 0.0 && before < self.max_bitrate && self.estimate < self.max_bitrate => {
+                self.initiate(now, &[self.max_bitrate], false)
             }
             _ => Vec::new(),
         }
@@ -168,7 +168,7 @@ impl Probes {
     pub fn set_allocated(&mut self, allocated: f64, now: Time) -> Vec<Order> {
         let before = std::mem::replace(&mut self.allocated, allocated);
         let idle = self.state == State::Complete && self.alr.is_some();
-        if !idle || allocated == before || self.estimate >= self.most.min(allocated) {
+        if !idle || allocated == before || self.estimate >= self.max_bitrate.min(allocated) {
             return Vec::new();
         }
         let limit = ALLOCATION_LIMIT * self.estimate;
@@ -241,7 +241,8 @@ impl Probes {
     }
 
     fn initiate(&mut self, now: Time, rates: &[f64], further: bool) -> Vec<Order> {
-        let mut most = if self.allocated > 0.0 { self.most.min(ALLOCATED * self.allocated) } else { self.most };
+        let mut most =
+            if self.allocated > 0.0 { self.max_bitrate.min(ALLOCATED * self.allocated) } else { self.max_bitrate };
         match self.limit {
             Limit::Rtt | Limit::Queue | Limit::Loss => return Vec::new(),
             Limit::LossGrowing => most = most.min(LOSS_LIMITED * self.estimate),

@@ -2,14 +2,14 @@
 //!
 //! Source: libwebrtc, modules/congestion_controller/goog_cc/probe_bitrate_estimator.cc.
 
-use super::{Told, nanos};
+use super::{PacketResult, nanos};
 use paceline_units::{Span, Time};
 use std::collections::BTreeMap;
 
 /// So much of the cluster's packets, and of its bytes, must have come.
 const ENOUGH: f64 = 0.80;
 /// A probe that came so many times faster than it was sent tells nothing.
-const MOST_RATIO: f64 = 2.0;
+const MAX_VALID_RATIO: f64 = 2.0;
 /// A probe that came slower than this share of its sending rate has found the bottleneck's.
 const UNSATURATED: f64 = 0.9;
 /// Of that, so much is used.
@@ -49,7 +49,7 @@ pub struct ProbeEstimate {
 
 impl ProbeEstimate {
     /// Feedback tells of a packet. Returns the rate if its cluster tells one now; it is kept for [`ProbeEstimate::take`].
-    pub fn packet(&mut self, told: &Told) -> Option<f64> {
+    pub fn packet(&mut self, told: &PacketResult) -> Option<f64> {
         let (cluster, arrived) = (told.cluster?, told.arrived?);
         self.clusters.retain(|_, c| nanos(arrived, c.last_arrival) <= LONGEST);
         let c = self.clusters.entry(cluster.id).or_insert(Received {
@@ -91,7 +91,7 @@ impl Received {
         let rate = |bytes: f64, time: i64| (time > 0 && time <= LONGEST).then(|| bytes * 8e9 / time as f64);
         let sent = rate(self.bytes - self.last_sent.1, nanos(self.last_sent.0, self.first_sent))?;
         let received = rate(self.bytes - self.first_arrival.1, nanos(self.last_arrival, self.first_arrival.0))?;
-        if received > MOST_RATIO * sent {
+        if received > MAX_VALID_RATIO * sent {
             return None;
         }
         Some(if received < UNSATURATED * sent { UTILIZATION * received } else { sent.min(received) })
@@ -115,7 +115,7 @@ mod tests {
             for &(size, sent, arrived) in packets {
                 let at = |ms| Time(1_000_000_000_000 + ms * 1_000_000);
                 let cluster = Some(Cluster { id, packets: least.0, bytes: least.1 });
-                last = self.0.packet(&Told { cluster, ..Told::new(at(sent), Some(at(arrived)), size) });
+                last = self.0.packet(&PacketResult { cluster, ..PacketResult::new(at(sent), Some(at(arrived)), size) });
             }
             last
         }

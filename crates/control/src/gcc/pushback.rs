@@ -10,9 +10,9 @@ use std::collections::VecDeque;
 /// What may wait on the path beside its round-trip time, in seconds (QueueSize).
 const QUEUE: f64 = 0.350;
 /// The target is pushed no lower than this (MinBitrate), if it is not lower by itself.
-const LEAST_TARGET: f64 = 30e3;
+const MIN_BITRATE: f64 = 30e3;
 /// The window in bytes is at least this: kMinCwnd.
-const LEAST_WINDOW: f64 = 3000.0;
+const MIN_CWND: f64 = 3000.0;
 /// The round-trip time is the least of so many feedbacks: kMaxFeedbackRttWindow.
 const FEEDBACKS: usize = 32;
 
@@ -51,7 +51,7 @@ impl Pushback {
         let Some(&rtt) = self.rtts.iter().min() else { return };
         let filled = target / 8.0 * (rtt as f64 / 1e3 + QUEUE);
         let window = self.window.map_or(filled, |before| (filled + before) / 2.0);
-        self.window = Some(window.max(LEAST_WINDOW));
+        self.window = Some(window.max(MIN_CWND));
     }
 
     /// The window in bytes; `None` before feedback.
@@ -73,7 +73,7 @@ impl Pushback {
             (self.ratio * 1.05).min(1.0)
         };
         let pushed = target * self.ratio;
-        if pushed < LEAST_TARGET { target.min(LEAST_TARGET) } else { pushed }
+        if pushed < MIN_BITRATE { target.min(MIN_BITRATE) } else { pushed }
     }
 }
 

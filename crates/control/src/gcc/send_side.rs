@@ -4,7 +4,7 @@
 //! estimate (REMB), and the capacity that a "stable" target for layered streams is taken from.
 
 use super::loss::{Loss, State};
-use super::{LEAST, Told};
+use super::{MIN_BITRATE, PacketResult};
 use paceline_units::{Span, Time};
 use std::collections::VecDeque;
 
@@ -31,7 +31,7 @@ const RTT_FRACTION: f64 = 0.8;
 const RTT_INTERVAL: Span = Span::from_secs(1);
 const RTT_FLOOR: f64 = 5e3;
 /// The rate at most unless one is given: kDefaultMaxBitrate.
-const MOST: f64 = 1e9;
+const MAX_BITRATE: f64 = 1e9;
 
 /// The estimator.
 #[derive(Clone, Debug)]
@@ -39,11 +39,11 @@ pub struct SendSide {
     loss: Loss,
     loss_state: State,
     target: f64,
-    least: f64,
-    most: f64,
+    min_bitrate: f64,
+    max_bitrate: f64,
     delay_based: f64,
     /// The last feedback (or at first, the first packet), the least round-trip time in it, and the last packet.
-    heard: Option<(Time, Span)>,
+    last_feedback: Option<(Time, Span)>,
     sent: Option<Time>,
     rtt: Span,
     /// Lost and all packets since the last report that was large enough, and the share that was lost then.
@@ -63,10 +63,10 @@ impl Default for SendSide {
             loss: Loss::default(),
             loss_state: State::Delay,
             target: 0.0,
-            least: LEAST,
-            most: MOST,
+            min_bitrate: MIN_BITRATE,
+            max_bitrate: MAX_BITRATE,
             delay_based: f64::INFINITY,
-            heard: None,
+            last_feedback: None,
             sent: None,
             rtt: Span::ZERO,
             counts: (0, 0),
@@ -83,12 +83,12 @@ impl Default for SendSide {
 impl SendSide {
     /// The target.
     pub fn target(&self) -> f64 {
-        self.target.max(self.least)
+        self.target.max(self.min_bitrate)
     }
 
     /// The session's least rate.
-    pub fn least(&self) -> f64 {
-        self.least
+    pub fn min_bitrate(&self) -> f64 {
+        self.min_bitrate
     }
 
     /// What limits it by losses.
@@ -104,7 +104,7 @@ impl SendSide {
     /// The loss-based part is this.
     pub fn set_loss(&mut self, loss: Loss) {
         self.loss = loss;
-        self.loss.set_bounds(self.least, self.most);
+        self.loss.set_bounds(self.min_bitrate, self.max_bitrate);
     }
 
     /// The delay-based estimate; infinite before the first.
@@ -114,9 +114,9 @@ impl SendSide {
 
     /// The rates of the session.
     pub fn set_bounds(&mut self, least: f64, most: f64) {
-        self.least = least.max(LEAST);
-        self.most = if most > 0.0 && most.is_finite() { most.max(self.least) } else { MOST };
-        self.loss.set_bounds(self.least, self.most);
+        self.min_bitrate = least.max(MIN_BITRATE);
+        self.max_bitrate = if most > 0.0 && most.is_finite() { most.max(self.min_bitrate) } else { MAX_BITRATE };
+        self.loss.set_bounds(self.min_bitrate, self.max_bitrate);
     }
 
     /// The target is this, whatever limited it: the start, or what a probe has found.
@@ -138,7 +138,7 @@ impl SendSide {
             self.delay_based = rate;
         }
         self.loss.share(rate);
-        self.target = rate.min(self.most).max(self.least);
+        self.target = rate.min(self.max_bitrate).max(self.min_bitrate);
     }
 
     /// What comes through, if it is known.
@@ -155,23 +155,23 @@ impl SendSide {
 
     /// A packet has left.
     pub fn sent(&mut self, now: Time) {
-        self.heard.get_or_insert((now, Span::ZERO));
+        self.last_feedback.get_or_insert((now, Span::ZERO));
         self.sent = Some(now);
     }
 
     /// Feedback has come in which the least round-trip time was this.
-    pub fn heard(&mut self, now: Time, rtt: Span) {
-        self.heard = Some((now, rtt));
+    pub fn on_feedback(&mut self, now: Time, rtt: Span) {
+        self.last_feedback = Some((now, rtt));
     }
 
     /// Whether the round-trip time, or the time without feedback on what was sent, is of seconds.
     pub fn rtt_above_limit(&self) -> bool {
-        let Some((heard, rtt)) = self.heard else { return false };
+        let Some((heard, rtt)) = self.last_feedback else { return false };
         self.sent.map_or(Span::ZERO, |sent| sent.since(heard)) + rtt > RTT_LIMIT
     }
 
     /// Feedback tells of these packets; whether the application sends less than it may.
-    pub fn feedback(&mut self, told: &[Told], alr: bool, now: Time) {
+    pub fn feedback(&mut self, told: &[PacketResult], alr: bool, now: Time) {
         self.loss.feedback(told, self.delay_based, alr);
         self.update(now);
     }
@@ -264,7 +264,7 @@ impl SendSide {
     }
 
     fn limit(&mut self, rate: f64) {
-        self.target = rate.min(self.delay_based).min(self.most).max(self.least);
+        self.target = rate.min(self.delay_based).min(self.max_bitrate).max(self.min_bitrate);
     }
 }
 
@@ -354,11 +354,11 @@ mod tests {
         }
         assert_eq!(side.target(), 5e3);
         assert!(side.rtt_above_limit());
-        side.heard(at(60_000), Span::from_millis(100));
+        side.on_feedback(at(60_000), Span::from_millis(100));
         assert!(!side.rtt_above_limit());
         for (ms, above) in [(5000, true), (1000, false)] {
             let mut side = started(10e3, 300e3, 1e7);
-            side.heard(at(0), Span::from_millis(ms));
+            side.on_feedback(at(0), Span::from_millis(ms));
             assert_eq!(side.rtt_above_limit(), above);
         }
     }

@@ -41,7 +41,7 @@ fn fate(sent_us: u64, fate: Fate, probe: Option<u32>) -> PacketFate {
     PacketFate { sent: us(sent_us), packet, fate }
 }
 
-fn came(sent_us: u64, delay_us: u64) -> Fate {
+fn arrived(sent_us: u64, delay_us: u64) -> Fate {
     Fate::Arrived { at: Some(us(sent_us + delay_us)), marked: false }
 }
 
@@ -79,11 +79,11 @@ fn the_session_begins_with_two_probes_of_15_ms() {
 fn a_probe_that_comes_as_it_was_sent_sets_the_rate() {
     let mut gcc = started(&[]);
     probes(&mut gcc);
-    feed(&mut gcc, 200_000, (0..10).map(|i| fate(10_000 * i, came(10_000 * i, 40_000), Some(1))).collect());
+    feed(&mut gcc, 200_000, (0..10).map(|i| fate(10_000 * i, arrived(10_000 * i, 40_000), Some(1))).collect());
     assert_eq!(gcc.target(), Some(Rate(800_000)));
     assert_eq!(probes(&mut gcc), [], "900 kbit/s were not the last of the first probes");
     let mut gcc = started(&[]);
-    feed(&mut gcc, 200_000, (0..10).map(|i| fate(10_000 * i, came(10_000 * i, 40_000), Some(1))).collect());
+    feed(&mut gcc, 200_000, (0..10).map(|i| fate(10_000 * i, arrived(10_000 * i, 40_000), Some(1))).collect());
     assert!(gcc.target().unwrap().0 < 400_000, "a cluster that nobody has asked for");
 }
 
@@ -101,7 +101,7 @@ fn what_is_unknown_is_neither_lost_nor_received() {
 #[test]
 fn times_of_departure_are_whole_milliseconds() {
     let gcc = started(&[]);
-    let told = gcc.told(&fate(12_999, came(12_999, 40_000), None)).unwrap();
+    let told = gcc.packet_result(&fate(12_999, arrived(12_999, 40_000), None)).unwrap();
     assert_eq!((told.sent, told.arrived), (us(12_000), Some(us(52_999))));
 }
 
@@ -124,7 +124,7 @@ proptest! {
                     let packets = (0..u64::from(kind)).map(|j| {
                         let sent = now.saturating_sub(delay) + j * 1000;
                         let lost = (i as u64 + j) % 7 < u64::from(kind) / 3;
-                        fate(sent, if lost { Fate::Lost } else { came(sent, delay) }, (kind == 11).then_some(1))
+                        fate(sent, if lost { Fate::Lost } else { arrived(sent, delay) }, (kind == 11).then_some(1))
                     });
                     feed(&mut gcc, now, packets.collect());
                 }

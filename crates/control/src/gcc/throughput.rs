@@ -3,14 +3,14 @@
 //! Source: libwebrtc, modules/congestion_controller/goog_cc/robust_throughput_estimator.cc. Left out: packets that
 //! feedback does not cover, which ours all are.
 
-use super::{Told, nanos};
+use super::{PacketResult, nanos};
 use paceline_units::{Span, Time};
 use std::collections::VecDeque;
 
 /// So many packets are kept, and what came within the last second, but no more than these and no older.
 const PACKETS: usize = 20;
 const SECOND: i64 = Span::from_secs(1).0 as i64;
-const MOST_PACKETS: usize = 500;
+const MAX_PACKETS: usize = 500;
 const LONGEST: i64 = Span::from_secs(5).0 as i64;
 /// So many make an estimate.
 const ENOUGH: usize = 10;
@@ -43,7 +43,7 @@ impl Default for Throughput {
 
 impl Throughput {
     /// Feedback tells of these, in the order of their arrival.
-    pub fn feedback(&mut self, packets: &[Told]) {
+    pub fn feedback(&mut self, packets: &[PacketResult]) {
         for packet in packets {
             let Some(arrived) = packet.arrived else { continue };
             let place = self.window.iter().rposition(|p| p.arrived <= arrived).map_or(0, |i| i + 1);
@@ -63,7 +63,7 @@ impl Throughput {
     fn outside(&self, first: &Received) -> bool {
         let length = self.window.back().map_or(0, |last| nanos(last.arrived, first.arrived));
         let packets = self.window.len();
-        packets > MOST_PACKETS || length > LONGEST || packets > PACKETS && length > self.shortest
+        packets > MAX_PACKETS || length > LONGEST || packets > PACKETS && length > self.shortest
     }
 
     /// The rate; `None` before enough has come.
@@ -133,11 +133,11 @@ mod tests {
     }
 
     impl Stream {
-        fn packets(&mut self, n: usize, sent: f64, received: f64) -> Vec<Told> {
+        fn packets(&mut self, n: usize, sent: f64, received: f64) -> Vec<PacketResult> {
             (0..n)
                 .map(|_| {
                     self.arrived += Span::from_secs_f64(1000.0 / received);
-                    let packet = Told::new(self.sent, Some(self.arrived), 1000.0);
+                    let packet = PacketResult::new(self.sent, Some(self.arrived), 1000.0);
                     self.sent += Span::from_secs_f64(1000.0 / sent);
                     packet
                 })
@@ -146,10 +146,10 @@ mod tests {
 
         fn run(&mut self, n: usize, sent: f64, received: f64) -> Option<f64> {
             let packets = self.packets(n, sent, received);
-            self.told(&packets)
+            self.acked_bitrate(&packets)
         }
 
-        fn told(&mut self, packets: &[Told]) -> Option<f64> {
+        fn acked_bitrate(&mut self, packets: &[PacketResult]) -> Option<f64> {
             self.throughput.feedback(packets);
             self.throughput.rate().map(|rate| rate / 8.0)
         }
@@ -217,7 +217,7 @@ mod tests {
         for lost in packets.iter_mut().skip(1).step_by(2) {
             lost.arrived = None;
         }
-        near(stream.told(&packets), 50e3, 0.05);
+        near(stream.acked_bitrate(&packets), 50e3, 0.05);
     }
 
     #[test]
@@ -226,7 +226,7 @@ mod tests {
         near(stream.run(20, 100e3, 100e3), 100e3, 1e-9);
         let late = stream.packets(10, 100e3, 100e3);
         assert!(stream.run(10, 100e3, 100e3).unwrap() < 99e3);
-        near(stream.told(&late), 100e3, 1e-9);
+        near(stream.acked_bitrate(&late), 100e3, 1e-9);
         for _ in 0..10 {
             near(stream.run(15, 100e3, 100e3), 100e3, 1e-9);
         }
@@ -240,7 +240,7 @@ mod tests {
             near(stream.run(10, 100e3, 100e3), 100e3, 1e-9);
         }
         late[0].arrived = Some(stream.arrived);
-        near(stream.told(&late), 100e3, 0.05);
+        near(stream.acked_bitrate(&late), 100e3, 0.05);
         for _ in 0..10 {
             near(stream.run(10, 100e3, 100e3), 100e3, 0.05);
         }

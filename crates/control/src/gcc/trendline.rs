@@ -17,7 +17,7 @@ const SMOOTHING: f64 = 0.9;
 /// kDefaultTrendlineThresholdGain.
 const GAIN: f64 = 4.0;
 /// The slope counts at most as often as this many groups: kMinNumDeltas.
-const MOST_GROUPS: u32 = 60;
+const MIN_NUM_DELTAS: u32 = 60;
 /// How fast the threshold follows the trend up and down, each millisecond: k_up and k_down.
 const UP: f64 = 0.0087;
 const DOWN: f64 = 0.039;
@@ -97,7 +97,7 @@ impl Trendline {
     /// A group is complete; the packet that ended it came at `arrived`.
     pub fn group(&mut self, deltas: &Deltas, arrived: Time) {
         let first = *self.first.get_or_insert(arrived);
-        self.groups = (self.groups + 1).min(MOST_GROUPS);
+        self.groups = (self.groups + 1).min(MIN_NUM_DELTAS);
         self.accumulated += deltas.arrived_ms - deltas.sent_ms;
         self.smoothed = SMOOTHING * self.smoothed + (1.0 - SMOOTHING) * self.accumulated;
         self.window.push_back((millis(arrived, first), self.smoothed));

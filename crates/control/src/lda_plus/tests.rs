@@ -258,7 +258,7 @@ proptest! {
             {
                 bottleneck = Some(measured.bps() / 8.0);
             }
-            let most = if clamp { bottleneck.unwrap_or(f64::MAX).min(MOST) } else { MOST };
+            let most = if clamp { bottleneck.unwrap_or(f64::MAX).min(MAX_RATE) } else { MAX_RATE };
             let most = if max_rate > 0.0 { most.min(max_rate / 8.0) } else { most };
             let rate = controller.rate();
             prop_assert!(rate.is_finite() && rate >= floor * (1.0 - 1e-12), "{rate} {floor}");

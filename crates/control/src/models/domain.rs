@@ -96,25 +96,25 @@ macro_rules! quantity {
 pub struct LossRate(f64);
 
 impl LossRate {
-    const LEAST: f64 = 1e-100;
+    const MIN: f64 = 1e-100;
 
     /// Checks the value.
     ///
     /// # Errors
     /// It is outside of the domain, or not a number.
     pub const fn new(p: f64) -> Result<LossRate, DomainError> {
-        if p >= LossRate::LEAST && p <= 1.0 {
+        if p >= LossRate::MIN && p <= 1.0 {
             return Ok(LossRate(p));
         }
         let tiny = p > 0.0 && p < 1.0;
-        let allowed = if tiny { Allowed::AtLeast(LossRate::LEAST) } else { Allowed::Fixed("in (0, 1]") };
+        let allowed = if tiny { Allowed::AtLeast(LossRate::MIN) } else { Allowed::Fixed("in (0, 1]") };
         Err(DomainError { argument: "p", value: p, allowed })
     }
 
     /// A model's result.
     #[must_use]
     pub(super) const fn of(p: f64) -> LossRate {
-        LossRate(p.clamp(LossRate::LEAST, 1.0))
+        LossRate(p.clamp(LossRate::MIN, 1.0))
     }
 
     /// The number.

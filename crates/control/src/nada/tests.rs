@@ -40,7 +40,7 @@ fn ms(n: u64) -> Time {
 const PACKET: SentPacket =
     SentPacket { number: 0, size: Size(1000), payload: Size(960), ends_frame: false, probe: None };
 
-fn came(sent: u64, delay: u64) -> PacketFate {
+fn arrived(sent: u64, delay: u64) -> PacketFate {
     let fate = Fate::Arrived { at: Some(ms(sent + delay)), marked: false };
     PacketFate { sent: ms(sent), packet: PACKET, fate }
 }
@@ -132,13 +132,13 @@ fn section_4_2_without_queue_and_loss_it_climbs_and_then_settles() {
     assert!(close(nada.rate, 150e3), "RMIN at the beginning");
     // ten packets of 8000 bits in each 100 ms: 800 kbit/s arrive
     for i in 1..=10 {
-        feed(&mut nada, i * 100, (0..10).map(|k| came(i * 100 + k * 10, 20)).collect());
+        feed(&mut nada, i * 100, (0..10).map(|k| arrived(i * 100 + k * 10, 20)).collect());
     }
     let gamma = 0.05 / (0.08 + 0.1 + 0.12);
     assert!(close(nada.rate, 800e3 * (1.0 + gamma)), "{}", nada.rate);
     let before = nada.rate;
     // 40 ms of queue: 40 - 10 * 1500 / 933 = 23.9 ms too many, and a rise of 40 ms
-    feed(&mut nada, 1100, (0..20).map(|k| came(1100 + k, 60)).collect());
+    feed(&mut nada, 1100, (0..20).map(|k| arrived(1100 + k, 60)).collect());
     assert!(close(nada.signal, 0.040), "{}", nada.signal);
     let offset: f64 = 0.040 - 0.01 * 1.5e6 / before;
     let expected = before * (1.0 - 0.5 * 0.2 * offset / 0.5 - 0.5 * 2.0 * 0.040 / 0.5);
@@ -148,8 +148,8 @@ fn section_4_2_without_queue_and_loss_it_climbs_and_then_settles() {
 #[test]
 fn section_5_1_1_one_slow_packet_is_no_queue() {
     let mut nada = started();
-    feed(&mut nada, 100, (0..14).map(|k| came(k, 20)).collect());
-    feed(&mut nada, 200, vec![came(150, 90)]);
+    feed(&mut nada, 100, (0..14).map(|k| arrived(k, 20)).collect());
+    feed(&mut nada, 200, vec![arrived(150, 90)]);
     assert!(close(nada.signal, 0.0), "the least of 15");
     assert!(close(nada.window.longest_queueing(), 0.070), "but growth is gradual");
 }
@@ -158,8 +158,8 @@ fn section_5_1_1_one_slow_packet_is_no_queue() {
 fn section_5_1_1_the_queueing_delay_is_the_least_of_15_samples() {
     let after = |slow: u64| {
         let mut nada = started();
-        feed(&mut nada, 100, vec![came(0, 20)]);
-        feed(&mut nada, 200, (0..slow).map(|k| came(100 + k, 60)).collect());
+        feed(&mut nada, 100, vec![arrived(0, 20)]);
+        feed(&mut nada, 200, (0..slow).map(|k| arrived(100 + k, 60)).collect());
         nada.window.queueing().unwrap()
     };
     assert!(close(after(14), 0.0) && close(after(15), 0.040), "{} {}", after(14), after(15));
@@ -169,7 +169,7 @@ fn section_5_1_1_the_queueing_delay_is_the_least_of_15_samples() {
 fn section_4_2_growing_fast_ends_with_a_queue_of_qeps() {
     let grows_fast = |delay: u64| {
         let mut nada = started();
-        let packets = (0..100).map(|k| came(k, if k == 99 { delay } else { 20 })).collect();
+        let packets = (0..100).map(|k| arrived(k, if k == 99 { delay } else { 20 })).collect();
         feed(&mut nada, 100, packets);
         nada.rate > 1e6 // 8 Mbit/s have come: gradually it cannot get there at once
     };
@@ -180,8 +180,8 @@ fn section_4_2_growing_fast_ends_with_a_queue_of_qeps() {
 #[test]
 fn section_5_1_shares_and_rates_are_those_of_half_a_second() {
     let mut nada = started();
-    feed(&mut nada, 1000, vec![came(900, 20), lost(901)]);
-    feed(&mut nada, 1400, vec![came(1300, 20)]);
+    feed(&mut nada, 1000, vec![arrived(900, 20), lost(901)]);
+    feed(&mut nada, 1400, vec![arrived(1300, 20)]);
     assert!(nada.window.longest_queueing() == 0.0 && close(nada.window.receive_rate(ms(1400)), 32e3), "16000 bits");
     feed(&mut nada, 1499, vec![]);
     assert!(close(nada.loss, 0.1 * (0.1 * (0.9 * 0.5 + 1.0 / 3.0) * 9.0 + 1.0 / 3.0)), "{}", nada.loss);
@@ -206,7 +206,7 @@ fn loss_intervals_are_weighted_as_rfc_5348_has_it() {
 fn the_signal_is_bounded() {
     let mut nada = started();
     nada.loss = 0.5; // a signal of 25 s
-    feed(&mut nada, 100, vec![came(0, 20), lost(1)]);
+    feed(&mut nada, 100, vec![arrived(0, 20), lost(1)]);
     assert_eq!(nada.signal, 0.5);
 }
 
@@ -216,7 +216,7 @@ fn section_4_2_delay_is_warped_from_a_loss_until_losses_are_no_longer_expected()
     let mut now = 0;
     let mut batch = |nada: &mut Nada, count: u64, delay: u64, loss: bool| {
         now += 100;
-        let mut packets: Vec<PacketFate> = (0..count).map(|k| came(now + k, delay)).collect();
+        let mut packets: Vec<PacketFate> = (0..count).map(|k| arrived(now + k, delay)).collect();
         if loss {
             packets.push(lost(now + count));
         }
@@ -244,7 +244,7 @@ fn section_4_2_delay_is_warped_from_a_loss_until_losses_are_no_longer_expected()
 #[test]
 fn losses_and_marks_are_smoothed_shares_of_the_window() {
     let mut nada = started();
-    let mut packets: Vec<PacketFate> = (0..9).map(|k| came(k, 20)).collect();
+    let mut packets: Vec<PacketFate> = (0..9).map(|k| arrived(k, 20)).collect();
     packets.push(lost(10));
     if let Fate::Arrived { marked, .. } = &mut packets[0].fate {
         *marked = true;

@@ -23,7 +23,7 @@ pub(super) struct Shares {
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     /// When feedback told of it.
-    told: Time,
+    reported: Time,
     bits: f64,
     lost: bool,
     marked: bool,
@@ -57,7 +57,7 @@ impl Window {
         for packet in packets {
             self.packet(packet, rtt, now);
         }
-        while self.seen.front().is_some_and(|oldest| now.since(oldest.told) >= LOGWIN) {
+        while self.seen.front().is_some_and(|oldest| now.since(oldest.reported) >= LOGWIN) {
             self.seen.pop_front();
         }
         let count = |of: fn(&Seen) -> bool| self.seen.iter().filter(|seen| of(seen)).count() as f64;
@@ -73,11 +73,11 @@ impl Window {
                 let delay = at.map(|at| (at.0 as i128 - packet.sent.0 as i128) as f64 / 1e9);
                 self.base = delay.map_or(self.base, |delay| Some(self.base.map_or(delay, |base| base.min(delay))));
                 self.running += 1.0;
-                self.seen.push_back(Seen { told: now, bits, lost: false, marked, delay });
+                self.seen.push_back(Seen { reported: now, bits, lost: false, marked, delay });
             }
             Fate::Lost => {
                 self.loss(packet.sent, rtt);
-                self.seen.push_back(Seen { told: now, bits, lost: true, marked: false, delay: None });
+                self.seen.push_back(Seen { reported: now, bits, lost: true, marked: false, delay: None });
             }
             Fate::Unknown => {}
         }

@@ -108,12 +108,12 @@ mod tests {
         Time(n * 1_000_000)
     }
 
-    fn came(at: u64) -> Fate {
+    fn arrived(at: u64) -> Fate {
         Fate::Arrived { at: Some(ms(at)), marked: false }
     }
 
     /// Packets numbered from 7 on, 2 ms apart: payload, whether it ends a frame, fate.
-    fn told(packets: &[(f64, bool, Fate)]) -> Vec<Frame> {
+    fn frames_of(packets: &[(f64, bool, Fate)]) -> Vec<Frame> {
         let mut frames = Frames::default();
         let packets = (7_u32..).zip(packets).map(|(number, (payload, ends_frame, fate))| Packet {
             number,
@@ -128,13 +128,13 @@ mod tests {
     #[test]
     fn a_frame_lasts_from_its_first_packet_to_its_last_and_counts_one_of_the_extremes() {
         let mark = Fate::Arrived { at: Some(ms(122)), marked: true };
-        let frames = told(&[
-            (1000.0, false, came(115)),
+        let frames = frames_of(&[
+            (1000.0, false, arrived(115)),
             (1000.0, false, mark),
-            (400.0, true, came(125)),
-            (300.0, true, came(140)),
-            (900.0, false, came(150)),
-            (500.0, true, came(151)),
+            (400.0, true, arrived(125)),
+            (300.0, true, arrived(140)),
+            (900.0, false, arrived(150)),
+            (500.0, true, arrived(151)),
         ]);
         let first = Frame {
             length: 1700.0,
@@ -157,18 +157,18 @@ mod tests {
     fn a_frame_whose_times_are_not_known_is_untimed_but_its_losses_count() {
         let at_no_time = Fate::Arrived { at: None, marked: false };
         for (fates, lost, timed) in [
-            ([came(100), Fate::Lost, came(104)], 1, true),
-            ([came(100), came(102), Fate::Lost], 1, false),
-            ([Fate::Lost, Fate::Lost, came(104)], 2, false),
-            ([came(100), Fate::Unknown, came(104)], 0, false),
-            ([came(100), came(102), at_no_time], 0, false),
-            ([came(100), at_no_time, came(104)], 0, true),
+            ([arrived(100), Fate::Lost, arrived(104)], 1, true),
+            ([arrived(100), arrived(102), Fate::Lost], 1, false),
+            ([Fate::Lost, Fate::Lost, arrived(104)], 2, false),
+            ([arrived(100), Fate::Unknown, arrived(104)], 0, false),
+            ([arrived(100), arrived(102), at_no_time], 0, false),
+            ([arrived(100), at_no_time, arrived(104)], 0, true),
             // the last has overtaken the first
-            ([came(104), came(105), came(103)], 0, false),
+            ([arrived(104), arrived(105), arrived(103)], 0, false),
             // the one between has come last: the draft's RECV is between the first and the last that was sent
-            ([came(100), came(109), came(104)], 0, true),
+            ([arrived(100), arrived(109), arrived(104)], 0, true),
         ] {
-            let frames = told(&[(500.0, false, fates[0]), (500.0, false, fates[1]), (500.0, true, fates[2])]);
+            let frames = frames_of(&[(500.0, false, fates[0]), (500.0, false, fates[1]), (500.0, true, fates[2])]);
             assert_eq!((frames[0].lost, frames[0].timed, frames[0].packets), (lost, timed, 3), "{fates:?}");
         }
     }
@@ -181,7 +181,7 @@ mod tests {
             sent: ms(number.into()),
             payload: 500.0,
             ends_frame,
-            fate: came(100 + u64::from(number)),
+            fate: arrived(100 + u64::from(number)),
         };
         assert!(frames.packet(&packet(0, false)).is_none());
         let frame = frames.packet(&packet(2, true)).unwrap();

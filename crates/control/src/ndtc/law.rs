@@ -6,7 +6,7 @@
 use paceline_units::Time;
 
 /// RECV counts as no more than so many frame periods.
-const MOST_RECV: f64 = 3.0;
+const MAX_RECV: f64 = 3.0;
 /// The weight of a frame's share of marks.
 const ECN_GAIN: f64 = 1.0 / 16.0;
 
@@ -166,7 +166,7 @@ impl Law {
     pub fn frame(&mut self, frame: &Frame, now: Time) {
         let s = self.settings;
         if frame.timed && frame.packets > 1 && frame.lost == 0 && frame.length >= s.min / 2.0 {
-            let recv = frame.recv.min(MOST_RECV * s.frame);
+            let recv = frame.recv.min(MAX_RECV * s.frame);
             self.averages.update(frame.send / frame.length, recv / frame.length, s.weight);
             let estimate = self.averages.estimate(s.iterations, s.margin);
             // of frames that arrive in no time the estimate is zero, and what is available is without bound
@@ -179,13 +179,13 @@ impl Law {
     }
 
     /// CMAX.
-    fn most(&self) -> f64 {
+    fn max_size(&self) -> f64 {
         self.fdace.0 * self.settings.recv / self.settings.send
     }
 
     /// The draft's appendix C, on a frame.
     fn congestion(&mut self, frame: &Frame, now: Time) {
-        let (s, most) = (self.settings, self.most());
+        let (s, most) = (self.settings, self.max_size());
         let share = f64::from(frame.marked) / f64::from(frame.packets.max(1));
         self.ecn_average += ECN_GAIN * (share - self.ecn_average);
         if self.decreased > frame.sent {
@@ -207,7 +207,7 @@ impl Law {
 
     /// CTARGET and CSLOPE cap TARGET and SLOPE, and MIN_TARGET is the least.
     fn cap(&mut self) {
-        let (s, most) = (self.settings, self.most());
+        let (s, most) = (self.settings, self.max_size());
         let target = self.size.min(most);
         let least = s.send / s.recv;
         let slope = (1.0 - least * (most / target)).max(0.0) / (1.0 - least);
@@ -217,7 +217,7 @@ impl Law {
 
     /// No feedback for long: a decrease as by a loss.
     pub fn silence(&mut self, now: Time) {
-        self.size = self.size.min(self.most()) * self.settings.beta;
+        self.size = self.size.min(self.max_size()) * self.settings.beta;
         self.decreased = now;
         self.cap();
     }

@@ -68,9 +68,9 @@ pub struct Limits {
     /// The rate at the beginning, and its bounds.
     pub initial: u64,
     /// The least rate.
-    pub least: u64,
+    pub min_rate: u64,
     /// The greatest rate.
-    pub most: u64,
+    pub max_rate: u64,
     /// What sends frames has one in so many microseconds, which is its reference's round trip; `None`: it sends as it may.
     pub frames: Option<i64>,
 }
@@ -342,7 +342,7 @@ impl Law {
         if self.mode == Mode::Window {
             self.rate = self.window / srtt.max(1);
         }
-        self.rate = self.rate.max(self.limits.least).min(self.limits.most);
+        self.rate = self.rate.max(self.limits.min_rate).min(self.limits.max_rate);
         self.window = self.rate.wrapping_mul(srtt).max(1);
         self.size_packets(self.vrtt);
         let most = self.window.wrapping_mul(100 + RATE_OFFSET) / 100_000_000 / self.size + 1;

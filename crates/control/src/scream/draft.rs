@@ -24,7 +24,7 @@ const EXTREMES_GAIN: f64 = 1.0 / 16.0;
 const VARIATION_GAIN: f64 = 1.0 / 32.0;
 const VARIATION: f64 = 0.01;
 /// RATE_PACE_MIN.
-const LEAST_PACE: f64 = 50e3;
+const RATE_PACE_MIN: f64 = 50e3;
 /// RELAXED_PACING_LIMIT_LOW.
 const RELAXED_FROM: f64 = 0.8;
 /// PACKET_OVERHEAD.
@@ -46,7 +46,7 @@ pub struct Settings {
     /// TARGET_BITRATE_MAX.
     pub max_rate: f64,
     /// MIN_REF_WND.
-    pub least_window: f64,
+    pub min_ref_wnd: f64,
     /// MSS.
     pub mss: f64,
     /// BETA_LOSS.
@@ -68,9 +68,9 @@ pub struct Settings {
     /// POST_CONGESTION_DELAY_RTT.
     pub post_congestion_rtts: f64,
     /// REF_WND_OVERHEAD_MIN.
-    pub least_overhead: f64,
+    pub ref_wnd_overhead_min: f64,
     /// REF_WND_OVERHEAD_MAX.
-    pub most_overhead: f64,
+    pub ref_wnd_overhead_max: f64,
     /// IS_L4S.
     pub l4s: bool,
     /// REDUCE_JITTER.
@@ -87,7 +87,7 @@ impl Default for Settings {
         Settings {
             min_rate: 150e3,
             max_rate: 1.5e6,
-            least_window: 3000.0,
+            min_ref_wnd: 3000.0,
             mss: 1000.0,
             loss_beta: 0.7,
             ecn_beta: 0.8,
@@ -98,8 +98,8 @@ impl Default for Settings {
             flight_headroom: 1.5,
             multiplicative_increase: 0.02,
             post_congestion_rtts: 100.0,
-            least_overhead: 1.5,
-            most_overhead: 3.0,
+            ref_wnd_overhead_min: 1.5,
+            ref_wnd_overhead_max: 3.0,
             l4s: false,
             reduce_jitter: false,
             loss_threshold: false,
@@ -114,7 +114,7 @@ pub struct Fated {
     /// Its size, in bytes.
     pub size: f64,
     /// Its one-way delay by the two clocks and whether it was marked, if it came.
-    pub came: Option<(f64, bool)>,
+    pub arrival: Option<(f64, bool)>,
 }
 
 /// What feedback brings.
@@ -186,7 +186,7 @@ impl Law {
             settings,
             base: BaseDelay::default(),
             queue: Queue::default(),
-            window: settings.least_window,
+            window: settings.min_ref_wnd,
             inflection: 1.0,
             inflection_open: true,
             srtt: 0.0,
@@ -270,9 +270,9 @@ impl Law {
     fn packet(&mut self, now: f64, packet: &Fated) {
         self.acked += packet.size;
         let gain = (window::LOSS_RATE / 4.0).min(self.settings.mss / self.window / 2.0);
-        let lost = if packet.came.is_some() { 0.0 } else { 1.0 };
+        let lost = if packet.arrival.is_some() { 0.0 } else { 1.0 };
         self.loss_rate = (1.0 - gain) * self.loss_rate + gain * lost;
-        let Some((one_way, marked)) = packet.came else {
+        let Some((one_way, marked)) = packet.arrival else {
             self.lost_seen = true;
             return;
         };
@@ -328,7 +328,7 @@ impl Law {
     /// How much may be in flight ("Send Window Calculation").
     #[must_use]
     pub fn allowed(&self) -> f64 {
-        let Settings { least_overhead, most_overhead, .. } = self.settings;
+        let Settings { ref_wnd_overhead_min: least_overhead, ref_wnd_overhead_max: most_overhead, .. } = self.settings;
         self.window * (least_overhead + (most_overhead - least_overhead) * self.calm)
     }
 
@@ -338,7 +338,7 @@ impl Law {
         let share = self.target / self.settings.max_rate;
         let scale = ((share - RELAXED_FROM) / (1.0 - RELAXED_FROM)).min(1.0);
         let scale = (1.0 - scale).clamp(1.0 / self.settings.relaxed_pacing, 1.0);
-        self.target.max(LEAST_PACE) * self.settings.pacing / scale
+        self.target.max(RATE_PACE_MIN) * self.settings.pacing / scale
     }
 
     /// "Media Rate Control".

@@ -36,12 +36,12 @@ const RATE_PERIOD: u32 = 6553;
 const STALL: u32 = 32768;
 /// A clock that has drifted: how often rates are halved for it, how long at least, and in round trips.
 const DRIFT_PERIOD: u32 = 60 * SECOND;
-const DRIFT_LEAST: u32 = 6554;
+const DRIFT_MIN_INTERVAL: u32 = 6554;
 const DRIFT_RTTS: u32 = 5;
 
 /// A packet of which feedback tells for the first time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Told {
+pub struct AckedPacket {
     /// Its number.
     pub number: u32,
     /// When it came, by the receiver's clock.
@@ -65,7 +65,7 @@ pub struct Law {
     rates_since: u32,
     /// cwnd.
     pub window: i32,
-    least_window: i32,
+    min_ref_wnd: i32,
     /// cwndI, the window at which congestion began last, and whether it stays so.
     pub inflection: i32,
     inflection_held: bool,
@@ -82,8 +82,8 @@ pub struct Law {
     /// See `delay`.
     pub delay_mean: f32,
     /// See `delay`.
-    pub delay_least: f32,
-    delay_least_now: f32,
+    pub queue_delay_min: f32,
+    queue_delay_min_current: f32,
     delay_high: f32,
     delay_low: f32,
     /// latencyDiffAvg in seconds, and latencyDiffCwndScale.
@@ -121,7 +121,7 @@ pub struct Law {
     congestion: u32,
     alpha_since: u32,
     delay_since: u32,
-    delay_least_since: u32,
+    queue_delay_min_since: u32,
     slow_since: u32,
     window_since: Option<u32>,
     sent_last: u32,
@@ -150,7 +150,7 @@ impl Law {
             mss_since: 0,
             rates_since: 0,
             window: if settings.window == 0 { 2 * FIRST_MSS } else { settings.window },
-            least_window: 2 * FIRST_MSS,
+            min_ref_wnd: 2 * FIRST_MSS,
             inflection: 1,
             inflection_held: false,
             srtt: 3277,
@@ -160,8 +160,8 @@ impl Law {
             rtt: 0.05,
             delay: 0.0,
             delay_mean: 0.0,
-            delay_least: 0.0,
-            delay_least_now: NO_DELAY,
+            queue_delay_min: 0.0,
+            queue_delay_min_current: NO_DELAY,
             delay_high: 0.0,
             delay_low: NO_DELAY,
             variation: 0.0,
@@ -190,7 +190,7 @@ impl Law {
             congestion: 0,
             alpha_since: 0,
             delay_since: 0,
-            delay_least_since: 0,
+            queue_delay_min_since: 0,
             slow_since: 0,
             window_since: None,
             sent_last: 0,
@@ -214,7 +214,7 @@ impl Law {
             &mut self.loss_reaction,
             &mut self.alpha_since,
             &mut self.delay_since,
-            &mut self.delay_least_since,
+            &mut self.queue_delay_min_since,
             &mut self.slow_since,
             &mut self.sent_last,
             &mut self.drift_since,
@@ -231,8 +231,8 @@ impl Law {
 
     fn raise_mss(&mut self, size: i32) {
         self.mss = self.mss.max(size);
-        self.least_window = self.settings.least_window.max(2 * self.mss());
-        self.window = self.window.max(self.least_window);
+        self.min_ref_wnd = self.settings.min_ref_wnd.max(2 * self.mss());
+        self.window = self.window.max(self.min_ref_wnd);
     }
 
     /// The target, in bits a second.
@@ -244,11 +244,11 @@ impl Law {
     /// What the encoder is told: the target, or half of it while a clock's drift is looked for. At each frame, before it.
     pub fn encoder_rate(&mut self, now: u32) -> f32 {
         let mut rate = self.media.target;
-        if self.delay_least > self.settings.delay_target / 8.0 {
+        if self.queue_delay_min > self.settings.delay_target / 8.0 {
             if now.wrapping_sub(self.drift_since) > DRIFT_PERIOD {
                 self.drift_since = now;
             }
-            if now.wrapping_sub(self.drift_since) < DRIFT_LEAST.max(DRIFT_RTTS * self.srtt) {
+            if now.wrapping_sub(self.drift_since) < DRIFT_MIN_INTERVAL.max(DRIFT_RTTS * self.srtt) {
                 rate *= 0.5;
                 self.drift_seen = true;
             } else if self.drift_seen {
@@ -260,7 +260,7 @@ impl Law {
     }
 
     fn forget_delays(&mut self) {
-        self.delay_least = 0.0;
+        self.queue_delay_min = 0.0;
         self.delay = 0.0;
         self.owd.forget();
     }
@@ -298,8 +298,8 @@ impl Law {
         if now.wrapping_sub(self.mss_since) > MSS_PERIOD {
             self.mss_before = self.mss;
             self.mss = FIRST_MSS;
-            self.least_window = self.settings.least_window.max(3 * self.mss());
-            self.window = self.window.max(self.least_window);
+            self.min_ref_wnd = self.settings.min_ref_wnd.max(3 * self.mss());
+            self.window = self.window.max(self.min_ref_wnd);
             self.mss_since = now;
         }
         if self.media.next().is_some() && now.wrapping_sub(self.sent_last) > STALL && self.sent_last < now {
@@ -321,8 +321,8 @@ impl Law {
 
     /// The most that was in flight lately, and before.
     #[must_use]
-    pub fn most_in_flight(&self) -> [i32; 2] {
-        [self.flight.most, self.flight.most_before]
+    pub fn max_bytes_in_flight(&self) -> [i32; 2] {
+        [self.flight.max_bytes, self.flight.max_bytes_previous]
     }
 
     /// What was measured last of what was sent, of what came, and on average of what was written, in bits a second.
@@ -348,9 +348,9 @@ impl Law {
 
     /// Feedback has come that tells of these packets for the first time, in the order of their numbers; `overlaps` if it tells
     /// of others again, as each report of this receiver does but the first.
-    pub fn feedback(&mut self, now: u32, told: &[Told], overlaps: bool) {
+    pub fn feedback(&mut self, now: u32, told: &[AckedPacket], overlaps: bool) {
         self.begin(now);
-        self.flight.raise_most();
+        self.flight.update_max_bytes();
         if overlaps {
             self.extremes();
         }
@@ -376,7 +376,7 @@ impl Law {
     }
 
     /// Whether the packet ended a frame, and was marked.
-    fn acknowledge(&mut self, now: u32, told: &Told, last: bool) -> (bool, bool) {
+    fn acknowledge(&mut self, now: u32, told: &AckedPacket, last: bool) -> (bool, bool) {
         let Some(packet) = self.flight.acknowledge(told.number) else { return (false, false) };
         self.delivered += 1;
         if told.marked {

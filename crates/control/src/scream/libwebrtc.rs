@@ -37,7 +37,7 @@ pub struct Settings {
     /// See `min_rate`.
     pub max_rate: i64,
     /// MinRefWindow, in bytes.
-    pub least_window: i64,
+    pub min_ref_window: i64,
     /// MaxSegmentSize, in bytes.
     pub mss: i64,
     /// BetaLoss.
@@ -57,9 +57,9 @@ pub struct Settings {
     /// BackoffScaleFactorCloseToRefWindowI.
     pub near: f64,
     /// RefWinMin and RefWinMax.
-    pub least_overhead: f64,
-    /// See `least_overhead`.
-    pub most_overhead: f64,
+    pub ref_window_overhead_min: f64,
+    /// See `ref_window_overhead_min`.
+    pub ref_window_overhead_max: f64,
 }
 
 impl Default for Settings {
@@ -68,7 +68,7 @@ impl Default for Settings {
             min_rate: 0,
             start_rate: 300_000,
             max_rate: i64::MAX,
-            least_window: 1000,
+            min_ref_window: 1000,
             mss: 1280,
             loss_beta: 0.7,
             delay_target: 60_000,
@@ -78,15 +78,15 @@ impl Default for Settings {
             multiplicative_increase: 0.02,
             post_congestion_rtts: 100.0,
             near: 2.0,
-            least_overhead: 1.5,
-            most_overhead: 3.0,
+            ref_window_overhead_min: 1.5,
+            ref_window_overhead_max: 3.0,
         }
     }
 }
 
 /// A packet that came.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Came {
+pub struct Arrival {
     /// When it was sent, in microseconds.
     pub sent: i64,
     /// When it came, by the receiver's clock.
@@ -101,7 +101,7 @@ pub struct Fated {
     /// Its size, in bytes.
     pub size: i64,
     /// How it came; `None` if it is lost.
-    pub came: Option<Came>,
+    pub arrival: Option<Arrival>,
 }
 
 /// What feedback brings.
@@ -126,7 +126,7 @@ pub struct Law {
     /// See `window`.
     pub inflection: i64,
     inflection_open: bool,
-    heard: bool,
+    has_feedback: bool,
     /// The mean share of marks.
     pub alpha: f64,
     hold: i64,
@@ -157,10 +157,10 @@ impl Law {
             settings,
             delay: Delay::new(settings.delay_target),
             losses: Losses::new(settings.virtual_rtt),
-            window: settings.least_window,
+            window: settings.min_ref_window,
             inflection: 1,
             inflection_open: true,
-            heard: false,
+            has_feedback: false,
             alpha: 0.0,
             hold: 0,
             flight: [0; 2],
@@ -183,14 +183,14 @@ impl Law {
 
     /// Feedback has come; without a packet that came it says nothing.
     pub fn feedback(&mut self, now: i64, feedback: &Feedback<'_>) {
-        let came = || feedback.packets.iter().filter_map(|packet| packet.came);
+        let came = || feedback.packets.iter().filter_map(|packet| packet.arrival);
         // of packets that came at once the one sent later came later
         let Some(last) = came().reduce(|a, b| if b.at >= a.at { b } else { a }) else { return };
         let first = came().map(|packet| packet.at).min().unwrap_or(last.at);
         self.flight[0] = self.flight[0].max(feedback.in_flight);
         self.measure(last.at, feedback);
         let rate = self.received_rate.map_or(f64::INFINITY, |rate| rate as f64);
-        self.limited = self.most_window() < self.window && rate < scaled(self.target(), LIMITED) as f64;
+        self.limited = self.max_ref_window() < self.window && rate < scaled(self.target(), LIMITED) as f64;
         let sample = (now - last.sent - feedback.held).max(0);
         self.delay.update(now, feedback.packets, sample, self.limited);
         if !self.limited {
@@ -200,10 +200,10 @@ impl Law {
             }
             self.hold = scaled(held, HOLD_GAIN) + scaled(self.hold, 1.0 - HOLD_GAIN);
         }
-        if !self.heard {
+        if !self.has_feedback {
             let bits = self.target as i128 * i128::from(self.delay.rtt + self.hold);
-            self.window = self.settings.least_window.max(((bits + 4_000_000) / 8_000_000) as i64);
-            self.heard = true;
+            self.window = self.settings.min_ref_window.max(((bits + 4_000_000) / 8_000_000) as i64);
+            self.has_feedback = true;
         }
         self.share_of_marks(feedback.packets);
         self.update(now, feedback.packets);
@@ -216,7 +216,7 @@ impl Law {
 
     /// The rate at which packets come; unknown at first.
     fn measure(&mut self, last: i64, feedback: &Feedback<'_>) {
-        self.received += feedback.packets.iter().filter(|p| p.came.is_some()).map(|p| p.size).sum::<i64>();
+        self.received += feedback.packets.iter().filter(|p| p.arrival.is_some()).map(|p| p.size).sum::<i64>();
         let Some(since) = self.received_since else {
             (self.received_since, self.received) = (Some(last), 0);
             return;
@@ -228,7 +228,7 @@ impl Law {
     }
 
     fn share_of_marks(&mut self, packets: &[Fated]) {
-        let came = packets.iter().filter_map(|packet| packet.came);
+        let came = packets.iter().filter_map(|packet| packet.arrival);
         let (count, marked) = came.fold((0.0, 0.0), |(n, m), c| (n + 1.0, m + f64::from(u8::from(c.marked))));
         let share = marked / count;
         self.alpha = if share > self.alpha {
@@ -239,7 +239,7 @@ impl Law {
     }
 
     fn update(&mut self, now: i64, packets: &[Fated]) {
-        let marked = packets.iter().any(|packet| packet.came.is_some_and(|came| came.marked));
+        let marked = packets.iter().any(|packet| packet.arrival.is_some_and(|came| came.marked));
         let lost = self.losses.update(now, packets, self.delay.rtt);
         let queue = self.delay.is_queue();
         let lost = lost && (self.losses.is_congestion() || queue);
@@ -289,10 +289,10 @@ impl Law {
         let post_congestion = self.reaction.map_or(1.0, |reaction| ((now - reaction) as f64 / long).clamp(0.0, 1.0));
         let share = scaled(self.window, settings.multiplicative_increase) as f64 / settings.mss as f64;
         scale *= 1.0 + share * post_congestion * near;
-        let acked = packets.iter().filter(|p| !p.came.is_some_and(|came| came.marked)).map(|p| p.size).sum();
-        let most = self.most_window();
+        let acked = packets.iter().filter(|p| !p.arrival.is_some_and(|came| came.marked)).map(|p| p.size).sum();
+        let most = self.max_ref_window();
         if self.window < most {
-            self.window = (self.window + scaled(acked, scale)).clamp(settings.least_window, most);
+            self.window = (self.window + scaled(acked, scale)).clamp(settings.min_ref_window, most);
         }
     }
 
@@ -307,9 +307,9 @@ impl Law {
     }
 
     /// The window at most, by what was in flight.
-    fn most_window(&self) -> i64 {
+    fn max_ref_window(&self) -> i64 {
         let flight = self.flight[0].max(self.flight[1]);
-        (self.settings.mss + scaled(flight, self.settings.flight_headroom)).max(self.settings.least_window)
+        (self.settings.mss + scaled(flight, self.settings.flight_headroom)).max(self.settings.min_ref_window)
     }
 
     fn rate_of_window(&mut self, now: i64) {
@@ -338,7 +338,8 @@ impl Law {
     /// How much may be in flight, in bytes.
     #[must_use]
     pub fn allowed(&self) -> i64 {
-        let Settings { least_overhead, most_overhead, .. } = self.settings;
+        let Settings { ref_window_overhead_min: least_overhead, ref_window_overhead_max: most_overhead, .. } =
+            self.settings;
         scaled(self.window, least_overhead + (most_overhead - least_overhead) * self.delay.calm_to_zero())
     }
 

@@ -14,8 +14,8 @@ const TRAIN_GAP: Span = Span::from_millis(2);
 const TRAIN_SLACK: Span = Span::from_millis(1);
 /// `HYSTART_MIN_SAMPLES`, `HYSTART_DELAY_MIN`, `HYSTART_DELAY_MAX`.
 const SAMPLES: u32 = 8;
-const DELAY_LEAST: Span = Span::from_millis(4);
-const DELAY_MOST: Span = Span::from_millis(16);
+const DELAY_MIN: Span = Span::from_millis(4);
+const DELAY_MAX: Span = Span::from_millis(16);
 
 /// The round under way.
 #[derive(Clone, Debug, Default)]
@@ -24,7 +24,7 @@ pub(crate) struct Hystart {
     end: u32,
     began: Time,
     train: Time,
-    least: Option<Span>,
+    curr_rtt: Option<Span>,
     samples: u32,
     /// The path was found full: HyStart rests.
     found: bool,
@@ -40,7 +40,7 @@ impl Hystart {
         self.end = path.next;
         self.began = path.now;
         self.train = path.now;
-        self.least = None;
+        self.curr_rtt = None;
         self.samples = 0;
     }
 
@@ -66,12 +66,12 @@ impl Hystart {
             }
         }
         // the round's least delay has grown by an eighth: a queue
-        let round = self.least.map_or(delay, |r| r.min(delay));
-        self.least = Some(round);
+        let round = self.curr_rtt.map_or(delay, |r| r.min(delay));
+        self.curr_rtt = Some(round);
         if self.samples < SAMPLES {
             self.samples += 1;
             return false;
         }
-        round > least + Span(least.0 / 8).max(DELAY_LEAST).min(DELAY_MOST)
+        round > least + Span(least.0 / 8).max(DELAY_MIN).min(DELAY_MAX)
     }
 }

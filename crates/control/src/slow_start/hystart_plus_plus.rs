@@ -6,8 +6,8 @@ use crate::PathView;
 use paceline_units::Span;
 
 /// Section 4.3: `MIN_RTT_THRESH`, `MAX_RTT_THRESH`, `MIN_RTT_DIVISOR`, `N_RTT_SAMPLE`, `CSS_GROWTH_DIVISOR`, `CSS_ROUNDS`.
-const LEAST: Span = Span::from_millis(4);
-const MOST: Span = Span::from_millis(16);
+const MIN_RTT_THRESH: Span = Span::from_millis(4);
+const MAX_RTT_THRESH: Span = Span::from_millis(16);
 const DIVISOR: u64 = 8;
 const SAMPLES: u32 = 8;
 const GROWTH_DIVISOR: f64 = 4.0;
@@ -73,7 +73,7 @@ impl HystartPlusPlus {
         match (self.css, self.last, self.current) {
             (Some(css), _, Some(current)) if current < css.baseline => self.css = None,
             (None, Some(last), Some(current)) => {
-                let threshold = Span(last.0 / DIVISOR).min(MOST).max(LEAST);
+                let threshold = Span(last.0 / DIVISOR).min(MAX_RTT_THRESH).max(MIN_RTT_THRESH);
                 if current >= last + threshold {
                     self.css = Some(Css { baseline: current, rounds: 0 });
                 }

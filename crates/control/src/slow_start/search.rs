@@ -23,7 +23,7 @@ const EXTRA: usize = 15;
 const THRESHOLD: f64 = 0.26;
 /// While it drains, one segment is sent for so many acknowledged, and the window stays at least an initial one (RFC 6928).
 const DRAIN: u32 = 3;
-const DRAIN_LEAST: u32 = 10;
+const MIN_DRAIN: u32 = 10;
 
 const ACKED: usize = WINDOW + 1;
 const SENT: usize = ACKED + EXTRA;
@@ -83,7 +83,7 @@ impl Search {
         }
         // what an unloaded round trip delivers
         let back = bins.initial.0.div_ceil(bins.duration.0) as usize;
-        let target = bins.delivered(back.min(WINDOW)).max(DRAIN_LEAST);
+        let target = bins.delivered(back.min(WINDOW)).max(MIN_DRAIN);
         if f64::from(target) >= window {
             return Verdict::Leave;
         }

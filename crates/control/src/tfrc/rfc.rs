@@ -18,15 +18,15 @@ pub(super) enum Version {
 /// more of them loses the oldest, which can only lower the limit.
 #[derive(Clone, Copy, Debug)]
 struct ReceiveRates {
-    entries: [(Time, f64); ReceiveRates::MOST],
+    entries: [(Time, f64); ReceiveRates::CAPACITY],
     count: usize,
 }
 
 impl ReceiveRates {
-    const MOST: usize = 8;
+    const CAPACITY: usize = 8;
 
     fn only(at: Time, rate: f64) -> ReceiveRates {
-        ReceiveRates { entries: [(at, rate); ReceiveRates::MOST], count: 1 }
+        ReceiveRates { entries: [(at, rate); ReceiveRates::CAPACITY], count: 1 }
     }
 
     fn max(&self) -> f64 {
@@ -34,7 +34,7 @@ impl ReceiveRates {
     }
 
     fn add(&mut self, at: Time, rate: f64) {
-        if self.count == ReceiveRates::MOST {
+        if self.count == ReceiveRates::CAPACITY {
             self.entries.copy_within(1.., 0);
             self.count -= 1;
         }
@@ -82,7 +82,7 @@ pub(super) struct Rfc {
     doubled: Option<Time>,
     received: ReceiveRates,
     /// Bounds of the clock: a packet a nanosecond.
-    most: f64,
+    max_rate: f64,
 }
 
 /// RFC 5348 section 4.2: W_init in bytes.
@@ -99,7 +99,7 @@ impl Rfc {
             p: 0.0,
             doubled: None,
             received: ReceiveRates::only(Time::ZERO, f64::INFINITY),
-            most: f64::INFINITY,
+            max_rate: f64::INFINITY,
         }
     }
 
@@ -118,7 +118,7 @@ impl Rfc {
 
     /// Sections 4.2 and 4.3, step 4.
     pub(super) fn report(&mut self, report: &TfrcReport, now: Time, terms: &Terms, equation: &impl Equation) {
-        self.most = terms.segment() * 1e9;
+        self.max_rate = terms.segment() * 1e9;
         let p = report.loss_event_rate;
         let rose = p > self.p;
         self.p = p;
@@ -178,7 +178,7 @@ impl Rfc {
     }
 
     fn set(&mut self, rate: f64, segment: f64) {
-        self.rate = rate.max(segment / MAX_BACKOFF).min(self.most);
+        self.rate = rate.max(segment / MAX_BACKOFF).min(self.max_rate);
     }
 
     /// Section 4.4: the nofeedback timer has expired.

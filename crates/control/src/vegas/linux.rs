@@ -69,8 +69,8 @@ impl Vegas {
             self.reno_linux(segments, in_flight); // too few to tell a queue from delayed acknowledgements
         } else {
             // whole segments, as in the kernel
-            let target = (self.cwnd * self.base_rtt / self.least).floor();
-            let difference = (self.cwnd * (self.least - self.base_rtt) / self.base_rtt).floor();
+            let target = (self.cwnd * self.base_rtt / self.min_rtt).floor();
+            let difference = (self.cwnd * (self.min_rtt - self.base_rtt) / self.base_rtt).floor();
             self.difference = difference;
             if self.cwnd < self.ssthresh {
                 if difference > self.gamma {
@@ -89,7 +89,7 @@ impl Vegas {
             self.ssthresh = self.ssthresh.max((0.75 * self.cwnd).floor()); // tcp_current_ssthresh
         }
         self.samples = 0;
-        self.least = f64::INFINITY;
+        self.min_rtt = f64::INFINITY;
     }
 
     fn reno_linux(&mut self, segments: u32, in_flight: u32) {
@@ -101,7 +101,7 @@ impl Vegas {
         if let Some(rtt) = rtt {
             let micros = (rtt.0 / 1000 + 1) as f64;
             self.base_rtt = self.base_rtt.min(micros);
-            self.least = self.least.min(micros);
+            self.min_rtt = self.min_rtt.min(micros);
             self.samples += 1;
         }
     }

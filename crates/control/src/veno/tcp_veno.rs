@@ -12,7 +12,7 @@ pub(super) struct TcpVeno {
     /// Veno rules only while nothing is being repaired.
     ruling: Ruling,
     /// Least round trip in microseconds since it was last looked at (`minrtt`).
-    least: f64,
+    min_rtt: f64,
     /// Samples so far (`cntrtt`); never reset. 16 bits wide, but 32 where ns-2 defines `u16` as `unsigned int`.
     samples: u32,
     /// Towards the next segment of window, apart from the count of slow start and Reno (`snd_cwnd_cnt`).
@@ -27,7 +27,7 @@ enum Ruling {
 
 impl Default for TcpVeno {
     fn default() -> TcpVeno {
-        TcpVeno { ruling: Ruling::Veno, least: f64::INFINITY, samples: 0, count: 0 }
+        TcpVeno { ruling: Ruling::Veno, min_rtt: f64::INFINITY, samples: 0, count: 0 }
     }
 }
 
@@ -71,7 +71,7 @@ impl Veno {
 
     fn enable(&mut self) {
         self.tcp_veno.ruling = Ruling::Veno;
-        self.tcp_veno.least = f64::INFINITY;
+        self.tcp_veno.min_rtt = f64::INFINITY;
     }
 
     /// `tcp_veno_init`.
@@ -89,7 +89,7 @@ impl Veno {
         if let Some(rtt) = rtt {
             let micros = (rtt.0 / 1000 + 1) as f64;
             self.base_rtt = self.base_rtt.min(micros);
-            self.tcp_veno.least = self.tcp_veno.least.min(micros);
+            self.tcp_veno.min_rtt = self.tcp_veno.min_rtt.min(micros);
             let width = if self.reno.profile == Profile::Linux { 0xFFFF } else { u32::MAX };
             self.tcp_veno.samples = self.tcp_veno.samples.wrapping_add(1) & width;
         }
@@ -108,7 +108,7 @@ impl Veno {
         } else {
             // fixed point with one binary digit
             let doubled = self.reno.cwnd * 2.0;
-            let target = (doubled * self.base_rtt / self.tcp_veno.least).trunc();
+            let target = (doubled * self.base_rtt / self.tcp_veno.min_rtt).trunc();
             self.backlog = (doubled - target) / 2.0;
             if self.reno.profile == Profile::Linux {
                 let left = reno::slow_start_linux(&mut self.reno.cwnd, self.reno.ssthresh, segments);
@@ -122,7 +122,7 @@ impl Veno {
             }
             self.reno.cwnd = self.reno.cwnd.max(2.0);
         }
-        self.tcp_veno.least = f64::INFINITY;
+        self.tcp_veno.min_rtt = f64::INFINITY;
     }
 
     fn reno_tcp_veno(&mut self, segments: u32, in_flight: u32) {

@@ -1,7 +1,7 @@
 //! One call in a loop of its own: an encoder, a pacer, a drop-tail link that also loses at random, and feedback. Whoever decides
 //! the rates is told the same, so that what differs is the decision.
 
-use super::decides::{Decides, Feedback, MS, Order, SECOND, Sent, Told};
+use super::decides::{Decides, Feedback, MS, Order, PacketResult, SECOND, Sent};
 use crate::media::draw;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -25,7 +25,7 @@ pub struct Case<'a> {
     /// The share of packets lost at random.
     pub loss: f64,
     /// The encoder's greatest rate.
-    pub most: f64,
+    pub max_rate: f64,
     pub seconds: u64,
 }
 
@@ -34,7 +34,7 @@ enum Event {
     Process,
     Pace,
     Collect,
-    Told(Vec<Told>, u64),
+    Feedback(Vec<PacketResult>, u64),
 }
 
 struct Cluster {
@@ -59,7 +59,7 @@ pub struct Call<'a> {
     paid: u64,
     padded: u64,
     /// Packets of which nothing has been told yet, with their arrivals.
-    under_way: VecDeque<Told>,
+    under_way: VecDeque<PacketResult>,
     covered: Option<u32>,
     number: u32,
     flying: VecDeque<(u32, u64)>,
@@ -113,7 +113,7 @@ impl<'a> Call<'a> {
             }
             match self.events[id as usize].take().unwrap() {
                 Event::Frame => {
-                    let rate = self.decides.rates().encoder.min(self.case.most).max(30e3);
+                    let rate = self.decides.rates().encoder.min(self.case.max_rate).max(30e3);
                     let mut left = (rate / 8.0 / 30.0) as u64;
                     let pieces = left.div_ceil(PAYLOAD + HEADERS).max(1);
                     for i in 0..pieces {
@@ -129,7 +129,7 @@ impl<'a> Call<'a> {
                 }
                 Event::Pace => {}
                 Event::Collect => self.collect(now),
-                Event::Told(told, made) => self.told(told, made, now),
+                Event::Feedback(told, made) => self.on_feedback(told, made, now),
             }
             self.send(now);
         }
@@ -140,12 +140,12 @@ impl<'a> Call<'a> {
         self.at(now + FEEDBACK, Event::Collect);
         let known = self.under_way.iter().rposition(|p| p.arrived.is_some_and(|at| at <= now));
         if let Some(last) = known {
-            let told: Vec<Told> = self.under_way.drain(..=last).collect();
-            self.at(now + PROPAGATION, Event::Told(told, now));
+            let told: Vec<PacketResult> = self.under_way.drain(..=last).collect();
+            self.at(now + PROPAGATION, Event::Feedback(told, now));
         }
     }
 
-    fn told(&mut self, mut told: Vec<Told>, made: u64, now: u64) {
+    fn on_feedback(&mut self, mut told: Vec<PacketResult>, made: u64, now: u64) {
         let last = *told.last().unwrap();
         let rtt = now - last.sent.at - (made - last.arrived.unwrap());
         self.covered = Some(last.sent.number);
@@ -155,7 +155,7 @@ impl<'a> Call<'a> {
         for packet in &mut told {
             packet.arrived = packet.arrived.map(|at| at / (MS / 4) * (MS / 4));
         }
-        let feedback = Feedback { told, rtt, in_flight: self.in_flight() };
+        let feedback = Feedback { packets: told, rtt, in_flight: self.in_flight() };
         self.decides.feedback(&feedback, now);
     }
 
@@ -218,7 +218,7 @@ impl<'a> Call<'a> {
         if let Some(at) = arrived {
             self.arrivals.push((at, size));
         }
-        self.under_way.push_back(Told { sent, arrived });
+        self.under_way.push_back(PacketResult { sent, arrived });
         self.flying.push_back((sent.number, size));
         let in_flight = self.in_flight();
         self.decides.sent(&sent, in_flight);

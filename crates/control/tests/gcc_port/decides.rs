@@ -15,14 +15,14 @@ pub struct Sent {
 
 /// A packet of which feedback tells; when it came, to 250 us, or that it is lost.
 #[derive(Clone, Copy, Debug)]
-pub struct Told {
+pub struct PacketResult {
     pub sent: Sent,
     pub arrived: Option<u64>,
 }
 
 /// Feedback as it arrives.
 pub struct Feedback {
-    pub told: Vec<Told>,
+    pub packets: Vec<PacketResult>,
     pub rtt: u64,
     pub in_flight: u64,
 }

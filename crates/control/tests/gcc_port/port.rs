@@ -13,7 +13,7 @@ use goog_cc::{GoogCcConfig, GoogCcNetworkController, LossBasedBweV2Config};
 use std::collections::VecDeque;
 
 const START: f64 = 300e3;
-const LEAST: f64 = 30e3;
+const MIN_BITRATE: f64 = 30e3;
 
 /// The port.
 pub struct Port {
@@ -40,7 +40,7 @@ impl Port {
             field_trials: FieldTrials { loss_based_bwe_v2, congestion_window, ..FieldTrials::default() },
             constraints: TargetRateConstraints {
                 at_time: at(1_000_000_000_000),
-                min_data_rate: Some(DataRate::from_bits_per_sec_float(LEAST)),
+                min_data_rate: Some(DataRate::from_bits_per_sec_float(MIN_BITRATE)),
                 max_data_rate: None,
                 starting_rate: Some(DataRate::from_bits_per_sec_float(START)),
             },
@@ -106,9 +106,9 @@ impl Decides for Port {
             round_trip_time: TimeDelta::from_micros((feedback.rtt / 1000) as i64),
             smoothed: false,
         });
-        let lost = feedback.told.iter().filter(|told| told.arrived.is_none()).count() as u64;
+        let lost = feedback.packets.iter().filter(|told| told.arrived.is_none()).count() as u64;
         self.lost += lost;
-        self.received += feedback.told.len() as u64 - lost;
+        self.received += feedback.packets.len() as u64 - lost;
         if self.next_report.is_none_or(|next| now > next) {
             self.next_report = Some(now + SECOND);
             self.controller.on_transport_loss_report(TransportLossReport {
@@ -118,7 +118,7 @@ impl Decides for Port {
                 ..TransportLossReport::default()
             });
         }
-        let results = feedback.told.iter().map(|told| PacketResult {
+        let results = feedback.packets.iter().map(|told| PacketResult {
             sent_packet: self.packet(&told.sent, 0),
             receive_time: told.arrived.map_or(Timestamp::plus_infinity(), at),
             ..PacketResult::default()

@@ -55,7 +55,7 @@ impl Rtt {
         self.rounded = Span::from_secs_f64(self.mean).max(LEAST);
         self.rounded_deviation = Span::from_secs_f64(self.deviation);
         let timeout = self.law.srtt_factor * self.mean + self.law.deviation_factor * self.deviation;
-        self.timeout = Span::from_secs_f64(timeout).max(self.law.least_timeout).max(LEAST);
+        self.timeout = Span::from_secs_f64(timeout).max(self.law.min_rto).max(LEAST);
         sample
     }
 

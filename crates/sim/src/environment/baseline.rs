@@ -58,8 +58,8 @@ impl Counts {
             app_limited: view.sent_all,
             rtts: stats.rtt_count as u32,
             rtt_sum: stats.rtt_sum.as_secs_f64(),
-            least_rtt: stats.rtt_min(),
-            most_rtt: (stats.rtt_count > 0).then_some(stats.rtt_max),
+            min_rtt: stats.rtt_min(),
+            max_rtt: (stats.rtt_count > 0).then_some(stats.rtt_max),
             ..Monitored::default()
         };
         Seen {

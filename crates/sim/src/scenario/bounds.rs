@@ -35,8 +35,8 @@ impl Carried {
     /// A parameter's value unless given; `carried` by its controller is what may be followed.
     pub(super) fn usual(carried: Option<Carried>, parameter: &Parameter, profile: Profile) -> f64 {
         let followed = carried.zip(parameter.follows).map(|(carried, follows)| match follows {
-            EncoderRate::Least => carried.least,
-            EncoderRate::Most => carried.most,
+            EncoderRate::Min => carried.least,
+            EncoderRate::Max => carried.most,
         });
         match (followed, parameter.kind) {
             (Some(rate), Kind::Number { min, max, .. }) => rate.clamp(min, max),
@@ -94,7 +94,7 @@ impl File {
             flow.params.contains_key(MOST) || encoder && document.says(&join(&join(&join("flow", name), "app"), MOST))
         };
         for (name, flow) in &mut self.flow {
-            let follows = |p: &Parameter| p.name == MOST && p.follows == Some(EncoderRate::Most);
+            let follows = |p: &Parameter| p.name == MOST && p.follows == Some(EncoderRate::Max);
             let has = flow.scheme().is_ok_and(|scheme| scheme.parameters.iter().any(follows));
             flow.unsaid = Unsaid(has && flow.bundle.is_none() && !said(name, flow));
         }

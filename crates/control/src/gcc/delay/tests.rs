@@ -28,10 +28,10 @@ fn ms(n: f64) -> Span {
 }
 
 impl Bench {
-    fn told(&mut self, packets: &[Told]) {
-        let packets: Vec<Told> = packets
+    fn feedback(&mut self, packets: &[PacketResult]) {
+        let packets: Vec<PacketResult> = packets
             .iter()
-            .map(|p| Told { arrived: p.arrived.map(|t| Time(t.0.saturating_add_signed(self.offset))), ..*p })
+            .map(|p| PacketResult { arrived: p.arrived.map(|t| Time(t.0.saturating_add_signed(self.offset))), ..*p })
             .collect();
         for packet in &packets {
             self.probe.packet(packet);
@@ -46,7 +46,7 @@ impl Bench {
 
     /// One packet, which comes now.
     fn packet(&mut self, sent: Time, size: f64, cluster: Option<Cluster>) {
-        self.told(&[Told { cluster, ..Told::new(sent, Some(self.now), size) }]);
+        self.feedback(&[PacketResult { cluster, ..PacketResult::new(sent, Some(self.now), size) }]);
     }
 
     fn burst(&mut self, cluster: Cluster, sent_ms: f64, arrived_ms: f64) {
@@ -146,11 +146,11 @@ impl Stream {
         let mut packets = Vec::new();
         for _ in 0..n as u32 {
             self.free = self.free.max(start) + Span::from_micros((size * 8e6 / self.capacity).round() as u64);
-            packets.push(Told::new(start + Span::from_secs(1), Some(self.free), size));
+            packets.push(PacketResult::new(start + Span::from_secs(1), Some(self.free), size));
         }
         self.bench.now = self.free;
         self.bench.latest = None;
-        self.bench.told(&packets);
+        self.bench.feedback(&packets);
         self.bench.now = start + Span::from_micros((1e6 / self.fps).round() as u64);
         let Some(latest) = self.bench.latest else { return false };
         !std::mem::take(&mut self.first) && latest < rate

@@ -1,7 +1,7 @@
 //! What was lost of what was sent, in pieces of a quarter of a second and more.
 
 use super::Settings;
-use crate::gcc::{Told, nanos};
+use crate::gcc::{PacketResult, nanos};
 use paceline_units::Time;
 
 /// A piece.
@@ -36,7 +36,7 @@ pub struct Observations {
 
 impl Observations {
     /// Feedback tells of these; whether they complete a piece.
-    pub fn feedback(&mut self, told: &[Told], settings: &Settings) -> bool {
+    pub fn feedback(&mut self, told: &[PacketResult], settings: &Settings) -> bool {
         let (Some(first), Some(newest)) = (told.iter().map(|p| p.sent).min(), told.iter().map(|p| p.sent).max()) else {
             return false;
         };
@@ -115,5 +115,5 @@ pub fn upper(average_loss: f64, most: f64, settings: &Settings) -> f64 {
 
 /// The rate that comes through is not too much.
 pub fn lower(acknowledged: Option<f64>, least: f64, settings: &Settings) -> f64 {
-    acknowledged.map_or(0.0, |rate| settings.acknowledged_least * rate).max(least)
+    acknowledged.map_or(0.0, |rate| settings.acknowledged_lower_bound * rate).max(least)
 }

@@ -9,31 +9,31 @@ fn at(ms: u64) -> Time {
     Time((1000 + ms) * 1_000_000)
 }
 
-fn packet(sent_ms: u64, lost: bool) -> Told {
-    Told::new(at(sent_ms), (!lost).then(|| at(sent_ms + 250)), 15_000.0)
+fn packet(sent_ms: u64, lost: bool) -> PacketResult {
+    PacketResult::new(at(sent_ms), (!lost).then(|| at(sent_ms + 250)), 15_000.0)
 }
 
 /// Two packets a quarter of a second apart.
-fn two(from: u64, lost: [bool; 2]) -> Vec<Told> {
+fn two(from: u64, lost: [bool; 2]) -> Vec<PacketResult> {
     vec![packet(from, lost[0]), packet(from + QUARTER, lost[1])]
 }
 
-fn received(from: u64) -> Vec<Told> {
+fn received(from: u64) -> Vec<PacketResult> {
     two(from, [false, false])
 }
 
-fn half_lost(from: u64) -> Vec<Told> {
+fn half_lost(from: u64) -> Vec<PacketResult> {
     two(from, [false, true])
 }
 
 /// All of `n`: all but the last within 10 ms each.
-fn lost(from: u64, n: u64) -> Vec<Told> {
+fn lost(from: u64, n: u64) -> Vec<PacketResult> {
     (0..n).map(|i| packet(from + if i + 1 == n { QUARTER } else { 10 * i }, true)).collect()
 }
 
 /// The last of ten, each a quarter of a second after the one before; it has `size` bytes.
-fn tenth_lost(from: u64, size: f64) -> Vec<Told> {
-    let mut packets: Vec<Told> = (0..10).map(|i| packet(from + QUARTER * i, i == 9)).collect();
+fn tenth_lost(from: u64, size: f64) -> Vec<PacketResult> {
+    let mut packets: Vec<PacketResult> = (0..10).map(|i| packet(from + QUARTER * i, i == 9)).collect();
     packets[9].size = size;
     packets
 }
@@ -298,7 +298,7 @@ fn what_comes_through_is_a_candidate_unless_the_application_is_the_limit() {
 #[test]
 fn it_is_no_less_than_what_comes_through() {
     for (factor, above) in [(1.0, true), (0.0, false)] {
-        let mut loss = started(Settings { acknowledged_least: factor, ..short() }, 600e3);
+        let mut loss = started(Settings { acknowledged_lower_bound: factor, ..short() }, 600e3);
         loss.set_bounds(10e3, 1e9);
         loss.set_acknowledged(500e3);
         loss.feedback(&lost(0, 2), NONE, false);
@@ -332,7 +332,7 @@ fn the_upper_bound_lowers_it() {
 
 #[test]
 fn the_lower_bound_raises_it() {
-    let mut loss = started(Settings { candidates: vec![1.0], acknowledged_least: 10.0, ..short() }, 500e3);
+    let mut loss = started(Settings { candidates: vec![1.0], acknowledged_lower_bound: 10.0, ..short() }, 500e3);
     loss.set_bounds(10e3, 1e9);
     loss.set_acknowledged(1e3);
     loss.feedback(&half_lost(0), NONE, false);

@@ -8,8 +8,8 @@ const KBIT: f64 = 1e3;
 
 const OPTIONS: Options = Options {
     start: 60.0 * KBIT,
-    least: 0.0,
-    most: 300.0 * KBIT,
+    min_bitrate: 0.0,
+    max_bitrate: 300.0 * KBIT,
     allocated: 0.0,
     pacing: 2.5,
     loss: true,
@@ -41,7 +41,7 @@ fn the_first_orders_are_three_and_six_times_the_start_up_to_the_maximum() {
     assert_eq!(network.padding(), 0.0);
     let mut network = started(Options { probing: false, ..OPTIONS });
     assert_eq!(orders(&mut network), [0.0; 0]);
-    let mut network = started(Options { allocated: 50e3, most: 5e6, ..OPTIONS });
+    let mut network = started(Options { allocated: 50e3, max_bitrate: 5e6, ..OPTIONS });
     assert_eq!(orders(&mut network), [180e3, 360e3], "what the streams can use limits the next ones");
 }
 
@@ -51,7 +51,7 @@ fn six_seconds(network: &mut Network, from: u64, later: u64) -> f64 {
     for i in 0..120 {
         let now = from + 50 * i;
         network.sent(1000.0, 1000.0, at(now));
-        network.feedback(&[Told::new(at(now), Some(at(now + delay)), 1000.0)], 0.0, at(now + delay));
+        network.feedback(&[PacketResult::new(at(now), Some(at(now + delay)), 1000.0)], 0.0, at(now + delay));
         delay += later;
         network.process(at(now + 50));
     }
@@ -69,10 +69,10 @@ fn the_delay_lowers_the_target() {
 
 /// Feedback on ten packets that left within 90 ms, the last arriving 10 ms before it.
 fn feedback(network: &mut Network, from: u64, lost: usize, cluster: Option<Cluster>) {
-    let told: Vec<Told> = (0..10)
+    let told: Vec<PacketResult> = (0..10)
         .map(|i| {
             let arrived = (i >= lost).then(|| at(from + 10 * i as u64 + 50));
-            Told { cluster, ..Told::new(at(from + 10 * i as u64), arrived, 1000.0) }
+            PacketResult { cluster, ..PacketResult::new(at(from + 10 * i as u64), arrived, 1000.0) }
         })
         .collect();
     network.feedback(&told, 0.0, at(from + 150));
@@ -80,7 +80,7 @@ fn feedback(network: &mut Network, from: u64, lost: usize, cluster: Option<Clust
 
 #[test]
 fn a_probe_raises_the_target_at_once_and_is_followed_by_another() {
-    let mut network = started(Options { most: 10e6, ..OPTIONS });
+    let mut network = started(Options { max_bitrate: 10e6, ..OPTIONS });
     orders(&mut network);
     feedback(&mut network, 0, 0, Some(Cluster { id: 2, packets: 5, bytes: 5000.0 }));
     assert!((network.target() - 800e3).abs() < 1.0, "9 packets in 90 ms: {}", network.target());
@@ -89,7 +89,7 @@ fn a_probe_raises_the_target_at_once_and_is_followed_by_another() {
 
 #[test]
 fn a_probe_that_finds_little_is_not_believed_at_once() {
-    let mut network = started(Options { most: 10e6, ..OPTIONS });
+    let mut network = started(Options { max_bitrate: 10e6, ..OPTIONS });
     for i in 0..20 {
         feedback(&mut network, 100 * i, 0, None);
     }
@@ -97,8 +97,9 @@ fn a_probe_that_finds_little_is_not_believed_at_once() {
     assert!((through - 800e3).abs() < 1.0, "{through}");
     // two packets of a tenth each 20 ms would be 80 kbit/s
     let cluster = Some(Cluster { id: 9, packets: 2, bytes: 100.0 });
-    let told: Vec<Told> =
-        (0..10).map(|i| Told { cluster, ..Told::new(at(2000 + 20 * i), Some(at(2050 + 20 * i)), 200.0) }).collect();
+    let told: Vec<PacketResult> = (0..10)
+        .map(|i| PacketResult { cluster, ..PacketResult::new(at(2000 + 20 * i), Some(at(2050 + 20 * i)), 200.0) })
+        .collect();
     network.feedback(&told, 0.0, at(2300));
     let limit = network.reading().0.unwrap() * PROBE_DROP;
     assert!(network.target() >= limit.min(before) - 1.0, "{} of {before}", network.target());
@@ -107,7 +108,7 @@ fn a_probe_that_finds_little_is_not_believed_at_once() {
 #[test]
 fn losses_lower_the_target_and_without_that_part_they_do_not() {
     let run = |loss: bool| {
-        let mut network = started(Options { start: 800e3, most: 10e6, probing: false, loss, ..OPTIONS });
+        let mut network = started(Options { start: 800e3, max_bitrate: 10e6, probing: false, loss, ..OPTIONS });
         for i in 0..40 {
             feedback(&mut network, 100 * i, if i < 20 { 0 } else { 4 }, None);
         }
@@ -150,7 +151,7 @@ fn a_full_window_halves_what_the_encoder_gets_and_leaves_the_target() {
 /// By hand: 5 % less drops one frame in 20; 0.5 % none.
 #[test]
 fn a_little_pushback_drops_few_frames() {
-    let mut network = started(Options { least: 1e3, ..OPTIONS });
+    let mut network = started(Options { min_bitrate: 1e3, ..OPTIONS });
     network.pushed = network.target * 0.95;
     assert!((network.encoding() / network.target() - (1.0 - 1.0 / 20.0)).abs() < 0.003);
     network.pushed = network.target * 0.995;

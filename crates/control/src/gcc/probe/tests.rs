@@ -2,9 +2,9 @@
 
 use super::*;
 
-const LEAST: f64 = 100.0;
+const MIN_BITRATE: f64 = 100.0;
 const START: f64 = 300.0;
-const MOST: f64 = 10_000.0;
+const MAX_BITRATE: f64 = 10_000.0;
 
 struct Case {
     probes: Probes,
@@ -19,13 +19,13 @@ fn rates(orders: &[Order]) -> Vec<f64> {
 fn case() -> Case {
     let mut case = Case { probes: Probes::default(), now: Time::ZERO };
     assert!(case.probes.set_available(true, Time::ZERO).is_empty());
-    assert_eq!(case.set_rates(START, MOST), [900.0, 1800.0]);
+    assert_eq!(case.set_rates(START, MAX_BITRATE), [900.0, 1800.0]);
     case
 }
 
 impl Case {
     fn set_rates(&mut self, start: f64, most: f64) -> Vec<f64> {
-        rates(&self.probes.set_rates(LEAST, start, most, self.now))
+        rates(&self.probes.set_rates(MIN_BITRATE, start, most, self.now))
     }
 
     fn estimate(&mut self, rate: f64) -> Vec<f64> {
@@ -59,7 +59,7 @@ const NONE: [f64; 0] = [];
 #[test]
 fn the_first_probes_wait_for_rates_and_the_network() {
     let mut probes = Probes::default();
-    assert!(probes.set_rates(LEAST, START, MOST, Time::ZERO).is_empty());
+    assert!(probes.set_rates(MIN_BITRATE, START, MAX_BITRATE, Time::ZERO).is_empty());
     let orders = probes.set_available(true, Time::ZERO);
     assert_eq!(rates(&orders), [900.0, 1800.0]);
     assert_eq!(orders.iter().map(|o| (o.id, o.packets)).collect::<Vec<_>>(), [(1, 5), (2, 5)]);
@@ -67,7 +67,7 @@ fn the_first_probes_wait_for_rates_and_the_network() {
 
     let mut probes = Probes::default();
     assert!(probes.set_available(false, Time::ZERO).is_empty());
-    assert!(probes.set_rates(LEAST, START, MOST, Time::ZERO).is_empty());
+    assert!(probes.set_rates(MIN_BITRATE, START, MAX_BITRATE, Time::ZERO).is_empty());
     assert_eq!(rates(&probes.set_available(true, Time::ZERO)), [900.0, 1800.0]);
 
     let mut case = case();
@@ -105,9 +105,9 @@ fn a_maximum_that_grows_is_probed() {
     case.now += Span::from_secs(5);
     case.estimate(START);
     case.after(0);
-    assert_eq!(case.set_rates(START, MOST + 100.0), [MOST + 100.0]);
-    case.estimate(MOST + 100.0);
-    assert_eq!(case.set_rates(START, MOST + 200.0), [MOST + 200.0]);
+    assert_eq!(case.set_rates(START, MAX_BITRATE + 100.0), [MAX_BITRATE + 100.0]);
+    case.estimate(MAX_BITRATE + 100.0);
+    assert_eq!(case.set_rates(START, MAX_BITRATE + 200.0), [MAX_BITRATE + 200.0]);
 }
 
 #[test]
@@ -120,12 +120,12 @@ fn what_the_streams_can_use_limits_probes() {
 #[test]
 fn what_the_streams_can_use_is_probed_if_the_application_is_the_limit() {
     let mut case = case();
-    case.estimate(MOST - 1.0);
+    case.estimate(MAX_BITRATE - 1.0);
     assert_eq!(case.after(5000), NONE);
     case.alr();
-    assert_eq!(case.allocated(MOST + 1.0), [MOST, MOST]);
+    assert_eq!(case.allocated(MAX_BITRATE + 1.0), [MAX_BITRATE, MAX_BITRATE]);
     case.probes.set_alr(None);
-    assert_eq!(case.allocated(MOST + 2.0), NONE);
+    assert_eq!(case.allocated(MAX_BITRATE + 2.0), NONE);
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn but_no_more_than_twice_the_estimate() {
     case.estimate(START);
     assert_eq!(case.after(5000), NONE);
     case.alr();
-    assert_eq!(case.allocated(MOST), [2.0 * START]);
+    assert_eq!(case.allocated(MAX_BITRATE), [2.0 * START]);
     assert_eq!(case.estimate(1.5 * START), [3.0 * START]);
 }
 

@@ -9,9 +9,9 @@ use paceline_units::{Rate, Size, Time};
 
 const PARAMETERS: [Parameter; 18] = [
     own("min_rate", 150e3, 1e3, 1e11, "bit/s", "TARGET_BITRATE_MIN: the target at least, and at the beginning")
-        .following(EncoderRate::Least),
+        .following(EncoderRate::Min),
     own("max_rate", 1.5e6, 1e3, 1e11, "bit/s", "TARGET_BITRATE_MAX: the target at most, if it is above min_rate")
-        .following(EncoderRate::Most),
+        .following(EncoderRate::Max),
     own("min_window", 3000.0, 100.0, 1e7, "B", "MIN_REF_WND: the window at least, and at the beginning"),
     own("mss", 1000.0, 100.0, 65e3, "B", "MSS: the packet size that growth counts in"),
     own("loss_beta", 0.7, 0.1, 1.0, "1", "BETA_LOSS: what a loss leaves of the window"),
@@ -50,7 +50,7 @@ pub struct Draft {
     settings: Settings,
     law: Law,
     carrier: Carrier,
-    heard: bool,
+    has_feedback: bool,
 }
 
 impl Draft {
@@ -68,14 +68,14 @@ impl Draft {
                 Fate::Lost => None,
                 Fate::Arrived { at: None, .. } | Fate::Unknown => return None,
             };
-            Some(Fated { size: packet.size().bytes() as f64, came })
+            Some(Fated { size: packet.size().bytes() as f64, arrival: came })
         });
         let packets: Vec<Fated> = fated.collect();
         let rtt = arrivals.rtt.map(|rtt| rtt.as_secs_f64()).filter(|&rtt| rtt > 0.0);
         let in_flight = arrivals.in_flight.bytes() as f64;
         let now = self.seconds(now);
         self.law.feedback(now, &Feedback { packets: &packets, rtt, in_flight });
-        self.heard = true;
+        self.has_feedback = true;
     }
 }
 
@@ -93,7 +93,7 @@ impl Build for Draft {
         let settings = Settings {
             min_rate: values[0],
             max_rate: values[1].max(values[0]),
-            least_window: values[2],
+            min_ref_wnd: values[2],
             mss: values[3],
             loss_beta: values[4],
             ecn_beta: values[5],
@@ -104,13 +104,13 @@ impl Build for Draft {
             relaxed_pacing: values[10],
             flight_headroom: values[11],
             multiplicative_increase: values[12],
-            most_overhead: values[13],
+            ref_wnd_overhead_max: values[13],
             reduce_jitter: values[14] == 1.0,
             loss_threshold: values[15] == 1.0,
             undershoot: values[16] == 1.0,
             ..Settings::default()
         };
-        Draft { settings, law: Law::new(settings), carrier: Carrier::NONE, heard: false }
+        Draft { settings, law: Law::new(settings), carrier: Carrier::NONE, has_feedback: false }
     }
 }
 
@@ -122,7 +122,7 @@ impl Controller for Draft {
             RtpEvent::Started(session) => {
                 self.carrier = Carrier::start(session, path.now);
                 self.law = Law::new(self.settings);
-                self.heard = false;
+                self.has_feedback = false;
             }
             RtpEvent::Arrivals(arrivals) => self.feedback(arrivals, path.now),
             RtpEvent::Frame { size } => {
@@ -142,7 +142,7 @@ impl Controller for Draft {
         let law = &self.law;
         to.bits_per_second("allowed", law.target);
         to.gauge("reference_window", GaugeUnit::Bytes, law.window);
-        to.seconds("queueing", if self.heard { law.delay } else { f64::NAN });
+        to.seconds("queueing", if self.has_feedback { law.delay } else { f64::NAN });
         to.number("alpha", if self.settings.l4s { law.alpha } else { f64::NAN });
         to.bits_per_second("pacing_rate", law.pace());
     }

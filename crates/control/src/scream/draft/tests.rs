@@ -1,8 +1,8 @@
 use super::*;
 
 /// So many packets of 1000 bytes with this one-way delay.
-fn came(count: usize, delay: f64, marked: usize) -> Vec<Fated> {
-    (0..count).map(|i| Fated { size: 1000.0, came: Some((delay, i < marked)) }).collect()
+fn arrivals(count: usize, delay: f64, marked: usize) -> Vec<Fated> {
+    (0..count).map(|i| Fated { size: 1000.0, arrival: Some((delay, i < marked)) }).collect()
 }
 
 fn tell(law: &mut Law, now: f64, packets: &[Fated], in_flight: f64) {
@@ -13,7 +13,7 @@ fn tell(law: &mut Law, now: f64, packets: &[Fated], in_flight: f64) {
 fn at(window: f64, settings: Settings) -> Law {
     let mut law = Law::new(settings);
     law.sent(0, window);
-    tell(&mut law, 0.1, &came(1, 0.05, 0), window);
+    tell(&mut law, 0.1, &arrivals(1, 0.05, 0), window);
     law.window = window;
     law.rate_of_window();
     law
@@ -23,7 +23,7 @@ fn at(window: f64, settings: Settings) -> Law {
 fn the_window_grows_by_its_equations() {
     let mut law = Law::new(Settings::default());
     law.sent(0, 100_000.0);
-    tell(&mut law, 1.0, &came(3, 0.05, 0), 0.0);
+    tell(&mut law, 1.0, &arrivals(3, 0.05, 0), 0.0);
     // 3000 * 1000/3000 * 1 * 1 * (1 + 0.02 * 3 * (1 / (100 * 0.1)) * 1)
     assert_eq!(law.window, 3000.0 + (1000.0f64 * 1.006).trunc());
     // 8 * 4006 / 0.1 * (1 - (1000/4006 - 0.1)) * 1000/1020 / 1.2
@@ -37,7 +37,7 @@ fn the_window_grows_by_its_equations() {
 fn what_is_in_flight_bounds_it() {
     let mut law = Law::new(Settings::default());
     law.sent(0, 2000.0);
-    tell(&mut law, 1.0, &came(3, 0.05, 0), 0.0);
+    tell(&mut law, 1.0, &arrivals(3, 0.05, 0), 0.0);
     // 1000 + 1.5 * 2000 = 4000 < 4006
     assert_eq!(law.window, 3000.0);
 }
@@ -45,7 +45,7 @@ fn what_is_in_flight_bounds_it() {
 #[test]
 fn a_loss_takes_three_tenths_and_is_remembered() {
     let mut law = at(50_000.0, Settings::default());
-    let lost = [Fated { size: 0.0, came: None }];
+    let lost = [Fated { size: 0.0, arrival: None }];
     tell(&mut law, 1.0, &lost, 0.0);
     assert_eq!((law.window, law.inflection), (35_000.0, 50_000.0));
     // another within 25 ms waits until they are over, and the inflection point stays
@@ -58,7 +58,7 @@ fn a_loss_takes_three_tenths_and_is_remembered() {
 #[test]
 fn a_loss_below_the_threshold_does_not_count() {
     let mut law = at(50_000.0, Settings { loss_threshold: true, ..Settings::default() });
-    let lost = [Fated { size: 0.0, came: None }];
+    let lost = [Fated { size: 0.0, arrival: None }];
     for i in 0..4 {
         tell(&mut law, 1.0 + f64::from(i), &lost, 0.0);
         assert_eq!(law.window, 50_000.0, "{i}");
@@ -70,7 +70,7 @@ fn a_loss_below_the_threshold_does_not_count() {
 
 #[test]
 fn a_classic_mark_takes_a_fifth_and_a_scalable_one_by_the_share() {
-    let marked = [Fated { size: 0.0, came: Some((0.05, true)) }];
+    let marked = [Fated { size: 0.0, arrival: Some((0.05, true)) }];
     let mut classic = at(50_000.0, Settings::default());
     tell(&mut classic, 1.0, &marked, 0.0);
     assert_eq!(classic.window, 40_000.0);
@@ -84,17 +84,17 @@ fn a_classic_mark_takes_a_fifth_and_a_scalable_one_by_the_share() {
 fn alpha_rises_fast_and_falls_slowly() {
     let mut law = Law::new(Settings { l4s: true, ..Settings::default() });
     for i in 0..200 {
-        tell(&mut law, 0.1 + 0.02 * f64::from(i), &came(20, 0.05, 4), 20_000.0);
+        tell(&mut law, 0.1 + 0.02 * f64::from(i), &arrivals(20, 0.05, 4), 20_000.0);
     }
     assert!((law.alpha - 0.2).abs() < 1e-6, "{}", law.alpha);
-    tell(&mut law, 10.0, &came(20, 0.05, 0), 20_000.0);
+    tell(&mut law, 10.0, &arrivals(20, 0.05, 0), 20_000.0);
     assert!((law.alpha - 0.2 * 127.0 / 128.0).abs() < 1e-6);
 }
 
 #[test]
 fn delay_counts_from_half_of_its_target_on() {
     let mut law = at(50_000.0, Settings::default());
-    let late = [Fated { size: 0.0, came: Some((0.05 + 0.045, false)) }];
+    let late = [Fated { size: 0.0, arrival: Some((0.05 + 0.045, false)) }];
     let mut now = 0.1;
     for mean in [0.01125, 0.0196875, 0.026015625] {
         now += 0.1;
@@ -107,7 +107,7 @@ fn delay_counts_from_half_of_its_target_on() {
     assert!(alpha > 0.0);
     assert_eq!(law.window, (50_000.0 * (1.0 - alpha / 2.0 / 4.0)).trunc());
     // a shorter one is believed at once
-    tell(&mut law, now + 0.2, &[Fated { size: 0.0, came: Some((0.05, false)) }], 0.0);
+    tell(&mut law, now + 0.2, &[Fated { size: 0.0, arrival: Some((0.05, false)) }], 0.0);
     assert_eq!(law.delay_mean, 0.0);
 }
 
@@ -116,7 +116,7 @@ fn jitter_narrows_what_may_be_in_flight() {
     let mut law = at(50_000.0, Settings { reduce_jitter: true, ..Settings::default() });
     for i in 0..200 {
         let delay = if i % 2 == 0 { 0.05 } else { 0.07 };
-        tell(&mut law, 0.2 + 0.03 * f64::from(i), &[Fated { size: 0.0, came: Some((delay, false)) }], 0.0);
+        tell(&mut law, 0.2 + 0.03 * f64::from(i), &[Fated { size: 0.0, arrival: Some((delay, false)) }], 0.0);
     }
     assert_eq!((law.calm, law.allowed()), (0.0, 1.5 * law.window));
 }

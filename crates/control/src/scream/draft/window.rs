@@ -64,7 +64,7 @@ impl Law {
             Sign::Mark => self.settings.ecn_beta,
             Sign::Delay(alpha) => 1.0 - self.backoff(alpha),
         };
-        self.window = (kept * self.window).trunc().max(self.settings.least_window);
+        self.window = (kept * self.window).trunc().max(self.settings.min_ref_wnd);
         self.reaction = now;
     }
 

@@ -1,14 +1,14 @@
 //! The scheme `scream`, variant `ericsson`.
 
 use super::super::{Carrier, SETTINGS, UNPACED, between, variant};
-use super::{Faults, Law, SECOND, Settings, Told};
+use super::{AckedPacket, Faults, Law, SECOND, Settings};
 use crate::rtp::{Arrivals, Fate, MediaController, RtpEvent, RtpSettings};
 use crate::tfrc::{own, own_switch};
 use crate::{Build, Controller, EncoderRate, GaugeUnit, Gauges, Machine, Parameter, PathView, Profile, Scheme, known};
 use paceline_units::{Rate, Size, Span, Time};
 
 const PARAMETERS: [Parameter; 23] = [
-    own("min_rate", 150e3, 1e3, 1e11, "bit/s", "the target at least").following(EncoderRate::Least),
+    own("min_rate", 150e3, 1e3, 1e11, "bit/s", "the target at least").following(EncoderRate::Min),
     own(
         "start_rate",
         150e3,
@@ -18,7 +18,7 @@ const PARAMETERS: [Parameter; 23] = [
         "the first frame's target; the first window is what it sends in 0.1 s",
     ),
     own("max_rate", 1.5e6, 1e3, 1e11, "bit/s", "the target at most, if it is above min_rate")
-        .following(EncoderRate::Most),
+        .following(EncoderRate::Max),
     own("min_window", 2400.0, 0.0, 1e7, "B", "cwndMinLow: the window at least, and two packets"),
     own("loss_beta", 0.7, 0.1, 1.0, "1", "what a loss leaves of the window; 1: losses are not heeded"),
     own("ecn_beta", 0.8, 0.1, 1.0, "1", "what a mark leaves of it, unless l4s"),
@@ -70,7 +70,7 @@ pub struct Ericsson {
     law: Law,
     carrier: Carrier,
     /// Whether feedback has come.
-    heard: bool,
+    has_feedback: bool,
     /// Whether the encoder is told half of the target.
     halved: bool,
 }
@@ -85,18 +85,18 @@ impl Ericsson {
         self.carrier.in_flight = arrivals.in_flight.bytes();
         let came = arrivals.packets.iter().filter_map(|packet| match packet.fate {
             Fate::Arrived { at: Some(at), marked } => {
-                Some(Told { number: packet.packet.number, at: self.ticks(at), marked })
+                Some(AckedPacket { number: packet.packet.number, at: self.ticks(at), marked })
             }
             _ => None,
         });
-        let told: Vec<Told> = came.collect();
+        let told: Vec<AckedPacket> = came.collect();
         if told.is_empty() {
             return;
         }
         // each of its reports tells of 32 packets, old ones too
-        let overlaps = self.heard && told.len() < REPORTS;
+        let overlaps = self.has_feedback && told.len() < REPORTS;
         self.law.feedback(self.ticks(now), &told, overlaps);
-        self.heard = true;
+        self.has_feedback = true;
     }
 }
 
@@ -123,7 +123,7 @@ impl Build for Ericsson {
         let on = |i: usize| values[i] == 1.0;
         let settings = Settings {
             window: (values[1] * 0.1 / 8.0) as i32,
-            least_window: least_window as i32,
+            min_ref_wnd: least_window as i32,
             min_rate: min,
             start_rate: start,
             max_rate: max.max(min),
@@ -149,7 +149,7 @@ impl Build for Ericsson {
         };
         let clock = (values[15] * f64::from(SECOND)) as u32;
         let law = Law::new(settings);
-        Ericsson { settings, clock, law, carrier: Carrier::NONE, heard: false, halved: false }
+        Ericsson { settings, clock, law, carrier: Carrier::NONE, has_feedback: false, halved: false }
     }
 }
 
@@ -162,7 +162,7 @@ impl Controller for Ericsson {
             RtpEvent::Started(session) => {
                 self.carrier = Carrier::start(session, path.now);
                 self.law = Law::new(self.settings);
-                (self.heard, self.halved) = (false, false);
+                (self.has_feedback, self.halved) = (false, false);
             }
             RtpEvent::Arrivals(arrivals) => self.feedback(arrivals, path.now),
             RtpEvent::Frame { size } => {
@@ -188,9 +188,9 @@ impl Controller for Ericsson {
         let law = &self.law;
         to.bits_per_second("allowed", law.target().into());
         to.gauge("reference_window", GaugeUnit::Bytes, law.window.into());
-        to.seconds("queueing", if self.heard { law.delay.into() } else { f64::NAN });
+        to.seconds("queueing", if self.has_feedback { law.delay.into() } else { f64::NAN });
         to.number("alpha", if self.settings.l4s { law.alpha.into() } else { f64::NAN });
-        to.number("loss_rate", if self.heard { law.loss_rate.into() } else { f64::NAN });
+        to.number("loss_rate", if self.has_feedback { law.loss_rate.into() } else { f64::NAN });
         to.number("headroom", law.headroom.into());
         let pace = f64::from(self.law.pace);
         to.bits_per_second("pacing_rate", known(8.0 * f64::from(self.law.mss()) / pace));

@@ -11,7 +11,7 @@ const BEHIND: i64 = 512;
 /// Of those, so many are looked at each time at most.
 const LOOKED_AT: i64 = 32;
 /// So many packets are kept.
-const MOST_PACKETS: usize = 4096;
+const MAX_PACKETS: usize = 4096;
 /// The clock of RTP timestamps, in Hz.
 const MEDIA_CLOCK: u64 = 90_000;
 /// The greatest step of timestamps that is one forward.
@@ -51,8 +51,8 @@ impl Packet {
 pub(super) struct Flight {
     packets: VecDeque<Packet>,
     pub(super) bytes: i32,
-    pub(super) most: i32,
-    pub(super) most_before: i32,
+    pub(super) max_bytes: i32,
+    pub(super) max_bytes_previous: i32,
     /// The last looks at the most, and where the next one goes.
     pub(super) looks: [i32; LOOKS],
     pub(super) look: usize,
@@ -70,8 +70,8 @@ impl Flight {
         self.bytes = 0;
     }
 
-    pub(super) fn raise_most(&mut self) {
-        self.most = self.most.max(self.bytes);
+    pub(super) fn update_max_bytes(&mut self) {
+        self.max_bytes = self.max_bytes.max(self.bytes);
     }
 
     pub(super) fn send(&mut self, packet: Packet) {
@@ -79,7 +79,7 @@ impl Flight {
             self.begun = true;
             self.highest = packet.number;
         }
-        if self.packets.len() == MOST_PACKETS {
+        if self.packets.len() == MAX_PACKETS {
             self.packets.pop_front();
         }
         self.bytes = self.bytes.saturating_add(packet.size);

@@ -8,7 +8,7 @@ const PERIOD_GAIN: f32 = 0.9;
 /// How fast the target yields to what waits.
 const ADJUST_GAIN: f32 = 0.2;
 const ADJUST_TIME: f32 = 8.0;
-const MOST_ADJUST: f32 = 0.5;
+const MAX_RATE_ADJUSTMENT: f32 = 0.5;
 /// Smaller mean frames are not paced faster, in bytes.
 const SMALL_FRAME: f32 = 500.0;
 /// Over how many periods what was written is averaged.
@@ -118,7 +118,7 @@ impl Media {
         }
         self.frame = 0;
         let error = (self.wait(now) - self.period / 2.0) / self.period;
-        self.adjust = (self.adjust + ADJUST_GAIN * error / ADJUST_TIME).clamp(0.0, MOST_ADJUST);
+        self.adjust = (self.adjust + ADJUST_GAIN * error / ADJUST_TIME).clamp(0.0, MAX_RATE_ADJUSTMENT);
     }
 
     /// A frame of this share above the mean.

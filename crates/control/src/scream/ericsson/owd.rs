@@ -11,16 +11,16 @@ const NEGATIVE: u32 = 0xFFFF_0000;
 /// The least one-way delays, in ticks with whatever the two clocks differ by.
 #[derive(Clone, Debug)]
 pub(super) struct Owd {
-    least: u32,
+    current_min: u32,
     slots: [u32; SLOTS],
     place: usize,
-    least_of_slots: u32,
+    slots_min: u32,
     since: u32,
 }
 
 impl Default for Owd {
     fn default() -> Owd {
-        Owd { least: u32::MAX, slots: [u32::MAX; SLOTS], place: 0, least_of_slots: u32::MAX, since: 0 }
+        Owd { current_min: u32::MAX, slots: [u32::MAX; SLOTS], place: 0, slots_min: u32::MAX, since: 0 }
     }
 }
 
@@ -30,22 +30,22 @@ impl Owd {
     }
 
     pub(super) fn forget(&mut self) {
-        self.least = u32::MAX;
+        self.current_min = u32::MAX;
         self.slots = [u32::MAX; SLOTS];
-        self.least_of_slots = u32::MAX;
+        self.slots_min = u32::MAX;
     }
 
     /// What of this delay is queue; `None` if it lies below the least of all, and the clocks are not what they were.
     pub(super) fn queueing(&mut self, now: u32, delay: u32) -> Option<u32> {
-        self.least = self.least.min(delay);
+        self.current_min = self.current_min.min(delay);
         if now.wrapping_sub(self.since) >= SLOT {
             self.place = (self.place + 1) % SLOTS;
-            self.slots[self.place] = self.least;
+            self.slots[self.place] = self.current_min;
             self.since = now;
-            self.least = u32::MAX;
-            self.least_of_slots = self.slots.iter().copied().min().unwrap_or(u32::MAX);
+            self.current_min = u32::MAX;
+            self.slots_min = self.slots.iter().copied().min().unwrap_or(u32::MAX);
         }
-        let queueing = delay.wrapping_sub(self.least.min(self.least_of_slots));
+        let queueing = delay.wrapping_sub(self.current_min.min(self.slots_min));
         (queueing <= NEGATIVE).then_some(queueing)
     }
 }

@@ -10,8 +10,8 @@ const ALPHA_INTERVAL: u32 = 655;
 /// Gain of the mean queueing delay, upwards.
 const DELAY_GAIN: f32 = 1.0 / 4.0;
 /// Gain of its long-term minimum, and after how many round trips.
-const LEAST_GAIN: f32 = 1.0 / 8.0;
-const LEAST_RTTS: u32 = 100;
+const MIN_DELAY_GAIN: f32 = 1.0 / 8.0;
+const MIN_DELAY_RTTS: u32 = 100;
 /// Gain of the variation of queueing delay, what is much, and decay of its extremes.
 const VARIATION_GAIN: f32 = 1.0 / 32.0;
 const VARIATION: f32 = 0.01;
@@ -85,16 +85,16 @@ impl Law {
     }
 
     fn mean_delay(&mut self, now: u32) {
-        if now.wrapping_sub(self.delay_least_since) > self.srtt.wrapping_mul(LEAST_RTTS) {
-            self.delay_least = if self.delay_least_now < self.delay_least {
-                self.delay_least_now
+        if now.wrapping_sub(self.queue_delay_min_since) > self.srtt.wrapping_mul(MIN_DELAY_RTTS) {
+            self.queue_delay_min = if self.queue_delay_min_current < self.queue_delay_min {
+                self.queue_delay_min_current
             } else {
-                LEAST_GAIN * self.delay_least_now + (1.0 - LEAST_GAIN) * self.delay_least
+                MIN_DELAY_GAIN * self.queue_delay_min_current + (1.0 - MIN_DELAY_GAIN) * self.queue_delay_min
             };
-            self.delay_least_now = NO_DELAY;
-            self.delay_least_since = now;
+            self.queue_delay_min_current = NO_DELAY;
+            self.queue_delay_min_since = now;
         }
-        let delay = self.delay - self.delay_least;
+        let delay = self.delay - self.queue_delay_min;
         self.delay_mean =
             if delay < self.delay_mean { delay } else { (1.0 - DELAY_GAIN) * self.delay_mean + DELAY_GAIN * delay };
         let variation = (self.delay_high - self.delay_low).clamp(0.0, 2.0 * VARIATION);

@@ -6,7 +6,7 @@ pub struct Settings {
     /// The first window and the least, in bytes; two packets if that is more.
     pub window: i32,
     /// The least window.
-    pub least_window: i32,
+    pub min_ref_wnd: i32,
     /// The target's least and greatest value, and its first, in bits a second.
     pub min_rate: f32,
     /// See `min_rate`.
@@ -46,7 +46,7 @@ impl Default for Settings {
     fn default() -> Settings {
         Settings {
             window: 0,
-            least_window: 0,
+            min_ref_wnd: 0,
             min_rate: 150e3,
             start_rate: 150e3,
             max_rate: 1.5e6,

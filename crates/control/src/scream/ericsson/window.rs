@@ -7,8 +7,8 @@ const POST_CONGESTION: u32 = 200;
 /// After so many without congestion the window falls to what was in flight first.
 const LONG_AGO: f32 = 100.0;
 /// Least pace, in bits a second, and least interval, in seconds.
-const LEAST_PACE: f32 = 50e3;
-const LEAST_INTERVAL: f32 = 10e-6;
+const MIN_PACE_RATE: f32 = 50e3;
+const MIN_PACE_INTERVAL: f32 = 10e-6;
 /// Pacing is relaxed from this share of the greatest rate on, up to so much.
 const RELAXED_FROM: f32 = 0.8;
 const RELAXED: f32 = 5.0;
@@ -17,9 +17,9 @@ const SLOW: u32 = 3277;
 /// So many of those looks are kept.
 pub(super) const LOOKS: usize = 20;
 /// The window is bound to what is in flight above this share of the greatest rate.
-const NEAR_MOST: f32 = 0.95;
+const NEAR_MAX_RATE: f32 = 0.95;
 /// So many windows may be in flight where delay varies.
-const LEAST_HEADROOM: f32 = 1.5;
+const MIN_HEADROOM: f32 = 1.5;
 /// Near the inflection point the window moves by this share at least.
 const NEAR_INFLECTION: f32 = 8.0;
 /// A target below this share of what arrives has fallen already, and the window falls by a quarter of what it would.
@@ -33,13 +33,13 @@ impl Law {
     pub(super) fn update(&mut self, now: u32) {
         let since = now.wrapping_sub(self.congestion);
         self.post_congestion = (since as f32 / POST_CONGESTION.wrapping_mul(self.srtt) as f32).clamp(0.0, 1.0);
-        self.delay_least_now = self.delay_least_now.min(self.delay);
+        self.queue_delay_min_current = self.queue_delay_min_current.min(self.delay);
         self.pace_by_target();
         if now.wrapping_sub(self.slow_since) > SLOW {
             self.look_at_flight(now);
         }
         let ratio = self.mss() as f32 / self.window as f32;
-        self.headroom = LEAST_HEADROOM + (self.settings.window_headroom - LEAST_HEADROOM) * self.calm;
+        self.headroom = MIN_HEADROOM + (self.settings.window_headroom - MIN_HEADROOM) * self.calm;
         let near = (self.window - self.inflection) as f32 / self.inflection as f32 * NEAR_INFLECTION;
         let near = (near * near).clamp(0.1, 1.0);
         self.decrease(now, near);
@@ -51,27 +51,27 @@ impl Law {
         let target = self.media.target;
         let adaptive = if self.media.pacing > 1.0 && target > 0.0 { self.media.pacing * target / target } else { 1.0 };
         let rate = target.max(self.media.written_rate);
-        let mut rate = (self.settings.pacing * adaptive * rate).max(LEAST_PACE);
+        let mut rate = (self.settings.pacing * adaptive * rate).max(MIN_PACE_RATE);
         let share = target / self.settings.max_rate;
         if self.settings.relaxed_pacing && share > RELAXED_FROM {
             let relaxed = ((share - RELAXED_FROM) / (1.0 - RELAXED_FROM)).min(1.0);
             rate /= (1.0 - relaxed).clamp(1.0 / RELAXED, 1.0);
         }
-        self.pace = (self.mss() as f32 * 8.0 / rate).max(LEAST_INTERVAL);
+        self.pace = (self.mss() as f32 * 8.0 / rate).max(MIN_PACE_INTERVAL);
     }
 
     fn look_at_flight(&mut self, now: u32) {
         let flight = &mut self.flight;
-        flight.looks[flight.look] = flight.most;
+        flight.looks[flight.look] = flight.max_bytes;
         flight.look = (flight.look + 1) % LOOKS;
-        if self.media.target > self.settings.max_rate * NEAR_MOST {
-            let most = flight.looks.iter().copied().max().unwrap_or(0).max(flight.most);
+        if self.media.target > self.settings.max_rate * NEAR_MAX_RATE {
+            let most = flight.looks.iter().copied().max().unwrap_or(0).max(flight.max_bytes);
             let needed = self.settings.pacing * self.large * self.settings.max_rate / 8.0 * (self.rtt + 0.001);
             self.window = self.window.min(most.max(needed as i32));
         }
         if now.wrapping_sub(self.start) > 2 * SECOND {
-            flight.most_before = flight.most;
-            flight.most = 0;
+            flight.max_bytes_previous = flight.max_bytes;
+            flight.max_bytes = 0;
         }
         self.large = self.media.large;
         self.slow_since = now;
@@ -110,7 +110,7 @@ impl Law {
     }
 
     fn fall_to(&mut self, window: f32) {
-        self.window = self.least_window.max(window as i32);
+        self.window = self.min_ref_wnd.max(window as i32);
     }
 
     /// The share to fall by, if the target has not fallen already.
@@ -126,7 +126,7 @@ impl Law {
         }
         let long = LONG_AGO * self.rtt.max(VIRTUAL_RTT) * SECOND as f32;
         if now.wrapping_sub(self.congestion) as f32 > long {
-            self.window = self.window.min(self.flight.most_before);
+            self.window = self.window.min(self.flight.max_bytes_previous);
         }
         self.fall_to((1.0 - share) * self.window as f32);
     }
@@ -140,7 +140,7 @@ impl Law {
         let share = (1.0 + f64::from(share)) as f32;
         let share = 1.0 + (f64::from(share) - 1.0) * f64::from(self.post_congestion) * f64::from(near);
         increment *= share as f32;
-        let most = self.flight.most.max(self.flight.most_before) as f32;
+        let most = self.flight.max_bytes.max(self.flight.max_bytes_previous) as f32;
         let allowed = self.mss() as f32 + most * self.settings.flight_headroom;
         self.limited = allowed < self.window as f32;
         let window = self.window + (increment + 0.5) as i32;
@@ -150,7 +150,7 @@ impl Law {
             }
             self.window = window;
         }
-        self.window = self.window.min(self.policed_window()).max(self.least_window);
+        self.window = self.window.min(self.policed_window()).max(self.min_ref_wnd);
         (self.acked, self.acked_marked) = (0, 0);
     }
 

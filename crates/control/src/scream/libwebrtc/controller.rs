@@ -1,17 +1,17 @@
 //! The scheme `scream`, variant `libwebrtc`.
 
 use super::super::{Carrier, SETTINGS, between, variant};
-use super::{Came, Fated, Feedback, Law, Settings};
+use super::{Arrival, Fated, Feedback, Law, Settings};
 use crate::rtp::{Arrivals, Fate, FeedbackConfig, MediaController, RtpEvent, RtpSettings};
 use crate::tfrc::{own, own_switch};
 use crate::{Build, Controller, EncoderRate, GaugeUnit, Gauges, Machine, Parameter, PathView, Profile, Scheme};
 use paceline_units::{Rate, Size, Span, Time};
 
 const PARAMETERS: [Parameter; 14] = [
-    own("min_rate", 30e3, 1e3, 1e11, "bit/s", "the target at least").following(EncoderRate::Least),
+    own("min_rate", 30e3, 1e3, 1e11, "bit/s", "the target at least").following(EncoderRate::Min),
     own("start_rate", 300e3, 1e3, 1e11, "bit/s", "the target before the first feedback, and the first window"),
     own("max_rate", 1.5e6, 1e3, 1e11, "bit/s", "the target at most, if it is above min_rate")
-        .following(EncoderRate::Most),
+        .following(EncoderRate::Max),
     own("min_window", 1000.0, 100.0, 1e7, "B", "MinRefWindow: what growth lifts the window to at least"),
     own("mss", 1280.0, 100.0, 65e3, "B", "MaxSegmentSize: the packet size that growth counts in"),
     own("loss_beta", 0.7, 0.1, 1.0, "1", "BetaLoss: what losses leave of the window"),
@@ -54,12 +54,12 @@ impl Libwebrtc {
             let came = match packet.fate {
                 Fate::Arrived { at: Some(at), marked } => {
                     last = Some(packet.sent);
-                    Some(Came { sent: self.micros(packet.sent), at: self.micros(at), marked })
+                    Some(Arrival { sent: self.micros(packet.sent), at: self.micros(at), marked })
                 }
                 Fate::Lost => None,
                 Fate::Arrived { at: None, .. } | Fate::Unknown => return None,
             };
-            Some(Fated { size: packet.size().bytes() as i64, came })
+            Some(Fated { size: packet.size().bytes() as i64, arrival: came })
         });
         let packets: Vec<Fated> = fated.collect();
         // what of the time since the last packet left is not its round trip, the receiver waited
@@ -102,7 +102,7 @@ impl Build for Libwebrtc {
             min_rate: values[0] as i64,
             start_rate: values[1] as i64,
             max_rate: values[2].max(values[0]) as i64,
-            least_window: values[3] as i64,
+            min_ref_window: values[3] as i64,
             mss: values[4] as i64,
             loss_beta: values[5],
             delay_target: (values[6] * 1e6) as i64,
@@ -110,7 +110,7 @@ impl Build for Libwebrtc {
             pacing: values[8],
             flight_headroom: values[9],
             multiplicative_increase: values[10],
-            most_overhead: values[11],
+            ref_window_overhead_max: values[11],
             ..Settings::default()
         };
         let padding = values[12] == 1.0;

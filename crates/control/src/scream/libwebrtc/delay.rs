@@ -30,13 +30,13 @@ pub(super) struct Delay {
     /// The mean round trip; zero before the first.
     pub(super) rtt: i64,
     slots: [i64; SLOTS],
-    least: i64,
+    current_min: i64,
     slot_since: Option<i64>,
     above_since: Option<i64>,
     last: Option<i64>,
     /// The mean queueing delay.
     pub(super) mean: Option<i64>,
-    mean_least: i64,
+    min_queue_delay_avg: i64,
     mean_spread: i64,
 }
 
@@ -46,12 +46,12 @@ impl Delay {
             target,
             rtt: 0,
             slots: [NONE; SLOTS],
-            least: NONE,
+            current_min: NONE,
             slot_since: None,
             above_since: None,
             last: None,
             mean: None,
-            mean_least: 0,
+            min_queue_delay_avg: 0,
             mean_spread: 0,
         }
     }
@@ -63,10 +63,10 @@ impl Delay {
 
     pub(super) fn update(&mut self, now: i64, packets: &[Fated], rtt: i64, limited: bool) {
         let (low, high) = of_burst(packets);
-        self.least = self.least.min(low);
+        self.current_min = self.current_min.min(low);
         let gain = if limited { LIMITED_GAIN } else { RTT_GAIN };
         self.rtt = if self.rtt == 0 { rtt } else { scaled(rtt, gain) + scaled(self.rtt, 1.0 - gain) };
-        let queueing = low - self.slots.iter().copied().fold(self.least, i64::min);
+        let queueing = low - self.slots.iter().copied().fold(self.current_min, i64::min);
         self.above_since = if queueing > DRAINED { self.above_since.or(Some(now)) } else { None };
         let sample = self.last.map_or(queueing, |last| queueing.min(last));
         self.last = Some(queueing);
@@ -74,13 +74,13 @@ impl Delay {
             Some(mean) if sample >= mean => scaled(sample, DELAY_GAIN) + scaled(mean, 1.0 - DELAY_GAIN),
             _ => sample,
         });
-        self.mean_least = averaged(self.mean_least, queueing);
+        self.min_queue_delay_avg = averaged(self.min_queue_delay_avg, queueing);
         self.mean_spread = averaged(self.mean_spread, high - low);
         if self.slot_since.is_none_or(|since| now - since >= SLOT) {
             self.slots.rotate_right(1);
-            self.slots[0] = self.least;
+            self.slots[0] = self.current_min;
             self.slot_since = Some(now);
-            self.least = NONE;
+            self.current_min = NONE;
         }
     }
 
@@ -102,12 +102,12 @@ impl Delay {
 
     /// From 0.1 to 1: whether queues drain within each feedback.
     pub(super) fn calm(&self) -> f64 {
-        of_much(self.mean_least).clamp(0.1, 1.0)
+        of_much(self.min_queue_delay_avg).clamp(0.1, 1.0)
     }
 
     /// The same from 0 on.
     pub(super) fn calm_to_zero(&self) -> f64 {
-        of_much(self.mean_least).clamp(0.0, 1.0)
+        of_much(self.min_queue_delay_avg).clamp(0.0, 1.0)
     }
 
     /// From 0.1 to 1: whether packets of one feedback have waited alike.
@@ -127,7 +127,7 @@ fn averaged(mean: i64, sample: i64) -> i64 {
 
 /// The least and the greatest one-way delay of the last burst; there is a packet that came.
 fn of_burst(packets: &[Fated]) -> (i64, i64) {
-    let mut came = packets.iter().rev().filter_map(|packet| packet.came);
+    let mut came = packets.iter().rev().filter_map(|packet| packet.arrival);
     let Some(last) = came.next() else { return (0, 0) };
     let (mut low, mut high, mut newer) = (last.at - last.sent, last.at - last.sent, last.sent);
     for packet in came {

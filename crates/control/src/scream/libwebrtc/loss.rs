@@ -25,7 +25,7 @@ impl Losses {
 
     /// Whether the feedback tells of a loss.
     pub(super) fn update(&mut self, now: i64, packets: &[Fated], rtt: i64) -> bool {
-        let lost = packets.iter().any(|packet| packet.came.is_none());
+        let lost = packets.iter().any(|packet| packet.arrival.is_none());
         self.lost |= lost;
         if self.since.is_none_or(|since| now - since >= self.virtual_rtt.max(rtt)) {
             self.since = Some(now);

@@ -7,11 +7,11 @@ const MS: i64 = 1000;
 /// So many packets of 1000 bytes with this round trip, which came half of it after they left.
 fn packets(now: i64, rtt: i64, count: usize) -> Vec<Fated> {
     let sent = now - rtt;
-    vec![Fated { size: 1000, came: Some(Came { sent, at: sent + rtt / 2, marked: false }) }; count]
+    vec![Fated { size: 1000, arrival: Some(Arrival { sent, at: sent + rtt / 2, marked: false }) }; count]
 }
 
 fn mark(packet: &mut Fated) {
-    packet.came.as_mut().unwrap().marked = true;
+    packet.arrival.as_mut().unwrap().marked = true;
 }
 
 fn tell(law: &mut Law, now: i64, packets: &[Fated], in_flight: i64) {
@@ -75,7 +75,7 @@ fn three_round_trips_of_losses_let_the_window_fall() {
     for i in 1..4 {
         let now = i * 25 * MS;
         let mut told = packets(now, 10 * MS, 5);
-        told[3].came = None;
+        told[3].arrival = None;
         tell(&mut law, now, &told, 5000);
     }
     assert!(law.window < before);
@@ -85,7 +85,7 @@ fn three_round_trips_of_losses_let_the_window_fall() {
 fn losses_become_congestion_by_thirds_and_cease_by_halves() {
     let mut losses = Losses::new(25 * MS);
     let came = packets(0, 25 * MS, 1)[0];
-    let lost = Fated { came: None, ..came };
+    let lost = Fated { arrival: None, ..came };
     for (i, (with, level)) in
         [(true, 1.0 / 3.0), (true, 2.0 / 3.0), (true, 1.0), (false, 0.5), (true, 5.0 / 6.0)].into_iter().enumerate()
     {
@@ -100,8 +100,8 @@ fn losses_become_congestion_by_thirds_and_cease_by_halves() {
 fn feed(delay: &mut Delay, now: &mut i64, queueing: &[i64], times: usize) {
     for _ in 0..times {
         *now += 10 * MS;
-        let came = |q: &i64| Some(Came { sent: *now - 100 * MS - q, at: *now, marked: false });
-        let told: Vec<Fated> = queueing.iter().map(|q| Fated { size: 1000, came: came(q) }).collect();
+        let came = |q: &i64| Some(Arrival { sent: *now - 100 * MS - q, at: *now, marked: false });
+        let told: Vec<Fated> = queueing.iter().map(|q| Fated { size: 1000, arrival: came(q) }).collect();
         delay.update(*now, &told, 100 * MS, false);
     }
 }
@@ -134,7 +134,7 @@ fn packets_of_different_bursts_are_not_compared() {
     let (mut delay, mut now) = (Delay::new(60 * MS), 0);
     for _ in 0..10 {
         now += 100 * MS;
-        let came = |sent, at| Fated { size: 1000, came: Some(Came { sent, at, marked: false }) };
+        let came = |sent, at| Fated { size: 1000, arrival: Some(Arrival { sent, at, marked: false }) };
         let told = [came(now - 150 * MS, now - 50 * MS), came(now - 50 * MS, now)];
         delay.update(now, &told, 50 * MS, false);
     }
@@ -162,8 +162,8 @@ struct Link {
     now: i64,
     budget: f64,
     free: i64,
-    told: i64,
-    out: std::collections::VecDeque<Came>,
+    fed_back: i64,
+    out: std::collections::VecDeque<Arrival>,
     size: i64,
     delay: i64,
 }
@@ -171,7 +171,7 @@ struct Link {
 impl Link {
     fn new(capacity: i64, size: i64, delay: i64) -> Link {
         let budget = size as f64;
-        Link { capacity, now: 0, budget, free: 0, told: 0, out: std::collections::VecDeque::new(), size, delay }
+        Link { capacity, now: 0, budget, free: 0, fed_back: 0, out: std::collections::VecDeque::new(), size, delay }
     }
 
     /// Runs to the next feedback.
@@ -180,16 +180,16 @@ impl Link {
             while self.budget >= self.size as f64 {
                 self.budget -= self.size as f64;
                 self.free = self.free.max(self.now) + self.size * 8_000_000 / self.capacity;
-                self.out.push_back(Came { sent: self.now, at: self.free + self.delay, marked: false });
+                self.out.push_back(Arrival { sent: self.now, at: self.free + self.delay, marked: false });
                 sent(self.out.len() as i64 * self.size);
             }
-            let due = |came: &Came| self.now - came.at >= self.delay;
-            if self.now - self.told >= 25 * MS && self.out.front().is_some_and(due) {
+            let due = |came: &Arrival| self.now - came.at >= self.delay;
+            if self.now - self.fed_back >= 25 * MS && self.out.front().is_some_and(due) {
                 let count = self.out.iter().take_while(|came| due(came)).count();
                 let packets: Vec<Fated> =
-                    self.out.drain(..count).map(|came| Fated { size: self.size, came: Some(came) }).collect();
-                let last = packets.last().and_then(|p| p.came).unwrap();
-                self.told = self.now;
+                    self.out.drain(..count).map(|came| Fated { size: self.size, arrival: Some(came) }).collect();
+                let last = packets.last().and_then(|p| p.arrival).unwrap();
+                self.fed_back = self.now;
                 return (packets, self.now - last.at - self.delay, self.out.len() as i64 * self.size);
             }
             self.now += MS;

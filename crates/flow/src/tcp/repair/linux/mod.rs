@@ -331,7 +331,7 @@ impl Linux {
     #[inline(never)]
     fn model_as_usual(&mut self, conn: &mut Connection, now: Time, prior_in_flight: u32) {
         let Some(sample) = self.rate_sample(conn, now, prior_in_flight) else { return };
-        if conn.controller.on_usual_delivery(&sample, now) {
+        if conn.controller.on_delivery_fast(&sample, now) {
             #[cfg(test)]
             {
                 conn.usual += 1;
