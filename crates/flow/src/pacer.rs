@@ -25,7 +25,7 @@ pub(crate) struct Pacer {
 
 /// Packets that leave in one call at most. A report can name any rate, and what a round trip takes at it would keep the
 /// caller busy, and its memory filled, for as long as the other end likes; 16,384 are a round trip of 100 ms at 2 Gbit/s.
-pub(crate) const MOST_AT_ONCE: u32 = 1 << 14;
+pub(crate) const MAX_PACKETS_PER_CALL: u32 = 1 << 14;
 
 /// A gap of s / X_inst with X_inst = `rate`, in nanoseconds; at least one, so that a rate beyond reason ends.
 fn gap(segment: f64, rate: f64) -> f64 {

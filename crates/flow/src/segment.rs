@@ -44,7 +44,7 @@ pub trait Transmit {
         false
     }
 
-    /// Whether [`Burst::MOST`](crate::tcp::Burst::MOST) segments may be handed over without asking
+    /// Whether [`Burst::MAX_SEGMENTS`](crate::tcp::Burst::MAX_SEGMENTS) segments may be handed over without asking
     /// [`Transmit::full_until`] between them: it would say `None` each time.
     #[inline]
     fn takes_burst(&self) -> bool {

@@ -17,7 +17,7 @@ pub struct SenderStats {
     /// Their number: one for each acknowledgement of new data.
     pub rtt_count: u64,
     /// The least since a measurement began, or since the flow's start without one; `Span::MAX` without any.
-    rtt_least: Span,
+    rtt_min: Span,
     /// The greatest.
     pub rtt_max: Span,
     /// Payload bytes acknowledged; of a machine that sends nothing twice, sent.
@@ -44,7 +44,7 @@ pub struct SenderStats {
     pub(crate) full: u16,
     pub(crate) smaller: i64,
     /// Greatest congestion window in segments, from the flow's start; zero without one.
-    pub window_most: f64,
+    pub window_max: f64,
     /// Timeouts that were not backed off: the first of a series.
     pub first_timeouts: u64,
     /// Sum of their lengths.
@@ -73,7 +73,7 @@ impl SenderStats {
             until: Time::ZERO,
             rtt_sum: Span::ZERO,
             rtt_count: 0,
-            rtt_least: Span::MAX,
+            rtt_min: Span::MAX,
             rtt_max: Span::ZERO,
             bytes_acked: 0,
             rtt: Histogram::default(),
@@ -87,7 +87,7 @@ impl SenderStats {
             from: Time::ZERO,
             full,
             smaller: 0,
-            window_most: 0.0,
+            window_max: 0.0,
             first_timeouts: 0,
             first_timeout_sum: Span::ZERO,
             bases: 0,
@@ -133,8 +133,8 @@ impl SenderStats {
         if rtt > self.rtt_max {
             self.rtt_max = rtt;
         }
-        if rtt < self.rtt_least {
-            self.rtt_least = rtt;
+        if rtt < self.rtt_min {
+            self.rtt_min = rtt;
         }
         self.rtt.count(rtt);
     }
@@ -156,15 +156,15 @@ impl SenderStats {
 
     /// From here on the extremes of the round-trip time are kept anew.
     pub(crate) fn begin_measuring(&mut self) {
-        self.rtt_before = (self.least_rtt(), self.rtt_before.1.max(self.rtt_max));
-        (self.rtt_least, self.rtt_max) = (Span::MAX, Span::ZERO);
+        self.rtt_before = (self.lifetime_min_rtt(), self.rtt_before.1.max(self.rtt_max));
+        (self.rtt_min, self.rtt_max) = (Span::MAX, Span::ZERO);
         self.measured_from = self.rtt_count;
     }
 
     /// The least round-trip time from the flow's start on; `Span::MAX` without any.
     #[inline]
-    pub(crate) fn least_rtt(&self) -> Span {
-        self.rtt_least.min(self.rtt_before.0)
+    pub(crate) fn lifetime_min_rtt(&self) -> Span {
+        self.rtt_min.min(self.rtt_before.0)
     }
 
     /// What happened after `earlier`, a copy taken before. Minimum and maximum of the round-trip time are exact if it is
@@ -174,10 +174,10 @@ impl SenderStats {
     pub fn since(&self, earlier: &SenderStats) -> SenderStats {
         let rtt = self.rtt.since(&earlier.rtt);
         let (least, greatest) = if earlier.rtt_count == self.measured_from {
-            (self.rtt_least, self.rtt_max)
+            (self.rtt_min, self.rtt_max)
         } else {
             let (least, greatest) = rtt.bounds().unwrap_or((Span::MAX, Span::ZERO));
-            (least.max(self.least_rtt()), greatest.min(self.rtt_max.max(self.rtt_before.1)))
+            (least.max(self.lifetime_min_rtt()), greatest.min(self.rtt_max.max(self.rtt_before.1)))
         };
         SenderStats {
             packets_sent: self.packets_sent - earlier.packets_sent,
@@ -185,7 +185,7 @@ impl SenderStats {
             until: self.until,
             rtt_sum: self.rtt_sum - earlier.rtt_sum,
             rtt_count: self.rtt_count - earlier.rtt_count,
-            rtt_least: least,
+            rtt_min: least,
             rtt_max: greatest,
             rtt,
             measured_from: 0,
@@ -200,7 +200,7 @@ impl SenderStats {
             from: earlier.until.max(self.from),
             full: self.full,
             smaller: self.smaller - earlier.smaller,
-            window_most: self.window_most,
+            window_max: self.window_max,
             first_timeouts: self.first_timeouts - earlier.first_timeouts,
             first_timeout_sum: self.first_timeout_sum - earlier.first_timeout_sum,
             bases: self.bases - earlier.bases,
@@ -242,7 +242,7 @@ impl SenderStats {
     /// Least round-trip time; `None` without a sample.
     #[must_use]
     pub fn rtt_min(&self) -> Option<Span> {
-        (self.rtt_count > 0).then_some(self.least_rtt())
+        (self.rtt_count > 0).then_some(self.lifetime_min_rtt())
     }
 
     /// Mean round-trip time; `None` without a sample.
@@ -254,7 +254,7 @@ impl SenderStats {
     /// The round-trip time that the share `q` (0 to 1) of the samples does not exceed, to 0.2 %, within the least and the greatest.
     #[must_use]
     pub fn rtt_quantile(&self, q: f64) -> Option<Span> {
-        self.rtt.quantile(q, (self.least_rtt(), self.rtt_max.max(self.rtt_before.1)))
+        self.rtt.quantile(q, (self.lifetime_min_rtt(), self.rtt_max.max(self.rtt_before.1)))
     }
 }
 
@@ -326,7 +326,7 @@ pub struct ReceiverStats {
 impl ReceiverStats {
     /// A packet of so many bytes on the wire has come.
     #[inline(always)]
-    pub(crate) fn came(&mut self, now: Time, size: u16) {
+    pub(crate) fn on_received(&mut self, now: Time, size: u16) {
         self.packets += 1;
         self.wire_bytes += u64::from(size);
         self.last = now;
@@ -372,12 +372,12 @@ mod tests {
         stats.round_trip(ms(546_999));
         let after = stats.since(&before);
         assert_eq!((after.rtt_min(), after.rtt_max), (Some(ms(546_677)), ms(546_999)));
-        assert_eq!(stats.least_rtt(), ms(546_677), "the controller's is of all");
+        assert_eq!(stats.lifetime_min_rtt(), ms(546_677), "the controller's is of all");
         stats.round_trip(ms(800_000));
         stats.begin_measuring();
         let before = stats.clone();
         stats.round_trip(ms(600_000));
-        assert_eq!((stats.since(&before).rtt_min(), stats.least_rtt()), (Some(ms(600_000)), ms(546_677)));
+        assert_eq!((stats.since(&before).rtt_min(), stats.lifetime_min_rtt()), (Some(ms(600_000)), ms(546_677)));
     }
 
     #[test]

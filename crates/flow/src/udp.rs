@@ -130,7 +130,7 @@ impl UdpReceiver {
     /// A datagram has come. A copy of one of the last 64 is known and not given to the application again.
     pub fn on_data(&mut self, now: Time, packet: &Packet) -> Arrived {
         let stats = &mut self.stats;
-        stats.came(now, packet.size);
+        stats.on_received(now, packet.size);
         stats.marks += u64::from(packet.flags.has(Flags::CE));
         let ahead = packet.seq.wrapping_sub(self.next);
         if ahead < 1 << 31 {

@@ -12,7 +12,7 @@ use paceline_units::Time;
 
 /// What a receiver with delayed acknowledgements says of segments of which some are marked: of each acknowledgement the next
 /// segment expected and its flags.
-fn told(ecn: Ecn, marked: &[bool]) -> Vec<(u32, Flags)> {
+fn acks_for(ecn: Ecn, marked: &[bool]) -> Vec<(u32, Flags)> {
     let config = TcpConfig { ecn, handshake: false, ..config("dctcp") };
     let mut receiver = TcpReceiver::new(&config);
     let mut out: Vec<Segment> = Vec::new();
@@ -27,7 +27,7 @@ fn told(ecn: Ecn, marked: &[bool]) -> Vec<(u32, Flags)> {
 /// RFC 8257 section 3.2: a change is told at once, what waits as it came, and each state says how its segments were.
 #[test]
 fn dctcp_tells_each_change_at_once() {
-    let acks = told(Ecn::Dctcp, &[false, false, false, true, true, true, false, false]);
+    let acks = acks_for(Ecn::Dctcp, &[false, false, false, true, true, true, false, false]);
     let echo: Vec<(u32, bool)> = acks.iter().map(|(next, flags)| (*next, flags.has(Flags::ECE))).collect();
     // 1, 2 unmarked; 3 waits and goes as unmarked when 4, marked, comes; 5 and 6 marked; 7 tells of the change
     assert_eq!(echo, [(2, false), (3, false), (4, true), (6, true), (7, false)]);
@@ -36,7 +36,7 @@ fn dctcp_tells_each_change_at_once() {
 /// RFC 9768 section 3.2.2: the count begins with 5 and wraps at 8.
 #[test]
 fn accurate_ecn_counts_modulo_8() {
-    let acks = told(Ecn::Accurate, &[false, false, true, false, true, true, true, true]);
+    let acks = acks_for(Ecn::Accurate, &[false, false, true, false, true, true, true, true]);
     let counts: Vec<u32> = acks.iter().map(|(_, flags)| flags.ace()).collect();
     // 3 and 5 are told at once, as the segments before them were not marked; 4 and 6 wait for the next
     assert_eq!(acks.iter().map(|(next, _)| *next).collect::<Vec<u32>>(), [2, 3, 5, 7]);
@@ -46,7 +46,7 @@ fn accurate_ecn_counts_modulo_8() {
 /// RFC 9768 section 3.2.2.5.1: the acknowledgement of a mark after none does not wait; of one after another it does.
 #[test]
 fn accurate_ecn_tells_a_mark_after_none_at_once() {
-    let next = |marked: &[bool]| told(Ecn::Accurate, marked).iter().map(|(next, _)| *next).collect::<Vec<u32>>();
+    let next = |marked: &[bool]| acks_for(Ecn::Accurate, marked).iter().map(|(next, _)| *next).collect::<Vec<u32>>();
     assert_eq!(next(&[true]), [1]);
     assert_eq!(next(&[false, true]), [2]);
     assert_eq!(next(&[true, true]), [1]);
@@ -64,10 +64,10 @@ fn share(told: &[(u32, u32)]) -> f64 {
 }
 
 /// An acknowledgement: the next segment, the count of marks, a block.
-type Told = (u32, u32, Option<(u32, u32)>);
+type Ack = (u32, u32, Option<(u32, u32)>);
 
 /// The same where acknowledgements may have a block.
-fn share_with(told: &[Told]) -> f64 {
+fn share_with(told: &[Ack]) -> f64 {
     let scheme = paceline_control::registry::scheme("dctcp").unwrap();
     let config = TcpConfig { ecn: Ecn::Accurate, ..config("dctcp") };
     let controller = paceline_control::TcpController::new(scheme, config.profile, &[("g", 1.0)]).unwrap();

@@ -14,7 +14,7 @@ fn bench(prr: bool, limited_transmit: bool) -> Bench {
 }
 
 /// What is sent for an acknowledgement of all below `next` that reports `blocks`.
-fn told(b: &mut Bench, next: u32, blocks: &[(u32, u32)]) -> Vec<u32> {
+fn sent_for_ack(b: &mut Bench, next: u32, blocks: &[(u32, u32)]) -> Vec<u32> {
     b.pass(ms(1));
     b.ack_with(next, Flags::ACK, blocks);
     b.seqs()
@@ -27,10 +27,10 @@ fn told(b: &mut Bench, next: u32, blocks: &[(u32, u32)]) -> Vec<u32> {
 fn rfc_9937_6_a_single_loss() {
     for prr in [true, false] {
         let mut b = bench(prr, true);
-        assert_eq!((told(&mut b, 1, &[(2, 3)]), told(&mut b, 1, &[(2, 4)])), (vec![21], vec![22]));
+        assert_eq!((sent_for_ack(&mut b, 1, &[(2, 3)]), sent_for_ack(&mut b, 1, &[(2, 4)])), (vec![21], vec![22]));
         let mut next = 23;
         for (n, end) in (5..=23).enumerate() {
-            let sent = told(&mut b, 1, &[(2, end)]);
+            let sent = sent_for_ack(&mut b, 1, &[(2, end)]);
             let expected = match (prr, n) {
                 (_, 0) => vec![1],
                 (true, _) if n > 16 || n < 16 && n % 2 == 0 => vec![next], // the 16th leaves 10: one for one from there
@@ -41,7 +41,7 @@ fn rfc_9937_6_a_single_loss() {
             assert_eq!(sent, expected, "prr {prr}, report {n}");
         }
         assert_eq!(next, 32, "nine new segments and the retransmission are in flight");
-        told(&mut b, 23, &[]);
+        sent_for_ack(&mut b, 23, &[]);
         assert_eq!((b.window(), b.sender.controller().threshold()), (10.0, 10.0), "prr {prr}");
     }
 }
@@ -67,12 +67,12 @@ fn rfc_9937_6_a_burst_of_losses() {
         (9, [(16, 21)], vec![23]),
         (11, [(16, 21)], vec![24, 25]),
     ] {
-        assert_eq!(told(&mut b, next, &blocks), sent, "{next} {blocks:?}");
+        assert_eq!(sent_for_ack(&mut b, next, &blocks), sent, "{next} {blocks:?}");
     }
     let mut old = bench(false, false);
-    told(&mut old, 1, &[(16, 17)]);
-    told(&mut old, 1, &[(16, 18)]);
-    assert_eq!(told(&mut old, 1, &[(16, 19)]), (1..=8).collect::<Vec<_>>());
+    sent_for_ack(&mut old, 1, &[(16, 17)]);
+    sent_for_ack(&mut old, 1, &[(16, 18)]);
+    assert_eq!(sent_for_ack(&mut old, 1, &[(16, 19)]), (1..=8).collect::<Vec<_>>());
 }
 
 /// SafeACK: 1 to 10 are lost of 20, 11 to 15 reported, 1 to 3 sent again; then the retransmission of 1 arrives. With 17 and 18
@@ -82,9 +82,9 @@ fn rfc_9937_6_safe_ack() {
     for (end, delivered) in [(19, 3), (20, 4)] {
         let mut b = bench(true, false);
         for (end, sent) in [(12, vec![]), (13, vec![]), (14, vec![1]), (15, vec![2]), (16, vec![3])] {
-            assert_eq!(told(&mut b, 1, &[(11, end)]), sent);
+            assert_eq!(sent_for_ack(&mut b, 1, &[(11, end)]), sent);
         }
-        assert_eq!(told(&mut b, 2, &[(17, end), (11, 16)]), [4, 5, 6, 7], "{delivered} delivered");
+        assert_eq!(sent_for_ack(&mut b, 2, &[(17, end), (11, 16)]), [4, 5, 6, 7], "{delivered} delivered");
     }
 }
 
@@ -94,13 +94,13 @@ fn rfc_9937_6_safe_ack() {
 fn rfc_9937_6_duplicates_without_news() {
     let mut b = bench(true, false);
     for end in [17, 18, 19] {
-        told(&mut b, 1, &[(16, end)]);
+        sent_for_ack(&mut b, 1, &[(16, end)]);
     }
     for _ in 0..5 {
-        assert!(told(&mut b, 1, &[(16, 19)]).is_empty());
+        assert!(sent_for_ack(&mut b, 1, &[(16, 19)]).is_empty());
     }
     // three reports in one: three segments
-    assert_eq!(told(&mut b, 2, &[(16, 21)]), vec![2, 3, 4, 5]);
+    assert_eq!(sent_for_ack(&mut b, 2, &[(16, 21)]), vec![2, 3, 4, 5]);
 }
 
 /// A timeout ends it: the window is 1 and slow start goes on from there.
@@ -108,13 +108,13 @@ fn rfc_9937_6_duplicates_without_news() {
 fn rfc_9937_6_a_timeout() {
     let mut b = bench(true, false);
     for end in [17, 18, 19] {
-        told(&mut b, 1, &[(16, end)]);
+        sent_for_ack(&mut b, 1, &[(16, end)]);
     }
     let wait = b.sender.next_wake().since(b.now);
     b.pass(wait);
     assert_eq!(b.seqs(), [1]);
     b.pass(ms(100));
-    assert_eq!(told(&mut b, 2, &[(16, 19)]), [2, 3]);
+    assert_eq!(sent_for_ack(&mut b, 2, &[(16, 19)]), [2, 3]);
 }
 
 /// It is a setting of profile `rfc`, off by default: RFC 6675 is what SACK says there.

@@ -107,7 +107,7 @@ fn rfc_6298_backs_off_and_keeps_ssthresh() {
     // of the series only the first counts for T_0, and the window was never above the initial one
     assert_eq!((b.sender.stats().timeouts, b.sender.stats().first_timeouts), (4, 1));
     assert_eq!(b.sender.stats().mean_timeout(), Some(Span::from_secs(1)));
-    assert_eq!(b.sender.stats().window_most, 10.0);
+    assert_eq!(b.sender.stats().window_max, 10.0);
     // Karn: the acknowledgement of a retransmission is no sample, the timeout stays backed off
     b.pass(ms(100));
     b.ack(2);
@@ -374,7 +374,7 @@ fn statistics_leave_out_a_warm_up() {
     let stats = b.sender.stats().since(&warm);
     assert_eq!((stats.packets_sent, stats.bytes_acked, stats.rtt_count), (2, 1460, 1));
     assert_eq!(stats.mean_window(), Some(5.0));
-    assert_eq!(stats.window_most, 5.0);
+    assert_eq!(stats.window_max, 5.0);
     let rtt = stats.rtt_min().unwrap().as_secs_f64();
     assert!((rtt / 0.1 - 1.0).abs() < 0.02, "{rtt}");
 }

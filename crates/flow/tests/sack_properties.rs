@@ -46,13 +46,13 @@ impl Receiver {
 
 /// What the sender has been told.
 #[derive(Default)]
-struct Told {
+struct SenderView {
     una: u32,
     reported: BTreeSet<u32>,
     highest: u32,
 }
 
-impl Told {
+impl SenderView {
     fn of(&mut self, (next, blocks): &Ack) {
         if *next < self.una {
             return;
@@ -89,7 +89,7 @@ proptest! {
         let (mut now, mut out) = (Time(1_000_000), Vec::new());
         sender.supply(segments * 1460, now, &mut out);
         sender.start(now, &mut out);
-        let (mut receiver, mut told) = (Receiver::default(), Told::default());
+        let (mut receiver, mut told) = (Receiver::default(), SenderView::default());
         let (mut there, mut back): (VecDeque<u32>, VecDeque<Ack>) = Default::default();
         let mut fates = fates.into_iter();
         let mut steps = 0;

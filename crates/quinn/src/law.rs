@@ -297,7 +297,7 @@ impl Law {
     fn settle(&mut self) {
         let mut window = self.congestion.window();
         if self.congestion.needs().pacing && self.rtt.is_known() {
-            let trip = (self.rtt.least.as_secs_f64() + self.rtt.smoothed.as_secs_f64()) / 2.0;
+            let trip = (self.rtt.min_rtt.as_secs_f64() + self.rtt.smoothed.as_secs_f64()) / 2.0;
             let rate = self.congestion.pacing_rate() * trip;
             let quantum = self.congestion.controller().send_quantum().max(self.datagram.into());
             let least = LEAST * u64::from(self.datagram);

@@ -61,7 +61,7 @@ impl Backpressure {
         Backpressure {
             full,
             half: propagation + depth / 2,
-            burst: Span(full.0.saturating_sub(packet.0.saturating_mul(u64::from(Burst::MOST - 1)))),
+            burst: Span(full.0.saturating_sub(packet.0.saturating_mul(u64::from(Burst::MAX_SEGMENTS - 1)))),
         }
     }
 }

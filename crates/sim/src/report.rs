@@ -196,7 +196,7 @@ fn flow_summary(model: &Model, built: &Built, before: &Before, index: usize, end
         rtt_p95_s: seconds(sent.rtt_quantile(0.95)),
         rtt_p99_s: seconds(sent.rtt_quantile(0.99)),
         cwnd_mean_packets: sent.mean_window(),
-        cwnd_max_packets: (sent.window_most > 0.0).then_some(sent.window_most),
+        cwnd_max_packets: (sent.window_max > 0.0).then_some(sent.window_max),
         timeout_mean_s: seconds(sent.mean_timeout()),
         base_rtt_mean_s: sent.mean_base_rtt(),
         bytes_delivered: received.bytes,

@@ -30,13 +30,13 @@ pub(super) struct History {
     /// The last packets found lost that no answer has come to, by number, with the times at which they left.
     given_up: VecDeque<(u32, Time)>,
     /// How many of them are remembered.
-    most_given_up: usize,
+    max_given_up: usize,
 }
 
 impl History {
     /// Nothing has been sent; of what is found lost so many packets are remembered.
     pub(super) fn new(most_given_up: usize) -> History {
-        History { most_given_up, ..History::default() }
+        History { max_given_up: most_given_up, ..History::default() }
     }
 
     /// Nothing is outstanding, and `next` leaves next.
@@ -85,7 +85,7 @@ impl History {
     }
 
     /// Packet `seq`, found lost before, has come after all; those found lost before it are not waited for any more.
-    pub(super) fn came_late(&mut self, seq: u32) {
+    pub(super) fn on_late_arrival(&mut self, seq: u32) {
         let through = self.given_up.partition_point(|&(given_up, _)| given_up <= seq);
         self.given_up.drain(..through);
     }
@@ -95,8 +95,8 @@ impl History {
     fn give_up(&mut self, index: usize, lost: &mut Losses) {
         let seq = self.first + index as u32;
         lost.add(seq);
-        if self.most_given_up > 0 {
-            if self.given_up.len() == self.most_given_up {
+        if self.max_given_up > 0 {
+            if self.given_up.len() == self.max_given_up {
                 self.given_up.pop_front();
             }
             self.given_up.push_back((seq, self.left[index]));
@@ -121,7 +121,7 @@ impl History {
 
     /// Packet `seq`, whose fate was unknown, has come.
     #[inline]
-    pub(super) fn came(&mut self, seq: u32) {
+    pub(super) fn on_arrival(&mut self, seq: u32) {
         self.resolve((seq - self.first) as usize);
         self.trim();
     }
@@ -184,7 +184,7 @@ mod tests {
         let mut h = history(10);
         for seq in 0..10 {
             assert_eq!(h.departure(seq), Some(Time(u64::from(seq) * 10)));
-            h.came(seq);
+            h.on_arrival(seq);
             assert_eq!(h.learn(&hole(seq + 1, 0, 0)), (0, Losses::default()));
             assert_eq!(h.outstanding(), 9 - seq);
         }
@@ -194,12 +194,12 @@ mod tests {
     #[test]
     fn a_hole_is_a_loss_once_three_have_overtaken_it() {
         let mut h = history(10);
-        h.came(0);
+        h.on_arrival(0);
         for seq in [2, 3] {
-            h.came(seq);
+            h.on_arrival(seq);
             assert_eq!(h.learn(&hole(seq + 1, 2, 1)), (0, Losses::default()));
         }
-        h.came(4);
+        h.on_arrival(4);
         assert_eq!(h.learn(&hole(5, 2, 1)), (0, Losses { packets: 1, newest: 1 }));
         assert_eq!((h.first(), h.outstanding()), (5, 5));
     }
@@ -208,7 +208,7 @@ mod tests {
     fn a_hole_makes_up_for_lost_acknowledgements() {
         let mut h = history(10);
         // 0 to 2 came, 3 and 4 did not, 5 to 8 did; only the answer to 8 arrives
-        h.came(8);
+        h.on_arrival(8);
         assert_eq!(h.learn(&hole(9, 5, 3)), (4, Losses { packets: 4, newest: 4 }));
         // of 0 to 2 it tells of the last one only
         assert_eq!(h.outstanding(), 1);
@@ -219,17 +219,17 @@ mod tests {
         let mut h = History::new(3);
         (0..10).for_each(|i| h.sent(Time(i * 10)));
         assert_eq!(h.departure_of_given_up(0), None);
-        h.came(1);
+        h.on_arrival(1);
         h.learn(&hole(2, 1, 0));
         assert_eq!(h.expire(Time(140), Span(100)).packets, 4);
         // of 0, 2, 3 and 4 the last three
         let left = |h: &History| (0..10).filter(|&seq| h.departure_of_given_up(seq).is_some()).collect::<Vec<_>>();
         assert_eq!(left(&h), [2, 3, 4]);
         assert_eq!(h.departure_of_given_up(3), Some(Time(30)));
-        h.came_late(3);
+        h.on_late_arrival(3);
         assert_eq!(left(&h), [4]);
         // 9 came, 5 to 8 did not: 5 and 6 are overtaken by three
-        h.came(9);
+        h.on_arrival(9);
         assert_eq!(h.learn(&hole(10, 9, 5)).1, Losses { packets: 2, newest: 6 });
         assert_eq!(left(&h), [4, 5, 6]);
         h.clear(10);
@@ -242,7 +242,7 @@ mod tests {
     #[test]
     fn what_is_old_is_lost() {
         let mut h = history(10);
-        h.came(1);
+        h.on_arrival(1);
         assert_eq!(h.expire(Time(119), Span(100)), Losses { packets: 1, newest: 0 });
         assert_eq!(h.expire(Time(120), Span(100)), Losses { packets: 1, newest: 2 });
         assert_eq!(h.expire(Time(120), Span(100)), Losses::default());

@@ -32,7 +32,7 @@ impl AcksReceiver {
     /// A packet has come: it is answered. A copy of one of the last 64 is known and not given to the application again.
     pub fn on_data(&mut self, now: Time, packet: &Packet, out: &mut impl Transmit) -> Arrived {
         let stats = &mut self.stats;
-        stats.came(now, packet.size);
+        stats.on_received(now, packet.size);
         stats.marks += u64::from(packet.flags.has(Flags::CE));
         // one past the last number there is has no place in an answer
         if packet.seq == u32::MAX {

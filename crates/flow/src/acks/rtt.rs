@@ -4,7 +4,7 @@ use paceline_control::Estimator;
 use paceline_units::Span;
 
 /// The shortest sample that counts.
-const LEAST: Span = Span::from_micros(1);
+const MIN_SAMPLE: Span = Span::from_micros(1);
 
 /// The estimates.
 #[derive(Clone, Copy, Debug)]
@@ -17,7 +17,7 @@ pub(super) struct Rtt {
     rounded: Span,
     rounded_deviation: Span,
     timeout: Span,
-    least: Span,
+    min_rtt: Span,
 }
 
 impl Rtt {
@@ -30,32 +30,32 @@ impl Rtt {
             rounded: Span::ZERO,
             rounded_deviation: Span::ZERO,
             timeout,
-            least: Span::ZERO,
+            min_rtt: Span::ZERO,
         }
     }
 
     /// A sample; returns it as it counts.
     pub(super) fn sample(&mut self, sample: Span) -> Span {
-        let sample = sample.max(LEAST);
+        let sample = sample.max(MIN_SAMPLE);
         let seconds = sample.as_secs_f64();
         if self.mean == 0.0 && self.law.first_mean == Span::ZERO {
             self.mean = seconds;
             self.deviation = self.law.first_deviation * seconds;
-            self.least = sample;
+            self.min_rtt = sample;
         } else {
             if self.mean == 0.0 {
                 self.mean = self.law.first_mean.as_secs_f64();
-                self.least = sample;
+                self.min_rtt = sample;
             }
             let error = seconds - self.mean;
             self.mean += self.law.gain * error;
             self.deviation += self.law.deviation_gain * (error.abs() - self.deviation);
-            self.least = self.least.min(sample);
+            self.min_rtt = self.min_rtt.min(sample);
         }
-        self.rounded = Span::from_secs_f64(self.mean).max(LEAST);
+        self.rounded = Span::from_secs_f64(self.mean).max(MIN_SAMPLE);
         self.rounded_deviation = Span::from_secs_f64(self.deviation);
         let timeout = self.law.srtt_factor * self.mean + self.law.deviation_factor * self.deviation;
-        self.timeout = Span::from_secs_f64(timeout).max(self.law.min_rto).max(LEAST);
+        self.timeout = Span::from_secs_f64(timeout).max(self.law.min_rto).max(MIN_SAMPLE);
         sample
     }
 
@@ -72,8 +72,8 @@ impl Rtt {
     }
 
     /// The least sample; zero before the first.
-    pub(super) fn least(&self) -> Span {
-        self.least
+    pub(super) fn min_rtt(&self) -> Span {
+        self.min_rtt
     }
 
     /// So long after it was sent, a packet without an answer is taken for lost.
@@ -104,7 +104,7 @@ mod tests {
         assert_eq!((rtt.smoothed(), rtt.deviation()), (Span::from_millis(150), Span::from_millis(50)));
         assert_eq!(rtt.timeout(), Span::from_millis(380));
         rtt.sample(Span::ZERO);
-        assert_eq!(rtt.least(), LEAST);
+        assert_eq!(rtt.min_rtt(), MIN_SAMPLE);
     }
 
     #[test]
@@ -114,7 +114,7 @@ mod tests {
         rtt.sample(Span::from_millis(100));
         // mean 2 - 1.9/2, deviation 1.9/2
         assert_eq!((rtt.smoothed(), rtt.deviation()), (Span::from_millis(1050), Span::from_millis(950)));
-        assert_eq!((rtt.timeout(), rtt.least()), (Span::from_millis(1260 + 3800), Span::from_millis(100)));
+        assert_eq!((rtt.timeout(), rtt.min_rtt()), (Span::from_millis(1260 + 3800), Span::from_millis(100)));
     }
 
     #[test]

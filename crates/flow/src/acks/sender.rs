@@ -222,9 +222,9 @@ impl AcksSender {
             let sample = self.rtt.sample(now.since(left));
             self.stats.round_trip(sample);
             if awaited.is_some() {
-                self.history.came(packet.seq);
+                self.history.on_arrival(packet.seq);
             } else {
-                self.history.came_late(packet.seq);
+                self.history.on_late_arrival(packet.seq);
             }
             sample
         });
@@ -251,7 +251,7 @@ impl AcksSender {
             now,
             srtt: self.rtt.smoothed(),
             rttvar: self.rtt.deviation(),
-            min_rtt: self.rtt.least(),
+            min_rtt: self.rtt.min_rtt(),
             in_flight: self.history.outstanding(),
             acked: self.history.first(),
             next: self.supply.next(),

@@ -89,7 +89,7 @@ impl MultfrcReceiver {
         if packet.seq == u32::MAX {
             return Arrived::default();
         }
-        self.stats.came(now, packet.size);
+        self.stats.on_received(now, packet.size);
         self.stats.marks += u64::from(packet.flags.has(Flags::CE));
         let place = self.places.entry(subflow.place).or_insert_with(|| Place {
             opening: subflow.opening,

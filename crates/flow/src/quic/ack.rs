@@ -168,7 +168,7 @@ impl Connection {
                 self.crypto.acked(start..start + u64::from(length));
             }
             Frame::Datagram { length, track, .. } => self.sent_of(track).bytes_acked += u64::from(length),
-            Frame::Ack(range, _) => self.received.told(range.largest),
+            Frame::Ack(range, _) => self.received.on_ack_acked(range.largest),
             Frame::ResetStream { stream, .. } => self.outgoing.reset_acked(stream),
             _ => {}
         }
@@ -207,7 +207,7 @@ impl Connection {
         if !self.config.ecn || self.newly.is_empty() {
             return;
         }
-        let marked = self.ecn.told(range.ect, range.ce, capable);
+        let marked = self.ecn.on_ecn_counts(range.ect, range.ce, capable);
         let acked = self.newly.len() as u32;
         if let Some(newest) = self.newly.last() {
             self.congestion.on_marks(now, acked, marked, newest.sent);

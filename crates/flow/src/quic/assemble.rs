@@ -394,8 +394,8 @@ impl Connection {
         self.congestion.pace(now, bytes);
         self.out += 1;
         self.last_eliciting = left;
-        if self.heard {
-            self.heard = false;
+        if self.received_since_restart {
+            self.received_since_restart = false;
             self.alive(now);
         }
         match self.congestion.on_sent(left, self.log.next(), bytes) {

@@ -19,7 +19,7 @@ use paceline_random::Stream;
 use paceline_units::{Span, Time};
 
 /// kMinimumWindow, in datagrams.
-const LEAST: f64 = 2.0;
+const MINIMUM_WINDOW: f64 = 2.0;
 /// RFC 9002 section 7.7's N: by how much pacing is faster than a window a round trip.
 const PACING_GAIN: f64 = 1.25;
 /// What may leave at once where a window is paced, in datagrams: an initial window (section 7.7).
@@ -97,7 +97,7 @@ impl Congestion {
             controller,
             needs,
             datagram: u32::from(datagram.max(1)),
-            window: LEAST,
+            window: MINIMUM_WINDOW,
             window_bytes: 0,
             profile,
             in_flight: 0,
@@ -146,7 +146,7 @@ impl Congestion {
     #[inline(always)]
     fn refresh(&mut self) {
         let window = self.controller.window();
-        self.window = if window > LEAST { window } else { LEAST };
+        self.window = if window > MINIMUM_WINDOW { window } else { MINIMUM_WINDOW };
         let bytes = self.window * f64::from(self.datagram);
         // by way of i64, which is one instruction
         self.window_bytes = bytes as i64 as u64;
@@ -476,7 +476,7 @@ impl Congestion {
             now,
             srtt: if known { self.rtt.smoothed } else { Span::ZERO },
             rttvar: if known { self.rtt.variation } else { Span::ZERO },
-            min_rtt: self.rtt.least,
+            min_rtt: self.rtt.min_rtt,
             in_flight: datagrams(self.in_flight, self.datagram),
             acked: self.acked,
             next: self.next,

@@ -7,7 +7,7 @@ use super::datagrams::{Assembly, Part, Waiting};
 use super::ecn::Validation;
 use super::handshake::{AMPLIFICATION, CryptoOut};
 use super::incoming::{Grant, Incoming, Object, Violation};
-use super::outgoing::{ASKED, Outgoing, PUSHED};
+use super::outgoing::{FIRST_BIDIRECTIONAL, FIRST_UNIDIRECTIONAL, Outgoing};
 use super::ranges::Ranges;
 use super::received::Received;
 use super::sent::{Carried, SentLog};
@@ -103,7 +103,7 @@ pub(super) struct Connection {
     /// When the connection ends if nothing comes.
     idle_at: Time,
     /// Something has come since the idle timer began anew with what left.
-    pub(super) heard: bool,
+    pub(super) received_since_restart: bool,
     /// When the other end is next asked to say that it has seen acknowledgements.
     pub(super) next_ping: Time,
     /// When the next stream is reset.
@@ -172,7 +172,7 @@ impl Connection {
             unvalidated: None,
             resumes: Time::NEVER,
             idle_at: Time::NEVER,
-            heard: true,
+            received_since_restart: true,
             next_ping: Time::ZERO,
             next_deadline: Time::NEVER,
             waiting_due: Time::NEVER,
@@ -218,7 +218,7 @@ impl Connection {
         self.received = Received::new(config.first_ack_threshold(), config.max_ack_delay);
         self.received.start_at(peer_base);
         let portions = self.incoming.end();
-        let first_id = if config.request.is_some() { ASKED } else { PUSHED };
+        let first_id = if config.request.is_some() { FIRST_BIDIRECTIONAL } else { FIRST_UNIDIRECTIONAL };
         self.outgoing = Outgoing::new(first_id, config.receive_window, config.stream_window, config.max_streams);
         let incoming = Incoming::new(config.receive_window, config.stream_window, config.max_streams);
         self.incoming = match (config.request, self.end) {
@@ -242,7 +242,7 @@ impl Connection {
         self.unvalidated = validates.then_some((if known { u64::MAX / (2 * AMPLIFICATION) } else { 0 }, 0));
         self.unheard_of = base > 0 && self.end == End::Opener && config.request.is_some() && self.phase == Phase::Idle;
         self.resumes = Time::NEVER;
-        (self.idle_at, self.heard) = (Time::NEVER, true);
+        (self.idle_at, self.received_since_restart) = (Time::NEVER, true);
         (self.next_deadline, self.waiting_due) = (Time::NEVER, Time::NEVER);
         self.violation = None;
         (self.said_close, self.unheard_close) = (Time::NEVER, false);
@@ -320,7 +320,7 @@ impl Connection {
             return false;
         }
         let Some(given) = self.incoming.newest_piece(piece) else { return false };
-        self.arrived.came(now, packet.size);
+        self.arrived.on_received(now, packet.size);
         *self.bytes_of(piece.track) += given;
         if !self.received.note_in_order(now, packet.seq, packet.flags) {
             // its data are new: so is it
@@ -339,7 +339,7 @@ impl Connection {
         if !(steady && self.received.note_silent_in_order(packet)) {
             return false;
         }
-        self.arrived.came(packet.time, packet.size);
+        self.arrived.on_received(packet.time, packet.size);
         true
     }
 
@@ -351,7 +351,7 @@ impl Connection {
             _ => &[],
         };
         let last = self.arrived.last;
-        self.arrived.came(now, packet.size);
+        self.arrived.on_received(now, packet.size);
         let brings = match extra {
             Some(Extra::QuicStream(piece)) => piece.length > 0,
             _ => frames.iter().any(Frame::has_data),
@@ -395,7 +395,7 @@ impl Connection {
             *came += u64::from(packet.size.saturating_sub(self.config.header));
         }
         self.alive(now);
-        self.heard = true;
+        self.received_since_restart = true;
         match extra {
             Some(Extra::QuicStream(piece)) => {
                 self.received.want(now, packet.seq, packet.flags, false);
@@ -435,7 +435,7 @@ impl Connection {
                 *self.bytes_of(track) += u64::from(length);
                 let part = Part { offset, length, last };
                 if let Some(size) = self.assembly.part(number, part) {
-                    self.incoming.told_datagram(Object { captured, number, size, key, reset: false, track });
+                    self.incoming.push_datagram(Object { captured, number, size, key, reset: false, track });
                 }
             }
             Frame::AckFrequency { threshold, delay } => {
@@ -479,7 +479,7 @@ impl Connection {
     #[cold]
     pub(super) fn completed(&mut self) {
         if self.config.request.is_some() && self.end == End::Answerer {
-            self.incoming.answer_came(&mut self.grants);
+            self.incoming.on_answer_acked(&mut self.grants);
             self.grant();
         }
     }

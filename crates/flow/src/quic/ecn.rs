@@ -54,7 +54,7 @@ impl Validation {
     /// An acknowledgement tells of so many packets with ECT and CE, and newly acknowledges `acked` that left with ECT. Gives how many
     /// more were marked.
     #[inline]
-    pub(super) fn told(&mut self, ect: u32, ce: u32, acked: u32) -> u32 {
+    pub(super) fn on_ecn_counts(&mut self, ect: u32, ce: u32, acked: u32) -> u32 {
         if self.state == State::Failed || acked == 0 && ect == self.ect && ce == self.ce {
             return 0;
         }
@@ -94,22 +94,22 @@ mod tests {
     fn ten_try_it_and_the_rest_waits_for_the_answer() {
         let mut ecn = Validation::new(true);
         assert_eq!((0..12).filter(|_| ecn.leaves()).count(), 10);
-        assert_eq!(ecn.told(2, 0, 2), 0);
+        assert_eq!(ecn.on_ecn_counts(2, 0, 2), 0);
         assert!(ecn.leaves());
-        assert_eq!(ecn.told(3, 2, 3), 2, "marks count");
+        assert_eq!(ecn.on_ecn_counts(3, 2, 3), 2, "marks count");
         assert!(!ecn.has_failed());
-        assert_eq!(ecn.told(3, 1, 0), 0, "an acknowledgement that was overtaken");
+        assert_eq!(ecn.on_ecn_counts(3, 1, 0), 0, "an acknowledgement that was overtaken");
     }
 
     #[test]
     fn what_the_path_clears_or_makes_up_is_not_ecn() {
         let mut cleared = Validation::new(true);
         cleared.leaves();
-        cleared.told(0, 0, 1);
+        cleared.on_ecn_counts(0, 0, 1);
         assert!(cleared.has_failed() && !cleared.leaves());
         let mut made_up = Validation::new(true);
         made_up.leaves();
-        made_up.told(5, 0, 1);
+        made_up.on_ecn_counts(5, 0, 1);
         assert!(made_up.has_failed());
         let mut dropped = Validation::new(true);
         assert!((0..10).all(|_| dropped.leaves()));

@@ -1,7 +1,7 @@
 //! Streams on their receiving side (RFC 9000 section 3.2): what has come, in order, and how much more may.
 
 use super::numbered::Numbered;
-use super::portions::{Came, Heads, Portion};
+use super::portions::{Heads, Portion, PortionKind};
 use super::ranges::Ranges;
 use paceline_packet::Stamp;
 use paceline_packet::quic::{Frame, StreamPiece};
@@ -19,7 +19,7 @@ struct Stream {
     limit: u64,
     /// Ends of frames that are not complete, and the end of the last that is.
     marks: Vec<FrameEnd>,
-    told: u64,
+    complete_to: u64,
     done: bool,
     track: u8,
     /// Of what is not given yet, if all is sent on.
@@ -159,24 +159,24 @@ impl Incoming {
     }
 
     /// A stream has been answered, and its answer acknowledged: it is over.
-    pub(super) fn answer_came(&mut self, grants: &mut Vec<Grant>) {
+    pub(super) fn on_answer_acked(&mut self, grants: &mut Vec<Grant>) {
         self.closed += u32::from(self.answered);
         self.grant(grants);
     }
 
     /// Something has come to its end.
     #[inline]
-    pub(super) fn told(&mut self, object: Object) {
+    pub(super) fn push_object(&mut self, object: Object) {
         if object.track == 0 { &mut self.objects } else { &mut self.led }.push(object);
     }
 
     /// A frame has come in datagrams.
     #[inline]
-    pub(super) fn told_datagram(&mut self, object: Object) {
-        self.told(object);
+    pub(super) fn push_datagram(&mut self, object: Object) {
+        self.push_object(object);
         if let Some(portions) = &mut self.portions {
             let Object { captured, key, size: bytes, track, .. } = object;
-            let what = Came::Bytes { bytes, captured, key, first: true, opens: true, last: true };
+            let what = PortionKind::Bytes { bytes, captured, key, first: true, opens: true, last: true };
             portions.push(Portion { track, stream: None, what });
         }
     }
@@ -186,8 +186,11 @@ impl Incoming {
         let mut portions = self.portions.take()?;
         let open =
             self.streams.numbers().zip(self.streams.iter()).filter(|(_, stream)| !stream.done && stream.given > 0);
-        let reset =
-            |(number, stream): (u32, &Stream)| Portion { track: stream.track, stream: Some(number), what: Came::Reset };
+        let reset = |(number, stream): (u32, &Stream)| Portion {
+            track: stream.track,
+            stream: Some(number),
+            what: PortionKind::Reset,
+        };
         portions.extend(open.map(reset));
         Some(portions)
     }
@@ -268,14 +271,14 @@ impl Incoming {
         stream.given = prefix;
         self.taken += given;
         // a piece that was cut anew when it was sent again may end a frame twice
-        if piece.last && end > stream.told && !stream.marks.iter().any(|mark| mark.end == end) {
+        if piece.last && end > stream.complete_to && !stream.marks.iter().any(|mark| mark.end == end) {
             stream.marks.push(FrameEnd { end, captured: piece.captured, key: piece.key });
             stream.marks.sort_unstable_by_key(|mark| mark.end);
         }
         if let Some(portions) = &mut self.portions {
             stream.heads.note(piece, before);
             let of = (piece.track, piece.stream / 4);
-            stream.heads.tell(before..prefix, stream.told, &stream.marks, of, portions);
+            stream.heads.tell(before..prefix, stream.complete_to, &stream.marks, of, portions);
         }
         if !stream.marks.is_empty() {
             let objects = if piece.track == 0 { &mut self.objects } else { &mut self.led };
@@ -297,8 +300,8 @@ impl Incoming {
         let complete = stream.marks.partition_point(|mark| mark.end <= stream.given);
         for FrameEnd { end, captured, key } in stream.marks.drain(..complete) {
             let track = stream.track;
-            objects.push(Object { captured, number, size: end - stream.told, key, reset: false, track });
-            stream.told = end;
+            objects.push(Object { captured, number, size: end - stream.complete_to, key, reset: false, track });
+            stream.complete_to = end;
         }
     }
 
@@ -326,13 +329,13 @@ impl Incoming {
         stream.done = true;
         stream.have.clear();
         if let Some(portions) = &mut self.portions {
-            let what = if reset { Came::Reset } else { Came::End };
+            let what = if reset { PortionKind::Reset } else { PortionKind::End };
             portions.push(Portion { track: stream.track, stream: Some(number), what });
         }
         if reset {
-            let size = stream.end - stream.told;
+            let size = stream.end - stream.complete_to;
             let track = stream.track;
-            self.told(Object { captured: Stamp(0), number, size, key: false, reset, track });
+            self.push_object(Object { captured: Stamp(0), number, size, key: false, reset, track });
         }
         self.closed += u32::from(!self.answered);
         self.streams.retire(|stream| stream.done);

@@ -35,7 +35,7 @@ pub use crate::delivery::Snapshot;
 pub use config::{Carriage, Handshake, QuicConfig, TrackConfig};
 pub use congestion::{Congestion, Cuts};
 pub use incoming::Object;
-pub use portions::{Came, Portion};
+pub use portions::{Portion, PortionKind};
 pub use receiver::QuicReceiver;
 pub use recovery::{CongestionState, LostNumber, Recovery, Stage};
 pub use rtt::Rtt;

@@ -3,7 +3,7 @@
 use core::ops::{Index, IndexMut, Range};
 
 /// Half of what lies there may be done with before it is thrown out, if it is as much as this.
-const LEAST_GONE: usize = 16;
+const COMPACT_THRESHOLD: usize = 16;
 
 /// All from the oldest that is not done with, by number; older ones may still be found for a while. Not a ring, in which it takes twice
 /// as long to find one.
@@ -67,7 +67,7 @@ impl<T> Numbered<T> {
     /// One is done with: so are the oldest as far as that `is_done`.
     pub(super) fn retire(&mut self, is_done: impl Fn(&T) -> bool) {
         self.gone += self.list[self.gone..].iter().take_while(|one| is_done(one)).count();
-        if self.gone >= LEAST_GONE && 2 * self.gone >= self.list.len() {
+        if self.gone >= COMPACT_THRESHOLD && 2 * self.gone >= self.list.len() {
             self.list.drain(..self.gone);
             self.base += self.gone as u32;
             self.gone = 0;

@@ -16,8 +16,8 @@ pub(super) use stream::{Expired, Kind};
 pub(super) const ENDLESS: u64 = 1 << 53;
 /// Streams of a connection's opener are numbered from here on: unidirectional ones 2, 6, 10..., those of requests and answers, which go
 /// both ways, 0, 4, 8... (section 2.1).
-pub(super) const PUSHED: u32 = 2;
-pub(super) const ASKED: u32 = 0;
+pub(super) const FIRST_UNIDIRECTIONAL: u32 = 2;
+pub(super) const FIRST_BIDIRECTIONAL: u32 = 0;
 const ID_STEP: u32 = 4;
 
 /// What of a stream leaves next.
@@ -562,7 +562,7 @@ impl Outgoing {
 
     /// Where too much waits, the stream to give up, of the tracks for which that `may` be done: of those that leave last the oldest of
     /// which nothing has left, unless it is its track's newest, or else the oldest. Gives its rank as well.
-    pub(super) fn least(&self, may: impl Fn(u8) -> bool) -> Option<(u8, u32)> {
+    pub(super) fn lowest_priority(&self, may: impl Fn(u8) -> bool) -> Option<(u8, u32)> {
         let waits =
             |stream: &&Stream| !stream.reset && !stream.done && stream.next < stream.written && may(stream.kind.track);
         let rank = self.streams.iter().filter(waits).map(|stream| stream.kind.rank).max()?;

@@ -13,12 +13,12 @@ pub struct Portion {
     /// The number of its stream among the connection's; of a frame in datagrams, which comes whole, `None`.
     pub stream: Option<u32>,
     /// What has come.
-    pub what: Came,
+    pub what: PortionKind,
 }
 
 /// What has come of a stream, or a datagram's frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Came {
+pub enum PortionKind {
     /// Bytes of one frame, which follow what came before.
     Bytes {
         /// How many.
@@ -71,7 +71,7 @@ impl Heads {
             let to = end.unwrap_or(range.end);
             let (captured, key) = self.of.range(..=at).next_back().map_or((Stamp(0), false), |(_, of)| *of);
             let (first, opens, last) = (at == begin, at == 0, end.is_some());
-            let what = Came::Bytes { bytes: to - at, captured, key, first, opens, last };
+            let what = PortionKind::Bytes { bytes: to - at, captured, key, first, opens, last };
             portions.push(Portion { track, stream: Some(stream), what });
             if last {
                 begin = to;
@@ -98,8 +98,8 @@ mod tests {
         let of = |portion: Portion| {
             assert_eq!((portion.track, portion.stream), (3, Some(1)));
             match portion.what {
-                Came::Bytes { bytes, captured, first, last, .. } => Some((bytes, captured.0, first, last)),
-                Came::End | Came::Reset => None,
+                PortionKind::Bytes { bytes, captured, first, last, .. } => Some((bytes, captured.0, first, last)),
+                PortionKind::End | PortionKind::Reset => None,
             }
         };
         portions.into_iter().map(of).collect()
@@ -141,7 +141,7 @@ mod tests {
             }
             let portions = incoming.portions.unwrap();
             assert_eq!(portions.len(), 2);
-            assert_eq!(portions[1], Portion { track: 3, stream: Some(1), what: Came::Reset });
+            assert_eq!(portions[1], Portion { track: 3, stream: Some(1), what: PortionKind::Reset });
         }
     }
 }

@@ -6,7 +6,7 @@ use paceline_packet::{Block, Flags, Packet};
 use paceline_units::{Span, Time};
 
 /// So many ranges an acknowledgement tells of at most; older ones are forgotten (section 13.2.3).
-const MOST_RANGES: usize = 32;
+const MAX_ACK_RANGES: usize = 32;
 
 /// The packets that have come.
 #[derive(Debug)]
@@ -118,8 +118,8 @@ impl Received {
         if largest.is_none_or(|end| number >= end) {
             self.largest_at = now;
         }
-        if self.ranges.len() > MOST_RANGES {
-            self.ranges.keep_last(MOST_RANGES);
+        if self.ranges.len() > MAX_ACK_RANGES {
+            self.ranges.keep_last(MAX_ACK_RANGES);
             self.raise_floor();
         }
         // the codepoint that the sender chose is replaced by CE
@@ -206,7 +206,7 @@ impl Received {
     }
 
     /// The other end knows of all up to `largest`, and of what was lost among them: it is told of no more.
-    pub(super) fn told(&mut self, largest: u32) {
+    pub(super) fn on_ack_acked(&mut self, largest: u32) {
         // the range that holds it stays, from which the next acknowledgement is told
         self.ranges.forget_below(u64::from(largest));
         self.raise_floor();
@@ -265,9 +265,9 @@ mod tests {
             received.note(ms(0), number, Flags::NONE);
         }
         let (range, more) = (received.take(ms(0)).unwrap(), received.more());
-        assert_eq!((range.largest, range.smallest, more.len()), (198, 198, MOST_RANGES - 2));
+        assert_eq!((range.largest, range.smallest, more.len()), (198, 198, MAX_ACK_RANGES - 2));
         assert_eq!(range.older, Block { start: 196, end: 197 });
-        received.told(190);
+        received.on_ack_acked(190);
         let more = received.more();
         assert_eq!(more.last(), Some(&Block { start: 190, end: 191 }));
         assert!(!received.note(ms(1), 100, Flags::NONE), "a copy of what was forgotten, for all that is known");

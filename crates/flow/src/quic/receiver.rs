@@ -17,14 +17,14 @@ pub struct QuicReceiver {
     pub(super) connection: Connection,
     /// Requests that wait until a stream may be opened for them; those of connections before this one.
     waiting: u32,
-    asked_before: u32,
+    earlier_requests: u32,
 }
 
 impl QuicReceiver {
     /// A receiver.
     #[must_use]
     pub fn new(config: &QuicConfig, controller: TcpController, stream: random::Stream) -> QuicReceiver {
-        QuicReceiver { connection: Connection::new(true, config, controller, stream), waiting: 0, asked_before: 0 }
+        QuicReceiver { connection: Connection::new(true, config, controller, stream), waiting: 0, earlier_requests: 0 }
     }
 
     /// The client asks once more, on a stream of its own; `fresh`: on another connection, all that was asked for before having come.
@@ -33,7 +33,7 @@ impl QuicReceiver {
         let connection = &mut self.connection;
         let began = connection.base > 0 || connection.phase != Phase::Idle;
         if began && fresh || connection.phase == Phase::Closed {
-            self.asked_before += connection.outgoing.opened();
+            self.earlier_requests += connection.outgoing.opened();
             connection.begin(connection.log.next(), connection.received.next());
         }
         connection.open(now);
@@ -62,7 +62,7 @@ impl QuicReceiver {
 
     /// Numbers of requests whose answers have come whole since the last call, of all requests from 0 on.
     pub fn take_answers(&mut self) -> impl Iterator<Item = u32> + '_ {
-        let before = self.asked_before;
+        let before = self.earlier_requests;
         self.connection.incoming.objects.drain(..).map(move |answer| before + answer.number)
     }
 

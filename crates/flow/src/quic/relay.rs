@@ -3,7 +3,7 @@
 
 use super::Carriage;
 use super::outgoing::Expired;
-use super::portions::{Came, Portion};
+use super::portions::{Portion, PortionKind};
 use super::sender::QuicSender;
 use super::tracks::Track;
 use crate::Transmit;
@@ -38,7 +38,7 @@ impl QuicSender {
     pub(super) fn relay(&mut self, track: u8, portion: Portion, now: Time) {
         let Portion { stream, what, .. } = portion;
         match what {
-            Came::Bytes { bytes, captured, key, first, opens, last } => {
+            PortionKind::Bytes { bytes, captured, key, first, opens, last } => {
                 self.open_again(now);
                 let Track { config, transit, .. } = &mut self.tracks[usize::from(track)];
                 let (config, captured_at) = (*config, transit.written(captured, now).time());
@@ -56,10 +56,10 @@ impl QuicSender {
                 }
                 self.keep_to_queue();
             }
-            Came::End | Came::Reset => {
+            PortionKind::End | PortionKind::Reset => {
                 let onward = stream.and_then(|stream| self.tracks[usize::from(track)].onward.remove(&stream));
                 let Some(Onward::By(place)) = onward else { return };
-                if what == Came::End {
+                if what == PortionKind::End {
                     self.connection.outgoing.write(place, 0, true);
                 } else if let Some(reset) = self.connection.outgoing.reset(place) {
                     self.connection.sent_of(track).frames_reset += reset.frames;
@@ -111,7 +111,7 @@ impl QuicSender {
     /// Gives up what is least important of what has not left, as far as more waits than the queue holds.
     fn keep_to_queue(&mut self) {
         let Some(limit) = self.connection.config.queue else { return };
-        while self.waiting_frames() > limit && self.give_up_least() {}
+        while self.waiting_frames() > limit && self.drop_lowest_priority() {}
     }
 
     /// Bytes of frames that have not left.
@@ -120,10 +120,10 @@ impl QuicSender {
         (0..self.tracks.len() as u8).filter(of_frames).map(|track| self.unsent(track)).sum()
     }
 
-    fn give_up_least(&mut self) -> bool {
+    fn drop_lowest_priority(&mut self) -> bool {
         let connection = &mut self.connection;
         let of_frames = |track: u8| self.tracks[usize::from(track)].config.frames;
-        let stream = connection.outgoing.least(of_frames);
+        let stream = connection.outgoing.lowest_priority(of_frames);
         // of those of the last rank the oldest, which is the first of them
         let last = connection.datagrams.back().map(|waiting| waiting.rank);
         let datagram = last.map(|rank| (rank, connection.datagrams.partition_point(|waiting| waiting.rank < rank)));

@@ -17,12 +17,12 @@ pub struct Rtt {
     /// Its variation (rttvar).
     pub variation: Span,
     /// The least (min_rtt), without regard to the peer's delay; [`Span::MAX`] before the first.
-    pub least: Span,
+    pub min_rtt: Span,
 }
 
 impl Default for Rtt {
     fn default() -> Rtt {
-        Rtt { latest: Span::ZERO, smoothed: INITIAL, variation: INITIAL / 2, least: Span::MAX }
+        Rtt { latest: Span::ZERO, smoothed: INITIAL, variation: INITIAL / 2, min_rtt: Span::MAX }
     }
 }
 
@@ -30,7 +30,7 @@ impl Rtt {
     /// Whether there has been a sample.
     #[must_use]
     pub fn is_known(&self) -> bool {
-        self.least < Span::MAX
+        self.min_rtt < Span::MAX
     }
 
     /// A sample, of which the peer says that it held the acknowledgement back for `delay`; that is no more than it ever is to.
@@ -38,11 +38,11 @@ impl Rtt {
     pub fn sample(&mut self, latest: Span, delay: Span) {
         self.latest = latest;
         if !self.is_known() {
-            (self.least, self.smoothed, self.variation) = (latest, latest, latest / 2);
+            (self.min_rtt, self.smoothed, self.variation) = (latest, latest, latest / 2);
             return;
         }
-        self.least = self.least.min(latest);
-        let adjusted = if latest >= self.least + delay { latest - delay } else { latest };
+        self.min_rtt = self.min_rtt.min(latest);
+        let adjusted = if latest >= self.min_rtt + delay { latest - delay } else { latest };
         let off = Span(self.smoothed.0.abs_diff(adjusted.0));
         self.variation = Span((3 * self.variation.0 + off.0) / 4);
         self.smoothed = Span((7 * self.smoothed.0 + adjusted.0) / 8);
@@ -92,14 +92,14 @@ mod tests {
         let mut rtt = Rtt::default();
         assert_eq!((rtt.probe_timeout(Span::ZERO), rtt.is_known()), (ms(999), false));
         rtt.sample(ms(100), ms(20));
-        assert_eq!((rtt.smoothed, rtt.variation, rtt.least), (ms(100), ms(50), ms(100)), "the first as it is");
+        assert_eq!((rtt.smoothed, rtt.variation, rtt.min_rtt), (ms(100), ms(50), ms(100)), "the first as it is");
         rtt.sample(ms(140), ms(20));
         assert_eq!(rtt.smoothed, ms(100) * 7 / 8 + ms(120) / 8);
         assert_eq!(rtt.variation, ms(50) * 3 / 4 + ms(20) / 4);
         rtt.sample(ms(110), ms(20));
-        assert_eq!(rtt.least, ms(100), "less than the least with its delay taken off: the delay is not");
+        assert_eq!(rtt.min_rtt, ms(100), "less than the least with its delay taken off: the delay is not");
         assert!(rtt.smoothed > ms(102));
-        let steady = Rtt { latest: ms(80), smoothed: ms(72), variation: Span::ZERO, least: ms(70) };
+        let steady = Rtt { latest: ms(80), smoothed: ms(72), variation: Span::ZERO, min_rtt: ms(70) };
         assert_eq!((steady.loss_delay(), steady.probe_timeout(ms(25))), (ms(90), ms(98)));
         assert_eq!(steady.persistent(ms(25)), ms(294));
     }

@@ -28,8 +28,8 @@ pub struct QuicSender {
     part: Option<Rate>,
     cuts: Cuts,
     /// Requests: of the connections before this one, and those that have come and were not taken.
-    asked_before: u32,
-    asked: VecDeque<u32>,
+    earlier_requests: u32,
+    pending_requests: VecDeque<u32>,
     /// Something has come in that is to be sent on.
     pub(super) has_relayed: bool,
 }
@@ -45,8 +45,8 @@ impl QuicSender {
             order: vec![0],
             part: None,
             cuts: Cuts::default(),
-            asked_before: 0,
-            asked: VecDeque::new(),
+            earlier_requests: 0,
+            pending_requests: VecDeque::new(),
             has_relayed: false,
         }
     }
@@ -282,21 +282,23 @@ impl QuicSender {
     /// Requests may have come, and with the first a connection, of another `base` than before.
     fn hear(&mut self, (base, opened, cuts): (u32, u32, Cuts)) {
         if base != self.connection.base {
-            self.asked_before += opened;
+            self.earlier_requests += opened;
             (self.cuts.losses, self.cuts.marks) = (self.cuts.losses + cuts.losses, self.cuts.marks + cuts.marks);
         }
-        let (before, streams) = (self.asked_before, &mut self.connection.incoming.objects);
-        self.asked.extend(streams.drain(..).map(|request| before + request.number));
+        let (before, streams) = (self.earlier_requests, &mut self.connection.incoming.objects);
+        self.pending_requests.extend(streams.drain(..).map(|request| before + request.number));
     }
 
     /// The number of a request that has come since it was last asked for, of all from 0 on.
     pub fn take_request(&mut self) -> Option<u32> {
-        self.asked.pop_front()
+        self.pending_requests.pop_front()
     }
 
     /// The application writes `bytes` of the answer to a request of this connection, the `last` of it or not.
     pub fn answer(&mut self, request: u32, bytes: u64, last: bool, now: Time, out: &mut impl Transmit) {
-        let Some(place) = request.checked_sub(self.asked_before).filter(|_| !self.connection.stopped) else { return };
+        let Some(place) = request.checked_sub(self.earlier_requests).filter(|_| !self.connection.stopped) else {
+            return;
+        };
         let outgoing = &mut self.connection.outgoing;
         outgoing.open_up_to(place, Kind { rank: 0, track: 0 });
         if last {

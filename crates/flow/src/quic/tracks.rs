@@ -173,7 +173,7 @@ impl TrackSender {
     }
 
     /// The leader tells how it is.
-    pub fn told(&mut self, state: TrackState) {
+    pub fn set_state(&mut self, state: TrackState) {
         self.state = state;
         self.stats.bytes_acked = state.bytes_acked;
         (self.stats.frames, self.stats.frames_reset) = (state.frames, state.frames_reset);

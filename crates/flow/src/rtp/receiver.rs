@@ -184,7 +184,7 @@ impl RtpReceiver {
     /// a source that is not valid yet are given to it when it is.
     pub fn on_data(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>, out: &mut impl Transmit) -> Arrived {
         let stats = &mut self.stats;
-        stats.came(now, packet.size);
+        stats.on_received(now, packet.size);
         stats.marks += u64::from(packet.flags.has(Flags::CE));
         match extra {
             Some(Extra::Rtp(data)) => {

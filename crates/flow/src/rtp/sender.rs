@@ -22,7 +22,7 @@ use super::participant::{self, sender_info};
 use super::sent::SentLog;
 use super::timing::ReportTimer;
 use super::transport::ReferenceClock;
-use crate::pacer::{MOST_AT_ONCE, Pacer};
+use crate::pacer::{MAX_PACKETS_PER_CALL, Pacer};
 use crate::supply::Supply;
 use crate::{SenderStats, Transmit};
 use paceline_control::{
@@ -390,7 +390,7 @@ impl RtpSender {
         }
         self.fill(now, out);
         let burst = self.config.settings.burst;
-        let mut left = MOST_AT_ONCE;
+        let mut left = MAX_PACKETS_PER_CALL;
         while self.sends() && self.is_due(now, burst) {
             if left == 0 {
                 self.pacer.enough(now);

@@ -129,10 +129,13 @@ impl Connection {
     #[inline]
     pub(super) fn limits(&self) -> Limits {
         let mut max = self.config.max_rto;
-        if self.profile == Profile::Rfc && self.stats.least_rtt() > max && self.stats.least_rtt() < Span::MAX {
+        if self.profile == Profile::Rfc
+            && self.stats.lifetime_min_rtt() > max
+            && self.stats.lifetime_min_rtt() < Span::MAX
+        {
             // RFC 6298 (2.5) leaves the bound open from 60 s on; below the round trip each segment would be sent twice, and
             // none ever be timed (section 3)
-            max = self.stats.least_rtt() * 2;
+            max = self.stats.lifetime_min_rtt() * 2;
         }
         Limits { min: self.config.min_rto, max }
     }
@@ -155,7 +158,7 @@ impl Connection {
             now,
             srtt: self.rtt.srtt(),
             rttvar: self.rtt.variation(),
-            min_rtt: self.stats.least_rtt(),
+            min_rtt: self.stats.lifetime_min_rtt(),
             in_flight,
             acked: self.una,
             next: self.nxt,
@@ -183,7 +186,7 @@ impl Connection {
             self.stats.base_sum += base;
         }
         // between these events the window only grows
-        self.stats.window_most = self.stats.window_most.max(self.controller.window());
+        self.stats.window_max = self.stats.window_max.max(self.controller.window());
         match event {
             TcpEvent::Timeout(_) | TcpEvent::Lost { .. } => self.stats.window_cuts += 1,
             TcpEvent::EcnEcho => {

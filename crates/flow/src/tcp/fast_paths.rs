@@ -40,7 +40,7 @@ impl Transmit for Host {
         (self.segments.len() >= self.room).then_some(self.now + Span::from_millis(3))
     }
     fn takes_burst(&self) -> bool {
-        self.segments.len() + Burst::MOST as usize <= self.room
+        self.segments.len() + Burst::MAX_SEGMENTS as usize <= self.room
     }
 }
 
@@ -137,7 +137,7 @@ fn state(sender: &TcpSender) -> String {
             (&conn.controller, &conn.sent, &conn.rtt, repair),
             (&conn.delivery, &conn.pacing, conn.delayed_send, conn.resumes),
             (stats.packets_sent, stats.bytes_acked, stats.window_integral, stats.rtt_sum, stats.rtt_count),
-            (stats.retransmitted, stats.timeouts, stats.first_timeouts, stats.window_cuts, stats.least_rtt()),
+            (stats.retransmitted, stats.timeouts, stats.first_timeouts, stats.window_cuts, stats.lifetime_min_rtt()),
             (conn.action, conn.timed_out, conn.cwr, conn.receive_window),
         )
     )

@@ -22,7 +22,7 @@ pub struct Burst {
 
 impl Burst {
     /// The most segments of one: what a window lets go that grows by one segment, when two are acknowledged.
-    pub const MOST: u32 = 3;
+    pub const MAX_SEGMENTS: u32 = 3;
 }
 
 impl Iterator for Burst {
@@ -69,7 +69,7 @@ impl TcpSender {
         // in u64, in which nothing of this overflows
         let (inflation, receive_window) = (u64::from(conn.inflation), u64::from(conn.receive_window));
         let edge = |cwnd: f64| u64::from(ack) + (u64::from(cwnd as u32) + inflation).min(receive_window);
-        if edge(reno.window()) >= u64::from(conn.nxt) + u64::from(Burst::MOST) {
+        if edge(reno.window()) >= u64::from(conn.nxt) + u64::from(Burst::MAX_SEGMENTS) {
             return None; // it may let go more than a burst
         }
         conn.stats.advance(now, reno.window());

@@ -156,7 +156,7 @@ impl TcpReceiver {
             newest.end = packet.seq + 1;
         }
         highest.end += 1;
-        self.stats.came(now, packet.size);
+        self.stats.on_received(now, packet.size);
         true
     }
 
@@ -170,7 +170,7 @@ impl TcpReceiver {
         if !(plain && packet.seq == self.next) {
             return None;
         }
-        self.stats.came(now, packet.size);
+        self.stats.on_received(now, packet.size);
         self.stats.bytes += u64::from(packet.size.saturating_sub(self.header));
         self.stats.acks += 1;
         self.next += 1;
@@ -182,7 +182,7 @@ impl TcpReceiver {
 
     #[inline(never)]
     pub(super) fn on_data_slow(&mut self, now: Time, packet: &Packet, out: &mut impl Transmit) -> Arrived {
-        self.stats.came(now, packet.size);
+        self.stats.on_received(now, packet.size);
         let seq = packet.seq;
         if self.linux {
             self.look_for_pause(now);

@@ -300,7 +300,7 @@ impl TcpSender {
     pub fn account(&mut self, now: Time) {
         if self.conn.first_sent != Time::NEVER || self.conn.stats.packets_sent > 0 {
             self.integrate(now);
-            self.conn.stats.window_most = self.conn.stats.window_most.max(self.conn.controller.window());
+            self.conn.stats.window_max = self.conn.stats.window_max.max(self.conn.controller.window());
         }
     }
 

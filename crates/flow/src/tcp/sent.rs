@@ -91,7 +91,7 @@ pub(super) struct Sent {
     known: [Block; 3],
     /// Whether losses are told one by one, and those not told yet.
     tells: bool,
-    told: Vec<u32>,
+    unreported_losses: Vec<u32>,
 }
 
 impl Sent {
@@ -115,7 +115,7 @@ impl Sent {
             forward: first,
             known: [Block::default(); 3],
             tells: false,
-            told: Vec::new(),
+            unreported_losses: Vec::new(),
         }
     }
 
@@ -364,7 +364,7 @@ impl Sent {
         self.mark(i, self.slots[i].marks & !AGAIN | LOST);
         self.firsts.push(Reverse(seq));
         if self.tells {
-            self.told.push(seq);
+            self.unreported_losses.push(seq);
         }
         marks & AGAIN != 0
     }
@@ -372,12 +372,12 @@ impl Sent {
     /// Whether [`Sent::take_lost`] has something to give.
     #[inline]
     pub(super) fn has_lost(&self) -> bool {
-        !self.told.is_empty()
+        !self.unreported_losses.is_empty()
     }
 
     /// What was lost since the last call.
     pub(super) fn take_lost(&mut self) -> Vec<u32> {
-        core::mem::take(&mut self.told)
+        core::mem::take(&mut self.unreported_losses)
     }
 
     /// A retransmission timeout (RFC 8985 section 6.3): lost is the first segment, and what `old` says; all, if the

@@ -7,7 +7,7 @@
 
 use super::TfrcConfig;
 use super::history::{Fewer, IntervalWeights};
-use super::receiver::{Heard, Measured};
+use super::receiver::{Measured, PacketOutcome};
 use paceline_control::models::{PerAck, TimeoutTerm};
 use paceline_control::tfrc::equation::Terms;
 use paceline_packet::{Ns2Data, Packet, TfrcData, TfrcMore};
@@ -104,7 +104,7 @@ impl Ns2Receiver {
     }
 
     /// A packet has come.
-    pub(super) fn hear(&mut self, now: Time, packet: &Packet, marked: bool, data: &TfrcData) -> Heard {
+    pub(super) fn hear(&mut self, now: Time, packet: &Packet, marked: bool, data: &TfrcData) -> PacketOutcome {
         let seq = packet.seq;
         self.received += 1;
         if !core::mem::replace(&mut self.started, true) {
@@ -113,7 +113,7 @@ impl Ns2Receiver {
             self.counted = seq;
         }
         if seq < self.next {
-            return Heard { new: false, report: None };
+            return PacketOutcome { new: false, report: None };
         }
         let sent = now - packet.stamp.elapsed(now);
         let header = match data.more {
@@ -145,7 +145,7 @@ impl Ns2Receiver {
         }
         at_once |= event || self.rtt > Span::ZERO && now.since(self.reported) >= self.rtt;
         let report = if at_once { self.report(now, given) } else { None };
-        Heard { new: true, report }
+        PacketOutcome { new: true, report }
     }
 
     /// The packets from the next expected one up to `seq`, sent at `sent`, are lost: says whether an event begins.

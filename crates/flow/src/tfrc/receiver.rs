@@ -19,7 +19,7 @@ pub struct TfrcReceiver {
     stats: ReceiverStats,
     /// The last packet that was new: its stamp, and when it came.
     stamp: Stamp,
-    came: Time,
+    arrived_at: Time,
     measure: Measure,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Measured {
 }
 
 /// What is made of a packet.
-pub(super) struct Heard {
+pub(super) struct PacketOutcome {
     /// It had not come before.
     pub(super) new: bool,
     /// A report that is due.
@@ -58,7 +58,7 @@ impl TfrcReceiver {
             config: Box::new(config.clone()),
             stats: ReceiverStats::default(),
             stamp: Stamp::default(),
-            came: Time::ZERO,
+            arrived_at: Time::ZERO,
             measure,
         }
     }
@@ -98,7 +98,7 @@ impl TfrcReceiver {
         let marked = packet.flags.has(Flags::CE);
         let bytes = u64::from(packet.size.saturating_sub(self.config.header));
         let stats = &mut self.stats;
-        stats.came(now, packet.size);
+        stats.on_received(now, packet.size);
         stats.marks += u64::from(marked);
         let heard = match &mut self.measure {
             Measure::Rfc(rfc) => {
@@ -122,7 +122,7 @@ impl TfrcReceiver {
         if heard.new {
             stats.bytes += bytes;
             self.stamp = packet.stamp;
-            self.came = now;
+            self.arrived_at = now;
         } else {
             stats.duplicates += 1;
         }
@@ -146,7 +146,7 @@ impl TfrcReceiver {
     fn report(&mut self, now: Time, measured: Measured, out: &mut impl Transmit) {
         self.stats.acks += 1;
         let report = TfrcReport {
-            delay: now.since(self.came),
+            delay: now.since(self.arrived_at),
             receive_rate: measured.receive_rate,
             loss_event_rate: measured.loss_event_rate,
         };
@@ -215,7 +215,7 @@ impl RfcReceiver {
     }
 
     /// Section 6.1, and 6.3 for the first packet.
-    fn hear(&mut self, now: Time, seq: u32, bytes: u64, marked: bool, data: &TfrcData) -> Heard {
+    fn hear(&mut self, now: Time, seq: u32, bytes: u64, marked: bool, data: &TfrcData) -> PacketOutcome {
         let next = self.gaps.next();
         let place = self.gaps.add(seq, now, &mut self.lost);
         match place {
@@ -223,7 +223,7 @@ impl RfcReceiver {
             Place::Late => {}
             Place::Known => {
                 if !self.history.fill(seq) {
-                    return Heard { new: false, report: None };
+                    return PacketOutcome { new: false, report: None };
                 }
             }
         }
@@ -244,7 +244,7 @@ impl RfcReceiver {
         let first = !core::mem::replace(&mut self.started, true);
         let at_once = first || worse || self.lapsed.is_some() || self.rtt == Span::ZERO;
         let report = at_once.then(|| self.expire(now, self.timed));
-        Heard { new: true, report }
+        PacketOutcome { new: true, report }
     }
 
     /// Puts what is lost into the history; says whether p has grown. `next` as it was before this packet.

@@ -7,7 +7,7 @@ use paceline_control::Law;
 use paceline_units::Span;
 
 /// The shortest sample that counts: stamps are of 256 ns.
-const LEAST: Span = Span::from_micros(1);
+const MIN_SAMPLE: Span = Span::from_micros(1);
 
 /// ns-2's `tcp_tick_` in seconds.
 const TICK: f64 = 0.1;
@@ -20,7 +20,7 @@ pub(super) struct Rtt {
     smoothed: f64,
     /// The same, rounded.
     rounded: Span,
-    least: Span,
+    min_rtt: Span,
     ns2: Option<Ticks>,
 }
 
@@ -57,19 +57,19 @@ impl Rtt {
             keep: if ns2 { 0.95 } else { 0.9 },
             smoothed: 0.0,
             rounded: Span::ZERO,
-            least: Span::MAX,
+            min_rtt: Span::MAX,
             ns2: ns2.then(Ticks::default),
         }
     }
 
     /// A sample; returns it as it counts.
     pub(super) fn sample(&mut self, sample: Span) -> Span {
-        let sample = sample.max(LEAST);
+        let sample = sample.max(MIN_SAMPLE);
         let seconds = sample.as_secs_f64();
         self.smoothed =
             if self.smoothed > 0.0 { self.keep * self.smoothed + (1.0 - self.keep) * seconds } else { seconds };
-        self.rounded = Span::from_secs_f64(self.smoothed).max(LEAST);
-        self.least = self.least.min(sample);
+        self.rounded = Span::from_secs_f64(self.smoothed).max(MIN_SAMPLE);
+        self.min_rtt = self.min_rtt.min(sample);
         if let Some(ticks) = &mut self.ns2 {
             ticks.sample(seconds);
         }
@@ -83,8 +83,8 @@ impl Rtt {
     }
 
     /// The least sample; zero before the first.
-    pub(super) fn least(&self) -> Span {
-        if self.rounded == Span::ZERO { Span::ZERO } else { self.least }
+    pub(super) fn min_rtt(&self) -> Span {
+        if self.rounded == Span::ZERO { Span::ZERO } else { self.min_rtt }
     }
 
     /// t_RTO.
@@ -110,9 +110,9 @@ mod tests {
         rtt.sample(Span::from_millis(200));
         assert_eq!(rtt.smoothed(), Span::from_millis(110));
         assert_eq!(rtt.timeout(), Span::from_millis(440));
-        assert_eq!(rtt.least(), Span::from_millis(100));
+        assert_eq!(rtt.min_rtt(), Span::from_millis(100));
         rtt.sample(Span::ZERO);
-        assert_eq!(rtt.least(), LEAST);
+        assert_eq!(rtt.min_rtt(), MIN_SAMPLE);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use self::frames::Frames;
 use super::TfrcConfig;
 use super::limited::Limits;
 use super::rtt::Rtt;
-use crate::pacer::{MOST_AT_ONCE, Pacer};
+use crate::pacer::{MAX_PACKETS_PER_CALL, Pacer};
 use crate::supply::Supply;
 use crate::{Segment, SenderStats, Transmit};
 use paceline_control::tfrc::MAX_BACKOFF;
@@ -29,7 +29,7 @@ pub struct TfrcSender {
     /// One past the highest packet that a report has told of.
     reported: u32,
     /// The reports that have told of just that one.
-    heard: Vec<(Stamp, TfrcReport)>,
+    recent_reports: Vec<(Stamp, TfrcReport)>,
     started: bool,
     stopped: bool,
     began: Time,
@@ -80,7 +80,7 @@ impl TfrcSender {
             supply: Supply::default(),
             first: 0,
             reported: 0,
-            heard: Vec::new(),
+            recent_reports: Vec::new(),
             started: false,
             stopped: false,
             began: Time::NEVER,
@@ -121,7 +121,7 @@ impl TfrcSender {
         self.frames.clear();
         self.first = self.supply.next();
         self.reported = self.first;
-        self.heard.clear();
+        self.recent_reports.clear();
         self.started = false;
         self.stopped = false;
         self.timer = Time::NEVER;
@@ -240,7 +240,7 @@ impl TfrcSender {
             return;
         }
         let early = self.early();
-        let mut left = MOST_AT_ONCE;
+        let mut left = MAX_PACKETS_PER_CALL;
         while self.supply.is_left() && self.pacer.due() <= now + early {
             if left == 0 {
                 return self.pacer.enough(now + early);
@@ -303,7 +303,7 @@ impl TfrcSender {
             now,
             srtt: self.rtt.smoothed(),
             rttvar: Span::ZERO,
-            min_rtt: self.rtt.least(),
+            min_rtt: self.rtt.min_rtt(),
             in_flight: self.supply.next() - self.reported,
             acked: self.reported,
             next: self.supply.next(),

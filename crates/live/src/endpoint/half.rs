@@ -258,7 +258,7 @@ fn sent(session: &mut SenderSession, model: &FlowModel, end: Time, before: &Befo
     let transfers = source.transfers();
     let active = end.0.min(model.stop.0).saturating_sub(model.start.0.max(before.at.0)) as f64 / 1e9;
     let machine = model.transport.name();
-    let windowed = sent.window_most > 0.0;
+    let windowed = sent.window_max > 0.0;
     let frames_sent = source.frames().or(model.has_frames().then_some(sent.frames));
     let frames_reset = (machine == "quic" && model.has_frames()).then_some(sent.frames_reset);
     let frames_dropped = source.throws_away().then_some(sent.frames_dropped);
@@ -283,7 +283,7 @@ fn sent(session: &mut SenderSession, model: &FlowModel, end: Time, before: &Befo
             rtt_p95_s: seconds(sent.rtt_quantile(0.95)),
             rtt_p99_s: seconds(sent.rtt_quantile(0.99)),
             cwnd_mean_packets: sent.mean_window(),
-            cwnd_max_packets: windowed.then_some(sent.window_most),
+            cwnd_max_packets: windowed.then_some(sent.window_max),
             timeout_mean_s: seconds(sent.mean_timeout()),
             base_rtt_mean_s: sent.mean_base_rtt(),
             transfers_started: Some(transfers.started),

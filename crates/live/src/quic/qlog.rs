@@ -162,7 +162,7 @@ impl Log {
         }
         let rtt = Some(state.rtt).filter(|rtt| rtt.is_known());
         let metrics = Metrics {
-            min_rtt: rtt.map(|rtt| rtt.least),
+            min_rtt: rtt.map(|rtt| rtt.min_rtt),
             smoothed_rtt: rtt.map(|rtt| rtt.smoothed),
             latest_rtt: rtt.map(|rtt| rtt.latest),
             rtt_variance: rtt.map(|rtt| rtt.variation),

@@ -146,7 +146,7 @@ impl Sending {
         if self.started {
             let window = self.congestion_window();
             self.stats.advance(now, window);
-            self.stats.window_most = self.stats.window_most.max(window);
+            self.stats.window_max = self.stats.window_max.max(window);
         }
     }
 

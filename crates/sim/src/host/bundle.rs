@@ -97,7 +97,7 @@ impl Host {
                 let state = quic.state(track, part(track));
                 let source = &mut sources[member];
                 if let Sender::Track(led) = &mut source.sender {
-                    led.told(state);
+                    led.set_state(state);
                 }
                 if source.wants_to_know() {
                     let mut out = Port::of(source, network, clock, now);

@@ -14,7 +14,7 @@ fn next(outgoing: &mut Outgoing, room: u16) -> Option<(u32, u64, u16, bool)> {
 
 #[test]
 fn the_most_urgent_and_then_the_oldest() {
-    let mut outgoing = Outgoing::new(PUSHED, 1 << 30, 1 << 30, 10);
+    let mut outgoing = Outgoing::new(FIRST_UNIDIRECTIONAL, 1 << 30, 1 << 30, 10);
     for (rank, bytes) in [(5, 150), (1, 50), (5, 20)] {
         let place = outgoing.open(kind(rank));
         outgoing.write(place, bytes, true);
@@ -29,7 +29,7 @@ fn the_most_urgent_and_then_the_oldest() {
 
 #[test]
 fn what_was_lost_leaves_before_what_is_new_and_only_what_is_wanted() {
-    let mut outgoing = Outgoing::new(PUSHED, 1 << 30, 1 << 30, 10);
+    let mut outgoing = Outgoing::new(FIRST_UNIDIRECTIONAL, 1 << 30, 1 << 30, 10);
     let place = outgoing.open(kind(0));
     outgoing.write(place, 1000, true);
     let pieces: Vec<_> = (0..3).map(|_| outgoing.take(104).unwrap().piece).collect();
@@ -44,7 +44,7 @@ fn what_was_lost_leaves_before_what_is_new_and_only_what_is_wanted() {
 
 #[test]
 fn a_lost_end_is_said_again() {
-    let mut outgoing = Outgoing::new(PUSHED, 1 << 30, 1 << 30, 10);
+    let mut outgoing = Outgoing::new(FIRST_UNIDIRECTIONAL, 1 << 30, 1 << 30, 10);
     let place = outgoing.open(kind(0));
     outgoing.write(place, 10, true);
     let piece = outgoing.take(100).unwrap().piece;
@@ -61,7 +61,7 @@ fn a_lost_end_is_said_again() {
 
 #[test]
 fn limits_hold_new_data_back_and_not_what_was_lost() {
-    let mut outgoing = Outgoing::new(PUSHED, 150, 100, 10);
+    let mut outgoing = Outgoing::new(FIRST_UNIDIRECTIONAL, 150, 100, 10);
     for _ in 0..2 {
         let place = outgoing.open(kind(0));
         outgoing.write(place, 120, false);
@@ -81,7 +81,7 @@ fn limits_hold_new_data_back_and_not_what_was_lost() {
 /// Where frames share a stream, a piece is of one of them, and says when it ends.
 #[test]
 fn pieces_end_where_frames_do() {
-    let mut outgoing = Outgoing::new(PUSHED, 1 << 30, 1 << 30, 10);
+    let mut outgoing = Outgoing::new(FIRST_UNIDIRECTIONAL, 1 << 30, 1 << 30, 10);
     let place = outgoing.open(kind(0));
     outgoing.write_frame(place, 150, (Stamp(7), Time::NEVER), true, false);
     outgoing.write_frame(place, 30, (Stamp(8), Time::NEVER), false, true);
@@ -105,7 +105,7 @@ fn of_track(rank: u8, track: u8) -> Kind {
 /// Tracks of one rank take turns, streams of one go oldest first, and no rank waits for a lower one.
 #[test]
 fn tracks_of_a_rank_take_turns() {
-    let mut outgoing = Outgoing::new(PUSHED, 1 << 30, 1 << 30, 20);
+    let mut outgoing = Outgoing::new(FIRST_UNIDIRECTIONAL, 1 << 30, 1 << 30, 20);
     outgoing.set_tracks(&[1, 1, 1, 0]);
     for track in [0, 0, 1, 2] {
         let place = outgoing.open(of_track(1, track));
@@ -125,7 +125,7 @@ fn tracks_of_a_rank_take_turns() {
 /// Of a rank what was lost leaves before what is new, whichever stream it is of; of another rank it waits.
 #[test]
 fn what_was_lost_goes_first_within_its_rank() {
-    let mut outgoing = Outgoing::new(PUSHED, 1 << 30, 1 << 30, 20);
+    let mut outgoing = Outgoing::new(FIRST_UNIDIRECTIONAL, 1 << 30, 1 << 30, 20);
     outgoing.set_tracks(&[0, 1]);
     let bulk = outgoing.open(of_track(1, 1));
     outgoing.write_endlessly(bulk);
@@ -147,7 +147,7 @@ fn what_was_lost_goes_first_within_its_rank() {
 /// What is reset at its deadline is its track's, with the frames that were not acknowledged; what another wrote stays.
 #[test]
 fn what_expires_is_counted_by_track() {
-    let mut outgoing = Outgoing::new(PUSHED, 1 << 30, 1 << 30, 20);
+    let mut outgoing = Outgoing::new(FIRST_UNIDIRECTIONAL, 1 << 30, 1 << 30, 20);
     outgoing.set_tracks(&[0, 1]);
     let place = outgoing.open(of_track(1, 1));
     outgoing.write_frame(place, 80, (Stamp(1), Time::from_secs_f64(0.1 + 0.01 * 1.0)), true, false);
@@ -172,7 +172,7 @@ fn what_expires_is_counted_by_track() {
 /// What a track takes back has never left: of a finished stream as of one that goes on, and a stream that left whole is not touched.
 #[test]
 fn what_never_left_is_taken_back_of_finished_streams_too() {
-    let mut outgoing = Outgoing::new(PUSHED, 1 << 30, 1 << 30, 20);
+    let mut outgoing = Outgoing::new(FIRST_UNIDIRECTIONAL, 1 << 30, 1 << 30, 20);
     outgoing.set_tracks(&[0, 1]);
     for bytes in [50, 200, 200] {
         let place = outgoing.open(kind(0));
@@ -197,7 +197,7 @@ fn what_never_left_is_taken_back_of_finished_streams_too() {
 /// A frame that is written part by part is one frame: its last piece alone says that it ends, and it is late as a whole.
 #[test]
 fn a_frame_may_be_written_in_parts() {
-    let mut outgoing = Outgoing::new(PUSHED, 1 << 30, 1 << 30, 20);
+    let mut outgoing = Outgoing::new(FIRST_UNIDIRECTIONAL, 1 << 30, 1 << 30, 20);
     let place = outgoing.open(kind(0));
     let at = (Stamp(4), Time::from_secs_f64(1.0));
     outgoing.write_part(place, 80, at, true, false);
@@ -216,7 +216,7 @@ fn a_frame_may_be_written_in_parts() {
 /// Of what is least important the oldest of which nothing has left is given up, unless it is its track's newest; else the oldest.
 #[test]
 fn what_is_least_important_is_given_up_first() {
-    let mut outgoing = Outgoing::new(PUSHED, 1 << 30, 1 << 30, 20);
+    let mut outgoing = Outgoing::new(FIRST_UNIDIRECTIONAL, 1 << 30, 1 << 30, 20);
     outgoing.set_tracks(&[0, 1]);
     let mut places = Vec::new();
     for (rank, track) in [(1, 1), (0, 0), (1, 1), (1, 1), (1, 1)] {
@@ -228,7 +228,7 @@ fn what_is_least_important_is_given_up_first() {
     }
     outgoing.write_frame(places[1], 0, (Stamp(0), Time::NEVER), false, true);
     let mut given_up = |may: fn(u8) -> bool| {
-        let (rank, place) = outgoing.least(may)?;
+        let (rank, place) = outgoing.lowest_priority(may)?;
         assert_eq!(outgoing.reset(place).map(|e| (e.track, e.frames)), Some((rank, 1)));
         assert!(outgoing.reset(place).is_none(), "once");
         Some(place)

@@ -5,7 +5,7 @@
 
 use super::{Outgoing, RtpSender, SentPacket};
 use crate::Transmit;
-use crate::pacer::MOST_AT_ONCE;
+use crate::pacer::MAX_PACKETS_PER_CALL;
 use paceline_control::{MediaController, Probe};
 use paceline_packet::rtp::RtpData;
 use paceline_units::{Size, Span, Time};
@@ -112,7 +112,7 @@ impl RtpSender {
 
     #[cold]
     fn fill_up(&mut self, now: Time, out: &mut impl Transmit) {
-        for _ in 0..MOST_AT_ONCE {
+        for _ in 0..MAX_PACKETS_PER_CALL {
             if self.filling.due > now {
                 return;
             }

@@ -10,7 +10,7 @@ use paceline_units::{Span, Time};
 const FIRST_TIMEOUT: Span = Span::from_secs(2);
 
 /// How many reports of one highest packet are remembered: one for each packet that came late, out of order.
-const MOST_HEARD: usize = 8;
+const MAX_RECENT_REPORTS: usize = 8;
 
 impl TfrcSender {
     /// Sections 4.2 and 4.3 step 6: max(4 R, 2 s / X), two seconds before the first sample. ns-2: max(2 R, 2 s / X).
@@ -74,15 +74,15 @@ impl TfrcSender {
             return;
         }
         if packet.seq > self.reported {
-            self.heard.clear();
-        } else if self.heard.contains(&(packet.stamp, *report)) {
+            self.recent_reports.clear();
+        } else if self.recent_reports.contains(&(packet.stamp, *report)) {
             // a copy on the way: X_recv_set would take its rate for a newer one, the timer would start again
             return;
         }
-        if self.heard.len() == MOST_HEARD {
-            self.heard.remove(0);
+        if self.recent_reports.len() == MAX_RECENT_REPORTS {
+            self.recent_reports.remove(0);
         }
-        self.heard.push((packet.stamp, *report));
+        self.recent_reports.push((packet.stamp, *report));
         self.reported = packet.seq;
         self.account(now);
         let sample = self.rtt.sample(elapsed - report.delay);

@@ -163,7 +163,7 @@ const fn word(state: CongestionState) -> &'static str {
 fn metrics(recovery: &Recovery) -> Metrics {
     let rtt = Some(recovery.rtt).filter(|rtt| rtt.is_known());
     Metrics {
-        min_rtt: rtt.map(|rtt| rtt.least),
+        min_rtt: rtt.map(|rtt| rtt.min_rtt),
         smoothed_rtt: rtt.map(|rtt| rtt.smoothed),
         latest_rtt: rtt.map(|rtt| rtt.latest),
         rtt_variance: rtt.map(|rtt| rtt.variation),

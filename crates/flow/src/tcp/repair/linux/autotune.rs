@@ -23,7 +23,7 @@ const UNIT: u64 = 256;
 pub(super) struct Autotune {
     segment: u64,
     /// The most memory that the receive buffer may take; unlimited: nothing is tuned.
-    most: Option<u64>,
+    rmem_max: Option<u64>,
     /// Payload in 256 bytes of receive memory (`scaling_ratio`).
     ratio: u64,
     /// Memory of the receive buffer (`sk_rcvbuf`).
@@ -51,7 +51,7 @@ impl Autotune {
         let window = FIRST_WINDOW / segment * segment;
         let mut tune = Autotune {
             segment,
-            most,
+            rmem_max: most,
             ratio: (segment * UNIT / memory).clamp(1, UNIT - 1),
             buffer: FIRST.min(most.unwrap_or(FIRST)),
             space: EXPECTED * segment,
@@ -80,7 +80,7 @@ impl Autotune {
     }
 
     fn bind(&mut self) {
-        let window = if self.most.is_some() { self.window / self.segment } else { u64::MAX };
+        let window = if self.rmem_max.is_some() { self.window / self.segment } else { u64::MAX };
         self.bound = u32::try_from(window).unwrap_or(u32::MAX).min(self.held).max(1);
     }
 
@@ -92,7 +92,7 @@ impl Autotune {
     /// `acked` segments have arrived in order, the last of them before `una`, and others out of order up to `forward`.
     #[inline]
     pub(super) fn arrived(&mut self, now: Time, una: u32, acked: u32, forward: u32, rtt: Span) {
-        if self.most.is_none() || acked == 0 {
+        if self.rmem_max.is_none() || acked == 0 {
             return;
         }
         if now.since(self.since) >= rtt && rtt > Span::ZERO {
@@ -109,7 +109,7 @@ impl Autotune {
     /// memory is not the window's, whose right edge stays where it is at the least.
     #[inline]
     pub(super) fn arrived_beyond(&mut self, una: u32, fresh: u32, forward: u32, held: u32) {
-        if self.most.is_some() {
+        if self.rmem_max.is_some() {
             self.make_room(una, fresh, forward, held);
         }
     }
@@ -146,7 +146,7 @@ impl Autotune {
     /// Makes the buffer large enough for a window, within its bound.
     fn provide(&mut self, window: u64) {
         let memory = (u128::from(window) * u128::from(UNIT) / u128::from(self.ratio)) as u64;
-        let memory = memory.min(self.most.unwrap_or(u64::MAX));
+        let memory = memory.min(self.rmem_max.unwrap_or(u64::MAX));
         if memory > self.buffer {
             self.buffer = memory;
             self.clamp = self.window_of(memory);

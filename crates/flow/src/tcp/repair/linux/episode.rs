@@ -184,13 +184,13 @@ impl Linux {
 
     /// Whether the acknowledgement answers an original: its time stamp is older than the first retransmission (RFC 3522
     /// section 3.2 step 5). The receiver echoes what moved its left edge (RFC 7323 section 4.3).
-    fn original_came(&self, now: Time) -> bool {
+    fn acks_original(&self, now: Time) -> bool {
         self.undo.stamp.is_some_and(|sent| Stamp::at(sent).elapsed(now) < self.undo.echoed)
     }
 
     /// `tcp_may_undo`, `tcp_undo_cwnd_reduction`: gives window and threshold back (RFC 4015 section 3.2).
     fn try_undo(&mut self, conn: &mut Connection, now: Time) -> bool {
-        let spurious = self.undo.retransmissions == Some(0) || self.original_came(now);
+        let spurious = self.undo.retransmissions == Some(0) || self.acks_original(now);
         if self.undo.marker.is_none() || !spurious {
             return false;
         }
@@ -210,7 +210,7 @@ impl Linux {
 
     /// `tcp_try_undo_partial`: a hole was filled by what was only late, which is reordering.
     fn try_undo_partial(&mut self, conn: &mut Connection, now: Time) -> bool {
-        if self.undo.marker.is_none() || !self.original_came(now) {
+        if self.undo.marker.is_none() || !self.acks_original(now) {
             return false;
         }
         self.rack.reordering_seen = true;

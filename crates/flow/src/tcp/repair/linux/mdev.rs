@@ -61,7 +61,7 @@ impl Estimator {
 mod tests {
     use super::*;
 
-    const LEAST: Span = Span::from_millis(200);
+    const MIN_RTO: Span = Span::from_millis(200);
     const fn ms(n: u64) -> Span {
         Span::from_millis(n)
     }
@@ -69,34 +69,34 @@ mod tests {
     #[test]
     fn the_minimum_is_one_of_the_variation() {
         let mut e = Estimator::default();
-        e.sample(ms(50), 1, 2, LEAST);
+        e.sample(ms(50), 1, 2, MIN_RTO);
         assert_eq!((e.srtt(), e.margin()), (ms(50), ms(200))); // RTO 250 ms, not 200
         let mut slow = Estimator::default();
-        slow.sample(ms(300), 1, 2, LEAST);
+        slow.sample(ms(300), 1, 2, MIN_RTO);
         assert_eq!(slow.margin(), ms(600)); // three round trips
     }
 
     #[test]
     fn the_variation_falls_once_a_round_and_a_falling_time_hardly_raises_it() {
         let mut e = Estimator::default();
-        e.sample(ms(300), 1, 10, LEAST);
+        e.sample(ms(300), 1, 10, MIN_RTO);
         for _ in 0..50 {
-            e.sample(ms(300), 5, 10, LEAST);
+            e.sample(ms(300), 5, 10, MIN_RTO);
         }
         assert_eq!(e.margin(), ms(600)); // within the round: stays
-        e.sample(ms(300), 11, 20, LEAST);
-        e.sample(ms(300), 21, 30, LEAST);
+        e.sample(ms(300), 11, 20, MIN_RTO);
+        e.sample(ms(300), 21, 30, MIN_RTO);
         assert_eq!(e.margin(), ms(500)); // a quarter of the way to 200 ms
         let (mut up, mut down) = (Estimator::default(), Estimator::default());
         for e in [&mut up, &mut down] {
-            e.sample(ms(200), 1, 10, LEAST);
+            e.sample(ms(200), 1, 10, MIN_RTO);
             for round in 1..100 {
-                e.sample(ms(200), round * 10 + 1, round * 10 + 10, LEAST);
+                e.sample(ms(200), round * 10 + 1, round * 10 + 10, MIN_RTO);
             }
         }
         assert!(up.mdev < 4);
-        up.sample(ms(360), 5, 10, LEAST);
-        down.sample(ms(40), 5, 10, LEAST);
+        up.sample(ms(360), 5, 10, MIN_RTO);
+        down.sample(ms(40), 5, 10, MIN_RTO);
         assert!(up.mdev.abs_diff(ms(160).0) < 4 && down.mdev.abs_diff(ms(20).0) < 4);
         assert!(down.srtt().0.abs_diff(ms(180).0) < 4);
     }

@@ -73,7 +73,7 @@ pub(in crate::tcp) struct Linux {
     /// were outstanding at most (`tcp_cwnd_validate`).
     limited: bool,
     used_until: u32,
-    most_out: u32,
+    max_packets_out: u32,
     /// At most so many segments since this time, while the window was not the limit.
     used: u32,
     used_since: Time,
@@ -139,7 +139,7 @@ impl Linux {
             timeouts: 0,
             limited: false,
             used_until: base,
-            most_out: 0,
+            max_packets_out: 0,
             used: 0,
             used_since: Time::ZERO,
         }
@@ -309,7 +309,7 @@ impl Linux {
         let event = if grows {
             let window = conn.controller.window();
             // tcp_is_cwnd_limited: slow start may go to twice what was outstanding
-            let slow = window < conn.controller.threshold() && window < 2.0 * f64::from(self.most_out);
+            let slow = window < conn.controller.threshold() && window < 2.0 * f64::from(self.max_packets_out);
             let edge = window.ceil() as u32;
             let in_flight = if self.limited || slow { in_flight.max(edge) } else { in_flight.min(edge - 1) };
             TcpEvent::Acked { segments, in_flight, rtt }
@@ -394,16 +394,16 @@ impl Linux {
     #[inline(always)]
     pub(super) fn validate(&mut self, conn: &mut Connection, now: Time, limited: bool) {
         let out = conn.sent.out();
-        if conn.una >= self.used_until || limited || (!self.limited && out > self.most_out) {
+        if conn.una >= self.used_until || limited || (!self.limited && out > self.max_packets_out) {
             self.limited = limited;
-            self.most_out = out;
+            self.max_packets_out = out;
             self.used_until = conn.max;
         }
         if conn.needs.deliveries {
             return;
         }
         let window = conn.controller.window();
-        if self.limited || (window < conn.controller.threshold() && window < 2.0 * f64::from(self.most_out)) {
+        if self.limited || (window < conn.controller.threshold() && window < 2.0 * f64::from(self.max_packets_out)) {
             self.used = 0;
             self.used_since = now;
             return;
