@@ -7,7 +7,7 @@
 #![allow(clippy::disallowed_methods)] // a program at the edge: it reads files
 
 use paceline_sim::scenario::Document;
-use paceline_sim::{Loaded, Recording, RunOptions, RunOutput, Series, simulate};
+use paceline_sim::{CheckedScenario, Recording, RunOptions, RunOutput, Series, simulate};
 use paceline_units::Span;
 use std::error::Error;
 use std::path::Path;
@@ -43,7 +43,7 @@ fn ran<'a>(file: &str, changes: impl Iterator<Item = &'a str>) -> Result<RunOutp
     }
     let folder = Path::new(file).parent().unwrap_or(Path::new("."));
     let mut read = |name: &str| std::fs::read_to_string(folder.join(name)).map_err(|error| error.to_string());
-    let loaded = Loaded::check(&document, &mut read, &[])?;
+    let loaded = CheckedScenario::check(&document, &mut read, &[])?;
     let recording = Recording::of(&loaded.recordable, EVERY)?;
     let options = RunOptions { recording, ..RunOptions::default() };
     Ok(simulate(&loaded.scenario, loaded.scenario.seed(), &options)?)

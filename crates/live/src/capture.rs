@@ -14,7 +14,7 @@ mod udp;
 use frames::Frames;
 use paceline_flow::Transport;
 use paceline_sim::model::{FlowModel, Model};
-use paceline_sim::{Capture, Captured, Noted, RunError, RunOptions, RunOutput, Scenario, expand, run_captured};
+use paceline_sim::{Capture, Captured, QuicEvent, RunError, RunOptions, RunOutput, Scenario, expand, run_captured};
 use pcapng::Pcapng;
 use qlog::Logs;
 use std::io::{self, BufWriter};
@@ -204,7 +204,7 @@ impl Capture for Takers<'_> {
         self.logs.is_some()
     }
 
-    fn noted(&mut self, noted: &Noted) -> ControlFlow<()> {
+    fn on_quic_event(&mut self, noted: &QuicEvent) -> ControlFlow<()> {
         let how = self.logs.as_mut().map_or(Ok(()), |logs| logs.noted(noted));
         self.went(how)
     }

@@ -3,7 +3,7 @@
 use crate::own::scheme::Scheme;
 use crate::{InternalError, ScenarioError, panics};
 use paceline_live::scenario::{open, trace};
-use paceline_sim::Loaded;
+use paceline_sim::CheckedScenario;
 use paceline_sim::environment::{Driver, Environment, Step};
 use paceline_sim::scenario::{self as core, Document, Mistake};
 use pyo3::exceptions::PyValueError;
@@ -63,9 +63,9 @@ impl Scenario {
             Ok(text)
         };
         // What only the expanded scenario shows is an error now too: nothing of a sweep starts with a bad point in it.
-        let loaded = tried(|| Loaded::check(&document, &mut read, &foreign))?;
+        let loaded = tried(|| CheckedScenario::check(&document, &mut read, &foreign))?;
         traces.dedup();
-        let Loaded { scenario, warnings, cut_short, recordable } = loaded;
+        let CheckedScenario { scenario, warnings, cut_short, recordable } = loaded;
         let checked = Arc::new(scenario);
         Ok(Scenario { document, file, base, traces, classes, foreign, warnings, cut_short, recordable, checked })
     }

@@ -1,7 +1,7 @@
 //! Which access links a summary reports, and which need no queue of their own.
 
 use crate::graph::Path;
-use crate::model::{Model, Told};
+use crate::model::{Model, QueueReporting};
 use crate::scenario::link::AccessTable;
 use paceline_path::{LinkModel, Queue, RateModel};
 
@@ -9,13 +9,13 @@ use paceline_path::{LinkModel, Queue, RateModel};
 /// without a limit, which costs nothing: that of a link no slower than what feeds it, and that of a sender which waits while its
 /// link is full (backpressure).
 pub fn of_access(model: &mut Model, paths: &[Path], access: &AccessTable) {
-    let mut told: Vec<Told> = model.links.iter().map(|link| link.told).collect();
+    let mut told: Vec<QueueReporting> = model.links.iter().map(|link| link.reporting).collect();
     let peak = |arc: usize| model.links[arc].model.rate.peak();
     for (flow, (there, _)) in model.flows.iter().zip(paths) {
         let slowest = model.slowest_link(there).map(|link| link.model.rate.peak());
         for (place, &arc) in there.iter().enumerate() {
             let link = &model.links[arc];
-            if !link.is_access() || told[arc] == Told::Always {
+            if !link.is_access() || told[arc] == QueueReporting::Always {
                 continue;
             }
             let slow = slowest.is_some_and(|slowest| peak(arc) <= slowest);
@@ -25,18 +25,18 @@ pub fn of_access(model: &mut Model, paths: &[Path], access: &AccessTable) {
             let may_fill = feed.is_some() || flow.transport.name() == "udp" || access.backpressure != Some(true);
             let limited = !matches!(link.model.queue, Queue::Unlimited);
             let own = if slow && may_wait {
-                Told::IfAny
+                QueueReporting::IfAny
             } else if may_wait && may_fill && limited {
-                Told::IfLong
+                QueueReporting::IfLong
             } else {
-                Told::Never
+                QueueReporting::Never
             };
             told[arc] = told[arc].max(own);
         }
     }
     for (link, told) in model.links.iter_mut().zip(told) {
-        link.told = told;
-        if link.is_access() && told == Told::Never {
+        link.reporting = told;
+        if link.is_access() && told == QueueReporting::Never {
             link.model.queue = Queue::Unlimited;
         }
     }

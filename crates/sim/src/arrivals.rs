@@ -22,8 +22,8 @@ pub struct ArrivalMeter {
 pub struct ArrivalReport {
     packets: u64,
     transit: u128,
-    least: Option<Span>,
-    most: Span,
+    min_delay: Option<Span>,
+    max_delay: Span,
     transits: Histogram,
     gaps: u64,
     gap: u128,
@@ -39,7 +39,7 @@ pub struct ArrivalReport {
 pub struct Sample {
     packets: u64,
     transit: u128,
-    most: Span,
+    max_delay: Span,
     widest: Span,
 }
 
@@ -66,12 +66,12 @@ impl ArrivalMeter {
         let it = &mut self.measured;
         it.packets += 1;
         it.transit += u128::from(transit.0);
-        it.least = Some(it.least.map_or(transit, |least| least.min(transit)));
-        it.most = it.most.max(transit);
+        it.min_delay = Some(it.min_delay.map_or(transit, |least| least.min(transit)));
+        it.max_delay = it.max_delay.max(transit);
         it.transits.count(transit);
         self.sampled.packets += 1;
         self.sampled.transit += u128::from(transit.0);
-        self.sampled.most = self.sampled.most.max(transit);
+        self.sampled.max_delay = self.sampled.max_delay.max(transit);
         if let Some((last, before)) = self.before {
             let gap = now.since(last);
             it.gaps += 1;
@@ -102,7 +102,7 @@ impl ArrivalMeter {
     /// A row of a recording: mean and greatest one-way delay of what came since the row before, the widest gap that ended
     /// since, and the jitter, in seconds; what there is none of is not a number.
     pub fn sample(&mut self) -> [f64; 4] {
-        let Sample { packets, transit, most, widest } = core::mem::take(&mut self.sampled);
+        let Sample { packets, transit, max_delay: most, widest } = core::mem::take(&mut self.sampled);
         let known = |value: f64, is: bool| if is { value } else { f64::NAN };
         let mean = transit as f64 / packets.max(1) as f64 * 1e-9;
         [
@@ -124,13 +124,13 @@ impl ArrivalReport {
     /// The least and the greatest one-way delay.
     #[must_use]
     pub fn delay_bounds(&self) -> Option<(Span, Span)> {
-        self.least.map(|least| (least, self.most))
+        self.min_delay.map(|least| (least, self.max_delay))
     }
 
     /// The one-way delay below which the share `q` of the packets lies.
     #[must_use]
     pub fn delay(&self, q: f64) -> Option<Span> {
-        self.transits.quantile(q, (self.least.unwrap_or_default(), self.most))
+        self.transits.quantile(q, (self.min_delay.unwrap_or_default(), self.max_delay))
     }
 
     /// Mean and standard deviation (by n) of the distance between arrivals, in seconds.

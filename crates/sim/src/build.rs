@@ -10,7 +10,7 @@ use crate::host::{Attending, Host};
 use crate::model::{LinkDirection, Model};
 use crate::phases::hosts_apart;
 use crate::port::{Backpressure, EmissionClock};
-use crate::quic_events::Noting;
+use crate::quic_events::QuicEventLog;
 use crate::recorder::{HostRecorder, Recording};
 use crate::relaying::Relaying;
 use crate::tap::Tap;
@@ -200,8 +200,8 @@ pub fn build(model: &Model, recording: Recording, planning: Planning) -> Result<
                     // Of a host's own link that is a moment at most.
                     may_fold: in_one_go
                         && direction.cell.is_none()
-                        && (end_is_known || direction.is_pipe() || is_asked(model, direction)),
-                    is_asked: is_asked(model, direction),
+                        && (end_is_known || direction.is_pipe() || is_polled(model, direction)),
+                    is_polled: is_polled(model, direction),
                     medium: direction.cell,
                 }
             })
@@ -281,7 +281,7 @@ fn link(direction: &LinkDirection, seed: u64, (measure, keys): (Measure, &Keys),
 }
 
 /// Whether senders ask how full this link is, which is their host's own.
-fn is_asked(model: &Model, direction: &LinkDirection) -> bool {
+fn is_polled(model: &Model, direction: &LinkDirection) -> bool {
     model.backpressure && direction.is_access() && direction.direction == LinkDirection::UP
 }
 
@@ -295,7 +295,7 @@ fn backpressure(model: &Model, plan: &Plan, sources: &[usize]) -> Backpressure {
     };
     let RateModel::Constant(rate) = model.links[arc].model.rate else { return Backpressure::NONE };
     // ns-2's agents hand over whatever their windows allow
-    if !is_asked(model, &model.links[arc]) || flow.profile.starts_with("ns2") {
+    if !is_polled(model, &model.links[arc]) || flow.profile.starts_with("ns2") {
         return Backpressure::NONE;
     }
     let size = Size::from_bytes(u64::from(flow.transport.segment()) + u64::from(flow.transport.header()));
@@ -332,7 +332,7 @@ fn host(
         coupling: Coupling::of(&sending),
         bundling: Bundling::of(&sending, &receiving),
         relaying: Relaying::of(&sending, &receiving),
-        noting: (taps == Taps::Ends).then(|| Noting::of(node, &sources, &sinks)).flatten(),
+        quic_events: (taps == Taps::Ends).then(|| QuicEventLog::of(node, &sources, &sinks)).flatten(),
     };
     let (clock, changes) = (EmissionClock::new(draws, backpressure, apart.map(id)), Changes::of(&sending, &receiving));
     Host::new(sources, sinks, clock, attending, recorder, meter, changes)

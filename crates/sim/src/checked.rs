@@ -11,7 +11,7 @@ const LOOKED_AT: u32 = 1000;
 
 /// A checked scenario, and what a front end says about it.
 #[derive(Clone, Debug)]
-pub struct Loaded {
+pub struct CheckedScenario {
     /// The scenario.
     pub scenario: Scenario,
     /// Settings without effect: a line each, with file, line and key.
@@ -22,7 +22,7 @@ pub struct Loaded {
     pub recordable: Vec<&'static str>,
 }
 
-impl Loaded {
+impl CheckedScenario {
     /// Checks a document. `read` gives the text of a trace file by its name, or says why it cannot; `foreign` are
     /// schemes that are not compiled in.
     ///
@@ -32,7 +32,7 @@ impl Loaded {
         document: &Document,
         read: &mut dyn FnMut(&str) -> Result<String, String>,
         foreign: &[&'static Scheme],
-    ) -> Result<Loaded, ScenarioError> {
+    ) -> Result<CheckedScenario, ScenarioError> {
         let scenario = Scenario::check_with(document, read, foreign)?;
         let wrong = |error: RunError| {
             let (key, text) = (error.key().unwrap_or_default(), error.to_string());
@@ -43,6 +43,6 @@ impl Loaded {
         run::check(&model).map_err(wrong)?;
         let warnings = scenario.warnings(document, &model).map_err(|error| wrong(error.into()))?;
         let cut_short = scenario.cut_short(document, &model).map_err(|error| wrong(error.into()))?;
-        Ok(Loaded { scenario, warnings, cut_short, recordable: Recording::possible(&model) })
+        Ok(CheckedScenario { scenario, warnings, cut_short, recordable: Recording::possible(&model) })
     }
 }

@@ -7,7 +7,7 @@ use paceline_units::{Rate, Span, Time};
 
 /// The state of a source that its group shares; rates in bits a second.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Told {
+pub struct CoupledState {
     /// The rate that its controller has found.
     pub calculated: f64,
     /// What its application and its controller's own bounds leave it at most; infinite if nothing does.
@@ -46,7 +46,7 @@ impl Group {
 
     /// Handles an event of a source; `state_of` gives the state of any of them, `None` for one that sends nothing now. Returns
     /// whether all have new rates: its controller has found another than it was given.
-    pub fn heard(&mut self, source: u64, now: Time, told: impl Fn(u64) -> Option<Told>) -> bool {
+    pub fn on_event(&mut self, source: u64, now: Time, told: impl Fn(u64) -> Option<CoupledState>) -> bool {
         let mut own = None;
         for (place, member) in self.members.iter_mut().enumerate() {
             let Some(told) = told(member.source) else {
@@ -88,7 +88,7 @@ impl Group {
     }
 
     /// The rate that a member has made of its share, within its own bounds.
-    pub fn took(&mut self, place: usize, told: Option<Told>) {
+    pub fn took(&mut self, place: usize, told: Option<CoupledState>) {
         if let Some(told) = told {
             self.exchange.took(place, told.calculated);
         }

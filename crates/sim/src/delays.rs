@@ -12,14 +12,14 @@ pub struct Delays {
     /// From each instant on, the first at zero; shared among the flows and ends that have the same way. Empty: none.
     steps: Arc<[(Time, Span)]>,
     /// But never more than this.
-    most: Span,
+    max_delay: Span,
 }
 
 impl Delays {
     /// These, in order of time and from zero on, but at most `most` each.
     #[must_use]
     pub fn new(steps: Arc<[(Time, Span)]>, most: Span) -> Delays {
-        Delays { steps, most }
+        Delays { steps, max_delay: most }
     }
 
     /// The delay to begin with.
@@ -31,7 +31,7 @@ impl Delays {
     /// Whether it delays anything at any time.
     #[must_use]
     pub fn any(&self) -> bool {
-        self.most > Span::ZERO && self.steps.iter().any(|step| step.1 > Span::ZERO)
+        self.max_delay > Span::ZERO && self.steps.iter().any(|step| step.1 > Span::ZERO)
     }
 
     /// From the step at `place` on, the first whose delay is not `now`.
@@ -41,7 +41,7 @@ impl Delays {
 
     /// The delay in the step at `place`.
     fn at(&self, place: usize) -> Span {
-        self.steps[place].1.min(self.most)
+        self.steps[place].1.min(self.max_delay)
     }
 }
 

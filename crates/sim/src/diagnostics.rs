@@ -198,10 +198,10 @@ fn tenths(number: f64) -> f64 {
 
 /// "`a`, `b` and 3 more".
 pub fn in_words(names: &[&str]) -> String {
-    const MOST: usize = 4;
-    let mut words: Vec<String> = names.iter().take(MOST).map(|name| format!("`{name}`")).collect();
-    if names.len() > MOST {
-        words.push(format!("{} more", names.len() - MOST));
+    const MAX_NAMES: usize = 4;
+    let mut words: Vec<String> = names.iter().take(MAX_NAMES).map(|name| format!("`{name}`")).collect();
+    if names.len() > MAX_NAMES {
+        words.push(format!("{} more", names.len() - MAX_NAMES));
     }
     match words.split_last() {
         Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),

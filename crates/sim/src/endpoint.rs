@@ -7,7 +7,7 @@ mod sink;
 
 pub use sink::Sink;
 
-use crate::coupling::Told;
+use crate::coupling::CoupledState;
 use crate::model::FlowModel;
 use paceline_apps::{Action, Application, Transfers};
 use paceline_control::Gauges;
@@ -20,7 +20,7 @@ use paceline_units::{Rate, Size, Span, Time};
 
 /// What an application does in a call, at most: one of a rate that nobody can send would never come to an end with what is due
 /// by a real clock.
-const MOST_ACTIONS: usize = 1024;
+const MAX_ACTIONS: usize = 1024;
 
 /// A sender with its application.
 #[derive(Debug)]
@@ -175,11 +175,11 @@ impl Source {
 
     /// What its group is told (RFC 8699); `None` if its controller cannot be coupled, and while it sends nothing.
     #[must_use]
-    pub fn coupled(&self, now: Time) -> Option<Told> {
+    pub fn coupled(&self, now: Time) -> Option<CoupledState> {
         let Sender::Rtp(rtp) = &self.sender else { return None };
         let rate = rtp.coupled()?;
         let demand = self.demand(now);
-        let told = Told { calculated: rate.calculated, desired: demand.min(rate.max_rate), rtt: rtp.rtt() };
+        let told = CoupledState { calculated: rate.calculated, desired: demand.min(rate.max_rate), rtt: rtp.rtt() };
         (demand > 0.0).then_some(told)
     }
 
@@ -308,7 +308,7 @@ impl Source {
             self.app.begin_anew(now);
         }
         self.app.press(self.sender.queueing());
-        for _ in 0..MOST_ACTIONS {
+        for _ in 0..MAX_ACTIONS {
             match self.app.next_action(now, Size(self.sender.stats().bytes_acked)) {
                 Action::Wait => {
                     self.app_wake = self.app.next_wake().unwrap_or(Time::NEVER);

@@ -42,7 +42,7 @@ pub enum Driver {
 pub enum Acts {
     /// A window in segments.
     Window,
-    /// A rate in bits of payload a second, at which segments leave; a window of [`MOST_IN_FLIGHT`] segments bounds what is in flight.
+    /// A rate in bits of payload a second, at which segments leave; a window of [`MAX_IN_FLIGHT`] segments bounds what is in flight.
     /// Of a flow on RTP in bits on the wire a second: what an encoder aims at.
     Rate,
 }
@@ -57,7 +57,7 @@ pub enum Step {
 }
 
 /// The window of an agent that sets a rate.
-pub const MOST_IN_FLIGHT: f64 = 1e6;
+pub const MAX_IN_FLIGHT: f64 = 1e6;
 /// A step by acknowledgements ends after this without them.
 pub const LONGEST_STEP: Span = Span::from_secs(1);
 /// How often it is looked whether they are there.
@@ -174,8 +174,8 @@ impl Environment {
         let mut model = expand(&self.scenario, seed)?;
         let flow = model.flows.iter().position(|flow| flow.name == self.flow).unwrap_or(0);
         let (window, pacing) = match self.driver {
-            Driver::Agent(Acts::Rate) if self.rtp => (MOST_IN_FLIGHT, FIRST_RATE_OF_CALL),
-            Driver::Agent(Acts::Rate) => (MOST_IN_FLIGHT, FIRST_RATE),
+            Driver::Agent(Acts::Rate) if self.rtp => (MAX_IN_FLIGHT, FIRST_RATE_OF_CALL),
+            Driver::Agent(Acts::Rate) => (MAX_IN_FLIGHT, FIRST_RATE),
             _ => (1.0, f64::INFINITY),
         };
         self.shared.decide(window, pacing);
@@ -208,8 +208,8 @@ impl Environment {
     pub fn step(&mut self, decision: f64) -> Result<Stepped, RunError> {
         let Some(mut run) = self.run.take() else { return Err(RunError::Cancelled) };
         match self.driver {
-            Driver::Agent(Acts::Window) => self.shared.decide(decision.clamp(1.0, MOST_IN_FLIGHT), f64::INFINITY),
-            Driver::Agent(Acts::Rate) => self.shared.decide(MOST_IN_FLIGHT, (decision / 8.0).clamp(1.0, 1e14)),
+            Driver::Agent(Acts::Window) => self.shared.decide(decision.clamp(1.0, MAX_IN_FLIGHT), f64::INFINITY),
+            Driver::Agent(Acts::Rate) => self.shared.decide(MAX_IN_FLIGHT, (decision / 8.0).clamp(1.0, 1e14)),
             Driver::Baseline(_) => {}
         }
         let (began, end) = (run.at, run.end());
@@ -254,7 +254,7 @@ impl Environment {
         let counted = run.counts.as_ref().zip(counts.as_ref()).map(|(before, now)| now.since(before, run));
         let agent = matches!(self.driver, Driver::Agent(_));
         let set = agent.then(|| (self.shared.window(), self.shared.pacing()));
-        let told = run.told(began, &counted.unwrap_or(heard), set);
+        let told = run.stepped(began, &counted.unwrap_or(heard), set);
         run.counts = counts;
         run.sent = run.sent_so_far();
         told
@@ -271,7 +271,7 @@ impl Environment {
     fn acked(&self, run: &Running) -> u64 {
         match &run.counts {
             Some(before) => before.acked_since(run),
-            None => self.shared.seen(|seen| seen.told.acked),
+            None => self.shared.seen(|seen| seen.interval.acked),
         }
     }
 }

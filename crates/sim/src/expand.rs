@@ -8,7 +8,7 @@ use crate::bundling::{BundleModel, rank_tracks};
 use crate::delays::Delays;
 use crate::graph::{Arc, Graph, GraphError, Path};
 use crate::links::{access_model, link_model, queue};
-use crate::model::{CellInstance, FlowModel, LinkDirection, Model, Told};
+use crate::model::{CellInstance, FlowModel, LinkDirection, Model, QueueReporting};
 use crate::phases::delay_at_hosts;
 use crate::relaying::RelayModel;
 use crate::scenario::cell::CellTable;
@@ -105,7 +105,11 @@ pub fn expand(scenario: &Scenario, seed: u64) -> Result<Model, ExpandError> {
                 direction,
                 from,
                 to,
-                told: if matches!(way.queue, QueueKey::Unlimited {}) { Told::Never } else { Told::Always },
+                reporting: if matches!(way.queue, QueueKey::Unlimited {}) {
+                    QueueReporting::Never
+                } else {
+                    QueueReporting::Always
+                },
                 model: LinkModel { loss_of: lossy(scenario, way.loss.as_ref()), ..link_model(way, scenario.profile()) },
                 cell: None,
                 host: None,
@@ -213,7 +217,7 @@ fn add_cell(model: &mut Model, name: &str, table: &CellTable, profile: Profile) 
                 model: nothing,
                 cell: Some(number),
                 host: None,
-                told: Told::Never,
+                reporting: QueueReporting::Never,
             });
         }
     }
@@ -245,8 +249,17 @@ impl Model {
         for (direction, from, to) in [(LinkDirection::UP, host, router), (LinkDirection::DOWN, router, host)] {
             let (link, model) = (format!("access {name}"), access_model(access, loss, profile));
             let limited = !matches!(model.queue, Queue::Unlimited);
-            let told = if access.queue.is_some() && limited { Told::Always } else { Told::Never };
-            self.links.push(LinkDirection { link, direction, from, to, model, cell: None, host: Some(host), told });
+            let told = if access.queue.is_some() && limited { QueueReporting::Always } else { QueueReporting::Never };
+            self.links.push(LinkDirection {
+                link,
+                direction,
+                from,
+                to,
+                model,
+                cell: None,
+                host: Some(host),
+                reporting: told,
+            });
         }
         host
     }
@@ -481,7 +494,7 @@ fn arcs(model: &Model) -> Graph {
         delay: Span::ZERO,
         keeps_order: true,
         may_fold: true,
-        is_asked: false,
+        is_polled: false,
         medium: link.cell,
     };
     Graph {

@@ -20,7 +20,7 @@ pub struct Arc {
     /// Whether it may be evaluated at the moment of emission.
     pub may_fold: bool,
     /// It is the link of a host that asks how full it is, and so is folded if it may be, whatever [`Fold`] says.
-    pub is_asked: bool,
+    pub is_polled: bool,
     /// The shared medium that it is a way over, if it is one. The arcs of a medium stand together, are not folded, and
     /// have one delay.
     pub medium: Option<usize>,
@@ -159,7 +159,7 @@ impl Graph {
         let sources = self.sources(&paths);
         let folded: Vec<bool> = (0..self.arcs.len())
             .map(|arc| {
-                (planning.fold == Fold::Possible || self.arcs[arc].is_asked)
+                (planning.fold == Fold::Possible || self.arcs[arc].is_polled)
                     && self.arcs[arc].may_fold
                     && sources.arcs[arc].len() == 1
                     && sources.arcs[arc].iter().all(|source| self.in_order(*source))
@@ -439,7 +439,7 @@ mod tests {
                 delay: Span(1),
                 keeps_order: true,
                 may_fold: true,
-                is_asked: false,
+                is_polled: false,
                 medium: None,
             };
             let arcs: Vec<Arc> = ends.into_iter().filter(|(a, b)| a != b).map(arc).collect();

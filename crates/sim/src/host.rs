@@ -9,7 +9,7 @@ use crate::coupling::Coupling;
 use crate::delays::Changes;
 use crate::endpoint::{Sink, Source};
 use crate::port::{EmissionClock, Port};
-use crate::quic_events::{Noted, Noting};
+use crate::quic_events::{QuicEvent, QuicEventLog};
 use crate::recorder::HostRecorder;
 use crate::relaying::Relaying;
 use crate::timers::Timers;
@@ -36,7 +36,7 @@ pub struct Host {
     /// Which of its flows send on what comes by others, if any do.
     relaying: Option<Box<Relaying>>,
     /// Notes what its ends come to, if that is wanted.
-    noting: Option<Box<Noting>>,
+    quic_events: Option<Box<QuicEventLog>>,
     /// Whether there is one of these four, who are told of whatever happens to an endpoint.
     attended: bool,
     /// Samples what was asked for.
@@ -57,7 +57,7 @@ pub struct Attending {
     /// Which of its flows send on what comes by others, if any do.
     pub(crate) relaying: Option<Box<Relaying>>,
     /// What notes what its ends come to, if that is wanted.
-    pub(crate) noting: Option<Box<Noting>>,
+    pub(crate) quic_events: Option<Box<QuicEventLog>>,
 }
 
 impl Host {
@@ -67,7 +67,7 @@ impl Host {
         mut sources: Vec<Source>,
         mut sinks: Vec<Sink>,
         clock: EmissionClock,
-        Attending { coupling, bundling, relaying, noting }: Attending,
+        Attending { coupling, bundling, relaying, quic_events: noting }: Attending,
         recorder: Option<Box<HostRecorder>>,
         meter: Option<Box<RateMeter>>,
         changes: Option<Box<Changes>>,
@@ -81,7 +81,20 @@ impl Host {
         entries.extend(changes.iter().map(|changes| changes.due()));
         let timers = Timers::new(entries);
         let attended = coupling.is_some() || bundling.is_some() || relaying.is_some() || noting.is_some();
-        Host { timers, sources, sinks, clock, coupling, bundling, relaying, noting, attended, recorder, meter, changes }
+        Host {
+            timers,
+            sources,
+            sinks,
+            clock,
+            coupling,
+            bundling,
+            relaying,
+            quic_events: noting,
+            attended,
+            recorder,
+            meter,
+            changes,
+        }
     }
 
     /// Timers up to and including `to`, in order.
@@ -119,14 +132,14 @@ impl Host {
     #[cold]
     #[inline(never)]
     fn note(&mut self, slot: usize, now: Time) {
-        if let Some(noting) = &mut self.noting {
-            noting.hear(slot, now, &self.sources, &self.sinks);
+        if let Some(noting) = &mut self.quic_events {
+            noting.on_endpoint_event(slot, now, &self.sources, &self.sinks);
         }
     }
 
     /// What its ends came to since the last call, if that is noted.
-    pub(crate) fn take_notes(&mut self) -> impl Iterator<Item = Noted> + '_ {
-        self.noting.iter_mut().flat_map(|noting| noting.take())
+    pub(crate) fn take_quic_events(&mut self) -> impl Iterator<Item = QuicEvent> + '_ {
+        self.quic_events.iter_mut().flat_map(|noting| noting.take())
     }
 
     /// Something has happened to a source, which others of its host are to know.
@@ -137,7 +150,7 @@ impl Host {
         self.settle(slot, now, network);
         let (sources, clock) = (&mut self.sources, &mut self.clock);
         let Some(group) = self.coupling.as_mut().and_then(|coupling| coupling.group(slot)) else { return };
-        if !group.heard(slot as u64, now, |slot| sources[slot as usize].coupled(now)) {
+        if !group.on_event(slot as u64, now, |slot| sources[slot as usize].coupled(now)) {
             return;
         }
         for place in 0..group.len() {

@@ -39,9 +39,9 @@ mod timers;
 pub mod variation;
 
 pub use build::build;
-pub use checked::Loaded;
+pub use checked::CheckedScenario;
 pub use expand::{ExpandError, expand};
-pub use quic_events::{Note, Noted};
+pub use quic_events::{QuicEvent, QuicEventKind};
 pub use recorder::{Recording, Series};
 pub use report::groups;
 pub use run::{RunError, RunOptions, RunOutput, ScheduleKind, Watch, Watching, run, run_captured};

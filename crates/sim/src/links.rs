@@ -56,7 +56,7 @@ pub fn link_model(way: &Direction, profile: Profile) -> LinkModel {
 
 /// Either direction of an access link; the table has been filled, but for its queue.
 pub fn access_model(access: &AccessTable, lossy: Option<&LossKey>, profile: Profile) -> LinkModel {
-    let (rate, default) = (access.rate.unwrap_or(AccessTable::LEAST_RATE), AccessTable::default_queue(profile));
+    let (rate, default) = (access.rate.unwrap_or(AccessTable::MIN_DEFAULT_RATE), AccessTable::default_queue(profile));
     let queue = queue(access.queue.as_ref().unwrap_or(&default), rate, profile);
     let loss_during = lossy.map(during).unwrap_or_default();
     LinkModel { loss: lossy.map(loss), loss_during, ..LinkModel::new(rate, access.delay, queue) }

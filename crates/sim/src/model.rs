@@ -79,15 +79,15 @@ pub struct LinkDirection {
     /// The host whose own link it is, by its node's number.
     pub host: Option<usize>,
     /// When the summary reports its queue.
-    pub told: Told,
+    pub reporting: QueueReporting,
 }
 
 /// When the summary reports a link's queue.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Told {
+pub enum QueueReporting {
     /// Never: it has no limit, or never reaches it.
     Never,
-    /// If it has dropped anything, or held more than [`Told::BURST`] packets.
+    /// If it has dropped anything, or held more than [`QueueReporting::BURST`] packets.
     IfLong,
     /// If it ever held a packet.
     IfAny,
@@ -95,7 +95,7 @@ pub enum Told {
     Always,
 }
 
-impl Told {
+impl QueueReporting {
     /// Packets that a sender may send at once, an initial window (RFC 6928): a queue that held no more is not worth a report.
     pub const BURST: u32 = 10;
 }
@@ -167,13 +167,13 @@ impl LinkDirection {
     /// Whether its queue is measured, since it may have to be told of.
     #[must_use]
     pub fn is_measured(&self) -> bool {
-        self.cell.is_none() && self.told > Told::Never
+        self.cell.is_none() && self.reporting > QueueReporting::Never
     }
 
     /// Whether its queue is sampled where queues are recorded.
     #[must_use]
     pub fn is_recorded(&self) -> bool {
-        self.cell.is_none() && self.told > Told::IfLong
+        self.cell.is_none() && self.reporting > QueueReporting::IfLong
     }
 
     /// Whether a [`Pipe`](paceline_path::Pipe) does all that is asked of it.

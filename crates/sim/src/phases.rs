@@ -69,11 +69,11 @@ pub fn hosts_apart(model: &Model) -> BTreeSet<usize> {
 }
 
 /// So many flows mix by themselves.
-const MOST_FLOWS: usize = 20;
+const MAX_FLOWS: usize = 20;
 /// Round trips closer than this, as a share of the shorter one, keep flows in step for long.
 const CLOSE: f64 = 0.2;
 /// Of the bytes that pass a link; with more of others', in bursts, the flows mix (docs/decisions/host-delay.md).
-const LEAST_SHARE: f64 = 0.9;
+const MIN_SHARE: f64 = 0.9;
 
 /// A link, and what passed it.
 struct Shared<'a> {
@@ -120,7 +120,7 @@ pub fn phases_decide(model: &Model, paths: &[Path], seen: &Seen, notices: &mut V
             fixed && pair[0].0 < pair[1].0 && pair[1].0 <= pair[0].0.mul_f64(1.0 + CLOSE)
         };
         let Some(pair) = transfers.windows(2).find(close) else { continue };
-        if transfers.len() > MOST_FLOWS || (in_step as f64) < LEAST_SHARE * passed as f64 {
+        if transfers.len() > MAX_FLOWS || (in_step as f64) < MIN_SHARE * passed as f64 {
             continue;
         }
         let mut names = vec![pair[0].1.name.as_str(), &pair[1].1.name];

@@ -150,9 +150,9 @@ impl EmissionClock {
     }
 }
 
-/// Where an endpoint's segments go: onto the flow's path, at the host's pace. A port of a source is `ASKED` how full the
+/// Where an endpoint's segments go: onto the flow's path, at the host's pace. A port of a source is `POLLED` how full the
 /// host's link is, and keeps account of it.
-pub struct Port<'a, const ASKED: bool> {
+pub struct Port<'a, const POLLED: bool> {
     pub(crate) network: &'a mut Network<Folded>,
     pub(crate) clock: &'a mut EmissionClock,
     pub(crate) now: Time,
@@ -185,7 +185,7 @@ impl<'a> Port<'a, false> {
     }
 }
 
-impl<const ASKED: bool> Transmit for Port<'_, ASKED> {
+impl<const POLLED: bool> Transmit for Port<'_, POLLED> {
     #[inline(always)]
     fn transmit(&mut self, segment: Segment) {
         let extra = match segment.extra {
@@ -204,7 +204,7 @@ impl<const ASKED: bool> Transmit for Port<'_, ASKED> {
             size: segment.size,
             flags: segment.flags,
         });
-        if ASKED {
+        if POLLED {
             // where it was dropped it is earlier
             self.clock.arrives = self.clock.arrives.max(arrives);
         }
@@ -217,7 +217,7 @@ impl<const ASKED: bool> Transmit for Port<'_, ASKED> {
 
     #[inline(always)]
     fn full_until(&self) -> Option<Time> {
-        if !ASKED {
+        if !POLLED {
             return None;
         }
         self.clock.is_full(self.now, self.delay).then(|| self.clock.half(self.delay))
@@ -225,6 +225,6 @@ impl<const ASKED: bool> Transmit for Port<'_, ASKED> {
 
     #[inline(always)]
     fn takes_burst(&self) -> bool {
-        !ASKED || self.clock.takes_burst(self.now)
+        !POLLED || self.clock.takes_burst(self.now)
     }
 }

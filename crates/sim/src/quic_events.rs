@@ -11,7 +11,7 @@ use paceline_units::Time;
 
 /// An event of a QUIC endpoint.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Noted {
+pub struct QuicEvent {
     /// The node of its host.
     pub node: usize,
     /// The flow.
@@ -21,12 +21,12 @@ pub struct Noted {
     /// When.
     pub time: Time,
     /// What.
-    pub what: Note,
+    pub what: QuicEventKind,
 }
 
 /// What happened.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Note {
+pub enum QuicEventKind {
     /// A packet counts as lost.
     Lost(LostNumber),
     /// Recovery is somewhere else now.
@@ -44,34 +44,34 @@ struct Known {
 
 /// The event log of one host's QUIC endpoints.
 #[derive(Debug)]
-pub struct Noting {
+pub struct QuicEventLog {
     node: usize,
     /// One an endpoint, sources first; none of those that are not QUIC's.
     ends: Vec<Option<Known>>,
-    noted: Vec<Noted>,
+    events: Vec<QuicEvent>,
 }
 
-impl Noting {
+impl QuicEventLog {
     /// For the host of this node; `None` if no end there is QUIC's.
     #[must_use]
-    pub fn of(node: usize, sources: &[Source], sinks: &[Sink]) -> Option<Box<Noting>> {
+    pub fn of(node: usize, sources: &[Source], sinks: &[Sink]) -> Option<Box<QuicEventLog>> {
         let known = |flow: FlowId, is: bool| is.then_some(Known { flow, recovery: None, lost: 0 });
         let sources = sources.iter().map(|source| known(source.flow, matches!(source.sender, Sender::Quic(_))));
         let sinks = sinks.iter().map(|sink| known(sink.flow, matches!(sink.receiver, Receiver::Quic(_))));
         let ends: Vec<_> = sources.chain(sinks).collect();
-        ends.iter().any(Option::is_some).then(|| Box::new(Noting { node, ends, noted: Vec::new() }))
+        ends.iter().any(Option::is_some).then(|| Box::new(QuicEventLog { node, ends, events: Vec::new() }))
     }
 
     /// Something has happened to the endpoint of this number, sources first.
-    pub(crate) fn hear(&mut self, slot: usize, now: Time, sources: &[Source], sinks: &[Sink]) {
+    pub(crate) fn on_endpoint_event(&mut self, slot: usize, now: Time, sources: &[Source], sinks: &[Sink]) {
         let Some(Some(known)) = self.ends.get_mut(slot) else { return };
         let sends = slot < sources.len();
         let (node, flow, from) = (self.node, known.flow, known.lost);
-        let noted = &mut self.noted;
-        let mut note = |what| noted.push(Noted { node, flow, sends, time: now, what });
+        let noted = &mut self.events;
+        let mut note = |what| noted.push(QuicEvent { node, flow, sends, time: now, what });
         let mut lose = |lost: LostNumber| {
             known.lost = lost.number + 1;
-            note(Note::Lost(lost));
+            note(QuicEventKind::Lost(lost));
         };
         let recovery = if sends {
             let Sender::Quic(quic) = &sources[slot].sender else { return };
@@ -84,12 +84,12 @@ impl Noting {
         };
         if known.recovery != Some(recovery) {
             known.recovery = Some(recovery);
-            note(Note::Recovery(recovery));
+            note(QuicEventKind::Recovery(recovery));
         }
     }
 
     /// Takes the events since the last call.
-    pub(crate) fn take(&mut self) -> impl Iterator<Item = Noted> + '_ {
-        self.noted.drain(..)
+    pub(crate) fn take(&mut self) -> impl Iterator<Item = QuicEvent> + '_ {
+        self.events.drain(..)
     }
 }

@@ -6,7 +6,7 @@ use crate::diagnostics::{Seen, notices};
 use crate::e_model::opinion;
 use crate::gauges::reading;
 use crate::host::Host;
-use crate::model::{FlowModel, LinkDirection, Model, Told};
+use crate::model::{FlowModel, LinkDirection, Model, QueueReporting};
 use crate::run::{Places, ends, in_flight};
 use crate::summary::{
     ClassSummary, EngineSummary, FlowSummary, GroupSummary, InterfaceSummary, LinkFlowSummary, QueueSummary,
@@ -290,11 +290,11 @@ impl StreamSummary {
 
 /// The queues of links, then those of cells.
 fn queues(model: &Model, places: &Places) -> Vec<QueueSummary> {
-    let told = places.links.iter().filter(|(arc, report)| match model.links[*arc].told {
-        Told::Never => false,
-        Told::IfLong => report.max_packets > Told::BURST || report.drops.total() > 0,
-        Told::IfAny => report.max_packets > 0 || report.drops.total() > 0,
-        Told::Always => true,
+    let told = places.links.iter().filter(|(arc, report)| match model.links[*arc].reporting {
+        QueueReporting::Never => false,
+        QueueReporting::IfLong => report.max_packets > QueueReporting::BURST || report.drops.total() > 0,
+        QueueReporting::IfAny => report.max_packets > 0 || report.drops.total() > 0,
+        QueueReporting::Always => true,
     });
     let links = told.map(|(arc, report)| QueueSummary::of(&model.links[*arc], report));
     let cells = places.cells.iter().flat_map(|(cell, reports)| {

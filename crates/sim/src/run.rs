@@ -129,7 +129,7 @@ pub enum RunError {
     Controller(#[from] Failure),
     /// Its recordings would not fit in memory.
     #[error(
-        "the recordings would hold {values} numbers, more than {MOST_RECORDED}: record fewer kinds, or every {every} s at \
+        "the recordings would hold {values} numbers, more than {MAX_RECORDED}: record fewer kinds, or every {every} s at \
          the least"
     )]
     TooMuchRecorded {
@@ -140,7 +140,7 @@ pub enum RunError {
     },
     /// The decisions of its access points would not fit in memory.
     #[error(
-        "the recording `windows` would hold {values} numbers, more than {MOST_RECORDED}: leave it out, or give `windows` of \
+        "the recording `windows` would hold {values} numbers, more than {MAX_RECORDED}: leave it out, or give `windows` of \
          the cell a longer `interval`"
     )]
     TooManyDecisions {
@@ -162,7 +162,7 @@ impl RunError {
 }
 
 /// The most numbers, of 8 bytes each, that one run may record.
-const MOST_RECORDED: u64 = 250_000_000;
+const MAX_RECORDED: u64 = 250_000_000;
 
 /// Whether what is to be recorded fits in memory.
 fn check_recording(model: &Model, recording: Recording) -> Result<(), RunError> {
@@ -191,14 +191,14 @@ fn check_recording(model: &Model, recording: Recording) -> Result<(), RunError> 
         |law: &Law| (WINDOWS.len() as u64 * on("tcp")).saturating_mul(model.duration.0 / law.interval().0.max(1));
     let decided = model.cells.iter().filter_map(|cell| cell.law.as_ref()).map(each).fold(0, u64::saturating_add);
     let decided = if recording.windows { decided } else { 0 };
-    if decided > MOST_RECORDED {
+    if decided > MAX_RECORDED {
         return Err(RunError::TooManyDecisions { values: decided });
     }
     let values = columns.saturating_mul(model.duration.0 / recording.every.0).saturating_add(decided);
-    if values <= MOST_RECORDED {
+    if values <= MAX_RECORDED {
         return Ok(());
     }
-    let every = model.duration.as_secs_f64() * columns as f64 / (MOST_RECORDED - decided).max(1) as f64;
+    let every = model.duration.as_secs_f64() * columns as f64 / (MAX_RECORDED - decided).max(1) as f64;
     Err(RunError::TooMuchRecorded { values, every: (every * 1e3).ceil() / 1e3 })
 }
 
@@ -318,7 +318,7 @@ fn hand_over(built: &mut Built, pending: &mut Option<Pending<'_>>) -> Result<(),
     let mut notes = Vec::new();
     for element in built.engine.elements_mut() {
         if let Node::Host(host) = element {
-            notes.extend(host.take_notes());
+            notes.extend(host.take_quic_events());
         }
     }
     let taps = built.engine.network.hops_mut().iter_mut().filter_map(|hop| match hop {

@@ -3,7 +3,7 @@
 //! A tap is one more folded link, without delay, at both ends of each way. Without a capture there are no taps, and a run
 //! costs what it always did; with one, it gives the same results.
 
-use crate::quic_events::{Note, Noted};
+use crate::quic_events::{QuicEvent, QuicEventKind};
 use paceline_packet::{Extra, Extras, Flags, FlowId, Packet};
 use paceline_units::Time;
 use std::ops::ControlFlow;
@@ -31,7 +31,7 @@ pub trait Capture {
 
     /// What an end came to: in order of time with packets. Of one instant and host, what reaches it comes first, then what was
     /// lost, then what leaves, then where recovery is.
-    fn noted(&mut self, _noted: &Noted) -> ControlFlow<()> {
+    fn on_quic_event(&mut self, _noted: &QuicEvent) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
 }
@@ -62,7 +62,7 @@ impl Tap {
 pub(crate) struct Pending<'a> {
     capture: &'a mut dyn Capture,
     waiting: Vec<Captured>,
-    noted: Vec<Noted>,
+    quic_events: Vec<QuicEvent>,
     /// The node of each flow's sender; empty if there are no notes.
     sources: Vec<usize>,
 }
@@ -74,7 +74,7 @@ impl<'a> Pending<'a> {
     /// For a run with flows whose senders are at these nodes.
     pub(crate) fn new(capture: &'a mut dyn Capture, sources: impl Iterator<Item = usize>) -> Pending<'a> {
         let sources = if capture.wants_notes() { sources.collect() } else { Vec::new() };
-        Pending { capture, waiting: Vec::new(), noted: Vec::new(), sources }
+        Pending { capture, waiting: Vec::new(), quic_events: Vec::new(), sources }
     }
 
     /// Everything before `now` has happened: what the taps have seen before it is handed over. Links are evaluated when a
@@ -82,25 +82,25 @@ impl<'a> Pending<'a> {
     pub(crate) fn hand_over<'t>(
         &mut self,
         taps: impl Iterator<Item = &'t mut Tap>,
-        notes: Vec<Noted>,
+        notes: Vec<QuicEvent>,
         now: Time,
     ) -> ControlFlow<()> {
         taps.for_each(|tap| self.waiting.append(&mut tap.seen));
-        self.noted.extend(notes);
+        self.quic_events.extend(notes);
         // one host's packets of one instant keep their order
         let sources = &self.sources;
         self.waiting.sort_by_key(|captured| place_of(captured, sources));
-        self.noted.sort_by_key(place);
+        self.quic_events.sort_by_key(place);
         let due = self.waiting.partition_point(|captured| captured.packet.time < now);
-        let known = self.noted.partition_point(|noted| noted.time < now);
-        let mut notes = self.noted.drain(..known).peekable();
+        let known = self.quic_events.partition_point(|noted| noted.time < now);
+        let mut notes = self.quic_events.drain(..known).peekable();
         for captured in self.waiting.drain(..due) {
             while let Some(note) = notes.next_if(|note| place(note) < place_of(&captured, sources)) {
-                self.capture.noted(&note)?;
+                self.capture.on_quic_event(&note)?;
             }
             self.capture.packet(&captured)?;
         }
-        notes.try_for_each(|note| self.capture.noted(&note))
+        notes.try_for_each(|note| self.capture.on_quic_event(&note))
     }
 }
 
@@ -111,6 +111,6 @@ fn place_of(captured: &Captured, sources: &[usize]) -> Place {
     (time, captured.node, if leaves { 2 } else { 0 })
 }
 
-fn place(noted: &Noted) -> Place {
-    (noted.time, noted.node, if matches!(noted.what, Note::Lost(_)) { 1 } else { 3 })
+fn place(noted: &QuicEvent) -> Place {
+    (noted.time, noted.node, if matches!(noted.what, QuicEventKind::Lost(_)) { 1 } else { 3 })
 }

@@ -1,6 +1,6 @@
 //! A run that stops for decisions: steps are as long as asked, the same decisions give the same bits, and what is told is true.
 
-use paceline_sim::environment::{Acts, Driver, Environment, FEATURES, Features, MOST_IN_FLIGHT, Step, Stepped};
+use paceline_sim::environment::{Acts, Driver, Environment, FEATURES, Features, MAX_IN_FLIGHT, Step, Stepped};
 use paceline_sim::scenario::Document;
 use paceline_sim::{RunOptions, Scenario, Summary, simulate};
 use paceline_units::Span;
@@ -69,7 +69,7 @@ fn a_rate_is_what_is_sent() {
     let told = run(&mut own, 1, |_| 4e6);
     let rate = sum(&told, "sent_bytes") * 8.0 / 20.0;
     assert!((3.9e6..4.05e6).contains(&rate), "{rate}");
-    assert_eq!(of(&told.last().unwrap().features, "window_segments"), MOST_IN_FLIGHT);
+    assert_eq!(of(&told.last().unwrap().features, "window_segments"), MAX_IN_FLIGHT);
     // twice what the link carries: a full queue, and half is lost
     let told = run(&mut own, 1, |_| 24e6);
     let later = &told[100..];

@@ -217,7 +217,7 @@ fn streams_that_may_not_be_opened_are_drops() {
 }
 
 #[test]
-fn mistakes_are_told() {
+fn mistakes_are_reported() {
     let text = path(&[("wide", 10.0, 10)]) + PUBLISHED + &viewer("wide");
     assert!(checked(&text).is_ok());
     let sound = "app = { kind = \"relay\", of = \"sound\" }";

@@ -63,7 +63,7 @@ fn single_keys_can_be_set() {
     assert_eq!(scenario.duration(), Span::from_secs(90));
     assert_eq!(scenario.name(), "17");
     let flow = &scenario.flows()[0];
-    assert_eq!((flow.cc.as_str(), flow.count, flow.start.greatest()), ("newreno", 3, Some(Span::from_secs(3))));
+    assert_eq!((flow.cc.as_str(), flow.count, flow.start.maximum()), ("newreno", 3, Some(Span::from_secs(3))));
     assert_eq!(scenario.links()[0].backward.delay, Span::from_millis(5));
     assert!(scenario.to_toml().contains("max_p = 0.2"));
 }

@@ -140,7 +140,7 @@ fn who_uses_little_claims_little() {
 }
 
 #[test]
-fn mistakes_are_told() {
+fn mistakes_are_reported() {
     let mistake = |of: &str, to: &str| checked(&call("c4", [3, 2, 1]).replace(of, to)).unwrap_err();
     let camera = "[flow.camera]\nquic = { deadline = \"250 ms\" }";
     let cases = [

@@ -1,6 +1,6 @@
 //! Scenarios as a page has them: text, and the texts of the files that it names.
 
-use paceline_sim::Loaded;
+use paceline_sim::CheckedScenario;
 use paceline_sim::scenario::{Document, Mistake, OWN, ScenarioError};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 #[derive(Debug)]
 pub struct Checked {
     /// The scenario, and what is said about it.
-    pub loaded: Loaded,
+    pub loaded: CheckedScenario,
     /// The names of the files that it uses.
     files: Vec<String>,
 }
@@ -57,7 +57,7 @@ pub fn check(
         }
         files.get(name).cloned().ok_or_else(|| "is not here: give the file".to_owned())
     };
-    match Loaded::check(&document, &mut read, &[]) {
+    match CheckedScenario::check(&document, &mut read, &[]) {
         Ok(loaded) => Ok(Checked { loaded, files: used }),
         Err(error) => Err(Box::new(Refusal { error, missing })),
     }
@@ -67,7 +67,7 @@ impl Checked {
     /// What is to be said of it. A seed that JavaScript's numbers do not hold is a text; `BigInt` takes both.
     #[must_use]
     pub fn described(&self) -> Value {
-        let Loaded { scenario, warnings, cut_short, recordable } = &self.loaded;
+        let CheckedScenario { scenario, warnings, cut_short, recordable } = &self.loaded;
         let seed = scenario.seed();
         json!({
             "name": scenario.name(),

@@ -8,7 +8,7 @@ use super::{CaptureError, failed};
 use end::{End, Flow};
 use paceline_packet::FlowId;
 use paceline_sim::model::Model;
-use paceline_sim::{Captured, Noted};
+use paceline_sim::{Captured, QuicEvent};
 use std::path::Path;
 
 /// The logs of a run.
@@ -50,7 +50,7 @@ impl<'a> Logs<'a> {
     }
 
     /// An end came to something.
-    pub(super) fn noted(&mut self, noted: &Noted) -> Result<(), CaptureError> {
+    pub(super) fn noted(&mut self, noted: &QuicEvent) -> Result<(), CaptureError> {
         let FlowId(number) = noted.flow;
         let Some(Some((flow, ends))) = self.flows.get_mut(number as usize) else { return Ok(()) };
         ends[usize::from(!noted.sends)].noted(noted, flow, self.folder).map_err(failed(self.folder))

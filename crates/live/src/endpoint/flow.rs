@@ -13,7 +13,7 @@ use hdrhistogram::Histogram;
 use paceline_control::SentPacket;
 use paceline_flow::rtp::{Grant, Turn, Waiting};
 use paceline_packet::wire::tfrc::{self, Message};
-use paceline_sim::coupling::Told;
+use paceline_sim::coupling::CoupledState;
 use paceline_sim::model::FlowModel;
 use paceline_sim::scenario::ScenarioError;
 use paceline_units::{Span, Time};
@@ -116,7 +116,7 @@ impl Flow {
     }
 
     /// What its group is told (RFC 8699); `None` of a flow that cannot be coupled, and while it sends nothing.
-    pub(super) fn told(&self, now: Time) -> Option<Told> {
+    pub(super) fn told(&self, now: Time) -> Option<CoupledState> {
         match &self.session {
             Session::Sender(sender) => sender.coupled(now),
             Session::Receiver(_) => None,

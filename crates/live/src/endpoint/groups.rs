@@ -62,7 +62,7 @@ impl Groups {
             return;
         }
         let Some(group) = name(&flows[at]).and_then(|name| self.of.get_mut(&name)) else { return };
-        if !group.heard(flows[at].new.id, now, |id| flows[place(id, flows)?].told(now)) {
+        if !group.on_event(flows[at].new.id, now, |id| flows[place(id, flows)?].told(now)) {
             return;
         }
         for member in 0..group.len() {

@@ -96,7 +96,7 @@ pub(super) fn epoch(session: &Session) -> Time {
 pub(super) fn first_capture(session: &Session, seconds: impl FnOnce(Time) -> f64) -> Option<FirstCapture> {
     let (captures, least) = match session {
         Session::Sender(sender) => (sender.captures(), None),
-        Session::Receiver(receiver) => (receiver.captures(), receiver.sink().least_frame_delay()),
+        Session::Receiver(receiver) => (receiver.captures(), receiver.sink().min_frame_delay()),
     };
     let least = least.unwrap_or_default().as_secs_f64();
     let at = |at: Time| epoch(session) + at.since(Time::ZERO);
@@ -192,7 +192,7 @@ impl Before {
             Session::Receiver(receiver) => {
                 // the other end counts by its own clock, of which the fastest frame so far says most
                 let sink = receiver.sink_mut();
-                let least = sink.least_frame_delay().unwrap_or_default();
+                let least = sink.min_frame_delay().unwrap_or_default();
                 sink.measure_from(at, Offset::at(at) - least);
                 Before { at, received: *receiver.sink().receiver.stats(), ..Before::default() }
             }
@@ -222,7 +222,7 @@ impl Half {
             Session::Sender(_) => half.forget_what_is_not_told(model),
             Session::Receiver(receiver) => {
                 // the two ends' clocks have nothing to do with one another: by how much frames are slower than the fastest is known
-                let least = receiver.sink().least_frame_delay().unwrap_or_default();
+                let least = receiver.sink().min_frame_delay().unwrap_or_default();
                 half.add_to_delays(-least.as_secs_f64());
             }
         }

@@ -17,7 +17,7 @@ use paceline_packet::rtcp::Compound;
 use paceline_packet::rtp::Ssrc;
 use paceline_packet::wire::tfrc::{Accept, Close, Ecn, Message, RateLimit, Reason, Refuse, Request};
 use paceline_packet::{Extra, FlowId, Packet};
-use paceline_sim::coupling::Told;
+use paceline_sim::coupling::CoupledState;
 use paceline_sim::endpoint::Source;
 use paceline_sim::model::FlowModel;
 use paceline_units::{Span, Time};
@@ -213,7 +213,7 @@ impl SenderSession {
 
     /// What its group is told at `now` (RFC 8699); `None` if it cannot be coupled, and while it sends nothing.
     #[must_use]
-    pub fn coupled(&self, now: Time) -> Option<Told> {
+    pub fn coupled(&self, now: Time) -> Option<CoupledState> {
         (self.state == State::Running).then(|| self.source.coupled(self.times.machine(now)))?
     }
 

@@ -202,7 +202,7 @@ fn frames_that_are_faster_than_the_first_have_less_delay() {
             recorder.sample(now, &mut pair.ends[1].session);
         }
         assert_eq!(pair.states(), DONE, "{carriage}");
-        let least = pair.receiver().sink().least_frame_delay().unwrap().as_secs_f64();
+        let least = pair.receiver().sink().min_frame_delay().unwrap().as_secs_f64();
         assert!(
             (-0.1..-0.03).contains(&least),
             "{carriage}: the first came as it was captured, others sooner: {least}"

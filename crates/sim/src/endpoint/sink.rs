@@ -345,7 +345,7 @@ impl Sink {
 
     /// The least delay of a frame that came whole, or could be decoded; `None` without one.
     #[must_use]
-    pub fn least_frame_delay(&self) -> Option<Offset> {
+    pub fn min_frame_delay(&self) -> Option<Offset> {
         match &self.screen.as_deref()?.show {
             Show::Viewer(viewer) => viewer.least_delay(),
             Show::Buffer(buffer) => buffer.least_delay(),

@@ -59,7 +59,7 @@ struct Agent {
 }
 
 impl Agent {
-    fn at_most(&self, window: f64) {
+    fn limit_window(&self, window: f64) {
         let window = self.shared.window().min(window).max(1.0);
         self.shared.decide(window, self.shared.pacing());
     }
@@ -82,14 +82,14 @@ impl Controller for Agent {
             TcpEvent::Timeout(_) => {
                 self.shared.seen(|seen| {
                     seen.look(path);
-                    seen.told.timeouts += 1;
+                    seen.interval.timeouts += 1;
                 });
                 if !self.needs.rate_leads {
-                    self.at_most(1.0);
+                    self.limit_window(1.0);
                 }
             }
-            TcpEvent::Recovered { at_most } if !self.needs.rate_leads => self.at_most(at_most),
-            TcpEvent::Idle { window } if !self.needs.rate_leads => self.at_most(window),
+            TcpEvent::Recovered { at_most } if !self.needs.rate_leads => self.limit_window(at_most),
+            TcpEvent::Idle { window } if !self.needs.rate_leads => self.limit_window(window),
             _ => {}
         }
     }
@@ -114,8 +114,8 @@ impl WindowController for Agent {
 
     fn on_delivery(&mut self, sample: &RateSample, path: &PathView) {
         self.shared.seen(|seen| {
-            if seen.full.is_none_or(|full| seen.told.acked < full) {
-                seen.told.add(sample);
+            if seen.full.is_none_or(|full| seen.interval.acked < full) {
+                seen.interval.add(sample);
                 seen.look(path);
             }
         });

@@ -63,7 +63,7 @@ impl Counts {
             ..Monitored::default()
         };
         Seen {
-            told,
+            interval: told,
             srtt: sender(run).map_or(Span::ZERO, TcpSender::srtt),
             min_rtt: self.stats.rtt_min().unwrap_or(Span::ZERO),
             in_flight: view.in_flight,
@@ -85,7 +85,7 @@ fn sender(run: &Running) -> Option<&TcpSender> {
 #[derive(Debug)]
 pub(super) struct Listener {
     /// Whose it is, ready to start: that of the run under way.
-    heard: Arc<Mutex<Option<RtpController>>>,
+    observed: Arc<Mutex<Option<RtpController>>>,
     scheme: &'static Scheme,
 }
 
@@ -98,10 +98,10 @@ impl Listener {
             let of = fresh.lock().unwrap_or_else(PoisonError::into_inner).clone();
             let mut of = of.ok_or("there is no run")?;
             of.draw_from(stream);
-            Ok(Box::new(Heard { of, shared: Arc::clone(&shared) }))
+            Ok(Box::new(Observed { of, shared: Arc::clone(&shared) }))
         };
         let maker = Maker::Media(Box::new(make), RtpSettings::PLAIN);
-        Listener { heard, scheme: named("baseline", Machine::Rtp, Foreign { gauges: Vec::new(), maker }) }
+        Listener { observed: heard, scheme: named("baseline", Machine::Rtp, Foreign { gauges: Vec::new(), maker }) }
     }
 
     /// Puts an ear in the place of this controller, which has not started, of the flow of this name.
@@ -110,17 +110,17 @@ impl Listener {
         let mut ear = ear.asking(controller.settings());
         ear.belongs_to(flow);
         let fresh = core::mem::replace(controller, RtpController::Foreign(Box::new(ear)));
-        *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = Some(fresh);
+        *self.observed.lock().unwrap_or_else(PoisonError::into_inner) = Some(fresh);
     }
 }
 
 /// A controller of which all that it is told is heard.
-struct Heard {
+struct Observed {
     of: RtpController,
     shared: Arc<Shared>,
 }
 
-impl Controller for Heard {
+impl Controller for Observed {
     type Feedback = RtpEvent;
 
     fn on_feedback(&mut self, event: &RtpEvent, path: &PathView) {
@@ -133,7 +133,7 @@ impl Controller for Heard {
     }
 }
 
-impl MediaController for Heard {
+impl MediaController for Observed {
     fn rate(&self) -> f64 {
         self.of.rate()
     }

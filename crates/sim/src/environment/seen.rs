@@ -42,7 +42,7 @@ pub type Features = [f64; FEATURES.len()];
 /// What has been told since the last step.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Seen {
-    pub(super) told: Monitored,
+    pub(super) interval: Monitored,
     pub(super) one_way: OneWay,
     pub(super) srtt: Span,
     pub(super) min_rtt: Span,
@@ -60,7 +60,7 @@ pub(super) struct OneWay {
     many: u32,
     sum: i64,
     /// Of the run.
-    least: Option<i64>,
+    min_delay: Option<i64>,
 }
 
 impl OneWay {
@@ -68,12 +68,12 @@ impl OneWay {
         let delay = arrived.0 as i64 - sent.0 as i64;
         self.many += 1;
         self.sum += delay;
-        self.least = Some(self.least.map_or(delay, |least| least.min(delay)));
+        self.min_delay = Some(self.min_delay.map_or(delay, |least| least.min(delay)));
     }
 
     /// What the step's mean has beyond the run's least, in seconds; `None` without a packet.
-    fn beyond_least(&self) -> Option<f64> {
-        let least = self.least.filter(|_| self.many > 0)?;
+    fn queueing_delay(&self) -> Option<f64> {
+        let least = self.min_delay.filter(|_| self.many > 0)?;
         Some((self.sum as f64 / f64::from(self.many) - least as f64) * 1e-9)
     }
 }
@@ -81,8 +81,8 @@ impl OneWay {
 impl Seen {
     /// Another step begins.
     pub(super) fn anew(&mut self) {
-        self.told = Monitored::default();
-        self.one_way = OneWay { least: self.one_way.least, ..OneWay::default() };
+        self.interval = Monitored::default();
+        self.one_way = OneWay { min_delay: self.one_way.min_delay, ..OneWay::default() };
     }
 
     pub(super) fn look(&mut self, path: &PathView) {
@@ -99,18 +99,18 @@ impl Seen {
                     let payload = packet.packet.payload.bytes();
                     match packet.fate {
                         Fate::Arrived { at, marked } => {
-                            self.told.acked += payload;
-                            self.told.marked += u32::from(marked);
+                            self.interval.acked += payload;
+                            self.interval.marked += u32::from(marked);
                             at.into_iter().for_each(|at| self.one_way.add(packet.sent, at));
                         }
-                        Fate::Lost => self.told.lost += payload,
+                        Fate::Lost => self.interval.lost += payload,
                         Fate::Unknown => {}
                     }
                 }
-                arrivals.rtt.into_iter().for_each(|rtt| self.told.add_rtt(rtt));
-                self.told.app_limited |= arrivals.interval == Interval::DataLimited;
+                arrivals.rtt.into_iter().for_each(|rtt| self.interval.add_rtt(rtt));
+                self.interval.app_limited |= arrivals.interval == Interval::DataLimited;
             }
-            RtpEvent::Silence => self.told.timeouts += 1,
+            RtpEvent::Silence => self.interval.timeouts += 1,
             RtpEvent::Report(_) | RtpEvent::Tick | RtpEvent::Frame { .. } | RtpEvent::Sent { .. } => {}
         }
         self.look(path);
@@ -185,10 +185,10 @@ impl Running {
     }
 
     /// The step from `began` to now; `set` is what an agent has set, a window in segments and bytes a second.
-    pub(super) fn told(&self, began: Time, seen: &Seen, set: Option<(f64, f64)>) -> Stepped {
+    pub(super) fn stepped(&self, began: Time, seen: &Seen, set: Option<(f64, f64)>) -> Stepped {
         let known = |span: Span| if matches!(span, Span::ZERO | Span::MAX) { f64::NAN } else { span.as_secs_f64() };
         let optional = |span: Option<Span>| span.map_or(f64::NAN, Span::as_secs_f64);
-        let (told, source) = (&seen.told, self.ends().source);
+        let (told, source) = (&seen.interval, self.ends().source);
         let (window, rate) = match &source.sender {
             Sender::Tcp(tcp) => set.unwrap_or_else(|| (tcp.controller().window(), tcp.controller().pacing_rate())),
             Sender::Rtp(rtp) => (rtp.window(), set.map_or_else(|| aim(rtp.controller()), |(_, rate)| rate)),
@@ -215,7 +215,7 @@ impl Running {
                 f64::from(u8::from(told.app_limited)),
                 f64::from(seen.segment),
                 f64::from(u8::from(seen.begun)),
-                seen.one_way.beyond_least().unwrap_or(f64::NAN),
+                seen.one_way.queueing_delay().unwrap_or(f64::NAN),
                 encoder.map_or(f64::NAN, |_| source.sender.queueing().as_secs_f64()),
                 encoder.map_or(f64::NAN, Rate::bps),
             ],

@@ -9,7 +9,7 @@ use paceline_control::{EncoderRate, Kind, Machine, Parameter, Profile};
 use paceline_units::{Rate, Size};
 
 /// The parameter that a rate ends at.
-const MOST: &str = "max_rate";
+const MAX_RATE: &str = "max_rate";
 
 /// A packet's headers unless told otherwise: RTP's, UDP's and IP's.
 const HEADERS: u64 = 40;
@@ -27,16 +27,16 @@ impl PartialEq for Unsaid {
 /// The least and the greatest rate that what a controller carries can be set to, in bits a second with all headers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Carried {
-    least: f64,
-    most: f64,
+    min_rate: f64,
+    max_rate: f64,
 }
 
 impl Carried {
     /// A parameter's value unless given; `carried` by its controller is what may be followed.
     pub(super) fn usual(carried: Option<Carried>, parameter: &Parameter, profile: Profile) -> f64 {
         let followed = carried.zip(parameter.follows).map(|(carried, follows)| match follows {
-            EncoderRate::Min => carried.least,
-            EncoderRate::Max => carried.most,
+            EncoderRate::Min => carried.min_rate,
+            EncoderRate::Max => carried.max_rate,
         });
         match (followed, parameter.kind) {
             (Some(rate), Kind::Number { min, max, .. }) => rate.clamp(min, max),
@@ -50,13 +50,13 @@ impl FlowTable {
     fn carries(&self, headers: u64) -> Option<(Carried, bool)> {
         match &self.app {
             App::Encoder { min_rate, max_rate, .. } => {
-                Some((Carried { least: min_rate.bps(), most: max_rate.bps() }, true))
+                Some((Carried { min_rate: min_rate.bps(), max_rate: max_rate.bps() }, true))
             }
             App::Voice { .. } => {
                 let (packet, interval) = self.app.ticks()?;
                 // its own size has RTP's
                 let rate = (packet.bytes() + headers.saturating_sub(RTP_HEADER)) as f64 * 8.0 / interval.as_secs_f64();
-                Some((Carried { least: rate, most: rate }, false))
+                Some((Carried { min_rate: rate, max_rate: rate }, false))
             }
             _ => None,
         }
@@ -78,7 +78,7 @@ impl File {
         parts
             .iter()
             .any(|(_, is_encoder)| *is_encoder)
-            .then(|| Carried { least: sum(|part| part.least), most: sum(|part| part.most) })
+            .then(|| Carried { min_rate: sum(|part| part.min_rate), max_rate: sum(|part| part.max_rate) })
     }
 
     /// The same of one of its flows.
@@ -91,10 +91,11 @@ impl File {
     pub(super) fn note_unsaid(&mut self, document: &Document) {
         let said = |name: &str, flow: &FlowTable| {
             let encoder = matches!(flow.app, App::Encoder { .. });
-            flow.params.contains_key(MOST) || encoder && document.says(&join(&join(&join("flow", name), "app"), MOST))
+            flow.params.contains_key(MAX_RATE)
+                || encoder && document.says(&join(&join(&join("flow", name), "app"), MAX_RATE))
         };
         for (name, flow) in &mut self.flow {
-            let follows = |p: &Parameter| p.name == MOST && p.follows == Some(EncoderRate::Max);
+            let follows = |p: &Parameter| p.name == MAX_RATE && p.follows == Some(EncoderRate::Max);
             let has = flow.scheme().is_ok_and(|scheme| scheme.parameters.iter().any(follows));
             flow.unsaid = Unsaid(has && flow.bundle.is_none() && !said(name, flow));
         }
@@ -105,7 +106,7 @@ impl FlowTable {
     /// Where its controller's rate ends, if nobody has said that.
     #[must_use]
     pub fn unsaid_bound(&self) -> Option<Rate> {
-        match self.params.get(MOST) {
+        match self.params.get(MAX_RATE) {
             Some(ParameterValue::Number(most)) if self.unsaid.0 => Some(Rate(*most as u64)),
             _ => None,
         }

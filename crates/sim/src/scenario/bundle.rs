@@ -28,7 +28,7 @@ pub struct BundleTable {
 }
 
 /// Tracks of a connection beside its first.
-const MOST_LED: usize = 254;
+const MAX_LED_TRACKS: usize = 254;
 
 const fn one() -> f64 {
     1.0
@@ -158,7 +158,7 @@ impl Rules {
                 self.note(join(path, key), format!("belongs to the host that it shares with `{with}`: leave it out"));
             }
         }
-        if flow.start.greatest() < leader.start.greatest() {
+        if flow.start.maximum() < leader.start.maximum() {
             self.note(join(path, "start"), format!("must not be before that of `{with}`, with which it goes"));
         }
         let ends_later = leader.stop.is_some_and(|stop| flow.stop.is_none_or(|own| own > stop));
@@ -198,10 +198,10 @@ impl Rules {
     fn leader_of_tracks(&mut self, file: &File, path: &str, flow: &FlowTable) {
         let name = file.flow.iter().find(|(_, other)| std::ptr::eq(*other, flow)).map(|(name, _)| name.as_str());
         let led = file.flow.values().filter(|other| other.leader().is_some() && other.leader() == name).count();
-        if led > MOST_LED {
+        if led > MAX_LED_TRACKS {
             self.note(
                 join(path, "bundle"),
-                format!("is led for {led} others, but a connection has at most {MOST_LED}"),
+                format!("is led for {led} others, but a connection has at most {MAX_LED_TRACKS}"),
             );
         }
         if matches!(flow.app, App::Web { arrivals: WebArrivals::Think, .. }) {

@@ -125,27 +125,27 @@ impl Value for Ratio {
     }
 }
 
-/// How often a draw is made anew. Of a law that has [`LEAST_MASS`] within its bounds, one in e^100 draws needs more.
-const MOST_TRIES: u32 = 10_000;
+/// How often a draw is made anew. Of a law that has [`MIN_MASS`] within its bounds, one in e^100 draws needs more.
+const MAX_TRIES: u32 = 10_000;
 
 /// The least share of a law that lies within the bounds of its draws.
-pub const LEAST_MASS: f64 = 0.01;
+pub const MIN_MASS: f64 = 0.01;
 
 impl<T: Value> Draw<T> {
     /// The least value that it can take.
     #[must_use]
-    pub fn least(&self) -> Option<T> {
-        self.most(|a, b| a < b)
+    pub fn minimum(&self) -> Option<T> {
+        self.first_by(|a, b| a < b)
     }
 
     /// The greatest value that it can take.
     #[must_use]
-    pub fn greatest(&self) -> Option<T> {
-        self.most(|a, b| a > b)
+    pub fn maximum(&self) -> Option<T> {
+        self.first_by(|a, b| a > b)
     }
 
     /// The value before all others; none of an empty list.
-    fn most(&self, before: impl Fn(T, T) -> bool) -> Option<T> {
+    fn first_by(&self, before: impl Fn(T, T) -> bool) -> Option<T> {
         let all: &[T] = match self {
             Draw::Fixed(value) => std::slice::from_ref(value),
             Draw::Each(values) => values,
@@ -230,7 +230,7 @@ impl<T: Value> Draw<T> {
 /// The first draw within bounds.
 fn drawn<T: Value>([least, greatest]: [T; 2], mut draw: impl FnMut() -> f64) -> T {
     let inside = |number: f64| (least.number()..=greatest.number()).contains(&number);
-    let found = (0..MOST_TRIES).map(|_| draw()).find(|&number| inside(number));
+    let found = (0..MAX_TRIES).map(|_| draw()).find(|&number| inside(number));
     found.map_or(least, T::nearest)
 }
 
@@ -304,7 +304,7 @@ mod tests {
         assert_eq!(of(&Draw::Spaced(Spaced { from: ms(40), to: ms(44) }), 1), [40]);
         let shares = Draw::Spaced(Spaced { from: Ratio(0.0), to: Ratio(0.1) });
         assert_eq!(shares.of(1, 3, Stream::new(1, "x")), Ratio(0.05));
-        assert_eq!(shares.greatest(), Some(Ratio(0.1)));
-        assert_eq!(Draw::<Span>::Each(vec![]).least(), None);
+        assert_eq!(shares.maximum(), Some(Ratio(0.1)));
+        assert_eq!(Draw::<Span>::Each(vec![]).minimum(), None);
     }
 }

@@ -440,18 +440,18 @@ impl Default for AccessTable {
 impl AccessTable {
     /// The least rate that is not given: what hosts of today have. At less, bursts that a sender hands over at once (GCC's
     /// of 40 ms) would reach the bottleneck spread out, and fewer of their packets be lost.
-    pub const LEAST_RATE: Rate = Rate::from_bps(1_000_000_000);
+    pub const MIN_DEFAULT_RATE: Rate = Rate::from_bps(1_000_000_000);
     /// The highest rate of all.
-    const MOST_RATE: Rate = Rate::from_bps(10_000_000_000_000);
+    const MAX_RATE: Rate = Rate::from_bps(10_000_000_000_000);
 
     /// The rate beside links that are never faster than `fastest`: far above it, so that packets queue at links alone. No
     /// whole multiple of it, lest what comes of a host be in step with what the link sends: at a drop-tail queue one flow
     /// then takes each place that falls free (Floyd and Jacobson 1992).
     #[must_use]
     pub fn rate_beside(fastest: Rate) -> Rate {
-        let multiple = Self::LEAST_RATE.0.div_ceil(fastest.0.max(1)).max(10);
+        let multiple = Self::MIN_DEFAULT_RATE.0.div_ceil(fastest.0.max(1)).max(10);
         let tenths = u128::from(multiple) * 10 + 3;
-        Rate((u128::from(fastest.0) * tenths / 10).min(u128::from(Self::MOST_RATE.0)) as u64)
+        Rate((u128::from(fastest.0) * tenths / 10).min(u128::from(Self::MAX_RATE.0)) as u64)
     }
 
     /// The queue of who gives none: that of Linux' interfaces (`txqueuelen`), or ns-2's without a limit.

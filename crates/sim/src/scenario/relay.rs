@@ -156,14 +156,14 @@ impl Rules {
             let problem = format!("must be that of `{of}`, {}, whose instances each have a relay", relayed.count);
             self.note(join(path, "count"), problem);
         }
-        if flow.start.greatest() < relayed.start.greatest() {
+        if flow.start.maximum() < relayed.start.maximum() {
             self.note(
                 join(path, "start"),
                 format!("must not be before that of `{of}`, of which nothing comes until then"),
             );
         }
         if let Some(stop) = relayed.stop
-            && flow.start.greatest().is_some_and(|start| start >= stop)
+            && flow.start.maximum().is_some_and(|start| start >= stop)
         {
             self.note(join(path, "start"), format!("must be before `{of}` stops, at {stop}: nothing comes after that"));
         }

@@ -169,7 +169,7 @@ impl Scenario {
             let fastest = fastest(&file, &links);
             fill_access(&mut file, fastest);
             let flows = flows(&file, read, &mut mistakes);
-            mistakes.extend(least_rtts(&file, &links, &flows));
+            mistakes.extend(rtts_below_path(&file, &links, &flows));
             if mistakes.is_empty() {
                 return Ok(Scenario { file, links, flows });
             }
@@ -519,7 +519,7 @@ fn ladder(
 
 /// A fixed `rtt` below what the path has. In a row of routers the path is known here; elsewhere whoever routes it
 /// must look.
-fn least_rtts(file: &File, links: &[Link], flows: &[Flow]) -> Vec<Mistake> {
+fn rtts_below_path(file: &File, links: &[Link], flows: &[Flow]) -> Vec<Mistake> {
     let mut mistakes = Vec::new();
     let Some(access) =
         file.access.as_ref().filter(|_| matches!(file.topology, Topology::Dumbbell | Topology::ParkingLot))
@@ -532,7 +532,7 @@ fn least_rtts(file: &File, links: &[Link], flows: &[Flow]) -> Vec<Mistake> {
         let crossed = links.get(a.min(b)..a.max(b)).unwrap_or_default();
         let hosts = (access.delay + access.at_receivers().0.delay) * 2;
         let own = crossed.iter().fold(hosts, |sum, link| sum + link.forward.delay + link.backward.delay);
-        if let Some(rtt) = flow.rtt.as_ref().filter(|rtt| !rtt.is_drawn()).and_then(Draw::least)
+        if let Some(rtt) = flow.rtt.as_ref().filter(|rtt| !rtt.is_drawn()).and_then(Draw::minimum)
             && rtt < own
         {
             let key = join(&join("flow", &flow.name), "rtt");

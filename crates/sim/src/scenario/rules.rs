@@ -1,7 +1,7 @@
 //! What a schema cannot say: references between tables, bounds between keys, combinations. Each rule notes its
 //! mistakes and goes on, so that one look at the messages suffices.
 
-use super::draw::{Draw, LEAST_MASS, Value};
+use super::draw::{Draw, MIN_MASS, Value};
 use super::error::{Mistake, hint, join, nearest, quoted};
 use super::fill::WEB_MEAN;
 use super::fill::home_ends;
@@ -25,15 +25,15 @@ use paceline_units::{Size, Span};
 use std::collections::BTreeSet;
 
 /// The largest packet: its size is 16 bits.
-const MOST_PACKET: u64 = 65_535;
+const MAX_PACKET: u64 = 65_535;
 /// The largest packet over the air: an MSDU has at most 2304 B, LLC/SNAP's 8 among them (IEEE Std 802.11-2016, clause 9.2.4.7).
-const MOST_AIR_PACKET: u64 = 2304 - 8;
+const MAX_AIR_PACKET: u64 = 2304 - 8;
 /// The most media packets of one stream.
-const MOST_MEDIA_PACKETS: u64 = 1_000_000_000;
+const MAX_MEDIA_PACKETS: u64 = 1_000_000_000;
 /// The most segments of one transfer: their numbers are 32 bits.
-const MOST_SEGMENTS: u64 = 4_000_000_000;
+const MAX_SEGMENTS: u64 = 4_000_000_000;
 /// Flows of a scenario, all instances counted: each takes some 12 kB before it begins.
-const MOST_FLOWS: u64 = 100_000;
+const MAX_FLOWS: u64 = 100_000;
 
 /// Collects mistakes.
 pub(super) struct Rules {
@@ -85,9 +85,9 @@ impl Rules {
             rules.note("flow", "there is no flow: add a table such as `[flow.media]`");
         }
         let flows: u64 = file.flow.values().map(|flow| u64::from(flow.count)).sum();
-        if flows > MOST_FLOWS {
+        if flows > MAX_FLOWS {
             let tables = file.flow.len();
-            rules.note("flow", format!("{tables} tables have {flows} flows in all (`count`): at most {MOST_FLOWS}"));
+            rules.note("flow", format!("{tables} tables have {flows} flows in all (`count`): at most {MAX_FLOWS}"));
         }
         for (name, flow) in &file.flow {
             let path = join("flow", name);
@@ -178,18 +178,18 @@ impl Rules {
             flow.scheme().map_or((0, 0), |scheme| sizes(scheme, profile.control(), flow.is_quic(), feedback));
         let segment = flow.segment.map_or(segment.into(), Size::bytes);
         let header = flow.header.map_or(header.into(), Size::bytes);
-        if segment.saturating_add(header) > MOST_PACKET {
+        if segment.saturating_add(header) > MAX_PACKET {
             self.note(
                 join(path, "segment"),
                 format!(
-                    "segment and header make {} B together, but a packet has at most {MOST_PACKET} B",
+                    "segment and header make {} B together, but a packet has at most {MAX_PACKET} B",
                     segment + header
                 ),
             );
         }
-        if segment.saturating_add(header) > MOST_AIR_PACKET && self.is_over_the_air(file, flow) {
+        if segment.saturating_add(header) > MAX_AIR_PACKET && self.is_over_the_air(file, flow) {
             let problem = format!(
-                "segment and header make {} B together, but a frame of 802.11 takes a packet of at most {MOST_AIR_PACKET} B",
+                "segment and header make {} B together, but a frame of 802.11 takes a packet of at most {MAX_AIR_PACKET} B",
                 segment.saturating_add(header)
             );
             self.note(join(path, "segment"), problem);
@@ -355,7 +355,7 @@ impl Rules {
         self.draw(&join(path, "start"), Some(&flow.start), flow.count);
         self.draw(&join(path, "rtt"), flow.rtt.as_ref(), flow.count);
         self.own_access(&join(path, "access"), flow);
-        let Some(latest) = flow.start.greatest() else { return };
+        let Some(latest) = flow.start.maximum() else { return };
         if latest >= file.duration {
             self.note(join(path, "start"), format!("`{latest}` must be before the run ends, at {}", file.duration));
         }
@@ -380,7 +380,7 @@ impl Rules {
         let Some((law, [least, greatest])) = draw.bounds() else { return };
         if least > greatest {
             self.note(join(key, law), format!("`{least}` must not be more than `{greatest}`"));
-        } else if draw.mass() < LEAST_MASS {
+        } else if draw.mass() < MIN_MASS {
             let problem = format!("less than 1 % of the law lies from `{least}` to `{greatest}`");
             self.note(join(key, law), problem);
         }
@@ -395,7 +395,7 @@ impl Rules {
             self.draw(&join(path, "rate"), rate.as_ref(), flow.count);
             let key = join(path, "loss");
             self.draw(&key, loss.as_ref(), flow.count);
-            if loss.as_ref().and_then(Draw::greatest).is_some_and(|most| most.0 >= 1.0) {
+            if loss.as_ref().and_then(Draw::maximum).is_some_and(|most| most.0 >= 1.0) {
                 self.note(key, "a link that loses everything carries nothing: less than 100 %");
             }
         }
@@ -404,8 +404,8 @@ impl Rules {
     fn app(&mut self, path: &str, app: &App, segment: u64) {
         match *app {
             App::Ftp { size, ref limited } => {
-                if let Some(size) = size.filter(|size| size.bytes().div_ceil(segment.max(1)) > MOST_SEGMENTS) {
-                    let problem = format!("`{size}` in segments of {segment} B is more than {MOST_SEGMENTS} segments");
+                if let Some(size) = size.filter(|size| size.bytes().div_ceil(segment.max(1)) > MAX_SEGMENTS) {
+                    let problem = format!("`{size}` in segments of {segment} B is more than {MAX_SEGMENTS} segments");
                     self.note(join(path, "size"), problem);
                 }
                 let path = join(path, "limited");
@@ -474,8 +474,8 @@ impl Rules {
             }
             App::Stream { media_rate, length, buffer, client_buffer, .. } => {
                 let media = media_rate * length;
-                if media.bytes().div_ceil(segment.max(1)) > MOST_MEDIA_PACKETS || media.bytes() == 0 {
-                    let problem = format!("{media_rate} for {length} must make 1 B to {MOST_MEDIA_PACKETS} segments");
+                if media.bytes().div_ceil(segment.max(1)) > MAX_MEDIA_PACKETS || media.bytes() == 0 {
+                    let problem = format!("{media_rate} for {length} must make 1 B to {MAX_MEDIA_PACKETS} segments");
                     self.note(join(path, "length"), problem);
                 }
                 if buffer.0 <= 0.0 {

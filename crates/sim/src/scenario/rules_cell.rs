@@ -13,7 +13,7 @@ use paceline_units::Rate;
 use std::collections::BTreeSet;
 
 /// The most stations of a cell: what the association identifier can number (IEEE Std 802.11-2016, clause 9.4.1.8).
-const MOST_STATIONS: usize = 2007;
+const MAX_STATIONS: usize = 2007;
 
 impl Rules {
     /// A file with cells where none can be is a home that does not say so: what follows from that is not told for each
@@ -69,8 +69,8 @@ impl Rules {
         if cell.station.is_empty() {
             self.note(&*stations, format!("a cell needs a station: add a table such as `[{stations}.laptop]`"));
         }
-        if cell.station.len() > MOST_STATIONS {
-            self.note(&*stations, format!("{} stations, but at most {MOST_STATIONS}", cell.station.len()));
+        if cell.station.len() > MAX_STATIONS {
+            self.note(&*stations, format!("{} stations, but at most {MAX_STATIONS}", cell.station.len()));
         }
         self.cell_queue(&join(path, "queue"), &cell.queue);
         if let Some(Windows::Voap { alpha, beta, .. }) = &cell.windows

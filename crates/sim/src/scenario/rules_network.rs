@@ -12,7 +12,7 @@ use paceline_units::{Ratio, Span};
 use std::collections::BTreeSet;
 
 /// The most hops of a parking lot.
-const MOST_HOPS: u32 = 1000;
+const MAX_HOPS: u32 = 1000;
 
 impl Rules {
     /// The links; returns the nodes.
@@ -106,7 +106,7 @@ impl Rules {
             file.hops.unwrap_or(1)
         } else {
             let numbers = file.link.keys().filter_map(|name| name.strip_prefix("hop")?.parse().ok());
-            let highest: u32 = numbers.filter(|&n| n <= MOST_HOPS).max().unwrap_or(file.link.len() as u32);
+            let highest: u32 = numbers.filter(|&n| n <= MAX_HOPS).max().unwrap_or(file.link.len() as u32);
             let hops = file.hops.unwrap_or(highest);
             if hops == 0 {
                 self.note(

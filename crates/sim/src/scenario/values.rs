@@ -39,9 +39,9 @@ pub enum Limit {
 }
 
 /// The most packets that a limit can name.
-const MOST_PACKETS: u32 = 1_000_000_000;
+const MAX_PACKETS: u32 = 1_000_000_000;
 /// The most bytes that a limit can name: 1 TB.
-const MOST_BYTES: u64 = 1_000_000_000_000;
+const MAX_BYTES: u64 = 1_000_000_000_000;
 /// The longest time that a limit can name.
 const LONGEST: Span = Span::from_secs(3600);
 
@@ -55,8 +55,8 @@ impl FromStr for Limit {
                 .trim()
                 .parse()
                 .map_err(|_| format!("`{text}` is not a whole number of packets; write for example `50 packets`"))?;
-            if !(1..=MOST_PACKETS).contains(&count) {
-                return Err(format!("`{text}` must be from 1 to {MOST_PACKETS} packets"));
+            if !(1..=MAX_PACKETS).contains(&count) {
+                return Err(format!("`{text}` must be from 1 to {MAX_PACKETS} packets"));
             }
             return Ok(Limit::Packets(count));
         }
@@ -71,8 +71,8 @@ impl FromStr for Limit {
             let meant = packets_meant(trimmed).or_else(|| meant(&error)).or_else(|| of_time.as_ref().and_then(meant));
             advised(format!("`{text}` is not a queue limit"), meant, "`50 packets`, `50 kB` or `100 ms`")
         })?;
-        if !(1..=MOST_BYTES).contains(&size.bytes()) {
-            return Err(format!("`{text}` must be from 1 B to {}", Size(MOST_BYTES)));
+        if !(1..=MAX_BYTES).contains(&size.bytes()) {
+            return Err(format!("`{text}` must be from 1 B to {}", Size(MAX_BYTES)));
         }
         Ok(Limit::Bytes(size))
     }
@@ -100,14 +100,14 @@ pub enum HostDelay {
 /// The longest delay of hosts.
 const SLOWEST_HOST: Span = Span::from_secs(1);
 /// The longest in packets.
-const MOST_PACKET_TIMES: f64 = 1000.0;
+const MAX_PACKET_TIMES: f64 = 1000.0;
 
 impl FromStr for HostDelay {
     type Err = String;
     fn from_str(text: &str) -> Result<HostDelay, String> {
         if let Some(times) = number_of(text, "packets").or_else(|| number_of(text, "packet")) {
-            if !(0.0..=MOST_PACKET_TIMES).contains(&times) {
-                return Err(format!("`{text}` must be from 0 to {MOST_PACKET_TIMES} packets"));
+            if !(0.0..=MAX_PACKET_TIMES).contains(&times) {
+                return Err(format!("`{text}` must be from 0 to {MAX_PACKET_TIMES} packets"));
             }
             return Ok(HostDelay::PacketTimes(times));
         }

@@ -47,7 +47,7 @@ impl Warnings<'_> {
         };
         let ours = || model.flows.iter().zip(paths).filter(|(flow, _)| flow.name == name);
         let is_cut = |(of, (there, _)): &(&FlowModel, &Path)| {
-            let start = if flow.start.is_drawn() { Draw::least(&flow.start) } else { Some(Span(of.start.0)) };
+            let start = if flow.start.is_drawn() { Draw::minimum(&flow.start) } else { Some(Span(of.start.0)) };
             let left = end.as_secs_f64() - start.unwrap_or_default().as_secs_f64();
             let rates = there.iter().map(|&arc| &model.links[arc]).filter(|link| link.cell.is_none());
             let rate = rates.map(|link| link.model.rate.peak()).min();

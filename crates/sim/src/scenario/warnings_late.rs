@@ -88,7 +88,7 @@ impl Warnings<'_> {
                 self.note(join(path, "stop"), problem);
             }
         }
-        if let Some(rtt) = flow.rtt.as_ref().filter(|rtt| !rtt.is_drawn()).and_then(Draw::least) {
+        if let Some(rtt) = flow.rtt.as_ref().filter(|rtt| !rtt.is_drawn()).and_then(Draw::minimum) {
             self.late(join(path, "rtt"), rtt, "nothing comes back");
         }
         if let Some(least) = flow.min_rto {

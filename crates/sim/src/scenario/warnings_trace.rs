@@ -11,7 +11,7 @@ use paceline_units::Span;
 
 /// A queue that holds less than this at its link's rate is empty as often as its flows are late by so much: hosts alone, and
 /// windows that open by steps, make it so.
-const LEAST: Span = Span::from_millis(3);
+const MIN_QUEUE: Span = Span::from_millis(3);
 /// Of a packet, in bits.
 const PACKET: f64 = 1500.0 * 8.0;
 
@@ -40,8 +40,8 @@ impl Warnings<'_> {
                 };
                 let mean = link.model.rate.nominal();
                 let holds = f64::from(*packets) * PACKET / mean.bps().max(1.0);
-                if holds < LEAST.as_secs_f64() {
-                    let needed = (LEAST.as_secs_f64() * 10.0 * mean.bps() / PACKET).ceil();
+                if holds < MIN_QUEUE.as_secs_f64() {
+                    let needed = (MIN_QUEUE.as_secs_f64() * 10.0 * mean.bps() / PACKET).ceil();
                     let problem = format!(
                         "{packets} packets are {:.1} ms of the trace, which carries {:.0} Mbit/s in the mean: flows will use a part of \
                          it; `limit = \"{needed:.0} packets\"` would be 30 ms",

@@ -10,7 +10,7 @@ use paceline_qlog::write::{
     Event, Initiator, LossTrigger, Packet, PacketKind, PacketName, Parameters, RecoveryParameters,
 };
 use paceline_sim::model::Model;
-use paceline_sim::{Captured, Note, Noted};
+use paceline_sim::{Captured, QuicEvent, QuicEventKind};
 use paceline_units::{Span, Time};
 use std::io;
 use std::path::Path;
@@ -141,9 +141,9 @@ impl End {
     }
 
     /// What this end came to.
-    pub(super) fn noted(&mut self, noted: &Noted, flow: &Flow, folder: &Path) -> io::Result<()> {
+    pub(super) fn noted(&mut self, noted: &QuicEvent, flow: &Flow, folder: &Path) -> io::Result<()> {
         match noted.what {
-            Note::Lost(lost) => {
+            QuicEventKind::Lost(lost) => {
                 let Some(connection) = &mut self.now else { return Ok(()) };
                 let trigger =
                     if lost.by_number { LossTrigger::ReorderingThreshold } else { LossTrigger::TimeThreshold };
@@ -152,8 +152,8 @@ impl End {
                     Event::PacketLost { packet, frames: &[], is_mtu_probe_packet: false, trigger: Some(trigger) };
                 connection.write(noted.time, &lost)
             }
-            Note::Recovery(Recovery { stage: Stage::Idle, .. }) => Ok(()),
-            Note::Recovery(recovery) => {
+            QuicEventKind::Recovery(Recovery { stage: Stage::Idle, .. }) => Ok(()),
+            QuicEventKind::Recovery(recovery) => {
                 // the end that answers hears of a connection by a packet, which was before
                 let known = self.now.as_ref().map_or(0, |connection| connection.base);
                 let base = if self.opens { recovery.connection } else { known };
