@@ -2,37 +2,37 @@
 
 /// A bit for each number, and a summary bit for each word that is not zero.
 #[derive(Debug)]
-pub(crate) struct Marks {
+pub(crate) struct BitSet {
     words: Vec<u64>,
-    held: Vec<u64>,
+    summary: Vec<u64>,
 }
 
 const BITS: usize = u64::BITS as usize;
 
-impl Marks {
+impl BitSet {
     /// An empty set of numbers below `numbers`.
-    pub(crate) fn new(numbers: usize) -> Marks {
+    pub(crate) fn new(numbers: usize) -> BitSet {
         let words = numbers.div_ceil(BITS);
-        Marks { words: vec![0; words], held: vec![0; words.div_ceil(BITS)] }
+        BitSet { words: vec![0; words], summary: vec![0; words.div_ceil(BITS)] }
     }
 
     #[inline(always)]
-    pub(crate) fn mark(&mut self, number: usize) {
+    pub(crate) fn insert(&mut self, number: usize) {
         let word = number / BITS;
         self.words[word] |= 1 << (number % BITS);
-        self.held[word / BITS] |= 1 << (word % BITS);
+        self.summary[word / BITS] |= 1 << (word % BITS);
     }
 
     /// Whether it is empty.
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
-        self.held.iter().all(|&held| held == 0)
+        self.summary.iter().all(|&held| held == 0)
     }
 
     /// Empties it.
     pub(crate) fn clear(&mut self) {
         self.words.fill(0);
-        self.held.fill(0);
+        self.summary.fill(0);
     }
 
     /// Removes and returns the lowest member from `from` on.
@@ -41,13 +41,13 @@ impl Marks {
         let mut word = from / BITS;
         let mut rest = self.words.get(word)? & (u64::MAX << (from % BITS));
         if rest == 0 {
-            word = next_bit(&self.held, word + 1)?;
+            word = next_bit(&self.summary, word + 1)?;
             rest = self.words[word];
         }
         let bit = rest & rest.wrapping_neg();
         self.words[word] &= !bit;
         if self.words[word] == 0 {
-            self.held[word / BITS] &= !(1 << (word % BITS));
+            self.summary[word / BITS] &= !(1 << (word % BITS));
         }
         Some(word * BITS + bit.trailing_zeros() as usize)
     }

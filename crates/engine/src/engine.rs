@@ -33,7 +33,7 @@ impl<E: Element> Engine<E> {
     #[must_use]
     pub fn new(elements: Vec<E>, mut network: Network<E::Hop>, window: Span) -> Engine<E> {
         for (number, element) in elements.iter().enumerate() {
-            network.agenda.set(number, element.next_wake());
+            network.wake_queue.set(number, element.next_wake());
         }
         Engine { elements, network, window: Span(window.0.max(1)), now: Time::ZERO }
     }
@@ -42,15 +42,15 @@ impl<E: Element> Engine<E> {
     pub fn run(&mut self, end: Time) {
         while self.now < end {
             let until = (self.now + self.window).min(end);
-            self.network.agenda.begin_window(self.now, until);
+            self.network.wake_queue.begin_window(self.now, until);
             let (mut busy, mut from) = (0, 0);
-            while let Some(i) = self.network.agenda.first_due(from) {
+            while let Some(i) = self.network.wake_queue.first_due(from) {
                 busy += 1;
                 self.visit(i, until);
                 from = i + 1;
             }
             self.now = until;
-            if let Some(next) = self.network.agenda.after_window(busy) {
+            if let Some(next) = self.network.wake_queue.after_window(busy) {
                 self.now = self.now.max(next.min(end));
             }
         }
@@ -61,7 +61,7 @@ impl<E: Element> Engine<E> {
         let mut inbox = std::mem::replace(&mut self.network.inboxes[i], Inbox::in_order());
         let element = &mut self.elements[i];
         element.run(until, &mut inbox, &mut self.network);
-        self.network.agenda.set(i, inbox.settle().min(element.next_wake()));
+        self.network.wake_queue.set(i, inbox.settle().min(element.next_wake()));
         // Nothing is in what stood in its place, and nothing need be looked for there.
         std::mem::forget(std::mem::replace(&mut self.network.inboxes[i], inbox));
     }
@@ -76,7 +76,7 @@ impl<E: Element> Engine<E> {
             for i in 0..self.elements.len() {
                 self.network.inboxes[i].drain_into(&mut mail);
                 for packet in mail.drain(..) {
-                    let link = self.network.ways().delivered_by(&packet);
+                    let link = self.network.routes().delivered_by(&packet);
                     queue.push(Reverse((packet.time, i, link, packets.len() as u64)));
                     packets.push(Some(packet));
                 }

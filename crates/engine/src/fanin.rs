@@ -7,8 +7,8 @@
 //!
 //! While few packets wait none of this pays: they all lie in one place, and a look at each finds what is due.
 
-use crate::routes::Ways;
-use crate::wheel::{BLOCK, BLOCK_BITS, Blocks, SLOTS, end_from};
+use crate::routes::Routes;
+use crate::wheel::{BLOCK, BLOCK_BITS, Level, SLOTS, end_from};
 use paceline_packet::Packet;
 use paceline_units::Time;
 
@@ -48,9 +48,9 @@ pub(crate) struct Fanin {
     ahead: Vec<Packet>,
     ahead_first: Time,
     /// Packets of the slots from `end` on, by block of slots.
-    blocks: Blocks,
+    blocks: Level,
     /// Those beyond these, by block of blocks, and so on: as many as were needed.
-    beyond: Vec<Blocks>,
+    beyond: Vec<Level>,
     counts: Box<[u32; BUCKETS]>,
 }
 
@@ -73,7 +73,7 @@ impl Fanin {
             slots_held: 0,
             ahead: Vec::new(),
             ahead_first: Time::NEVER,
-            blocks: Blocks::over(shift, SLOTS),
+            blocks: Level::over(shift, SLOTS),
             beyond: Vec::new(),
             counts: Box::new([0; BUCKETS]),
         }
@@ -120,10 +120,10 @@ impl Fanin {
         if time.0 >> self.shift >> BLOCK_BITS < self.blocks.end {
             return self.blocks.place(time.0 >> self.shift >> BLOCK_BITS, time);
         }
-        let covers = |blocks: &Blocks| time.0 >> blocks.shift < blocks.end;
+        let covers = |blocks: &Level| time.0 >> blocks.shift < blocks.end;
         while !self.beyond.last().is_some_and(covers) {
             let below = self.beyond.last().unwrap_or(&self.blocks);
-            self.beyond.push(Blocks::over(below.shift, below.end));
+            self.beyond.push(Level::over(below.shift, below.end));
         }
         let at = self.beyond.partition_point(|blocks| !covers(blocks));
         let blocks = &mut self.beyond[at];
@@ -139,15 +139,15 @@ impl Fanin {
     /// Takes everything before `until`, of which `due` has what lies before `horizon`, and leaves there what lies before
     /// the next horizon, which it gives.
     #[inline]
-    pub(crate) fn take(&mut self, until: Time, horizon: Time, due: &mut Vec<Packet>, ways: &Ways) -> Time {
+    pub(crate) fn take(&mut self, until: Time, horizon: Time, due: &mut Vec<Packet>, routes: &Routes) -> Time {
         if self.few && self.ahead.len() <= FEW {
-            self.take_of_few(until, ways);
+            self.take_of_few(until, routes);
             return horizon;
         }
-        self.take_of_many(until, horizon, due, ways)
+        self.take_of_many(until, horizon, due, routes)
     }
 
-    fn take_of_few(&mut self, until: Time, ways: &Ways) {
+    fn take_of_few(&mut self, until: Time, routes: &Routes) {
         self.sorted.clear();
         self.ahead_first = Time::NEVER;
         let mut kept = 0;
@@ -163,11 +163,11 @@ impl Fanin {
         }
         self.ahead.truncate(kept);
         (self.taken, self.until) = (self.sorted.len(), until);
-        insertion_sort(&mut self.sorted, ways);
+        insertion_sort(&mut self.sorted, routes);
     }
 
     #[inline(never)]
-    fn take_of_many(&mut self, until: Time, horizon: Time, due: &mut Vec<Packet>, ways: &Ways) -> Time {
+    fn take_of_many(&mut self, until: Time, horizon: Time, due: &mut Vec<Packet>, routes: &Routes) -> Time {
         let horizon =
             if self.few { self.spread(until.max(self.slots_from), due) } else { self.collect(horizon, until, due) };
         if until < horizon {
@@ -178,7 +178,7 @@ impl Fanin {
                 packet.time < until
             });
         }
-        self.sort(due, until, ways);
+        self.sort(due, until, routes);
         self.until = until;
         due.clear();
         due.append(&mut self.later);
@@ -208,9 +208,9 @@ impl Fanin {
     /// Whether nothing lies beyond the horizon.
     fn is_bare(&self) -> bool {
         self.slots_held == 0
-            && self.blocks.held == 0
+            && self.blocks.occupied == 0
             && self.ahead.is_empty()
-            && self.beyond.iter().all(|blocks| blocks.held == 0)
+            && self.beyond.iter().all(|blocks| blocks.occupied == 0)
     }
 
     #[cfg(test)]
@@ -277,7 +277,7 @@ impl Fanin {
     }
 
     /// The blocks of slots, or the `height`th above them.
-    fn height(&mut self, height: usize) -> &mut Blocks {
+    fn height(&mut self, height: usize) -> &mut Level {
         if height == 0 { &mut self.blocks } else { &mut self.beyond[height - 1] }
     }
 
@@ -289,8 +289,8 @@ impl Fanin {
             return;
         }
         let whose = (u64::MAX >> (SLOTS - many)).rotate_left((whence % SLOTS) as u32);
-        let mut begun = blocks.held & whose;
-        blocks.held &= !whose;
+        let mut begun = blocks.occupied & whose;
+        blocks.occupied &= !whose;
         while begun != 0 {
             let at = begun.trailing_zeros() as usize;
             begun &= begun - 1;
@@ -311,13 +311,13 @@ impl Fanin {
 
     /// Copies `due`, all of which comes before `to`, in order of (time, delivering link, emission): one counting pass over
     /// the leading bits of the time, then insertion.
-    fn sort(&mut self, due: &[Packet], to: Time, ways: &Ways) {
+    fn sort(&mut self, due: &[Packet], to: Time, routes: &Routes) {
         let n = due.len();
         self.taken = n;
         if n <= FEW {
             self.sorted.clear();
             self.sorted.extend_from_slice(due);
-            return insertion_sort(&mut self.sorted, ways);
+            return insertion_sort(&mut self.sorted, routes);
         }
         let mut from = self.until;
         if to.since(from).0 > self.window.saturating_mul(2) {
@@ -344,7 +344,7 @@ impl Fanin {
             sorted[*place as usize] = *packet;
             *place += 1;
         }
-        insertion_sort(sorted, ways);
+        insertion_sort(sorted, routes);
     }
 
     /// When the first packet here comes.
@@ -358,7 +358,7 @@ impl Fanin {
             let slot = &self.slots[((from + ahead) % SLOTS) as usize];
             return slot.iter().map(|packet| packet.time).min().unwrap_or(Time::NEVER);
         }
-        let least = |blocks: &Blocks| blocks.first_held().map(|number| blocks.least[(number % SLOTS) as usize]);
+        let least = |blocks: &Level| blocks.first_occupied().map(|number| blocks.earliest[(number % SLOTS) as usize]);
         let first = least(&self.blocks).or_else(|| self.beyond.iter().find_map(least));
         first.unwrap_or(Time::NEVER).min(self.ahead_first)
     }
@@ -370,9 +370,9 @@ impl Fanin {
         }
         self.slots_held = 0;
         for blocks in std::iter::once(&mut self.blocks).chain(&mut self.beyond) {
-            while let Some(number) = blocks.first_held() {
+            while let Some(number) = blocks.first_occupied() {
                 to.append(&mut blocks.packets[(number % SLOTS) as usize]);
-                blocks.held &= !(1 << (number % SLOTS));
+                blocks.occupied &= !(1 << (number % SLOTS));
             }
         }
         to.append(&mut self.ahead);
@@ -381,7 +381,7 @@ impl Fanin {
 }
 
 /// Stable, and cheap where little is out of place.
-fn insertion_sort(packets: &mut [Packet], ways: &Ways) {
+fn insertion_sort(packets: &mut [Packet], routes: &Routes) {
     let Some(first) = packets.first() else { return };
     let mut before = first.time;
     for i in 1..packets.len() {
@@ -389,15 +389,16 @@ fn insertion_sort(packets: &mut [Packet], ways: &Ways) {
         if time > before {
             before = time;
         } else {
-            insert(&mut packets[..=i], ways);
+            insert(&mut packets[..=i], routes);
         }
     }
 }
 
 /// Moves the last of `packets` to where it belongs among the others, which are in order.
-fn insert(packets: &mut [Packet], ways: &Ways) {
-    let after =
-        |a: &Packet, b: &Packet| a.time > b.time || (a.time == b.time && ways.delivered_by(a) > ways.delivered_by(b));
+fn insert(packets: &mut [Packet], routes: &Routes) {
+    let after = |a: &Packet, b: &Packet| {
+        a.time > b.time || (a.time == b.time && routes.delivered_by(a) > routes.delivered_by(b))
+    };
     let Some(&packet) = packets.last() else { return };
     let mut j = packets.len() - 1;
     while j > 0 && after(&packets[j - 1], &packet) {
@@ -409,7 +410,7 @@ fn insert(packets: &mut [Packet], ways: &Ways) {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Inbox, Way, Ways};
+    use crate::{Inbox, RouteStep, Routes};
     use paceline_packet::{ExtraId, Flags, FlowId, Packet, Stamp};
     use paceline_random::{Sequence, Stream};
     use paceline_units::Time;
@@ -419,8 +420,8 @@ mod tests {
     #[test]
     fn takes_what_is_due_in_order() {
         let (mut few, mut many) = (0, 0);
-        let mut ways = Ways::default();
-        let cursors: Vec<u32> = (0..7).map(|i| ways.add(7 - i, &[Way::element(0, i)]) + 1).collect();
+        let mut routes = Routes::default();
+        let cursors: Vec<u32> = (0..7).map(|i| routes.add(7 - i, &[RouteStep::element(0, i)]) + 1).collect();
         for seed in 0..300 {
             let mut draws = Sequence::new(Stream::new(seed, "fan-in"));
             let mut below = |n: u64| (draws.unit() * n as f64) as u64;
@@ -448,14 +449,14 @@ mod tests {
                     number += 1;
                     let wake = inbox.push(packet.time, |to| to.push(packet));
                     assert!(wake.is_none_or(|wake| wake <= packet.time));
-                    waiting.push((time, ways.delivered_by(&packet), packet.seq));
+                    waiting.push((time, routes.delivered_by(&packet), packet.seq));
                 }
                 // Mostly whole windows; some are cut short, and some of the clock's steps are long ones.
                 now += [window, window, window, 1 + below(window), window * (1 + below(50))][below(5) as usize];
                 waiting.sort_unstable();
                 let due = waiting.partition_point(|&(time, ..)| time < now);
-                let taken = inbox.take(Time(now), &ways);
-                let taken: Vec<_> = taken.iter().map(|p| (p.time.0, ways.delivered_by(p), p.seq)).collect();
+                let taken = inbox.take(Time(now), &routes);
+                let taken: Vec<_> = taken.iter().map(|p| (p.time.0, routes.delivered_by(p), p.seq)).collect();
                 assert_eq!(taken, waiting.drain(..due).collect::<Vec<_>>(), "seed {seed}");
                 let next = inbox.settle();
                 assert!(waiting.first().map_or(next == Time::NEVER, |&(time, ..)| next <= Time(time)), "seed {seed}");

@@ -4,7 +4,7 @@
 //! time, then by the scenario's id of the delivering link, then in order of emission.
 
 use crate::fanin::Fanin;
-use crate::routes::Ways;
+use crate::routes::Routes;
 use paceline_packet::Packet;
 use paceline_units::Time;
 
@@ -56,7 +56,7 @@ impl Inbox {
 
     /// Takes everything before `until`, in order.
     #[inline(always)]
-    pub fn take(&mut self, until: Time, ways: &Ways) -> &mut [Packet] {
+    pub fn take(&mut self, until: Time, routes: &Routes) -> &mut [Packet] {
         match &mut self.fanin {
             None => {
                 let from = self.head;
@@ -64,7 +64,7 @@ impl Inbox {
                 &mut self.packets[from..self.head]
             }
             Some(fanin) => {
-                self.horizon = fanin.take(until, self.horizon, &mut self.packets, ways);
+                self.horizon = fanin.take(until, self.horizon, &mut self.packets, routes);
                 fanin.taken_packets()
             }
         }

@@ -23,4 +23,4 @@ pub use fate::{DropReason, Drops, Fate};
 pub use inbox::Inbox;
 pub use network::{FlowDrops, Hop, Network, Totals};
 pub use order::{Edge, RunOrder, schedule};
-pub use routes::{Way, Ways};
+pub use routes::{RouteStep, Routes};

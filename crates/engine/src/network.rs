@@ -2,8 +2,8 @@
 
 use crate::fate::{DropReason, Drops, Fate};
 use crate::inbox::Inbox;
-use crate::routes::Ways;
-use crate::wake_queue::Agenda;
+use crate::routes::Routes;
+use crate::wake_queue::WakeQueue;
 use paceline_packet::{Extras, Flags, FlowId, Packet};
 use paceline_units::Time;
 
@@ -41,9 +41,9 @@ pub struct Network<H> {
     /// Where packets for each element go in.
     pub(crate) inboxes: Vec<Inbox>,
     /// When each element next has something to do.
-    pub(crate) agenda: Agenda,
+    pub(crate) wake_queue: WakeQueue,
     hops: Vec<H>,
-    ways: Ways,
+    routes: Routes,
     /// Side records of packets in flight.
     pub extras: Extras,
     totals: Totals,
@@ -67,12 +67,12 @@ struct Beyond {
 impl<H: Hop> Network<H> {
     /// A network of these inboxes (one an element), folded links and paths, for `flows` flows.
     #[must_use]
-    pub fn new(inboxes: Vec<Inbox>, hops: Vec<H>, ways: Ways, flows: usize) -> Network<H> {
+    pub fn new(inboxes: Vec<Inbox>, hops: Vec<H>, routes: Routes, flows: usize) -> Network<H> {
         Network {
-            agenda: Agenda::new(inboxes.len()),
+            wake_queue: WakeQueue::new(inboxes.len()),
             inboxes,
             hops,
-            ways,
+            routes,
             extras: Extras::default(),
             totals: Totals::default(),
             drops: vec![FlowDrops::default(); flows],
@@ -121,7 +121,7 @@ impl<H: Hop> Network<H> {
     /// [`Network::emit`] does.
     #[inline(always)]
     fn send(&mut self, packet: &Packet, put: impl FnOnce((Time, u32, Flags), &mut Vec<Packet>)) -> Time {
-        let Some(&step) = self.ways.steps.get(packet.cursor as usize) else { return packet.time };
+        let Some(&step) = self.routes.steps.get(packet.cursor as usize) else { return packet.time };
         // What changes on the way is kept apart, so that the packet is written once. It must not go through memory in
         // between: read in large pieces just after it was written in small ones, it would stall the processor.
         let (mut time, cursor, mut flags) = (packet.time, packet.cursor + 1, packet.flags);
@@ -138,7 +138,7 @@ impl<H: Hop> Network<H> {
         match self.inboxes.get_mut(step.element as usize) {
             Some(inbox) => {
                 if let Some(wake) = inbox.push(time, |to| put((time, cursor, flags), to)) {
-                    self.agenda.wake(step.element as usize, wake);
+                    self.wake_queue.wake(step.element as usize, wake);
                 }
                 time
             }
@@ -169,11 +169,11 @@ impl<H: Hop> Network<H> {
     #[inline(never)]
     fn settle_folded(&mut self, fate: Fate, packet: Packet, at: Time) {
         self.carry_out(fate, packet, at, |network, packet| {
-            let element = network.ways.steps[packet.cursor as usize - 1].element;
+            let element = network.routes.steps[packet.cursor as usize - 1].element;
             match network.inboxes.get_mut(element as usize) {
                 Some(inbox) => {
                     if let Some(wake) = inbox.push(packet.time, |to| to.push(*packet)) {
-                        network.agenda.wake(element as usize, wake);
+                        network.wake_queue.wake(element as usize, wake);
                     }
                 }
                 None => network.forward(packet),
@@ -231,8 +231,8 @@ impl<H: Hop> Network<H> {
     /// The compiled paths.
     #[inline(always)]
     #[must_use]
-    pub fn ways(&self) -> &Ways {
-        &self.ways
+    pub fn routes(&self) -> &Routes {
+        &self.routes
     }
 
     /// Counts of the run so far.

@@ -4,7 +4,7 @@ use paceline_packet::Packet;
 
 /// One step of a route, before it is compiled.
 #[derive(Clone, Copy, Debug)]
-pub struct Way {
+pub struct RouteStep {
     place: Place,
     /// For a link its id in the scenario; for the host at the end, the endpoint there.
     id: u32,
@@ -16,17 +16,17 @@ enum Place {
     Element(u32),
 }
 
-impl Way {
+impl RouteStep {
     /// Through a folded link.
     #[must_use]
-    pub const fn folded(index: u32, id: u32) -> Way {
-        Way { place: Place::Folded(index), id }
+    pub const fn folded(index: u32, id: u32) -> RouteStep {
+        RouteStep { place: Place::Folded(index), id }
     }
 
     /// Into an element.
     #[must_use]
-    pub const fn element(index: u32, id: u32) -> Way {
-        Way { place: Place::Element(index), id }
+    pub const fn element(index: u32, id: u32) -> RouteStep {
+        RouteStep { place: Place::Element(index), id }
     }
 }
 
@@ -50,14 +50,14 @@ impl Step {
 /// All compiled paths of a run, one behind the other. A path is an origin (so that what a host sends has a "delivering
 /// link" too), its links, and the element at its end.
 #[derive(Default, Debug)]
-pub struct Ways {
+pub struct Routes {
     pub(crate) steps: Vec<Step>,
 }
 
-impl Ways {
+impl Routes {
     /// Adds a path; returns the cursor with which packets start on it. `origin` takes part in the order of packets
     /// that arrive at one instant, as the ids of links do.
-    pub fn add(&mut self, origin: u32, path: &[Way]) -> u32 {
+    pub fn add(&mut self, origin: u32, path: &[RouteStep]) -> u32 {
         let start = self.steps.len() as u32;
         let (mut hop, mut delivered_by) = (Step::NONE, origin);
         for way in path {

@@ -4,12 +4,12 @@
 //! windows and many elements, the scan would be most of the cost. Then the array is indexed: who is due in this window is in a
 //! [`BitSet`], who is due later is in a [`Calendar`].
 
-use crate::bit_set::Marks;
+use crate::bit_set::BitSet;
 use crate::calendar::Calendar;
 use paceline_units::Time;
 
 /// Indexing costs as much per due element as scanning about this many others.
-const LOOKS: usize = 32;
+const SCAN_COST: usize = 32;
 
 /// Below this number of elements a scan is cheaper than the index.
 const MANY: usize = 64;
@@ -19,28 +19,28 @@ const SPARSE: u32 = 8;
 
 /// The next wake-up time of each element.
 #[derive(Debug)]
-pub(crate) struct Agenda {
+pub(crate) struct WakeQueue {
     /// In nanoseconds, by element.
     times: Vec<u64>,
     /// The present window ends here.
     until: u64,
     /// Whether what follows is kept up to date: who is due before `until` is marked, but for one that is being visited;
     /// who is due later is in the calendar.
-    tended: bool,
-    due: Marks,
+    indexed: bool,
+    due: BitSet,
     later: Calendar,
     /// Windows in a row, not tended, that had something for few.
     sparse: u32,
 }
 
-impl Agenda {
+impl WakeQueue {
     /// No element is due.
-    pub(crate) fn new(elements: usize) -> Agenda {
-        Agenda {
+    pub(crate) fn new(elements: usize) -> WakeQueue {
+        WakeQueue {
             times: vec![Time::NEVER.0; elements],
             until: 0,
-            tended: elements >= MANY,
-            due: Marks::new(elements),
+            indexed: elements >= MANY,
+            due: BitSet::new(elements),
             later: Calendar::new(elements),
             sparse: 0,
         }
@@ -50,16 +50,16 @@ impl Agenda {
     #[inline(always)]
     pub(crate) fn begin_window(&mut self, from: Time, until: Time) {
         self.until = until.0;
-        if self.tended {
+        if self.indexed {
             let due = &mut self.due;
-            self.later.take_until(from.0, until.0, &self.times, |element| due.mark(element));
+            self.later.take_until(from.0, until.0, &self.times, |element| due.insert(element));
         }
     }
 
     /// The first element from `from` on that is due in this window. It is to be visited.
     #[inline(always)]
     pub(crate) fn first_due(&mut self, from: usize) -> Option<usize> {
-        if self.tended {
+        if self.indexed {
             return self.due.take_first(from);
         }
         let rest = self.times.get(from..)?;
@@ -71,7 +71,7 @@ impl Agenda {
     pub(crate) fn wake(&mut self, element: usize, time: Time) {
         let next = &mut self.times[element];
         if time.0 < *next {
-            if self.tended {
+            if self.indexed {
                 return self.bring_forward(element, time.0);
             }
             *next = time.0;
@@ -95,7 +95,7 @@ impl Agenda {
     #[inline(always)]
     fn enter(&mut self, element: usize, time: u64) {
         if time < self.until {
-            self.due.mark(element);
+            self.due.insert(element);
         } else if time != Time::NEVER.0 {
             self.later.put(element, time);
         }
@@ -105,7 +105,7 @@ impl Agenda {
     #[inline(always)]
     pub(crate) fn set(&mut self, element: usize, time: Time) {
         self.times[element] = time.0;
-        if self.tended {
+        if self.indexed {
             self.enter(element, time.0);
         }
     }
@@ -115,9 +115,9 @@ impl Agenda {
     #[inline]
     pub(crate) fn after_window(&mut self, busy: usize) -> Option<Time> {
         let all = self.times.len();
-        if self.tended {
+        if self.indexed {
             // Not at the bound at which tending begins: it should not begin and end with every window.
-            if busy * LOOKS > 2 * all {
+            if busy * SCAN_COST > 2 * all {
                 self.end_tending();
                 return None;
             }
@@ -126,7 +126,7 @@ impl Agenda {
         if all < MANY {
             return (busy * 4 <= all).then(|| self.first());
         }
-        self.sparse = if busy * LOOKS <= all { self.sparse + 1 } else { 0 };
+        self.sparse = if busy * SCAN_COST <= all { self.sparse + 1 } else { 0 };
         if self.sparse >= SPARSE {
             self.begin_tending();
         }
@@ -135,7 +135,7 @@ impl Agenda {
 
     #[cold]
     fn begin_tending(&mut self) {
-        (self.tended, self.sparse) = (true, 0);
+        (self.indexed, self.sparse) = (true, 0);
         self.later.clear(self.until);
         self.due.clear();
         for element in 0..self.times.len() {
@@ -145,7 +145,7 @@ impl Agenda {
 
     #[cold]
     fn end_tending(&mut self) {
-        self.tended = false;
+        self.indexed = false;
     }
 
     /// The earliest instant, by a look at all of them.
@@ -176,7 +176,7 @@ mod tests {
             let mut below = |n: u64| (draws.unit() * n as f64) as u64;
             let n = [1, 63, 64, 200, 5000][below(5) as usize];
             let window = [1, 10, 1 << 20][below(3) as usize];
-            let mut agenda = Agenda::new(n);
+            let mut agenda = WakeQueue::new(n);
             let mut plain = vec![u64::MAX; n];
             let (mut now, mut many) = (0, 0);
             for round in 0..200 {
@@ -191,7 +191,7 @@ mod tests {
                     agenda.wake(element, Time(time));
                     plain[element] = plain[element].min(time);
                 }
-                let (until, was) = (now + window, agenda.tended);
+                let (until, was) = (now + window, agenda.indexed);
                 agenda.begin_window(Time(now), Time(until));
                 let (mut busy, mut from) = (0, 0);
                 loop {
@@ -218,8 +218,8 @@ mod tests {
                     skipped += u64::from(next.0 > now);
                     now = now.max(next.0.min(now + window * 1000));
                 }
-                began += u64::from(!was && agenda.tended);
-                ended += u64::from(was && !agenda.tended);
+                began += u64::from(!was && agenda.indexed);
+                ended += u64::from(was && !agenda.indexed);
             }
         }
         assert!(began > 10 && ended > 10 && skipped > 1000, "{began} {ended} {skipped}");

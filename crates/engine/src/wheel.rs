@@ -12,13 +12,13 @@ pub(crate) const SLOTS: u64 = 2 * BLOCK;
 
 /// Blocks of the level below: of slots, or of blocks.
 #[derive(Debug)]
-pub(crate) struct Blocks {
+pub(crate) struct Level {
     /// Packets by block, in the order of slots.
     pub(crate) packets: [Vec<Packet>; SLOTS as usize],
     /// The earliest time in each block that holds packets, kept so that repeated looks do not search it.
-    pub(crate) least: [Time; SLOTS as usize],
+    pub(crate) earliest: [Time; SLOTS as usize],
     /// Which hold packets: bit `number % 64`.
-    pub(crate) held: u64,
+    pub(crate) occupied: u64,
     /// Number of the first block that may hold packets; and of the first beyond these, a whole number of what lies above.
     pub(crate) first: u64,
     pub(crate) end: u64,
@@ -26,14 +26,14 @@ pub(crate) struct Blocks {
     pub(crate) shift: u32,
 }
 
-impl Blocks {
+impl Level {
     /// Of what is 2^`shift` nanoseconds and ends with number `below`.
-    pub(crate) fn over(shift: u32, below: u64) -> Blocks {
+    pub(crate) fn over(shift: u32, below: u64) -> Level {
         let first = below >> BLOCK_BITS;
-        Blocks {
+        Level {
             packets: [const { Vec::new() }; SLOTS as usize],
-            least: [Time::NEVER; SLOTS as usize],
-            held: 0,
+            earliest: [Time::NEVER; SLOTS as usize],
+            occupied: 0,
             first,
             end: end_from(first),
             shift: shift + BLOCK_BITS,
@@ -44,16 +44,16 @@ impl Blocks {
     #[inline(always)]
     pub(crate) fn place(&mut self, number: u64, time: Time) -> &mut Vec<Packet> {
         let at = (number % SLOTS) as usize;
-        let fresh = self.held & (1 << at) == 0;
-        self.held |= 1 << at;
-        self.least[at] = if fresh { time } else { self.least[at].min(time) };
+        let fresh = self.occupied & (1 << at) == 0;
+        self.occupied |= 1 << at;
+        self.earliest[at] = if fresh { time } else { self.earliest[at].min(time) };
         &mut self.packets[at]
     }
 
     /// The number of the first block that holds packets.
     #[inline]
-    pub(crate) fn first_held(&self) -> Option<u64> {
-        let held = self.held.rotate_right((self.first % SLOTS) as u32);
+    pub(crate) fn first_occupied(&self) -> Option<u64> {
+        let held = self.occupied.rotate_right((self.first % SLOTS) as u32);
         (held != 0).then(|| self.first + u64::from(held.trailing_zeros()))
     }
 }

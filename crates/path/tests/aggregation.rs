@@ -1,7 +1,7 @@
 //! Stations of 802.11n: A-MPDU and block ACK against throughputs worked from the standard's times (IEEE Std 802.11-2012), at
 //! 5 GHz: a slot has 9 us, SIFS 16, AIFS of best effort 43. Packets have 1500 B, their MPDUs 1538.
 
-use paceline_engine::{Way, Ways};
+use paceline_engine::{RouteStep, Routes};
 use paceline_packet::{ExtraId, Flags, FlowId, Packet, Stamp};
 use paceline_path::wifi::{
     Cell, CellModel, GuardInterval, Ht, Limits, Output, Phy, PowerDbm, Protection, Rules, StationModel, Width,
@@ -46,16 +46,16 @@ fn model(stations: Vec<StationModel>) -> CellModel {
 
 struct Bench {
     cell: Cell,
-    ways: Ways,
+    ways: Routes,
     /// By port.
     cursors: Vec<u32>,
 }
 
 impl Bench {
     fn new(model: &CellModel, seed: u64) -> Bench {
-        let mut ways = Ways::default();
+        let mut ways = Routes::default();
         let ports = 2 * model.stations.len() as u32;
-        let cursors = (0..ports).map(|port| ways.add(0, &[Way::element(0, port)]) + 1).collect();
+        let cursors = (0..ports).map(|port| ways.add(0, &[RouteStep::element(0, port)]) + 1).collect();
         let streams: Vec<Stream> =
             (0..=model.stations.len()).map(|i| Stream::new(seed, &format!("interface {i}"))).collect();
         Bench { cell: Cell::new(model, 0, Measure::ALL, &streams), ways, cursors }

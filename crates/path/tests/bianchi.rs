@@ -4,7 +4,7 @@
 //! The largest difference over 80 points is 0.6 %.
 //! His assumptions are a mode of the cell: [`Rules::Bianchi`], no retry limit, frames of one length, no frame errors.
 
-use paceline_engine::{Way, Ways};
+use paceline_engine::{RouteStep, Routes};
 use paceline_packet::{ExtraId, Flags, FlowId, Packet, Stamp};
 use paceline_path::wifi::{Cell, CellModel, Limits, Output, Phy, Preamble, Protection, Rules, StationModel, Waveform};
 use paceline_path::{Measure, Queue};
@@ -85,8 +85,8 @@ fn cell(rules: Rules, n: u32, (w, m): (u32, u32), access: Access, seconds: u64) 
         queue: Queue::Unlimited,
         stations: vec![station; n as usize],
     };
-    let mut ways = Ways::default();
-    let cursors: Vec<u32> = (0..n).map(|i| ways.add(0, &[Way::element(0, 2 * i + 1)]) + 1).collect();
+    let mut ways = Routes::default();
+    let cursors: Vec<u32> = (0..n).map(|i| ways.add(0, &[RouteStep::element(0, 2 * i + 1)]) + 1).collect();
     let streams: Vec<Stream> = (0..=n).map(|i| Stream::new(1, &format!("interface {i}"))).collect();
     let mut cell = Cell::new(&model, 0, Measure::ALL, &streams);
     let packet = |time, station: u32| Packet {

@@ -4,7 +4,7 @@
 //! Of 802.11g with short slots: a slot has 9 us, SIFS 10, DIFS 28; a packet of 1500 B lasts 254 us at 54 Mbit/s, its ACK 34 us
 //! at 24 Mbit/s, an ACK at 6 Mbit/s 50 us. Who finds the medium idle begins at the next border of a slot.
 
-use paceline_engine::{Way, Ways};
+use paceline_engine::{RouteStep, Routes};
 use paceline_packet::{ExtraId, Flags, FlowId, Packet, Stamp};
 use paceline_path::wifi::{
     Cell, CellModel, InterfaceReport, Limits, Output, Phy, PowerDbm, Preamble, Protection, Rules, Slot, StationModel,
@@ -66,9 +66,10 @@ fn told(model: &CellModel, packets: &[(u32, f64, u16)]) -> Story {
 }
 
 fn told_by(seed: u64, model: &CellModel, packets: &[(u32, f64, u16)]) -> Story {
-    let mut ways = Ways::default();
+    let mut ways = Routes::default();
     let stations = model.stations.len() as u32;
-    let mut of = |port| (0..stations).map(|i| ways.add(0, &[Way::element(0, 2 * i + port)]) + 1).collect::<Vec<u32>>();
+    let mut of =
+        |port| (0..stations).map(|i| ways.add(0, &[RouteStep::element(0, 2 * i + port)]) + 1).collect::<Vec<u32>>();
     let (down, up) = (of(0), of(1));
     let streams: Vec<Stream> = (0..=stations).map(|i| Stream::new(seed, &format!("interface {i}"))).collect();
     let mut cell = Cell::new(model, 0, Measure::ALL, &streams);

@@ -4,7 +4,7 @@
 //! Of 802.11g with short slots: a slot has 9 us, SIFS 10, DIFS 28; a QoS data frame with a packet of 1500 B lasts 258 us at
 //! 54 Mbit/s, its ACK 34 us at 24 Mbit/s.
 
-use paceline_engine::{Way, Ways};
+use paceline_engine::{RouteStep, Routes};
 use paceline_packet::{ExtraId, Flags, FlowId, Packet, Stamp};
 use paceline_path::wifi::{
     Access, Category, Cell, CellModel, Edca, GuardInterval, Ht, InterfaceReport, Limits, Output, Phy, Preamble,
@@ -52,8 +52,8 @@ fn run(
     (backlog, size, endless): (u32, u16, bool),
     end: Time,
 ) -> (Vec<(u32, f64)>, Vec<InterfaceReport>) {
-    let mut ways = Ways::default();
-    let cursors: Vec<u32> = ports.iter().map(|port| ways.add(0, &[Way::element(0, *port)]) + 1).collect();
+    let mut ways = Routes::default();
+    let cursors: Vec<u32> = ports.iter().map(|port| ways.add(0, &[RouteStep::element(0, *port)]) + 1).collect();
     let interfaces = (1 + model.stations.len()) * model.categories();
     let streams: Vec<Stream> = (0..interfaces).map(|i| Stream::new(7, &format!("interface {i}"))).collect();
     let mut cell = Cell::new(model, 0, Measure::ALL, &streams);

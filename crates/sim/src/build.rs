@@ -100,7 +100,7 @@ fn run_link(link: &mut Link, packets: &mut [Packet], network: &mut Network<Folde
 /// A link that decides at departure: what leaves before a packet comes leaves before it.
 #[inline(never)]
 fn run_managed(link: &mut ManagedLink, until: Time, inbox: &mut Inbox, network: &mut Network<Folded>) {
-    let packets = inbox.take(until, network.ways());
+    let packets = inbox.take(until, network.routes());
     let mut onward = |fate: Fate, packet: Packet, at: Time| match fate {
         Fate::Pass => network.forward(&packet),
         fate => network.settle(fate, packet, at),
@@ -141,7 +141,7 @@ impl Element for Node {
     fn run(&mut self, until: Time, inbox: &mut Inbox, network: &mut Network<Folded>) {
         match self {
             Node::Host(host) => host.run(until, inbox, network),
-            Node::Link(link) => run_link(link, inbox.take(until, network.ways()), network),
+            Node::Link(link) => run_link(link, inbox.take(until, network.routes()), network),
             Node::Managed(link) => run_managed(link, until, inbox, network),
             Node::Cell(cell) => cell.run(until, inbox, network),
         }

@@ -57,24 +57,24 @@ impl CellElement {
 
     /// Handles everything before `until`; at one instant its own events come before arrivals, and decisions before all.
     pub fn run(&mut self, until: Time, inbox: &mut Inbox, network: &mut Network<Folded>) {
-        let packets = inbox.take(until, network.ways());
+        let packets = inbox.take(until, network.routes());
         let mut arrivals = packets.iter();
         loop {
             let wake = self.next_wake();
             match arrivals.as_slice().first() {
                 Some(packet) if packet.time < wake => {
                     if let Some(access_point) = &mut self.access_point
-                        && self.cell.is_downward(packet, network.ways())
+                        && self.cell.is_downward(packet, network.routes())
                     {
                         access_point.towards(packet);
                     }
-                    self.cell.arrive(*packet, network.ways());
+                    self.cell.arrive(*packet, network.routes());
                     arrivals.next();
                 }
                 _ if wake >= until => return,
                 _ => match &mut self.access_point {
                     Some(access_point) if access_point.next_wake() == wake => access_point.decide(),
-                    _ => self.cell.step(network.ways()),
+                    _ => self.cell.step(network.routes()),
                 },
             }
             while let Some(output) = self.cell.take_output() {
@@ -86,9 +86,9 @@ impl CellElement {
     fn hand_on(&mut self, output: Output, network: &mut Network<Folded>) {
         match output {
             Output::Forward(mut packet) => {
-                let relayed = network.ways().next_element(&packet) == Some(self.element);
+                let relayed = network.routes().next_element(&packet) == Some(self.element);
                 if let Some(access_point) = &mut self.access_point
-                    && !self.cell.is_downward(&packet, network.ways())
+                    && !self.cell.is_downward(&packet, network.routes())
                 {
                     access_point.back(&mut packet, &mut network.extras);
                     if relayed {

@@ -2,7 +2,7 @@
 //!
 //! Knows nothing of what links and hosts do; [`crate::build`] puts the real ones in place.
 
-use paceline_engine::{Edge, RunOrder, Way, Ways, schedule};
+use paceline_engine::{Edge, RouteStep, Routes, RunOrder, schedule};
 use paceline_units::Span;
 use std::collections::{BTreeSet, VecDeque};
 
@@ -65,7 +65,7 @@ pub struct Plan {
     /// See [`Graph::apart`].
     pub apart: BTreeSet<usize>,
     /// Compiled paths.
-    pub ways: Ways,
+    pub ways: Routes,
     /// For each flow the cursors with which its data and its acknowledgements start.
     pub cursors: Vec<(u32, u32)>,
     /// For each flow its number among the sources of its source host and among the sinks of its sink host.
@@ -347,11 +347,11 @@ impl Graph {
         for (i, unit) in units.iter().enumerate() {
             match *unit {
                 Unit::Host(node) => host_elements[node] = i as u32,
-                Unit::Arc(arc) => arc_ways[arc] = Some(Way::element(i as u32, arc as u32)),
+                Unit::Arc(arc) => arc_ways[arc] = Some(RouteStep::element(i as u32, arc as u32)),
                 Unit::Medium(medium) => {
                     for (arc, way) in arc_ways.iter_mut().enumerate() {
                         if self.arcs[arc].medium == Some(medium) {
-                            *way = Some(Way::element(i as u32, arc as u32));
+                            *way = Some(RouteStep::element(i as u32, arc as u32));
                         }
                     }
                 }
@@ -359,9 +359,9 @@ impl Graph {
         }
         let folded: Vec<usize> = (0..self.arcs.len()).filter(|&arc| is_folded[arc]).collect();
         for (i, &arc) in folded.iter().enumerate() {
-            arc_ways[arc] = Some(Way::folded(i as u32, arc as u32));
+            arc_ways[arc] = Some(RouteStep::folded(i as u32, arc as u32));
         }
-        let mut ways = Ways::default();
+        let mut ways = Routes::default();
         let (mut sources, mut sinks) = (vec![0u32; self.nodes], vec![0u32; self.nodes]);
         let (mut cursors, mut endpoints) = (Vec::new(), Vec::new());
         for (&(source, sink), (there, back)) in self.flows.iter().zip(&paths) {
@@ -371,13 +371,14 @@ impl Graph {
             let mut add = |from: usize, to: usize, endpoint: u32, arcs: &[usize]| {
                 let origin = (self.arcs.len() + from) as u32;
                 // A tap has the id of what brings the packet to it: the order of arrivals stays what it is.
-                let tap =
-                    |node: usize, id: u32| (taps != Taps::None).then(|| Way::folded((folded.len() + node) as u32, id));
+                let tap = |node: usize, id: u32| {
+                    (taps != Taps::None).then(|| RouteStep::folded((folded.len() + node) as u32, id))
+                };
                 let last = arcs.last().map_or(origin, |&arc| arc as u32);
-                let mut steps: Vec<Way> = tap(from, origin).into_iter().collect();
+                let mut steps: Vec<RouteStep> = tap(from, origin).into_iter().collect();
                 steps.extend(arcs.iter().map(|&arc| arc_ways[arc].expect("every arc on a path has a place")));
                 steps.extend(tap(to, last));
-                steps.push(Way::element(host_elements[to], endpoint));
+                steps.push(RouteStep::element(host_elements[to], endpoint));
                 ways.add(origin, &steps)
             };
             cursors.push((add(source, sink, at_sink, there), add(sink, source, at_source, back)));

@@ -188,7 +188,7 @@ impl Host {
         if packet.flags.has(Flags::CORRUPT) {
             return network.refuse(packet);
         }
-        let endpoint = network.ways().endpoint(packet) as usize;
+        let endpoint = network.routes().endpoint(packet) as usize;
         if packet.flags.has(Flags::ACK) {
             let source = &mut self.sources[endpoint];
             let (now, flow, cursor) = (packet.time, source.flow, source.cursor);
@@ -289,7 +289,7 @@ impl Element for Host {
     /// A function of its own, so that it has the registers to itself.
     #[inline(never)]
     fn run(&mut self, until: Time, inbox: &mut Inbox, network: &mut Network<Folded>) {
-        let packets = inbox.take(until, network.ways());
+        let packets = inbox.take(until, network.routes());
         network.delivered(packets.len() as u64);
         for packet in packets {
             if self.timers.first() <= packet.time {

@@ -9,7 +9,7 @@ use super::ht::Ht;
 use super::interface::Hand;
 use super::session::{Length, MOST_OCTETS, Mpdu, WINDOW};
 use crate::DropReason;
-use paceline_engine::Ways;
+use paceline_engine::Routes;
 use paceline_packet::Packet;
 use paceline_units::Time;
 
@@ -24,7 +24,7 @@ impl Cell {
     }
 
     /// The transmitter of an interface that sends aggregates makes up its mind what is next.
-    pub(super) fn take_next(&mut self, number: usize, now: Time, ways: &Ways) {
+    pub(super) fn take_next(&mut self, number: usize, now: Time, ways: &Routes) {
         if self.interfaces[number].held.is_empty() {
             self.hold_next(number, now, ways);
         }
@@ -53,7 +53,7 @@ impl Cell {
     }
 
     /// Takes a packet from the queue to those that are held.
-    fn hold_next(&mut self, number: usize, now: Time, ways: &Ways) -> Option<Mpdu> {
+    fn hold_next(&mut self, number: usize, now: Time, ways: &Routes) -> Option<Mpdu> {
         let packet = self.dequeue(number, now)?;
         let (_, station) = self.port(&packet, ways);
         let table = &self.model.stations[station];
@@ -66,7 +66,7 @@ impl Cell {
     }
 
     /// Fills the frame that this interface is about to send, at `start`.
-    pub(super) fn fill(&mut self, number: usize, start: Time, now: Time, ways: &Ways) {
+    pub(super) fn fill(&mut self, number: usize, start: Time, now: Time, ways: &Routes) {
         let Some(Hand { frames, .. }) = self.interfaces[number].hand else { return };
         let (Kind::Aggregate, Some(ht)) = (frames.kind, self.model.stations[frames.station].ht) else { return };
         let room = self.interfaces[number].txop_end().map(|end| end.since(start));

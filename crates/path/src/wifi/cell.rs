@@ -12,7 +12,7 @@ use super::session::Session;
 use crate::DropReason;
 use crate::discipline::Keys;
 use crate::meter::Measure;
-use paceline_engine::Ways;
+use paceline_engine::Routes;
 use paceline_packet::Packet;
 use paceline_random::Stream;
 use paceline_units::{Rate, Span, Time};
@@ -132,7 +132,7 @@ impl Cell {
 
     /// Whether a packet that the cell hands on, or is given, is on its way to a station.
     #[must_use]
-    pub fn is_downward(&self, packet: &Packet, ways: &Ways) -> bool {
+    pub fn is_downward(&self, packet: &Packet, ways: &Routes) -> bool {
         (ways.endpoint(packet) - self.first_port).is_multiple_of(2)
     }
 
@@ -166,7 +166,7 @@ impl Cell {
     }
 
     /// Does what is due at [`Cell::next_wake`].
-    pub fn step(&mut self, ways: &Ways) {
+    pub fn step(&mut self, ways: &Routes) {
         let now = self.next_wake();
         self.cross(now);
         if self.next > now {
@@ -181,7 +181,7 @@ impl Cell {
     }
 
     /// A packet reaches the queue of its interface at its time.
-    pub fn arrive(&mut self, packet: Packet, ways: &Ways) {
+    pub fn arrive(&mut self, packet: Packet, ways: &Routes) {
         let now = packet.time;
         self.cross(now);
         let (number, _) = self.port(&packet, ways);
@@ -211,7 +211,7 @@ impl Cell {
     }
 
     /// The interface and the station of a packet.
-    pub(super) fn port(&self, packet: &Packet, ways: &Ways) -> (usize, usize) {
+    pub(super) fn port(&self, packet: &Packet, ways: &Routes) -> (usize, usize) {
         let port = (ways.endpoint(packet) - self.first_port) as usize;
         let device = if port.is_multiple_of(2) { ACCESS_POINT } else { 1 + port / 2 };
         let place = match &self.model.edca {
@@ -222,7 +222,7 @@ impl Cell {
     }
 
     /// The transmitter takes the next packet from its queue.
-    fn take_in_hand(&mut self, number: usize, now: Time, ways: &Ways) {
+    fn take_in_hand(&mut self, number: usize, now: Time, ways: &Routes) {
         if !self.sessions.is_empty() {
             self.take_next(number, now, ways);
             return;
@@ -247,7 +247,7 @@ impl Cell {
     }
 
     /// Somebody begins to send.
-    fn begin(&mut self, now: Time, ways: &Ways) {
+    fn begin(&mut self, now: Time, ways: &Routes) {
         let (rules, phy) = (self.model.rules, &self.model.phy);
         let noticed = now + rules.notice(phy);
         self.senders.clear();
@@ -344,7 +344,7 @@ impl Cell {
     }
 
     /// The medium falls idle.
-    fn end(&mut self, now: Time, ways: &Ways) {
+    fn end(&mut self, now: Time, ways: &Routes) {
         let (rules, limits, phy) = (self.model.rules, self.model.limits, self.model.phy);
         for interface in &mut self.interfaces {
             interface.from = self.others + interface.beyond_difs;
@@ -395,7 +395,7 @@ impl Cell {
     // Apart from where most exchanges begin: what they do is to be in one piece there.
     #[cold]
     #[inline(never)]
-    fn goes_on(&mut self, number: usize, end: Time, now: Time, ways: &Ways) -> bool {
+    fn goes_on(&mut self, number: usize, end: Time, now: Time, ways: &Routes) -> bool {
         let start = now + self.model.phy.sifs;
         let Some(hand) = &self.interfaces[number].hand else { return false };
         if start + hand.frames.lasts(&self.model) > end {
