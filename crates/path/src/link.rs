@@ -6,7 +6,7 @@ use crate::discipline::mark;
 use crate::impair::Impairments;
 use crate::limit::Limits;
 use crate::loss::Losses;
-use crate::meter::{Agenda, Measure};
+use crate::meter::{Measure, Schedule};
 use crate::model::{Limit, LinkModel, Queue};
 use crate::occupancy::Occupancy;
 use crate::policer::Policer;
@@ -40,7 +40,7 @@ pub struct Link {
     marks: u64,
     /// What a link has beyond a constant rate and drop-tail by packets.
     general: Option<Box<General>>,
-    agenda: Box<Agenda>,
+    agenda: Box<Schedule>,
     keeps_order: bool,
     /// Whether there is nothing beyond a constant rate, drop-tail by packets, and propagation.
     only_sends: bool,
@@ -129,7 +129,7 @@ impl Link {
                 (Constant::new(Rate(1)), None, Some(Box::new(general)))
             }
         };
-        let agenda = Box::new(Agenda::new(window));
+        let agenda = Box::new(Schedule::new(window));
         Link {
             only_sends: loss.is_none() && general.is_none(),
             server,

@@ -7,7 +7,7 @@ use crate::discipline::{Discipline, Interface, Keys};
 use crate::impair::{Counts, Impairments};
 use crate::level::Level;
 use crate::limit::Limits;
-use crate::meter::{Agenda, Measure, Series, Snapshot, Waits};
+use crate::meter::{Measure, Schedule, Series, Snapshot, Waits};
 use crate::model::LinkModel;
 use crate::occupancy::Occupancy;
 use crate::policer::Policer;
@@ -43,14 +43,14 @@ pub struct ManagedLink {
     /// The latest event.
     last: u64,
     level: Level,
-    most: u32,
+    max_packets: u32,
     /// The measured interval has begun then, and departures of that instant, which lie before its queue, may still come.
     opened: Option<u64>,
     /// Before this instant the meter has nothing to do.
     boundary: u64,
     occupancy: Option<Box<Occupancy>>,
     shares: Option<Box<Shares>>,
-    agenda: Box<Agenda>,
+    agenda: Box<Schedule>,
 }
 
 impl ManagedLink {
@@ -81,12 +81,12 @@ impl ManagedLink {
             idle: 0,
             last: 0,
             level: Level::default(),
-            most: 0,
+            max_packets: 0,
             opened: None,
             boundary: 0,
             occupancy: occupancy.map(|limit| Box::new(Occupancy::new(limit))),
             shares: model.per_flow.then(|| Box::new(Shares::new(window))),
-            agenda: Box::new(Agenda::new(window)),
+            agenda: Box::new(Schedule::new(window)),
         }
     }
 
@@ -159,7 +159,7 @@ impl ManagedLink {
                 self.transmit(onward);
             }
         }
-        self.most = self.most.max(self.discipline.packets());
+        self.max_packets = self.max_packets.max(self.discipline.packets());
     }
 
     /// Everything before `until` leaves; `onward` as in [`ManagedLink::arrive`].
@@ -257,7 +257,7 @@ impl ManagedLink {
             gone: self.gone,
             integrals: self.level.integrals,
             idle: self.idle + time.saturating_sub(self.server.free()),
-            max: self.most,
+            max: self.max_packets,
         }
     }
 
@@ -279,7 +279,7 @@ impl ManagedLink {
             self.opened = Some(self.agenda.window.from.0);
         }
         if self.opened.is_some_and(|from| now > from || samples > now) {
-            self.most = self.discipline.packets();
+            self.max_packets = self.discipline.packets();
             self.opened = None;
         }
         let to = self.agenda.window.to.0.max(self.agenda.window.from.0);

@@ -107,14 +107,14 @@ pub struct Waits {
     packets: u64,
     /// Nanoseconds.
     sum: u128,
-    most: u64,
+    max_wait: u64,
 }
 
 impl Waits {
     fn add(&mut self, wait: u64) {
         self.packets += 1;
         self.sum += u128::from(wait);
-        self.most = self.most.max(wait);
+        self.max_wait = self.max_wait.max(wait);
     }
 
     /// Their mean; `None` without a packet.
@@ -126,7 +126,7 @@ impl Waits {
     /// The longest; `None` without a packet.
     #[must_use]
     pub fn max(&self) -> Option<Span> {
-        (self.packets > 0).then_some(Span(self.most))
+        (self.packets > 0).then_some(Span(self.max_wait))
     }
 }
 
@@ -207,7 +207,7 @@ impl Snapshot {
 
 /// The meter's agenda: the next instants at which it has something to do.
 #[derive(Clone, Debug)]
-pub(crate) struct Agenda {
+pub(crate) struct Schedule {
     pub window: Measure,
     pub from: Option<Snapshot>,
     pub to: Option<Snapshot>,
@@ -221,12 +221,12 @@ pub(crate) struct Agenda {
     ahead: VecDeque<(u64, u64)>,
 }
 
-impl Agenda {
-    pub(crate) fn new(window: Measure) -> Agenda {
+impl Schedule {
+    pub(crate) fn new(window: Measure) -> Schedule {
         let (series, ahead) = (Series::default(), VecDeque::new());
         let (every, next_sample) = (Span::ZERO, u64::MAX);
         let waits = Waits::default();
-        Agenda { window, from: None, to: None, every, next_sample, series, waits, left: (0, 0), ahead }
+        Schedule { window, from: None, to: None, every, next_sample, series, waits, left: (0, 0), ahead }
     }
 
     /// Asks for a sample every `every`, from the beginning of the clock.

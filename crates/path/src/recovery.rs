@@ -26,12 +26,12 @@ pub struct LinkRecovery {
 
 impl LinkRecovery {
     /// The payload of UMTS' usual protocol data unit, 320 bits: no block is smaller.
-    pub const LEAST_BLOCK: Size = Size(40);
+    pub const MIN_BLOCK: Size = Size(40);
 
     /// The bytes of a block at this nominal rate.
     #[must_use]
     pub fn block(&self, rate: Rate) -> Size {
-        (rate * self.block_time).max(LinkRecovery::LEAST_BLOCK)
+        (rate * self.block_time).max(LinkRecovery::MIN_BLOCK)
     }
 }
 

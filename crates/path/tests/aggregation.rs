@@ -245,7 +245,7 @@ fn order_is_kept_and_nothing_lost_or_doubled() {
         let ports = 2 * stations.len() as u32;
         let rts_threshold = (seed % 2 == 1).then_some(2000);
         let model = CellModel { rts_threshold, ..model(stations) };
-        let least = model.least_delay();
+        let least = model.min_delay();
         let mut bench = Bench::new(&model, seed);
         let mut draws = Sequence::new(Stream::new(seed, "packets"));
         let (mut given, mut told) = (vec![0u32; ports as usize], vec![vec![]; ports as usize]);

@@ -61,11 +61,11 @@ impl Story {
 const DOWN: u32 = 100;
 
 /// Packets of `(station, microseconds, bytes)`, in order of time, go from the station to the access point.
-fn told(model: &CellModel, packets: &[(u32, f64, u16)]) -> Story {
-    told_by(3, model, packets)
+fn exchanges(model: &CellModel, packets: &[(u32, f64, u16)]) -> Story {
+    exchanges_with_seed(3, model, packets)
 }
 
-fn told_by(seed: u64, model: &CellModel, packets: &[(u32, f64, u16)]) -> Story {
+fn exchanges_with_seed(seed: u64, model: &CellModel, packets: &[(u32, f64, u16)]) -> Story {
     let mut ways = Routes::default();
     let stations = model.stations.len() as u32;
     let mut of =
@@ -103,7 +103,7 @@ fn told_by(seed: u64, model: &CellModel, packets: &[(u32, f64, u16)]) -> Story {
 /// 9 + 254; then SIFS, ACK and DIFS: 10 + 34 + 28, and the next one's 254.
 #[test]
 fn an_exchange_and_the_next() {
-    let story = told(&model(vec![station()]), &[(0, 0.0, 1500), (0, 0.0, 1500), (0, 10_001.0, 1500)]);
+    let story = exchanges(&model(vec![station()]), &[(0, 0.0, 1500), (0, 0.0, 1500), (0, 10_001.0, 1500)]);
     // The second ACK ends at 633; borders lie 9 us apart from a DIFS after that: 661 + 9 n.
     let third = 661.0 + 9.0 * ((10_001.0 - 661.0) / 9.0f64).floor() + 9.0 + 254.0;
     assert_eq!(story.times(0), [263.0, 589.0, third]);
@@ -111,37 +111,37 @@ fn an_exchange_and_the_next() {
     let slow = StationModel { rate: mbps(9.0), ..station() };
     let slow = CellModel { basic_rates: vec![mbps(6.0)], ..model(vec![slow]) };
     let first = 9.0 + 20.0 + 36.0 + 6.0;
-    assert_eq!(told(&slow, &[(0, 0.0, 1), (0, 0.0, 1)]).times(0), [first, first + 10.0 + 50.0 + 28.0 + 62.0]);
+    assert_eq!(exchanges(&slow, &[(0, 0.0, 1), (0, 0.0, 1)]).times(0), [first, first + 10.0 + 50.0 + 28.0 + 62.0]);
 }
 
 /// Two that always collide: an ACK timeout of SIFS, a slot and 20 us, seven attempts; then a third, who heard noise, after EIFS.
 #[test]
 fn a_collision_costs_its_senders_a_timeout_and_the_others_eifs() {
     let both = [(0, 0.0, 1500), (1, 0.0, 1500)];
-    let story = told(&model(vec![station(), station()]), &both);
+    let story = exchanges(&model(vec![station(), station()]), &both);
     let last = 9.0 + 6.0 * (254.0 + 39.0) + 254.0;
     assert_eq!(story.dropped, [(0, DropReason::Retries, last), (1, DropReason::Retries, last)]);
     assert_eq!(story.reports[1].counts.attempts, 7);
     assert_eq!((story.reports[2].counts.collisions, story.reports[2].counts.retries), (7, 6));
     // EIFS: SIFS, an ACK at 6 Mbit/s, DIFS.
     let once = CellModel { limits: Limits { short: Some(1), long: Some(1) }, ..model(vec![station(); 3]) };
-    let story = told(&once, &[both[0], both[1], (2, 100.0, 1500)]);
+    let story = exchanges(&once, &[both[0], both[1], (2, 100.0, 1500)]);
     assert_eq!(story.times(2), [263.0 + 10.0 + 50.0 + 28.0 + 254.0]);
     // Frames of different length: the medium is busy until the longer one ends; 22 + 1088 bits are 6 symbols, 50 us.
-    let story = told(&once, &[(0, 0.0, 100), both[1], (2, 100.0, 1500)]);
+    let story = exchanges(&once, &[(0, 0.0, 100), both[1], (2, 100.0, 1500)]);
     assert_eq!(story.times(2), [263.0 + 88.0 + 254.0]);
     // The one that ended first does not begin before the medium has been idle for DIFS.
     let twice = CellModel { limits: Limits { short: Some(2), long: Some(1) }, ..model(vec![station(); 2]) };
-    assert_eq!(told(&twice, &[(0, 0.0, 100), both[1]]).times(0), [263.0 + 28.0 + 50.0]);
+    assert_eq!(exchanges(&twice, &[(0, 0.0, 100), both[1]]).times(0), [263.0 + 28.0 + 50.0]);
     // Who comes within the slot in which another begins has not noticed it.
-    let shifted = told(&once, &[both[0], (1, 8.9, 1500)]);
+    let shifted = exchanges(&once, &[both[0], (1, 8.9, 1500)]);
     assert_eq!(shifted.dropped.len(), 2);
-    let late = told(&once, &[both[0], (1, 9.0, 1500)]);
+    let late = exchanges(&once, &[both[0], (1, 9.0, 1500)]);
     assert_eq!((late.dropped.len(), late.times(1)), (0, vec![9.0 + 254.0 + 44.0 + 28.0 + 254.0]));
     // So it is where they count from different instants: one from its timeout, at 302 + 9 n, the other from the end of what
     // the damaged frame announced, at 335 + 9 n, so that they begin at 1004 and 1001.
     let apart = CellModel { stations: vec![damaged(1.0), station()], ..once };
-    let story = told(&apart, &[both[0], (0, 1000.0, 1500), (1, 1000.0, 1500)]);
+    let story = exchanges(&apart, &[both[0], (0, 1000.0, 1500), (1, 1000.0, 1500)]);
     assert_eq!((story.dropped.len(), story.reports[2].counts.collisions), (3, 1));
 }
 
@@ -154,22 +154,23 @@ fn a_damaged_frame_reserves_the_time_of_its_ack() {
         ..model(vec![damaged(1.0), station()])
     };
     let packets = [(0, 0.0, 1500), (1, 100.0, 1500)];
-    let story = told(&limits(1), &packets);
+    let story = exchanges(&limits(1), &packets);
     assert_eq!((story.dropped[0].2, story.times(1)), (263.0, vec![263.0 + 44.0 + 28.0 + 254.0]));
     assert_eq!(story.reports[1].counts.frame_errors, 1);
     // Within that time the medium counts as busy for who comes anew, too: it draws a backoff.
     let mut drawing = limits(1);
     (drawing.stations[1].cw_min, drawing.phy.cw_max) = (Some(15), 15);
-    let begins = (0..20).map(|seed| told_by(seed, &drawing, &[packets[0], (1, 265.0, 1500)]).times(1)[0] - 589.0);
+    let begins =
+        (0..20).map(|seed| exchanges_with_seed(seed, &drawing, &[packets[0], (1, 265.0, 1500)]).times(1)[0] - 589.0);
     let begins: Vec<f64> = begins.collect();
     assert!(
         begins.iter().all(|late| (0.0..=135.0).contains(late)) && begins.iter().any(|late| *late > 45.0),
         "{begins:?}"
     );
     // The access point, which was to receive it, has heard noise: EIFS.
-    assert_eq!(told(&limits(1), &[packets[0], (DOWN + 1, 100.0, 1500)]).times(DOWN + 1), [263.0 + 88.0 + 254.0]);
+    assert_eq!(exchanges(&limits(1), &[packets[0], (DOWN + 1, 100.0, 1500)]).times(DOWN + 1), [263.0 + 88.0 + 254.0]);
     // Again after the timeout of 39 us, ahead of the other.
-    let twice = told(&limits(2), &packets);
+    let twice = exchanges(&limits(2), &packets);
     let second = 263.0 + 39.0 + 254.0;
     assert_eq!((twice.dropped[0].2, twice.times(1)), (second, vec![second + 44.0 + 28.0 + 254.0]));
 }
@@ -178,35 +179,35 @@ fn a_damaged_frame_reserves_the_time_of_its_ack() {
 #[test]
 fn rts_and_cts_come_before_long_frames() {
     let with = |threshold| CellModel { rts_threshold: Some(threshold), ..model(vec![station()]) };
-    assert_eq!(told(&with(1536), &[(0, 0.0, 1500)]).times(0), [263.0]);
-    let story = told(&with(1535), &[(0, 0.0, 1500), (0, 0.0, 1500)]);
+    assert_eq!(exchanges(&with(1536), &[(0, 0.0, 1500)]).times(0), [263.0]);
+    let story = exchanges(&with(1535), &[(0, 0.0, 1500), (0, 0.0, 1500)]);
     let first = 9.0 + 34.0 + 10.0 + 34.0 + 10.0 + 254.0;
     assert_eq!(story.times(0), [first, first + 44.0 + 28.0 + first - 9.0]);
     // After RTS and CTS the long limit counts.
     let lost = CellModel { rts_threshold: Some(0), ..model(vec![damaged(1.0)]) };
-    assert_eq!(told(&lost, &[(0, 0.0, 1500)]).reports[1].counts.attempts, 4);
+    assert_eq!(exchanges(&lost, &[(0, 0.0, 1500)]).reports[1].counts.attempts, 4);
     // Nobody is heard: no CTS, the short limit, and each attempt takes 34 us and the timeout of 39.
     let deaf = StationModel { power: Some(PowerDbm(-200.0)), ..station() };
     let silent = CellModel { rts_threshold: Some(0), ..model(vec![deaf.clone(), station()]) };
-    let story = told(&silent, &[(0, 0.0, 1500)]);
+    let story = exchanges(&silent, &[(0, 0.0, 1500)]);
     assert_eq!(story.dropped, [(0, DropReason::Retries, 9.0 + 6.0 * 73.0 + 34.0)]);
     // The other resets what the RTS has announced: 2 SIFS, CTS, 20 us and two slots after it (clause 10.3.2.4).
     let once = CellModel { limits: Limits { short: Some(1), long: Some(1) }, ..silent };
-    let other = told(&once, &[(0, 0.0, 1500), (1, 20.0, 1)]).times(1)[0];
+    let other = exchanges(&once, &[(0, 0.0, 1500), (1, 20.0, 1)]).times(1)[0];
     let own = 34.0 + 10.0 + 34.0 + 10.0 + 20.0 + 4.0 * 2.0 + 6.0;
     assert_eq!(other, 43.0 + 20.0 + 34.0 + 20.0 + 18.0 + 28.0 + own);
-    let noise = told(&once, &[(0, 0.0, 1500), (DOWN + 1, 20.0, 1)]).times(DOWN + 1)[0];
+    let noise = exchanges(&once, &[(0, 0.0, 1500), (DOWN + 1, 20.0, 1)]).times(DOWN + 1)[0];
     assert_eq!(noise, 43.0 + 88.0 + own);
     // A CTS sets the short count back: two failures in a row, at 8.6 % each, end a packet's attempts before the tenth of its data
     // frames gets across; not two in all. By the two equations of that 6.9 % (without setting it back 23.5 %).
     let rts = StationModel { rate: mbps(24.0), power: Some(PowerDbm(-75.4)), ..damaged(0.9) };
     let limits = Limits { short: Some(2), long: None };
     let often = CellModel { rts_threshold: Some(0), overhead: 0, limits, ..model(vec![rts]) };
-    let given_up = told(&often, &vec![(0, 0.0, 1); 3000]).dropped.len() as f64 / 3000.0;
+    let given_up = exchanges(&often, &vec![(0, 0.0, 1); 3000]).dropped.len() as f64 / 3000.0;
     assert!((given_up - 0.069).abs() < 0.025, "{given_up}");
     // RTS frames that collide are short: the medium is free again when they end.
     let pair = CellModel { rts_threshold: Some(0), ..model(vec![station(); 2]) };
-    let story = told(&pair, &[(0, 0.0, 1500), (1, 0.0, 1500)]);
+    let story = exchanges(&pair, &[(0, 0.0, 1500), (1, 0.0, 1500)]);
     assert_eq!(story.dropped[0].2, 9.0 + 6.0 * 73.0 + 34.0);
 }
 
@@ -215,7 +216,7 @@ fn rts_and_cts_come_before_long_frames() {
 fn protection_announces_frames() {
     let phy = Phy { cw_min: 0, cw_max: 0, ..Phy::g(Slot::Long, Preamble::Long) };
     let with = |protection| CellModel { phy, protection, ..model(vec![station()]) };
-    let of = |model| told(&model, &[(0, 0.0, 1500)]).times(0)[0];
+    let of = |model| exchanges(&model, &[(0, 0.0, 1500)]).times(0)[0];
     assert_eq!(of(with(Protection::None)), 20.0 + 254.0);
     assert_eq!(of(with(Protection::CtsToSelf)), 20.0 + 203.0 + 10.0 + 254.0);
     // 20 octets at 11 Mbit/s: 15 us; the CTS at 2 Mbit/s: 56 us.
@@ -229,7 +230,7 @@ fn duplicates_are_filtered() {
     let far = StationModel { rate: mbps(6.0), power: Some(PowerDbm(-84.9)), ..station() };
     let poor = CellModel { overhead: 0, basic_rates: vec![mbps(6.0)], ..model(vec![far]) };
     let packets: Vec<(u32, f64, u16)> = vec![(0, 0.0, 1); 2000];
-    let story = told(&poor, &packets);
+    let story = exchanges(&poor, &packets);
     let numbers: Vec<u32> = story.arrived.iter().map(|(_, number, _)| *number).collect();
     assert!(numbers.windows(2).all(|pair| pair[0] < pair[1]), "in order and once");
     let counts = story.reports[1].counts;
@@ -247,15 +248,15 @@ fn slots(cw: u32, gap: Option<f64>) -> Vec<u32> {
     let model = CellModel { phy: Phy { cw_min: cw, cw_max: 1023, ..model(vec![]).phy }, ..model(vec![station()]) };
     if gap.is_none() {
         let packets = vec![(0, 0.0, 1500); 4000];
-        let times = told(&model, &packets).times(0);
+        let times = exchanges(&model, &packets).times(0);
         return times.windows(2).map(|pair| ((pair[1] - pair[0] - 326.0) / 9.0) as u32).collect();
     }
     // Each packet by itself: its post-backoff began when the one before was acknowledged.
     let (mut found, mut packets) = (Vec::new(), vec![(0, 0.0, 1500)]);
     for _ in 0..200 {
-        let end = told(&model, &packets).times(0).last().map_or(0.0, |at| at + 44.0);
+        let end = exchanges(&model, &packets).times(0).last().map_or(0.0, |at| at + 44.0);
         packets.push((0, end + gap.unwrap_or(0.0), 1500));
-        let start = told(&model, &packets).times(0).last().map_or(0.0, |at| at - 254.0);
+        let start = exchanges(&model, &packets).times(0).last().map_or(0.0, |at| at - 254.0);
         found.push(((start - end - 28.0) / 9.0).round() as u32);
     }
     found
@@ -300,7 +301,7 @@ fn a_countdown_freezes_and_goes_on() {
             (0..20).map(|n| (0, first - 8.0 + f64::from(n) * cycle, 1500)).collect();
         packets.push((1, first + 50.0, 1));
         packets.sort_by(|a, b| a.1.total_cmp(&b.1));
-        let story = told_by(run, &cell, &packets);
+        let story = exchanges_with_seed(run, &cell, &packets);
         let lost = story.dropped.iter().find(|(of, ..)| *of == 1).map(|(.., at)| at - 254.0);
         let at = story.times(1).first().map(|at| at - 34.0).or(lost).expect("it was sent");
         // It begins so many cycles after the first idle slots.
@@ -317,7 +318,7 @@ fn windows_double_and_fall_back() {
     // Alone, with all frames damaged: the slots between attempts tell the window.
     let limits = Limits { short: Some(7), long: Some(4) };
     let cell = CellModel { phy, limits, ..model(vec![damaged(1.0)]) };
-    let story = told(&cell, &vec![(0, 0.0, 1500); 400]);
+    let story = exchanges(&cell, &vec![(0, 0.0, 1500); 400]);
     assert_eq!(story.dropped.len(), 400);
     let ends: Vec<f64> = story.dropped.iter().map(|(.., at)| *at).collect();
     // Seven attempts of 254 us and seven timeouts of 39 us (the last one's belongs to the next packet), the rest is backoff:
@@ -328,7 +329,7 @@ fn windows_double_and_fall_back() {
     // A standard error of 19.2 / 20 slots.
     assert!((mean - 74.5).abs() < 4.0 && most <= 149.0, "{mean} {most}");
     // Half of the frames damaged: the attempt of number i after a success has the share 2^-i, so a window of 8.83 in the mean.
-    let story = told(&CellModel { phy, ..model(vec![damaged(0.5)]) }, &vec![(0, 0.0, 1500); 4000]);
+    let story = exchanges(&CellModel { phy, ..model(vec![damaged(0.5)]) }, &vec![(0, 0.0, 1500); 4000]);
     let counts = story.reports[1].counts;
     let (failed, all) = (counts.frame_errors as f64, counts.attempts as f64);
     let last = story.times(0).last().map_or(0.0, |at| at + 72.0);
@@ -340,7 +341,7 @@ fn windows_double_and_fall_back() {
 #[test]
 fn a_queue_of_one() {
     let one = StationModel { queue: Queue::DropTail(Limit::Packets(1)), ..station() };
-    let story = told(&model(vec![one]), &[(0, 0.0, 1500), (0, 1.0, 1500), (0, 2.0, 1500)]);
+    let story = exchanges(&model(vec![one]), &[(0, 0.0, 1500), (0, 1.0, 1500), (0, 2.0, 1500)]);
     assert_eq!(story.times(0).len(), 2);
     assert_eq!(story.dropped, [(0, DropReason::Overflow, 2.0)]);
 }
@@ -349,7 +350,8 @@ fn a_queue_of_one() {
 #[test]
 fn the_access_point_sends_at_each_stations_rate() {
     let slow = StationModel { rate: mbps(11.0), ..station() };
-    let story = told(&model(vec![station(), slow]), &[(DOWN, 0.0, 1500), (DOWN + 1, 0.0, 1500), (DOWN, 0.0, 1500)]);
+    let story =
+        exchanges(&model(vec![station(), slow]), &[(DOWN, 0.0, 1500), (DOWN + 1, 0.0, 1500), (DOWN, 0.0, 1500)]);
     let first = 263.0 + 44.0 + 28.0;
     // 1536 octets at 11 Mbit/s: 192 + 1118 us; the ACK at 2 Mbit/s: 192 + 56 us.
     let second = first + 1310.0;

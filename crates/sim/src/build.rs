@@ -193,7 +193,7 @@ pub fn build(model: &Model, recording: Recording, planning: Planning) -> Result<
                 Arc {
                     from: direction.from,
                     to: direction.to,
-                    delay: direction.cell.map_or(delay, |cell| model.cells[cell].model.least_delay()),
+                    delay: direction.cell.map_or(delay, |cell| model.cells[cell].model.min_delay()),
                     keeps_order,
                     // A folded link is evaluated ahead of the clock. If the run may end at any moment, it could then
                     // have been measured, and have dropped packets, beyond the end.

@@ -88,7 +88,7 @@ struct Limited {
 }
 
 /// No window falls below so many segments.
-const LEAST: f64 = 2.0;
+const MIN_WINDOW: f64 = 2.0;
 
 impl Default for VoapModel {
     fn default() -> VoapModel {
@@ -137,14 +137,14 @@ impl Voap {
                     } else if used {
                         limited.window += 1.0;
                     }
-                    limited.window = limited.window.min(flow.advertised as f64 / segment).max(LEAST);
+                    limited.window = limited.window.min(flow.advertised as f64 / segment).max(MIN_WINDOW);
                 }
                 None if wait > self.model.beta && outstanding > self.model.threshold => {
                     let window = match self.model.first {
                         First::Outstanding => outstanding,
                         First::Segments(segments) => segments,
                     };
-                    let window = window.min(flow.advertised as f64 / segment).max(LEAST);
+                    let window = window.min(flow.advertised as f64 / segment).max(MIN_WINDOW);
                     self.limited.insert(flow.flow, Limited { window, active: true, seen: true });
                 }
                 Some(_) | None => {}

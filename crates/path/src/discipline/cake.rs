@@ -17,7 +17,7 @@ mod tests;
 pub use model::{CakeModel, Framing, Hosts, Isolation};
 
 use super::fifo::{Fifo, Waiting};
-use super::min_tree::Least;
+use super::min_tree::MinTree;
 use super::{Keys, mark};
 use crate::DropReason;
 use crate::model::Limit;
@@ -85,7 +85,7 @@ pub(super) struct Cake {
     packets: u32,
     bytes: u64,
     /// The bytes of each queue, inverted: the most are the least. From the first overflow on.
-    fattest: Option<Least>,
+    fattest: Option<MinTree>,
 }
 
 impl Cake {
@@ -178,7 +178,7 @@ impl Cake {
     #[cold]
     fn drop_from_fattest(&mut self, now: u64, dropped: &mut impl FnMut(&Packet, DropReason)) {
         let flows = &self.flows;
-        let all = || Least::new(flows.iter().map(|flow| !flow.fifo.bytes()).collect());
+        let all = || MinTree::new(flows.iter().map(|flow| !flow.fifo.bytes()).collect());
         let Some((_, number)) = self.fattest.get_or_insert_with(all).first() else { return };
         let Some(packet) = self.pop(number) else { return };
         self.flows[number].cobalt.overflows(&self.settings, now);

@@ -9,7 +9,7 @@ use super::Keys;
 use super::codel::{CoDel, Settings};
 use super::fair::{Queue, Round};
 use super::fifo::Waiting;
-use super::min_tree::Least;
+use super::min_tree::MinTree;
 use super::model::FqCoDelModel;
 use crate::DropReason;
 use crate::model::Limit;
@@ -32,7 +32,7 @@ struct Fattest {
     /// The queues that have grown, each once.
     grown: Vec<u32>,
     /// For each queue no fewer bytes than it has, but for those that have grown; inverted: the most are the least.
-    bytes: Least,
+    bytes: MinTree,
 }
 
 impl Fattest {
@@ -47,7 +47,7 @@ impl Fattest {
     /// The number of the queue with the most bytes; of several with as many, the first.
     fn find(&mut self, queues: &mut [Queue<Flow>]) -> Option<usize> {
         if self.bytes.len() != queues.len() {
-            self.bytes = Least::new(vec![!0; queues.len()]);
+            self.bytes = MinTree::new(vec![!0; queues.len()]);
         }
         for number in self.grown.drain(..) {
             let queue = &mut queues[number as usize];

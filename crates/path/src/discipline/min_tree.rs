@@ -10,7 +10,7 @@ const WIDTH: usize = 1 << BITS;
 
 /// Keys by number.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Least {
+pub(super) struct MinTree {
     /// So many, and then as many of `u64::MAX` as make it eights.
     keys: Vec<u64>,
     len: usize,
@@ -27,7 +27,7 @@ fn eight(row: &[u64], at: usize) -> &[u64; WIDTH] {
 }
 
 #[inline(always)]
-fn least_of(keys: &[u64; WIDTH]) -> u64 {
+fn min_of(keys: &[u64; WIDTH]) -> u64 {
     keys.iter().fold(u64::MAX, |least, &key| least.min(key))
 }
 
@@ -35,12 +35,12 @@ fn fill_up(row: &mut Vec<u64>) {
     row.resize(row.len().next_multiple_of(WIDTH), u64::MAX);
 }
 
-impl Least {
+impl MinTree {
     /// These keys.
-    pub(super) fn new(mut keys: Vec<u64>) -> Least {
+    pub(super) fn new(mut keys: Vec<u64>) -> MinTree {
         let len = keys.len();
         fill_up(&mut keys);
-        let mut least = Least { keys, len, above: Vec::new(), starts: Vec::new() };
+        let mut least = MinTree { keys, len, above: Vec::new(), starts: Vec::new() };
         least.tend();
         least
     }
@@ -49,7 +49,7 @@ impl Least {
     fn tend(&mut self) {
         let mut many = self.keys.len() >> BITS;
         for at in 0..many {
-            self.above.push(least_of(eight(&self.keys, at)));
+            self.above.push(min_of(eight(&self.keys, at)));
         }
         let mut start = 0;
         while many > 0 {
@@ -60,7 +60,7 @@ impl Least {
             }
             let next = self.above.len();
             for at in start >> BITS..next >> BITS {
-                self.above.push(least_of(eight(&self.above, at)));
+                self.above.push(min_of(eight(&self.above, at)));
             }
             (start, many) = (next, self.above.len() - next);
         }
@@ -95,7 +95,7 @@ impl Least {
     /// A key is more than it was.
     fn note_higher(&mut self, number: usize) {
         let mut at = number >> BITS;
-        let mut least = least_of(eight(&self.keys, at));
+        let mut least = min_of(eight(&self.keys, at));
         let mut starts = self.starts.iter();
         let mut start = starts.next();
         while let Some(from) = start {
@@ -107,7 +107,7 @@ impl Least {
             start = starts.next();
             if start.is_some() {
                 at >>= BITS;
-                least = least_of(eight(&self.above, (from >> BITS) + at));
+                least = min_of(eight(&self.above, (from >> BITS) + at));
             }
         }
     }
@@ -138,7 +138,7 @@ mod tests {
             let n = [0, 1, 7, 8, 9, 63, 64, 65, 600, 5000][below(10) as usize];
             let range = [2, 30, 1 << 40][below(3) as usize];
             let mut plain: Vec<u64> = (0..n).map(|_| below(range)).collect();
-            let mut least = Least::new(plain.clone());
+            let mut least = MinTree::new(plain.clone());
             for _ in 0..60 {
                 for _ in 0..below(5).min(n) {
                     let (number, key) = (below(n) as usize, if below(4) == 0 { u64::MAX } else { below(range) });

@@ -1,20 +1,20 @@
 //! The cell's work for stations of 802.11n: what goes into a frame, and what an answer means for each part of it.
 //!
-//! A transmitter takes packets from its queue when it sends, at most [`MOST_HELD`] at once, and fills an A-MPDU for the
+//! A transmitter takes packets from its queue when it sends, at most [`MAX_HELD`] at once, and fills an A-MPDU for the
 //! station of the oldest; the rest stays with it, in order. IEEE Std 802.11-2012: 9.12 (A-MPDU), 9.21 (block ACK).
 
 use super::cell::{ACCESS_POINT, Cell, Output};
 use super::exchange::{Frames, Kind, Outcome};
 use super::ht::Ht;
 use super::interface::Hand;
-use super::session::{Length, MOST_OCTETS, Mpdu, WINDOW};
+use super::session::{Length, MAX_AMPDU_OCTETS, Mpdu, WINDOW};
 use crate::DropReason;
 use paceline_engine::Routes;
 use paceline_packet::Packet;
 use paceline_units::Time;
 
 /// Packets that a transmitter takes from its queue ahead of their turn: two windows.
-pub const MOST_HELD: usize = 2 * WINDOW as usize;
+pub const MAX_HELD: usize = 2 * WINDOW as usize;
 
 impl Cell {
     /// The session in which this interface sends to, or from, a station.
@@ -77,7 +77,7 @@ impl Cell {
             let held = self.interfaces[number].held.get(i).copied();
             let mpdu = match held {
                 Some(mpdu) => mpdu,
-                None if i >= MOST_HELD => break,
+                None if i >= MAX_HELD => break,
                 None => match self.hold_next(number, now, ways) {
                     Some(mpdu) => mpdu,
                     None => break,
@@ -86,7 +86,7 @@ impl Cell {
             if mpdu.station == frames.station {
                 let begin = *first.get_or_insert(mpdu.seq);
                 let longer = length.with(mpdu.octets);
-                let fits = longer.octets() <= MOST_OCTETS && ht.airtime(longer.octets()) <= Ht::LONGEST;
+                let fits = longer.octets() <= MAX_AMPDU_OCTETS && ht.airtime(longer.octets()) <= Ht::LONGEST;
                 let within = |room| Frames::aggregate(&self.model, frames.station, longer).lasts(&self.model) <= room;
                 if length.mpdus > 0 && !(fits && mpdu.seq < begin + WINDOW && room.is_none_or(within)) {
                     break;

@@ -189,7 +189,7 @@ impl Cell {
         let outputs = &mut self.outputs;
         interface.queue.arrive(packet, |packet, reason| outputs.push_back(Output::Drop(packet, reason, now)));
         if interface.hand.is_some() {
-            interface.queue.note_most();
+            interface.queue.update_max();
             return;
         }
         self.take_in_hand(number, now, ways);

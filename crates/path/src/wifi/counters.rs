@@ -1,7 +1,7 @@
 //! An interface's counters: for its measured interval, its recording, and the end of the run.
 
 use super::interface::Interface;
-use crate::meter::{Agenda, Measure, Series, Snapshot};
+use crate::meter::{Measure, Schedule, Series, Snapshot};
 use crate::waiting::Gone;
 use crate::{DropReason, LinkReport, Totals};
 use paceline_units::Span;
@@ -59,8 +59,8 @@ pub struct Samples {
 
 /// An interface's meter: its schedule and what it has counted.
 #[derive(Clone, Debug)]
-pub(super) struct Books {
-    pub(super) agenda: Agenda,
+pub(super) struct Counters {
+    pub(super) agenda: Schedule,
     /// The counts at the two ends of the measured interval.
     ends: [InterfaceCounts; 2],
     before: InterfaceCounts,
@@ -68,10 +68,10 @@ pub(super) struct Books {
     longest_wait: Vec<Span>,
 }
 
-impl Books {
-    pub(super) fn new(measure: Measure) -> Books {
-        let agenda = Agenda::new(measure);
-        Books { agenda, ends: Default::default(), before: Default::default(), counts: vec![], longest_wait: vec![] }
+impl Counters {
+    pub(super) fn new(measure: Measure) -> Counters {
+        let agenda = Schedule::new(measure);
+        Counters { agenda, ends: Default::default(), before: Default::default(), counts: vec![], longest_wait: vec![] }
     }
 }
 

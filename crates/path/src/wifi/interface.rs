@@ -1,6 +1,6 @@
 //! One transmitter of a cell: its queue, the packet in hand, its backoff.
 
-use super::counters::{Books, InterfaceCounts};
+use super::counters::{Counters, InterfaceCounts};
 use super::dcf::{Limits, Rules};
 use super::edca::Access;
 use super::exchange::{Frames, Outcome};
@@ -37,8 +37,8 @@ pub(super) struct Interface {
     pub(super) device: usize,
     /// The contention window, what it is at first, and what it grows to.
     window: u32,
-    least_window: u32,
-    most_window: u32,
+    cw_min: u32,
+    cw_max: u32,
     /// For how long it keeps the medium once it has it, and until when now; zero: for one exchange.
     txop: Span,
     txop_end: Time,
@@ -49,7 +49,7 @@ pub(super) struct Interface {
     pub(super) counts: InterfaceCounts,
     /// Packets that got across, or of which no more is known here, and their bytes.
     pub(super) departed: (u64, u64),
-    pub(super) books: Books,
+    pub(super) books: Counters,
 }
 
 /// What the transmitter has in hand.
@@ -96,8 +96,8 @@ impl Interface {
             drawn: true,
             device,
             window: access.cw_min,
-            least_window: access.cw_min,
-            most_window: access.cw_max,
+            cw_min: access.cw_min,
+            cw_max: access.cw_max,
             txop: access.txop,
             txop_end: Time::ZERO,
             short: 0,
@@ -106,7 +106,7 @@ impl Interface {
             errors: Sequence::new(stream.fork(2)),
             counts: InterfaceCounts::default(),
             departed: (0, 0),
-            books: Books::new(measure),
+            books: Counters::new(measure),
         }
     }
 
@@ -219,7 +219,7 @@ impl Interface {
         };
         let mut lost = None;
         if given_up || outcome == Outcome::Acknowledged {
-            (self.short, self.long, self.window) = (0, 0, self.least_window);
+            (self.short, self.long, self.window) = (0, 0, self.cw_min);
             self.hand = None;
             if hand.delivered {
                 self.departed.0 += 1;
@@ -233,7 +233,7 @@ impl Interface {
                 // RTS and CTS got across: the short count begins anew (clause 10.3.4.4).
                 self.short = 0;
             }
-            self.window = Rules::wider(self.window, self.most_window);
+            self.window = Rules::wider(self.window, self.cw_max);
         }
         self.draw(rules);
         lost
@@ -241,14 +241,14 @@ impl Interface {
 
     /// The window and the countdown after an attempt that is the last one, or not.
     pub(super) fn back_off(&mut self, is_last: bool, rules: Rules) {
-        self.window = if is_last { self.least_window } else { Rules::wider(self.window, self.most_window) };
+        self.window = if is_last { self.cw_min } else { Rules::wider(self.window, self.cw_max) };
         self.draw(rules);
     }
 
     /// A more urgent category of the same device begins to send in the same slot: to this one that is a collision, without a
     /// frame on the air (clause 9.19.2.3).
     pub(super) fn give_way(&mut self, rules: Rules) {
-        self.window = Rules::wider(self.window, self.most_window);
+        self.window = Rules::wider(self.window, self.cw_max);
         self.not_before = Time::ZERO;
         self.draw(rules);
     }

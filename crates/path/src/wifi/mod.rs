@@ -20,7 +20,7 @@ mod session;
 mod signal;
 mod timing;
 
-pub use aggregate::MOST_HELD;
+pub use aggregate::MAX_HELD;
 pub use cell::{Cell, Output};
 pub use counters::{InterfaceCounts, InterfaceReport, Samples};
 pub use dcf::{Limits, Rules};

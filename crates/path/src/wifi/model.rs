@@ -59,7 +59,7 @@ impl CellModel {
     /// The least time between the arrival of a packet at a queue and its arrival at the other end of the air: that of the
     /// shortest data frame. Whoever sends when is settled before; so this is how far the cell sees ahead.
     #[must_use]
-    pub fn least_delay(&self) -> Span {
+    pub fn min_delay(&self) -> Span {
         let times = self.stations.iter().map(|station| match station.ht {
             None => station.airtime(&self.phy, self.overhead),
             // a BlockAckReq lets packets go on that have arrived before

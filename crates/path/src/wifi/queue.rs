@@ -94,7 +94,7 @@ impl Queue {
     }
 
     /// The most packets that waited at once are at least those of now.
-    pub(super) fn note_most(&mut self) {
+    pub(super) fn update_max(&mut self) {
         self.max = self.max.max(self.discipline.packets());
     }
 

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 /// The most sequence numbers under way at once: the buffers of a receiver, and what a compressed BlockAck tells of.
 pub(super) const WINDOW: u64 = 64;
 /// The longest A-MPDU (Maximum A-MPDU Length Exponent 3, clause 8.4.2.58.3).
-pub(super) const MOST_OCTETS: u32 = 65_535;
+pub(super) const MAX_AMPDU_OCTETS: u32 = 65_535;
 /// Before each MPDU of an A-MPDU (clause 8.6.1).
 const DELIMITER: u32 = 4;
 

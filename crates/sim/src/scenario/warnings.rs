@@ -23,7 +23,7 @@ use crate::model::Model;
 use paceline_control::{Machine, MediaController, Profile, RtpController, RtpFeedback};
 use paceline_flow::Transport;
 use paceline_flow::tcp::TcpConfig;
-use paceline_path::wifi::{MOST_HELD, ht_error, packet_error};
+use paceline_path::wifi::{MAX_HELD, ht_error, packet_error};
 use paceline_units::{Rate, Ratio, Span};
 
 /// An MSDU of the size that most packets have, to tell who is out of range.
@@ -394,7 +394,7 @@ impl Warnings<'_> {
         }
         for (path, _) in found.into_iter().filter(|(_, queue)| queue.is_some_and(|queue| !is_passed_over(queue))) {
             let problem = format!(
-                "hardly governs what packets wait for: below it a transmitter of 802.11n holds up to {MOST_HELD} packets of all \
+                "hardly governs what packets wait for: below it a transmitter of 802.11n holds up to {MAX_HELD} packets of all \
                  stations in one FIFO, so that a comparison of queues may come out the wrong way round (docs/wifi.md)"
             );
             self.note(path, problem);
