@@ -27,7 +27,7 @@ fn conclusive_on<T: Fn() -> Taken>(watch: impl Fn() -> T, test: impl Fn() -> Res
         let taken = watch();
         match catch_unwind(AssertUnwindSafe(&test)) {
             Ok(Ok(())) => return,
-            Ok(Err(why)) => failure = failed(taken(), why, HostReport::MOST_STEAL).or(failure),
+            Ok(Err(why)) => failure = failed(taken(), why, HostReport::MAX_STEAL).or(failure),
             Err(payload) => {
                 let words = payload.downcast_ref::<String>().cloned();
                 let words = words.or_else(|| payload.downcast_ref::<&str>().map(|text| (*text).to_owned()));

@@ -10,7 +10,7 @@ use paceline_live::endpoint::half::{Half, Table};
 use paceline_live::quic::frames::{Frame, Part};
 use paceline_live::quic::{Keys, OwnKey};
 use paceline_live::session::log::LogWriter;
-use paceline_live::session::{Brought, EcnBits, Family, FlowSpec, Input, Outbox, Session, SessionSpec, Side};
+use paceline_live::session::{EcnBits, Family, FlowSpec, ForeignSchemes, Input, Outbox, Session, SessionSpec, Side};
 use paceline_packet::Stamp;
 use paceline_units::{Span, Time};
 use std::collections::BTreeMap;
@@ -132,7 +132,7 @@ fn quic() -> Written {
     let keys = [OwnKey::generate()?, OwnKey::generate()?];
     let peers = [keys[1].fingerprint(), keys[0].fingerprint()];
     let settings = vec![("transport".to_owned(), "quic".to_owned()), ("cc".to_owned(), "bbr3".to_owned())];
-    let (family, foreign) = (Family::V4, Brought::default());
+    let (family, foreign) = (Family::V4, ForeignSchemes::default());
     let flow = FlowSpec { settings, for_ms: 2000, seed: 1, family, name: None, foreign };
     let (limit, announces, rtp) = (None, false, None);
     let mut both = [Side::Sender, Side::Receiver].into_iter().zip(keys).zip(peers).map(|((side, own), peer)| {

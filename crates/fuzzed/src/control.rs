@@ -2,7 +2,7 @@
 //! have told.
 
 use paceline_live::endpoint::channel::{self, Answered};
-use paceline_live::endpoint::control::{self, Answer, Ask, Greeting, MOST_ASKED, MOST_GREETING, Tell};
+use paceline_live::endpoint::control::{self, Answer, Ask, Greeting, MAX_GREETING, MAX_REQUEST, Tell};
 use paceline_live::endpoint::half::{joined, recordings};
 use paceline_live::endpoint::remote_results::checked;
 use paceline_live::results::groups;
@@ -16,22 +16,22 @@ fn framed(text: &[u8]) -> Vec<u8> {
 
 /// The target `control`.
 pub fn control(bytes: &[u8]) {
-    let _ = control::read::<Ask>(&mut &bytes[..], MOST_ASKED);
+    let _ = control::read::<Ask>(&mut &bytes[..], MAX_REQUEST);
     let whole = framed(bytes);
-    if let Ok(Greeting::Hello { handshake, .. }) = control::read(&mut &whole[..], MOST_GREETING) {
+    if let Ok(Greeting::Hello { handshake, .. }) = control::read(&mut &whole[..], MAX_GREETING) {
         assert!(matches!(
             channel::answer(Some(b"a key that nobody knows, or does"), &handshake),
             Ok(Answered::WrongKey)
         ));
         let _ = channel::answer(None, &handshake);
     }
-    let _ = control::read::<Answer>(&mut &whole[..], MOST_GREETING);
-    if let Ok(Ask::Open { flows, .. }) = control::read(&mut &whole[..], MOST_ASKED) {
+    let _ = control::read::<Answer>(&mut &whole[..], MAX_GREETING);
+    if let Ok(Ask::Open { flows, .. }) = control::read(&mut &whole[..], MAX_REQUEST) {
         for offer in flows {
             let _ = offer.spec.model();
         }
     }
-    if let Ok(Tell::Result { half, .. }) = control::read::<Tell>(&mut &whole[..], MOST_ASKED) {
+    if let Ok(Tell::Result { half, .. }) = control::read::<Tell>(&mut &whole[..], MAX_REQUEST) {
         let half = checked(*half);
         assert!(!half.ended.contains(char::is_control));
         let rows = vec![joined(&half, &half, 0.5, 1.0), joined(&half, &Default::default(), 0.0, 0.0)];

@@ -2,7 +2,7 @@
 
 use paceline_control::registry::schemes;
 use paceline_control::{Kind, Parameter};
-use paceline_live::session::{Brought, Family, FlowSpec};
+use paceline_live::session::{Family, FlowSpec, ForeignSchemes};
 
 /// What a key takes.
 #[derive(Clone, Copy)]
@@ -195,7 +195,7 @@ pub fn drawn(bytes: &mut &[u8]) -> Option<FlowSpec> {
     keys.extend(parameters.iter().zip(scheme.parameters).map(|(name, p)| (name.as_str(), Takes::Parameter(p))));
     let family = if more & 0x80 == 0 { Family::V4 } else { Family::V6 };
     let for_ms = number(*digits, u32::from(power % 10));
-    let mut flow = FlowSpec { settings, for_ms, seed: 1, family, name: None, foreign: Brought::default() };
+    let mut flow = FlowSpec { settings, for_ms, seed: 1, family, name: None, foreign: ForeignSchemes::default() };
     let (wanted, left) = rest.split_at((3 * usize::from(more % 8)).min(rest.len()));
     *bytes = left;
     let wanted = wanted.chunks_exact(3).map(|at| {

@@ -2,12 +2,12 @@
 //! and its checksum is changed.
 
 use paceline_live::gateway::table::Control;
-use paceline_live::gateway::window_clamp::WindowKeeper;
+use paceline_live::gateway::window_clamp::WindowClamp;
 
 /// The target `gateway`.
 pub fn gateway(bytes: &[u8]) {
     let Some((&window, mut rest)) = bytes.split_first() else { return };
-    let mut keeper = WindowKeeper::new();
+    let mut keeper = WindowClamp::new();
     keeper.control = Control { deadline: u64::MAX, window: u32::from(window) * 100, interval: 1, ..Control::default() };
     let mut now = 0;
     while let [head, len, more @ ..] = rest {

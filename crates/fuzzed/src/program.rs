@@ -2,7 +2,7 @@
 
 use paceline_live::gateway::bpf::attach::DataPath;
 use paceline_live::gateway::table::{Control, Key};
-use paceline_live::gateway::window_clamp::WindowKeeper;
+use paceline_live::gateway::window_clamp::WindowClamp;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -84,7 +84,7 @@ pub fn program(bytes: &[u8]) {
     let serial = SERIAL.fetch_add(1, Ordering::Relaxed) % (1 << 24);
     let Kernel { path, sums } = kernel().as_ref().expect("the target is ready");
     let Some((&window, mut rest)) = bytes.split_first() else { return };
-    let mut twin = WindowKeeper::new();
+    let mut twin = WindowClamp::new();
     let control = Control { deadline: u64::MAX, window: u32::from(window) * 300, interval: 1, ..Control::default() };
     path.tell(&control).expect("the map is there");
     twin.control = control;

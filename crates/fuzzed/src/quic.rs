@@ -2,7 +2,9 @@
 //! datagrams at either end of a flow over QUIC: nobody whose key is not known has any data taken.
 
 use paceline_live::quic::frames::{Reader, part};
-use paceline_live::session::{Brought, EcnBits, Family, FlowSpec, Input, Outbox, Session, SessionSpec, Side, State};
+use paceline_live::session::{
+    EcnBits, Family, FlowSpec, ForeignSchemes, Input, Outbox, Session, SessionSpec, Side, State,
+};
 use paceline_packet::wire::tfrc::{Accept, ConnectionId, Datagram, Ecn, Message, Nonce, RateLimit, Request};
 use paceline_units::{Span, Time};
 
@@ -35,7 +37,7 @@ fn frames(cut: usize, bytes: &[u8]) {
 
 fn datagrams(side: Side, bytes: &[u8]) {
     let settings = vec![("transport".to_owned(), "quic".to_owned())];
-    let (family, foreign) = (Family::V4, Brought::default());
+    let (family, foreign) = (Family::V4, ForeignSchemes::default());
     let flow = FlowSpec { settings, for_ms: 2000, seed: 1, family, name: None, foreign };
     let spec = SessionSpec { side, flow, connection: 1, nonce: 2, limit: None, announces: false, rtp: None };
     let mut session = Session::new(&spec).expect("a flow");

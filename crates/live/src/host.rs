@@ -66,7 +66,7 @@ pub struct HostReport {
 
 impl HostReport {
     /// The share of stolen time above which a run in real time says nothing.
-    pub const MOST_STEAL: f64 = 0.01;
+    pub const MAX_STEAL: f64 = 0.01;
 
     /// Of a run that began with `before` and ends now.
     ///

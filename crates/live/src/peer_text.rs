@@ -3,14 +3,14 @@
 use paceline_sim::scenario::escaped;
 
 /// Characters of a text that are shown.
-const MOST: usize = 500;
+const MAX_CHARS: usize = 500;
 
 /// A text of a peer, fit to be shown: on one line, without anything that a terminal obeys or that turns the direction of what
 /// stands beside it. Control and format characters, separators of lines, private and unassigned ones are escaped as in JSON
 /// (`\n`, `\u001b`), and so are marks that would pile up on a letter; what is longer than 500 characters is cut.
 #[must_use]
 pub fn peer_text(text: &str) -> String {
-    let (mut shown, mut left) = (String::new(), MOST);
+    let (mut shown, mut left) = (String::new(), MAX_CHARS);
     for c in text.chars() {
         // a text that was cleaned before stays as it is
         let plain = matches!(c, '\\' | '\'' | '"') || c.escape_debug().len() == 1;

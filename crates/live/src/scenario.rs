@@ -5,9 +5,9 @@ use std::io::Read as _;
 use std::path::Path;
 
 /// The largest scenario file that is read.
-const MOST_SCENARIO: u64 = 16 << 20;
+const MAX_SCENARIO: u64 = 16 << 20;
 /// The largest trace file that is read.
-const MOST_TRACE: u64 = 512 << 20;
+const MAX_TRACE: u64 = 512 << 20;
 
 /// Reads and checks a scenario file, and the trace files that it names.
 ///
@@ -23,7 +23,7 @@ pub fn load(path: &Path) -> Result<Scenario, ScenarioError> {
 /// A syntax error, or why the file cannot be read.
 pub fn open(path: &Path) -> Result<Document, ScenarioError> {
     let shown = path.display().to_string();
-    let text = read(path, MOST_SCENARIO).map_err(|problem| ScenarioError::of_file(&shown, &problem))?;
+    let text = read(path, MAX_SCENARIO).map_err(|problem| ScenarioError::of_file(&shown, &problem))?;
     Document::parse(&text, &shown)
 }
 
@@ -40,7 +40,7 @@ pub fn check(document: &Document, folder: &Path) -> Result<Scenario, ScenarioErr
 /// # Errors
 /// Why it cannot be read.
 pub fn trace(path: &Path) -> Result<String, String> {
-    read(path, MOST_TRACE)
+    read(path, MAX_TRACE)
 }
 
 /// The text of a file, or why there is none.

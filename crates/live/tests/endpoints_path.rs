@@ -7,7 +7,7 @@ use paceline_live::endpoint::control::{Direction, Offer};
 use paceline_live::endpoint::{SendOptions, SendWatch, ServeOptions, Server, Wanted, send};
 use paceline_live::netns::{Far, Kind, Plan, Status};
 use paceline_live::path::{Folder, PathSpec, RelayOptions, Stop};
-use paceline_live::session::{Brought, Family, FlowSpec, ReplayError, replay};
+use paceline_live::session::{Family, FlowSpec, ForeignSchemes, ReplayError, replay};
 use paceline_sim::scenario::Document;
 use paceline_units::{Rate, Span};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -52,7 +52,7 @@ fn serves() {
         max_memory: 1 << 30,
         results: None,
         qlogs: None,
-        schemes: Brought::default(),
+        schemes: ForeignSchemes::default(),
     };
     let server = Server::start(options, Box::new(|_| {})).unwrap();
     server.run(&AtomicBool::new(false)).unwrap();
@@ -73,7 +73,8 @@ fn sends() {
         let settings: Vec<(String, String)> =
             text.split(',').filter_map(|one| one.split_once('=')).map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
         let name = settings[0].1.clone();
-        let spec = FlowSpec { settings, for_ms, seed: 3, family: Family::V4, name: None, foreign: Brought::default() };
+        let spec =
+            FlowSpec { settings, for_ms, seed: 3, family: Family::V4, name: None, foreign: ForeignSchemes::default() };
         Wanted { name, instance: 0, offer: Offer { spec, direction, kernel: None, measure: None } }
     });
     let (host, flows) = (said("PACELINE_PEER"), flows.collect());

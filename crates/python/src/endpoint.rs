@@ -6,8 +6,8 @@ use crate::{InternalError, LiveError, live, panics};
 use paceline_control::rtp::FeedbackFormat;
 use paceline_live::endpoint::control::{Direction, Measure, Offer};
 use paceline_live::endpoint::{self, Key, LiveRun, RtpTarget, SendError, SendOptions, ServeOptions, Wanted};
-use paceline_live::quic::Room;
-use paceline_live::session::{Brought, Family, FlowSpec, RtpPeer};
+use paceline_live::quic::LogQuota;
+use paceline_live::session::{Family, FlowSpec, ForeignSchemes, RtpPeer};
 use paceline_units::{Rate, Span};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -45,13 +45,16 @@ impl SendWatch {
 type Asked = (String, u32, Vec<(String, String)>, u64, u64, bool, Option<String>, Option<String>);
 
 /// The schemes that Python has brought.
-fn brought(schemes: &[Py<Scheme>]) -> Brought {
-    Brought { schemes: schemes.iter().map(|scheme| scheme.get().core).collect(), flow: String::new() }
+fn brought(schemes: &[Py<Scheme>]) -> ForeignSchemes {
+    ForeignSchemes { schemes: schemes.iter().map(|scheme| scheme.get().core).collect(), flow: String::new() }
 }
 
-fn wanted((name, instance, settings, for_ms, seed, forward, kernel, bundle): Asked, foreign: &Brought) -> Wanted {
+fn wanted(
+    (name, instance, settings, for_ms, seed, forward, kernel, bundle): Asked,
+    foreign: &ForeignSchemes,
+) -> Wanted {
     // the family is that of the address that the host turns out to have
-    let foreign = Brought { flow: format!("{name}[{instance}]"), ..foreign.clone() };
+    let foreign = ForeignSchemes { flow: format!("{name}[{instance}]"), ..foreign.clone() };
     let spec = FlowSpec { settings, for_ms, seed, family: Family::V4, name: bundle, foreign };
     let direction = if forward { Direction::Forward } else { Direction::Reverse };
     Wanted { name, instance, offer: Offer { spec, direction, kernel, measure: None } }
@@ -228,7 +231,7 @@ impl Server {
             .map_err(|_| PyValueError::new_err(format!("{bind} is no address with a port, as [::]:5050")))?;
         let (max_rate, max_duration) = (Rate::from_bps(max_rate_bps), Span::from_secs_f64(max_duration_s));
         let qlogs = qlogs.map(|(folder, files, bytes)| {
-            let room = Room::within(&folder, files, bytes);
+            let room = LogQuota::within(&folder, files, bytes);
             let room = room.map_err(|error| LiveError::new_err(format!("{}: {error}", folder.display())))?;
             PyResult::Ok((folder, Arc::new(room)))
         });

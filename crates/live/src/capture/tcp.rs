@@ -21,7 +21,7 @@ const HEADERS: u16 = 40;
 /// Bytes of the time stamps option with two fillers before it (RFC 7323 appendix A).
 const STAMPS: u16 = 12;
 /// The greatest shift of the window (RFC 7323 section 2.3).
-const MOST_SHIFT: u8 = 14;
+const MAX_SHIFT: u8 = 14;
 
 /// A flow's connections.
 pub(super) struct Tcp {
@@ -74,7 +74,7 @@ impl Tcp {
         let full = config.wire().saturating_sub(header).max(1);
         let window = u64::from(config.receive_window);
         let bytes = window * u64::from(full);
-        let shift = (0..MOST_SHIFT).find(|shift| bytes >> shift <= u64::from(u16::MAX)).unwrap_or(MOST_SHIFT);
+        let shift = (0..MAX_SHIFT).find(|shift| bytes >> shift <= u64::from(u16::MAX)).unwrap_or(MAX_SHIFT);
         Tcp {
             flow,
             sack: config.sack(),

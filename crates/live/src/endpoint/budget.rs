@@ -5,7 +5,7 @@
 //! thing at most, so that there is room for another; a client is an address, or a /64 of IPv6, of which whoever has one address has
 //! all. The rate in sum is bounded with the sessions: each is granted no more than `--max-rate`.
 
-use super::control::{MOST_TOLD, Offer};
+use super::control::{MAX_RESULT, Offer};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,9 +29,9 @@ pub(super) fn samples(offer: &Offer) -> u64 {
 
 /// The longest message in which a server tells of one of these flows.
 #[must_use]
-pub fn longest_told(offers: &[Offer]) -> usize {
+pub fn max_result_len(offers: &[Offer]) -> usize {
     let samples = offers.iter().map(samples).max().unwrap_or(0).saturating_mul(SAMPLE_BYTES);
-    usize::try_from(samples.saturating_add(1 << 20)).unwrap_or(usize::MAX).min(MOST_TOLD)
+    usize::try_from(samples.saturating_add(1 << 20)).unwrap_or(usize::MAX).min(MAX_RESULT)
 }
 
 /// Who takes: an address of IPv4, or a network of 64 bits of IPv6.
@@ -92,7 +92,7 @@ impl Portion {
 /// What there is, and what is taken of it.
 #[derive(Debug)]
 pub struct Budget {
-    most: Portion,
+    total: Portion,
     /// What one client may have of it.
     share: Portion,
     taken: Mutex<Taken>,
@@ -108,13 +108,13 @@ impl Budget {
     /// All of it is there.
     #[must_use]
     pub fn new(most: Portion) -> Arc<Budget> {
-        Arc::new(Budget { most, share: most.share(), taken: Mutex::default() })
+        Arc::new(Budget { total: most, share: most.share(), taken: Mutex::default() })
     }
 
     /// The same for one client alone.
     #[must_use]
     pub fn of_one(most: Portion) -> Arc<Budget> {
-        Arc::new(Budget { most, share: most, taken: Mutex::default() })
+        Arc::new(Budget { total: most, share: most, taken: Mutex::default() })
     }
 
     /// What is taken.
@@ -132,11 +132,11 @@ impl Budget {
         let of_it = taken.by.get(&client).copied().unwrap_or_default().plus(portion);
         let all = taken.all.plus(portion);
         let share = self.share;
-        if all.sessions > self.most.sessions {
+        if all.sessions > self.total.sessions {
             return Err("the server has as many flows as it takes; try again later".to_owned());
         }
         if of_it.sessions > share.sessions {
-            let of = format!("{} of the {} flows of this server", share.sessions, self.most.sessions);
+            let of = format!("{} of the {} flows of this server", share.sessions, self.total.sessions);
             return Err(format!("one client has {of} at most; it has as many flows as it may"));
         }
         if of_it.memory > share.memory {
@@ -147,7 +147,7 @@ impl Budget {
                 share.memory >> 20
             ));
         }
-        if all.memory > self.most.memory {
+        if all.memory > self.total.memory {
             return Err("the server's memory is taken (--max-memory); try again later".to_owned());
         }
         taken.all = all;
@@ -190,7 +190,7 @@ pub(super) fn give_back() {
 mod tests {
     use super::super::half::{EVERY, Recorder};
     use super::*;
-    use crate::session::{Brought, Family, FlowSpec, Session, SessionSpec, Side};
+    use crate::session::{Family, FlowSpec, ForeignSchemes, Session, SessionSpec, Side};
 
     fn net(name: &str) -> Net {
         Net::of(name.parse().unwrap())
@@ -242,7 +242,7 @@ mod tests {
                     seed: 1,
                     family: Family::V4,
                     name: None,
-                    foreign: Brought::default(),
+                    foreign: ForeignSchemes::default(),
                 };
                 let model = flow.model().unwrap_or_else(|error| panic!("{error}"));
                 let (connection, nonce, limit, announces, rtp) = (1, 1, None, false, None);

@@ -11,7 +11,7 @@ use paceline_units::{Rate, Time};
 use std::collections::BTreeMap;
 
 /// Turns that are given on account of one event at most: what is due beyond them follows at once, but after other flows.
-const MOST_TURNS: u32 = 256;
+const MAX_TURNS: u32 = 256;
 
 /// Who asked, as far as a server tells them apart, which way data go, and the name of the flow that leads.
 type Name = (usize, bool, String);
@@ -56,7 +56,7 @@ impl Bundles {
     }
 
     /// Something has happened to flow `at`, which others of its bundle are to know.
-    pub(super) fn heard(
+    pub(super) fn on_event(
         &mut self,
         at: usize,
         now: Time,
@@ -102,7 +102,7 @@ impl Bundle {
 
     /// Gives the turns that the leader has for others.
     fn turns(&mut self, leader: usize, now: Time, flows: &mut [Flow], out: &mut Outbox, ports: &mut [impl Port]) {
-        for _ in 0..MOST_TURNS {
+        for _ in 0..MAX_TURNS {
             let Some((number, turn)) = flows[leader].turn() else { return };
             let led = self.led.get(number).copied();
             let (sent, waiting) = match led.and_then(|led| place(led, flows)) {

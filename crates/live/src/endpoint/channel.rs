@@ -6,7 +6,7 @@
 //! big-endian) and a transport message of Noise of that many bytes, at most 65,535 (section 3 there), which are the pieces
 //! of the stream that [`control`]'s messages make.
 
-use super::control::{self, Answer, Greeting, MOST_GREETING, VERSION};
+use super::control::{self, Answer, Greeting, MAX_GREETING, VERSION};
 use crate::clock::Clock;
 use paceline_units::{Span, Time};
 use serde::Serialize;
@@ -28,7 +28,7 @@ pub const PATIENCE: Duration = Duration::from_secs(5);
 /// Bytes of the tag of what is encrypted.
 const TAG: usize = 16;
 /// Bytes of a message in one part.
-const MOST_PART: usize = 65_535 - TAG;
+const MAX_PART: usize = 65_535 - TAG;
 /// Bytes of the handshake's messages: a public key, and once there is a key for one a tag.
 const PLAIN: usize = 32;
 const TAGGED: usize = PLAIN + TAG;
@@ -129,7 +129,7 @@ pub(super) struct Hears {
     noise: Arc<StatelessTransportState>,
     part: Part,
     /// Bytes of messages that have come, for another thread to look at.
-    pub(super) came: Arc<AtomicU64>,
+    pub(super) received_bytes: Arc<AtomicU64>,
 }
 
 #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
@@ -143,7 +143,7 @@ impl Channel {
         let hello = Greeting::Hello { version: VERSION, keyed: key.is_some(), handshake: next(&mut state)? };
         // a server that takes nobody in may have said why, and closed the connection already
         let _ = control::write(&mut Within::of(&stream, PATIENCE), &hello);
-        match control::read(&mut Within::of(&stream, PATIENCE), MOST_GREETING)? {
+        match control::read(&mut Within::of(&stream, PATIENCE), MAX_GREETING)? {
             Answer::Refused { why } => Err(Unanswered::Refused(why)),
             Answer::Key => Err(Unanswered::Key),
             Answer::Keyless => Err(Unanswered::Keyless),
@@ -159,7 +159,7 @@ impl Channel {
     pub fn new(stream: TcpStream, noise: StatelessTransportState) -> Channel {
         let (stream, noise) = (Arc::new(stream), Arc::new(noise));
         let speaks = Speaks { stream: Arc::clone(&stream), noise: Arc::clone(&noise), count: 0 };
-        Channel { speaks, hears: Hears { stream, noise, part: Part::default(), came: Arc::default() } }
+        Channel { speaks, hears: Hears { stream, noise, part: Part::default(), received_bytes: Arc::default() } }
     }
 
     /// Writes a message, which the other end has so long to take.
@@ -193,7 +193,7 @@ impl Channel {
     }
 
     /// Whether anything has come that the other end encrypted.
-    pub(super) fn has_heard(&self) -> bool {
+    pub(super) fn has_decrypted(&self) -> bool {
         self.hears.part.count > 0
     }
 
@@ -231,7 +231,10 @@ impl Hears {
         let clock = Clock::start();
         let until = patience.map(|patience| clock.now() + span(patience));
         let from = Within { stream: &self.stream, clock, until };
-        control::text(&mut Opens { noise: &self.noise, part: &mut self.part, from, came: &self.came }, most)
+        control::text(
+            &mut Opens { noise: &self.noise, part: &mut self.part, from, received_bytes: &self.received_bytes },
+            most,
+        )
     }
 }
 
@@ -249,7 +252,7 @@ struct Seals<'a, W> {
 
 impl<W: Write> Write for Seals<'_, W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let bytes = &bytes[..bytes.len().min(MOST_PART)];
+        let bytes = &bytes[..bytes.len().min(MAX_PART)];
         let mut part = vec![0; 2 + bytes.len() + TAG];
         let len = u16::try_from(bytes.len() + TAG).map_err(io::Error::other)?;
         part[..2].copy_from_slice(&len.to_be_bytes());
@@ -287,7 +290,7 @@ struct Opens<'a, R> {
     noise: &'a StatelessTransportState,
     part: &'a mut Part,
     from: R,
-    came: &'a AtomicU64,
+    received_bytes: &'a AtomicU64,
 }
 
 impl<R: Read> Read for Opens<'_, R> {
@@ -310,7 +313,7 @@ impl<R: Read> Read for Opens<'_, R> {
                 .map_err(|_| invalid("what came is not what the other end has written"))?;
             part.count += 1;
             part.taken = 0;
-            self.came.fetch_add(len as u64, Ordering::Relaxed);
+            self.received_bytes.fetch_add(len as u64, Ordering::Relaxed);
         }
         let rest = part.rest();
         let len = rest.len().min(buffer.len());
@@ -376,7 +379,7 @@ impl Write for Within<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::control::MOST_ASKED;
+    use super::super::control::MAX_REQUEST;
     use super::*;
     use proptest::prelude::*;
 
@@ -398,7 +401,7 @@ mod tests {
 
     fn opened(noise: &StatelessTransportState, mut bytes: &[u8], most: usize) -> io::Result<String> {
         let from = &mut bytes;
-        control::read(&mut Opens { noise, part: &mut Part::default(), from, came: &AtomicU64::new(0) }, most)
+        control::read(&mut Opens { noise, part: &mut Part::default(), from, received_bytes: &AtomicU64::new(0) }, most)
     }
 
     #[test]
@@ -418,17 +421,17 @@ mod tests {
     #[test]
     fn a_long_message_goes_in_parts() {
         let [client, server] = joined(None, None).unwrap();
-        let long = "x".repeat(3 * MOST_PART);
+        let long = "x".repeat(3 * MAX_PART);
         let bytes = sealed(&client, &[&long, "short"]);
-        assert_eq!(bytes.len(), 3 * MOST_PART + 2 + 4 + 5 * (2 + TAG) + 7 + 4);
+        assert_eq!(bytes.len(), 3 * MAX_PART + 2 + 4 + 5 * (2 + TAG) + 7 + 4);
         let (mut from, mut part, came) = (&bytes[..], Part::default(), AtomicU64::new(0));
         for meant in [&long, "short"] {
-            let mut opens = Opens { noise: &server, part: &mut part, from: &mut from, came: &came };
+            let mut opens = Opens { noise: &server, part: &mut part, from: &mut from, received_bytes: &came };
             assert_eq!(control::read::<String>(&mut opens, 1 << 20).unwrap(), meant);
         }
         assert!(from.is_empty() && part.rest().is_empty());
         assert_eq!(came.into_inner() as usize, bytes.len() - 2 * 5);
-        let error = opened(&server, &bytes, MOST_ASKED).unwrap_err();
+        let error = opened(&server, &bytes, MAX_REQUEST).unwrap_err();
         assert!(error.to_string().contains("65536 at most"), "{error}");
     }
 
@@ -448,7 +451,7 @@ mod tests {
         let mut empty = [0; 2 + TAG];
         empty[1] = TAG as u8;
         client.write_message(0, &[], &mut empty[2..]).unwrap();
-        assert!(opened(&server, &empty.repeat(3), MOST_ASKED).unwrap_err().to_string().contains("empty part"));
+        assert!(opened(&server, &empty.repeat(3), MAX_REQUEST).unwrap_err().to_string().contains("empty part"));
     }
 
     /// Cut off anywhere, changed in any bit, written by the reader itself, out of order or twice: it is no message.
@@ -456,27 +459,27 @@ mod tests {
     fn what_is_not_as_it_was_written_is_no_message() {
         let [[client, server], [_, another]] = [(); 2].map(|()| joined(Some(&[3; 32]), Some(&[3; 32])).unwrap());
         let bytes = sealed(&client, &["a message"]);
-        assert_eq!(opened(&server, &bytes, MOST_ASKED).unwrap(), "a message");
+        assert_eq!(opened(&server, &bytes, MAX_REQUEST).unwrap(), "a message");
         for bit in 0..8 * bytes.len() {
             let mut changed = bytes.clone();
             changed[bit / 8] ^= 1u8 << (bit % 8);
-            assert!(opened(&server, &changed, MOST_ASKED).is_err(), "bit {bit}");
+            assert!(opened(&server, &changed, MAX_REQUEST).is_err(), "bit {bit}");
         }
         for cut in 0..bytes.len() {
-            let end = opened(&server, &bytes[..cut], MOST_ASKED).unwrap_err();
+            let end = opened(&server, &bytes[..cut], MAX_REQUEST).unwrap_err();
             assert_eq!(end.kind(), io::ErrorKind::UnexpectedEof, "{cut}");
         }
-        assert!(opened(&client, &bytes, MOST_ASKED).is_err(), "it is the other's");
+        assert!(opened(&client, &bytes, MAX_REQUEST).is_err(), "it is the other's");
         let second = &sealed(&client, &["a message", "a message"])[bytes.len()..];
-        assert!(opened(&server, second, MOST_ASKED).is_err(), "it is not the first");
-        assert!(opened(&another, &bytes, MOST_ASKED).is_err(), "it is of another connection");
+        assert!(opened(&server, second, MAX_REQUEST).is_err(), "it is not the first");
+        assert!(opened(&another, &bytes, MAX_REQUEST).is_err(), "it is of another connection");
     }
 
     proptest! {
         #[test]
         fn any_bytes_get_an_answer(bytes in prop::collection::vec(any::<u8>(), 0..300), digits: String) {
             let [_, server] = joined(None, None).unwrap();
-            prop_assert!(opened(&server, &bytes, MOST_ASKED).is_err());
+            prop_assert!(opened(&server, &bytes, MAX_REQUEST).is_err());
             for key in [None, Some(&[1; 32])] {
                 prop_assert!(matches!(answer(key, &digits).unwrap(), Answered::WrongKey));
                 let _ = answer(key, &control::hex(&bytes)).unwrap();

@@ -1,8 +1,8 @@
 //! `paceline send`: asks a server for flows, runs this end of them, and joins what both ends have measured.
 
-use super::budget::longest_told;
+use super::budget::max_result_len;
 use super::channel::{Channel, Hears, Key, PATIENCE, Speaks, Unanswered};
-use super::control::{self, Ask, Direction, Greeting, MOST_ASKED, Offer, Tell};
+use super::control::{self, Ask, Direction, Greeting, MAX_REQUEST, Offer, Tell};
 use super::driver::{Driver, Handle, NewFlow, Running, View};
 use super::half::Half;
 use super::kernel;
@@ -222,7 +222,7 @@ fn connect(options: &SendOptions) -> Result<(TcpStream, SocketAddr), SendError> 
 }
 
 /// Why a server said nothing.
-fn not_told(error: io::Error) -> SendError {
+fn no_answer(error: io::Error) -> SendError {
     match error.kind() {
         io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => SendError::Closed,
         _ => SendError::Protocol(error.to_string()),
@@ -237,7 +237,7 @@ impl From<Unanswered> for SendError {
                     SendError::OtherProgram(format!("it said nothing in {} s", PATIENCE.as_secs()))
                 }
                 io::ErrorKind::InvalidData => SendError::OtherProgram(error.to_string()),
-                _ => not_told(error),
+                _ => no_answer(error),
             },
             Unanswered::Refused(why) => SendError::Refused(why),
             Unanswered::Key => SendError::Key,
@@ -247,8 +247,8 @@ impl From<Unanswered> for SendError {
     }
 }
 
-fn told(channel: &mut Channel) -> Result<Tell, SendError> {
-    match channel.read(MOST_ASKED, PATIENCE).map_err(not_told)? {
+fn read_answer(channel: &mut Channel) -> Result<Tell, SendError> {
+    match channel.read(MAX_REQUEST, PATIENCE).map_err(no_answer)? {
         Tell::Refused { why } => Err(SendError::Refused(why)),
         other => Ok(other),
     }
@@ -263,10 +263,10 @@ struct Opened {
 
 fn agree(channel: &mut Channel, offers: &[Offer]) -> Result<Opened, SendError> {
     let own = offers.iter().any(|offer| offer.spec.is_quic()).then(OwnKey::generate).transpose()?;
-    let Tell::Welcome { .. } = told(channel)? else { return Err(SendError::Protocol("no welcome".to_owned())) };
+    let Tell::Welcome { .. } = read_answer(channel)? else { return Err(SendError::Protocol("no welcome".to_owned())) };
     let key = own.as_ref().map(OwnKey::fingerprint);
-    channel.write(&Ask::Open { flows: offers.iter().map(Offer::told).collect(), key }, PATIENCE)?;
-    match told(channel)? {
+    channel.write(&Ask::Open { flows: offers.iter().map(Offer::for_peer).collect(), key }, PATIENCE)?;
+    match read_answer(channel)? {
         Tell::Opened { flows, limit, key } if flows.len() == offers.len() => match (own, key) {
             (Some(_), None) => Err(SendError::Protocol("it has no key for flows over QUIC".to_owned())),
             (own, peer) => Ok(Opened { flows, limit, keys: own.map(|own| Keys { own, peer }) }),
@@ -315,7 +315,7 @@ pub fn send(options: &SendOptions, watch: &SendWatch) -> Result<LiveRun, SendErr
     let before = HostState::now().ok();
     let mut run = Run::start(options, &offers, opened, server, local)?;
     watch.begin(&run.handle, &options.flows);
-    let done = run.until_done(channel, watch, longest_told(&offers));
+    let done = run.until_done(channel, watch, max_result_len(&offers));
     run.handle.quit();
     let driven = run.driver.join();
     done?;
@@ -422,7 +422,7 @@ impl Run {
                 let Wanted { name, instance, .. } = &options.flows[index];
                 let alone = options.flows.iter().filter(|other| other.name == *name).count() == 1;
                 let name = if alone { name.clone() } else { format!("{name}.{instance}") };
-                Place { folder, name, room: None }.checked().map_err(SendError::Flow)
+                Place { folder, name, quota: None }.checked().map_err(SendError::Flow)
             });
             let id = index as u64;
             news.push(NewFlow {
@@ -482,12 +482,12 @@ impl Run {
 
     fn until_done(&mut self, channel: Channel, watch: &SendWatch, longest: usize) -> Result<(), SendError> {
         let (mut speaks, from) = channel.split();
-        let done = self.until_heard(&mut speaks, from, watch, longest);
+        let done = self.wait_for_message(&mut speaks, from, watch, longest);
         speaks.shutdown();
         done
     }
 
-    fn until_heard(
+    fn wait_for_message(
         &mut self,
         speaks: &mut Speaks,
         mut from: Hears,
@@ -495,7 +495,7 @@ impl Run {
         longest: usize,
     ) -> Result<(), SendError> {
         let (said, heard) = channel();
-        let came = Arc::clone(&from.came);
+        let came = Arc::clone(&from.received_bytes);
         // ends when the connection is shut down
         thread::Builder::new().name("paceline control".to_owned()).spawn(move || {
             loop {

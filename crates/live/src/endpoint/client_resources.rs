@@ -1,7 +1,7 @@
 //! What a server holds for each client, released when the client is gone, however that happens.
 
 use super::budget::Net;
-use super::control::MOST_FLOWS;
+use super::control::MAX_FLOWS;
 use super::server::{LOOK, Shared, locked};
 use std::collections::BTreeMap;
 #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Connections that have not agreed on flows yet, at most: in all, and from one address, which for the kernel's TCP has as many as
 /// flows at once. Each of them is cut off after a while. Who has agreed has flows, whose number the server's options bound.
-const MOST_STRANGERS: (usize, usize) = (256, MOST_FLOWS + 32);
+const MAX_STRANGERS: (usize, usize) = (256, MAX_FLOWS + 32);
 
 /// The connections that have not agreed on anything yet, by their numbers: of two the later has the higher.
 #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
@@ -35,11 +35,11 @@ impl Strangers {
         let mut of: BTreeMap<Net, usize> = BTreeMap::new();
         self.there.values().for_each(|(net, _)| *of.entry(*net).or_default() += 1);
         let of_it = of.get(&from).copied().unwrap_or(0);
-        if of_it >= MOST_STRANGERS.1 {
+        if of_it >= MAX_STRANGERS.1 {
             return None;
         }
         let stream = stream.try_clone().ok()?;
-        if self.there.len() >= MOST_STRANGERS.0 {
+        if self.there.len() >= MAX_STRANGERS.0 {
             let most = of.values().copied().max().filter(|most| *most > of_it)?;
             let oldest = *self.there.iter().find(|(_, (net, _))| of[net] == most)?.0;
             let (_, gone) = self.there.remove(&oldest)?;
@@ -74,7 +74,7 @@ impl Drop for Stranger {
 }
 
 /// Requests that are looked at at once; it takes some milliseconds a flow.
-const MOST_LOOKS: usize = 2;
+const MAX_LOOKS: usize = 2;
 
 /// A look at what a client asks for: one at a time of each client, so that who asks for much waits for himself.
 pub(super) struct Look<'a> {
@@ -87,7 +87,7 @@ impl Look<'_> {
     pub(super) fn begins(shared: &Shared, ip: IpAddr) -> Option<Look<'_>> {
         let from = Net::of(ip);
         let mut looks = locked(&shared.looks);
-        while looks.len() >= MOST_LOOKS || looks.contains(&from) {
+        while looks.len() >= MAX_LOOKS || looks.contains(&from) {
             if shared.over.load(Ordering::Relaxed) {
                 return None;
             }
@@ -137,11 +137,11 @@ impl Drop for Open<'_> {
 #[expect(clippy::disallowed_types, reason = "tests of sockets in real time")]
 mod tests {
     use super::super::channel::{Channel, PATIENCE};
-    use super::super::control::{Ask, Direction, MOST_ASKED, Offer, Tell};
+    use super::super::control::{Ask, Direction, MAX_REQUEST, Offer, Tell};
     use super::super::server::{ServeOptions, Server, rest};
     use super::*;
     use crate::clock::Clock;
-    use crate::session::{Brought, Family, FlowSpec};
+    use crate::session::{Family, FlowSpec, ForeignSchemes};
     use paceline_units::{Rate, Span, Time};
     use std::thread;
     use std::time::Duration;
@@ -160,7 +160,7 @@ mod tests {
                 max_memory: 1 << 30,
                 results: None,
                 qlogs: None,
-                schemes: Brought::default(),
+                schemes: ForeignSchemes::default(),
             };
             let server = Server::start(options, Box::new(|_| {})).unwrap();
             let (shared, address, stop) =
@@ -173,7 +173,7 @@ mod tests {
                 seed: 1,
                 family: Family::V4,
                 name: None,
-                foreign: Brought::default(),
+                foreign: ForeignSchemes::default(),
             };
             let kernel = |n| (n % 3 == 2).then(|| "reno".to_owned());
             let direction = |n| if n % 2 == 0 { Direction::Forward } else { Direction::Reverse };
@@ -183,7 +183,7 @@ mod tests {
                 // it is reset as soon as it is closed
                 rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO)).unwrap();
                 let mut channel = Channel::open(stream, None).unwrap();
-                assert!(matches!(channel.read(MOST_ASKED, PATIENCE), Ok(Tell::Welcome { .. })));
+                assert!(matches!(channel.read(MAX_REQUEST, PATIENCE), Ok(Tell::Welcome { .. })));
                 channel.write(&Ask::Open { flows: (0..18).map(offer).collect(), key: None }, PATIENCE).unwrap();
             }
             let nothing = || {

@@ -3,7 +3,7 @@
 //!
 //! A message is its length (32 bits, big-endian) and JSON. The first of each end, a [`Greeting`] and its [`Answer`], go in the
 //! clear and carry a handshake; all others, an [`Ask`] or a [`Tell`], go through the [`super::channel::Channel`] that it makes.
-//! A server reads no more than [`MOST_ASKED`] bytes of a message, a client no more than [`MOST_TOLD`]; both wait no longer for one
+//! A server reads no more than [`MAX_REQUEST`] bytes of a message, a client no more than [`MAX_RESULT`]; both wait no longer for one
 //! than they say. That a client has the connection shows that it owns its address: a server sends datagrams there alone, and
 //! none before the client's own with the flow's secret have come.
 
@@ -20,13 +20,13 @@ use std::io::{self, Read, Write};
 /// The version of the messages.
 pub const VERSION: u32 = 4;
 /// The longest greeting and answer.
-pub const MOST_GREETING: usize = 4 << 10;
+pub const MAX_GREETING: usize = 4 << 10;
 /// The longest message that a server takes, and a client before its flows begin.
-pub const MOST_ASKED: usize = 64 << 10;
+pub const MAX_REQUEST: usize = 64 << 10;
 /// The longest message that a client takes: the recordings of a day.
-pub const MOST_TOLD: usize = 512 << 20;
+pub const MAX_RESULT: usize = 512 << 20;
 /// Flows that one client asks for at most.
-pub const MOST_FLOWS: usize = 64;
+pub const MAX_FLOWS: usize = 64;
 
 /// Which way a flow goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -87,7 +87,7 @@ pub struct Offer {
 impl Offer {
     /// What the other end is told of it: of one that it receives, not which controller of this end's own sends it.
     #[must_use]
-    pub fn told(&self) -> Offer {
+    pub fn for_peer(&self) -> Offer {
         let spec = if self.direction == Direction::Forward { self.spec.for_receiver() } else { self.spec.clone() };
         Offer { spec, ..self.clone() }
     }
@@ -158,7 +158,7 @@ pub enum Ask {
     /// These flows, please. They begin when the data do.
     Open {
         /// The flows. One too many is heard, and told why it is not served.
-        #[serde(deserialize_with = "few::<_, _, { MOST_FLOWS + 1 }>")]
+        #[serde(deserialize_with = "few::<_, _, { MAX_FLOWS + 1 }>")]
         flows: Vec<Offer>,
         /// The client's key of flows over QUIC.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -302,17 +302,17 @@ mod tests {
         write(&mut bytes, &Ask::Open { flows: Vec::new(), key: None }).unwrap();
         write(&mut bytes, &Ask::Stop).unwrap();
         let mut rest = &bytes[..];
-        assert!(matches!(read(&mut rest, MOST_ASKED), Ok(Ask::Open { flows, .. }) if flows.is_empty()));
-        assert!(matches!(read(&mut rest, MOST_ASKED), Ok(Ask::Stop)));
-        let end = read::<Ask>(&mut rest, MOST_ASKED).unwrap_err();
+        assert!(matches!(read(&mut rest, MAX_REQUEST), Ok(Ask::Open { flows, .. }) if flows.is_empty()));
+        assert!(matches!(read(&mut rest, MAX_REQUEST), Ok(Ask::Stop)));
+        let end = read::<Ask>(&mut rest, MAX_REQUEST).unwrap_err();
         assert_eq!(end.kind(), io::ErrorKind::UnexpectedEof);
     }
 
     #[test]
     fn a_long_message_is_not_read() {
-        let mut bytes = (MOST_ASKED as u32 + 1).to_be_bytes().to_vec();
-        bytes.resize(MOST_ASKED * 2, b' ');
-        let error = read::<Ask>(&mut &bytes[..], MOST_ASKED).unwrap_err();
+        let mut bytes = (MAX_REQUEST as u32 + 1).to_be_bytes().to_vec();
+        bytes.resize(MAX_REQUEST * 2, b' ');
+        let error = read::<Ask>(&mut &bytes[..], MAX_REQUEST).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidData);
     }
 
@@ -321,9 +321,9 @@ mod tests {
     fn greetings_of_other_versions_are_understood() {
         let framed = |text: &str| [&(text.len() as u32).to_be_bytes(), text.as_bytes()].concat();
         let old = framed(r#"{"say":"hello","version":2}"#);
-        assert!(matches!(read(&mut &old[..], MOST_GREETING), Ok(Greeting::Hello { version: 2, .. })));
+        assert!(matches!(read(&mut &old[..], MAX_GREETING), Ok(Greeting::Hello { version: 2, .. })));
         let new = framed(r#"{"say":"refused","why":"it is 2100","more":1}"#);
-        assert!(matches!(read(&mut &new[..], MOST_GREETING), Ok(Answer::Refused { why }) if why == "it is 2100"));
+        assert!(matches!(read(&mut &new[..], MAX_GREETING), Ok(Answer::Refused { why }) if why == "it is 2100"));
         let mut hello = Vec::new();
         write(&mut hello, &Greeting::Hello { version: 3, keyed: true, handshake: String::new() }).unwrap();
         assert!(hello[4..].starts_with(br#"{"say":"hello","version":3,"#));
@@ -339,14 +339,14 @@ mod tests {
         let flow = r#"{"spec":{"settings":[],"for_ms":1,"seed":1,"family":"v4"},"direction":"forward"}"#;
         let many = format!(r#"{{"open":{{"flows":[{}]}}}}"#, vec![flow; 700].join(","));
         let said = parse::<Ask>(many.as_bytes()).unwrap_err().to_string();
-        assert!(said.contains("a list of more than 65") && many.len() < MOST_ASKED, "{said}");
+        assert!(said.contains("a list of more than 65") && many.len() < MAX_REQUEST, "{said}");
     }
 
     #[test]
     fn what_is_quoted_of_a_message_is_cleaned() {
         for hostile in [r#"{"\u001b[2J\n\u202e":{}}"#, r#"{"refused":{"why":"\u001b[2J\n\u202e"}}"#] {
             let bytes = [&(hostile.len() as u32).to_be_bytes(), hostile.as_bytes()].concat();
-            let said = match read::<Tell>(&mut &bytes[..], MOST_TOLD) {
+            let said = match read::<Tell>(&mut &bytes[..], MAX_RESULT) {
                 Ok(Tell::Refused { why }) => why,
                 Err(error) => error.to_string(),
                 other => panic!("{other:?}"),
@@ -361,10 +361,10 @@ mod tests {
         fn any_bytes_get_an_answer(bytes in prop::collection::vec(any::<u8>(), 0..300), framed: bool) {
             let mut all = if framed { (bytes.len() as u32).to_be_bytes().to_vec() } else { Vec::new() };
             all.extend_from_slice(&bytes);
-            let _ = read::<Greeting>(&mut &all[..], MOST_GREETING);
-            let _ = read::<Answer>(&mut &all[..], MOST_GREETING);
-            let _ = read::<Ask>(&mut &all[..], MOST_ASKED);
-            let _ = read::<Tell>(&mut &all[..], MOST_ASKED);
+            let _ = read::<Greeting>(&mut &all[..], MAX_GREETING);
+            let _ = read::<Answer>(&mut &all[..], MAX_GREETING);
+            let _ = read::<Ask>(&mut &all[..], MAX_REQUEST);
+            let _ = read::<Tell>(&mut &all[..], MAX_REQUEST);
         }
     }
 }

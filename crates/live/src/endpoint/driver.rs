@@ -2,11 +2,11 @@
 //!
 //! A turn reads what has come (each datagram with the kernel's stamp), then runs the timers that are due, then waits for the
 //! next. What a visit of a flow may cost is bounded by its session; between visits the driver looks whether it is to end, and
-//! [`Turns`] says whose visits have to wait. Requests of other threads come through [`Handle`]. Look first at [`Driver::run`].
+//! [`FairShare`] says whose visits have to wait. Requests of other threads come through [`Handle`]. Look first at [`Driver::run`].
 
 use super::budget::Charge;
 use super::control::Measure;
-use super::fair_share::Turns;
+use super::fair_share::FairShare;
 use super::flow::Flow;
 use super::flows::Flows;
 use super::groups::place;
@@ -178,7 +178,7 @@ pub struct Driver {
     views: Arc<Mutex<BTreeMap<u64, View>>>,
     outcomes: Sender<Outcome>,
     looked: Time,
-    turns: Turns,
+    turns: FairShare,
     quit: Arc<AtomicBool>,
 }
 
@@ -204,7 +204,7 @@ impl Driver {
             views,
             outcomes,
             looked: Time::ZERO,
-            turns: Turns::default(),
+            turns: FairShare::default(),
             quit,
         };
         Ok((driver, handle, came))
@@ -251,7 +251,7 @@ impl Driver {
     fn carry(&mut self) -> io::Result<()> {
         while !self.quits() {
             self.turns.settle(self.clock.now());
-            self.asked();
+            self.handle_requests();
             for port in 0..self.flows.ports.len() {
                 self.read(port)?;
             }
@@ -283,7 +283,7 @@ impl Driver {
         Ok(())
     }
 
-    fn asked(&mut self) {
+    fn handle_requests(&mut self) {
         while !self.quits()
             && let Ok(request) = self.requests.try_recv()
         {

@@ -16,14 +16,14 @@ const LONGEST: Span = Span::from_millis(500);
 
 /// The clients of a driver, and their deficits.
 #[derive(Debug, Default)]
-pub(super) struct Turns {
+pub(super) struct FairShare {
     /// The deficit of each in nanoseconds, and its number of flows.
     clients: BTreeMap<Net, (u64, usize)>,
     settled: Time,
     idle: Span,
 }
 
-impl Turns {
+impl FairShare {
     /// Adds a flow of this client.
     pub(super) fn enters(&mut self, client: Net) {
         self.clients.entry(client).or_default().1 += 1;
@@ -88,7 +88,7 @@ mod tests {
     /// `wants` of the driver's time, in shares, each client by visits of a millisecond; gives what they had of ten seconds.
     fn served(wants: &[f64]) -> Vec<f64> {
         let clients: Vec<Net> = (0..wants.len()).map(|n| client(&format!("192.0.2.{n}"))).collect();
-        let mut turns = Turns::default();
+        let mut turns = FairShare::default();
         clients.iter().for_each(|client| turns.enters(*client));
         let mut had = vec![0.0; wants.len()];
         let mut now = Time::ZERO;
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn what_is_owed_goes_with_the_last_flow_and_is_bounded() {
-        let (mut turns, one, two) = (Turns::default(), client("192.0.2.1"), client("2001:db8::1"));
+        let (mut turns, one, two) = (FairShare::default(), client("192.0.2.1"), client("2001:db8::1"));
         [one, one, two].into_iter().for_each(|client| turns.enters(client));
         turns.charge(one, Span::from_secs(60));
         assert_eq!(turns.wait(one), Span(LONGEST.0 - CREDIT.0));
@@ -141,7 +141,7 @@ mod tests {
     fn a_long_visit_passes_over_nobody_who_is_alone() {
         let long = Span::from_millis(60);
         for (clients, over) in [(1, false), (2, true)] {
-            let mut turns = Turns::default();
+            let mut turns = FairShare::default();
             let all: Vec<Net> = (0..clients).map(|n| client(&format!("192.0.2.{n}"))).collect();
             all.iter().for_each(|client| turns.enters(*client));
             turns.settle(Time::ZERO);

@@ -116,7 +116,7 @@ impl Flow {
     }
 
     /// What its group is told (RFC 8699); `None` of a flow that cannot be coupled, and while it sends nothing.
-    pub(super) fn told(&self, now: Time) -> Option<CoupledState> {
+    pub(super) fn coupled_state(&self, now: Time) -> Option<CoupledState> {
         match &self.session {
             Session::Sender(sender) => sender.coupled(now),
             Session::Receiver(_) => None,

@@ -79,19 +79,19 @@ impl<P: Port> Flows<P> {
             _ => Input::Datagram(bytes, ecn),
         };
         flow.datagram(time, input, &mut self.out, &mut self.ports);
-        self.heard(at, time);
+        self.on_event(at, time);
     }
 
     /// Does what is due of a flow; `lag` says how long after an instant its datagrams have left.
     pub(super) fn visit(&mut self, at: usize, now: Time, lag: impl FnOnce(Time) -> Span) {
         self.all[at].visit(now, lag, &mut self.out, &mut self.ports);
-        self.heard(at, now);
+        self.on_event(at, now);
     }
 
     /// Something has happened to a flow, which those that it is bound to may have to know.
-    fn heard(&mut self, at: usize, now: Time) {
-        self.groups.heard(at, now, &mut self.all, &mut self.out, &mut self.ports);
-        self.bundles.heard(at, now, &mut self.all, &mut self.out, &mut self.ports);
+    fn on_event(&mut self, at: usize, now: Time) {
+        self.groups.on_event(at, now, &mut self.all, &mut self.out, &mut self.ports);
+        self.bundles.on_event(at, now, &mut self.all, &mut self.out, &mut self.ports);
     }
 
     /// A flow goes.

@@ -1,7 +1,7 @@
 //! How a server takes in who connects: the first message, the handshake, the key.
 
 use super::channel::{Answered, Channel, PATIENCE, Within, answer};
-use super::control::{self, Answer, Greeting, MOST_GREETING, VERSION};
+use super::control::{self, Answer, Greeting, MAX_GREETING, VERSION};
 use super::server::{Shared, locked};
 use std::io;
 use std::net::IpAddr;
@@ -12,9 +12,9 @@ use std::net::TcpStream;
 impl Shared {
     /// Hears a client's greeting. Gives the channel to one whose half of a handshake is of the key, if there is one here: that he has
     /// the key himself, and does not repeat what he saw another send, shows the first thing he says in it
-    /// ([`Shared::first_heard`]). None if he was sent away, or the connection is one that a flow waited for.
+    /// ([`Shared::check_first_message`]). None if he was sent away, or the connection is one that a flow waited for.
     pub(super) fn greet(&self, stream: TcpStream, ip: IpAddr) -> io::Result<Option<Channel>> {
-        let greeting = control::read(&mut Within::of(&stream, PATIENCE), MOST_GREETING)?;
+        let greeting = control::read(&mut Within::of(&stream, PATIENCE), MAX_GREETING)?;
         let no = |answer: &Answer| {
             control::write(&mut Within::of(&stream, PATIENCE), answer)?;
             Ok(None)
@@ -61,10 +61,10 @@ impl Shared {
     }
 
     /// What a client first said in its channel: to encrypt that takes the key.
-    pub(super) fn first_heard<T>(&self, channel: &Channel, heard: &io::Result<T>, ip: IpAddr) {
+    pub(super) fn check_first_message<T>(&self, channel: &Channel, heard: &io::Result<T>, ip: IpAddr) {
         match heard {
             _ if self.options.key.is_none() => {}
-            _ if channel.has_heard() => locked(&self.tries).right(ip),
+            _ if channel.has_decrypted() => locked(&self.tries).right(ip),
             Err(error) if error.kind() == io::ErrorKind::InvalidData => self.wrong_key(ip),
             _ => {}
         }

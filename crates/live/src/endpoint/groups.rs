@@ -50,7 +50,7 @@ impl Groups {
     }
 
     /// Something has happened to flow `at`: if its controller has found another rate, all of its group have new ones.
-    pub(super) fn heard(
+    pub(super) fn on_event(
         &mut self,
         at: usize,
         now: Time,
@@ -62,14 +62,14 @@ impl Groups {
             return;
         }
         let Some(group) = name(&flows[at]).and_then(|name| self.of.get_mut(&name)) else { return };
-        if !group.on_event(flows[at].new.id, now, |id| flows[place(id, flows)?].told(now)) {
+        if !group.on_event(flows[at].new.id, now, |id| flows[place(id, flows)?].coupled_state(now)) {
             return;
         }
         for member in 0..group.len() {
             let Some((id, rate)) = group.share(member) else { continue };
             let Some(at) = place(id, flows) else { continue };
             flows[at].input(now, Input::Share(rate), out, ports);
-            group.took(member, flows[at].told(now));
+            group.took(member, flows[at].coupled_state(now));
         }
     }
 }

@@ -18,10 +18,10 @@ use serde::{Deserialize, Serialize};
 /// How often an end records, unless told otherwise.
 pub const EVERY: Span = Span::from_millis(100);
 /// Rows that an end keeps of each table: a day's.
-const MOST_ROWS: usize = 864_000;
+const MAX_ROWS: usize = 864_000;
 /// Tables of an end, and columns of one, that are taken from the other end.
-const MOST_TABLES: usize = 16;
-const MOST_COLUMNS: usize = 64;
+const MAX_TABLES: usize = 16;
+const MAX_COLUMNS: usize = 64;
 
 /// What an end of a flow records: the simulator's recorder around it.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ impl Recorder {
     #[must_use]
     pub fn next(&self, session: &Session) -> Time {
         let epoch = epoch(session);
-        if epoch == Time::ZERO || self.rows >= MOST_ROWS {
+        if epoch == Time::ZERO || self.rows >= MAX_ROWS {
             return Time::NEVER;
         }
         epoch + self.recorder.next_sample().since(Time::ZERO)
@@ -121,7 +121,7 @@ pub struct Table {
     /// Its kind.
     pub table: String,
     /// Names and values.
-    #[serde(deserialize_with = "few::<_, _, MOST_COLUMNS>")]
+    #[serde(deserialize_with = "few::<_, _, MAX_COLUMNS>")]
     pub columns: Vec<(String, Numbers)>,
 }
 
@@ -151,7 +151,7 @@ pub struct Half {
     /// The medium that a receiver played.
     pub stream: Option<StreamSummary>,
     /// What it recorded.
-    #[serde(deserialize_with = "few::<_, _, MOST_TABLES>")]
+    #[serde(deserialize_with = "few::<_, _, MAX_TABLES>")]
     pub tables: Vec<Table>,
     /// How it ended.
     pub ended: String,
@@ -219,7 +219,7 @@ impl Half {
         half.dropped = (counts.garbage, counts.disregarded, counts.over_limit);
         half.tables = recorder.into_series().into_iter().map(Table::of).collect();
         match session {
-            Session::Sender(_) => half.forget_what_is_not_told(model),
+            Session::Sender(_) => half.blank_unreported_columns(model),
             Session::Receiver(receiver) => {
                 // the two ends' clocks have nothing to do with one another: by how much frames are slower than the fastest is known
                 let least = receiver.sink().min_frame_delay().unwrap_or_default();
@@ -380,7 +380,7 @@ fn sent_again(model: &FlowModel) -> Option<Option<u64>> {
 
 impl Half {
     /// The recordings of a sender say of retransmissions and timeouts no more than its row.
-    fn forget_what_is_not_told(&mut self, model: &FlowModel) {
+    fn blank_unreported_columns(&mut self, model: &FlowModel) {
         let Some(again) = sent_again(model) else { return };
         for table in &mut self.tables {
             let all = table.columns.last().map(|(_, Numbers(values))| values.clone()).unwrap_or_default();

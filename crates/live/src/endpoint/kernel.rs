@@ -47,7 +47,7 @@ impl Does {
 /// Bytes of the timestamps in each segment (RFC 7323), which `TCP_MAXSEG` counts.
 const TIMESTAMPS: u32 = 12;
 /// The largest value that the kernel takes for `TCP_MAXSEG`.
-const MOST_SEGMENT: u32 = 32_767;
+const MAX_SEGMENT: u32 = 32_767;
 /// Windows from here on are the kernel's own affair: a receive buffer for them may be more than a user is allowed.
 const WIDE: u64 = 128 << 10;
 /// The receive buffer of a flow whose window is bounded, in windows and bytes at least: packets take more than their payload.
@@ -69,7 +69,7 @@ pub(super) fn connect(
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = net::socket_with(family, SocketType::STREAM, flags, None).map_err(named("socket"))?;
     if let Some((segment, _)) = offer.spec.segments() {
-        let most = (u32::from(segment) + TIMESTAMPS).min(MOST_SEGMENT);
+        let most = (u32::from(segment) + TIMESTAMPS).min(MAX_SEGMENT);
         tcp_info::set_most_segment(&socket, most).map_err(|error| ("setsockopt(TCP_MAXSEG)", error))?;
     }
     if local.port() != 0 {
@@ -226,7 +226,7 @@ mod tests {
     use std::net::TcpListener;
 
     /// The bound of a socket's pacing (bytes a second); as it was made, the largest number.
-    fn most_pacing(stream: &TcpStream) -> u32 {
+    fn max_pacing_rate(stream: &TcpStream) -> u32 {
         let (mut value, mut len) = (0u32, size_of::<u32>() as libc::socklen_t);
         let to = std::ptr::from_mut(&mut value).cast();
         // SAFETY: the descriptor is open, and there is room for an unsigned int, which this option gives for that length.
@@ -241,10 +241,10 @@ mod tests {
     fn a_flow_without_a_bound_is_left_as_the_kernel_has_it() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let own = most_pacing(&stream);
+        let own = max_pacing_rate(&stream);
         pace(&stream, UNBOUNDED);
-        assert_eq!(most_pacing(&stream), own);
+        assert_eq!(max_pacing_rate(&stream), own);
         pace(&stream, 2_500_000);
-        assert_eq!(most_pacing(&stream), 2_500_000);
+        assert_eq!(max_pacing_rate(&stream), 2_500_000);
     }
 }

@@ -44,7 +44,7 @@ const LEFT: &str = "peer closed";
 /// How it ended where the system would not go on.
 const FAILED: &str = "the system failed";
 /// Addresses that may become the sender, and then its ports.
-const MOST_SENDERS: usize = 16;
+const MAX_SENDERS: usize = 16;
 
 /// What is to be heard.
 #[derive(Clone, Debug)]
@@ -327,7 +327,7 @@ impl Listening {
         if self.chosen.is_some_and(|host| host != from.ip()) {
             return None;
         }
-        if self.senders.len() == MOST_SENDERS {
+        if self.senders.len() == MAX_SENDERS {
             // whoever sends single packets from many addresses must not keep out who sends more
             let least = self.senders.iter().position(|sender| !sender.listener.is_valid())?;
             self.strangers += self.senders.remove(least).packets();

@@ -37,34 +37,34 @@ impl<'de> Deserialize<'de> for Numbers {
     }
 }
 
-/// A list of `MOST` things at most. A list of empty things is twelve times as large in memory as it is as text: of what has no
+/// A list of `MAX` things at most. A list of empty things is twelve times as large in memory as it is as text: of what has no
 /// more than a few places, no more are taken.
 ///
 /// # Errors
 /// If there are more.
-pub(super) fn few<'de, D: Deserializer<'de>, T: Deserialize<'de>, const MOST: usize>(
+pub(super) fn few<'de, D: Deserializer<'de>, T: Deserialize<'de>, const MAX: usize>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {
-    struct Few<T, const MOST: usize>(PhantomData<T>);
-    impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for Few<T, MOST> {
+    struct Few<T, const MAX: usize>(PhantomData<T>);
+    impl<'de, T: Deserialize<'de>, const MAX: usize> Visitor<'de> for Few<T, MAX> {
         type Value = Vec<T>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            write!(f, "a list of {MOST} at most")
+            write!(f, "a list of {MAX} at most")
         }
 
         fn visit_seq<A: SeqAccess<'de>>(self, mut from: A) -> Result<Vec<T>, A::Error> {
             let mut few = Vec::new();
             while let Some(one) = from.next_element()? {
-                if few.len() == MOST {
-                    return Err(A::Error::custom(format!("a list of more than {MOST}")));
+                if few.len() == MAX {
+                    return Err(A::Error::custom(format!("a list of more than {MAX}")));
                 }
                 few.push(one);
             }
             Ok(few)
         }
     }
-    deserializer.deserialize_seq(Few::<T, MOST>(PhantomData))
+    deserializer.deserialize_seq(Few::<T, MAX>(PhantomData))
 }
 
 #[cfg(test)]

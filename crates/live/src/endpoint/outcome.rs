@@ -163,8 +163,8 @@ mod tests {
     #[test]
     fn a_flow_of_the_kernels_says_what_it_carries() {
         use crate::endpoint::control::Offer;
-        use crate::session::{Brought, Family, FlowSpec};
-        let (settings, foreign) = (Vec::new(), Brought::default());
+        use crate::session::{Family, FlowSpec, ForeignSchemes};
+        let (settings, foreign) = (Vec::new(), ForeignSchemes::default());
         let spec = FlowSpec { settings, for_ms: 1000, seed: 1, family: Family::V4, name: None, foreign };
         let flows = [Some("cubic".to_owned()), None].map(|kernel| Wanted {
             name: "a".to_owned(),

@@ -149,7 +149,7 @@ fn bounded(name: &str, value: &Value) -> Result<(), String> {
 mod tests {
     use super::*;
     use crate::results::FlowRow;
-    use crate::session::{Brought, Family, FlowSpec, Reported};
+    use crate::session::{Family, FlowSpec, ForeignSchemes, Reported};
 
     fn with(table: &str, columns: &[(&str, &[f64])]) -> Half {
         let column = |(name, values): &(&str, &[f64])| ((*name).to_owned(), Numbers(values.to_vec()));
@@ -180,8 +180,14 @@ mod tests {
     #[test]
     fn tables_of_another_flow_are_refused() {
         let settings = vec![("cc".to_owned(), "udp".to_owned()), ("app".to_owned(), "{ kind = \"cbr\" }".to_owned())];
-        let spec =
-            FlowSpec { settings, for_ms: 1000, seed: 1, family: Family::V4, name: None, foreign: Brought::default() };
+        let spec = FlowSpec {
+            settings,
+            for_ms: 1000,
+            seed: 1,
+            family: Family::V4,
+            name: None,
+            foreign: ForeignSchemes::default(),
+        };
         let offer = Offer { spec, direction: Direction::Forward, kernel: None, measure: None };
         let of = |half: Half, offer: &Offer| {
             let half = checked_of(half, offer);

@@ -195,7 +195,7 @@ fn results(target: &RtpTarget, wanted: &Wanted, address: SocketAddr, host: Optio
 mod tests {
     use super::*;
     use crate::endpoint::control::{Direction, Offer};
-    use crate::session::{Brought, End, FlowSpec, Reported};
+    use crate::session::{End, FlowSpec, ForeignSchemes, Reported};
 
     /// Of a receiver that has reported nothing nothing is known, and of one that reports no more than its reports say.
     #[test]
@@ -209,7 +209,7 @@ mod tests {
             seed: 1,
             family: Family::V4,
             name: None,
-            foreign: Brought::default(),
+            foreign: ForeignSchemes::default(),
         };
         let offer = Offer { spec, direction: Direction::Forward, kernel: None, measure: None };
         let wanted = Wanted { name: "lda-plus".to_owned(), instance: 0, offer };

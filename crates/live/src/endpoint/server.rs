@@ -7,7 +7,7 @@
 use super::budget::{self, Budget, Charge, Net, Portion};
 use super::channel::{Channel, Key, PATIENCE};
 use super::client_resources::{Look, Open, Stranger, Strangers};
-use super::control::{self, Answer, Ask, Direction, MOST_ASKED, MOST_FLOWS, Offer, Tell};
+use super::control::{self, Answer, Ask, Direction, MAX_FLOWS, MAX_REQUEST, Offer, Tell};
 use super::driver::{Driver, Handle, NewFlow, Outcome, Running};
 use super::half::Half;
 use super::tries::{Seldom, Tries};
@@ -15,8 +15,8 @@ use super::{Words, kernel, terms};
 use crate::clock::Clock;
 use crate::endpoint::udp::UdpPort;
 use crate::peer_text::peer_text;
-use crate::quic::{Fingerprint, Keys, OwnKey, Place, Room};
-use crate::session::Brought;
+use crate::quic::{Fingerprint, Keys, LogQuota, OwnKey, Place};
+use crate::session::ForeignSchemes;
 use crate::session::{Family, SessionSpec, Side};
 use paceline_units::{Rate, Span, Time};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -61,9 +61,9 @@ pub struct ServeOptions {
     /// A folder that the client reads too, for what this end measured: then it need not go over the network.
     pub results: Option<PathBuf>,
     /// Where connections over QUIC are logged (qlog), as this end sees them, and how much of that there may be.
-    pub qlogs: Option<(PathBuf, Arc<Room>)>,
+    pub qlogs: Option<(PathBuf, Arc<LogQuota>)>,
     /// Schemes of its own that flows which it sends may name.
-    pub schemes: Brought,
+    pub schemes: ForeignSchemes,
 }
 
 /// What the server's threads share.
@@ -232,10 +232,10 @@ impl Shared {
         stream.set_nonblocking(false)?;
         stream.set_write_timeout(Some(PATIENCE))?;
         stream.set_nodelay(true)?;
-        let (mut stream, text) = match self.asked(stream, ip) {
+        let (mut stream, text) = match self.read_request(stream, ip) {
             Ok(Some(asked)) => asked,
             Ok(None) => return Ok(()),
-            Err(error) => return self.came_to_nothing(ip, &error),
+            Err(error) => return self.log_failure(ip, &error),
         };
         // what it says is many times as large as its text
         let Some(look) = Look::begins(self, ip) else { return Ok(()) };
@@ -245,11 +245,11 @@ impl Shared {
                 (flows, key)
             }
             Ok(Ask::Stop) => return Ok(()),
-            Err(error) => return self.came_to_nothing(ip, &error),
+            Err(error) => return self.log_failure(ip, &error),
         };
         drop(text);
-        if flows.is_empty() || flows.len() > MOST_FLOWS {
-            return refuse(&mut stream, &format!("{} flows; 1 to {MOST_FLOWS} at a time", flows.len()));
+        if flows.is_empty() || flows.len() > MAX_FLOWS {
+            return refuse(&mut stream, &format!("{} flows; 1 to {MAX_FLOWS} at a time", flows.len()));
         }
         if let Some(why) = terms::refused_at_once(&self.options, &flows) {
             return refuse(&mut stream, &why);
@@ -271,7 +271,7 @@ impl Shared {
     }
 
     /// Says so in the log, once in a while: anybody can have it said.
-    fn came_to_nothing(&self, ip: IpAddr, error: &io::Error) -> io::Result<()> {
+    fn log_failure(&self, ip: IpAddr, error: &io::Error) -> io::Result<()> {
         if error.kind() != io::ErrorKind::UnexpectedEof
             && let Some(more) = locked(&self.of_strangers).again(self.clock.now())
         {
@@ -289,12 +289,12 @@ impl Shared {
 
     /// What a client asks for, as its text, once it is known to be one; none of whom there is no more to hear of.
     #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
-    fn asked(&self, stream: TcpStream, ip: IpAddr) -> io::Result<Option<(Channel, Vec<u8>)>> {
+    fn read_request(&self, stream: TcpStream, ip: IpAddr) -> io::Result<Option<(Channel, Vec<u8>)>> {
         let Some(mut stream) = self.greet(stream, ip)? else { return Ok(None) };
         let max_duration_ms = self.options.max_duration.0 / 1_000_000;
         stream.write(&Tell::Welcome { max_rate_bps: self.options.max_rate.0, max_duration_ms }, PATIENCE)?;
-        let heard = stream.text(MOST_ASKED, PATIENCE);
-        self.first_heard(&stream, &heard, ip);
+        let heard = stream.text(MAX_REQUEST, PATIENCE);
+        self.check_first_message(&stream, &heard, ip);
         Ok(Some((stream, heard?)))
     }
 
@@ -369,7 +369,7 @@ impl Shared {
             return None;
         }
         let from = ip.to_canonical().to_string().replace(':', "_");
-        let place = Place { folder, name: format!("{from}-{id}"), room: Some(room) }.checked();
+        let place = Place { folder, name: format!("{from}-{id}"), quota: Some(room) }.checked();
         place.inspect_err(|error| self.say_of_flow(&format!("flow {id}: not logged: {error}"))).ok()
     }
 
@@ -419,7 +419,7 @@ impl Shared {
             }
             match stream.wait(LOOK) {
                 Ok(0) => gone = true,
-                Ok(_) => match stream.read(MOST_ASKED, PATIENCE) {
+                Ok(_) => match stream.read(MAX_REQUEST, PATIENCE) {
                     Ok(Ask::Stop) => waiting.open.ids.keys().for_each(|id| self.handle.stop(*id)),
                     _ => gone = true,
                 },

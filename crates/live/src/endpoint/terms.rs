@@ -7,9 +7,9 @@ use paceline_units::Rate;
 
 /// Writes of an application in a second, at most: with more, a processor would do nothing else. This is a courtesy to
 /// whoever asked by mistake; what a flow may cost is bounded where it runs.
-const MOST_WRITES: f64 = 1e6;
+const MAX_WRITES: f64 = 1e6;
 /// Payload of a full segment, at least: with less, all is headers.
-const LEAST_SEGMENT: u16 = 16;
+const MIN_SEGMENT: u16 = 16;
 
 /// Why these flows are refused, if they are, as far as the request alone says: no scenario is read.
 pub(super) fn refused_at_once(options: &ServeOptions, flows: &[Offer]) -> Option<String> {
@@ -36,14 +36,14 @@ pub(super) fn refused(options: &ServeOptions, flows: &[Offer]) -> Option<String>
 
 /// Why this flow is refused, if it is.
 fn absurd(most: Rate, offer: &Offer) -> Option<String> {
-    if let Some(segment) = offer.spec.segment().filter(|segment| *segment < LEAST_SEGMENT) {
-        return Some(format!("a segment of {segment} B; {LEAST_SEGMENT} B at least"));
+    if let Some(segment) = offer.spec.segment().filter(|segment| *segment < MIN_SEGMENT) {
+        return Some(format!("a segment of {segment} B; {MIN_SEGMENT} B at least"));
     }
     if offer.direction == Direction::Forward {
         return None;
     }
-    if let Some(writes) = offer.spec.writes_per_second().filter(|writes| *writes > MOST_WRITES) {
-        return Some(format!("the application would write {writes:.0} times a second; {MOST_WRITES:.0} at most"));
+    if let Some(writes) = offer.spec.writes_per_second().filter(|writes| *writes > MAX_WRITES) {
+        return Some(format!("the application would write {writes:.0} times a second; {MAX_WRITES:.0} at most"));
     }
     // it would make datagrams that the granted rate drops
     let made = offer.spec.uncontrolled().filter(|made| *made > most)?;

@@ -12,7 +12,7 @@ const WAITS: (Span, Span) = (Span::from_secs(1), Span::from_secs(60));
 /// So long after its wait is over an address is as any other.
 const FORGOTTEN: Span = Span::from_secs(600);
 /// Addresses that are remembered, at most.
-const MOST: usize = 4096;
+const MAX_ADDRESSES: usize = 4096;
 /// How often a thing that anybody can cause is said in the log.
 const SAID: Span = Span::from_secs(10);
 
@@ -36,7 +36,7 @@ impl Tries {
     /// It has shown a wrong key.
     pub(super) fn wrong(&mut self, ip: IpAddr, now: Time) {
         let ip = Net::of(ip);
-        if self.0.len() >= MOST && !self.0.contains_key(&ip) {
+        if self.0.len() >= MAX_ADDRESSES && !self.0.contains_key(&ip) {
             // whose wait is over first, and so of those that are to be forgotten any
             let first = self.0.iter().min_by_key(|(_, tried)| tried.until).map(|(ip, _)| *ip);
             first.map(|first| self.0.remove(&first));
@@ -59,7 +59,7 @@ impl Tries {
 /// Says a thing that anybody can cause as often as he likes so often in a while.
 #[derive(Debug)]
 pub(super) struct Seldom {
-    most: u32,
+    max_lines: u32,
     /// When the while began, and what has been said in it.
     since: Option<Time>,
     said: u32,
@@ -69,7 +69,7 @@ pub(super) struct Seldom {
 impl Seldom {
     /// `most` times in [`SAID`].
     pub(super) fn than(most: u32) -> Seldom {
-        Seldom { most, since: None, said: 0, unsaid: 0 }
+        Seldom { max_lines: most, since: None, said: 0, unsaid: 0 }
     }
 
     /// It is so once more: if it is to be said, what to add to it.
@@ -77,7 +77,7 @@ impl Seldom {
         if self.since.is_none_or(|since| now.since(since) >= SAID) {
             (self.since, self.said) = (Some(now), 0);
         }
-        if self.said == self.most {
+        if self.said == self.max_lines {
             self.unsaid += 1;
             return None;
         }
@@ -133,10 +133,10 @@ mod tests {
     fn many_addresses_take_no_more_memory() {
         let (mut tries, long) = (Tries::default(), "192.0.2.1".parse().unwrap());
         (0..12).for_each(|_| tries.wrong(long, at(0.0)));
-        for n in 0..3 * MOST as u32 {
+        for n in 0..3 * MAX_ADDRESSES as u32 {
             tries.wrong(std::net::Ipv4Addr::from_bits(n).into(), at(1.0));
         }
-        assert_eq!(tries.0.len(), MOST);
+        assert_eq!(tries.0.len(), MAX_ADDRESSES);
         assert!(tries.wait(long, at(1.0)).is_some(), "who waits longest stays");
     }
 

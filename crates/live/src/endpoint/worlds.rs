@@ -16,7 +16,7 @@ use super::outcome::{LiveRun, results};
 use crate::clock::Clock;
 use crate::path::{Emulator, Folder, Lost, PathSpec, Side as End};
 use crate::quic::{Keys, OwnKey};
-use crate::session::{Brought, EcnBits, Family, FlowSpec, Outbox, SessionSpec, Side};
+use crate::session::{EcnBits, Family, FlowSpec, ForeignSchemes, Outbox, SessionSpec, Side};
 use etherparse::{PacketBuilder, SlicedPacket, TransportSlice};
 use paceline_sim::scenario::{Document, Scenario};
 use paceline_units::{Rate, Span, Time};
@@ -123,7 +123,7 @@ fn wanted(scenario: &Scenario, seed: u64) -> Vec<Wanted> {
                 seed: seed * 1_000_003 + found.len() as u64,
                 family: Family::V4,
                 name: called.clone(),
-                foreign: Brought::default(),
+                foreign: ForeignSchemes::default(),
             };
             let direction = if flow["from"].as_str() == Some(right) { Direction::Reverse } else { Direction::Forward };
             let measure = Some(Measure { from_ms: ms(warmup), to_ms: ms(lasts), every_us: 100_000 });
@@ -162,7 +162,7 @@ impl World {
                     id: id as u64,
                     spec: SessionSpec {
                         side,
-                        flow: if end == 0 { offer.spec.clone() } else { offer.told().spec },
+                        flow: if end == 0 { offer.spec.clone() } else { offer.for_peer().spec },
                         connection: 100 + id as u32,
                         nonce: 7 + id as u64,
                         limit: limit.filter(|_| end == 1 || sends),

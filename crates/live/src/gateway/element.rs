@@ -5,7 +5,7 @@
 
 use super::registry::Registry;
 use super::table::{Control, Counter};
-use super::window_clamp::WindowKeeper;
+use super::window_clamp::WindowClamp;
 use crate::clock::monotonic;
 use paceline_path::access_point::{Interval, Law};
 use paceline_units::{Rate, Span, Time};
@@ -15,11 +15,11 @@ use serde::Serialize;
 #[derive(Debug)]
 pub struct PathAccessPoint {
     law: Law,
-    keeper: WindowKeeper,
+    keeper: WindowClamp,
     registry: Registry,
     next: Time,
     /// The least time that a frame took to the near end: the path's own.
-    least: Span,
+    min_delay: Span,
     longest: Span,
     report: AccessPointReport,
 }
@@ -43,14 +43,14 @@ impl PathAccessPoint {
     /// At time zero.
     #[must_use]
     pub fn new(law: &Law) -> PathAccessPoint {
-        let mut keeper = WindowKeeper::new();
+        let mut keeper = WindowClamp::new();
         keeper.control = Control { deadline: u64::MAX, ..Control::of(law) };
         PathAccessPoint {
             law: law.clone(),
             keeper,
             registry: Registry::default(),
             next: Time::ZERO + law.interval(),
-            least: Span(u64::MAX),
+            min_delay: Span(u64::MAX),
             longest: Span::ZERO,
             report: AccessPointReport::default(),
         }
@@ -68,7 +68,7 @@ impl PathAccessPoint {
 
     /// A frame has taken so long from the far end to the near end.
     pub fn took(&mut self, span: Span) {
-        self.least = self.least.min(span);
+        self.min_delay = self.min_delay.min(span);
         self.longest = self.longest.max(span);
     }
 
@@ -89,7 +89,7 @@ impl PathAccessPoint {
         self.keeper.control.interval = self.keeper.control.interval.wrapping_add(1);
         let rate = self.registry.udp_rate(&self.keeper.counts());
         let longest = std::mem::replace(&mut self.longest, Span::ZERO);
-        let wait = Span(longest.0.saturating_sub(self.least.0));
+        let wait = Span(longest.0.saturating_sub(self.min_delay.0));
         let measured = Interval { longest_wait: wait, unresponsive: Rate::from_bps(rate as u64) };
         let keeper = &mut self.keeper;
         let decided = self.registry.decide(&mut self.law, &measured, &taken.reports, &mut |key, window| {

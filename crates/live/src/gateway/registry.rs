@@ -56,7 +56,7 @@ pub(super) struct Registry {
     /// Bytes of UDP at its end.
     udp: u64,
     /// Windows in the data path: they stay there until it is told otherwise, whatever becomes of the connection.
-    told: BTreeMap<Key, u32>,
+    clamped: BTreeMap<Key, u32>,
 }
 
 impl Registry {
@@ -159,15 +159,15 @@ impl Registry {
         }
         // First those that go, also of connections that are there no more: another one between the same ends must not
         // find them, and room is made.
-        let gone: Vec<Key> = self.told.keys().filter(|key| !decided.contains_key(key)).copied().collect();
+        let gone: Vec<Key> = self.clamped.keys().filter(|key| !decided.contains_key(key)).copied().collect();
         for key in gone {
             set(&key, None)?;
-            self.told.remove(&key);
+            self.clamped.remove(&key);
         }
         for (key, window) in decided {
-            if self.told.get(&key) != Some(&window) {
+            if self.clamped.get(&key) != Some(&window) {
                 set(&key, Some(window))?;
-                self.told.insert(key, window);
+                self.clamped.insert(key, window);
             }
         }
         Ok(())
@@ -184,7 +184,7 @@ impl Registry {
         let shown = self.flows.iter().filter(|(_, flow)| flow.idle < SHOWN && !flow.state.is_closed());
         let flows = shown.map(|(key, flow)| {
             let [station, remote] = key.ends();
-            let clamp = self.told.get(key).copied().or(Some(all).filter(|window| *window != 0));
+            let clamp = self.clamped.get(key).copied().or(Some(all).filter(|window| *window != 0));
             FlowStatus {
                 station: station.to_string(),
                 remote: remote.to_string(),

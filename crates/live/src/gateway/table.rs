@@ -183,7 +183,7 @@ impl FlowState {
 
     /// The size of a segment that windows are never below two of (bytes).
     #[must_use]
-    pub fn least_segment(&self) -> u32 {
+    pub fn min_segment(&self) -> u32 {
         let offered = if self.mss == 0 { SEGMENT } else { self.mss.min(LARGEST) };
         self.segment.max(offered)
     }

@@ -1,7 +1,7 @@
 //! The window clamp in Rust: what `bpf/program.rs` does to frames, packet by packet and to the bit, without I/O.
 //!
 //! It serves where packets pass through Paceline itself (`paceline path`), and as the oracle of the programs. Frames
-//! begin with an IP header and may hold anything. Look first at [`WindowKeeper::forward`] and [`WindowKeeper::back`].
+//! begin with an IP header and may hold anything. Look first at [`WindowClamp::forward`] and [`WindowClamp::back`].
 
 use super::bpf::attach::{FLOWS, STRANGERS};
 use super::bpf::program::{Direction, EXTENSIONS, LARGEST_SHIFT, OPTIONS, SIGNED};
@@ -34,7 +34,7 @@ enum Parsed {
 
 /// The connections on a path, and the windows that are lowered in their acknowledgements.
 #[derive(Debug, Default)]
-pub struct WindowKeeper {
+pub struct WindowClamp {
     flows: BTreeMap<Key, FlowState>,
     /// Those without [`flag::VOUCHED`].
     strangers: BTreeMap<Key, FlowState>,
@@ -44,11 +44,11 @@ pub struct WindowKeeper {
     counts: [u64; Counter::ALL.len()],
 }
 
-impl WindowKeeper {
+impl WindowClamp {
     /// A clamp without connections; it lowers nothing before `control` says so.
     #[must_use]
-    pub fn new() -> WindowKeeper {
-        WindowKeeper::default()
+    pub fn new() -> WindowClamp {
+        WindowClamp::default()
     }
 
     /// What is known of a connection.
@@ -179,7 +179,7 @@ impl WindowKeeper {
         }
         // Never below what the sender has sent already, nor below two segments; rounded up to the scale.
         let ahead = state.highest.wrapping_sub(ack) as i32;
-        let window = clamp.max(ahead.max(0) as u32).max(2 * state.least_segment());
+        let window = clamp.max(ahead.max(0) as u32).max(2 * state.min_segment());
         let lowered = (u64::from(window) + (1 << shift) - 1) >> shift;
         if lowered >= u64::from(field) {
             return false;
@@ -517,7 +517,7 @@ mod tests {
             frames in proptest::collection::vec((any::<bool>(), proptest::collection::vec(any::<u8>(), 0..60)), 0..40),
             shaped in any::<bool>(),
         ) {
-            let mut keeper = WindowKeeper::new();
+            let mut keeper = WindowClamp::new();
             keeper.control = Control { deadline: u64::MAX, window: 3000, interval: 1, ..Control::default() };
             for (n, (down, bytes)) in frames.into_iter().enumerate() {
                 let mut after = if shaped { frame(6, &bytes) } else { bytes };

@@ -4,7 +4,7 @@ use super::address;
 use super::call::{Call, Refused};
 use super::device::{NetDevice, PacketSocket};
 use super::init::{self, Identity, Kind, Plan};
-use super::message::{Said, Told};
+use super::message::{InitCommand, Said};
 use super::program::{Command, Program};
 use super::signals::Caught;
 use crate::path::Side;
@@ -158,7 +158,7 @@ impl End {
     /// # Errors
     /// `Refused` by `execve` if the program cannot be run; any other [`EndError`].
     pub(super) fn start(&self, start: u64) -> Result<(), EndError> {
-        Told::Run(start).send(&self.control)?;
+        InitCommand::Run(start).send(&self.control)?;
         match self.wait(None)?.0 {
             Said::Started => Ok(()),
             Said::NotStarted(refused) | Said::Failed(refused) => Err(refused.into()),
@@ -168,12 +168,12 @@ impl End {
 
     /// Sends the program a signal, if it runs.
     pub(super) fn signal(&self, number: i32) {
-        let _ = Told::Signal(number).send(&self.control);
+        let _ = InitCommand::Signal(number).send(&self.control);
     }
 
     /// Sends all that runs there a signal; the end says then when nothing does any more.
     pub(super) fn signal_all(&self, number: i32) {
-        let _ = Told::All(number).send(&self.control);
+        let _ = InitCommand::All(number).send(&self.control);
     }
 
     /// After the end was ready to be read: the status of its program, which has ended, as `wait(2)` gives it; `None` if

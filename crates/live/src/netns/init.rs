@@ -7,7 +7,7 @@ use super::address::{PREFIX, PREFIX6};
 use super::call::{Attempt, Call, Refused};
 use super::device::PacketSocket;
 use super::interface::{self, Devices};
-use super::message::{Said, Told};
+use super::message::{InitCommand, Said};
 use super::program::{Output, Program};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -206,19 +206,19 @@ fn serve(plan: &Plan, control: BorrowedFd<'_>) -> Attempt<()> {
             Err(errno) => return Err(Call::Poll.with()(errno)),
         }
         if !fds[0].revents().is_empty() {
-            match (Told::receive(control), &plan.program) {
+            match (InitCommand::receive(control), &plan.program) {
                 (None, _) => return Ok(()),
-                (Some(Told::Run(clock)), Some(what)) => {
+                (Some(InitCommand::Run(clock)), Some(what)) => {
                     what.set_start(clock);
                     program = start(plan, what, control)?;
                 }
-                (Some(Told::Signal(number)), _) => {
+                (Some(InitCommand::Signal(number)), _) => {
                     if let Some(pid) = program {
                         // SAFETY: takes numbers. The process is not reaped yet, or `program` would be None.
                         unsafe { libc::kill(pid, number) };
                     }
                 }
-                (Some(Told::All(number)), _) => {
+                (Some(InitCommand::All(number)), _) => {
                     // SAFETY: takes numbers. Number 1 of a process namespace reaches nothing but that namespace so.
                     unsafe {
                         if libc::getpid() == 1 {
@@ -227,7 +227,7 @@ fn serve(plan: &Plan, control: BorrowedFd<'_>) -> Attempt<()> {
                     }
                     ending = true;
                 }
-                (Some(Told::Run(_)), None) => {}
+                (Some(InitCommand::Run(_)), None) => {}
             }
         }
         let mut drain = [0; 128];

@@ -26,13 +26,13 @@ pub(super) enum Said {
     NotStarted(Refused),
     /// The program has ended with this status, as `wait(2)` gives it.
     Exited(i32),
-    /// After [`Told::All`]: nothing runs any more.
+    /// After [`InitCommand::All`]: nothing runs any more.
     Empty,
 }
 
 /// What init is told. The end of the connection tells it to end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Told {
+pub(super) enum InitCommand {
     /// Run the program; the path's clock began at these nanoseconds since 1970.
     Run(u64),
     /// Send the program a signal.
@@ -126,18 +126,18 @@ impl Said {
     }
 }
 
-impl Told {
+impl InitCommand {
     pub(super) fn send(self, to: &impl AsFd) -> Attempt<()> {
         let words = match self {
-            Told::Run(start) => [1, start as i32, (start >> 32) as i32, 0],
-            Told::Signal(number) => [2, number, 0, 0],
-            Told::All(number) => [3, number, 0, 0],
+            InitCommand::Run(start) => [1, start as i32, (start >> 32) as i32, 0],
+            InitCommand::Signal(number) => [2, number, 0, 0],
+            InitCommand::All(number) => [3, number, 0, 0],
         };
         rustix::net::send(to, &bytes(words), SendFlags::NOSIGNAL).map(drop).map_err(Call::Send.with())
     }
 
     /// The next message; `None` if nobody is there to send any more.
-    pub(super) fn receive(from: BorrowedFd<'_>) -> Option<Told> {
+    pub(super) fn receive(from: BorrowedFd<'_>) -> Option<InitCommand> {
         let mut bytes = [0; 16];
         loop {
             match rustix::net::recv(from, &mut bytes[..], RecvFlags::empty()) {
@@ -147,9 +147,9 @@ impl Told {
             }
         }
         match words(&bytes) {
-            [1, low, high, _] => Some(Told::Run(u64::from(low as u32) | u64::from(high as u32) << 32)),
-            [2, number, ..] => Some(Told::Signal(number)),
-            [3, number, ..] => Some(Told::All(number)),
+            [1, low, high, _] => Some(InitCommand::Run(u64::from(low as u32) | u64::from(high as u32) << 32)),
+            [2, number, ..] => Some(InitCommand::Signal(number)),
+            [3, number, ..] => Some(InitCommand::All(number)),
             _ => None,
         }
     }
@@ -186,12 +186,12 @@ mod tests {
         }
         Said::Tun.send(one.as_fd(), Some(one.as_fd())).unwrap();
         assert!(Said::receive(&other).unwrap().1.is_some());
-        for told in [Told::Run(0x8123_4567_89ab_cdef), Told::Signal(15), Told::All(15)] {
+        for told in [InitCommand::Run(0x8123_4567_89ab_cdef), InitCommand::Signal(15), InitCommand::All(15)] {
             told.send(&other).unwrap();
-            assert_eq!(Told::receive(one.as_fd()), Some(told));
+            assert_eq!(InitCommand::receive(one.as_fd()), Some(told));
         }
         drop(one);
         assert!(Said::receive(&other).is_none());
-        assert_eq!(Told::receive(other.as_fd()), None);
+        assert_eq!(InitCommand::receive(other.as_fd()), None);
     }
 }

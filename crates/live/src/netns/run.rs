@@ -252,7 +252,7 @@ pub fn run<R: Send>(
                     start,
                     far_status: None,
                     began: Time::ZERO,
-                    asked: false,
+                    ender_handled: false,
                 };
                 supervisor.supervise()
             }
@@ -347,7 +347,7 @@ struct Supervisor<'a> {
     /// When the program began.
     began: Time,
     /// The plan's `ender` has been heeded.
-    asked: bool,
+    ender_handled: bool,
 }
 
 /// How the programs ended.
@@ -366,7 +366,7 @@ enum Event {
     Far,
     Signal,
     /// The plan's `ender` wants an end.
-    Asked,
+    Ender,
     /// The emulator has ended of itself: it failed.
     Emulator,
     Late,
@@ -411,7 +411,7 @@ impl Supervisor<'_> {
                     let number = self.signals.and_then(Caught::next).map_or(libc::SIGINT, |signal| signal.number);
                     return Err(RunError::End(Side::Far, EndError::Interrupted(number)));
                 }
-                Event::Asked => return Err(RunError::End(Side::Far, EndError::Interrupted(libc::SIGTERM))),
+                Event::Ender => return Err(RunError::End(Side::Far, EndError::Interrupted(libc::SIGTERM))),
                 Event::Emulator => return Ok(()),
                 Event::Near | Event::Late => {}
             }
@@ -453,8 +453,8 @@ impl Supervisor<'_> {
                     self.near.signal(libc::SIGTERM);
                     kill = self.clock.now() + GRACE;
                 }
-                Event::Asked => {
-                    self.asked = true;
+                Event::Ender => {
+                    self.ender_handled = true;
                     self.near.signal(libc::SIGTERM);
                     kill = self.clock.now() + GRACE;
                 }
@@ -493,7 +493,7 @@ impl Supervisor<'_> {
                     Ok(None) | Err(_) => return Ok(()),
                 },
                 Event::Signal => while self.signals.and_then(Caught::next).is_some() {},
-                Event::Asked => self.asked = true,
+                Event::Ender => self.ender_handled = true,
                 Event::Emulator | Event::Late => break,
             }
         }
@@ -514,8 +514,8 @@ impl Supervisor<'_> {
             whose.push(Event::Signal);
             fds.push(PollFd::new(signals, PollFlags::IN));
         }
-        if let Some(ender) = self.plan.ender.as_deref().filter(|_| !self.asked) {
-            whose.push(Event::Asked);
+        if let Some(ender) = self.plan.ender.as_deref().filter(|_| !self.ender_handled) {
+            whose.push(Event::Ender);
             fds.push(PollFd::new(ender, PollFlags::IN));
         }
         if let Some(end) = self.far.end().filter(|_| ends[1]) {

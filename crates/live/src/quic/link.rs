@@ -3,7 +3,7 @@
 #![expect(clippy::disallowed_types, reason = "quinn counts time by Instants: the one of its beginning is taken here")]
 
 use super::settings::{self, Controllers};
-use super::{Keys, Lost, Told};
+use super::{Keys, Lost, Shared};
 use bytes::BytesMut;
 use paceline_flow::quic::QuicConfig;
 use paceline_packet::Flags;
@@ -46,12 +46,12 @@ pub(super) struct Link {
     connected: bool,
     /// Connections that it has answered.
     answered: u32,
-    told: Arc<Told>,
+    shared: Arc<Shared>,
 }
 
 impl Debug for Link {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Link").field("connected", &self.connected).field("told", &self.told).finish_non_exhaustive()
+        f.debug_struct("Link").field("connected", &self.connected).field("told", &self.shared).finish_non_exhaustive()
     }
 }
 
@@ -62,7 +62,7 @@ impl Link {
         controllers: Controllers,
         config: &QuicConfig,
         keys: &Keys,
-        told: Arc<Told>,
+        told: Arc<Shared>,
     ) -> Link {
         let transport = Arc::new(settings::transport(config, controllers));
         let client = || {
@@ -95,7 +95,7 @@ impl Link {
             wake: Time::NEVER,
             connected: false,
             answered: 0,
-            told,
+            shared: told,
         }
     }
 
@@ -125,7 +125,7 @@ impl Link {
         self.connected = false;
         let opened = self.client.clone().and_then(|client| self.endpoint.connect(now, client, PEER, NAME).ok());
         if opened.is_none() {
-            let _ = self.told.lost.set(Lost::Failed);
+            let _ = self.shared.lost.set(Lost::Failed);
         }
         let before = std::mem::replace(&mut self.connection, opened);
         self.forget(before);
@@ -275,7 +275,7 @@ impl Link {
             Event::Connected => self.connected = true,
             Event::ConnectionLost { reason } => {
                 if let Some(lost) = Lost::of(reason) {
-                    let _ = self.told.lost.set(lost);
+                    let _ = self.shared.lost.set(lost);
                 }
             }
             _ => {}

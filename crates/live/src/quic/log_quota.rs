@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// What is left of a quota of files and of their bytes.
 #[derive(Debug)]
-pub struct Room {
+pub struct LogQuota {
     files: AtomicU64,
     bytes: AtomicU64,
     /// It has been reported that it is full.
@@ -30,19 +30,19 @@ fn take(left: &AtomicU64, much: u64) -> io::Result<()> {
     taken.map(|_| ()).map_err(|_| io::ErrorKind::StorageFull.into())
 }
 
-impl Room {
+impl LogQuota {
     /// A quota of `files` files with `bytes` bytes in all.
     #[must_use]
-    pub fn new(files: u64, bytes: u64) -> Room {
-        Room { files: files.into(), bytes: bytes.into(), said: false.into(), first: 1 }
+    pub fn new(files: u64, bytes: u64) -> LogQuota {
+        LogQuota { files: files.into(), bytes: bytes.into(), said: false.into(), first: 1 }
     }
 
     /// What is left of the quota in a folder that may hold an earlier server's logs.
     ///
     /// # Errors
     /// What the system says of the folder.
-    pub fn within(folder: &Path, files: u64, bytes: u64) -> io::Result<Room> {
-        let mut room = Room::new(files, bytes);
+    pub fn within(folder: &Path, files: u64, bytes: u64) -> io::Result<LogQuota> {
+        let mut room = LogQuota::new(files, bytes);
         for entry in std::fs::read_dir(folder)? {
             let entry = entry?;
             if let Some(number) = entry.file_name().to_str().and_then(number) {
@@ -84,12 +84,12 @@ impl Room {
 #[derive(Debug)]
 pub(super) struct Bounded<W> {
     pub(super) to: W,
-    pub(super) room: Option<Arc<Room>>,
+    pub(super) quota: Option<Arc<LogQuota>>,
 }
 
 impl<W: Write> Write for Bounded<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if let Some(room) = &self.room {
+        if let Some(room) = &self.quota {
             take(&room.bytes, bytes.len() as u64)?;
         }
         self.to.write_all(bytes)?;
@@ -113,19 +113,19 @@ mod tests {
         {
             std::fs::write(folder.join(name), vec![0; bytes]).unwrap();
         }
-        let room = Room::within(&folder, 3, 200);
+        let room = LogQuota::within(&folder, 3, 200);
         std::fs::remove_dir_all(&folder).unwrap();
         let room = room.unwrap();
         assert_eq!((room.first(), room.files.into_inner(), room.bytes.into_inner()), (13, 1, 50));
-        assert!(Room::within(&folder, 3, 200).is_err(), "it is gone");
+        assert!(LogQuota::within(&folder, 3, 200).is_err(), "it is gone");
     }
 
     #[test]
     fn what_is_written_together_is_bounded_and_whole() {
-        let room = Arc::new(Room::new(2, 100_000));
+        let room = Arc::new(LogQuota::new(2, 100_000));
         let mut files = [(); 2].map(|()| {
             room.take_file().unwrap();
-            Bounded { to: Vec::new(), room: Some(Arc::clone(&room)) }
+            Bounded { to: Vec::new(), quota: Some(Arc::clone(&room)) }
         });
         assert_eq!(room.take_file().unwrap_err().kind(), io::ErrorKind::StorageFull);
         files[0].write_all(&[1; 60_000]).unwrap();
@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(files.map(|file| file.to.len()), [60_000, 40_000]);
         assert!(room.is_full());
         assert!(room.has_filled() && !room.has_filled(), "once");
-        let mut free = Bounded { to: Vec::new(), room: None };
+        let mut free = Bounded { to: Vec::new(), quota: None };
         assert!(free.write_all(&[0; 200_000]).is_ok(), "one's own has the disk's");
     }
 }

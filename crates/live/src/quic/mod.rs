@@ -19,7 +19,7 @@ mod settings;
 mod watch;
 
 pub use keys::{Fingerprint, Keys, OwnKey};
-pub use log_quota::Room;
+pub use log_quota::LogQuota;
 pub use lost::Lost;
 pub use receiving::Receiving;
 pub use sending::Sending;
@@ -34,7 +34,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 /// What a machine tells the session around it, beside what every machine tells.
 #[derive(Debug, Default)]
-pub struct Told {
+pub struct Shared {
     /// Why the connection is over, if not because it was to be.
     pub(crate) lost: OnceLock<Lost>,
     /// The first time of capture that was told, and when that was, or when it came.
@@ -47,7 +47,7 @@ pub struct Told {
     pub(crate) cut: OnceLock<String>,
 }
 
-impl Told {
+impl Shared {
     /// What the disk does not take ends this log: what was written is whole up to there.
     pub(crate) fn cut_log(&self, log: impl Display, error: &io::Error) {
         let _ = self.cut.set(format!("{log}: {error}"));
@@ -62,7 +62,7 @@ pub struct Place {
     /// With what the files' names begin: nothing that another host says.
     pub name: String,
     /// How much of them there may be, at a server.
-    pub room: Option<Arc<Room>>,
+    pub quota: Option<Arc<LogQuota>>,
 }
 
 impl Place {

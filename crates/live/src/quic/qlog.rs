@@ -9,7 +9,7 @@
 use super::frames::take;
 use super::log_quota::Bounded;
 use super::watch::News;
-use super::{Logged, Lost, Told};
+use super::{Logged, Lost, Shared};
 use crate::session::Side;
 use paceline_flow::quic::QuicConfig;
 use paceline_qlog::write::{
@@ -27,7 +27,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// Packets whose fate is awaited at most: no window holds so many.
-const MOST_OUT: usize = 1 << 17;
+const MAX_OUTSTANDING: usize = 1 << 17;
 
 /// A packet that is neither acknowledged nor lost.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +39,7 @@ struct Out {
 
 /// A log that is being written. What the disk does not take ends it, not the flow: what was written is whole up to there.
 pub(super) struct Log {
-    told: Arc<Told>,
+    shared: Arc<Shared>,
     path: PathBuf,
     writer: Option<Writer<Bounded<File>>>,
     out: VecDeque<Out>,
@@ -57,7 +57,7 @@ impl std::fmt::Debug for Log {
 
 impl Log {
     /// Begins the log of a flow's `count`th connection at this end of it, if it is to be logged, and can be.
-    pub(super) fn begin(now: Time, told: &Arc<Told>, side: Side, count: u32, config: &QuicConfig) -> Option<Log> {
+    pub(super) fn begin(now: Time, told: &Arc<Shared>, side: Side, count: u32, config: &QuicConfig) -> Option<Log> {
         let to = told.logged.get()?;
         let path = to.place.path(side, count);
         let mut log =
@@ -84,7 +84,7 @@ impl Log {
     }
 
     /// A file with the log's header.
-    fn create(told: &Arc<Told>, to: &Logged, side: Side, path: PathBuf) -> io::Result<Log> {
+    fn create(told: &Arc<Shared>, to: &Logged, side: Side, path: PathBuf) -> io::Result<Log> {
         let vantage = match side {
             Side::Sender => Vantage::client("sender"),
             Side::Receiver => Vantage::server("receiver"),
@@ -95,19 +95,27 @@ impl Log {
             code_version: Some(concat!("paceline ", env!("CARGO_PKG_VERSION"))),
             ..Trace::default()
         };
-        let room = to.place.room.clone();
+        let room = to.place.quota.clone();
         room.as_ref().map_or(Ok(()), |room| room.take_file())?;
-        let file = Bounded { to: File::create(&path)?, room };
+        let file = Bounded { to: File::create(&path)?, quota: room };
         // one without its header is no log
         let writer = Writer::new(file, &trace).inspect_err(|_| drop(std::fs::remove_file(&path)))?;
         let told = Arc::clone(told);
-        Ok(Log { told, path, writer: Some(writer), out: VecDeque::new(), next: [0; 2], phase: None, closed: false })
+        Ok(Log {
+            shared: told,
+            path,
+            writer: Some(writer),
+            out: VecDeque::new(),
+            next: [0; 2],
+            phase: None,
+            closed: false,
+        })
     }
 
     fn write(&mut self, now: Time, event: &Event<'_>) {
         let Some(writer) = &mut self.writer else { return };
         if let Err(error) = writer.write(now, event) {
-            self.told.cut_log(self.path.display(), &error);
+            self.shared.cut_log(self.path.display(), &error);
             self.writer = None;
         }
     }
@@ -137,7 +145,7 @@ impl Log {
                 self.out.push_back(Out { left, kind, number });
             }
         }
-        if self.out.len() > MOST_OUT {
+        if self.out.len() > MAX_OUTSTANDING {
             self.out.pop_front();
         }
     }
@@ -230,7 +238,7 @@ impl Log {
         );
         self.write(now, &Event::ConnectionStateUpdated { new: ConnectionState::Closed });
         if let Some(Err(error)) = self.writer.as_mut().map(Writer::flush) {
-            self.told.cut_log(self.path.display(), &error);
+            self.shared.cut_log(self.path.display(), &error);
             self.writer = None;
         }
     }

@@ -4,7 +4,7 @@ use super::frames::{Frame, Reader, part};
 use super::link::Link;
 use super::numbers::Numbers;
 use super::qlog::Log;
-use super::{Keys, Told};
+use super::{Keys, Shared};
 use crate::session::{CaptureClock, Side};
 use paceline_flow::quic::{Carriage, Object, QuicConfig};
 use paceline_flow::{Datagrams, ForeignReceiver, ReceiverStats};
@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Frames of which some datagrams have come, and not all: of older ones no more is expected.
-const MOST_PARTIAL: usize = 256;
+const MAX_PARTIAL: usize = 256;
 
 /// A stream that has not come whole.
 #[derive(Debug, Default)]
@@ -41,7 +41,7 @@ pub struct Receiving {
     sent: Numbers,
     log: Option<Log>,
     config: QuicConfig,
-    told: Arc<Told>,
+    shared: Arc<Shared>,
     /// When captures were, by this end's clock.
     clock: Option<CaptureClock>,
     streams: BTreeMap<StreamId, Incoming>,
@@ -55,14 +55,14 @@ pub struct Receiving {
 impl Receiving {
     /// One to which nothing has come.
     #[must_use]
-    pub fn new(config: &QuicConfig, keys: &Keys, told: Arc<Told>) -> Receiving {
+    pub fn new(config: &QuicConfig, keys: &Keys, told: Arc<Shared>) -> Receiving {
         let sent = Numbers::default();
         Receiving {
             link: Link::new(false, Arc::new(sent.clone()), config, keys, Arc::clone(&told)),
             sent,
             log: None,
             config: config.clone(),
-            told,
+            shared: told,
             clock: None,
             streams: BTreeMap::new(),
             partial: BTreeMap::new(),
@@ -96,7 +96,7 @@ impl Receiving {
     }
 
     /// The time of a capture by this end's clock: the first came as it was captured.
-    fn captured(clock: &mut Option<CaptureClock>, told: &Told, stamp: Stamp, now: Time) -> Stamp {
+    fn captured(clock: &mut Option<CaptureClock>, told: &Shared, stamp: Stamp, now: Time) -> Stamp {
         let clock = clock.get_or_insert_with(|| CaptureClock::new(Stamp::HZ, stamp.0, now));
         let _ = told.captures.set(*clock);
         clock.captured(stamp.0)
@@ -113,7 +113,7 @@ impl Receiving {
         while !(over || garbled || blocked) {
             match chunks.next(usize::MAX) {
                 Ok(Some(chunk)) if framed => {
-                    let (clock, told, objects) = (&mut self.clock, &self.told, &mut self.objects);
+                    let (clock, told, objects) = (&mut self.clock, &self.shared, &mut self.objects);
                     let (frame, numbers) = (std::cell::Cell::new(incoming.frame), &mut self.numbers);
                     let begun = |found: &Frame| {
                         let captured = Receiving::captured(clock, told, found.captured, now);
@@ -150,7 +150,7 @@ impl Receiving {
         while let Some(bytes) = self.link.open().and_then(|connection| connection.datagrams().recv()) {
             let Ok((part, length)) = part(&bytes) else { continue };
             self.stats.bytes += length;
-            let captured = Receiving::captured(&mut self.clock, &self.told, part.captured, now);
+            let captured = Receiving::captured(&mut self.clock, &self.shared, part.captured, now);
             let partial = self.partial.entry(part.number).or_default();
             partial.bytes += length;
             if part.last {
@@ -161,7 +161,7 @@ impl Receiving {
                 self.partial.remove(&part.number);
                 self.objects.push(Object { captured, number: part.number as u32, size, key, reset: false, track: 0 });
             }
-            while self.partial.len() > MOST_PARTIAL {
+            while self.partial.len() > MAX_PARTIAL {
                 self.partial.pop_first();
             }
         }
@@ -178,7 +178,7 @@ impl Datagrams for Receiving {
         let connections = self.link.answered();
         if connections > before {
             self.streams.clear();
-            self.log = Log::begin(now, &self.told, Side::Receiver, connections, &self.config);
+            self.log = Log::begin(now, &self.shared, Side::Receiver, connections, &self.config);
         }
         self.log.iter_mut().for_each(|log| log.received(now, bytes));
         self.hear(now);

@@ -10,7 +10,7 @@ use super::frames::{Frame, Part};
 use super::link::Link;
 use super::qlog::Log;
 use super::watch::Watch;
-use super::{Keys, Told};
+use super::{Keys, Shared};
 use crate::session::{CaptureClock, Side};
 use bytes::Bytes;
 use paceline_control::{Gauges, known};
@@ -56,7 +56,7 @@ pub struct Sending {
     witness: Witness,
     watch: Watch,
     config: QuicConfig,
-    told: Arc<Told>,
+    shared: Arc<Shared>,
     waiting: VecDeque<Write>,
     endless: bool,
     started: bool,
@@ -92,7 +92,7 @@ pub struct Sending {
 impl Sending {
     /// One that has not started.
     #[must_use]
-    pub fn new(config: &QuicConfig, controllers: Controllers, keys: &Keys, told: Arc<Told>) -> Sending {
+    pub fn new(config: &QuicConfig, controllers: Controllers, keys: &Keys, told: Arc<Shared>) -> Sending {
         let watch = Watch::default();
         let witness = watch.witness(Arc::clone(&told));
         let gate = Gate::new();
@@ -105,7 +105,7 @@ impl Sending {
             watch,
             stats: SenderStats::new(config.wire()),
             config: config.clone(),
-            told,
+            shared: told,
             waiting: VecDeque::new(),
             endless: false,
             started: false,
@@ -277,7 +277,7 @@ impl Sending {
     /// The first time of capture that leaves.
     fn captured(&self, stamp: Stamp) {
         let at = Time(u64::from(stamp.0) << 8);
-        let _ = self.told.captures.set(CaptureClock::new(Stamp::HZ, stamp.0, at));
+        let _ = self.shared.captures.set(CaptureClock::new(Stamp::HZ, stamp.0, at));
     }
 
     /// The stream that writes share; `None`: the other end lets none be opened now.
@@ -467,7 +467,7 @@ impl ForeignSender for Sending {
         if bytes == 0 || self.stopped || self.endless {
             return;
         }
-        if self.started && self.link.is_closed() && self.told.lost.get().is_none() {
+        if self.started && self.link.is_closed() && self.shared.lost.get().is_none() {
             // nothing came for too long: another connection
             self.restart(now);
             self.start(now);
@@ -563,7 +563,7 @@ impl Sending {
     /// Opens a connection, in place of the one that there was.
     fn connect(&mut self, now: Time) {
         self.connections += 1;
-        self.log = Log::begin(now, &self.told, Side::Sender, self.connections, &self.config);
+        self.log = Log::begin(now, &self.shared, Side::Sender, self.connections, &self.config);
         self.watch.seen().news = self.log.as_ref().map(|_| Vec::new());
         self.link.connect(now);
     }

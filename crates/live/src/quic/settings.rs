@@ -13,9 +13,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// What an end keeps of data at most: of a sender what is not acknowledged, of a receiver what came before its turn.
-const MOST_KEPT: u64 = 6 << 20;
+const MAX_BUFFERED: u64 = 6 << 20;
 /// Streams of the other end that are open at once at most.
-const MOST_STREAMS: u32 = 1 << 14;
+const MAX_STREAMS: u32 = 1 << 14;
 /// Datagrams that quinn holds back at most: which leaves next is decided when there is room for it.
 const DATAGRAMS: usize = 2;
 /// What makes an end's congestion controllers.
@@ -109,15 +109,15 @@ pub(super) fn transport(config: &QuicConfig, controllers: Controllers) -> Transp
             .idle_timeout
             .map(|span| IdleTimeout::try_from(duration(span)).unwrap_or_else(|_| IdleTimeout::from(VarInt::MAX))),
     );
-    to.receive_window(var_int(config.receive_window.min(MOST_KEPT)));
-    to.stream_receive_window(var_int(config.stream_window.min(MOST_KEPT)));
-    to.max_concurrent_uni_streams(config.max_streams.min(MOST_STREAMS).into());
+    to.receive_window(var_int(config.receive_window.min(MAX_BUFFERED)));
+    to.stream_receive_window(var_int(config.stream_window.min(MAX_BUFFERED)));
+    to.max_concurrent_uni_streams(config.max_streams.min(MAX_STREAMS).into());
     to.max_concurrent_bidi_streams(VarInt::from_u32(0));
-    to.send_window(MOST_KEPT);
+    to.send_window(MAX_BUFFERED);
     // streams of one priority in the order of their opening, as the simulator's machine has them
     to.send_fairness(false);
     let of_datagrams = config.track.carriage == Carriage::Datagrams;
-    to.datagram_receive_buffer_size(of_datagrams.then_some(MOST_KEPT as usize));
+    to.datagram_receive_buffer_size(of_datagrams.then_some(MAX_BUFFERED as usize));
     to.datagram_send_buffer_size(DATAGRAMS * (usize::from(config.datagram) + 64));
     if (config.ack_threshold, config.max_ack_delay) != (2, Span::from_millis(25)) {
         // the sender asks for it (draft-ietf-quic-ack-frequency); quinn has no setting for the receiver's own

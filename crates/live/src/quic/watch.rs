@@ -2,7 +2,7 @@
 
 #![expect(clippy::disallowed_types, reason = "quinn's times are Instants; none is taken here")]
 
-use super::Told;
+use super::Shared;
 use crate::session::log::EVENT_LOG;
 use paceline_quinn::{Call, What, Witness};
 use paceline_units::Span;
@@ -45,7 +45,7 @@ impl Watch {
     }
 
     /// A witness that tells this what it sees, and whoever writes all of it down.
-    pub fn witness(&self, told: Arc<Told>) -> Witness {
+    pub fn witness(&self, told: Arc<Shared>) -> Witness {
         let watch = self.clone();
         Witness::telling(move |event| {
             if let Some(calls) = told.calls.get()

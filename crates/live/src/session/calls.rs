@@ -26,8 +26,8 @@ const MARKED: u8 = 5;
 const DATAGRAM: u8 = 6;
 
 /// More bytes than are lost at once, and more nanoseconds than a flow lasts (13 days).
-const MOST_LOST: u64 = 1 << 32;
-const MOST_TIME: u64 = 1 << 50;
+const MAX_LOST: u64 = 1 << 32;
+const MAX_TIME: u64 = 1 << 50;
 
 /// A log that is being written. What the disk does not take ends it, not the flow.
 pub(crate) struct CallLog {
@@ -203,7 +203,7 @@ fn record<'a>(
     const PACKET: (u64, &str) = (u16::MAX as u64, "a packet's size");
     let (kind, path) = (from.byte()?, from.number()?);
     let last = if kind == BEGAN { Time::ZERO } else { last };
-    let at = Time(last.0 + no_more(from, MOST_TIME - last.0, "a time")?);
+    let at = Time(last.0 + no_more(from, MAX_TIME - last.0, "a time")?);
     let size = |from: &mut LogReader<'_>| {
         let size = no_more(from, u16::MAX.into(), "a size of datagrams")?;
         let size = u16::try_from(size).ok().filter(|size| *size >= INITIAL_DATAGRAM);
@@ -221,11 +221,11 @@ fn record<'a>(
             for _ in 0..from.number()? {
                 packets.push((before(from, at)?, no_more(from, PACKET.0, PACKET.1)?));
             }
-            let (in_flight, smoothed) = (from.number()?, Span(no_more(from, MOST_TIME, "a round trip")?));
+            let (in_flight, smoothed) = (from.number()?, Span(no_more(from, MAX_TIME, "a round trip")?));
             What::Told(Call::Acked { packets, in_flight, smoothed, limited: yes_or_no(from)? })
         }
         LOST => {
-            let (sent, bytes) = (before(from, at)?, no_more(from, MOST_LOST, "a number of lost bytes")?);
+            let (sent, bytes) = (before(from, at)?, no_more(from, MAX_LOST, "a number of lost bytes")?);
             What::Told(Call::Lost { sent, bytes, persistent: yes_or_no(from)? })
         }
         MARKED => What::Told(Call::Marked { sent: before(from, at)? }),

@@ -26,14 +26,14 @@ const WIDEST: NonZeroU32 = NonZeroU32::new(AHEAD).expect("it is not zero");
 const PLACES: u16 = 256;
 
 /// What a machine is told: a packet with its side record.
-pub(super) type Heard = (Packet, Option<Extra>);
+pub(super) type Received = (Packet, Option<Extra>);
 
 /// What a datagram of the other end is.
 pub(super) enum Decoded {
     /// A message of the agreement.
     Agreement(Message),
     /// For the machine.
-    Machine(Heard),
+    Machine(Received),
     /// No message of this flow.
     Garbage,
     /// A message of this flow that cannot be true.
@@ -385,7 +385,7 @@ impl Codec {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::{Brought, Family, FlowSpec};
+    use crate::session::{Family, FlowSpec, ForeignSchemes};
 
     /// A machine's flags are the header's bits on the way out, and again its flags at the other end; a mark hides the class.
     #[test]
@@ -400,10 +400,16 @@ mod tests {
         }
         assert_eq!((EcnBits::of_flags(l4s.with(Flags::CE)), EcnBits::of_number(4)), (EcnBits::Ce, None));
         let settings = vec![("cc".to_owned(), "newreno".to_owned())];
-        let model =
-            FlowSpec { settings, for_ms: 1000, seed: 1, family: Family::V4, name: None, foreign: Brought::default() }
-                .model()
-                .unwrap();
+        let model = FlowSpec {
+            settings,
+            for_ms: 1000,
+            seed: 1,
+            family: Family::V4,
+            name: None,
+            foreign: ForeignSchemes::default(),
+        }
+        .model()
+        .unwrap();
         let mut ends = [(); 2].map(|()| Codec::new(ConnectionId(1), &model.transport, 28));
         let mut out = Outbox::default();
         for flags in [Flags::NONE, l4s, Flags::ECT] {
@@ -426,10 +432,16 @@ mod tests {
     #[test]
     fn stamps_are_known_again_where_they_go_round_and_not_for_ever() {
         let settings = vec![("cc".to_owned(), "tfrc".to_owned())];
-        let model =
-            FlowSpec { settings, for_ms: 1000, seed: 1, family: Family::V4, name: None, foreign: Brought::default() }
-                .model()
-                .unwrap();
+        let model = FlowSpec {
+            settings,
+            for_ms: 1000,
+            seed: 1,
+            family: Family::V4,
+            name: None,
+            foreign: ForeignSchemes::default(),
+        }
+        .model()
+        .unwrap();
         let mut codec = Codec::new(ConnectionId(1), &model.transport, 28);
         assert!(!codec.is_ours(Stamp(0)));
         // one each 18.3 / 8 minutes, three times round

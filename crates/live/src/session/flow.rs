@@ -1,7 +1,7 @@
 //! A live flow: a scenario's flow table, checked by the scenario's own rules, with the headers that it really has.
 
 use super::codec::AHEAD;
-use super::foreign::Brought;
+use super::foreign::ForeignSchemes;
 use crate::quic;
 use paceline_flow::Transport;
 use paceline_packet::quic::INITIAL_DATAGRAM;
@@ -20,12 +20,12 @@ pub const NAME: &str = "live";
 /// What a flow that goes with another has from there.
 const OF_LEADER: [&str; 9] = ["cc", "params", "profile", "rtp", "ecn", "from", "to", "segment", "header"];
 /// The most settings that a flow is given, and the most bytes of one of them.
-const MOST_SETTINGS: usize = 64;
-const MOST_TEXT: usize = 1024;
+const MAX_SETTINGS: usize = 64;
+const MAX_TEXT: usize = 1024;
 /// The largest IP packet that is sent.
 const MTU: u16 = 1500;
 /// The most packets of a frame that leave at once without congestion control.
-const MOST_AT_ONCE: f64 = 16384.0;
+const MAX_BURST: f64 = 16384.0;
 /// The longest that a flow lasts: ten days.
 pub const LONGEST_MS: u64 = 864_000_000;
 
@@ -66,7 +66,7 @@ pub struct FlowSpec {
     pub name: Option<String>,
     /// The schemes that are not compiled in, of which `cc` may name one: this end's own, which no peer can bring.
     #[serde(skip)]
-    pub foreign: Brought,
+    pub foreign: ForeignSchemes,
 }
 
 /// A mistake in what was asked for.
@@ -81,10 +81,10 @@ impl FlowSpec {
     /// What the scenario's rules say against it, and what no real flow can have: several instances, trace files, ns-2's
     /// TFRC, whose header has fields that no real packet has.
     pub fn model(&self) -> Result<FlowModel, ScenarioError> {
-        if self.settings.len() > MOST_SETTINGS || self.settings.iter().any(|(k, v)| k.len().max(v.len()) > MOST_TEXT) {
+        if self.settings.len() > MAX_SETTINGS || self.settings.iter().any(|(k, v)| k.len().max(v.len()) > MAX_TEXT) {
             return Err(mistake(
                 "",
-                &format!("more than {MOST_SETTINGS} settings, or one of more than {MOST_TEXT} bytes"),
+                &format!("more than {MAX_SETTINGS} settings, or one of more than {MAX_TEXT} bytes"),
             ));
         }
         if !(1..=LONGEST_MS).contains(&self.for_ms) {
@@ -124,8 +124,8 @@ impl FlowSpec {
         }
         let frame = self.app(&self.scenario(&[])?).map_or(0.0, frame);
         let packets = frame / f64::from(segment.max(1));
-        if machine == "udp" && packets > MOST_AT_ONCE {
-            let problem = format!("a frame of {packets:.0} packets leaves at once; {MOST_AT_ONCE} at most");
+        if machine == "udp" && packets > MAX_BURST {
+            let problem = format!("a frame of {packets:.0} packets leaves at once; {MAX_BURST} at most");
             return Err(mistake("app", &problem));
         }
         let mut real = vec![("header", format!("{header} B")), ("segment", format!("{segment} B"))];

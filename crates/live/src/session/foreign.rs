@@ -12,21 +12,21 @@ const SHARED: [&str; 4] = ["ecn", "ecn_feedback", "recovery", "rtp"];
 
 /// The schemes of this end beside those that are compiled in.
 #[derive(Clone, Debug, Default)]
-pub struct Brought {
+pub struct ForeignSchemes {
     /// The schemes.
     pub schemes: Vec<&'static Scheme>,
     /// The flow's name in messages.
     pub flow: String,
 }
 
-impl PartialEq for Brought {
-    fn eq(&self, other: &Brought) -> bool {
+impl PartialEq for ForeignSchemes {
+    fn eq(&self, other: &ForeignSchemes) -> bool {
         let same = |(own, other): (&&Scheme, &&Scheme)| std::ptr::eq(*own, *other);
         self.schemes.len() == other.schemes.len() && self.schemes.iter().zip(&other.schemes).all(same)
     }
 }
 
-impl Eq for Brought {}
+impl Eq for ForeignSchemes {}
 
 impl FlowSpec {
     /// The scheme that it names, if that is not compiled in.
@@ -48,7 +48,7 @@ impl FlowSpec {
         let mut settings: Vec<_> = self.settings.iter().filter(|(key, _)| !is_its(key)).cloned().collect();
         settings.extend(self.filled(&SHARED));
         settings.push(("cc".to_owned(), format!("\"{}\"", stand_in(scheme, &model.transport))));
-        FlowSpec { settings, foreign: Brought::default(), ..self.clone() }
+        FlowSpec { settings, foreign: ForeignSchemes::default(), ..self.clone() }
     }
 }
 

@@ -27,7 +27,7 @@ mod work;
 pub use bundle::Bundled;
 pub(crate) use capture_clock::CaptureClock;
 pub use flow::{Family, FlowSpec};
-pub use foreign::Brought;
+pub use foreign::ForeignSchemes;
 pub use outbox::{Outbox, Outgoing};
 pub use receiver::ReceiverSession;
 pub use replay::{Divergence, ReplayError, Replayed, replay};
@@ -212,7 +212,7 @@ impl core::fmt::Display for End {
                 f.write_str("its application makes data faster than its sender's processor works through them")
             }
             End::TooManyWrites => {
-                write!(f, "more than {} writes of its application wait to be sent or acknowledged", work::MOST_WAITING)
+                write!(f, "more than {} writes of its application wait to be sent or acknowledged", work::MAX_WAITING)
             }
             End::NoReports => f.write_str(
                 "no receiver's report on the stream has come: does the receiver send its RTCP to our port for it, and is \

@@ -4,9 +4,9 @@
 use super::calls::CallLog;
 use super::log::EVENT_LOG;
 use super::outbox::Outgoing;
-use super::times::MOST;
+use super::times::MAX_DATAGRAMS;
 use super::{EcnBits, End, Outbox, ReceiverSession, SenderSession, Session, State};
-use crate::quic::{Keys, Logged, OwnKey, Receiving, Sending, Told};
+use crate::quic::{Keys, Logged, OwnKey, Receiving, Sending, Shared};
 use paceline_flow::{Datagrams, Receiver, Sender, Transport};
 use paceline_packet::wire::tfrc::{self, Close, Message, Reason};
 use paceline_packet::{ExtraId, FlowId, Packet, Stamp};
@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// What a session has of its machine.
 #[derive(Debug)]
 pub(super) struct Quic {
-    pub(super) told: Arc<Told>,
+    pub(super) shared: Arc<Shared>,
     /// More datagrams want to leave than one input may send.
     pub(super) more: bool,
 }
@@ -29,21 +29,21 @@ impl Quic {
     /// Of a flow over QUIC; `None` of another.
     pub(super) fn of(model: &FlowModel) -> Option<Quic> {
         let is = matches!(model.transport, Transport::Quic { .. });
-        is.then(|| Quic { told: Arc::new(Told::default()), more: false })
+        is.then(|| Quic { shared: Arc::new(Shared::default()), more: false })
     }
 
     /// Puts a sender of QUIC in place of the simulator's. Without keys nobody is the other end.
     pub(super) fn sender(&self, model: &FlowModel, seed: u64, keys: Option<&Keys>, to: &mut Sender) {
         let parts = (&model.transport, controllers(model, seed), some(keys));
         if let (Transport::Quic { config, .. }, Some(controllers), Some(keys)) = parts {
-            *to = Sender::Foreign(Box::new(Sending::new(config, controllers, &keys, Arc::clone(&self.told))));
+            *to = Sender::Foreign(Box::new(Sending::new(config, controllers, &keys, Arc::clone(&self.shared))));
         }
     }
 
     /// The same of a receiver.
     pub(super) fn receiver(&self, model: &FlowModel, keys: Option<&Keys>, to: &mut Receiver) {
         if let (Transport::Quic { config, .. }, Some(keys)) = (&model.transport, some(keys)) {
-            *to = Receiver::Foreign(Box::new(Receiving::new(config, &keys, Arc::clone(&self.told))));
+            *to = Receiver::Foreign(Box::new(Receiving::new(config, &keys, Arc::clone(&self.shared))));
         }
     }
 
@@ -67,7 +67,7 @@ fn some(keys: Option<&Keys>) -> Option<Keys> {
 
 /// Takes what a machine has to send, as far as one input may go; whether there is more.
 fn drain(machine: &mut dyn Datagrams, at: Time, out: &Outbox, mut send: impl FnMut(&Outgoing<'_>)) -> bool {
-    let room = MOST.saturating_sub(out.len());
+    let room = MAX_DATAGRAMS.saturating_sub(out.len());
     let mut bytes = Vec::new();
     for _ in 0..room {
         bytes.clear();
@@ -88,14 +88,14 @@ impl Session {
     /// Has the connections of a flow over QUIC logged; to be called before it starts.
     pub fn log_quic(&self, to: Logged) {
         if let Some(quic) = self.quic() {
-            let _ = quic.told.logged.set(to);
+            let _ = quic.shared.logged.set(to);
         }
     }
 
     /// Writes out what is kept in memory of its event log over QUIC; why that, or a connection's log (qlog), ends before the flow.
     #[must_use]
     pub fn end_logs(&self) -> Option<String> {
-        let told = &self.quic()?.told;
+        let told = &self.quic()?.shared;
         if let Some(calls) = told.calls.get()
             && let Err(error) = calls.lock().unwrap_or_else(PoisonError::into_inner).flush()
         {
@@ -113,7 +113,7 @@ impl SenderSession {
     /// What `to` says of the log's head.
     pub fn log_calls(&self, to: Box<dyn Write + Send>) -> io::Result<()> {
         if let Some(quic) = &self.quic {
-            let _ = quic.told.calls.set(Mutex::new(CallLog::new(to, &self.spec)?));
+            let _ = quic.shared.calls.set(Mutex::new(CallLog::new(to, &self.spec)?));
         }
         Ok(())
     }
@@ -124,7 +124,7 @@ impl SenderSession {
             return;
         }
         self.counts.taken += 1;
-        self.heard = now;
+        self.last_received = now;
         self.run(now, out);
         if self.state != State::Running {
             return;
@@ -166,7 +166,7 @@ impl SenderSession {
         });
         left.iter().for_each(|datagram| out.push_copy(&datagram));
         self.counts.over_limit += over;
-        if let (State::Running, Some(lost)) = (self.state, quic.told.lost.get()) {
+        if let (State::Running, Some(lost)) = (self.state, quic.shared.lost.get()) {
             self.state = State::Ended(End::Quic(*lost));
             let close = Close { nonce: self.spec.secret(), reason: Reason::UNSPECIFIED };
             self.codec.agreement(Message::Close(close), out);
@@ -190,7 +190,7 @@ impl ReceiverSession {
             return;
         }
         self.counts.taken += 1;
-        self.heard = now;
+        self.last_received = now;
         let time = self.times.pass(self.times.machine(now));
         if let Receiver::Foreign(machine) = &mut self.sink.receiver {
             machine.on_datagram(time, bytes, ecn.flags());
@@ -213,7 +213,7 @@ impl ReceiverSession {
         let mut left = Outbox::default();
         quic.more = drain(&mut **machine, self.times.at(), out, |datagram| left.push_copy(datagram));
         left.iter().for_each(|datagram| out.push_copy(&datagram));
-        if let Some(lost) = quic.told.lost.get() {
+        if let Some(lost) = quic.shared.lost.get() {
             self.state = State::Ended(End::Quic(*lost));
             self.close(Reason::UNSPECIFIED, out);
         }

@@ -3,7 +3,7 @@
 use super::capture_clock::CaptureClock;
 use super::codec::{Codec, Decoded};
 use super::quic::Quic;
-use super::times::{MOST, Times};
+use super::times::{MAX_DATAGRAMS, Times};
 use super::work::Work;
 use super::{Counts, EcnBits, End, Input, Outbox, SILENCE, SessionSpec, State};
 use crate::quic::Keys;
@@ -34,7 +34,7 @@ pub struct ReceiverSession {
     /// When the next announcement is due.
     due: Time,
     /// When the other end was last heard.
-    pub(super) heard: Time,
+    pub(super) last_received: Time,
     /// The interval in which the rate is watched: its start, and bytes since.
     watched: (Time, u64),
     pub(super) counts: Counts,
@@ -69,7 +69,7 @@ impl ReceiverSession {
             sink,
             times: Times::default(),
             due: Time::NEVER,
-            heard: Time::ZERO,
+            last_received: Time::ZERO,
             watched: (Time::ZERO, 0),
             counts: Counts::default(),
             quic,
@@ -102,7 +102,7 @@ impl ReceiverSession {
 
     /// The timestamp of the first RTP packet that was sent or came, and the machine's time of its capture or arrival.
     pub(crate) fn captures(&self) -> Option<CaptureClock> {
-        self.codec.captures().or_else(|| self.quic.as_ref()?.told.captures.get().copied())
+        self.codec.captures().or_else(|| self.quic.as_ref()?.shared.captures.get().copied())
     }
 
     /// The session's time at which the machine's began; zero before it has.
@@ -114,7 +114,7 @@ impl ReceiverSession {
     /// When [`Input::Timer`] is needed next.
     #[must_use]
     pub fn next_wake(&self) -> Time {
-        let silence = self.heard + SILENCE;
+        let silence = self.last_received + SILENCE;
         match self.state {
             State::Idle | State::Closing | State::Ended(_) => Time::NEVER,
             _ if self.quic.as_ref().is_some_and(|quic| quic.more) => Time::ZERO,
@@ -132,7 +132,7 @@ impl ReceiverSession {
         match input {
             Input::Start if self.state == State::Idle => {
                 self.state = State::Asking;
-                self.heard = now;
+                self.last_received = now;
                 if self.spec.announces {
                     self.announce(now, out);
                 }
@@ -200,7 +200,7 @@ impl ReceiverSession {
             Decoded::Agreement(message) => self.agree(now, message, out),
             Decoded::Machine((packet, extra)) if self.state == State::Running => {
                 self.counts.taken += 1;
-                self.heard = now;
+                self.last_received = now;
                 let time = self.times.pass(time);
                 let packet = Packet { time, ..packet };
                 self.sink.on_data(&packet, extra, &mut Port { codec: &mut self.codec, out });
@@ -214,7 +214,7 @@ impl ReceiverSession {
         match message {
             Message::Request(request) if request.nonce == self.spec.secret() => {
                 self.counts.taken += 1;
-                self.heard = now;
+                self.last_received = now;
                 if self.state == State::Asking {
                     self.state = State::Running;
                     self.times.begin(now);
@@ -251,7 +251,7 @@ impl ReceiverSession {
     }
 
     fn timer(&mut self, now: Time, out: &mut Outbox) {
-        let silent = self.heard + SILENCE <= now;
+        let silent = self.last_received + SILENCE <= now;
         match self.state {
             State::Asking if silent => self.state = State::Ended(End::NoAnswer),
             State::Asking if self.due <= now => self.announce(now, out),
@@ -265,7 +265,7 @@ impl ReceiverSession {
     pub(super) fn run(&mut self, now: Time, out: &mut Outbox) {
         let to = self.times.machine(now);
         let mut work = Work::default();
-        while self.sink.next_wake() <= to && out.len() < MOST && work.step() {
+        while self.sink.next_wake() <= to && out.len() < MAX_DATAGRAMS && work.step() {
             let due = self.times.timer(self.sink.next_wake(), to);
             self.sink.on_timer(due, &mut Port { codec: &mut self.codec, out });
         }

@@ -23,7 +23,7 @@ pub const CAUTIOUS_BPS: u32 = 64_000;
 const INTERVALS: u64 = 3;
 /// An interval is at least this long: the least that RFC 3550 section 6.2 recommends, and what a receiver may well take
 /// whose settings are not ours.
-const LEAST_INTERVAL: Span = Span::from_secs(5);
+const MIN_INTERVAL: Span = Span::from_secs(5);
 
 /// A receiver of plain RTP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -62,7 +62,7 @@ pub struct Reported {
 
 /// What a datagram of the receiver means.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Heard {
+pub(super) enum ReportKind {
     /// Packets have arrived of which no report has told before.
     News,
     /// A report, and nothing new in it.
@@ -84,7 +84,7 @@ pub(super) struct Reports {
     idle: u64,
     /// Packets up to the newest that feedback on arrivals has told of.
     arrived: u64,
-    told: Reported,
+    reported: Reported,
 }
 
 impl Reports {
@@ -94,8 +94,8 @@ impl Reports {
             Transport::Rtp { config, .. } => config.timing.least(),
             _ => Span::ZERO,
         };
-        let patience = interval.max(LEAST_INTERVAL) * INTERVALS;
-        Reports { patience, stream: None, sent: 0, reporter: None, idle: 0, arrived: 0, told: Reported::default() }
+        let patience = interval.max(MIN_INTERVAL) * INTERVALS;
+        Reports { patience, stream: None, sent: 0, reporter: None, idle: 0, arrived: 0, reported: Reported::default() }
     }
 
     /// How long the sender goes on without news.
@@ -110,7 +110,7 @@ impl Reports {
                 // the application has begun another session, of which nobody has reported yet
                 self.stream = Some((data.ssrc, data.sequence));
                 self.sent = 0;
-                self.told.expected = 0;
+                self.reported.expected = 0;
                 self.arrived = 0;
             }
             self.sent += 1;
@@ -118,8 +118,10 @@ impl Reports {
     }
 
     /// A compound packet has come from the receiver's address.
-    pub(super) fn hears(&mut self, compound: &Compound) -> Heard {
-        let Some((ssrc, first)) = self.stream.filter(|(ssrc, _)| *ssrc != compound.ssrc) else { return Heard::Nothing };
+    pub(super) fn hears(&mut self, compound: &Compound) -> ReportKind {
+        let Some((ssrc, first)) = self.stream.filter(|(ssrc, _)| *ssrc != compound.ssrc) else {
+            return ReportKind::Nothing;
+        };
         let block = compound.reports.iter().find(|block| block.ssrc == ssrc);
         let reported = block.is_some_and(|block| self.takes(block, first));
         let news = self.takes_arrivals(compound, ssrc, first) || reported;
@@ -128,9 +130,9 @@ impl Reports {
         }
         let leaves = compound.bye.as_ref().is_some_and(|bye| bye.sources.contains(&compound.ssrc));
         if leaves && self.reporter == Some(compound.ssrc) {
-            return Heard::Left;
+            return ReportKind::Left;
         }
-        if news { Heard::News } else { Heard::Nothing }
+        if news { ReportKind::News } else { ReportKind::Nothing }
     }
 
     /// Feedback on when packets of the stream arrived: whether one has of which none has told before.
@@ -161,13 +163,13 @@ impl Reports {
     /// A block on the stream: whether it tells of packets that none has told of before.
     fn takes(&mut self, block: &ReportBlock, first: u16) -> bool {
         let expected = self.up_to(block.extended_highest as u16, first);
-        if expected <= self.told.expected {
+        if expected <= self.reported.expected {
             self.idle += 1;
             return false;
         }
         self.idle = 0;
-        self.told = Reported {
-            reports: self.told.reports + 1,
+        self.reported = Reported {
+            reports: self.reported.reports + 1,
             expected,
             lost: i64::from(block.cumulative_lost),
             jitter_s: Some(f64::from(block.jitter) / RtpData::CLOCK_HZ as f64),
@@ -185,8 +187,8 @@ impl Reports {
     }
 
     /// What the reports have said; nothing before the first.
-    pub(super) fn told(&self) -> Option<Reported> {
-        (self.told.reports > 0).then_some(self.told)
+    pub(super) fn reported(&self) -> Option<Reported> {
+        (self.reported.reports > 0).then_some(self.reported)
     }
 }
 

@@ -5,10 +5,10 @@ use super::capture_clock::CaptureClock;
 use super::codec::{Codec, Decoded};
 use super::flow::is_ecn_capable;
 use super::quic::Quic;
-use super::reports::{CAUTIOUS_BPS, Heard, Reported, Reports};
+use super::reports::{CAUTIOUS_BPS, ReportKind, Reported, Reports};
 use super::shaper::Shaper;
-use super::times::{MOST, Times};
-use super::work::{Behind, MOST_WAITING, Work};
+use super::times::{MAX_DATAGRAMS, Times};
+use super::work::{Behind, MAX_WAITING, Work};
 use super::{ASK_AGAIN, Counts, EcnBits, End, Input, Outbox, SILENCE, SessionSpec, State};
 use crate::quic::Keys;
 use paceline_control::{GaugeUnit, Gauges, SentPacket};
@@ -50,11 +50,11 @@ pub struct SenderSession {
     /// When the next message of the agreement is due, and how many have been sent in this state.
     due: Time,
     sent: u32,
-    asked: Time,
+    requested_at: Time,
     /// The request's round trip.
     round_trip: Option<Span>,
     /// When the other end was last heard.
-    pub(super) heard: Time,
+    pub(super) last_received: Time,
     /// When the session closes because all is done.
     closes: Time,
     /// How it will have ended.
@@ -172,9 +172,9 @@ impl SenderSession {
             stop: model.stop,
             due: Time::NEVER,
             sent: 0,
-            asked: Time::ZERO,
+            requested_at: Time::ZERO,
             round_trip: None,
-            heard: Time::ZERO,
+            last_received: Time::ZERO,
             closes: Time::NEVER,
             end: End::Done,
             counts: Counts::default(),
@@ -219,7 +219,7 @@ impl SenderSession {
 
     /// The timestamp of the first RTP packet that was sent or came, and the machine's time of its capture or arrival.
     pub(crate) fn captures(&self) -> Option<CaptureClock> {
-        self.codec.captures().or_else(|| self.quic.as_ref()?.told.captures.get().copied())
+        self.codec.captures().or_else(|| self.quic.as_ref()?.shared.captures.get().copied())
     }
 
     /// The session's time at which the machine's began; zero before it has.
@@ -237,7 +237,7 @@ impl SenderSession {
     /// What a receiver of plain RTP has reported; nothing of other flows, and before its first report.
     #[must_use]
     pub fn reported(&self) -> Option<Reported> {
-        self.reports.as_ref().and_then(Reports::told)
+        self.reports.as_ref().and_then(Reports::reported)
     }
 
     /// The window in packets, or the allowed rate in bit/s; zero of what has neither.
@@ -251,7 +251,7 @@ impl SenderSession {
     /// When [`Input::Timer`] is needed next.
     #[must_use]
     pub fn next_wake(&self) -> Time {
-        let silence = self.heard + self.patience();
+        let silence = self.last_received + self.patience();
         match self.state {
             State::Idle | State::Ended(_) => Time::NEVER,
             _ if self.quic.as_ref().is_some_and(|quic| quic.more) => Time::ZERO,
@@ -270,7 +270,7 @@ impl SenderSession {
         self.work.begin();
         match input {
             Input::Start if self.state == State::Idle => {
-                self.heard = now;
+                self.last_received = now;
                 if self.reports.is_some() {
                     self.begin(now, Time::NEVER, out);
                 } else {
@@ -302,7 +302,7 @@ impl SenderSession {
     }
 
     fn ask(&mut self, now: Time, out: &mut Outbox) {
-        self.asked = now;
+        self.requested_at = now;
         self.codec.agreement(Message::Request(self.request), out);
         self.due = match self.state {
             State::Running => now + ASK_AGAIN,
@@ -331,7 +331,7 @@ impl SenderSession {
                 if self.state != State::Running {
                     return;
                 }
-                if !self.is_heard(now, extra.as_ref(), out) {
+                if !self.accepts(now, extra.as_ref(), out) {
                     return;
                 }
                 let time = self.times.pass(time);
@@ -346,23 +346,23 @@ impl SenderSession {
     }
 
     /// Whether what has come is for the machine. It is a sign of life; of a receiver of plain RTP only if it has news.
-    fn is_heard(&mut self, now: Time, extra: Option<&Extra>, out: &mut Outbox) -> bool {
+    fn accepts(&mut self, now: Time, extra: Option<&Extra>, out: &mut Outbox) -> bool {
         let Some(reports) = &mut self.reports else {
             // RTCP has nothing of the flow's that others could not guess, but for its stream's name
             if !matches!(extra, Some(Extra::Rtcp(said)) if !speaks_of(said, self.stream)) {
-                self.heard = now;
+                self.last_received = now;
             }
             return true;
         };
         let Some(Extra::Rtcp(compound)) = extra else { return false };
         match reports.hears(compound) {
-            Heard::News => {
-                self.heard = now;
+            ReportKind::News => {
+                self.last_received = now;
                 self.shaper.lift(now, out);
                 true
             }
-            Heard::Nothing => true,
-            Heard::Left => {
+            ReportKind::Nothing => true,
+            ReportKind::Left => {
                 self.state = State::Ended(End::Left);
                 false
             }
@@ -390,8 +390,8 @@ impl SenderSession {
                 if let RateLimit::BytesPerSecond(rate) = limit {
                     self.shaper.grant(rate);
                 }
-                self.heard = now;
-                self.round_trip = Some(now.since(self.asked));
+                self.last_received = now;
+                self.round_trip = Some(now.since(self.requested_at));
                 if self.state == State::Asking {
                     self.begin(now, now + ASK_AGAIN, out);
                 }
@@ -427,7 +427,7 @@ impl SenderSession {
                 }
             }
             State::Running => {
-                if self.heard + self.patience() <= now {
+                if self.last_received + self.patience() <= now {
                     self.state = State::Ended(self.reports.as_ref().map_or(End::Silence, Reports::why));
                     return;
                 }
@@ -460,7 +460,11 @@ impl SenderSession {
     /// Lets the machine's timers run up to now, each at the time that it asked for, as far as one input may go.
     pub(super) fn run(&mut self, now: Time, out: &mut Outbox) {
         let to = self.times.machine(now);
-        while self.state == State::Running && self.source.next_wake() <= to && out.len() < MOST && self.work.step() {
+        while self.state == State::Running
+            && self.source.next_wake() <= to
+            && out.len() < MAX_DATAGRAMS
+            && self.work.step()
+        {
             let due = self.times.timer(self.source.next_wake(), to);
             let (source, mut port) = self.port(now, out);
             source.on_timer(due, &mut port);
@@ -473,7 +477,7 @@ impl SenderSession {
         let waiting = self.source.sender.remembered_writes() as u64;
         let end = if lags {
             End::TooMuchWork
-        } else if waiting.max(self.source.transfers().unfinished) > MOST_WAITING {
+        } else if waiting.max(self.source.transfers().unfinished) > MAX_WAITING {
             End::TooManyWrites
         } else {
             return;
@@ -529,7 +533,7 @@ impl SenderSession {
         let (codec, shaper, counts) = (&mut self.codec, &mut self.shaper, &mut self.counts);
         let (reports, stream, work, at) = (self.reports.as_mut(), &mut self.stream, &self.work, self.times.at());
         // of the other machines, windows bound it or nothing is remembered
-        let full = matches!(&self.source.sender, Sender::Acks(acks) if u64::from(acks.outstanding()) >= MOST_WAITING);
+        let full = matches!(&self.source.sender, Sender::Acks(acks) if u64::from(acks.outstanding()) >= MAX_WAITING);
         let fresh = Outbox::default();
         (&mut self.source, Port { codec, shaper, counts, work, at, full, reports, stream, now, out, fresh })
     }

@@ -1,7 +1,7 @@
 //! Keeps a sender to the rate that its receiver granted, whatever its congestion control allows.
 //!
 //! It is a link in front of the network: a datagram leaves when those before it have at this rate; one that would have to
-//! wait for longer than [`LONGEST`], or that finds [`MOST_WAITING`] before it, is dropped, and its sender takes that for what it is, a full queue.
+//! wait for longer than [`LONGEST`], or that finds [`MAX_WAITING`] before it, is dropped, and its sender takes that for what it is, a full queue.
 
 use super::outbox::Outgoing;
 use super::{EcnBits, Outbox};
@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 const LONGEST: Span = Span::from_millis(200);
 /// The most datagrams that wait, however short they are: those of 200 ms at 2 Gbit/s. Each takes some hundred bytes beside its
 /// payload, which is none.
-const MOST_WAITING: usize = 1 << 15;
+const MAX_WAITING: usize = 1 << 15;
 /// So much earlier may one leave than its turn is: a wait that short would cost a wake-up for each datagram, and spread
 /// nothing that a network keeps apart.
 const EARLY: Span = Span::from_micros(100);
@@ -58,7 +58,7 @@ impl Shaper {
         // Those before it leave before it.
         self.release(now, out);
         let leaves = now.max(Time(self.free.0.saturating_sub(EARLY.0)));
-        if leaves.since(now) > LONGEST || self.queue.len() >= MOST_WAITING {
+        if leaves.since(now) > LONGEST || self.queue.len() >= MAX_WAITING {
             return false;
         }
         let takes = datagram.len() as f64 / f64::from(rate.max(1));

@@ -5,7 +5,7 @@ use paceline_units::{Span, Time};
 /// A machine whose timer is late runs at the times that it asked for, as long as they lie no further back than this.
 const LATE: Span = Span::from_millis(10);
 /// Datagrams on account of one input, at most; the rest follows with the next timer, which is due at once.
-pub(super) const MOST: usize = 256;
+pub(super) const MAX_DATAGRAMS: usize = 256;
 
 /// How far a session and its machine are. Neither time ever goes back.
 #[derive(Debug, Default)]

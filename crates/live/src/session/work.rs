@@ -9,17 +9,17 @@ use paceline_units::{Span, Time};
 use std::cell::Cell;
 
 /// Calls of the machine's timer on account of one input: each does one thing.
-const MOST_STEPS: u32 = 256;
+const MAX_STEPS: u32 = 256;
 /// What the application does in one of them.
-const MOST_ACTIONS: u32 = 64;
+const MAX_ACTIONS: u32 = 64;
 /// Packets that the machine makes on account of one input before it is told to make no more of what could wait, of which the granted
 /// rate may drop most; and after which there is no further step.
-const MOST_AT_ONCE: u32 = 1 << 15;
-const MOST_MADE: u32 = 4096;
+const MAX_PACKETS_PER_INPUT: u32 = 1 << 15;
+const STEP_PACKET_BUDGET: u32 = 4096;
 /// An application that has been behind for so long does not catch up.
 const LONGEST_BEHIND: Span = Span::from_secs(2);
 /// Writes of an application that wait, each remembered by itself, and packets under way of which each is.
-pub(super) const MOST_WAITING: u64 = 1 << 16;
+pub(super) const MAX_WAITING: u64 = 1 << 16;
 
 /// What an input has cost so far.
 #[derive(Debug, Default)]
@@ -38,7 +38,7 @@ impl Work {
     /// One step more; whether there is room for it.
     pub(super) fn step(&mut self) -> bool {
         self.actions.set(0);
-        let room = self.steps < MOST_STEPS && self.made.get() < MOST_MADE;
+        let room = self.steps < MAX_STEPS && self.made.get() < STEP_PACKET_BUDGET;
         self.steps += u32::from(room);
         room
     }
@@ -50,18 +50,18 @@ impl Work {
 
     /// Whether what could wait is to wait for the next input.
     pub(super) fn is_full(&self) -> bool {
-        self.made.get() >= MOST_AT_ONCE
+        self.made.get() >= MAX_PACKETS_PER_INPUT
     }
 
     /// The application has done something: whether that is all for this step.
     pub(super) fn is_enough(&self) -> bool {
         self.actions.set(self.actions.get() + 1);
-        self.actions.get() >= MOST_ACTIONS || self.made.get() >= MOST_MADE
+        self.actions.get() >= MAX_ACTIONS || self.made.get() >= STEP_PACKET_BUDGET
     }
 
     /// Whether the steps are used up without a packet for each: what is due is mostly the application's.
     fn is_in_vain(&self) -> bool {
-        self.steps == MOST_STEPS && self.made.get() < MOST_STEPS
+        self.steps == MAX_STEPS && self.made.get() < MAX_STEPS
     }
 }
 

@@ -4,7 +4,7 @@ use super::bounds::connected_from;
 use super::*;
 use paceline_live::endpoint::Key;
 use paceline_live::endpoint::channel::Unanswered;
-use paceline_live::endpoint::control::{Answer, Greeting, MOST_GREETING};
+use paceline_live::endpoint::control::{Answer, Greeting, MAX_GREETING};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Mutex;
@@ -50,7 +50,7 @@ fn a_server_without_the_key_is_not_believed() {
         let port = listener.local_addr().unwrap().port();
         let sending = thread::spawn(move || send(&options(port), &SendWatch::default()));
         let mut stream = listener.accept().unwrap().0;
-        assert!(matches!(control::read(&mut stream, MOST_GREETING), Ok(Greeting::Hello { keyed: true, .. })));
+        assert!(matches!(control::read(&mut stream, MAX_GREETING), Ok(Greeting::Hello { keyed: true, .. })));
         control::write(&mut stream, &Answer::Hello { handshake: "09".repeat(48) }).unwrap();
         assert!(matches!(sending.join().unwrap(), Err(SendError::Stranger)));
         let mut more = Vec::new();
@@ -100,10 +100,10 @@ fn observed(server: SocketAddr) -> (SocketAddr, Arc<[Mutex<Vec<u8>>; 2]>) {
 fn opened_observed(server: &Served, key: Option<&Key>) -> ((u32, u64), [Vec<u8>; 2]) {
     let (between, seen) = observed(server.address);
     let mut channel = Channel::open(TcpStream::connect(between).unwrap(), key).unwrap();
-    assert!(matches!(channel.read(MOST_TOLD, PATIENCE), Ok(Tell::Welcome { .. })));
+    assert!(matches!(channel.read(MAX_RESULT, PATIENCE), Ok(Tell::Welcome { .. })));
     let flows = vec![wanted("tfrc", &[("cc", "tfrc")], 20_000, Direction::Reverse).offer];
     channel.write(&Ask::Open { flows, key: None }, PATIENCE).unwrap();
-    let Ok(Tell::Opened { flows, .. }) = channel.read(MOST_TOLD, PATIENCE) else { panic!("not opened") };
+    let Ok(Tell::Opened { flows, .. }) = channel.read(MAX_RESULT, PATIENCE) else { panic!("not opened") };
     (flows[0], [0, 1].map(|n| seen[n].lock().unwrap().clone()))
 }
 
@@ -144,7 +144,7 @@ fn a_handshake_said_again_opens_nothing() {
         let mut answers = Vec::new();
         // closed with something unread is reset
         let _ = again.read_to_end(&mut answers);
-        assert!(matches!(control::read(&mut &answers[..], MOST_GREETING), Ok(Answer::Hello { .. })));
+        assert!(matches!(control::read(&mut &answers[..], MAX_GREETING), Ok(Answer::Hello { .. })));
         let said = said.lock().unwrap();
         assert!(opened(&said) == 1 && said.iter().any(|line| line.contains("127.0.0.2: a wrong key")), "{said:?}");
     });
@@ -184,11 +184,11 @@ fn wrong_keys_cost_whoever_shows_them() {
         thread::sleep(Duration::from_millis(200));
         let begin = Instant::now();
         let mut channel = Channel::open(TcpStream::connect(server.address).unwrap(), Some(&KEY)).unwrap();
-        assert!(matches!(channel.read(MOST_TOLD, PATIENCE), Ok(Tell::Welcome { .. })));
+        assert!(matches!(channel.read(MAX_RESULT, PATIENCE), Ok(Tell::Welcome { .. })));
         channel
             .write(&Ask::Open { flows: short().into_iter().map(|one| one.offer).collect(), key: None }, PATIENCE)
             .unwrap();
-        assert!(matches!(channel.read(MOST_TOLD, PATIENCE), Ok(Tell::Opened { .. })));
+        assert!(matches!(channel.read(MAX_RESULT, PATIENCE), Ok(Tell::Opened { .. })));
         assert!(begin.elapsed() < Duration::from_secs(1), "{:?}", begin.elapsed());
         over.store(true, Ordering::Relaxed);
         trying.join().unwrap();
@@ -215,7 +215,7 @@ fn another_version_is_refused_in_words_that_it_reads() {
         let asked = SendOptions { host: "127.0.0.1".to_owned(), port, flows: short(), ..nobody() };
         let sending = thread::spawn(move || send(&asked, &SendWatch::default()));
         let mut stream = listener.accept().unwrap().0;
-        let hello: serde_json::Value = control::read(&mut stream, MOST_TOLD).unwrap();
+        let hello: serde_json::Value = control::read(&mut stream, MAX_RESULT).unwrap();
         assert_eq!((&hello["say"], &hello["version"]), (&"hello".into(), &4.into()));
         let refused = br#"{"say":"refused","why":"this server speaks version 2, not 4"}"#;
         stream.write_all(&[&(refused.len() as u32).to_be_bytes(), &refused[..]].concat()).unwrap();

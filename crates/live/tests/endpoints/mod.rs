@@ -10,9 +10,9 @@ mod quic;
 use crate::realtime;
 
 use paceline_live::endpoint::channel::{Channel, PATIENCE};
-use paceline_live::endpoint::control::{self, Ask, Direction, MOST_TOLD, Measure, Offer, Tell};
+use paceline_live::endpoint::control::{self, Ask, Direction, MAX_RESULT, Measure, Offer, Tell};
 use paceline_live::endpoint::{LiveRun, SendError, SendOptions, SendWatch, ServeOptions, Server, Wanted, Words, send};
-use paceline_live::session::{Brought, Family, FlowSpec, replay};
+use paceline_live::session::{Family, FlowSpec, ForeignSchemes, replay};
 use paceline_units::{Rate, Span};
 use realtime::conclusive;
 use std::net::{SocketAddr, UdpSocket};
@@ -38,7 +38,7 @@ fn options() -> ServeOptions {
         max_memory: 1 << 30,
         results: None,
         qlogs: None,
-        schemes: Brought::default(),
+        schemes: ForeignSchemes::default(),
     }
 }
 
@@ -75,7 +75,8 @@ impl Drop for Served {
 
 fn wanted(name: &str, settings: &[(&str, &str)], ms: u64, direction: Direction) -> Wanted {
     let settings = settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-    let spec = FlowSpec { settings, for_ms: ms, seed: 5, family: Family::V4, name: None, foreign: Brought::default() };
+    let spec =
+        FlowSpec { settings, for_ms: ms, seed: 5, family: Family::V4, name: None, foreign: ForeignSchemes::default() };
     Wanted { name: name.to_owned(), instance: 0, offer: Offer { spec, direction, kernel: None, measure: None } }
 }
 
@@ -350,7 +351,7 @@ fn a_client_that_dies_frees_the_server() {
         );
         assert!(matches!(&busy, Err(SendError::Refused(why)) if why.contains("as many flows")), "{busy:?}");
         control.shutdown();
-        let _ = control.read::<Tell>(MOST_TOLD, PATIENCE);
+        let _ = control.read::<Tell>(MAX_RESULT, PATIENCE);
         let begin = Instant::now();
         loop {
             let flows = vec![wanted("tfrc", &[("cc", "tfrc")], 300, Direction::Forward)];
@@ -367,10 +368,10 @@ fn a_client_that_dies_frees_the_server() {
 fn open(server: &Served, flows: &[Wanted]) -> std::io::Result<(Channel, Vec<(u32, u64)>)> {
     let stream = std::net::TcpStream::connect(server.address)?;
     let mut channel = Channel::open(stream, None).map_err(|why| std::io::Error::other(format!("{why:?}")))?;
-    assert!(matches!(channel.read(MOST_TOLD, PATIENCE)?, Tell::Welcome { .. }));
+    assert!(matches!(channel.read(MAX_RESULT, PATIENCE)?, Tell::Welcome { .. }));
     let flows = flows.iter().map(|wanted| wanted.offer.clone()).collect();
     channel.write(&Ask::Open { flows, key: None }, PATIENCE)?;
-    match channel.read(MOST_TOLD, PATIENCE)? {
+    match channel.read(MAX_RESULT, PATIENCE)? {
         Tell::Opened { flows, .. } => Ok((channel, flows)),
         other => Err(std::io::Error::other(format!("{other:?}"))),
     }

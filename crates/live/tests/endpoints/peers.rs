@@ -3,7 +3,7 @@
 use super::*;
 use paceline_live::endpoint::Numbers;
 use paceline_live::endpoint::channel::{Answered, answer};
-use paceline_live::endpoint::control::{Answer, Greeting, MOST_ASKED, MOST_GREETING};
+use paceline_live::endpoint::control::{Answer, Greeting, MAX_GREETING, MAX_REQUEST};
 use paceline_live::endpoint::half::{Half, Table};
 use std::io::Write as _;
 use std::net::{TcpListener, TcpStream};
@@ -13,7 +13,7 @@ const HOSTILE: &str = "no\x1b[2J\r\n\u{202e}";
 const SHOWN: &str = r"no\u001b[2J\r\n\u202e";
 
 /// What a client makes of a server that says this; flows to it are of the kernel's TCP, whose data it takes.
-fn told_by(flows: usize, says: impl Fn(usize) -> Vec<Tell> + Send + 'static) -> Result<LiveRun, SendError> {
+fn result_from(flows: usize, says: impl Fn(usize) -> Vec<Tell> + Send + 'static) -> Result<LiveRun, SendError> {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let wanted = (0..flows).map(|n| {
@@ -36,7 +36,7 @@ fn told_by(flows: usize, says: impl Fn(usize) -> Vec<Tell> + Send + 'static) -> 
     let server = thread::spawn(move || {
         let mut channel = accepted(&listener);
         let _ = channel.write(&Tell::Welcome { max_rate_bps: 1, max_duration_ms: 1 }, PATIENCE);
-        assert!(matches!(channel.read(MOST_ASKED, PATIENCE), Ok(Ask::Open { .. })));
+        assert!(matches!(channel.read(MAX_REQUEST, PATIENCE), Ok(Ask::Open { .. })));
         let opened = (0..flows).map(|n| (n as u32, n as u64)).collect();
         let _ = channel.write(&Tell::Opened { flows: opened, limit: u32::MAX, key: None }, PATIENCE);
         let mut data: Vec<TcpStream> = (0..flows).map(|_| listener.accept().unwrap().0).collect();
@@ -47,7 +47,7 @@ fn told_by(flows: usize, says: impl Fn(usize) -> Vec<Tell> + Send + 'static) -> 
             let _ = channel.write(&told, PATIENCE);
         }
         // until the client has gone
-        let _ = channel.read::<Ask>(MOST_ASKED, Duration::from_secs(20));
+        let _ = channel.read::<Ask>(MAX_REQUEST, Duration::from_secs(20));
     });
     let run = send(&asked, &SendWatch::default());
     server.join().unwrap();
@@ -57,7 +57,7 @@ fn told_by(flows: usize, says: impl Fn(usize) -> Vec<Tell> + Send + 'static) -> 
 /// A client's channel, with a server's half of the handshake.
 fn accepted(listener: &TcpListener) -> Channel {
     let mut stream = listener.accept().unwrap().0;
-    let Ok(Greeting::Hello { handshake, .. }) = control::read(&mut stream, MOST_GREETING) else { panic!("no hello") };
+    let Ok(Greeting::Hello { handshake, .. }) = control::read(&mut stream, MAX_GREETING) else { panic!("no hello") };
     let Answered::Hello(handshake, noise) = answer(None, &handshake).unwrap() else { panic!("no handshake") };
     control::write(&mut stream, &Answer::Hello { handshake }).unwrap();
     Channel::new(stream, noise)
@@ -80,7 +80,7 @@ fn honest() -> Box<Half> {
 #[ignore = "real time"]
 fn results_that_make_no_sense_leave_those_of_others() {
     realtime::tried(|| {
-        let run = told_by(3, |_| {
+        let run = result_from(3, |_| {
             vec![
                 Tell::Result { flow: 0, half: half(&[("time_s", 2), ("goodput_bps", 3)]) },
                 Tell::Result { flow: 1, half: honest() },
@@ -121,7 +121,7 @@ fn a_server_that_tells_nonsense_is_not_listened_to_any_more() {
             (Tell::Refused { why: HOSTILE.to_owned() }, &format!("the server refused: {SHOWN}")),
         ];
         for (nonsense, said) in cases {
-            let run = told_by(2, move |_| vec![told(), nonsense.clone(), told()]).unwrap();
+            let run = result_from(2, move |_| vec![told(), nonsense.clone(), told()]).unwrap();
             assert_eq!(run.notes.flows[0].receiver_ended, "peer closed");
             assert_eq!(run.notes.flows[1].receiver_ended, said);
         }
@@ -133,7 +133,7 @@ fn a_server_that_tells_nonsense_is_not_listened_to_any_more() {
 #[ignore = "real time"]
 fn a_servers_texts_are_cleaned() {
     realtime::tried(|| {
-        let run = told_by(1, |_| {
+        let run = result_from(1, |_| {
             let mut half = honest();
             half.ended = HOSTILE.to_owned();
             half.well = false;
@@ -218,8 +218,8 @@ fn a_clients_texts_are_cleaned() {
         let _ = std::io::copy(&mut stream, &mut std::io::sink());
         let mut channel = Channel::open(TcpStream::connect(server.address).unwrap(), None).unwrap();
         channel.write(&serde_json::json!({ HOSTILE: {} }), PATIENCE).unwrap();
-        let _ = channel.read::<Tell>(MOST_TOLD, PATIENCE);
-        let _ = channel.read::<Tell>(MOST_TOLD, PATIENCE);
+        let _ = channel.read::<Tell>(MAX_RESULT, PATIENCE);
+        let _ = channel.read::<Tell>(MAX_RESULT, PATIENCE);
         server.end();
         let said = said.lock().unwrap();
         assert!(said.iter().any(|line| line.contains(SHOWN)), "{said:?}");

@@ -7,7 +7,7 @@ use paceline_flow::Datagrams as _;
 use paceline_flow::quic::QuicConfig;
 use paceline_live::endpoint::control::Direction;
 use paceline_live::endpoint::{SendOptions, SendWatch, ServeOptions, send};
-use paceline_live::quic::{Keys, OwnKey, Receiving, Room};
+use paceline_live::quic::{Keys, LogQuota, OwnKey, Receiving};
 use paceline_live::session::replay;
 use paceline_packet::Flags;
 use paceline_packet::wire::tfrc;
@@ -191,7 +191,7 @@ fn a_server_logs_what_it_has_room_for() {
     realtime::tried(|| {
         let folder = std::env::temp_dir().join(format!("paceline-served-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
-        let qlogs = Some((folder.clone(), Arc::new(Room::new(3, 1 << 19))));
+        let qlogs = Some((folder.clone(), Arc::new(LogQuota::new(3, 1 << 19))));
         let server = Served::new(ServeOptions { qlogs, ..options() });
         let flows: Vec<_> = [("../x", Direction::Forward), ("y", Direction::Reverse)]
             .map(|(name, way)| wanted(name, &[QUIC], 700, way))

@@ -11,7 +11,7 @@ use paceline_live::clock::Clock;
 use paceline_live::gateway::bpf::attach::DataPath;
 use paceline_live::gateway::bpf::system::Program;
 use paceline_live::gateway::table::{Control, FlowState, Key};
-use paceline_live::gateway::window_clamp::WindowKeeper;
+use paceline_live::gateway::window_clamp::WindowClamp;
 use proptest::prelude::*;
 use std::cell::Cell;
 
@@ -86,7 +86,7 @@ fn timeless(state: &FlowState) -> FlowState {
 /// The programs, if they are there, and their twin, fed with the same frames.
 struct Pair {
     kernel: Option<DataPath>,
-    twin: WindowKeeper,
+    twin: WindowClamp,
     now: u64,
     /// Whether the kernel runs programs over packets whose sum a device has computed.
     sums: bool,
@@ -96,7 +96,7 @@ impl Pair {
     fn new() -> Pair {
         let kernel = WITH_PROGRAMS.get().then(|| DataPath::load(14).unwrap());
         // No IP: nothing is counted but that it passed, which the twin does too.
-        let (other, mut twin) = ([0; 40], WindowKeeper::new());
+        let (other, mut twin) = ([0; 40], WindowClamp::new());
         let sums = kernel.as_ref().is_some_and(|kernel| kernel.egress.test_run_summed(&other).is_ok());
         if sums {
             twin.forward(0, &other);

@@ -3,7 +3,7 @@
 use super::DONE;
 use super::pair::{GOOD, Pair, Path, spec};
 use super::quic::pair;
-use paceline_live::quic::{Logged, Place, Room};
+use paceline_live::quic::{LogQuota, Logged, Place};
 use paceline_live::session::log::LogWriter;
 use paceline_live::session::{Input, Outbox, Session, Side, replay};
 use paceline_units::{Rate, Span, Time};
@@ -23,8 +23,8 @@ impl Folder {
         Folder(folder)
     }
 
-    fn place(&self, room: Option<Room>) -> Place {
-        Place { folder: self.0.clone(), name: "flow".into(), room: room.map(Arc::new) }
+    fn place(&self, room: Option<LogQuota>) -> Place {
+        Place { folder: self.0.clone(), name: "flow".into(), quota: room.map(Arc::new) }
     }
 
     /// The records of an end's log but for its header: a sequence of JSON texts (RFC 7464).
@@ -181,7 +181,7 @@ fn a_full_disk_ends_the_log_and_not_the_flow() {
     let folder = Folder::new("cut");
     // logs are written 64 kB at a time
     let mut pair = pair(&[("cc", "cubic")], 3, Path { rate: 10e6, ..GOOD });
-    log_both(&pair, &folder.place(Some(Room::new(2, 1 << 18))));
+    log_both(&pair, &folder.place(Some(LogQuota::new(2, 1 << 18))));
     pair.run(Time::NEVER);
     assert_eq!(pair.states(), DONE);
     assert!(pair.goodput(3.0) > 5e6);

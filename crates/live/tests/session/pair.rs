@@ -2,7 +2,9 @@
 
 use paceline_live::quic::Keys;
 use paceline_live::session::log::LogWriter;
-use paceline_live::session::{Brought, EcnBits, Family, FlowSpec, Input, Outbox, Session, SessionSpec, Side, State};
+use paceline_live::session::{
+    EcnBits, Family, FlowSpec, ForeignSchemes, Input, Outbox, Session, SessionSpec, Side, State,
+};
 use paceline_random::{Sequence, Stream};
 use paceline_units::{Span, Time};
 use std::collections::BTreeMap;
@@ -65,7 +67,7 @@ pub fn spec(settings: &[(&str, &str)], seconds: u64, side: Side) -> SessionSpec 
             seed: 7,
             family: Family::V4,
             name: None,
-            foreign: Brought::default(),
+            foreign: ForeignSchemes::default(),
         },
         connection: 0xdead_beef,
         nonce: 0x0123_4567_89ab_cdef,

@@ -127,7 +127,7 @@ fn a_transfer_on_one_stream_is_over_when_all_is_acknowledged() {
         let seconds = transfers.mean_time.unwrap().as_secs_f64();
         // two round trips of 40 ms, a late acknowledgement, and the path's time for so much
         let most = 0.080 + 0.025 + size as f64 * 8.0 / 2e6 * 1.05 + 0.060;
-        assert_eq!((transfers.completed, acked_and_came(&pair)), (1, (size, size)), "{size} {carriage}");
+        assert_eq!((transfers.completed, acked_and_received(&pair)), (1, (size, size)), "{size} {carriage}");
         assert!((0.08..most).contains(&seconds), "{size} {carriage}: {seconds}");
     }
     // each page begins when the one before has been read: so many by each carriage
@@ -161,7 +161,7 @@ fn a_write_is_a_packet() {
         let mut pair = pair(&[cbr, ("segment", &format!("{segment} B"))], 5, GOOD);
         pair.run(Time::NEVER);
         assert_eq!(pair.states(), DONE);
-        let (sent, (acked, came)) = (pair.sender().source().sender.stats(), acked_and_came(&pair));
+        let (sent, (acked, came)) = (pair.sender().source().sender.stats(), acked_and_received(&pair));
         let writes = came / (segment - 45); // packet's and stream's headers
         assert!(acked == came && (0.99e6..1.01e6).contains(&pair.goodput(5.0)), "{segment}: {acked} of {came}");
         // a handshake, and limits of the other end that are acknowledged
@@ -345,11 +345,11 @@ fn a_close_that_is_lost_ends_the_receiver_all_the_same() {
     let ms = Span::from_millis;
     let from = Time::ZERO + (ended.since(Time::ZERO) - ms(200));
     let once = run((from, ended + ms(10)));
-    assert_eq!((once.states(), acked_and_came(&once)), (DONE, (100_000, 100_000)));
+    assert_eq!((once.states(), acked_and_received(&once)), (DONE, (100_000, 100_000)));
     assert!(once.now > ended + ms(50) && once.now < ended + ms(1500), "{:?}, {ended:?}", once.now);
     let never = run((from, Time::NEVER));
     assert_eq!(never.states(), [State::Ended(End::Done), State::Ended(End::Silence)]);
-    assert_eq!(acked_and_came(&never), (100_000, 100_000));
+    assert_eq!(acked_and_received(&never), (100_000, 100_000));
     assert!(never.now > from + Span::from_secs(10) && never.now < from + SILENCE, "{:?}, {from:?}", never.now);
 }
 
@@ -433,7 +433,7 @@ fn simulated(cc: &str, queue: u64) -> FlowSummary {
 }
 
 /// What is over, and its end, of a run: how much the sender takes for acknowledged, and how much came.
-fn acked_and_came(pair: &Pair) -> (u64, u64) {
+fn acked_and_received(pair: &Pair) -> (u64, u64) {
     (pair.sender().source().sender.stats().bytes_acked, pair.receiver().sink().receiver.stats().bytes)
 }
 
@@ -455,13 +455,13 @@ fn what_was_acknowledged_has_come_whatever_happens() {
             let mut pair = pair(settings, 10, path);
             pair.run(Time::NEVER);
             assert_eq!(pair.states(), DONE, "{settings:?}");
-            let (acked, came) = acked_and_came(&pair);
+            let (acked, came) = acked_and_received(&pair);
             assert!(acked > 5_000 && acked <= came, "{settings:?}, {path:?}: {acked} of {came}");
         }
     }
     let mut bulk = pair(&[idle], 8, Path { cut: (from, Time::NEVER), ..GOOD });
     bulk.run(Time::from_secs_f64(6.0));
-    let (acked, came) = acked_and_came(&bulk);
+    let (acked, came) = acked_and_received(&bulk);
     assert!(acked > 500_000 && acked <= came, "{acked} of {came}");
 }
 
@@ -492,7 +492,7 @@ fn few_streams_and_small_windows_carry_all() {
     let film = ("app", "{ kind = \"ftp\", size = \"9 MB\" }");
     let mut pair = pair(&[film, each, ("quic.stream_window", "64 kB")], 60, Path { rate: 20e6, ..GOOD });
     pair.run(Time::NEVER);
-    assert_eq!((pair.states(), acked_and_came(&pair)), (DONE, (9_000_000, 9_000_000)));
+    assert_eq!((pair.states(), acked_and_received(&pair)), (DONE, (9_000_000, 9_000_000)));
 }
 
 #[test]
@@ -544,7 +544,7 @@ fn a_strangers_first_packets_end_no_connection() {
         forged += 1;
     }
     assert!(forged > 10, "{forged}");
-    assert_eq!((pair.states(), acked_and_came(&pair)), (DONE, (4_000_000, 4_000_000)));
+    assert_eq!((pair.states(), acked_and_received(&pair)), (DONE, (4_000_000, 4_000_000)));
 }
 
 /// What does not go into one packet is refused, not cut; by itself a flow has full packets of either family.

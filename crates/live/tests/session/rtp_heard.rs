@@ -18,9 +18,9 @@ const QUEUE: Span = Span::from_millis(200);
 const BELOW: usize = 28;
 
 #[derive(Default)]
-struct Told(Vec<Compound>);
+struct Reports(Vec<Compound>);
 
-impl Transmit for Told {
+impl Transmit for Reports {
     fn transmit(&mut self, segment: Segment) {
         if let Some(Extra::Rtcp(report)) = segment.extra {
             self.0.push(*report);
@@ -45,7 +45,7 @@ struct Call {
     /// How many of each have left.
     seen: [usize; 2],
     dropped: u64,
-    came: u64,
+    received: u64,
     bytes: u64,
 }
 
@@ -54,7 +54,7 @@ impl Call {
         let listener = RtpListener::new(&listen::config(feedback), Stream::new(5, "receive"));
         let (data, said, back) = Default::default();
         let sender = Sender::new(settings);
-        Call { sender, listener, free: Time::ZERO, data, said, back, seen: [0; 2], dropped: 0, came: 0, bytes: 0 }
+        Call { sender, listener, free: Time::ZERO, data, said, back, seen: [0; 2], dropped: 0, received: 0, bytes: 0 }
     }
 
     /// A datagram that leaves now; when it is there, if the queue has room.
@@ -83,12 +83,12 @@ impl Call {
                 self.said.push_back((self.sender.said[number].0 + WAY, number));
             }
             self.seen = [self.sender.data.len(), self.sender.said.len()];
-            let mut told = Told::default();
+            let mut told = Reports::default();
             while let Some((at, number)) = due(&mut self.data, now) {
                 let (size, payload) = (self.sender.sizes[number] + BELOW, self.sender.sizes[number] as u16 - 12);
                 let heard = Heard { data: &self.sender.data[number], size: size as u16, payload, flags: Flags::NONE };
                 self.listener.on_data(at, heard, &mut told);
-                (self.came, self.bytes) = (self.came + 1, self.bytes + size as u64);
+                (self.received, self.bytes) = (self.received + 1, self.bytes + size as u64);
             }
             while let Some((at, number)) = due(&mut self.said, now) {
                 self.listener.on_rtcp(at, 100, &self.sender.said[number].1);
@@ -168,12 +168,12 @@ fn losses_that_are_reported_keep_the_rate_at_the_bottlenecks() {
     ];
     let mut call = Call::new(&lda, None);
     call.run(20.0);
-    let (mut allowed, before) = (Vec::new(), call.came);
+    let (mut allowed, before) = (Vec::new(), call.received);
     for second in 21..55 {
         call.run(f64::from(second));
         allowed.push(call.sender.session.figure());
     }
-    let rate = (call.came - before) as f64 * 8.0 * 1460.0 / 34.0;
+    let rate = (call.received - before) as f64 * 8.0 * 1460.0 / 34.0;
     assert!((0.5e6..1.1e6).contains(&rate), "{rate}");
     assert!(allowed.iter().filter(|rate| **rate < RATE).count() > allowed.len() * 3 / 10, "{allowed:?}");
     assert!(allowed.windows(2).filter(|two| two[1] < 0.8 * two[0]).count() > 2, "{allowed:?}");

@@ -22,7 +22,7 @@ pub(super) struct Connection {
     /// The handshake was confirmed, which may be said again.
     confirmed: bool,
     /// Which packets have come, a bit for each number.
-    came: Vec<u64>,
+    received: Vec<u64>,
 }
 
 impl Connection {
@@ -56,7 +56,7 @@ impl Connection {
         log.write(now, &Event::ParametersSet(flow.parameters(Initiator::Local)))?;
         log.write(now, &Event::RecoveryParametersSet(flow.recovery()))?;
         let stage = Stage::Idle;
-        Ok(Connection { log, base, stage, state: None, closed_by_peer: None, confirmed: false, came: Vec::new() })
+        Ok(Connection { log, base, stage, state: None, closed_by_peer: None, confirmed: false, received: Vec::new() })
     }
 
     /// The handshake is confirmed.
@@ -81,11 +81,11 @@ impl Connection {
             return Some(DropTrigger::ConnectionUnknown);
         }
         let (word, bit) = (packet.seq as usize / 64, 1 << (packet.seq % 64));
-        if self.came.len() <= word {
-            self.came.resize(word + 1, 0);
+        if self.received.len() <= word {
+            self.received.resize(word + 1, 0);
         }
-        let came = self.came[word] & bit != 0;
-        self.came[word] |= bit;
+        let came = self.received[word] & bit != 0;
+        self.received[word] |= bit;
         came.then_some(DropTrigger::Duplicate)
     }
 

@@ -3,7 +3,7 @@
 #![expect(clippy::disallowed_types, reason = "quinn's times are Instants, of no account here")]
 
 use super::*;
-use crate::session::{Brought, Family, FlowSpec, replay as replay_log};
+use crate::session::{Family, FlowSpec, ForeignSchemes, replay as replay_log};
 use proptest::prelude::*;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -12,7 +12,7 @@ const SCHEMES: [&str; 6] = ["newreno", "cubic", "bbr", "bbr3", "copa", "c4"];
 
 fn spec(cc: &str, side: Side) -> SessionSpec {
     let settings = [("transport", "quic"), ("cc", cc)].map(|(key, value)| (key.to_owned(), value.to_owned())).into();
-    let foreign = Brought::default();
+    let foreign = ForeignSchemes::default();
     let flow = FlowSpec { settings, for_ms: 1000, seed: 5, family: Family::V4, name: None, foreign };
     SessionSpec { side, flow, connection: 1, nonce: 2, limit: None, announces: false, rtp: None }
 }
