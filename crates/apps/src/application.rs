@@ -215,9 +215,9 @@ impl Application {
     }
 
     /// The request number `number` has come, which a server answers: [`Application::next_action`] says how.
-    pub fn asked(&mut self, number: u32) {
+    pub fn on_request(&mut self, number: u32) {
         if let Application::Server(server) = self {
-            server.asked(number);
+            server.on_request(number);
         }
     }
 

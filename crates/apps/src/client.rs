@@ -34,7 +34,7 @@ pub struct Client {
     /// When it next asks by itself.
     next: Option<Time>,
     /// So many requests have left it, for so many bytes.
-    asked: u32,
+    requests: u32,
     bytes: u64,
     open: VecDeque<Open>,
     tally: Tally,
@@ -57,7 +57,7 @@ impl Client {
 
     fn new(law: Law, content: Content, period: Period) -> Client {
         let next = Some(period.start);
-        Client { law, content, period, next, asked: 0, bytes: 0, open: VecDeque::new(), tally: Tally::default() }
+        Client { law, content, period, next, requests: 0, bytes: 0, open: VecDeque::new(), tally: Tally::default() }
     }
 
     /// What it has to ask now, its player holding what lasts for `held`: whether on a fresh connection. To be called again until it
@@ -67,7 +67,7 @@ impl Client {
             self.next = None;
         }
         let arrived = self.next.filter(|&at| now >= at)?;
-        let number = self.asked;
+        let number = self.requests;
         let size = self.content.size(number).filter(|_| number < u32::MAX);
         let (fresh, next) = match &mut self.law {
             Law::Pages { model, gaps } => {
@@ -85,7 +85,7 @@ impl Client {
         };
         self.next = next;
         let size = size?;
-        self.asked += 1;
+        self.requests += 1;
         self.bytes += size.0;
         self.open.push_back(Open { number, end: self.bytes, since: now });
         self.tally.started();

@@ -18,9 +18,9 @@ use paceline_units::{Rate, Size, Span, Time};
 /// A key frame and those that make up for it.
 const TRANSIENT: u32 = 8;
 /// The least of a frame's share that its draw, or a key frame before it, leaves.
-const LEAST: f64 = 0.1;
+const MIN_SHARE: f64 = 0.1;
 /// Of requests for key frames, those so soon after another are ignored (libwebrtc's `EncoderRtcpFeedback`).
-const LEAST_REQUESTED: Span = Span::from_millis(300);
+const MIN_KEY_FRAME_INTERVAL: Span = Span::from_millis(300);
 
 /// What an encoder is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -240,7 +240,7 @@ impl Encoder {
 
     /// What its sender had of it has been thrown away: the next frame is a key frame.
     pub fn begin_anew(&mut self, now: Time) {
-        self.heeds = now + LEAST_REQUESTED;
+        self.heeds = now + MIN_KEY_FRAME_INTERVAL;
         self.next_key = self.next_key.min(now);
     }
 
@@ -270,7 +270,7 @@ impl Encoder {
     /// Draws how much longer than usual the interval to the next frame is.
     fn draw_interval(&mut self) {
         if self.model.interval_jitter > 0.0 {
-            self.drift += laplace(self.gaps.unit(), self.model.interval_jitter).max(LEAST) - 1.0;
+            self.drift += laplace(self.gaps.unit(), self.model.interval_jitter).max(MIN_SHARE) - 1.0;
         }
     }
 
@@ -329,8 +329,8 @@ impl Encoder {
             JitterLaw::Laplace => laplace(unit, jitter),
             JitterLaw::Uniform => 1.0 + jitter * (2.0 * unit - 1.0),
         };
-        let drawn = drawn.max(LEAST);
-        Size(self.payload(share.max(LEAST) * drawn).max(1.0) as u64)
+        let drawn = drawn.max(MIN_SHARE);
+        Size(self.payload(share.max(MIN_SHARE) * drawn).max(1.0) as u64)
     }
 
     /// The payload of a frame that has this share of a mean one, headers included.

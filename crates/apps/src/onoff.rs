@@ -13,7 +13,7 @@ use paceline_units::{Rate, Size, Span, Time};
 /// The longest silence, whatever the law says.
 const LONGEST: f64 = 1e9;
 /// The most packets of a burst, whatever the law says.
-const MOST: f64 = 1e15;
+const MAX_BURST: f64 = 1e15;
 
 /// What an on/off source is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -75,7 +75,7 @@ impl OnOff {
     fn next_burst(&mut self) {
         let (began, _, packets) = self.burst;
         let ended = began + Span(self.interval.0.saturating_mul(packets));
-        let drawn = (self.scales.0 * self.draws.pareto(self.model.shape)).min(MOST);
+        let drawn = (self.scales.0 * self.draws.pareto(self.model.shape)).min(MAX_BURST);
         let silence = (self.scales.1 * self.draws.pareto(self.model.shape)).min(LONGEST);
         // the interval is that of the first packet itself: a rate counts it before the packet
         let lead = if packets == 0 { self.interval } else { Span::ZERO };

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 /// The mean time between frames is that of so many of the last.
 const FRAMES: usize = 30;
 /// Delays that are kept: of ten hours at 30 frames a second. Of more frames every other one's is left out, then three of four.
-const MOST_DELAYS: usize = 1 << 20;
+const MAX_DELAYS: usize = 1 << 20;
 /// A picture stands still if it stays three times as long as the mean, and this much longer than it.
 const FREEZE: Span = Span::from_millis(150);
 
@@ -28,7 +28,7 @@ pub(crate) struct Picture {
     /// Frames whose delays count, and how many are left out for each that is kept: one less than a power of two.
     delays: u64,
     skips: u64,
-    least: Option<Offset>,
+    min_delay: Option<Offset>,
     sampled: Sampled,
 }
 
@@ -38,7 +38,7 @@ struct Sampled {
     frames: u64,
     /// Their delays together, in nanoseconds.
     delay: i128,
-    most: Option<Offset>,
+    max_delay: Option<Offset>,
 }
 
 impl Picture {
@@ -59,14 +59,14 @@ impl Picture {
     }
 
     /// A frame is complete.
-    pub(crate) fn came(&mut self, now: Time, captured: Offset) {
+    pub(crate) fn on_complete(&mut self, now: Time, captured: Offset) {
         let delay = Offset::at(now) - captured;
-        self.least = Some(self.least.map_or(delay, |least| least.min(delay)));
+        self.min_delay = Some(self.min_delay.map_or(delay, |least| least.min(delay)));
     }
 
     /// The least delay of those that were complete.
-    pub(crate) fn least_delay(&self) -> Option<Offset> {
-        self.least
+    pub(crate) fn min_delay(&self) -> Option<Offset> {
+        self.min_delay
     }
 
     /// A frame has its delay, until `now`. What is kept is bounded, however many frames come.
@@ -74,7 +74,7 @@ impl Picture {
         let delay = Offset::at(now) - captured;
         self.sampled.frames += 1;
         self.sampled.delay += i128::from(delay.0);
-        self.sampled.most = self.sampled.most.max(Some(delay));
+        self.sampled.max_delay = self.sampled.max_delay.max(Some(delay));
         if !self.counts(captured) {
             return;
         }
@@ -84,7 +84,7 @@ impl Picture {
             return;
         }
         let delays = &mut self.report.delays;
-        if delays.len() == MOST_DELAYS {
+        if delays.len() == MAX_DELAYS {
             let mut nth = 0;
             delays.retain(|_| {
                 nth += 1;
@@ -128,7 +128,7 @@ impl Picture {
     /// A row of a recording: frames that have had their delays since the row before, the mean and the greatest of these, and for
     /// how long at `now` the picture has stood, or none has come; in seconds, and what there is none of is not a number.
     pub(crate) fn sample(&mut self, now: Time) -> [f64; 4] {
-        let Sampled { frames, delay, most } = core::mem::take(&mut self.sampled);
+        let Sampled { frames, delay, max_delay: most } = core::mem::take(&mut self.sampled);
         let stands = now.since(self.shown.map_or(self.start, |(_, since)| since)).as_secs_f64();
         match most {
             None => [0.0, f64::NAN, f64::NAN, stands],

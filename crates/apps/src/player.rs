@@ -19,7 +19,7 @@ use paceline_units::{Rate, Size, Span, Time};
 use std::collections::VecDeque;
 
 /// Runs of discarded packets that are remembered; with more than that ahead of it a player discards nothing.
-const MOST_HOLES: usize = 1 << 16;
+const MAX_HOLES: usize = 1 << 16;
 
 /// The player.
 #[derive(Clone, Debug)]
@@ -177,7 +177,7 @@ impl Player {
                 self.in_holes -= end - first;
                 self.holes.pop_front();
             }
-            if self.ahead(due, index) >= self.room && self.holes.len() < MOST_HOLES {
+            if self.ahead(due, index) >= self.room && self.holes.len() < MAX_HOLES {
                 self.discarded += 1;
                 self.in_holes += 1;
                 match self.holes.back_mut() {

@@ -94,16 +94,16 @@ impl PlayoutReport {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Came {
+struct Packet {
     at: Time,
     part: Part,
     captured: Offset,
     last: bool,
 }
 
-impl Came {
+impl Packet {
     /// Whether the two are of different frames: what two packets of one say of its capture differs by a stamp's tick at most.
-    fn is_apart_from(&self, other: &Came) -> bool {
+    fn is_apart_from(&self, other: &Packet) -> bool {
         (self.captured.0 - other.captured.0).abs() > FRAMES_APART
     }
 }
@@ -149,7 +149,7 @@ pub struct FrameBuffer {
     picture: Picture,
     /// The number of the first packet that is not decoded.
     base: u16,
-    packets: VecDeque<Option<Came>>,
+    packets: VecDeque<Option<Packet>>,
     /// A packet has come.
     began: bool,
     /// Packets of the next frame that have come in a row.
@@ -224,7 +224,7 @@ impl FrameBuffer {
             return;
         }
         let MediaPacket { part, captured, last, .. } = *packet;
-        self.packets[place] = Some(Came { at: now, part, captured, last: last || part == Part::Filler });
+        self.packets[place] = Some(Packet { at: now, part, captured, last: last || part == Part::Filler });
         let waited = self.base;
         if place > self.whole {
             // what is missing before may be given up for a key frame
@@ -267,8 +267,8 @@ impl FrameBuffer {
     }
 
     /// All packets of the next frame have come.
-    fn frame(&mut self, now: Time, came: Came, first: Time) {
-        let Came { part, captured, .. } = came;
+    fn frame(&mut self, now: Time, came: Packet, first: Time) {
+        let Packet { part, captured, .. } = came;
         let counts = u64::from(self.picture.counts(captured));
         match part {
             Part::Filler => return,
@@ -285,7 +285,7 @@ impl FrameBuffer {
         let mean = if self.delay.frames == 0 { delay } else { self.delay.mean() };
         let due = (captured + mean + margin).time();
         self.delay.add(delay);
-        self.picture.came(now, captured);
+        self.picture.on_complete(now, captured);
         self.last = due.max(now).max(self.last);
         self.ready.push_back(Ready { shown: self.last, captured, first, late: due < now });
         self.play(now);
@@ -309,7 +309,7 @@ impl FrameBuffer {
     /// frame before shows; when in doubt it is not whole. Whether
     /// that happened.
     fn jump(&mut self, place: usize) -> bool {
-        let is_key = |came: &Option<Came>| came.is_some_and(|came| came.part == Part::Key);
+        let is_key = |came: &Option<Packet>| came.is_some_and(|came| came.part == Part::Key);
         if !self.packets.get(place).is_some_and(is_key) {
             return false;
         }
@@ -333,7 +333,7 @@ impl FrameBuffer {
     }
 
     /// Frames before `place` of which all packets have come and that count.
-    fn complete(&self, place: usize, of: impl Fn(&Came) -> bool) -> u64 {
+    fn complete(&self, place: usize, of: impl Fn(&Packet) -> bool) -> u64 {
         let (mut count, mut whole) = (0, true);
         for came in self.packets.range(..place) {
             let Some(came) = came else {
@@ -351,8 +351,8 @@ impl FrameBuffer {
 
     /// The least time from a frame's capture until it could be decoded, of all so far, whether they count or not.
     #[must_use]
-    pub fn least_delay(&self) -> Option<Offset> {
-        self.picture.least_delay()
+    pub fn min_delay(&self) -> Option<Offset> {
+        self.picture.min_delay()
     }
 
     /// A row of a recording, as [`Viewer::sample`](crate::viewer::Viewer::sample) gives it, of frames that were shown.

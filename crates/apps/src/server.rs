@@ -55,7 +55,7 @@ pub struct Server {
     content: Content,
     period: Period,
     /// Requests that have come and are not answered.
-    asked: VecDeque<u32>,
+    pending: VecDeque<u32>,
     /// The medium that is being handed over.
     medium: Option<StreamSender>,
     /// Bytes handed over.
@@ -67,12 +67,12 @@ impl Server {
     /// A server that has this until the period's stop.
     #[must_use]
     pub fn new(content: Content, period: Period) -> Server {
-        Server { content, period, asked: VecDeque::new(), medium: None, handed: 0, stopped: false }
+        Server { content, period, pending: VecDeque::new(), medium: None, handed: 0, stopped: false }
     }
 
     /// The request number `number` has come.
-    pub fn asked(&mut self, number: u32) {
-        self.asked.push_back(number);
+    pub fn on_request(&mut self, number: u32) {
+        self.pending.push_back(number);
     }
 
     /// See [`crate::Application::next_action`].
@@ -84,7 +84,7 @@ impl Server {
             self.stopped = true;
             return Action::Stop;
         }
-        while let Some(request) = self.asked.pop_front() {
+        while let Some(request) = self.pending.pop_front() {
             let Some(size) = self.content.size(request) else { continue };
             if let Content::Whole(model) = &self.content {
                 self.medium = Some(StreamSender::new(model, Period { start: now, stop: Time::NEVER }));

@@ -59,7 +59,7 @@ impl ViewReport {
 
 /// A packet that has come.
 #[derive(Clone, Copy, Debug)]
-struct Came {
+struct Packet {
     timestamp: u32,
     last: bool,
     captured: Offset,
@@ -75,7 +75,7 @@ pub struct Viewer {
     complete: u64,
     /// The number of the first packet that is remembered.
     base: u16,
-    packets: VecDeque<Option<Came>>,
+    packets: VecDeque<Option<Packet>>,
 }
 
 impl Viewer {
@@ -109,7 +109,7 @@ impl Viewer {
             return;
         }
         let FramePacket { timestamp, last, captured, .. } = *packet;
-        self.packets[place] = Some(Came { timestamp, last, captured, whole: false });
+        self.packets[place] = Some(Packet { timestamp, last, captured, whole: false });
         if last || late {
             self.look(now, place);
         }
@@ -142,8 +142,8 @@ impl Viewer {
     /// The last packet of the frame around `place` if all its packets have come. Where it begins, the end of the frame
     /// before shows, or a gap of a single packet after one that was not the last of its frame; when in doubt it is not whole.
     fn whole_until(&self, place: usize, timestamp: u32) -> Option<usize> {
-        let is_ours = |came: &Option<Came>| came.is_some_and(|came| came.timestamp == timestamp);
-        let ends = |came: &Option<Came>| !is_ours(came) || came.is_some_and(|came| came.last);
+        let is_ours = |came: &Option<Packet>| came.is_some_and(|came| came.timestamp == timestamp);
+        let ends = |came: &Option<Packet>| !is_ours(came) || came.is_some_and(|came| came.last);
         let end = place + self.packets.range(place..).position(ends)?;
         let begins = match self.packets.range(..place).rposition(|came| !is_ours(came)) {
             // the first packet of all
@@ -163,15 +163,15 @@ impl Viewer {
     /// A frame is whole.
     fn frame(&mut self, now: Time, captured: Offset) {
         self.complete += u64::from(self.picture.counts(captured));
-        self.picture.came(now, captured);
+        self.picture.on_complete(now, captured);
         self.picture.keep(now, captured);
         self.picture.show(now, captured);
     }
 
     /// The least time from a frame's capture until it was complete, of all so far, whether they count or not.
     #[must_use]
-    pub fn least_delay(&self) -> Option<Offset> {
-        self.picture.least_delay()
+    pub fn min_delay(&self) -> Option<Offset> {
+        self.picture.min_delay()
     }
 
     /// A row of a recording: frames that came whole since the row before, the mean and the greatest of their delays, and for how
@@ -240,10 +240,7 @@ mod tests {
         assert_eq!((frames, mean, most), (4.0, -62.5, 0.0));
         let report = viewer.report(ms(2000));
         assert_eq!(report.delays, [-120, -80, -50, 0].map(|ms| Offset(ms * 1_000_000)));
-        assert_eq!(
-            (report.mean_delay(), viewer.least_delay()),
-            (Some(Offset(-62_500_000)), Some(Offset(-120_000_000)))
-        );
+        assert_eq!((report.mean_delay(), viewer.min_delay()), (Some(Offset(-62_500_000)), Some(Offset(-120_000_000))));
         assert_eq!((report.complete, viewer.picture.shown), (4, Some((Offset::at(ms(1500)), ms(1420)))));
     }
 

@@ -30,7 +30,7 @@ pub enum WebArrivals {
 /// and a mean of 168 kB.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pareto {
-    least: f64,
+    min_size: f64,
     shape: f64,
     greatest: f64,
 }
@@ -39,14 +39,14 @@ impl Pareto {
     /// The law with this mean; `None` if the shape is not above 1.
     #[must_use]
     pub fn with_mean(mean: Size, shape: f64) -> Option<Pareto> {
-        (shape > 1.0).then(|| Pareto { least: mean.0 as f64 * (shape - 1.0) / shape, shape, greatest: LARGEST })
+        (shape > 1.0).then(|| Pareto { min_size: mean.0 as f64 * (shape - 1.0) / shape, shape, greatest: LARGEST })
     }
 
     /// The law with this median; `None` if the shape is not above 0.
     #[must_use]
     pub fn with_median(median: Size, shape: f64) -> Option<Pareto> {
         let least = median.0 as f64 / libm::pow(2.0, 1.0 / shape);
-        (shape > 0.0).then_some(Pareto { least, shape, greatest: LARGEST })
+        (shape > 0.0).then_some(Pareto { min_size: least, shape, greatest: LARGEST })
     }
 
     /// The same law, larger draws cut to `max`.
@@ -57,13 +57,13 @@ impl Pareto {
 
     /// The least size that it gives, in bytes.
     #[must_use]
-    pub fn least(&self) -> f64 {
-        self.least
+    pub fn min_size(&self) -> f64 {
+        self.min_size
     }
 
     /// The draw number `index`, rounded up to the byte, at least 1 B.
     fn draw(&self, from: Stream, index: u64) -> Size {
-        let bytes = (self.least * from.pareto(index, self.shape)).min(self.greatest);
+        let bytes = (self.min_size * from.pareto(index, self.shape)).min(self.greatest);
         Size((libm::ceil(bytes) as u64).max(1))
     }
 }

@@ -145,7 +145,7 @@ impl Flight {
     }
 
     /// What feedback tells anew, in the order of sending; `None` if nothing.
-    pub fn told(&mut self, at: Time, compound: &Compound) -> Option<Told> {
+    pub fn packet_results(&mut self, at: Time, compound: &Compound) -> Option<Told> {
         let now = clock(at);
         let mut all: Vec<Told> = Vec::new();
         if self.transport_wide {
@@ -203,7 +203,7 @@ pub fn table(log: &CallLog, reports: &Reports, reordering: u32) -> Series {
         while let Some(packet) = leaving.next_if(|packet| packet.at <= *at) {
             flight.push(packet, SentPacket { size: wire(log, packet), ..SentPacket::default() });
         }
-        let Some(told) = flight.told(*at, compound) else { continue };
+        let Some(told) = flight.packet_results(*at, compound) else { continue };
         let lost = told.packets.iter().filter(|packet| packet.fate == Fate::Lost).count();
         let (mut arrived, mut size, mut delays) = (0_u32, 0, Vec::new());
         for packet in &told.packets {

@@ -79,11 +79,11 @@ pub fn replay(log: &CallLog, reports: &Reports, controller: RtpController, every
         frames,
         interval: interval.max(Span::from_millis(1)),
         segment: packet,
-        asked: VecDeque::new(),
+        requested_probes: VecDeque::new(),
         probe: None,
         rtt: Span::ZERO,
-        least_rtt: Span::ZERO,
-        heard: Time::ZERO,
+        min_rtt: Span::ZERO,
+        last_feedback: Time::ZERO,
         tick: Time::NEVER,
         silence: Time::NEVER,
         count: 0,
@@ -123,12 +123,12 @@ struct Replay {
     segment: Size,
     /// Clusters of the log that have not begun, and those that the controller has asked for.
     clusters: VecDeque<Cluster>,
-    asked: VecDeque<Probe>,
+    requested_probes: VecDeque<Probe>,
     /// The cluster that leaves: what is left of it, and which of those asked for it is taken for.
     probe: Option<(Cluster, Option<u32>)>,
     rtt: Span,
-    least_rtt: Span,
-    heard: Time,
+    min_rtt: Span,
+    last_feedback: Time,
     tick: Time,
     silence: Time,
     count: u32,
@@ -141,7 +141,7 @@ impl Replay {
             now: clock(at),
             srtt: self.rtt,
             rttvar: Span::ZERO,
-            min_rtt: self.least_rtt,
+            min_rtt: self.min_rtt,
             in_flight: self.count - self.covered,
             acked: self.covered,
             next: self.count,
@@ -153,11 +153,11 @@ impl Replay {
     fn tell(&mut self, at: Time, event: &RtpEvent) {
         let path = self.path(at);
         self.controller.on_feedback(event, &path);
-        self.asked.extend(core::iter::from_fn(|| self.controller.next_probe()));
+        self.requested_probes.extend(core::iter::from_fn(|| self.controller.next_probe()));
     }
 
     fn start(&mut self, at: Time) {
-        self.heard = at;
+        self.last_feedback = at;
         self.controller.draw_from(Stream::new(1, "replay"));
         self.tell(at, &RtpEvent::Started(RtpSession { packet: self.segment, interval: self.interval }));
         self.wind(at);
@@ -199,7 +199,7 @@ impl Replay {
     fn cluster(&mut self, at: Time, bytes: u32) -> Option<u32> {
         if self.probe.is_none() && self.clusters.front().is_some_and(|cluster| cluster.at <= at) {
             let cluster = self.clusters.pop_front()?;
-            self.probe = Some((cluster, self.asked.pop_front().map(|probe| probe.id)));
+            self.probe = Some((cluster, self.requested_probes.pop_front().map(|probe| probe.id)));
         }
         let (cluster, id) = self.probe.as_mut()?;
         let id = *id;
@@ -231,14 +231,14 @@ impl Replay {
     }
 
     fn hears(&mut self, at: Time, compound: &Compound) {
-        let Some(told) = self.flight.told(at, compound) else { return };
+        let Some(told) = self.flight.packet_results(at, compound) else { return };
         if let Some(rtt) = told.rtt {
-            self.least_rtt = if self.rtt == Span::ZERO { rtt } else { self.least_rtt.min(rtt) };
+            self.min_rtt = if self.rtt == Span::ZERO { rtt } else { self.min_rtt.min(rtt) };
             self.rtt = rtt.max(Span(1));
         }
         self.covered = self.count.min(self.covered + told.packets.len() as u32);
-        let since = at.since(self.heard);
-        self.heard = at;
+        let since = at.since(self.last_feedback);
+        self.last_feedback = at;
         let arrivals = Arrivals {
             packets: told.packets,
             rtt: told.rtt,

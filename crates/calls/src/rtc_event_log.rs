@@ -24,7 +24,7 @@ pub const MAGIC: [u8; 2] = [0x82, 0x01];
 /// The version that is read.
 pub const VERSION: u32 = 2;
 /// Packets and estimates of a log, at most.
-pub const MOST: usize = 2_000_000;
+pub const MAX_EVENTS: usize = 2_000_000;
 
 /// How a log of the first format begins: the key of an event.
 const OLD: u8 = 0x0a;
@@ -61,7 +61,7 @@ pub enum LogError {
     #[error("it is damaged: {0}")]
     Damaged(&'static str),
     /// It is too long.
-    #[error("it has more than {MOST} packets and estimates")]
+    #[error("it has more than {MAX_EVENTS} packets and estimates")]
     TooLong,
 }
 
@@ -226,7 +226,7 @@ impl Reader {
     fn room(&self, more: usize) -> Result<(), LogError> {
         let log = &self.log;
         let there = log.rtp.len() + log.rtcp.len() + log.estimates.len() + self.clusters.len() + self.results.len();
-        if there.saturating_add(more) > MOST { Err(LogError::TooLong) } else { Ok(()) }
+        if there.saturating_add(more) > MAX_EVENTS { Err(LogError::TooLong) } else { Ok(()) }
     }
 
     /// How many come after the first one of a batch.

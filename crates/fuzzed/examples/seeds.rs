@@ -48,7 +48,7 @@ fn begun(spec: &SessionSpec, keys: Option<&Keys>) -> (Session, LogWriter<Vec<u8>
 struct End {
     session: Session,
     log: LogWriter<Vec<u8>>,
-    told: Vec<u8>,
+    stream: Vec<u8>,
     last: Time,
 }
 
@@ -65,15 +65,15 @@ impl End {
         };
         let (session, log) = begun(&spec, None);
         let told = [vec![u8::from(side == Side::Receiver), 0], flow_of(number, scheme)].concat();
-        End { session, log, told, last: Time::ZERO }
+        End { session, log, stream: told, last: Time::ZERO }
     }
 
     fn give(&mut self, now: Time, input: Input<'_>) -> Vec<Vec<u8>> {
         if let Input::Datagram(bytes, _) = input {
             let ms = (now.since(self.last).0 / 1_000_000).min(255) as u8;
             let len = bytes.len().min(255);
-            self.told.extend([len as u8, ms, 0]);
-            self.told.extend_from_slice(&bytes[..len]);
+            self.stream.extend([len as u8, ms, 0]);
+            self.stream.extend_from_slice(&bytes[..len]);
             self.last = now;
         }
         let mut out = Outbox::default();
@@ -138,7 +138,7 @@ fn quic() -> Written {
     let mut both = [Side::Sender, Side::Receiver].into_iter().zip(keys).zip(peers).map(|((side, own), peer)| {
         let spec = SessionSpec { side, flow: flow.clone(), connection: 1, nonce: 2, limit, announces, rtp };
         let (session, log) = begun(&spec, Some(&Keys { own, peer: Some(peer) }));
-        End { session, log, told: Vec::new(), last: Time::ZERO }
+        End { session, log, stream: Vec::new(), last: Time::ZERO }
     });
     let mut ends = [both.next().expect("a sender"), both.next().expect("a receiver")];
     let path = std::env::temp_dir().join(format!("paceline-seeds-{}", std::process::id()));
@@ -175,7 +175,7 @@ fn session(scheme: &str, number: u8, seen: &mut BTreeMap<(u8, u8), Vec<u8>>) -> 
     let mut ends = [Side::Sender, Side::Receiver].map(|side| End::new(scheme, number, side));
     run(&mut ends, seen);
     for (end, name) in ends.iter_mut().zip(["sender", "receiver"]) {
-        let told = &mut end.told;
+        let told = &mut end.stream;
         told.truncate(4000);
         write("session", &format!("{scheme}-{name}"), told)?;
         if (scheme, name) == ("lda-plus", "sender") {

@@ -16,13 +16,13 @@ use std::time::Duration;
 const CONNECTION: ConnectionId = ConnectionId(1);
 const NONCE: Nonce = Nonce(2);
 /// What an input of the fuzzer may make a session do: inputs of its own, and datagrams.
-const MOST_INPUTS: usize = 2000;
-const MOST_DATAGRAMS: usize = 4_000;
+const MAX_INPUTS: usize = 2000;
+const MAX_DATAGRAMS: usize = 4_000;
 /// An application that makes data as fast as it may makes thousands of pieces a call, which take 25 ms here: an end that has had this
 /// long has had enough. It is time of the processor, so that what else runs does not cut an input short.
-const MOST_TIME: Duration = Duration::from_secs(2);
+const MAX_TIME: Duration = Duration::from_secs(2);
 /// Datagrams that the network holds each way.
-const MOST_UNDER_WAY: usize = 512;
+const MAX_IN_TRANSIT: usize = 512;
 
 /// The processor's time that this thread has had.
 fn spent() -> Duration {
@@ -80,7 +80,7 @@ impl End {
 
     fn give(&mut self, now: Time, input: Input<'_>) {
         self.out.clear();
-        if self.inputs == MOST_INPUTS || self.datagrams > MOST_DATAGRAMS || spent() - self.began > MOST_TIME {
+        if self.inputs == MAX_INPUTS || self.datagrams > MAX_DATAGRAMS || spent() - self.began > MAX_TIME {
             return;
         }
         self.session.input(now, input, &mut self.out);
@@ -162,7 +162,7 @@ fn both(specs: &[SessionSpec; 2], bytes: &[u8]) {
     // what is on its way to each
     let mut way = [VecDeque::<Vec<u8>>::new(), VecDeque::new()];
     let sent =
-        |end: &End, to: &mut VecDeque<Vec<u8>>| to.extend(end.left().take(MOST_UNDER_WAY.saturating_sub(to.len())));
+        |end: &End, to: &mut VecDeque<Vec<u8>>| to.extend(end.left().take(MAX_IN_TRANSIT.saturating_sub(to.len())));
     for at in 0..2 {
         ends[at].give(now, Input::Start);
         sent(&ends[at], &mut way[1 - at]);

@@ -25,16 +25,16 @@ extern "C" fn on_signal(_number: i32) {
 
 /// What this program knows beside the gateway's options.
 #[derive(Default)]
-struct Asked {
+struct Options {
     words: Words,
     json: bool,
     out: Option<PathBuf>,
 }
 
 /// `None`: only help was asked for, and given.
-fn read() -> Result<Option<Asked>, String> {
+fn read() -> Result<Option<Options>, String> {
     use lexopt::prelude::{Long, Short, ValueExt};
-    let mut asked = Asked::default();
+    let mut asked = Options::default();
     let mut parser = lexopt::Parser::from_env();
     while let Some(argument) = parser.next().map_err(|error| error.to_string())? {
         match argument {
@@ -98,7 +98,7 @@ fn fail(why: &str, code: u8) -> ExitCode {
     ExitCode::from(code)
 }
 
-fn gateway(asked: &Asked) -> Result<(), GatewayError> {
+fn gateway(asked: &Options) -> Result<(), GatewayError> {
     let system = |what| move |error| GatewayError::System { what, error };
     let options = asked.words.options()?;
     let stop = Stop::new().map_err(system("eventfd(2)"))?;

@@ -13,7 +13,7 @@ struct Own {
     settings: Settings,
     decided: Decided,
     /// A segment in t_mbi, in bytes a second.
-    least: f64,
+    min_rate: f64,
 }
 
 /// SAFETY: `failed` alone is a pointer, to a text that lives as long as the library; the state's memory is its own.
@@ -22,7 +22,7 @@ unsafe impl Send for Own {}
 /// A fresh one.
 pub fn new(known: &'static Known, settings: Settings, given: &Given, stream: Stream) -> Box<Paced> {
     let decided = Decided { rate: 1.0, pacing: 1.0, in_slow_start: 1, reserved: 0, failed: null() };
-    Box::new(Own { state: State::new(known, given, stream), settings, decided, least: 1.0 })
+    Box::new(Own { state: State::new(known, given, stream), settings, decided, min_rate: 1.0 })
 }
 
 fn limited(interval: Interval) -> u32 {
@@ -58,7 +58,7 @@ impl Controller for Own {
             let wrong = format!("rate = {rate}, pacing = {pacing}: finite, and more than 0 B/s");
             self.state.fail(view.now, failed, &wrong);
         }
-        self.least = f64::from(view.segment.max(1)) / MAX_BACKOFF;
+        self.min_rate = f64::from(view.segment.max(1)) / MAX_BACKOFF;
     }
 
     fn gauges(&self, to: &mut dyn Gauges) {
@@ -69,11 +69,11 @@ impl Controller for Own {
 
 impl RateController for Own {
     fn rate(&self) -> f64 {
-        self.decided.rate.max(self.least)
+        self.decided.rate.max(self.min_rate)
     }
 
     fn pacing(&self) -> f64 {
-        self.decided.pacing.max(self.least)
+        self.decided.pacing.max(self.min_rate)
     }
 
     fn in_slow_start(&self) -> bool {

@@ -13,8 +13,8 @@ use std::path::Path;
 use std::slice;
 
 /// The most controllers of a library, parameters and gauges of one, and bytes of its state.
-const MOST: u32 = 1000;
-const MOST_STATE: u32 = 1 << 26;
+const MAX_COUNT: u32 = 1000;
+const MAX_STATE: u32 = 1 << 26;
 
 /// Why a library gives no controller.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -81,7 +81,7 @@ pub fn load(path: &Path, controller: Option<&str>, scheme: &str) -> Result<&'sta
         return Err(LoadError::Abi { theirs });
     }
     // SAFETY: an array of `count` structs of this ABI, which live as long as the library.
-    let all = unsafe { slice::from_raw_parts(first, count.min(MOST) as usize) };
+    let all = unsafe { slice::from_raw_parts(first, count.min(MAX_COUNT) as usize) };
     let found = match controller {
         None => Some(&all[0]).filter(|_| all.len() == 1),
         Some(name) => all.iter().find(|one| words(one.name) == name),
@@ -99,8 +99,8 @@ fn said(error: &libloading::Error) -> String {
 /// The scheme that a controller's struct tells of.
 fn described(of: &'static Controller, name: &str) -> Result<&'static Scheme, String> {
     let name: &'static str = for_ever(name.to_owned());
-    if of.state_size > MOST_STATE {
-        return Err(format!("a state of {} B; {MOST_STATE} at most", of.state_size));
+    if of.state_size > MAX_STATE {
+        return Err(format!("a state of {} B; {MAX_STATE} at most", of.state_size));
     }
     let own = gauges(of)?;
     let known = for_ever(Known { of, name, gauges: own.clone() });
@@ -188,8 +188,8 @@ fn rtp_settings(of: &Controller) -> RtpSettings {
 
 /// An array of the library's.
 fn array<T>(what: &str, first: *const T, count: u32) -> Result<&'static [T], String> {
-    if count > MOST {
-        return Err(format!("{count} {what}; {MOST} at most"));
+    if count > MAX_COUNT {
+        return Err(format!("{count} {what}; {MAX_COUNT} at most"));
     }
     if count == 0 {
         return Ok(&[]);

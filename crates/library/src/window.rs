@@ -11,7 +11,7 @@ use paceline_random::Stream;
 use paceline_units::Time;
 
 /// The most segments of a window.
-const MOST_WINDOW: f64 = 1e9;
+const MAX_WINDOW: f64 = 1e9;
 
 struct Own {
     state: State,
@@ -41,7 +41,7 @@ impl Own {
     #[inline]
     fn check(&self, now: Time) {
         let own = &self.decided;
-        let usable = (1.0..=MOST_WINDOW).contains(&own.window) && own.threshold >= 0.0 && own.pacing > 0.0;
+        let usable = (1.0..=MAX_WINDOW).contains(&own.window) && own.threshold >= 0.0 && own.pacing > 0.0;
         if !usable || !own.failed.is_null() {
             self.refuse(now);
         }
@@ -51,7 +51,7 @@ impl Own {
     fn refuse(&self, now: Time) -> ! {
         let Decided { window, threshold, pacing, failed, .. } = self.decided;
         let wrong = format!(
-            "window = {window} (from 1 to {MOST_WINDOW:e} segments), threshold = {threshold} (0 or more), pacing = {pacing} \
+            "window = {window} (from 1 to {MAX_WINDOW:e} segments), threshold = {threshold} (0 or more), pacing = {pacing} \
              (more than 0 B/s)"
         );
         self.state.fail(now, failed, &wrong)

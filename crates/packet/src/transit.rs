@@ -12,7 +12,7 @@ const LATE: i64 = ROUND / 4;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Transit {
     /// When the last came, and when the newest was written, in ticks of who counts.
-    came: i64,
+    last_arrival: i64,
     newest: i64,
 }
 
@@ -21,7 +21,7 @@ impl Transit {
     #[must_use]
     pub const fn since(start: Time) -> Transit {
         let start = ticks(start);
-        Transit { came: start, newest: start }
+        Transit { last_arrival: start, newest: start }
     }
 
     /// From when `stamp` was written to `now`, to 256 ns: less than nothing if its clock is ahead of that of `now`.
@@ -35,7 +35,7 @@ impl Transit {
         if step >= ROUND - LATE {
             step -= ROUND;
         }
-        let silence = now.saturating_sub(self.came);
+        let silence = now.saturating_sub(self.last_arrival);
         if silence >= ROUND / 2 {
             let rounds = (silence.saturating_sub(step).saturating_add(ROUND / 2)).div_euclid(ROUND);
             let silent = step.saturating_add(rounds.saturating_mul(ROUND));
@@ -44,7 +44,7 @@ impl Transit {
             }
         }
         let written = self.newest.saturating_add(step);
-        (self.came, self.newest) = (now, self.newest.max(written));
+        (self.last_arrival, self.newest) = (now, self.newest.max(written));
         Offset(now.saturating_sub(written).saturating_mul(1 << Stamp::TICK_BITS))
     }
 

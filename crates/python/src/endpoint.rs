@@ -42,15 +42,15 @@ impl SendWatch {
 
 /// A flow that Python asks for: name, instance, settings, milliseconds, seed, whether it is sent from here, the kernel's
 /// congestion control, and what the flows of its bundle call it.
-type Asked = (String, u32, Vec<(String, String)>, u64, u64, bool, Option<String>, Option<String>);
+type FlowRequest = (String, u32, Vec<(String, String)>, u64, u64, bool, Option<String>, Option<String>);
 
 /// The schemes that Python has brought.
-fn brought(schemes: &[Py<Scheme>]) -> ForeignSchemes {
+fn foreign_schemes(schemes: &[Py<Scheme>]) -> ForeignSchemes {
     ForeignSchemes { schemes: schemes.iter().map(|scheme| scheme.get().core).collect(), flow: String::new() }
 }
 
 fn wanted(
-    (name, instance, settings, for_ms, seed, forward, kernel, bundle): Asked,
+    (name, instance, settings, for_ms, seed, forward, kernel, bundle): FlowRequest,
     foreign: &ForeignSchemes,
 ) -> Wanted {
     // the family is that of the address that the host turns out to have
@@ -73,7 +73,7 @@ pub fn send(
     py: Python<'_>,
     host: String,
     port: u16,
-    flows: Vec<Asked>,
+    flows: Vec<FlowRequest>,
     watch: Py<SendWatch>,
     key: Option<Key>,
     logs: Option<PathBuf>,
@@ -84,20 +84,20 @@ pub fn send(
     schemes: Vec<Py<Scheme>>,
     qlogs: Option<PathBuf>,
 ) -> PyResult<(RunOutput, String)> {
-    let brought = brought(&schemes);
+    let brought = foreign_schemes(&schemes);
     let mut flows: Vec<Wanted> = flows.into_iter().map(|asked| wanted(asked, &brought)).collect();
     let measure = measure.map(|(from_ms, to_ms, every_us)| Measure { from_ms, to_ms, every_us });
     flows.iter_mut().for_each(|flow| flow.offer.measure = measure);
     let options = SendOptions { host, port, key, flows, logs, qlogs, results, ports, beginning };
-    told(py, py.detach(|| panics::guarded(|| endpoint::send(&options, &watch.get().watch))))
+    outcome(py, py.detach(|| panics::guarded(|| endpoint::send(&options, &watch.get().watch))))
 }
 
 /// What is wrong with a flow between hosts: keys of its table, and what to do about each.
 #[pyfunction]
 #[pyo3(signature = (flow, schemes = vec![]))]
 #[expect(clippy::needless_pass_by_value, reason = "how Python's arguments arrive")]
-pub fn live_mistakes(flow: Asked, schemes: Vec<Py<Scheme>>) -> Vec<(String, String)> {
-    let Err(error) = wanted(flow, &brought(&schemes)).offer.spec.model() else { return Vec::new() };
+pub fn live_mistakes(flow: FlowRequest, schemes: Vec<Py<Scheme>>) -> Vec<(String, String)> {
+    let Err(error) = wanted(flow, &foreign_schemes(&schemes)).offer.spec.model() else { return Vec::new() };
     let own = |key: &str| {
         let within = key.strip_prefix("flow.").and_then(|key| key.split_once('.'));
         within.map_or(key, |(_, own)| own).to_owned()
@@ -115,7 +115,7 @@ type Receiver = (String, u16, u16, u16, u16, u8, u8);
 pub fn send_rtp(
     py: Python<'_>,
     receiver: Receiver,
-    flow: Asked,
+    flow: FlowRequest,
     watch: Py<SendWatch>,
     logs: Option<PathBuf>,
     schemes: Vec<Py<Scheme>>,
@@ -123,12 +123,12 @@ pub fn send_rtp(
     let (host, rtp_port, rtcp_port, local_rtp_port, local_rtcp_port, payload_type, transport_id) = receiver;
     let peer = RtpPeer { payload_type, transport_id };
     let target = RtpTarget { host, rtp_port, rtcp_port, local_rtp_port, local_rtcp_port, peer };
-    let wanted = wanted(flow, &brought(&schemes));
-    told(py, py.detach(|| panics::guarded(|| endpoint::send_rtp(&target, &wanted, logs, &watch.get().watch))))
+    let wanted = wanted(flow, &foreign_schemes(&schemes));
+    outcome(py, py.detach(|| panics::guarded(|| endpoint::send_rtp(&target, &wanted, logs, &watch.get().watch))))
 }
 
 /// What a run of flows came to, for Python.
-fn told(py: Python<'_>, done: Result<Result<LiveRun, SendError>, String>) -> PyResult<(RunOutput, String)> {
+fn outcome(py: Python<'_>, done: Result<Result<LiveRun, SendError>, String>) -> PyResult<(RunOutput, String)> {
     match done {
         Err(panic) => Err(InternalError::new_err(format!("Paceline has a defect: {panic}. Please report it."))),
         Ok(Err(SendError::Controller(failure))) => Err(crate::ControllerError::new_err(failure.to_string())),
@@ -192,7 +192,7 @@ pub fn receive(
     };
     let lasts = for_s.map(|seconds| Span::from_secs_f64(seconds.clamp(0.0, 864_000.0)));
     let options = endpoint::ListenOptions { bind, rtcp_port, peer_rtcp_port, feedback, transport_id, lasts };
-    told(py, py.detach(|| panics::guarded(|| endpoint::listen(&options, &watch.get().watch))))
+    outcome(py, py.detach(|| panics::guarded(|| endpoint::listen(&options, &watch.get().watch))))
 }
 
 /// A server of flows.
@@ -207,7 +207,7 @@ pub struct Server {
 /// The memory of a server unless told otherwise.
 const MEMORY: u64 = 1_000_000_000;
 /// Lines that wait for somebody to read them, at most.
-const MOST_LINES: usize = 1000;
+const MAX_LINES: usize = 1000;
 
 #[pymethods]
 impl Server {
@@ -244,13 +244,13 @@ impl Server {
             max_memory: max_memory_bytes,
             results,
             qlogs: qlogs.transpose()?,
-            schemes: brought(&schemes),
+            schemes: foreign_schemes(&schemes),
         };
         let lines = Arc::new(Mutex::new(Vec::new()));
         let theirs = Arc::clone(&lines);
         let say = Box::new(move |line: &str| {
             let mut lines = theirs.lock().unwrap_or_else(PoisonError::into_inner);
-            if lines.len() < MOST_LINES {
+            if lines.len() < MAX_LINES {
                 lines.push(line.to_owned());
             }
         });

@@ -28,7 +28,7 @@ pub struct Environments {
 }
 
 /// What a step or a reset came to.
-type Told = Result<Stepped, RunError>;
+type StepResult = Result<Stepped, RunError>;
 
 #[pymethods]
 impl Environments {
@@ -145,7 +145,7 @@ impl Environments {
     fn fill(
         &self,
         py: Python<'_>,
-        done: Vec<Option<Told>>,
+        done: Vec<Option<StepResult>>,
         told: &PyBuffer<f64>,
         ends: Option<&PyBuffer<u8>>,
     ) -> PyResult<()> {

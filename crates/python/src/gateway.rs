@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use std::sync::{Mutex, PoisonError};
 
 /// Intervals that wait for somebody to read them, at most; the oldest go.
-const MOST: usize = 100;
+const MAX_INTERVALS: usize = 100;
 
 /// A gateway that has been read and checked.
 #[pyclass(frozen, module = "paceline._core")]
@@ -51,7 +51,7 @@ impl Gateway {
     fn run(&self, py: Python<'_>) -> PyResult<String> {
         let mut show = |status: &gateway::Status| {
             let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
-            if shown.len() >= MOST {
+            if shown.len() >= MAX_INTERVALS {
                 shown.remove(0);
             }
             shown.extend(serde_json::to_string(status));

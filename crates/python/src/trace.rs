@@ -7,14 +7,14 @@ use pyo3::prelude::*;
 
 /// What a trace says: its format, how long it lasts (s), instants (s), at each the bytes of an opportunity or the rate from then on
 /// (bit/s), and the latencies that it tells (s).
-type Told = (&'static str, f64, Vec<f64>, Vec<f64>, Vec<f64>);
+type TraceSummary = (&'static str, f64, Vec<f64>, Vec<f64>, Vec<f64>);
 
 /// Reads a trace, in the format of this name or, without one, in the one that it looks like.
 ///
 /// Raises ValueError for what is none, with the place of what is wrong.
 #[pyfunction]
 #[pyo3(signature = (text, format = None))]
-pub fn trace(py: Python<'_>, text: &str, format: Option<&str>) -> PyResult<Told> {
+pub fn trace(py: Python<'_>, text: &str, format: Option<&str>) -> PyResult<TraceSummary> {
     let known = |name: &str| Format::ALL.into_iter().find(|format| format.name() == name);
     let format = match format {
         None => None,

@@ -78,7 +78,7 @@ impl Adaptor {
     fn tell(&mut self, now: Instant, left: &[Instant], call: Call<'_>) {
         let at = self.time(now);
         self.law.get_mut().unwrap_or_else(PoisonError::into_inner).take(at, call);
-        self.has(now, left, What::Told(call));
+        self.has(now, left, What::Called(call));
     }
 
     /// This has happened to the law: quinn's side of it follows.

@@ -12,7 +12,7 @@ use paceline_units::{Span, Time};
 /// packets behind for lost. `TransportConfig::packet_threshold` may be raised up to this.
 const BEHIND: u32 = 128;
 /// The least that a controller which paces is granted, in datagrams: RFC 9002's kMinimumWindow.
-const LEAST: u64 = 2;
+const MINIMUM_WINDOW: u64 = 2;
 
 /// What quinn tells a path's congestion control: a law that is told the same at the same times does the same. Times are since the path
 /// began.
@@ -300,7 +300,7 @@ impl Law {
             let trip = (self.rtt.min_rtt.as_secs_f64() + self.rtt.smoothed.as_secs_f64()) / 2.0;
             let rate = self.congestion.pacing_rate() * trip;
             let quantum = self.congestion.controller().send_quantum().max(self.datagram.into());
-            let least = LEAST * u64::from(self.datagram);
+            let least = MINIMUM_WINDOW * u64::from(self.datagram);
             window = window.min((rate as u64).saturating_add(quantum.into()).max(least));
         }
         self.granted = window + 1;

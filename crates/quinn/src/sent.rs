@@ -116,7 +116,7 @@ mod tests {
         log
     }
 
-    fn told(pieces: &[Piece]) -> Vec<(u32, u16)> {
+    fn numbers_and_bytes(pieces: &[Piece]) -> Vec<(u32, u16)> {
         pieces.iter().map(|piece| (piece.number, piece.bytes)).collect()
     }
 
@@ -126,7 +126,10 @@ mod tests {
         let first = log.at(Time(2), 1000).unwrap();
         assert_eq!((first.number, first.bytes), (1, 1000));
         // two packets in one datagram
-        assert_eq!(told(&[log.at(Time(2), 400).unwrap(), log.at(Time(2), 600).unwrap()]), [(2, 400), (2, 600)]);
+        assert_eq!(
+            numbers_and_bytes(&[log.at(Time(2), 400).unwrap(), log.at(Time(2), 600).unwrap()]),
+            [(2, 400), (2, 600)]
+        );
         assert!(log.at(Time(2), 1).is_none(), "nothing more left then");
         assert!(log.at(Time(4), 1).is_none() && log.at(Time(0), 1).is_none());
         assert_eq!((log.bytes, log.next()), (1500, 4));
@@ -135,12 +138,12 @@ mod tests {
     #[test]
     fn losses_are_the_newest_before_a_time() {
         let mut log = log(&[(1, 40), (2, 1000), (3, 1000), (4, 1000)]);
-        assert_eq!(told(&log.until(Time(3), 1500)), [(1, 500), (2, 1000)]);
-        assert_eq!(told(&log.until(Time(3), 9000)), [(0, 40), (1, 500)], "all that there is");
+        assert_eq!(numbers_and_bytes(&log.until(Time(3), 1500)), [(1, 500), (2, 1000)]);
+        assert_eq!(numbers_and_bytes(&log.until(Time(3), 9000)), [(0, 40), (1, 500)], "all that there is");
         assert_eq!(log.bytes, 1000);
         // of a burst no more than what nothing older accounts for
         let mut log = super::tests::log(&[(1, 1000), (2, 1000), (2, 1000), (2, 1000)]);
-        assert_eq!(told(&log.until(Time(2), 2000)), [(0, 1000), (1, 1000)]);
+        assert_eq!(numbers_and_bytes(&log.until(Time(2), 2000)), [(0, 1000), (1, 1000)]);
     }
 
     #[test]

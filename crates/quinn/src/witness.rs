@@ -16,7 +16,7 @@ pub enum What<'a> {
         datagram: u16,
     },
     /// It was told this.
-    Told(Call<'a>),
+    Called(Call<'a>),
 }
 
 /// An event, and where the path's congestion control is after it.
@@ -83,7 +83,7 @@ impl Witness {
     pub(crate) fn sees(&self, seen: &Seen<'_>, law: &Law) {
         let mut inside = self.inside();
         inside.state = Some(*seen.state);
-        if !matches!(seen.what, What::Told(Call::Sent { .. })) {
+        if !matches!(seen.what, What::Called(Call::Sent { .. })) {
             inside.gauges.clear();
             law.gauges(&mut *inside);
         }

@@ -260,7 +260,7 @@ impl Source {
     fn hear(&mut self) -> bool {
         let mut heard = false;
         while let Some(number) = self.sender.take_request() {
-            self.app.asked(number);
+            self.app.on_request(number);
             heard = true;
         }
         heard

@@ -36,13 +36,13 @@ impl ParseError {
 }
 
 /// Base units that fit in 63 bits, in round numbers.
-const MOST: f64 = 9.2e18;
+const MAX_BASE: f64 = 9.2e18;
 
 pub(crate) struct Kind {
     what: &'static str,
     example: &'static str,
     /// Somewhat below what fits, as people write it.
-    most: &'static str,
+    max_text: &'static str,
     /// (unit, how many base units it is)
     pub(crate) units: &'static [(&'static str, f64)],
 }
@@ -50,13 +50,13 @@ pub(crate) struct Kind {
 pub(crate) const SPAN: Kind = Kind {
     what: "a time",
     example: "`50 ms`",
-    most: "9.2e9 s (292 years)",
+    max_text: "9.2e9 s (292 years)",
     units: &[("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 60e9), ("h", 3600e9)],
 };
 pub(crate) const RATE: Kind = Kind {
     what: "a rate",
     example: "`10 Mbit/s`",
-    most: "9.2e9 Gbit/s",
+    max_text: "9.2e9 Gbit/s",
     units: &[
         ("bit/s", 1.0),
         ("kbit/s", 1e3),
@@ -79,7 +79,7 @@ pub(crate) const RATE: Kind = Kind {
 pub(crate) const SIZE: Kind = Kind {
     what: "a size",
     example: "`50 kB`",
-    most: "9.2e9 GB",
+    max_text: "9.2e9 GB",
     units: &[
         ("B", 1.0),
         ("kB", 1e3),
@@ -179,8 +179,8 @@ fn scaled(text: &str, kind: &Kind) -> Result<f64, ParseError> {
     if base < 0.0 {
         return Err(fail("it must not be negative".into()));
     }
-    if base >= MOST {
-        return Err(fail(format!("it must be less than {}", kind.most)));
+    if base >= MAX_BASE {
+        return Err(fail(format!("it must be less than {}", kind.max_text)));
     }
     Ok(base)
 }

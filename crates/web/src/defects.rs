@@ -43,7 +43,7 @@ mod instance {
         }
         end(concat!(
             "this takes more memory than the ",
-            env!("PACELINE_MOST_MEMORY"),
+            env!("PACELINE_MAX_MEMORY"),
             " MiB that a page gives it: record fewer kinds or less often, shorten the run, or use `paceline run`"
         ))
     }

@@ -123,7 +123,7 @@ impl Scenario {
     ) -> Result<RunOutput, JsValue> {
         let fail = |message: String| thrown(&json!({ "message": message }));
         let recording = Recording::sampled(record.iter().map(String::as_str), every_s).map_err(fail)?;
-        let told = progress.map(|to| Told { to, share: Cell::new(0.0), thrown: RefCell::default() });
+        let told = progress.map(|to| ProgressCallback { to, share: Cell::new(0.0), thrown: RefCell::default() });
         let watch = told.as_ref().map(|told| told as &dyn Watching);
         let scenario = &self.checked.loaded.scenario;
         let output = simulate(scenario, seed, &RunOptions { recording, watch, ..RunOptions::default() });
@@ -203,13 +203,13 @@ fn refusal_json(refusal: &Refusal) -> Value {
 
 /// Tells a function of JavaScript how far a run is.
 #[derive(Debug)]
-struct Told {
+struct ProgressCallback {
     to: Function,
     share: Cell<f64>,
     thrown: RefCell<Option<JsValue>>,
 }
 
-impl Watching for Told {
+impl Watching for ProgressCallback {
     fn is_cancelled(&self) -> bool {
         self.thrown.borrow().is_some()
     }

@@ -147,7 +147,7 @@ fn another_clock_changes_no_play_out() {
             let packet = MediaPacket { sequence: n as u16, part, captured, last: n % 3 == 2 };
             buffer.on_packet(ms(500 + frame * 40 + 50 + slow), &packet);
         }
-        (buffer.report(ms(20_000)), buffer.least_delay().unwrap())
+        (buffer.report(ms(20_000)), buffer.min_delay().unwrap())
     };
     let (one, least) = report(0);
     assert_eq!(least, Offset(50_000_000));

@@ -177,7 +177,7 @@ proptest! {
         }
         bytes.truncate(end.index(bytes.len()) + 1);
         if let Ok(log) = read(&bytes) {
-            prop_assert!(log.rtp.len() <= MOST);
+            prop_assert!(log.rtp.len() <= MAX_EVENTS);
         }
     }
 }

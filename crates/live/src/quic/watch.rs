@@ -60,7 +60,7 @@ impl Watch {
 
 impl Seen {
     fn take(&mut self, event: &paceline_quinn::Seen<'_>) {
-        let What::Told(call) = event.what else { return self.in_flight = 0 };
+        let What::Called(call) = event.what else { return self.in_flight = 0 };
         match call {
             Call::Sent { last_packet_number, .. } => self.last = last_packet_number,
             Call::Acked { .. } => {

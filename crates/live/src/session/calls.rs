@@ -69,12 +69,12 @@ impl CallLog {
         ago(record, self.last);
         self.last = at;
         match seen.what {
-            What::Began { datagram } | What::Told(Call::Datagram(datagram)) => number(record, datagram.into()),
-            What::Told(Call::Sent { bytes, last_packet_number }) => {
+            What::Began { datagram } | What::Called(Call::Datagram(datagram)) => number(record, datagram.into()),
+            What::Called(Call::Sent { bytes, last_packet_number }) => {
                 number(record, bytes);
                 number(record, last_packet_number);
             }
-            What::Told(Call::Acked { packets, in_flight, smoothed, limited }) => {
+            What::Called(Call::Acked { packets, in_flight, smoothed, limited }) => {
                 number(record, packets.len() as u64);
                 for &(sent, bytes) in packets {
                     ago(record, sent);
@@ -84,12 +84,12 @@ impl CallLog {
                 number(record, smoothed.0);
                 record.push(limited.into());
             }
-            What::Told(Call::Lost { sent, bytes, persistent }) => {
+            What::Called(Call::Lost { sent, bytes, persistent }) => {
                 ago(record, sent);
                 number(record, bytes);
                 record.push(persistent.into());
             }
-            What::Told(Call::Marked { sent }) => ago(record, sent),
+            What::Called(Call::Marked { sent }) => ago(record, sent),
         }
         Figures::of(seen.state).write(record);
         to.write_all(record).inspect_err(|_| self.to = None)
@@ -107,11 +107,11 @@ impl CallLog {
 fn kind(what: &What<'_>) -> u8 {
     match what {
         What::Began { .. } => BEGAN,
-        What::Told(Call::Sent { .. }) => SENT,
-        What::Told(Call::Acked { .. }) => ACKED,
-        What::Told(Call::Lost { .. }) => LOST,
-        What::Told(Call::Marked { .. }) => MARKED,
-        What::Told(Call::Datagram(_)) => DATAGRAM,
+        What::Called(Call::Sent { .. }) => SENT,
+        What::Called(Call::Acked { .. }) => ACKED,
+        What::Called(Call::Lost { .. }) => LOST,
+        What::Called(Call::Marked { .. }) => MARKED,
+        What::Called(Call::Datagram(_)) => DATAGRAM,
     }
 }
 
@@ -211,10 +211,10 @@ fn record<'a>(
     };
     let what = match kind {
         BEGAN => What::Began { datagram: size(from)? },
-        DATAGRAM => What::Told(Call::Datagram(size(from)?)),
+        DATAGRAM => What::Called(Call::Datagram(size(from)?)),
         SENT => {
             let bytes = no_more(from, PACKET.0, PACKET.1)?;
-            What::Told(Call::Sent { bytes, last_packet_number: from.number()? })
+            What::Called(Call::Sent { bytes, last_packet_number: from.number()? })
         }
         ACKED => {
             packets.clear();
@@ -222,13 +222,13 @@ fn record<'a>(
                 packets.push((before(from, at)?, no_more(from, PACKET.0, PACKET.1)?));
             }
             let (in_flight, smoothed) = (from.number()?, Span(no_more(from, MAX_TIME, "a round trip")?));
-            What::Told(Call::Acked { packets, in_flight, smoothed, limited: yes_or_no(from)? })
+            What::Called(Call::Acked { packets, in_flight, smoothed, limited: yes_or_no(from)? })
         }
         LOST => {
             let (sent, bytes) = (before(from, at)?, no_more(from, MAX_LOST, "a number of lost bytes")?);
-            What::Told(Call::Lost { sent, bytes, persistent: yes_or_no(from)? })
+            What::Called(Call::Lost { sent, bytes, persistent: yes_or_no(from)? })
         }
-        MARKED => What::Told(Call::Marked { sent: before(from, at)? }),
+        MARKED => What::Called(Call::Marked { sent: before(from, at)? }),
         _ => return Err(Broken::Wrong("a call's kind")),
     };
     Ok((path, at, what, Figures::read(from)?))
@@ -257,7 +257,7 @@ pub(super) fn replay(mut reader: LogReader<'_>, spec: &SessionSpec) -> Result<Re
             (What::Began { datagram }, _) if number == next => {
                 paths = (number + 1, Some(controllers.law(number, datagram)));
             }
-            (What::Told(call), Some(law)) if number + 1 == next => {
+            (What::Called(call), Some(law)) if number + 1 == next => {
                 law.take(at, call);
                 done.datagrams += u64::from(matches!(call, Call::Sent { .. }));
             }

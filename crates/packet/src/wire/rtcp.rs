@@ -46,7 +46,7 @@ const PROBE: u8 = 1;
 const BOTTLENECK: u8 = 2;
 const LOSS: u8 = 3;
 /// What a count of 5 bits holds.
-const MOST: usize = 31;
+const MAX_COUNT: usize = 31;
 
 /// Why a compound packet has no encoding.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -280,7 +280,7 @@ fn ask(ssrc: u32, repair: &Repair, to: &mut Vec<u8>) -> Result<(), EncodeError> 
 /// What a compound packet begins with: reports, and the CNAME.
 fn reports(compound: &Compound, to: &mut Vec<u8>) -> Result<(), EncodeError> {
     let ssrc = compound.ssrc.0;
-    let (first, rest) = compound.reports.split_at(compound.reports.len().min(MOST));
+    let (first, rest) = compound.reports.split_at(compound.reports.len().min(MAX_COUNT));
     packet(to, if compound.sender.is_some() { SR } else { RR }, first.len() as u8, |to| {
         put(to, ssrc);
         if let Some(sender) = &compound.sender {
@@ -289,7 +289,7 @@ fn reports(compound: &Compound, to: &mut Vec<u8>) -> Result<(), EncodeError> {
         first.iter().for_each(|block| report_block(block, to));
         Ok(())
     })?;
-    for blocks in rest.chunks(MOST) {
+    for blocks in rest.chunks(MAX_COUNT) {
         packet(to, RR, blocks.len() as u8, |to| {
             put(to, ssrc);
             blocks.iter().for_each(|block| report_block(block, to));
@@ -350,7 +350,7 @@ fn application(ssrc: u32, app: &App, to: &mut Vec<u8>) -> Result<(), EncodeError
         App::Probe(_) => (PROBE, App::NAME),
         App::Bottleneck(_) => (BOTTLENECK, App::NAME),
         App::Loss(_) => (LOSS, App::NAME),
-        App::Other(other) if usize::from(other.subtype) > MOST => return Err(EncodeError::Subtype(other.subtype)),
+        App::Other(other) if usize::from(other.subtype) > MAX_COUNT => return Err(EncodeError::Subtype(other.subtype)),
         App::Other(other) if other.data.len() % 4 != 0 => return Err(EncodeError::AppData(other.data.len())),
         App::Other(other) => (other.subtype, other.name),
     };
@@ -402,7 +402,7 @@ fn feedback(arrivals: &ArrivalFeedback, to: &mut Vec<u8>) -> Result<(), EncodeEr
 
 fn goodbye(bye: &Bye, to: &mut Vec<u8>) -> Result<(), EncodeError> {
     let sources = bye.sources.len();
-    if sources > MOST {
+    if sources > MAX_COUNT {
         return Err(EncodeError::Sources(sources));
     }
     packet(to, BYE, sources as u8, |to| {

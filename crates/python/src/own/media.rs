@@ -1,7 +1,7 @@
 //! A controller of RTP's machine in Python.
 
 use super::events::{self, PathView};
-use super::window::MOST_RATE;
+use super::window::MAX_RATE;
 use super::{Base, Callbacks, GaugeNames, usable};
 use paceline_control::foreign::{Given, Media};
 use paceline_control::{Controller, Gauges, MediaController as Kind, PathView as View, Probe, RtpEvent, RtpSettings};
@@ -12,7 +12,7 @@ use pyo3::types::{PyDict, PyTuple};
 use std::collections::VecDeque;
 
 /// The most clusters that may wait.
-const MOST_PROBES: usize = 64;
+const MAX_PROBES: usize = 64;
 
 /// Base of controllers of media on RTP.
 #[pyclass(extends = Base, subclass, module = "paceline")]
@@ -58,7 +58,7 @@ impl MediaController {
 
     #[setter]
     fn set_rate_bps(&mut self, value: f64) -> PyResult<()> {
-        self.rate = usable("rate_bps", value, 1.0, MOST_RATE, "bit/s")?;
+        self.rate = usable("rate_bps", value, 1.0, MAX_RATE, "bit/s")?;
         Ok(())
     }
 
@@ -69,7 +69,7 @@ impl MediaController {
 
     #[setter]
     fn set_target_bps(&mut self, value: Option<f64>) -> PyResult<()> {
-        self.target = value.map(|value| usable("target_bps", value, 1.0, MOST_RATE, "bit/s")).transpose()?;
+        self.target = value.map(|value| usable("target_bps", value, 1.0, MAX_RATE, "bit/s")).transpose()?;
         Ok(())
     }
 
@@ -80,7 +80,7 @@ impl MediaController {
 
     #[setter]
     fn set_filling_bps(&mut self, value: f64) -> PyResult<()> {
-        self.filling = usable("filling_bps", value, 0.0, MOST_RATE, "bit/s")?;
+        self.filling = usable("filling_bps", value, 0.0, MAX_RATE, "bit/s")?;
         Ok(())
     }
 
@@ -103,10 +103,10 @@ impl MediaController {
     /// Sends a cluster of packets at a rate of its own; gives the number by which events name it.
     #[pyo3(signature = (rate_bps, size, packets = 5))]
     fn probe(&mut self, rate_bps: f64, size: f64, packets: u32) -> PyResult<u32> {
-        let rate = Rate::from_bps(usable("rate_bps", rate_bps, 1.0, MOST_RATE, "bit/s")? as u64);
+        let rate = Rate::from_bps(usable("rate_bps", rate_bps, 1.0, MAX_RATE, "bit/s")? as u64);
         let bytes = Size::from_bytes(usable("size", size, 1.0, 1e9, "B")? as u64);
-        if self.probes.len() >= MOST_PROBES {
-            return Err(PyValueError::new_err(format!("{MOST_PROBES} probes wait already")));
+        if self.probes.len() >= MAX_PROBES {
+            return Err(PyValueError::new_err(format!("{MAX_PROBES} probes wait already")));
         }
         self.clusters += 1;
         self.probes.push_back(Probe { id: self.clusters, rate, bytes, packets });

@@ -1,7 +1,7 @@
 //! A controller of TFRC's machine in Python.
 
 use super::events::{self, PathView};
-use super::window::MOST_RATE;
+use super::window::MAX_RATE;
 use super::{Base, Callbacks, GaugeNames, usable};
 use paceline_control::foreign::{Given, Paced};
 use paceline_control::tfrc::MAX_BACKOFF;
@@ -40,7 +40,7 @@ impl RateController {
 
     #[setter]
     fn set_rate_bps(&mut self, value: f64) -> PyResult<()> {
-        self.rate = usable("rate_bps", value, 1.0, MOST_RATE, "bit/s")?;
+        self.rate = usable("rate_bps", value, 1.0, MAX_RATE, "bit/s")?;
         Ok(())
     }
 
@@ -51,7 +51,7 @@ impl RateController {
 
     #[setter]
     fn set_pacing_bps(&mut self, value: Option<f64>) -> PyResult<()> {
-        self.pacing = value.map(|value| usable("pacing_bps", value, 1.0, MOST_RATE, "bit/s")).transpose()?;
+        self.pacing = value.map(|value| usable("pacing_bps", value, 1.0, MAX_RATE, "bit/s")).transpose()?;
         Ok(())
     }
 

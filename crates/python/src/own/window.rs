@@ -12,9 +12,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 /// The most segments of a window.
-const MOST_WINDOW: f64 = 1e9;
+const MAX_WINDOW: f64 = 1e9;
 /// The highest rate, in bits a second.
-pub const MOST_RATE: f64 = 1e15;
+pub const MAX_RATE: f64 = 1e15;
 
 /// Base of controllers that set a window.
 #[pyclass(extends = Base, subclass, module = "paceline")]
@@ -57,7 +57,7 @@ impl WindowController {
 
     #[setter]
     fn set_window(&mut self, value: f64) -> PyResult<()> {
-        self.window = usable("window", value, 1.0, MOST_WINDOW, "segments")?;
+        self.window = usable("window", value, 1.0, MAX_WINDOW, "segments")?;
         Ok(())
     }
 
@@ -79,7 +79,7 @@ impl WindowController {
 
     #[setter]
     fn set_pacing_bps(&mut self, value: f64) -> PyResult<()> {
-        let value = if value == f64::INFINITY { value } else { usable("pacing_bps", value, 1.0, MOST_RATE, "bit/s")? };
+        let value = if value == f64::INFINITY { value } else { usable("pacing_bps", value, 1.0, MAX_RATE, "bit/s")? };
         self.pacing = value;
         Ok(())
     }
@@ -150,7 +150,7 @@ pub fn controller(
 ) -> PyResult<Box<Window>> {
     let any = object.as_any();
     if let Some(every) = every {
-        let asked = Asked {
+        let asked = IntervalController {
             callbacks: Callbacks::new(given, gauges),
             on_begin: super::method(any, "on_begin")?,
             on_interval: any.getattr("on_interval")?.unbind(),
@@ -267,14 +267,14 @@ impl Kind for Called {
 }
 
 /// An object of Python that is asked once an interval.
-struct Asked {
+struct IntervalController {
     callbacks: Callbacks,
     object: Py<WindowController>,
     on_begin: Option<Py<PyAny>>,
     on_interval: Py<PyAny>,
 }
 
-impl Asked {
+impl IntervalController {
     /// Calls it where `now` holds, and reads what it has decided.
     fn ask(&self, now: Decision, path: &View, call: impl FnOnce(Python<'_>, PathView) -> PyResult<()>) -> Decision {
         self.callbacks.call(path.now, |py| {
@@ -288,7 +288,7 @@ impl Asked {
     }
 }
 
-impl Decide for Asked {
+impl Decide for IntervalController {
     fn begin(&mut self, window: f64, path: &View) -> Decision {
         let now = Decision { window: window.max(1.0), pacing: f64::INFINITY };
         self.ask(now, path, |py, view| match &self.on_begin {

@@ -53,7 +53,7 @@ const RECORD: u8 = 0x1e;
 pub struct Writer<W: Write> {
     to: Option<W>,
     waiting: Vec<u8>,
-    told: Metrics,
+    written_metrics: Metrics,
     written: u64,
 }
 
@@ -71,7 +71,7 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// Those of `to`.
     pub fn new(to: W, trace: &Trace) -> io::Result<Writer<W>> {
-        let mut writer = Writer { to: Some(to), waiting: Vec::new(), told: Metrics::default(), written: 0 };
+        let mut writer = Writer { to: Some(to), waiting: Vec::new(), written_metrics: Metrics::default(), written: 0 };
         writer.record(&trace.header())?;
         writer.flush()?;
         Ok(writer)
@@ -86,11 +86,11 @@ impl<W: Write> Writer<W> {
         let changed;
         let data = match event {
             Event::RecoveryMetricsUpdated(now) => {
-                let news = now.others_than(&self.told);
+                let news = now.others_than(&self.written_metrics);
                 if news == Metrics::default() {
                     return Ok(());
                 }
-                self.told = now.or(&self.told);
+                self.written_metrics = now.or(&self.written_metrics);
                 changed = Event::RecoveryMetricsUpdated(news);
                 &changed
             }

@@ -148,7 +148,7 @@ pub fn flow(
     let trips = Arc::new(Mutex::new((0.0, 0_u32)));
     let sum = Arc::clone(&trips);
     let witness = Witness::telling(move |seen| {
-        if matches!(seen.what, What::Told(Call::Acked { .. })) && seen.now.duration_since(began) >= WARMUP {
+        if matches!(seen.what, What::Called(Call::Acked { .. })) && seen.now.duration_since(began) >= WARMUP {
             let mut sum = sum.lock().unwrap();
             *sum = (sum.0 + seen.state.rtt.latest.as_secs_f64() * 1e3, sum.1 + 1);
         }

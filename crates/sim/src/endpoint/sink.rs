@@ -347,8 +347,8 @@ impl Sink {
     #[must_use]
     pub fn min_frame_delay(&self) -> Option<Offset> {
         match &self.screen.as_deref()?.show {
-            Show::Viewer(viewer) => viewer.least_delay(),
-            Show::Buffer(buffer) => buffer.least_delay(),
+            Show::Viewer(viewer) => viewer.min_delay(),
+            Show::Buffer(buffer) => buffer.min_delay(),
             Show::Nothing | Show::Player(_) => None,
         }
     }

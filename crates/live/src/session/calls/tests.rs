@@ -91,7 +91,7 @@ fn logged(cc: &str, steps: &[(u64, Step)]) -> Vec<u8> {
             }
         };
         law.take(at, call);
-        write(path, at, What::Told(call), &law);
+        write(path, at, What::Called(call), &law);
         if let Step::Sent(bytes) = step {
             left.push((at, *bytes));
         }

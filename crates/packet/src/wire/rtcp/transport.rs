@@ -81,7 +81,7 @@ pub(super) fn write(feedback: &TransportFeedback, to: &mut Vec<u8>) {
 }
 
 /// How many packets a chunk tells of.
-fn told_by(word: u16) -> usize {
+fn chunk_len(word: u16) -> usize {
     match word {
         run if run & VECTOR == 0 => usize::from(run) & LONGEST_RUN,
         vector if vector & TWO_BITS == 0 => OF_ONE_BIT,
@@ -108,14 +108,14 @@ pub(super) fn read(mut content: Bytes<'_>, left: &mut usize) -> Option<Result<Tr
     }
     let (mut deltas, mut told) = (content, 0);
     while told < count {
-        told += told_by(deltas.u16()?);
+        told += chunk_len(deltas.u16()?);
     }
     *left -= count;
     let mut packets = Vec::new();
     for word in content.take(content.0.len() - deltas.0.len())?.chunks_exact(2) {
         let word = word.iter().fold(0, |number: u16, &byte| number << 8 | u16::from(byte));
         // the last chunk may tell of more than there are
-        for place in 0..told_by(word).min(count - packets.len()) {
+        for place in 0..chunk_len(word).min(count - packets.len()) {
             packets.push(match symbol_at(word, place) {
                 MISSING => None,
                 SMALL => Some(ArrivalDelta(i16::from(deltas.u8()?))),
