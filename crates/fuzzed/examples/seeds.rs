@@ -5,7 +5,7 @@
 use paceline_control::registry::schemes;
 use paceline_fuzzed::flow;
 use paceline_live::endpoint::Numbers;
-use paceline_live::endpoint::control::{Answer, Ask, Direction, Greeting, Offer, Tell, VERSION};
+use paceline_live::endpoint::control::{Answer, ClientMessage, Direction, Greeting, Offer, ServerMessage, VERSION};
 use paceline_live::endpoint::half::{Half, Table};
 use paceline_live::quic::frames::{Frame, Part};
 use paceline_live::quic::{Keys, OwnKey};
@@ -209,14 +209,14 @@ fn control() -> Written {
         Greeting::Attach { ticket: 7 },
     ];
     let answers = [Answer::Hello { handshake: "09".repeat(48) }, Answer::Refused { why: "no".to_owned() }];
-    let asks = [Ask::Open { flows: vec![offer], key: None }, Ask::Stop];
+    let asks = [ClientMessage::Open { flows: vec![offer], key: None }, ClientMessage::Stop];
     let table = Table { table: "rate".to_owned(), columns: vec![("time_s".to_owned(), Numbers(vec![0.1, f64::NAN]))] };
     let half = Half { tables: vec![table], late: Some((0.1, 0.2, 3)), ..Half::default() };
     let tells = [
-        Tell::Welcome { max_rate_bps: 1, max_duration_ms: 2 },
-        Tell::Refused { why: "no".to_owned() },
-        Tell::Opened { flows: vec![(1, 2)], limit: 3, key: None },
-        Tell::Result { flow: 0, half: Box::new(half) },
+        ServerMessage::Welcome { max_rate_bps: 1, max_duration_ms: 2 },
+        ServerMessage::Refused { why: "no".to_owned() },
+        ServerMessage::Opened { flows: vec![(1, 2)], limit: 3, key: None },
+        ServerMessage::Result { flow: 0, half: Box::new(half) },
     ];
     for (n, greeting) in greetings.iter().enumerate() {
         write("control", &format!("greeting-{n}"), &serde_json::to_vec(greeting)?)?;

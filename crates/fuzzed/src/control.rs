@@ -2,7 +2,9 @@
 //! have told.
 
 use paceline_live::endpoint::channel::{self, Answered};
-use paceline_live::endpoint::control::{self, Answer, Ask, Greeting, MAX_GREETING, MAX_REQUEST, Tell};
+use paceline_live::endpoint::control::{
+    self, Answer, ClientMessage, Greeting, MAX_GREETING, MAX_REQUEST, ServerMessage,
+};
 use paceline_live::endpoint::half::{joined, recordings};
 use paceline_live::endpoint::remote_results::checked;
 use paceline_live::results::groups;
@@ -16,7 +18,7 @@ fn framed(text: &[u8]) -> Vec<u8> {
 
 /// The target `control`.
 pub fn control(bytes: &[u8]) {
-    let _ = control::read::<Ask>(&mut &bytes[..], MAX_REQUEST);
+    let _ = control::read::<ClientMessage>(&mut &bytes[..], MAX_REQUEST);
     let whole = framed(bytes);
     if let Ok(Greeting::Hello { handshake, .. }) = control::read(&mut &whole[..], MAX_GREETING) {
         assert!(matches!(
@@ -26,12 +28,12 @@ pub fn control(bytes: &[u8]) {
         let _ = channel::answer(None, &handshake);
     }
     let _ = control::read::<Answer>(&mut &whole[..], MAX_GREETING);
-    if let Ok(Ask::Open { flows, .. }) = control::read(&mut &whole[..], MAX_REQUEST) {
+    if let Ok(ClientMessage::Open { flows, .. }) = control::read(&mut &whole[..], MAX_REQUEST) {
         for offer in flows {
             let _ = offer.spec.model();
         }
     }
-    if let Ok(Tell::Result { half, .. }) = control::read::<Tell>(&mut &whole[..], MAX_REQUEST) {
+    if let Ok(ServerMessage::Result { half, .. }) = control::read::<ServerMessage>(&mut &whole[..], MAX_REQUEST) {
         let half = checked(*half);
         assert!(!half.ended.contains(char::is_control));
         let rows = vec![joined(&half, &half, 0.5, 1.0), joined(&half, &Default::default(), 0.0, 0.0)];

@@ -86,7 +86,7 @@ pub fn program(bytes: &[u8]) {
     let Some((&window, mut rest)) = bytes.split_first() else { return };
     let mut twin = WindowClamp::new();
     let control = Control { deadline: u64::MAX, window: u32::from(window) * 300, interval: 1, ..Control::default() };
-    path.tell(&control).expect("the map is there");
+    path.set_control(&control).expect("the map is there");
     twin.control = control;
     let before = path.counts().expect("the map is there");
     let (mut now, mut clamped) = (1_000_000, Vec::<Key>::new());

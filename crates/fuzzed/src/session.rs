@@ -2,7 +2,7 @@
 //! loses, repeats and damages; any bytes as a message of the control channel, and as an event log. What a session has done is done
 //! again by its log.
 
-use paceline_live::endpoint::control::{self, Ask, MAX_REQUEST, Tell};
+use paceline_live::endpoint::control::{self, ClientMessage, MAX_REQUEST, ServerMessage};
 use paceline_live::session::log::LogWriter;
 use paceline_live::session::{EcnBits, Input, Outbox, ReplayError, RtpPeer, Session, SessionSpec, Side, State, replay};
 use paceline_packet::wire::tfrc::{Accept, ConnectionId, Datagram, Ecn, Message, Nonce, RateLimit, Request};
@@ -214,8 +214,8 @@ fn both(specs: &[SessionSpec; 2], bytes: &[u8]) {
 
 /// The target `session`.
 pub fn session(bytes: &[u8]) {
-    let _ = control::read::<Ask>(&mut &bytes[..], MAX_REQUEST);
-    let _ = control::read::<Tell>(&mut &bytes[..], MAX_REQUEST);
+    let _ = control::read::<ClientMessage>(&mut &bytes[..], MAX_REQUEST);
+    let _ = control::read::<ServerMessage>(&mut &bytes[..], MAX_REQUEST);
     let _ = replay(bytes);
     let [how, limit, bytes @ ..] = bytes else { return };
     let mut bytes = bytes;

@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let scale = [2, 4, 5, 0xb4, 1, 3, 3, 7];
     path.ingress.test_run(&frame(false, SYN, 64_000, &scale, 0), 1)?;
     path.egress.test_run(&frame(true, SYN | ACK, 64_000, &scale, 0), 1)?;
-    path.tell(&Control { deadline: u64::MAX, window: 60_000, interval: 1, ..Control::default() })?;
+    path.set_control(&Control { deadline: u64::MAX, window: 60_000, interval: 1, ..Control::default() })?;
     let mut udp = frame(true, ACK, 0, &[], 100);
     udp[23] = 17;
     let ack = frame(false, ACK, 1000, &[], 0);

@@ -45,7 +45,7 @@ impl Beginning {
 pub struct Announcer {
     pipe: OwnedFd,
     clock: Clock,
-    said: AtomicBool,
+    reported: AtomicBool,
 }
 
 impl Announcer {
@@ -55,12 +55,12 @@ impl Announcer {
     /// `open(2)`'s: ENXIO if no path listens.
     pub fn new(path: &Path, clock: Clock) -> io::Result<Announcer> {
         let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        Ok(Announcer { pipe: rustix::fs::open(path, flags, Mode::empty())?, clock, said: AtomicBool::new(false) })
+        Ok(Announcer { pipe: rustix::fs::open(path, flags, Mode::empty())?, clock, reported: AtomicBool::new(false) })
     }
 
     /// The data of a flow begin at `at`. To be said before the first of them leaves.
     pub fn say(&self, at: Time) {
-        if !self.said.swap(true, Ordering::Relaxed) {
+        if !self.reported.swap(true, Ordering::Relaxed) {
             let at = self.clock.monotonic_at_zero() + at.0;
             // a path that is gone has nothing to begin
             let _ = rustix::io::write(&self.pipe, &at.to_ne_bytes());

@@ -109,13 +109,13 @@ pub fn answer(key: Option<&Key>, digits: &str) -> io::Result<Answered> {
 
 /// An encrypted connection.
 pub struct Channel {
-    speaks: Speaks,
-    hears: Hears,
+    writer: ChannelWriter,
+    reader: ChannelReader,
 }
 
 /// The end of a channel that writes.
 #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
-pub(super) struct Speaks {
+pub(super) struct ChannelWriter {
     stream: Arc<TcpStream>,
     noise: Arc<StatelessTransportState>,
     /// Parts written.
@@ -124,7 +124,7 @@ pub(super) struct Speaks {
 
 /// The end of a channel that reads, perhaps in a thread of its own.
 #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
-pub(super) struct Hears {
+pub(super) struct ChannelReader {
     stream: Arc<TcpStream>,
     noise: Arc<StatelessTransportState>,
     part: Part,
@@ -158,8 +158,11 @@ impl Channel {
     #[must_use]
     pub fn new(stream: TcpStream, noise: StatelessTransportState) -> Channel {
         let (stream, noise) = (Arc::new(stream), Arc::new(noise));
-        let speaks = Speaks { stream: Arc::clone(&stream), noise: Arc::clone(&noise), count: 0 };
-        Channel { speaks, hears: Hears { stream, noise, part: Part::default(), received_bytes: Arc::default() } }
+        let speaks = ChannelWriter { stream: Arc::clone(&stream), noise: Arc::clone(&noise), count: 0 };
+        Channel {
+            writer: speaks,
+            reader: ChannelReader { stream, noise, part: Part::default(), received_bytes: Arc::default() },
+        }
     }
 
     /// Writes a message, which the other end has so long to take.
@@ -167,7 +170,7 @@ impl Channel {
     /// # Errors
     /// What the connection says; `TimedOut`.
     pub fn write(&mut self, message: &impl Serialize, patience: Duration) -> io::Result<()> {
-        self.speaks.write(message, patience)
+        self.writer.write(message, patience)
     }
 
     /// Reads a message of `most` bytes at most, which the other end has so long to write.
@@ -175,40 +178,40 @@ impl Channel {
     /// # Errors
     /// As [`control::read`]; `InvalidData` of what the other end has not written; `TimedOut`.
     pub fn read<T: DeserializeOwned>(&mut self, most: usize, patience: Duration) -> io::Result<T> {
-        self.hears.read(most, Some(patience))
+        self.reader.read(most, Some(patience))
     }
 
     /// Reads the text of such a message.
     pub(super) fn text(&mut self, most: usize, patience: Duration) -> io::Result<Vec<u8>> {
-        self.hears.text(most, Some(patience))
+        self.reader.text(most, Some(patience))
     }
 
     /// Waits so long for something to be read: as `TcpStream::peek` tells.
     pub(super) fn wait(&self, patience: Duration) -> io::Result<usize> {
-        if !self.hears.part.rest().is_empty() {
+        if !self.reader.part.rest().is_empty() {
             return Ok(1);
         }
-        self.hears.stream.set_read_timeout(Some(patience))?;
-        self.hears.stream.peek(&mut [0])
+        self.reader.stream.set_read_timeout(Some(patience))?;
+        self.reader.stream.peek(&mut [0])
     }
 
     /// Whether anything has come that the other end encrypted.
     pub(super) fn has_decrypted(&self) -> bool {
-        self.hears.part.count > 0
+        self.reader.part.count > 0
     }
 
     /// Its two ends.
-    pub(super) fn split(self) -> (Speaks, Hears) {
-        (self.speaks, self.hears)
+    pub(super) fn split(self) -> (ChannelWriter, ChannelReader) {
+        (self.writer, self.reader)
     }
 
     /// Ends the connection.
     pub fn shutdown(&self) {
-        self.speaks.shutdown();
+        self.writer.shutdown();
     }
 }
 
-impl Speaks {
+impl ChannelWriter {
     /// As [`Channel::write`].
     pub(super) fn write(&mut self, message: &impl Serialize, patience: Duration) -> io::Result<()> {
         let to = Within::of(&self.stream, patience);
@@ -221,7 +224,7 @@ impl Speaks {
     }
 }
 
-impl Hears {
+impl ChannelReader {
     /// As [`Channel::read`]; without a patience for as long as it takes.
     pub(super) fn read<T: DeserializeOwned>(&mut self, most: usize, patience: Option<Duration>) -> io::Result<T> {
         control::parse(&self.text(most, patience)?)

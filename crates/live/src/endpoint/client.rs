@@ -1,8 +1,8 @@
 //! `paceline send`: asks a server for flows, runs this end of them, and joins what both ends have measured.
 
 use super::budget::max_result_len;
-use super::channel::{Channel, Hears, Key, PATIENCE, Speaks, Unanswered};
-use super::control::{self, Ask, Direction, Greeting, MAX_REQUEST, Offer, Tell};
+use super::channel::{Channel, ChannelReader, ChannelWriter, Key, PATIENCE, Unanswered};
+use super::control::{self, ClientMessage, Direction, Greeting, MAX_REQUEST, Offer, ServerMessage};
 use super::driver::{Driver, Handle, NewFlow, Running, View};
 use super::half::Half;
 use super::kernel;
@@ -247,9 +247,9 @@ impl From<Unanswered> for SendError {
     }
 }
 
-fn read_answer(channel: &mut Channel) -> Result<Tell, SendError> {
+fn read_answer(channel: &mut Channel) -> Result<ServerMessage, SendError> {
     match channel.read(MAX_REQUEST, PATIENCE).map_err(no_answer)? {
-        Tell::Refused { why } => Err(SendError::Refused(why)),
+        ServerMessage::Refused { why } => Err(SendError::Refused(why)),
         other => Ok(other),
     }
 }
@@ -263,11 +263,13 @@ struct Opened {
 
 fn agree(channel: &mut Channel, offers: &[Offer]) -> Result<Opened, SendError> {
     let own = offers.iter().any(|offer| offer.spec.is_quic()).then(OwnKey::generate).transpose()?;
-    let Tell::Welcome { .. } = read_answer(channel)? else { return Err(SendError::Protocol("no welcome".to_owned())) };
+    let ServerMessage::Welcome { .. } = read_answer(channel)? else {
+        return Err(SendError::Protocol("no welcome".to_owned()));
+    };
     let key = own.as_ref().map(OwnKey::fingerprint);
-    channel.write(&Ask::Open { flows: offers.iter().map(Offer::for_peer).collect(), key }, PATIENCE)?;
+    channel.write(&ClientMessage::Open { flows: offers.iter().map(Offer::for_peer).collect(), key }, PATIENCE)?;
     match read_answer(channel)? {
-        Tell::Opened { flows, limit, key } if flows.len() == offers.len() => match (own, key) {
+        ServerMessage::Opened { flows, limit, key } if flows.len() == offers.len() => match (own, key) {
             (Some(_), None) => Err(SendError::Protocol("it has no key for flows over QUIC".to_owned())),
             (own, peer) => Ok(Opened { flows, limit, keys: own.map(|own| Keys { own, peer }) }),
         },
@@ -464,14 +466,16 @@ impl Run {
     }
 
     /// What the server said while the flows ran; whether more is to be heard of it.
-    fn hears(&mut self, message: io::Result<Tell>) -> bool {
+    fn on_message(&mut self, message: io::Result<ServerMessage>) -> bool {
         let why = match message {
-            Ok(Tell::Result { flow, half }) if flow < self.far.len() => {
+            Ok(ServerMessage::Result { flow, half }) if flow < self.far.len() => {
                 self.far[flow] = Some(checked_of(*half, &self.offers[flow]));
                 return true;
             }
-            Ok(Tell::Result { flow, .. }) => format!("the server told of flow {flow}; there are {}", self.far.len()),
-            Ok(Tell::Refused { why }) => format!("the server refused: {why}"),
+            Ok(ServerMessage::Result { flow, .. }) => {
+                format!("the server told of flow {flow}; there are {}", self.far.len())
+            }
+            Ok(ServerMessage::Refused { why }) => format!("the server refused: {why}"),
             Ok(_) => "the server said what is not to be said while flows run".to_owned(),
             Err(error) if error.kind() == io::ErrorKind::InvalidData => format!("the server's results: {error}"),
             Err(_) => return false,
@@ -489,8 +493,8 @@ impl Run {
 
     fn wait_for_message(
         &mut self,
-        speaks: &mut Speaks,
-        mut from: Hears,
+        speaks: &mut ChannelWriter,
+        mut from: ChannelReader,
         watch: &SendWatch,
         longest: usize,
     ) -> Result<(), SendError> {
@@ -499,7 +503,7 @@ impl Run {
         // ends when the connection is shut down
         thread::Builder::new().name("paceline control".to_owned()).spawn(move || {
             loop {
-                let message: io::Result<Tell> = from.read(longest, None);
+                let message: io::Result<ServerMessage> = from.read(longest, None);
                 let over = message.is_err();
                 if said.send(message).is_err() || over {
                     break;
@@ -517,7 +521,7 @@ impl Run {
                 self.near[index] = Some(half);
             }
             while let Ok(message) = heard.try_recv() {
-                gone = gone || !self.hears(message);
+                gone = gone || !self.on_message(message);
             }
             if self.driver.is_finished() {
                 // what has failed is said when it is joined
@@ -550,7 +554,7 @@ impl Run {
                 }
                 if asked {
                     // a server that is gone need not be told
-                    let _ = speaks.write(&Ask::Stop, PATIENCE);
+                    let _ = speaks.write(&ClientMessage::Stop, PATIENCE);
                 }
             }
             super::server::rest(LOOK);

@@ -137,7 +137,7 @@ impl Drop for Open<'_> {
 #[expect(clippy::disallowed_types, reason = "tests of sockets in real time")]
 mod tests {
     use super::super::channel::{Channel, PATIENCE};
-    use super::super::control::{Ask, Direction, MAX_REQUEST, Offer, Tell};
+    use super::super::control::{ClientMessage, Direction, MAX_REQUEST, Offer, ServerMessage};
     use super::super::server::{ServeOptions, Server, rest};
     use super::*;
     use crate::clock::Clock;
@@ -183,8 +183,10 @@ mod tests {
                 // it is reset as soon as it is closed
                 rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO)).unwrap();
                 let mut channel = Channel::open(stream, None).unwrap();
-                assert!(matches!(channel.read(MAX_REQUEST, PATIENCE), Ok(Tell::Welcome { .. })));
-                channel.write(&Ask::Open { flows: (0..18).map(offer).collect(), key: None }, PATIENCE).unwrap();
+                assert!(matches!(channel.read(MAX_REQUEST, PATIENCE), Ok(ServerMessage::Welcome { .. })));
+                channel
+                    .write(&ClientMessage::Open { flows: (0..18).map(offer).collect(), key: None }, PATIENCE)
+                    .unwrap();
             }
             let nothing = || {
                 let of_flows = shared.budget.taken().sessions as usize + shared.handle.views().len();

@@ -2,7 +2,7 @@
 //! two ends must agree on before the first data packet, and what they have measured after the last.
 //!
 //! A message is its length (32 bits, big-endian) and JSON. The first of each end, a [`Greeting`] and its [`Answer`], go in the
-//! clear and carry a handshake; all others, an [`Ask`] or a [`Tell`], go through the [`super::channel::Channel`] that it makes.
+//! clear and carry a handshake; all others, a [`ClientMessage`] or a [`ServerMessage`], go through the [`super::channel::Channel`] that it makes.
 //! A server reads no more than [`MAX_REQUEST`] bytes of a message, a client no more than [`MAX_RESULT`]; both wait no longer for one
 //! than they say. That a client has the connection shows that it owns its address: a server sends datagrams there alone, and
 //! none before the client's own with the flow's secret have come.
@@ -154,7 +154,7 @@ pub enum Answer {
 /// many times as large as its text.)
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Ask {
+pub enum ClientMessage {
     /// These flows, please. They begin when the data do.
     Open {
         /// The flows. One too many is heard, and told why it is not served.
@@ -168,10 +168,10 @@ pub enum Ask {
     Stop,
 }
 
-/// What a server says, each under its name as in [`Ask`].
+/// What a server says, each under its name as in [`ClientMessage`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Tell {
+pub enum ServerMessage {
     /// These are the bounds.
     Welcome {
         /// The highest rate of a flow, in bit/s.
@@ -299,12 +299,12 @@ mod tests {
     #[test]
     fn messages_come_back() {
         let mut bytes = Vec::new();
-        write(&mut bytes, &Ask::Open { flows: Vec::new(), key: None }).unwrap();
-        write(&mut bytes, &Ask::Stop).unwrap();
+        write(&mut bytes, &ClientMessage::Open { flows: Vec::new(), key: None }).unwrap();
+        write(&mut bytes, &ClientMessage::Stop).unwrap();
         let mut rest = &bytes[..];
-        assert!(matches!(read(&mut rest, MAX_REQUEST), Ok(Ask::Open { flows, .. }) if flows.is_empty()));
-        assert!(matches!(read(&mut rest, MAX_REQUEST), Ok(Ask::Stop)));
-        let end = read::<Ask>(&mut rest, MAX_REQUEST).unwrap_err();
+        assert!(matches!(read(&mut rest, MAX_REQUEST), Ok(ClientMessage::Open { flows, .. }) if flows.is_empty()));
+        assert!(matches!(read(&mut rest, MAX_REQUEST), Ok(ClientMessage::Stop)));
+        let end = read::<ClientMessage>(&mut rest, MAX_REQUEST).unwrap_err();
         assert_eq!(end.kind(), io::ErrorKind::UnexpectedEof);
     }
 
@@ -312,7 +312,7 @@ mod tests {
     fn a_long_message_is_not_read() {
         let mut bytes = (MAX_REQUEST as u32 + 1).to_be_bytes().to_vec();
         bytes.resize(MAX_REQUEST * 2, b' ');
-        let error = read::<Ask>(&mut &bytes[..], MAX_REQUEST).unwrap_err();
+        let error = read::<ClientMessage>(&mut &bytes[..], MAX_REQUEST).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidData);
     }
 
@@ -334,11 +334,11 @@ mod tests {
     fn no_more_than_the_bound_is_taken_in() {
         let tables = vec![r#"{"table":"","columns":[]}"#; 10_000].join(",");
         let many = format!(r#"{{"result":{{"flow":0,"half":{{"tables":[{tables}]}}}}}}"#);
-        let said = parse::<Tell>(many.as_bytes()).unwrap_err().to_string();
+        let said = parse::<ServerMessage>(many.as_bytes()).unwrap_err().to_string();
         assert!(said.contains("a list of more than 16") && said.contains("line 1 column 4"), "{said}");
         let flow = r#"{"spec":{"settings":[],"for_ms":1,"seed":1,"family":"v4"},"direction":"forward"}"#;
         let many = format!(r#"{{"open":{{"flows":[{}]}}}}"#, vec![flow; 700].join(","));
-        let said = parse::<Ask>(many.as_bytes()).unwrap_err().to_string();
+        let said = parse::<ClientMessage>(many.as_bytes()).unwrap_err().to_string();
         assert!(said.contains("a list of more than 65") && many.len() < MAX_REQUEST, "{said}");
     }
 
@@ -346,8 +346,8 @@ mod tests {
     fn what_is_quoted_of_a_message_is_cleaned() {
         for hostile in [r#"{"\u001b[2J\n\u202e":{}}"#, r#"{"refused":{"why":"\u001b[2J\n\u202e"}}"#] {
             let bytes = [&(hostile.len() as u32).to_be_bytes(), hostile.as_bytes()].concat();
-            let said = match read::<Tell>(&mut &bytes[..], MAX_RESULT) {
-                Ok(Tell::Refused { why }) => why,
+            let said = match read::<ServerMessage>(&mut &bytes[..], MAX_RESULT) {
+                Ok(ServerMessage::Refused { why }) => why,
                 Err(error) => error.to_string(),
                 other => panic!("{other:?}"),
             };
@@ -363,8 +363,8 @@ mod tests {
             all.extend_from_slice(&bytes);
             let _ = read::<Greeting>(&mut &all[..], MAX_GREETING);
             let _ = read::<Answer>(&mut &all[..], MAX_GREETING);
-            let _ = read::<Ask>(&mut &all[..], MAX_REQUEST);
-            let _ = read::<Tell>(&mut &all[..], MAX_REQUEST);
+            let _ = read::<ClientMessage>(&mut &all[..], MAX_REQUEST);
+            let _ = read::<ServerMessage>(&mut &all[..], MAX_REQUEST);
         }
     }
 }

@@ -241,7 +241,7 @@ impl Driver {
     pub fn run(mut self) -> io::Result<()> {
         let ended = self.carry();
         for at in 0..self.flows.all.len() {
-            self.flows.tell(at, self.clock.now(), Input::Stop);
+            self.flows.input(at, self.clock.now(), Input::Stop);
         }
         // a sender's close is not waited for
         self.finish(|_| true);
@@ -297,10 +297,10 @@ impl Driver {
                 Request::Stop(id) | Request::Drop(id) => {
                     let input = if matches!(request, Request::Stop(_)) { Input::Stop } else { Input::Unreachable };
                     if let Some(at) = place(id, &self.flows.all) {
-                        self.flows.tell(at, now, input);
+                        self.flows.input(at, now, input);
                         if input == Input::Unreachable && !self.flows.all[at].is_over() {
                             // before data flowed there is nothing to be unreachable
-                            self.flows.tell(at, now, Input::Stop);
+                            self.flows.input(at, now, Input::Stop);
                         }
                     }
                 }
@@ -317,7 +317,7 @@ impl Driver {
                     let now = self.clock.now();
                     for at in 0..self.flows.all.len() {
                         if self.flows.all[at].new.port == port {
-                            self.flows.tell(at, now, Input::Unreachable);
+                            self.flows.input(at, now, Input::Unreachable);
                         }
                     }
                     continue;

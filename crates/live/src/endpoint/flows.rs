@@ -65,7 +65,7 @@ impl<P: Port> Flows<P> {
     }
 
     /// Tells a flow something that is no datagram and no matter of time.
-    pub(super) fn tell(&mut self, at: usize, now: Time, input: Input<'_>) {
+    pub(super) fn input(&mut self, at: usize, now: Time, input: Input<'_>) {
         self.all[at].input(now, input, &mut self.out, &mut self.ports);
     }
 

@@ -397,7 +397,7 @@ impl Half {
     }
 
     /// The clocks of both ends are the same: delays of frames, which a receiver tells beyond that of the fastest, are whole.
-    pub(super) fn tell_delays_by(&mut self, sender: &Half) {
+    pub(super) fn align_delays(&mut self, sender: &Half) {
         let (Some(sent), Some(came)) = (sender.first_capture, self.first_capture) else { return };
         let later = f64::from(came.stamp.wrapping_sub(sent.stamp) as i32) / f64::from(sent.hz.max(1));
         self.add_to_delays(came.at_s - (sent.at_s + later));
@@ -552,7 +552,7 @@ mod tests {
             tables: vec![table("frames"), table("rate")],
             ..Half::default()
         };
-        receiver.tell_delays_by(&sender);
+        receiver.align_delays(&sender);
         // captured 10 ms after the sender's first, and there at 50 ms
         let near = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-9, "{found} {expected}");
         near(receiver.row.frame_delay_mean_s.unwrap(), 0.05);

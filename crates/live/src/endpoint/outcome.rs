@@ -109,7 +109,7 @@ pub(super) fn results(
         let from_s = wanted.offer.measure.map_or(0.0, |measure| measure.from().as_secs_f64());
         let mut receiver = receiver.clone();
         if options.beginning.is_some() {
-            receiver.tell_delays_by(sender); // the path below is on this machine, and so is the other end
+            receiver.align_delays(sender); // the path below is on this machine, and so is the other end
         }
         let receiver = &receiver;
         let mut row = joined(sender, receiver, from_s, wanted.offer.spec.for_ms as f64 / 1e3);

@@ -7,7 +7,7 @@
 use super::budget::{self, Budget, Charge, Net, Portion};
 use super::channel::{Channel, Key, PATIENCE};
 use super::client_resources::{Look, Open, Stranger, Strangers};
-use super::control::{self, Answer, Ask, Direction, MAX_FLOWS, MAX_REQUEST, Offer, Tell};
+use super::control::{self, Answer, ClientMessage, Direction, MAX_FLOWS, MAX_REQUEST, Offer, ServerMessage};
 use super::driver::{Driver, Handle, NewFlow, Outcome, Running};
 use super::half::Half;
 use super::tries::{Seldom, Tries};
@@ -240,11 +240,11 @@ impl Shared {
         // what it says is many times as large as its text
         let Some(look) = Look::begins(self, ip) else { return Ok(()) };
         let (flows, key) = match control::parse(&text) {
-            Ok(Ask::Open { mut flows, key }) => {
+            Ok(ClientMessage::Open { mut flows, key }) => {
                 flows.iter_mut().for_each(|offer| offer.spec.foreign = self.options.schemes.clone());
                 (flows, key)
             }
-            Ok(Ask::Stop) => return Ok(()),
+            Ok(ClientMessage::Stop) => return Ok(()),
             Err(error) => return self.log_failure(ip, &error),
         };
         drop(text);
@@ -292,7 +292,7 @@ impl Shared {
     fn read_request(&self, stream: TcpStream, ip: IpAddr) -> io::Result<Option<(Channel, Vec<u8>)>> {
         let Some(mut stream) = self.greet(stream, ip)? else { return Ok(None) };
         let max_duration_ms = self.options.max_duration.0 / 1_000_000;
-        stream.write(&Tell::Welcome { max_rate_bps: self.options.max_rate.0, max_duration_ms }, PATIENCE)?;
+        stream.write(&ServerMessage::Welcome { max_rate_bps: self.options.max_rate.0, max_duration_ms }, PATIENCE)?;
         let heard = stream.text(MAX_REQUEST, PATIENCE);
         self.check_first_message(&stream, &heard, ip);
         Ok(Some((stream, heard?)))
@@ -357,7 +357,7 @@ impl Shared {
             let cc = peer_text(cc);
             self.say_of_flow(&format!("{ip}: {cc} {words} {ip} for {} s", offer.spec.for_ms as f64 / 1e3));
         }
-        stream.write(&Tell::Opened { flows: opened, limit, key }, PATIENCE)?;
+        stream.write(&ServerMessage::Opened { flows: opened, limit, key }, PATIENCE)?;
         self.until_done(stream, &mut Waiting { open, left: offers.len(), outcomes, halves, longest })
     }
 
@@ -383,7 +383,7 @@ impl Shared {
         while waiting.left > 0 {
             while let Ok((flow, half)) = waiting.halves.try_recv() {
                 waiting.left -= 1;
-                gone |= self.tell(stream, flow, half).is_err();
+                gone |= self.send_result(stream, flow, half).is_err();
             }
             match waiting.outcomes.recv_timeout(Duration::from_millis(1)) {
                 Ok(outcome) => {
@@ -399,7 +399,7 @@ impl Shared {
                                 folder.display()
                             ));
                         }
-                        gone |= self.tell(stream, flow, outcome.half).is_err();
+                        gone |= self.send_result(stream, flow, outcome.half).is_err();
                     }
                     continue;
                 }
@@ -420,7 +420,7 @@ impl Shared {
             match stream.wait(LOOK) {
                 Ok(0) => gone = true,
                 Ok(_) => match stream.read(MAX_REQUEST, PATIENCE) {
-                    Ok(Ask::Stop) => waiting.open.ids.keys().for_each(|id| self.handle.stop(*id)),
+                    Ok(ClientMessage::Stop) => waiting.open.ids.keys().for_each(|id| self.handle.stop(*id)),
                     _ => gone = true,
                 },
                 Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
@@ -432,12 +432,12 @@ impl Shared {
     }
 
     /// Tells a client what came of a flow, with its recordings, or leaves them where it looks for them.
-    fn tell(&self, stream: &mut Channel, flow: usize, mut half: Half) -> io::Result<()> {
+    fn send_result(&self, stream: &mut Channel, flow: usize, mut half: Half) -> io::Result<()> {
         if let Some(folder) = &self.options.results {
             std::fs::write(folder.join(control::result_file(flow)), serde_json::to_vec(&half)?)?;
             half.tables.clear();
         }
-        stream.write(&Tell::Result { flow, half: Box::new(half) }, READS)
+        stream.write(&ServerMessage::Result { flow, half: Box::new(half) }, READS)
     }
 
     /// A place where the connection of a flow of the kernel's TCP will come.
@@ -465,5 +465,5 @@ struct Waiting<'a> {
 }
 
 fn refuse(stream: &mut Channel, why: &str) -> io::Result<()> {
-    stream.write(&Tell::Refused { why: why.to_owned() }, PATIENCE)
+    stream.write(&ServerMessage::Refused { why: why.to_owned() }, PATIENCE)
 }

@@ -14,7 +14,7 @@ const FORGOTTEN: Span = Span::from_secs(600);
 /// Addresses that are remembered, at most.
 const MAX_ADDRESSES: usize = 4096;
 /// How often a thing that anybody can cause is said in the log.
-const SAID: Span = Span::from_secs(10);
+const LOG_INTERVAL: Span = Span::from_secs(10);
 
 /// Wrong keys, by the address that they came from: of IPv6 its first 64 bits, since who has one has all of them.
 #[derive(Debug, Default)]
@@ -62,26 +62,26 @@ pub(super) struct Seldom {
     max_lines: u32,
     /// When the while began, and what has been said in it.
     since: Option<Time>,
-    said: u32,
+    logged: u32,
     unsaid: u64,
 }
 
 impl Seldom {
-    /// `most` times in [`SAID`].
+    /// `max_lines` times in [`LOG_INTERVAL`].
     pub(super) fn than(most: u32) -> Seldom {
-        Seldom { max_lines: most, since: None, said: 0, unsaid: 0 }
+        Seldom { max_lines: most, since: None, logged: 0, unsaid: 0 }
     }
 
     /// It is so once more: if it is to be said, what to add to it.
     pub(super) fn again(&mut self, now: Time) -> Option<String> {
-        if self.since.is_none_or(|since| now.since(since) >= SAID) {
-            (self.since, self.said) = (Some(now), 0);
+        if self.since.is_none_or(|since| now.since(since) >= LOG_INTERVAL) {
+            (self.since, self.logged) = (Some(now), 0);
         }
-        if self.said == self.max_lines {
+        if self.logged == self.max_lines {
             self.unsaid += 1;
             return None;
         }
-        self.said += 1;
+        self.logged += 1;
         let unsaid = std::mem::take(&mut self.unsaid);
         Some(if unsaid > 0 { format!("; {unsaid} more like this since the last time") } else { String::new() })
     }

@@ -208,7 +208,7 @@ impl Netlink {
     }
 
     /// Sends a request and gives the answers: the kernel's messages without their headers, and what it refused.
-    fn ask(&mut self, what: &str, mut request: Request) -> Result<Vec<Vec<u8>>, GatewayError> {
+    fn request(&mut self, what: &str, mut request: Request) -> Result<Vec<Vec<u8>>, GatewayError> {
         let failed = |error: io::Error, said: String| GatewayError::Route { what: what.to_owned(), error, said };
         self.sequence = self.sequence.wrapping_add(1);
         let flags = (libc::NLM_F_REQUEST | libc::NLM_F_ACK | request.flags) as u16;
@@ -237,7 +237,7 @@ impl Netlink {
                         if code == 0 {
                             return Ok(found);
                         }
-                        return Err(failed(io::Error::from_raw_os_error(code.wrapping_neg()), said(message)));
+                        return Err(failed(io::Error::from_raw_os_error(code.wrapping_neg()), extack_message(message)));
                     }
                     _ => found.push(message[16..].to_vec()),
                 }
@@ -252,7 +252,7 @@ impl Netlink {
     pub fn interface(&mut self, name: &str) -> Result<Interface, GatewayError> {
         let request = Request::new(libc::RTM_GETLINK, libc::NLM_F_DUMP).interface(0);
         let found: Vec<Interface> =
-            self.ask("list the interfaces", request)?.iter().filter_map(|message| interface(message)).collect();
+            self.request("list the interfaces", request)?.iter().filter_map(|message| interface(message)).collect();
         let there = found.iter().map(|i| i.name.as_str()).filter(|name| *name != "lo").collect::<Vec<_>>().join(", ");
         let there = if there.is_empty() { "none but lo".to_owned() } else { there };
         found
@@ -267,7 +267,7 @@ impl Netlink {
     /// If the kernel refuses.
     pub fn is_there(&mut self, interface: u32) -> Result<bool, GatewayError> {
         let request = Request::new(libc::RTM_GETLINK, 0).interface(interface);
-        match self.ask("look after the interface", request) {
+        match self.request("look after the interface", request) {
             Err(GatewayError::Route { error, .. }) if error.raw_os_error() == Some(libc::ENODEV) => Ok(false),
             other => other.map(|_| true),
         }
@@ -283,7 +283,7 @@ impl Netlink {
 
     fn discipline_at(&mut self, interface: u32, parent: u32) -> Result<Option<Discipline>, GatewayError> {
         let request = Request::new(libc::RTM_GETQDISC, libc::NLM_F_ECHO).traffic(interface, 0, parent, 0);
-        let answers = match self.ask("read the queue", request) {
+        let answers = match self.request("read the queue", request) {
             Err(GatewayError::Route { error, .. }) if error.raw_os_error() == Some(libc::ENOENT) => return Ok(None),
             other => other?,
         };
@@ -308,7 +308,7 @@ impl Netlink {
             .nested(TCA_OPTIONS, |options| {
                 options.attribute(TBF_PARMS, &parms).attribute(TBF_BURST, &shaper.burst.to_ne_bytes())
             });
-        self.ask("put a shaper on the interface", request).map(drop)
+        self.request("put a shaper on the interface", request).map(drop)
     }
 
     /// Removes what is at an interface's root.
@@ -317,7 +317,7 @@ impl Netlink {
     /// If the kernel refuses.
     pub fn remove_shaper(&mut self, interface: u32) -> Result<(), GatewayError> {
         let request = Request::new(libc::RTM_DELQDISC, 0).traffic(interface, SHAPER << 16, ROOT, 0);
-        self.ask("remove the shaper", request).map(drop)
+        self.request("remove the shaper", request).map(drop)
     }
 
     /// Makes a place for filters; whether there was none.
@@ -329,7 +329,7 @@ impl Netlink {
         let request = Request::new(libc::RTM_NEWQDISC, flags)
             .traffic(interface, CLSACT_HANDLE, CLSACT, 0)
             .text(TCA_KIND, "clsact");
-        match self.ask("make a place for filters (clsact)", request) {
+        match self.request("make a place for filters (clsact)", request) {
             Ok(_) => Ok(true),
             Err(GatewayError::Route { error, .. }) if error.raw_os_error() == Some(libc::EEXIST) => {
                 // The older `ingress` has the same handle, takes filters of both directions, and runs them all on what comes.
@@ -346,7 +346,7 @@ impl Netlink {
     /// If the kernel refuses.
     pub fn remove_clsact(&mut self, interface: u32) -> Result<(), GatewayError> {
         let request = Request::new(libc::RTM_DELQDISC, 0).traffic(interface, CLSACT_HANDLE, CLSACT, 0);
-        self.ask("remove the place for filters (clsact)", request).map(drop)
+        self.request("remove the place for filters (clsact)", request).map(drop)
     }
 
     /// Adds a filter that is a program.
@@ -370,7 +370,7 @@ impl Netlink {
                     .text(BPF_NAME, FILTER)
                     .attribute(BPF_FLAGS, &BPF_DIRECT_ACTION.to_ne_bytes())
             });
-        self.ask("add a filter (cls_bpf)", request).map(drop)
+        self.request("add a filter (cls_bpf)", request).map(drop)
     }
 
     /// The filters of a direction.
@@ -379,7 +379,7 @@ impl Netlink {
     /// If the kernel refuses.
     pub fn filters(&mut self, interface: u32, direction: Direction) -> Result<Vec<Filter>, GatewayError> {
         let request = Request::new(libc::RTM_GETTFILTER, libc::NLM_F_DUMP).traffic(interface, 0, parent(direction), 0);
-        let answers = match self.ask("list the filters", request) {
+        let answers = match self.request("list the filters", request) {
             // No place for filters.
             Err(GatewayError::Route { error, .. })
                 if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOENT)) =>
@@ -399,7 +399,7 @@ impl Netlink {
         let request = Request::new(libc::RTM_DELTFILTER, 0)
             .traffic(interface, filter.handle, parent(direction), filter.info)
             .text(TCA_KIND, &filter.kind);
-        self.ask("remove a filter", request).map(drop)
+        self.request("remove a filter", request).map(drop)
     }
 }
 
@@ -422,7 +422,7 @@ pub struct Bucket {
 }
 
 /// What an error's message has of the kernel's words (`NLMSGERR_ATTR_MSG`).
-fn said(message: &[u8]) -> String {
+fn extack_message(message: &[u8]) -> String {
     const TLVS: u16 = 0x200;
     let flags = u16::from_ne_bytes([message[6], message[7]]);
     if flags & TLVS == 0 {
@@ -495,7 +495,7 @@ pub(crate) fn read(datagram: &[u8]) -> usize {
     let something = |message: &[u8]| {
         let body = &message[16..];
         let known = [interface(body).is_some(), discipline(body, word(body, 4)).is_some(), filter(body).is_some()];
-        known.contains(&true) || !said(message).is_empty()
+        known.contains(&true) || !extack_message(message).is_empty()
     };
     messages(datagram).filter(|message| something(message)).count()
 }

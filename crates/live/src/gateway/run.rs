@@ -147,7 +147,7 @@ impl<'a> Gateway<'a> {
     /// Shows the data path that the process is alive.
     fn live(&mut self) -> Result<(), GatewayError> {
         self.control.deadline = monotonic() + Control::ALIVE;
-        self.path.tell(&self.control).map_err(|error| GatewayError::Bpf { what: "set the deadline", error })
+        self.path.set_control(&self.control).map_err(|error| GatewayError::Bpf { what: "set the deadline", error })
     }
 
     fn carry_on(&mut self, stop: &Stop, show: &mut dyn FnMut(&Status)) -> Result<(), GatewayError> {

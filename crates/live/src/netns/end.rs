@@ -4,7 +4,7 @@ use super::address;
 use super::call::{Call, Refused};
 use super::device::{NetDevice, PacketSocket};
 use super::init::{self, Identity, Kind, Plan};
-use super::message::{InitCommand, Said};
+use super::message::{InitCommand, InitMessage};
 use super::program::{Command, Program};
 use super::signals::Caught;
 use crate::path::Side;
@@ -121,19 +121,19 @@ impl End {
     fn wait_for_device(&mut self, signals: Option<&Caught>) -> Result<NetDevice, EndError> {
         loop {
             match (self.wait(signals)?, self.without.len()) {
-                ((Said::Tun, Some(fd)), _) => return Ok(NetDevice::Tun(fd)),
-                ((Said::Packet(index, to), Some(socket)), _) => {
+                ((InitMessage::Tun, Some(fd)), _) => return Ok(NetDevice::Tun(fd)),
+                ((InitMessage::Packet(index, to), Some(socket)), _) => {
                     return Ok(NetDevice::Packet(PacketSocket { socket, index, to }));
                 }
-                ((Said::Without(refused), _), 0..100) => self.without.push(refused),
-                ((Said::Failed(refused), _), _) => return Err(refused.into()),
+                ((InitMessage::Without(refused), _), 0..100) => self.without.push(refused),
+                ((InitMessage::Failed(refused), _), _) => return Err(refused.into()),
                 _ => return Err(EndError::Vanished),
             }
         }
     }
 
     /// Waits for what init says next.
-    fn wait(&self, signals: Option<&Caught>) -> Result<(Said, Option<OwnedFd>), EndError> {
+    fn wait(&self, signals: Option<&Caught>) -> Result<(InitMessage, Option<OwnedFd>), EndError> {
         let mut fds = vec![PollFd::new(&self.control, PollFlags::IN)];
         fds.extend(signals.map(|signals| PollFd::new(signals, PollFlags::IN)));
         let timeout = Timespec { tv_sec: PATIENCE / 1000, tv_nsec: 0 };
@@ -147,7 +147,7 @@ impl End {
                 return Err(EndError::Interrupted(signal.number));
             }
             if !fds[0].revents().is_empty() {
-                return Said::receive(&self.control).ok_or(EndError::Vanished);
+                return InitMessage::receive(&self.control).ok_or(EndError::Vanished);
             }
         }
     }
@@ -160,8 +160,8 @@ impl End {
     pub(super) fn start(&self, start: u64) -> Result<(), EndError> {
         InitCommand::Run(start).send(&self.control)?;
         match self.wait(None)?.0 {
-            Said::Started => Ok(()),
-            Said::NotStarted(refused) | Said::Failed(refused) => Err(refused.into()),
+            InitMessage::Started => Ok(()),
+            InitMessage::NotStarted(refused) | InitMessage::Failed(refused) => Err(refused.into()),
             _ => Err(EndError::Vanished),
         }
     }
@@ -182,10 +182,10 @@ impl End {
     /// # Errors
     /// [`EndError`] if init has ended before it said so.
     pub(super) fn ended(&self) -> Result<Option<i32>, EndError> {
-        match Said::receive(&self.control) {
-            Some((Said::Exited(status), _)) => Ok(Some(status)),
-            Some((Said::Empty, _)) => Ok(None),
-            Some((Said::Failed(refused), _)) => Err(refused.into()),
+        match InitMessage::receive(&self.control) {
+            Some((InitMessage::Exited(status), _)) => Ok(Some(status)),
+            Some((InitMessage::Empty, _)) => Ok(None),
+            Some((InitMessage::Failed(refused), _)) => Err(refused.into()),
             _ => Err(EndError::Vanished),
         }
     }

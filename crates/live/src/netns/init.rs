@@ -7,7 +7,7 @@ use super::address::{PREFIX, PREFIX6};
 use super::call::{Attempt, Call, Refused};
 use super::device::PacketSocket;
 use super::interface::{self, Devices};
-use super::message::{InitCommand, Said};
+use super::message::{InitCommand, InitMessage};
 use super::program::{Output, Program};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -77,13 +77,13 @@ pub(super) unsafe fn run(plan: &Plan, control: BorrowedFd<'_>) -> ! {
     // SAFETY: it is not closed before the end.
     let control = unsafe { BorrowedFd::borrow_raw(control) };
     if let Err(refused) = prepare(plan, control) {
-        let _ = Said::Failed(refused).send(control, None);
+        let _ = InitMessage::Failed(refused).send(control, None);
         exit(1);
     }
     match serve(plan, control) {
         Ok(()) => exit(0),
         Err(refused) => {
-            let _ = Said::Failed(refused).send(control, None);
+            let _ = InitMessage::Failed(refused).send(control, None);
             exit(1)
         }
     }
@@ -125,7 +125,7 @@ fn mounts(control: BorrowedFd<'_>) -> Attempt<()> {
     });
     match done {
         Ok(_) => Ok(()),
-        Err(refused) => Said::Without(refused).send(control, None),
+        Err(refused) => InitMessage::Without(refused).send(control, None),
     }
 }
 
@@ -136,10 +136,10 @@ fn device(plan: &Plan, control: BorrowedFd<'_>) -> Attempt<()> {
         match interface::tun(name) {
             Ok(tun) => {
                 configure(plan, &Devices::open()?, control)?;
-                return Said::Tun.send(control, Some(tun.as_fd()));
+                return InitMessage::Tun.send(control, Some(tun.as_fd()));
             }
             Err(refused) if plan.kind == Kind::Tun => return Err(refused),
-            Err(refused) => Said::Without(refused).send(control, None)?,
+            Err(refused) => InitMessage::Without(refused).send(control, None)?,
         }
     }
     // The other end lies in a namespace that the program cannot reach, which lasts as long as the packet socket.
@@ -159,7 +159,7 @@ fn device(plan: &Plan, control: BorrowedFd<'_>) -> Attempt<()> {
     configure(plan, &devices, control)?;
     let (inner, inner_index) = PacketSocket::open(&devices, name)?;
     PacketSocket::wait_for_link([(&socket, index), (&inner, inner_index)])?;
-    Said::Packet(index, devices.hardware(name)?).send(control, Some(socket.as_fd()))
+    InitMessage::Packet(index, devices.hardware(name)?).send(control, Some(socket.as_fd()))
 }
 
 /// Addresses, and what a program may expect of a host.
@@ -170,7 +170,7 @@ fn configure(plan: &Plan, devices: &Devices, control: BorrowedFd<'_>) -> Attempt
     match plan.ipv6 {
         Some(ipv6) => {
             if let Err(refused) = devices.address6(name, ipv6, PREFIX6) {
-                Said::Without(refused).send(control, None)?;
+                InitMessage::Without(refused).send(control, None)?;
             }
         }
         // Not even an address of the link, so that programs see a host without IPv6. A kernel without it has no such file.
@@ -240,13 +240,13 @@ fn serve(plan: &Plan, control: BorrowedFd<'_>) -> Attempt<()> {
                 // Without a child: whatever lost its parent became one of this process.
                 if pid < 0 && ending {
                     ending = false;
-                    Said::Empty.send(control, None)?;
+                    InitMessage::Empty.send(control, None)?;
                 }
                 break;
             }
             if program == Some(pid) {
                 program = None;
-                Said::Exited(status).send(control, None)?;
+                InitMessage::Exited(status).send(control, None)?;
             }
         }
     }
@@ -288,12 +288,12 @@ fn start(plan: &Plan, program: &Program, control: BorrowedFd<'_>) -> Attempt<Opt
         }
     };
     if len < told.len() {
-        Said::Started.send(control, None)?;
+        InitMessage::Started.send(control, None)?;
         return Ok(Some(pid as i32));
     }
     let call = Call::of(i32::from_ne_bytes([told[0], told[1], told[2], told[3]])).unwrap_or(Call::Exec);
     let errno = i32::from_ne_bytes([told[4], told[5], told[6], told[7]]);
-    Said::NotStarted(Refused { call, errno }).send(control, None)?;
+    InitMessage::NotStarted(Refused { call, errno }).send(control, None)?;
     Ok(None)
 }
 

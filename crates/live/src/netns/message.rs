@@ -11,7 +11,7 @@ use std::mem::MaybeUninit;
 
 /// What init says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Said {
+pub(super) enum InitMessage {
     /// The device is there; its descriptor comes with the message.
     Tun,
     /// The same with a packet socket: the number of its device, the Ethernet address of the program's end.
@@ -56,36 +56,36 @@ fn words(bytes: &[u8; 16]) -> Words {
     [word(0), word(4), word(8), word(12)]
 }
 
-impl Said {
+impl InitMessage {
     fn encode(self) -> Words {
         match self {
-            Said::Tun => [1, 0, 0, 0],
-            Said::Packet(index, [a, b, c, d, e, f]) => {
+            InitMessage::Tun => [1, 0, 0, 0],
+            InitMessage::Packet(index, [a, b, c, d, e, f]) => {
                 [2, index, i32::from_ne_bytes([a, b, c, d]), i32::from_ne_bytes([e, f, 0, 0])]
             }
-            Said::Without(refused) => [3, refused.call.number(), refused.errno, 0],
-            Said::Failed(refused) => [4, refused.call.number(), refused.errno, 0],
-            Said::Started => [5, 0, 0, 0],
-            Said::NotStarted(refused) => [6, refused.call.number(), refused.errno, 0],
-            Said::Exited(status) => [7, status, 0, 0],
-            Said::Empty => [8, 0, 0, 0],
+            InitMessage::Without(refused) => [3, refused.call.number(), refused.errno, 0],
+            InitMessage::Failed(refused) => [4, refused.call.number(), refused.errno, 0],
+            InitMessage::Started => [5, 0, 0, 0],
+            InitMessage::NotStarted(refused) => [6, refused.call.number(), refused.errno, 0],
+            InitMessage::Exited(status) => [7, status, 0, 0],
+            InitMessage::Empty => [8, 0, 0, 0],
         }
     }
 
-    fn decode([kind, one, two, three]: Words) -> Option<Said> {
+    fn decode([kind, one, two, three]: Words) -> Option<InitMessage> {
         let refused = || Some(Refused { call: Call::of(one)?, errno: two });
         Some(match kind {
-            1 => Said::Tun,
+            1 => InitMessage::Tun,
             2 => {
                 let ([a, b, c, d], [e, f, ..]) = (two.to_ne_bytes(), three.to_ne_bytes());
-                Said::Packet(one, [a, b, c, d, e, f])
+                InitMessage::Packet(one, [a, b, c, d, e, f])
             }
-            3 => Said::Without(refused()?),
-            4 => Said::Failed(refused()?),
-            5 => Said::Started,
-            6 => Said::NotStarted(refused()?),
-            7 => Said::Exited(one),
-            8 => Said::Empty,
+            3 => InitMessage::Without(refused()?),
+            4 => InitMessage::Failed(refused()?),
+            5 => InitMessage::Started,
+            6 => InitMessage::NotStarted(refused()?),
+            7 => InitMessage::Exited(one),
+            8 => InitMessage::Empty,
             _ => return None,
         })
     }
@@ -103,7 +103,7 @@ impl Said {
     }
 
     /// The next message; `None` if init has ended.
-    pub(super) fn receive(from: &impl AsFd) -> Option<(Said, Option<OwnedFd>)> {
+    pub(super) fn receive(from: &impl AsFd) -> Option<(InitMessage, Option<OwnedFd>)> {
         let mut bytes = [0; 16];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
@@ -122,7 +122,7 @@ impl Said {
             RecvAncillaryMessage::ScmRights(mut fds) => fds.next(),
             _ => None,
         });
-        Some((Said::decode(words(&bytes))?, fd))
+        Some((InitMessage::decode(words(&bytes))?, fd))
     }
 }
 
@@ -157,7 +157,7 @@ impl InitCommand {
 
 /// Whether what these bytes of init's say, if anything, is the same once it is written again.
 pub(crate) fn is_kept(bytes: &[u8; 16]) -> bool {
-    Said::decode(words(bytes)).is_none_or(|said| Said::decode(said.encode()) == Some(said))
+    InitMessage::decode(words(bytes)).is_none_or(|said| InitMessage::decode(said.encode()) == Some(said))
 }
 
 #[cfg(test)]
@@ -170,28 +170,28 @@ mod tests {
         let (one, other) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
         let refused = Refused { call: Call::OpenTun, errno: libc::EACCES };
         for said in [
-            Said::Tun,
-            Said::Packet(7, [2, 255, 0, 1, 128, 3]),
-            Said::Without(refused),
-            Said::Failed(refused),
-            Said::Started,
-            Said::NotStarted(refused),
-            Said::Exited(0x0900),
-            Said::Empty,
+            InitMessage::Tun,
+            InitMessage::Packet(7, [2, 255, 0, 1, 128, 3]),
+            InitMessage::Without(refused),
+            InitMessage::Failed(refused),
+            InitMessage::Started,
+            InitMessage::NotStarted(refused),
+            InitMessage::Exited(0x0900),
+            InitMessage::Empty,
         ] {
             said.send(one.as_fd(), None).unwrap();
-            let (got, fd) = Said::receive(&other).unwrap();
+            let (got, fd) = InitMessage::receive(&other).unwrap();
             assert_eq!(got, said);
             assert!(fd.is_none());
         }
-        Said::Tun.send(one.as_fd(), Some(one.as_fd())).unwrap();
-        assert!(Said::receive(&other).unwrap().1.is_some());
+        InitMessage::Tun.send(one.as_fd(), Some(one.as_fd())).unwrap();
+        assert!(InitMessage::receive(&other).unwrap().1.is_some());
         for told in [InitCommand::Run(0x8123_4567_89ab_cdef), InitCommand::Signal(15), InitCommand::All(15)] {
             told.send(&other).unwrap();
             assert_eq!(InitCommand::receive(one.as_fd()), Some(told));
         }
         drop(one);
-        assert!(Said::receive(&other).is_none());
+        assert!(InitMessage::receive(&other).is_none());
         assert_eq!(InitCommand::receive(other.as_fd()), None);
     }
 }

@@ -11,7 +11,7 @@ pub struct LogQuota {
     files: AtomicU64,
     bytes: AtomicU64,
     /// It has been reported that it is full.
-    said: AtomicBool,
+    reported: AtomicBool,
     /// One past the highest flow number that is logged there.
     first: u64,
 }
@@ -34,7 +34,7 @@ impl LogQuota {
     /// A quota of `files` files with `bytes` bytes in all.
     #[must_use]
     pub fn new(files: u64, bytes: u64) -> LogQuota {
-        LogQuota { files: files.into(), bytes: bytes.into(), said: false.into(), first: 1 }
+        LogQuota { files: files.into(), bytes: bytes.into(), reported: false.into(), first: 1 }
     }
 
     /// What is left of the quota in a folder that may hold an earlier server's logs.
@@ -76,7 +76,7 @@ impl LogQuota {
 
     /// The same, which is said once.
     pub(crate) fn has_filled(&self) -> bool {
-        self.is_full() && !self.said.swap(true, Ordering::Relaxed)
+        self.is_full() && !self.reported.swap(true, Ordering::Relaxed)
     }
 }
 

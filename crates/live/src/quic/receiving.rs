@@ -72,7 +72,7 @@ impl Receiving {
         }
     }
 
-    fn hear(&mut self, now: Time) {
+    fn poll_events(&mut self, now: Time) {
         while let Some(event) = self.link.event() {
             match event {
                 Event::Stream(StreamEvent::Opened { dir: Dir::Uni }) => self.accept(now),
@@ -181,7 +181,7 @@ impl Datagrams for Receiving {
             self.log = Log::begin(now, &self.shared, Side::Receiver, connections, &self.config);
         }
         self.log.iter_mut().for_each(|log| log.received(now, bytes));
-        self.hear(now);
+        self.poll_events(now);
         if self.stats.bytes > bytes_before {
             self.stats.last = now; // acknowledgements and the close are no data
         }
@@ -200,7 +200,7 @@ impl Datagrams for Receiving {
 
     fn on_timer(&mut self, now: Time) {
         self.link.on_timer(now);
-        self.hear(now);
+        self.poll_events(now);
     }
 
     fn next_wake(&self) -> Time {

@@ -151,7 +151,7 @@ impl Sending {
     }
 
     /// What has come of what came: streams acknowledged, round trips, losses.
-    fn hear(&mut self, now: Time) {
+    fn poll_events(&mut self, now: Time) {
         while let Some(event) = self.link.event() {
             match event {
                 Event::Stream(StreamEvent::Finished { id }) => self.close_stream(id, true),
@@ -400,7 +400,7 @@ impl Datagrams for Sending {
     fn on_datagram(&mut self, now: Time, bytes: &[u8], ecn: Flags) {
         self.log.iter_mut().for_each(|log| log.received(now, bytes));
         self.link.on_datagram(now, bytes, ecn);
-        self.hear(now);
+        self.poll_events(now);
     }
 
     fn datagram(&mut self, now: Time, to: &mut Vec<u8>) -> Option<Flags> {
@@ -442,7 +442,7 @@ impl Datagrams for Sending {
         }
         self.link.on_timer(now);
         self.reset_late(now);
-        self.hear(now);
+        self.poll_events(now);
     }
 
     fn next_wake(&self) -> Time {

@@ -118,7 +118,7 @@ impl Reports {
     }
 
     /// A compound packet has come from the receiver's address.
-    pub(super) fn hears(&mut self, compound: &Compound) -> ReportKind {
+    pub(super) fn on_compound(&mut self, compound: &Compound) -> ReportKind {
         let Some((ssrc, first)) = self.stream.filter(|(ssrc, _)| *ssrc != compound.ssrc) else {
             return ReportKind::Nothing;
         };

@@ -98,7 +98,7 @@ impl Transmit for Port<'_> {
         if let Some(Extra::Rtp(data)) = &segment.extra {
             *self.stream = Some(data.ssrc);
         }
-        self.work.made();
+        self.work.on_packet_made();
         self.fresh.clear();
         self.codec.encode(&segment, &mut self.fresh);
         for datagram in self.fresh.iter() {
@@ -275,7 +275,7 @@ impl SenderSession {
                     self.begin(now, Time::NEVER, out);
                 } else {
                     self.state = State::Asking;
-                    self.ask(now, out);
+                    self.send_request(now, out);
                 }
             }
             Input::Start => {}
@@ -301,7 +301,7 @@ impl SenderSession {
         self.settle(now, out);
     }
 
-    fn ask(&mut self, now: Time, out: &mut Outbox) {
+    fn send_request(&mut self, now: Time, out: &mut Outbox) {
         self.requested_at = now;
         self.codec.agreement(Message::Request(self.request), out);
         self.due = match self.state {
@@ -355,7 +355,7 @@ impl SenderSession {
             return true;
         };
         let Some(Extra::Rtcp(compound)) = extra else { return false };
-        match reports.hears(compound) {
+        match reports.on_compound(compound) {
             ReportKind::News => {
                 self.last_received = now;
                 self.shaper.lift(now, out);
@@ -423,7 +423,7 @@ impl SenderSession {
                 if self.sent as usize >= REPEATS.len() {
                     self.state = State::Ended(End::NoAnswer);
                 } else {
-                    self.ask(now, out);
+                    self.send_request(now, out);
                 }
             }
             State::Running => {
@@ -432,7 +432,7 @@ impl SenderSession {
                     return;
                 }
                 if self.due <= now {
-                    self.ask(now, out);
+                    self.send_request(now, out);
                 }
                 self.run(now, out);
             }

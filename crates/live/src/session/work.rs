@@ -26,7 +26,7 @@ pub(super) const MAX_WAITING: u64 = 1 << 16;
 pub(super) struct Work {
     steps: u32,
     actions: Cell<u32>,
-    made: Cell<u32>,
+    packets_made: Cell<u32>,
 }
 
 impl Work {
@@ -38,30 +38,30 @@ impl Work {
     /// One step more; whether there is room for it.
     pub(super) fn step(&mut self) -> bool {
         self.actions.set(0);
-        let room = self.steps < MAX_STEPS && self.made.get() < STEP_PACKET_BUDGET;
+        let room = self.steps < MAX_STEPS && self.packets_made.get() < STEP_PACKET_BUDGET;
         self.steps += u32::from(room);
         room
     }
 
     /// The machine has made a packet.
-    pub(super) fn made(&self) {
-        self.made.set(self.made.get().saturating_add(1));
+    pub(super) fn on_packet_made(&self) {
+        self.packets_made.set(self.packets_made.get().saturating_add(1));
     }
 
     /// Whether what could wait is to wait for the next input.
     pub(super) fn is_full(&self) -> bool {
-        self.made.get() >= MAX_PACKETS_PER_INPUT
+        self.packets_made.get() >= MAX_PACKETS_PER_INPUT
     }
 
     /// The application has done something: whether that is all for this step.
     pub(super) fn is_enough(&self) -> bool {
         self.actions.set(self.actions.get() + 1);
-        self.actions.get() >= MAX_ACTIONS || self.made.get() >= STEP_PACKET_BUDGET
+        self.actions.get() >= MAX_ACTIONS || self.packets_made.get() >= STEP_PACKET_BUDGET
     }
 
     /// Whether the steps are used up without a packet for each: what is due is mostly the application's.
     fn is_in_vain(&self) -> bool {
-        self.steps == MAX_STEPS && self.made.get() < MAX_STEPS
+        self.steps == MAX_STEPS && self.packets_made.get() < MAX_STEPS
     }
 }
 

@@ -122,7 +122,7 @@ fn a_ticket_is_good_from_its_own_address_and_once() {
         assert_eq!(got(connected_from("127.0.0.2", server.address).unwrap()), 0, "from another address");
         assert!(got(std::net::TcpStream::connect(server.address).unwrap()) > 1000);
         assert_eq!(got(std::net::TcpStream::connect(server.address).unwrap()), 0, "a second time");
-        assert!(matches!(control.read(MAX_RESULT, Duration::from_secs(15)), Ok(Tell::Result { .. })));
+        assert!(matches!(control.read(MAX_RESULT, Duration::from_secs(15)), Ok(ServerMessage::Result { .. })));
     });
 }
 
@@ -166,7 +166,7 @@ fn a_server_holds_a_client_to_the_rate_that_it_grants() {
             }
         }
         assert_eq!(cut, Some(Message::Close(Close { nonce, reason: Reason::BUSY })));
-        let Ok(Tell::Result { half, .. }) = control.read(MAX_RESULT, Duration::from_secs(15)) else {
+        let Ok(ServerMessage::Result { half, .. }) = control.read(MAX_RESULT, Duration::from_secs(15)) else {
             panic!("no result")
         };
         assert!(half.ended.contains("does not keep to the rate"), "{}", half.ended);
@@ -196,7 +196,7 @@ fn a_client_that_dawdles_is_cut_off() {
         };
         assert!(over > Duration::from_secs(4), "{over:?}: it has five seconds");
         // nor does a flow from here wait for ever for the client that it was asked by
-        let Ok(Tell::Result { half, .. }) = control.read(MAX_RESULT, Duration::from_secs(15)) else {
+        let Ok(ServerMessage::Result { half, .. }) = control.read(MAX_RESULT, Duration::from_secs(15)) else {
             panic!("it waits")
         };
         assert!(half.ended.contains("no datagram of the other end has come") && !half.well, "{}", half.ended);
@@ -219,7 +219,7 @@ fn strangers_that_only_connect_leave_room_for_others() {
         assert!(said || matches!(refused, Err(SendError::Closed | SendError::System(_))), "{refused:?}");
         // from another address there is room
         let mut other = Channel::open(connected_from("127.0.0.2", server.address).unwrap(), None).unwrap();
-        assert!(matches!(other.read(MAX_RESULT, PATIENCE), Ok(Tell::Welcome { .. })));
+        assert!(matches!(other.read(MAX_RESULT, PATIENCE), Ok(ServerMessage::Welcome { .. })));
         idle.truncate(80);
         thread::sleep(Duration::from_millis(300));
         assert!(send(&ask(&server, flow()), &SendWatch::default()).unwrap().notes.flows[0].well);
@@ -281,7 +281,7 @@ fn the_kernels_tcp_is_held_to_the_rate_where_it_arrives() {
         let begin = Instant::now();
         data.write_all(&vec![0; 2 << 20]).unwrap();
         drop(data);
-        let Ok(Tell::Result { half, .. }) = control.read(MAX_RESULT, Duration::from_secs(15)) else {
+        let Ok(ServerMessage::Result { half, .. }) = control.read(MAX_RESULT, Duration::from_secs(15)) else {
             panic!("no result")
         };
         assert_eq!((half.row.bytes_delivered, half.well), (Some(2 << 20), true), "{}", half.ended);

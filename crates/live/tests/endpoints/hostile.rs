@@ -186,9 +186,11 @@ fn requests_are_looked_at_in_turn() {
                     while !over.load(Ordering::Relaxed) {
                         let Ok(stream) = bounds::connected_from("127.0.0.2", address) else { continue };
                         let Ok(mut channel) = Channel::open(stream, None) else { continue };
-                        let Ok(Tell::Welcome { .. }) = channel.read(MAX_RESULT, PATIENCE) else { continue };
-                        let asked = channel.write(&Ask::Open { flows: flows.clone(), key: None }, PATIENCE);
-                        if asked.is_ok() && matches!(channel.read(MAX_RESULT, PATIENCE), Ok(Tell::Refused { .. })) {
+                        let Ok(ServerMessage::Welcome { .. }) = channel.read(MAX_RESULT, PATIENCE) else { continue };
+                        let asked = channel.write(&ClientMessage::Open { flows: flows.clone(), key: None }, PATIENCE);
+                        if asked.is_ok()
+                            && matches!(channel.read(MAX_RESULT, PATIENCE), Ok(ServerMessage::Refused { .. }))
+                        {
                             refused += 1;
                         }
                     }

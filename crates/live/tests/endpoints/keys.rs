@@ -100,10 +100,10 @@ fn observed(server: SocketAddr) -> (SocketAddr, Arc<[Mutex<Vec<u8>>; 2]>) {
 fn opened_observed(server: &Served, key: Option<&Key>) -> ((u32, u64), [Vec<u8>; 2]) {
     let (between, seen) = observed(server.address);
     let mut channel = Channel::open(TcpStream::connect(between).unwrap(), key).unwrap();
-    assert!(matches!(channel.read(MAX_RESULT, PATIENCE), Ok(Tell::Welcome { .. })));
+    assert!(matches!(channel.read(MAX_RESULT, PATIENCE), Ok(ServerMessage::Welcome { .. })));
     let flows = vec![wanted("tfrc", &[("cc", "tfrc")], 20_000, Direction::Reverse).offer];
-    channel.write(&Ask::Open { flows, key: None }, PATIENCE).unwrap();
-    let Ok(Tell::Opened { flows, .. }) = channel.read(MAX_RESULT, PATIENCE) else { panic!("not opened") };
+    channel.write(&ClientMessage::Open { flows, key: None }, PATIENCE).unwrap();
+    let Ok(ServerMessage::Opened { flows, .. }) = channel.read(MAX_RESULT, PATIENCE) else { panic!("not opened") };
     (flows[0], [0, 1].map(|n| seen[n].lock().unwrap().clone()))
 }
 
@@ -184,11 +184,14 @@ fn wrong_keys_cost_whoever_shows_them() {
         thread::sleep(Duration::from_millis(200));
         let begin = Instant::now();
         let mut channel = Channel::open(TcpStream::connect(server.address).unwrap(), Some(&KEY)).unwrap();
-        assert!(matches!(channel.read(MAX_RESULT, PATIENCE), Ok(Tell::Welcome { .. })));
+        assert!(matches!(channel.read(MAX_RESULT, PATIENCE), Ok(ServerMessage::Welcome { .. })));
         channel
-            .write(&Ask::Open { flows: short().into_iter().map(|one| one.offer).collect(), key: None }, PATIENCE)
+            .write(
+                &ClientMessage::Open { flows: short().into_iter().map(|one| one.offer).collect(), key: None },
+                PATIENCE,
+            )
             .unwrap();
-        assert!(matches!(channel.read(MAX_RESULT, PATIENCE), Ok(Tell::Opened { .. })));
+        assert!(matches!(channel.read(MAX_RESULT, PATIENCE), Ok(ServerMessage::Opened { .. })));
         assert!(begin.elapsed() < Duration::from_secs(1), "{:?}", begin.elapsed());
         over.store(true, Ordering::Relaxed);
         trying.join().unwrap();

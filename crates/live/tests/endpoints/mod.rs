@@ -10,7 +10,7 @@ mod quic;
 use crate::realtime;
 
 use paceline_live::endpoint::channel::{Channel, PATIENCE};
-use paceline_live::endpoint::control::{self, Ask, Direction, MAX_RESULT, Measure, Offer, Tell};
+use paceline_live::endpoint::control::{self, ClientMessage, Direction, MAX_RESULT, Measure, Offer, ServerMessage};
 use paceline_live::endpoint::{LiveRun, SendError, SendOptions, SendWatch, ServeOptions, Server, Wanted, Words, send};
 use paceline_live::session::{Family, FlowSpec, ForeignSchemes, replay};
 use paceline_units::{Rate, Span};
@@ -351,7 +351,7 @@ fn a_client_that_dies_frees_the_server() {
         );
         assert!(matches!(&busy, Err(SendError::Refused(why)) if why.contains("as many flows")), "{busy:?}");
         control.shutdown();
-        let _ = control.read::<Tell>(MAX_RESULT, PATIENCE);
+        let _ = control.read::<ServerMessage>(MAX_RESULT, PATIENCE);
         let begin = Instant::now();
         loop {
             let flows = vec![wanted("tfrc", &[("cc", "tfrc")], 300, Direction::Forward)];
@@ -368,11 +368,11 @@ fn a_client_that_dies_frees_the_server() {
 fn open(server: &Served, flows: &[Wanted]) -> std::io::Result<(Channel, Vec<(u32, u64)>)> {
     let stream = std::net::TcpStream::connect(server.address)?;
     let mut channel = Channel::open(stream, None).map_err(|why| std::io::Error::other(format!("{why:?}")))?;
-    assert!(matches!(channel.read(MAX_RESULT, PATIENCE)?, Tell::Welcome { .. }));
+    assert!(matches!(channel.read(MAX_RESULT, PATIENCE)?, ServerMessage::Welcome { .. }));
     let flows = flows.iter().map(|wanted| wanted.offer.clone()).collect();
-    channel.write(&Ask::Open { flows, key: None }, PATIENCE)?;
+    channel.write(&ClientMessage::Open { flows, key: None }, PATIENCE)?;
     match channel.read(MAX_RESULT, PATIENCE)? {
-        Tell::Opened { flows, .. } => Ok((channel, flows)),
+        ServerMessage::Opened { flows, .. } => Ok((channel, flows)),
         other => Err(std::io::Error::other(format!("{other:?}"))),
     }
 }

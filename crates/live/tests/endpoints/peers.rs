@@ -13,7 +13,10 @@ const HOSTILE: &str = "no\x1b[2J\r\n\u{202e}";
 const SHOWN: &str = r"no\u001b[2J\r\n\u202e";
 
 /// What a client makes of a server that says this; flows to it are of the kernel's TCP, whose data it takes.
-fn result_from(flows: usize, says: impl Fn(usize) -> Vec<Tell> + Send + 'static) -> Result<LiveRun, SendError> {
+fn result_from(
+    flows: usize,
+    says: impl Fn(usize) -> Vec<ServerMessage> + Send + 'static,
+) -> Result<LiveRun, SendError> {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let wanted = (0..flows).map(|n| {
@@ -35,10 +38,10 @@ fn result_from(flows: usize, says: impl Fn(usize) -> Vec<Tell> + Send + 'static)
     };
     let server = thread::spawn(move || {
         let mut channel = accepted(&listener);
-        let _ = channel.write(&Tell::Welcome { max_rate_bps: 1, max_duration_ms: 1 }, PATIENCE);
-        assert!(matches!(channel.read(MAX_REQUEST, PATIENCE), Ok(Ask::Open { .. })));
+        let _ = channel.write(&ServerMessage::Welcome { max_rate_bps: 1, max_duration_ms: 1 }, PATIENCE);
+        assert!(matches!(channel.read(MAX_REQUEST, PATIENCE), Ok(ClientMessage::Open { .. })));
         let opened = (0..flows).map(|n| (n as u32, n as u64)).collect();
-        let _ = channel.write(&Tell::Opened { flows: opened, limit: u32::MAX, key: None }, PATIENCE);
+        let _ = channel.write(&ServerMessage::Opened { flows: opened, limit: u32::MAX, key: None }, PATIENCE);
         let mut data: Vec<TcpStream> = (0..flows).map(|_| listener.accept().unwrap().0).collect();
         for stream in &mut data {
             let _ = std::io::copy(stream, &mut std::io::sink());
@@ -47,7 +50,7 @@ fn result_from(flows: usize, says: impl Fn(usize) -> Vec<Tell> + Send + 'static)
             let _ = channel.write(&told, PATIENCE);
         }
         // until the client has gone
-        let _ = channel.read::<Ask>(MAX_REQUEST, Duration::from_secs(20));
+        let _ = channel.read::<ClientMessage>(MAX_REQUEST, Duration::from_secs(20));
     });
     let run = send(&asked, &SendWatch::default());
     server.join().unwrap();
@@ -82,9 +85,9 @@ fn results_that_make_no_sense_leave_those_of_others() {
     realtime::tried(|| {
         let run = result_from(3, |_| {
             vec![
-                Tell::Result { flow: 0, half: half(&[("time_s", 2), ("goodput_bps", 3)]) },
-                Tell::Result { flow: 1, half: honest() },
-                Tell::Result { flow: 2, half: half(&[("time_s", 1), ("flow", 1)]) },
+                ServerMessage::Result { flow: 0, half: half(&[("time_s", 2), ("goodput_bps", 3)]) },
+                ServerMessage::Result { flow: 1, half: honest() },
+                ServerMessage::Result { flow: 2, half: half(&[("time_s", 1), ("flow", 1)]) },
             ]
         });
         let run = run.unwrap();
@@ -108,17 +111,17 @@ fn results_that_make_no_sense_leave_those_of_others() {
 #[ignore = "real time"]
 fn a_server_that_tells_nonsense_is_not_listened_to_any_more() {
     realtime::tried(|| {
-        let told = || Tell::Result { flow: 0, half: honest() };
+        let told = || ServerMessage::Result { flow: 0, half: honest() };
         let cases = [
             (
-                Tell::Result { flow: usize::MAX, half: half(&[]) },
+                ServerMessage::Result { flow: usize::MAX, half: half(&[]) },
                 "the server told of flow 18446744073709551615; there are 2",
             ),
             (
-                Tell::Welcome { max_rate_bps: 1, max_duration_ms: 1 },
+                ServerMessage::Welcome { max_rate_bps: 1, max_duration_ms: 1 },
                 "the server said what is not to be said while flows run",
             ),
-            (Tell::Refused { why: HOSTILE.to_owned() }, &format!("the server refused: {SHOWN}")),
+            (ServerMessage::Refused { why: HOSTILE.to_owned() }, &format!("the server refused: {SHOWN}")),
         ];
         for (nonsense, said) in cases {
             let run = result_from(2, move |_| vec![told(), nonsense.clone(), told()]).unwrap();
@@ -139,7 +142,7 @@ fn a_servers_texts_are_cleaned() {
             half.well = false;
             (half.row.cc, half.row.profile) = (HOSTILE.to_owned(), HOSTILE.to_owned());
             half.row.ended = Some(HOSTILE.to_owned());
-            vec![Tell::Result { flow: 0, half }]
+            vec![ServerMessage::Result { flow: 0, half }]
         });
         let run = run.unwrap();
         assert_eq!(run.notes.flows[0].receiver_ended, SHOWN);
@@ -183,7 +186,7 @@ fn a_servers_texts_are_cleaned() {
         // encrypted; and as what no message is
         let said = sending();
         let mut channel = accepted(&listener);
-        channel.write(&Tell::Refused { why: HOSTILE.to_owned() }, PATIENCE).unwrap();
+        channel.write(&ServerMessage::Refused { why: HOSTILE.to_owned() }, PATIENCE).unwrap();
         assert_eq!(said.join().unwrap(), format!("the server refused: {SHOWN}"));
         let said = sending();
         let mut channel = accepted(&listener);
@@ -218,8 +221,8 @@ fn a_clients_texts_are_cleaned() {
         let _ = std::io::copy(&mut stream, &mut std::io::sink());
         let mut channel = Channel::open(TcpStream::connect(server.address).unwrap(), None).unwrap();
         channel.write(&serde_json::json!({ HOSTILE: {} }), PATIENCE).unwrap();
-        let _ = channel.read::<Tell>(MAX_RESULT, PATIENCE);
-        let _ = channel.read::<Tell>(MAX_RESULT, PATIENCE);
+        let _ = channel.read::<ServerMessage>(MAX_RESULT, PATIENCE);
+        let _ = channel.read::<ServerMessage>(MAX_RESULT, PATIENCE);
         server.end();
         let said = said.lock().unwrap();
         assert!(said.iter().any(|line| line.contains(SHOWN)), "{said:?}");

@@ -106,7 +106,7 @@ impl Pair {
 
     fn control(&mut self, control: Control) {
         if let Some(kernel) = &self.kernel {
-            kernel.tell(&control).unwrap();
+            kernel.set_control(&control).unwrap();
         }
         self.twin.control = control;
     }

@@ -86,7 +86,7 @@ impl DataPath {
     ///
     /// # Errors
     /// The system's.
-    pub fn tell(&self, control: &Control) -> io::Result<()> {
+    pub fn set_control(&self, control: &Control) -> io::Result<()> {
         self.control.set(&0, control)
     }
 
