@@ -121,13 +121,13 @@ pub struct Lazy<C: ?Sized + 'static, S> {
     stream: Stream,
     /// How far apart frames are, if that has been told.
     frames: Option<Span>,
-    made: Option<Box<C>>,
+    controller: Option<Box<C>>,
 }
 
 impl<C: ?Sized, S: Copy> Clone for Lazy<C, S> {
     /// One that has not begun: machines start each time from a clone.
     fn clone(&self) -> Self {
-        Lazy { given: self.given.clone(), made: None, ..*self }
+        Lazy { given: self.given.clone(), controller: None, ..*self }
     }
 }
 
@@ -140,7 +140,7 @@ impl<C: ?Sized, S: fmt::Debug> fmt::Debug for Lazy<C, S> {
 impl<C: ?Sized, S> Lazy<C, S> {
     fn new(of: &'static Foreign, (make, settings): (&'static Make<C>, S), profile: Profile, values: &[f64]) -> Self {
         let given = Given { flow: String::new(), profile, values: values.to_vec() };
-        Lazy { make, gauges: &of.gauges, settings, given, stream: Stream::new(0, ""), frames: None, made: None }
+        Lazy { make, gauges: &of.gauges, settings, given, stream: Stream::new(0, ""), frames: None, controller: None }
     }
 
     /// Says whose controller it is.
@@ -150,22 +150,22 @@ impl<C: ?Sized, S> Lazy<C, S> {
 
     #[inline(always)]
     fn begun(&mut self, now: Time) -> &mut C {
-        if self.made.is_none() {
+        if self.controller.is_none() {
             self.begin(now);
         }
-        self.made.as_mut().expect("made above")
+        self.controller.as_mut().expect("made above")
     }
 
     #[cold]
     fn begin(&mut self, at: Time) {
         match (self.make)(&self.given, self.stream) {
-            Ok(made) => self.made = Some(made),
+            Ok(made) => self.controller = Some(made),
             Err(problem) => Failure { flow: self.given.flow.clone(), at, problem }.end_run(),
         }
     }
 
     fn get(&self) -> Option<&C> {
-        self.made.as_deref()
+        self.controller.as_deref()
     }
 }
 
@@ -303,7 +303,7 @@ impl RateController for ForeignRate {
 impl Controller for ForeignMedia {
     type Feedback = RtpEvent;
     fn on_feedback(&mut self, feedback: &RtpEvent, path: &PathView) {
-        if self.made.is_none()
+        if self.controller.is_none()
             && let Some(period) = self.frames
         {
             self.begun(path.now).frames_every(period);
@@ -338,13 +338,13 @@ impl MediaController for ForeignMedia {
         self.frames = Some(period);
     }
     fn frame_time(&mut self, size: Size) -> Option<FrameTime> {
-        self.made.as_mut()?.frame_time(size)
+        self.controller.as_mut()?.frame_time(size)
     }
     fn discards(&mut self) -> bool {
-        self.made.as_mut().is_some_and(|made| made.discards())
+        self.controller.as_mut().is_some_and(|made| made.discards())
     }
     fn next_probe(&mut self) -> Option<Probe> {
-        self.made.as_mut()?.next_probe()
+        self.controller.as_mut()?.next_probe()
     }
     fn coupled(&self) -> Option<CoupledRate> {
         self.get()?.coupled()

@@ -446,7 +446,7 @@ pub(crate) mod tests {
     #[test]
     fn tells_how_long_packets_waited() {
         let mut link = link(&model(2), Measure::ALL);
-        link.tell_waits();
+        link.record_waits();
         let mut managed = crate::ManagedLink::new(&model(2), Measure::ALL, crate::Keys::Flow, Stream::new(1, "link"));
         assert_eq!((link.waits().mean(), managed.waits().max()), (None, None));
         // 1 ms each: at 0 four come and one finds no room, another comes after all have gone.

@@ -193,7 +193,7 @@ impl Queue {
     }
 
     /// Tells a discipline that shares by hosts whose packets are whose.
-    pub fn tell_hosts(&mut self, hosts: &Hosts) {
+    pub fn set_hosts(&mut self, hosts: &Hosts) {
         if let Queue::Cake(cake) = self {
             cake.hosts = hosts.clone();
         }

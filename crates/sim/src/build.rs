@@ -251,7 +251,7 @@ pub fn build(model: &Model, recording: Recording, planning: Planning) -> Result<
             },
             Unit::Medium(cell) => {
                 let mut element = CellElement::new(model, cell, i, measure, recording);
-                element.cell.tell_flows_by(&keys);
+                element.cell.set_flow_keys(&keys);
                 Node::Cell(Box::new(element))
             }
             Unit::Host(node) => {

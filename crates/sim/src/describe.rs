@@ -1,6 +1,6 @@
 //! What can be written in a scenario, and which models there are, as JSON: for every front end the same.
 
-use crate::scenario::rules_machine::tells_frames;
+use crate::scenario::rules_machine::marks_frames;
 use paceline_control::models::catalog::{Argument, Default, MODELS, Model};
 use paceline_control::{EncoderRate, Idle, Kind, Parameter, Profile, Scheme, Setting};
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ pub fn scheme(scheme: &Scheme) -> Value {
     let parameters: Vec<Value> = scheme.parameters.iter().map(|p| parameter(scheme, p)).collect();
     let machine = scheme.machine.name();
     let (name, summary, source) = (scheme.name, scheme.summary, scheme.source);
-    let frames = tells_frames(scheme);
+    let frames = marks_frames(scheme);
     let mut about = json!({
         "name": name,
         "summary": summary,

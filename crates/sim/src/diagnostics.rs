@@ -37,7 +37,7 @@ pub fn notices(model: &Model, paths: &[Path], seen: &Seen) -> Vec<Notice> {
     access_not_faster(model, paths, &mut notices);
     phases_decide(model, paths, seen, &mut notices);
     cut_off(model, seen, &mut notices);
-    held_by_default(model, seen, &mut notices);
+    limited_by_default(model, seen, &mut notices);
     competes_alone(model, paths, seen, &mut notices);
     notices
 }
@@ -95,13 +95,13 @@ fn access_not_faster(model: &Model, paths: &[Path], notices: &mut Vec<Notice>) {
 }
 
 /// A flow that sends so much of the greatest rate is held there.
-const HELD: f64 = 0.95;
+const LIMITED_SHARE: f64 = 0.95;
 
 /// Flows that send as much as their controller's greatest rate lets them, which nobody has set.
-fn held_by_default(model: &Model, seen: &Seen, notices: &mut Vec<Notice>) {
+fn limited_by_default(model: &Model, seen: &Seen, notices: &mut Vec<Notice>) {
     let mut found: BTreeMap<Rate, Vec<&str>> = BTreeMap::new();
     for (flow, summary) in model.flows.iter().zip(seen.flows) {
-        let bound = flow.unsaid_bound.filter(|bound| summary.send_rate_bps >= HELD * bound.bps());
+        let bound = flow.unsaid_bound.filter(|bound| summary.send_rate_bps >= LIMITED_SHARE * bound.bps());
         let Some(names) = bound.map(|bound| found.entry(bound).or_default()) else { continue };
         if names.last() != Some(&flow.name.as_str()) {
             names.push(&flow.name);

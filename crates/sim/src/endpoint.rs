@@ -250,14 +250,14 @@ impl Source {
                 self.app.request_key(packet.time);
             }
         }
-        if self.answers && self.hear() || self.wants_to_know() {
+        if self.answers && self.poll_requests() || self.wants_to_know() {
             return self.all_acked(packet.time, out);
         }
         wake
     }
 
     /// Tells the application of requests that have come; gives whether any have.
-    fn hear(&mut self) -> bool {
+    fn poll_requests(&mut self) -> bool {
         let mut heard = false;
         while let Some(number) = self.sender.take_request() {
             self.app.on_request(number);
@@ -271,14 +271,14 @@ impl Source {
     #[cold]
     #[inline(never)]
     pub fn all_acked(&mut self, now: Time, out: &mut impl Transmit) -> Time {
-        self.ask_app(now, out);
+        self.poll_app(now, out);
         self.next_wake()
     }
 
     /// The time that [`Source::next_wake`] named has come, or an earlier one.
     pub fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
         if self.app_wake <= now {
-            self.ask_app(now, out);
+            self.poll_app(now, out);
         }
         self.sender.on_timer(now, out);
     }
@@ -294,7 +294,7 @@ impl Source {
 
     /// Carries out what the application wants, until it wants nothing more for now.
     #[cold]
-    fn ask_app(&mut self, now: Time, out: &mut impl Transmit) {
+    fn poll_app(&mut self, now: Time, out: &mut impl Transmit) {
         if !self.started {
             self.started = true;
             self.sender.start(now, out);

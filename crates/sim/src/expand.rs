@@ -142,13 +142,13 @@ pub fn expand(scenario: &Scenario, seed: u64) -> Result<Model, ExpandError> {
     if let Some(access) = scenario.access() {
         access_links::of_access(&mut model, &paths, access);
     }
-    tell_hosts(&mut model);
-    tell_categories(&mut model, &paths, scenario);
+    set_hosts(&mut model);
+    set_categories(&mut model, &paths, scenario);
     Ok(model)
 }
 
 /// Cells learn which categories cross them, if a flow that does so says what it is.
-fn tell_categories(model: &mut Model, paths: &[Path], scenario: &Scenario) {
+fn set_categories(model: &mut Model, paths: &[Path], scenario: &Scenario) {
     for (number, cell) in model.cells.iter_mut().enumerate() {
         let crosses =
             |(there, back): &Path| there.iter().chain(back).any(|link| model.links[*link].cell == Some(number));
@@ -182,14 +182,14 @@ fn tell_categories(model: &mut Model, paths: &[Path], scenario: &Scenario) {
 }
 
 /// Queues that share by hosts learn which nodes each flow's ends are.
-fn tell_hosts(model: &mut Model) {
+fn set_hosts(model: &mut Model) {
     let hosts = Hosts::Of(model.flows.iter().map(|flow| [flow.source as u32, flow.sink as u32]).collect());
     let of_cells = model.cells.iter_mut().flat_map(|cell| {
         let stations = cell.model.stations.iter_mut().map(|station| &mut station.queue);
         stations.chain([&mut cell.model.queue])
     });
     let queues = model.links.iter_mut().map(|link| &mut link.model.queue).chain(of_cells);
-    queues.for_each(|queue| queue.tell_hosts(&hosts));
+    queues.for_each(|queue| queue.set_hosts(&hosts));
 }
 
 /// A cell, and the ways over its channel.

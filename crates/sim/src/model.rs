@@ -133,7 +133,7 @@ impl CellInstance {
 
     /// Whether results tell of an interface.
     #[must_use]
-    pub fn tells(&self, interface: usize) -> bool {
+    pub fn is_reported(&self, interface: usize) -> bool {
         !self.unused.get(interface).is_some_and(|unused| *unused)
     }
 

@@ -301,7 +301,7 @@ fn queues(model: &Model, places: &Places) -> Vec<QueueSummary> {
         let named = move |(i, report): (usize, &InterfaceReport)| {
             QueueSummary::named(model.cells[*cell].queue_name(i), &report.queue)
         };
-        reports.iter().enumerate().filter(|(i, _)| model.cells[*cell].tells(*i)).map(named)
+        reports.iter().enumerate().filter(|(i, _)| model.cells[*cell].is_reported(*i)).map(named)
     });
     links.chain(cells).collect()
 }
@@ -339,7 +339,7 @@ fn link_flows(model: &Model, built: &Built, places: &Places) -> Vec<LinkFlowSumm
 fn interfaces(model: &Model, places: &Places) -> Vec<InterfaceSummary> {
     let all = places.cells.iter().flat_map(|(cell, reports)| {
         let cell = &model.cells[*cell];
-        let named = cell.names().into_iter().zip(reports).enumerate().filter(|(i, _)| cell.tells(*i));
+        let named = cell.names().into_iter().zip(reports).enumerate().filter(|(i, _)| cell.is_reported(*i));
         named.map(move |(_, (interface, report))| (cell, interface, report))
     });
     all.map(|(cell, interface, InterfaceReport { queue, counts })| {

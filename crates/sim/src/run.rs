@@ -494,7 +494,8 @@ fn take_series(model: &Model, mut built: Built, recording: Recording, end: Time)
     }
     for (number, element) in cells(&mut built) {
         let cell = &model.cells[number];
-        for (interface, samples) in element.cell.take_samples().iter().enumerate().filter(|(i, _)| cell.tells(*i)) {
+        for (interface, samples) in element.cell.take_samples().iter().enumerate().filter(|(i, _)| cell.is_reported(*i))
+        {
             series.extend(Series::of_interface(cell, interface, samples, recording, end));
         }
         series.extend(Series::of_windows(&model.flows, &element.take_decided(), end));

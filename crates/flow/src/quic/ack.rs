@@ -180,13 +180,13 @@ impl Connection {
         let keep = self.rtt.probe_timeout(self.config.max_ack_delay) * 3;
         let is_old = |lost: &LostPacket| between(lost.sent, now) > keep;
         // the oldest comes first
-        if !self.lost.first().is_some_and(is_old) && !tells_of_any(range, more, &self.lost) {
+        if !self.lost.first().is_some_and(is_old) && !acknowledges_any(range, more, &self.lost) {
             return;
         }
         let mut came = false;
         let mut kept = core::mem::take(&mut self.lost);
         kept.retain(|lost| {
-            if tells_of(range, more, lost.number) {
+            if acknowledges(range, more, lost.number) {
                 self.spurious += 1;
                 came |= lost.counts;
                 self.arrived_at_last(&lost.carried);
@@ -327,14 +327,14 @@ impl Connection {
 
 /// Whether an acknowledgement tells of this packet.
 #[inline]
-fn tells_of(range: &AckRange, more: &[Block], number: u32) -> bool {
+fn acknowledges(range: &AckRange, more: &[Block], number: u32) -> bool {
     let within = |block: &Block| (block.start..block.end).contains(&number);
     (range.smallest..=range.largest).contains(&number) || within(&range.older) || more.iter().any(within)
 }
 
 /// Whether it tells of any of these, which are in the order of their numbers.
 #[inline]
-fn tells_of_any(range: &AckRange, more: &[Block], lost: &[LostPacket]) -> bool {
+fn acknowledges_any(range: &AckRange, more: &[Block], lost: &[LostPacket]) -> bool {
     let holds_one = |start: u32, end: u32| {
         let newest = lost.last().is_some_and(|lost| lost.number >= start);
         newest && lost[lost.partition_point(|lost| lost.number < start)].number < end

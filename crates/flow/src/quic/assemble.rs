@@ -17,7 +17,7 @@ const WORTHWHILE: u16 = 32;
 const LONGEST_ACK: u16 = 200;
 
 /// What a packet is made of.
-struct Made {
+struct Contents {
     frames: Box<[Frame]>,
     /// UDP payload.
     bytes: u16,
@@ -185,7 +185,7 @@ impl Connection {
 
     /// A packet of whatever waits.
     #[inline(never)]
-    fn assemble(&mut self, now: Time, header: u16) -> Made {
+    fn assemble(&mut self, now: Time, header: u16) -> Contents {
         let mut frames = Vec::new();
         let mut header = header;
         let datagram = self.largest();
@@ -250,7 +250,7 @@ impl Connection {
     }
 
     /// What is left of the packet is filled with datagrams and data of streams; a probe that has nothing to say says so.
-    fn fill(&mut self, header: u16, mut frames: Vec<Frame>, mut again: bool) -> Made {
+    fn fill(&mut self, header: u16, mut frames: Vec<Frame>, mut again: bool) -> Contents {
         let mut bytes = header + frames.iter().map(Frame::size).sum::<u16>();
         if self.sends_data() {
             loop {
@@ -279,7 +279,7 @@ impl Connection {
             frames.push(Frame::Padding(INITIAL_DATAGRAM - bytes));
             bytes = INITIAL_DATAGRAM;
         }
-        Made { frames: frames.into_boxed_slice(), bytes, eliciting, again }
+        Contents { frames: frames.into_boxed_slice(), bytes, eliciting, again }
     }
 
     /// An acknowledgement leaves by itself. Where it tells of holes, the other end is asked once a round trip to say that it has
@@ -330,7 +330,7 @@ impl Connection {
 
     /// A packet that wants no acknowledgement leaves, if it says anything.
     #[cold]
-    fn leave_unwatched(&mut self, now: Time, made: Made, out: &mut impl Transmit) {
+    fn leave_unwatched(&mut self, now: Time, made: Contents, out: &mut impl Transmit) {
         if made.frames.iter().any(|frame| matches!(frame, Frame::Ack(..) | Frame::Close { .. })) {
             self.leave_forgotten(now, made.bytes, Extra::Quic(made.frames), out);
         }
@@ -349,7 +349,7 @@ impl Connection {
         let bytes = short_header(self.unacknowledged()) + frame.size();
         self.leave_forgotten(now, bytes, Extra::Quic(Box::new([frame])), out);
         self.close();
-        self.said_close = now;
+        self.close_sent_at = now;
     }
 
     /// Numbers that an answer may have to tell apart.

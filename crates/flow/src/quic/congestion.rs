@@ -118,7 +118,7 @@ impl Congestion {
             cuts: Cuts::default(),
         };
         let window = initial_window as f64 / f64::from(congestion.datagram);
-        congestion.tell(Time::ZERO, TcpEvent::Established { window });
+        congestion.notify(Time::ZERO, TcpEvent::Established { window });
         congestion
     }
 
@@ -259,7 +259,7 @@ impl Congestion {
         }
         let app_limited = self.sampler.as_ref().is_none_or(|sampler| sampler.is_app_limited());
         let idle = super::rtt::between(self.last_sent, now);
-        self.tell(now, TcpEvent::Resumed { idle, app_limited });
+        self.notify(now, TcpEvent::Resumed { idle, app_limited });
     }
 
     /// There is nothing more to send though the window has room: samples of what leaves now are the application's.
@@ -297,7 +297,7 @@ impl Congestion {
     #[cold]
     fn recovered(&mut self, now: Time) {
         self.recovering = false;
-        self.tell(now, TcpEvent::Recovered { at_most: f64::INFINITY });
+        self.notify(now, TcpEvent::Recovered { at_most: f64::INFINITY });
     }
 
     /// All packets that it acknowledges have been told of; `limited`: the window was what limited the sender, not the application.
@@ -345,7 +345,7 @@ impl Congestion {
 
     #[inline(never)]
     fn deliver(&mut self, now: Time, limited: bool) {
-        self.tell_lost(now);
+        self.notify_lost(now);
         let in_flight = self.in_flight.min(u64::from(u32::MAX)) as u32;
         let Some(sampler) = &mut self.sampler else { return };
         let Some(mut sample) = sampler.sample(now, 1, in_flight) else { return };
@@ -381,9 +381,9 @@ impl Congestion {
     pub fn on_congestion(&mut self, now: Time, sent: Time) {
         if self.begins(now, sent) {
             self.cuts.losses += 1;
-            self.tell(now, TcpEvent::Lost { duplicates: 0, again: false });
+            self.notify(now, TcpEvent::Lost { duplicates: 0, again: false });
         }
-        self.tell_lost(now);
+        self.notify_lost(now);
     }
 
     /// Of `acked` packets newly acknowledged `marked` came with CE; the newest of them left at `sent` (ProcessECN). Before the events
@@ -398,7 +398,7 @@ impl Congestion {
         if marked > 0 && self.begins(now, sent) {
             self.before = None; // a mark is never spurious
             self.cuts.marks += 1;
-            self.tell(now, TcpEvent::EcnEcho);
+            self.notify(now, TcpEvent::EcnEcho);
         }
     }
 
@@ -420,7 +420,7 @@ impl Congestion {
         self.before = None;
         self.recovery_start = None;
         self.recovering = false;
-        self.tell(now, TcpEvent::Timeout(Threshold::Keep));
+        self.notify(now, TcpEvent::Timeout(Threshold::Keep));
         // A TCP begins with one segment, QUIC with two datagrams: as if one of them had been acknowledged.
         let path = self.path(now);
         self.controller.on_feedback(&TcpEvent::Acked { segments: 1, in_flight: 1, rtt: None }, &path);
@@ -434,7 +434,7 @@ impl Congestion {
             self.cuts.undone += 1;
             self.recovery_start = None;
             self.recovering = false;
-            self.tell(now, TcpEvent::Undo { window, threshold });
+            self.notify(now, TcpEvent::Undo { window, threshold });
         }
     }
 
@@ -450,7 +450,7 @@ impl Congestion {
         self.recovering
     }
 
-    fn tell_lost(&mut self, now: Time) {
+    fn notify_lost(&mut self, now: Time) {
         if self.lost.is_empty() {
             return;
         }
@@ -461,7 +461,7 @@ impl Congestion {
         self.refresh();
     }
 
-    fn tell(&mut self, now: Time, event: TcpEvent) {
+    fn notify(&mut self, now: Time, event: TcpEvent) {
         let mut path = self.path(now);
         if !self.needs.deliveries && self.profile == Profile::Rfc {
             path.in_flight = path.in_flight.max((self.controller.window() as u32).saturating_add(1));

@@ -113,7 +113,7 @@ pub(super) struct Connection {
     pub(super) stopped: bool,
     pub(super) violation: Option<Violation>,
     /// When this end last said that it is over, and whether the other end has not heard it.
-    pub(super) said_close: Time,
+    pub(super) close_sent_at: Time,
     pub(super) unheard_close: bool,
     /// Of packets, and of what the first track writes; the same of what the others write, and what has come of them.
     pub(super) stats: SenderStats,
@@ -177,7 +177,7 @@ impl Connection {
             next_deadline: Time::NEVER,
             waiting_due: Time::NEVER,
             stopped: false,
-            said_close: Time::NEVER,
+            close_sent_at: Time::NEVER,
             unheard_close: false,
             violation: None,
             stats: SenderStats::new(config.wire()),
@@ -245,7 +245,7 @@ impl Connection {
         (self.idle_at, self.received_since_restart) = (Time::NEVER, true);
         (self.next_deadline, self.waiting_due) = (Time::NEVER, Time::NEVER);
         self.violation = None;
-        (self.said_close, self.unheard_close) = (Time::NEVER, false);
+        (self.close_sent_at, self.unheard_close) = (Time::NEVER, false);
     }
 
     /// The counts of a track.
@@ -500,9 +500,9 @@ impl Connection {
     #[cold]
     fn closes_again(&mut self, now: Time, frames: &[Frame]) -> bool {
         if frames.iter().any(|frame| matches!(frame, Frame::Close { .. })) {
-            self.said_close = Time::NEVER;
+            self.close_sent_at = Time::NEVER;
         }
-        self.unheard_close = self.said_close < Time::NEVER && now >= self.said_close + self.rtt.smoothed;
+        self.unheard_close = self.close_sent_at < Time::NEVER && now >= self.close_sent_at + self.rtt.smoothed;
         self.unheard_close
     }
 

@@ -77,14 +77,14 @@ impl Connection {
                 End::Opener => {
                     self.phase = Phase::Established;
                     self.crypto.write(FINISHED);
-                    self.ask_for_acks(self.config.request.is_none());
+                    self.request_ack_frequency(self.config.request.is_none());
                 }
                 // it may send as well, but has nothing to before it is asked
                 End::Answerer => {
                     self.phase = Phase::Established;
                     let resumes = self.config.handshake == Handshake::ZeroRtt;
                     self.crypto.write(if resumes { RESUMED } else { ANSWER });
-                    self.ask_for_acks(self.config.request.is_some());
+                    self.request_ack_frequency(self.config.request.is_some());
                 }
             }
         }
@@ -94,7 +94,7 @@ impl Connection {
     }
 
     /// The end that `sends` the data asks for acknowledgements as rare as it wants them (draft-ietf-quic-ack-frequency).
-    fn ask_for_acks(&mut self, sends: bool) {
+    fn request_ack_frequency(&mut self, sends: bool) {
         let (threshold, delay) = (self.config.ack_threshold, self.config.max_ack_delay.0 / 1000);
         if sends && threshold != self.config.first_ack_threshold() {
             self.control.push_back(Frame::AckFrequency { threshold, delay: delay.min(u64::from(u32::MAX)) as u32 });

@@ -278,11 +278,11 @@ impl Incoming {
         if let Some(portions) = &mut self.portions {
             stream.heads.note(piece, before);
             let of = (piece.track, piece.stream / 4);
-            stream.heads.tell(before..prefix, stream.complete_to, &stream.marks, of, portions);
+            stream.heads.push(before..prefix, stream.complete_to, &stream.marks, of, portions);
         }
         if !stream.marks.is_empty() {
             let objects = if piece.track == 0 { &mut self.objects } else { &mut self.led };
-            Self::tell(stream, piece.stream / 4, objects);
+            Self::push_complete(stream, piece.stream / 4, objects);
         }
         if stream.limit - prefix < unused(self.window) && stream.size.is_none() {
             stream.limit = prefix + self.window;
@@ -296,7 +296,7 @@ impl Incoming {
     }
 
     /// Tells of the frames of a stream that are complete.
-    fn tell(stream: &mut Stream, number: u32, objects: &mut Vec<Object>) {
+    fn push_complete(stream: &mut Stream, number: u32, objects: &mut Vec<Object>) {
         let complete = stream.marks.partition_point(|mark| mark.end <= stream.given);
         for FrameEnd { end, captured, key } in stream.marks.drain(..complete) {
             let track = stream.track;

@@ -57,7 +57,7 @@ impl Heads {
 
     /// Tells of the bytes in `range`, which are in order now; their stream's frame that is under way began at `begin`, and others end
     /// with `ends`, in ascending order.
-    pub(super) fn tell(
+    pub(super) fn push(
         &mut self,
         range: core::ops::Range<u64>,
         mut begin: u64,

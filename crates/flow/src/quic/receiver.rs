@@ -38,19 +38,19 @@ impl QuicReceiver {
         }
         connection.open(now);
         self.waiting += 1;
-        self.ask(now);
+        self.open_requests(now);
         self.connection.pump(now, out);
     }
 
     /// Whether it asks.
     #[inline]
     #[must_use]
-    pub fn asks(&self) -> bool {
+    pub fn sends_requests(&self) -> bool {
         self.connection.config.request.is_some()
     }
 
     /// Requests that wait become streams, as far as those may be opened.
-    fn ask(&mut self, now: Time) {
+    fn open_requests(&mut self, now: Time) {
         let connection = &mut self.connection;
         let Some(bytes) = connection.config.request else { return };
         while self.waiting > 0 && connection.outgoing.may_open() {
@@ -107,7 +107,7 @@ impl QuicReceiver {
             return;
         }
         if self.waiting > 0 {
-            self.ask(now);
+            self.open_requests(now);
         }
         let connection = &mut self.connection;
         // what comes before the other end's address is validated lets more leave

@@ -269,7 +269,7 @@ impl QuicSender {
         let before = (self.connection.base, self.connection.incoming.opened(), self.connection.congestion.cuts());
         if self.connection.on_packet(now, packet, extra) {
             if asks {
-                self.hear(before);
+                self.on_requests(before);
             }
             if self.tracks.iter().any(|track| !track.waiting.is_empty()) {
                 (0..self.order.len()).for_each(|at| self.write(self.order[at]));
@@ -280,7 +280,7 @@ impl QuicSender {
     }
 
     /// Requests may have come, and with the first a connection, of another `base` than before.
-    fn hear(&mut self, (base, opened, cuts): (u32, u32, Cuts)) {
+    fn on_requests(&mut self, (base, opened, cuts): (u32, u32, Cuts)) {
         if base != self.connection.base {
             self.earlier_requests += opened;
             (self.cuts.losses, self.cuts.marks) = (self.cuts.losses + cuts.losses, self.cuts.marks + cuts.marks);

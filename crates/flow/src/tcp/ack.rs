@@ -64,7 +64,7 @@ impl Connection {
             }
             // after a lost SYN or SYN/ACK one segment (RFC 5681 section 3.1)
             let window = if lost { 1.0 } else { f64::from(self.config.initial_window) };
-            self.tell(TcpEvent::Established { window }, now);
+            self.notify(TcpEvent::Established { window }, now);
         }
     }
 
@@ -178,7 +178,7 @@ impl Connection {
 
     /// Tells the controller something rare.
     #[inline(never)]
-    pub(super) fn tell(&mut self, event: TcpEvent, now: Time) {
+    pub(super) fn notify(&mut self, event: TcpEvent, now: Time) {
         if let TcpEvent::Lost { .. } | TcpEvent::Timeout(_) = event
             && let Some(base) = self.controller.base_rtt()
         {
@@ -207,7 +207,7 @@ impl Connection {
 
     /// Tells a controller that models its path of each loss.
     #[cold]
-    pub(super) fn tell_losses(&mut self, now: Time) {
+    pub(super) fn notify_losses(&mut self, now: Time) {
         for seq in self.sent.take_lost() {
             let path = self.path(now, self.sent.in_flight());
             if let Some(lost) = self.delivery.as_mut().and_then(|d| d.lost(seq, u64::from(self.segment))) {
@@ -297,7 +297,7 @@ impl Connection {
         self.reduced = self.max;
         self.action = Action::Ecn;
         self.cwr = true;
-        self.tell(TcpEvent::EcnEcho, now);
+        self.notify(TcpEvent::EcnEcho, now);
         if least && !ns2 {
             // the window cannot shrink: the next segment waits for the retransmission timer (RFC 3168 section 6.1.2)
             self.set_timer(now);

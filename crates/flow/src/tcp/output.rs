@@ -43,7 +43,7 @@ impl Connection {
             return;
         }
         let end = end.min(self.nxt.saturating_add(burst));
-        while self.nxt < end && !self.is_held(out) {
+        while self.nxt < end && !self.is_tsq_throttled(out) {
             let seq = self.nxt;
             self.nxt += 1;
             self.put(now, seq, out);
@@ -53,7 +53,7 @@ impl Connection {
     /// Whether the host's own interface is full: then the rest waits here, as in Linux (TCP small queues), and neither takes
     /// part of the window nor ages in a queue that no algorithm looks after.
     #[inline(always)]
-    pub(super) fn is_held(&mut self, out: &impl Transmit) -> bool {
+    pub(super) fn is_tsq_throttled(&mut self, out: &impl Transmit) -> bool {
         let Some(until) = out.full_until() else { return false };
         self.resumes = until;
         if self.fast_path == FastPath::Reno {
@@ -106,7 +106,7 @@ impl Connection {
     #[inline(always)]
     pub(super) fn admits(&mut self, now: Time, out: &impl Transmit) -> bool {
         let sends = !self.delays_sends || if self.pacing.is_some() { self.is_due(now) } else { self.may_send(now) };
-        sends && !self.is_held(out)
+        sends && !self.is_tsq_throttled(out)
     }
 
     /// RFC 3042: a new segment for each of the first two duplicates.
@@ -312,7 +312,7 @@ impl Connection {
             };
             // A lost SYN says nothing of a window: its share is an initial window of one (section 3.1).
             if !syn {
-                self.tell(TcpEvent::Timeout(if keep { Threshold::Keep } else { Threshold::Cut }), now);
+                self.notify(TcpEvent::Timeout(if keep { Threshold::Keep } else { Threshold::Cut }), now);
                 self.cwr |= self.config.ecn.is_on();
             }
             self.timed_out = Some(self.una);
@@ -321,7 +321,7 @@ impl Connection {
             self.set_timer(now);
         } else {
             // ns-2's timer runs on when nothing is outstanding: slow start after idle (slow_start_restart_)
-            self.tell(TcpEvent::Idle { window: 1.0 }, now);
+            self.notify(TcpEvent::Idle { window: 1.0 }, now);
             self.timer = Time::NEVER;
         }
         self.limited = 0;

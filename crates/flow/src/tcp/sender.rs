@@ -74,7 +74,7 @@ impl TcpSender {
         let window = f64::from(self.conn.config.initial_window);
         if !self.conn.config.handshake || self.conn.profile == Profile::Ns2Linux {
             // TCP-Linux does not wait for its SYN
-            self.conn.tell(TcpEvent::Established { window }, now);
+            self.conn.notify(TcpEvent::Established { window }, now);
         }
         self.repair.pump(&mut self.conn, now, out);
     }
@@ -108,7 +108,7 @@ impl TcpSender {
         if conn.una == conn.max && conn.max > conn.base {
             if conn.profile == Profile::Rfc && now.since(conn.last_sent) > conn.rto {
                 let window = f64::from(conn.config.initial_window);
-                conn.tell(TcpEvent::Idle { window }, now); // RFC 5681 section 4.1
+                conn.notify(TcpEvent::Idle { window }, now); // RFC 5681 section 4.1
             }
             self.repair.resumed(conn, now);
         }

@@ -90,7 +90,7 @@ pub(super) struct Sent {
     /// The blocks of the last report: what is outstanding of them is known to have been reported.
     known: [Block; 3],
     /// Whether losses are told one by one, and those not told yet.
-    tells: bool,
+    reports_losses: bool,
     unreported_losses: Vec<u32>,
 }
 
@@ -114,14 +114,14 @@ impl Sent {
             firsts: BinaryHeap::new(),
             forward: first,
             known: [Block::default(); 3],
-            tells: false,
+            reports_losses: false,
             unreported_losses: Vec::new(),
         }
     }
 
     /// Whether what is lost is kept for [`Sent::take_lost`].
     pub(super) fn telling(self, tells: bool) -> Sent {
-        Sent { tells, ..self }
+        Sent { reports_losses: tells, ..self }
     }
 
     /// The same for a fresh connection; the room stays.
@@ -130,7 +130,7 @@ impl Sent {
         let mut firsts = core::mem::take(&mut self.firsts);
         slots.begin(first);
         firsts.clear();
-        *self = Sent { slots, firsts, tells: self.tells, ..Sent::new(first, self.by_time) };
+        *self = Sent { slots, firsts, reports_losses: self.reports_losses, ..Sent::new(first, self.by_time) };
     }
 
     #[inline(always)]
@@ -363,7 +363,7 @@ impl Sent {
         self.unlink(seq, i);
         self.mark(i, self.slots[i].marks & !AGAIN | LOST);
         self.firsts.push(Reverse(seq));
-        if self.tells {
+        if self.reports_losses {
             self.unreported_losses.push(seq);
         }
         marks & AGAIN != 0

@@ -104,7 +104,7 @@ impl Ns2Receiver {
     }
 
     /// A packet has come.
-    pub(super) fn hear(&mut self, now: Time, packet: &Packet, marked: bool, data: &TfrcData) -> PacketOutcome {
+    pub(super) fn on_packet(&mut self, now: Time, packet: &Packet, marked: bool, data: &TfrcData) -> PacketOutcome {
         let seq = packet.seq;
         self.received += 1;
         if !core::mem::replace(&mut self.started, true) {

@@ -110,13 +110,13 @@ impl TfrcReceiver {
                     let header = u64::from(self.config.header);
                     rfc.segment = (stats.wire_bytes / stats.packets).saturating_sub(header).max(1) as u32;
                 }
-                rfc.hear(now, packet.seq, bytes, marked, data)
+                rfc.on_data(now, packet.seq, bytes, marked, data)
             }
             Measure::Ns2(ns2) => {
                 if data.rtt == Span::ZERO && ns2.follows(packet.seq) {
                     **ns2 = Ns2Receiver::new(&self.config);
                 }
-                ns2.hear(now, packet, marked, data)
+                ns2.on_packet(now, packet, marked, data)
             }
         };
         if heard.new {
@@ -215,7 +215,7 @@ impl RfcReceiver {
     }
 
     /// Section 6.1, and 6.3 for the first packet.
-    fn hear(&mut self, now: Time, seq: u32, bytes: u64, marked: bool, data: &TfrcData) -> PacketOutcome {
+    fn on_data(&mut self, now: Time, seq: u32, bytes: u64, marked: bool, data: &TfrcData) -> PacketOutcome {
         let next = self.gaps.next();
         let place = self.gaps.add(seq, now, &mut self.lost);
         match place {

@@ -493,7 +493,7 @@ fn link(direction: &LinkDirection, seed: u64, record: Option<Span>, memory: Size
     if matches!(model.queue, Queue::Unlimited) {
         model.queue = Queue::DropTail(Limit::Bytes(memory));
     }
-    model.queue.tell_hosts(&Hosts::Stamped);
+    model.queue.set_hosts(&Hosts::Stamped);
     let stream = direction.stream(seed);
     if model.queue.decides_at_departure() {
         let mut link = ManagedLink::new(&model, Measure::ALL, Keys::Flow, stream);
@@ -503,7 +503,7 @@ fn link(direction: &LinkDirection, seed: u64, record: Option<Span>, memory: Size
         return AnyLink::Managed(Box::new(link));
     }
     let mut link = Link::new(&model, Measure::ALL, stream);
-    link.tell_waits();
+    link.record_waits();
     if let Some(every) = record {
         link.record(every);
     }

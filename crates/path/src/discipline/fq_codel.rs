@@ -100,7 +100,7 @@ impl FqCoDel {
         self.limit = most;
     }
 
-    pub(super) fn tell_flows_by(&mut self, keys: &Keys) {
+    pub(super) fn set_flow_keys(&mut self, keys: &Keys) {
         self.round.keys = keys.clone();
     }
 

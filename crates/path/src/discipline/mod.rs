@@ -159,11 +159,11 @@ impl Discipline {
     }
 
     /// What makes a flow is this, in place of what was said first. Before the first packet.
-    pub fn tell_flows_by(&mut self, keys: &Keys) {
+    pub fn set_flow_keys(&mut self, keys: &Keys) {
         match &mut self.kind {
             Kind::Cake(queue) => queue.keys = keys.clone(),
-            Kind::FqCoDel(queue) => queue.tell_flows_by(keys),
-            Kind::FqPie(queue) => queue.tell_flows_by(keys),
+            Kind::FqCoDel(queue) => queue.set_flow_keys(keys),
+            Kind::FqPie(queue) => queue.set_flow_keys(keys),
             Kind::DropTail(..) | Kind::Red(_) | Kind::CoDel(_) | Kind::DualPi2(_) | Kind::Pie(_) => {}
         }
     }

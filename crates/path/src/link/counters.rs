@@ -60,13 +60,13 @@ impl Link {
 
     /// Samples the queue every `every`, from the beginning of the clock. To be called before the first packet.
     pub fn record(&mut self, every: Span) {
-        self.tell_waits();
+        self.record_waits();
         self.agenda.record(every);
         self.boundary = self.agenda.next();
     }
 
     /// Asks for [`Link::waits`]. To be called before the first packet.
-    pub fn tell_waits(&mut self) {
+    pub fn record_waits(&mut self) {
         if self.general.is_none() {
             // Only there are waits told.
             let (server, discipline) = (Server::Constant(self.server), Refusal::Packets(self.limit));
@@ -84,7 +84,7 @@ impl Link {
         }
     }
 
-    /// What [`Link::tell_waits`] or [`Link::record`] asked for. A packet counts as it is taken in.
+    /// What [`Link::record_waits`] or [`Link::record`] asked for. A packet counts as it is taken in.
     #[must_use]
     pub fn waits(&self) -> Waits {
         self.agenda.waits

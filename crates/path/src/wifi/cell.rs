@@ -126,8 +126,8 @@ impl Cell {
     }
 
     /// What makes a flow to the queues of its interfaces. Before the first packet.
-    pub fn tell_flows_by(&mut self, keys: &Keys) {
-        self.interfaces.iter_mut().for_each(|interface| interface.queue.tell_flows_by(keys));
+    pub fn set_flow_keys(&mut self, keys: &Keys) {
+        self.interfaces.iter_mut().for_each(|interface| interface.queue.set_flow_keys(keys));
     }
 
     /// Whether a packet that the cell hands on, or is given, is on its way to a station.

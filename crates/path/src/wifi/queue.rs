@@ -34,8 +34,8 @@ impl Queue {
     }
 
     /// What makes a flow is this.
-    pub(super) fn tell_flows_by(&mut self, keys: &Keys) {
-        self.discipline.tell_flows_by(keys);
+    pub(super) fn set_flow_keys(&mut self, keys: &Keys) {
+        self.discipline.set_flow_keys(keys);
     }
 
     /// How many packets wait.

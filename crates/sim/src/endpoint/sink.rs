@@ -193,7 +193,7 @@ impl Sink {
     pub fn on_data(&mut self, packet: &Packet, extra: Option<Extra>, out: &mut impl Transmit) -> Time {
         let wake = self.receiver.on_data(packet.time, packet, extra.as_ref(), out);
         match &mut self.receiver {
-            Receiver::Quic(quic) if quic.has_objects() && !quic.asks() => {
+            Receiver::Quic(quic) if quic.has_objects() && !quic.sends_requests() => {
                 show(packet.time, quic.take_objects(), &mut self.screen)
             }
             Receiver::Foreign(foreign) => show(packet.time, foreign.take_objects().into_iter(), &mut self.screen),
@@ -206,7 +206,7 @@ impl Sink {
                 return self.next_wake();
             }
             if let Show::Buffer(_) = screen.show {
-                self.ask_for_key(packet.time, out);
+                self.request_key_frame(packet.time, out);
             }
         }
         match extra {
@@ -232,8 +232,8 @@ impl Sink {
     pub fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
         self.receiver.on_timer(now, out);
         if self.app_wake <= now {
-            self.ask(now, out);
-            self.ask_for_key(now, out);
+            self.send_requests(now, out);
+            self.request_key_frame(now, out);
         }
     }
 
@@ -245,11 +245,11 @@ impl Sink {
             Receiver::Quic(quic) => quic.take_answers().for_each(|number| client.on_answer(now, number)),
             other => client.on_bytes(now, Size(other.stats().bytes)),
         }
-        self.ask(now, out);
+        self.send_requests(now, out);
     }
 
     /// The client asks, if it is time.
-    fn ask(&mut self, now: Time, out: &mut impl Transmit) {
+    fn send_requests(&mut self, now: Time, out: &mut impl Transmit) {
         let Some(Screen { show, client: Some(client), .. }) = self.screen.as_deref_mut() else { return };
         let held = match show {
             Show::Player(player) => player.buffered(now),
@@ -263,7 +263,7 @@ impl Sink {
 
     /// Asks for a key frame, if one is to be asked for.
     #[cold]
-    fn ask_for_key(&mut self, now: Time, out: &mut impl Transmit) {
+    fn request_key_frame(&mut self, now: Time, out: &mut impl Transmit) {
         let Some(Screen { show: Show::Buffer(buffer), .. }) = self.screen.as_deref_mut() else { return };
         if buffer.asks(now)
             && let Receiver::Rtp(rtp) = &mut self.receiver

@@ -137,7 +137,7 @@ impl Controller for Caller {
     type Feedback = RtpEvent;
 
     fn on_feedback(&mut self, event: &RtpEvent, path: &PathView) {
-        self.shared.seen(|seen| seen.hear(event, path));
+        self.shared.seen(|seen| seen.on_rtp_event(event, path));
     }
 }
 

@@ -124,7 +124,7 @@ impl Controller for Observed {
     type Feedback = RtpEvent;
 
     fn on_feedback(&mut self, event: &RtpEvent, path: &PathView) {
-        self.shared.seen(|seen| seen.hear(event, path));
+        self.shared.seen(|seen| seen.on_rtp_event(event, path));
         self.of.on_feedback(event, path);
     }
 

@@ -91,7 +91,7 @@ impl Seen {
     }
 
     /// Takes in what RTP's machine tells a controller.
-    pub(super) fn hear(&mut self, event: &RtpEvent, path: &PathView) {
+    pub(super) fn on_rtp_event(&mut self, event: &RtpEvent, path: &PathView) {
         match event {
             RtpEvent::Started(_) => self.begun = true,
             RtpEvent::Arrivals(arrivals) => {

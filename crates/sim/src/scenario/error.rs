@@ -48,7 +48,7 @@ impl Mistake {
     }
 
     /// The line that says it.
-    pub(super) fn said(&self, file: &str) -> String {
+    pub(super) fn to_line(&self, file: &str) -> String {
         let place =
             [self.line, self.column].into_iter().flatten().map(|number| format!(":{number}")).collect::<String>();
         let key = if self.key.is_empty() { String::new() } else { format!("{}: ", plain(&self.key, |_| false)) };
@@ -110,7 +110,7 @@ impl fmt::Display for ScenarioError {
             if index > 0 {
                 f.write_str("\n")?;
             }
-            f.write_str(&mistake.said(&self.file))?;
+            f.write_str(&mistake.to_line(&self.file))?;
         }
         Ok(())
     }

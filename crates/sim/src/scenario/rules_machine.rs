@@ -24,7 +24,7 @@ pub(super) fn no_frames(scheme: &Scheme) -> String {
 }
 
 /// Whether a scheme's machine tells which packets are a video frame's, so that it can carry an `encoder`.
-pub(crate) fn tells_frames(scheme: &Scheme) -> bool {
+pub(crate) fn marks_frames(scheme: &Scheme) -> bool {
     let one = || TfrcController::new(scheme, Profile::Rfc, &[]).is_ok_and(|tfrc| !tfrc.settings().several);
     scheme.machine == Machine::Rtp || scheme.machine == Machine::Tfrc && one()
 }
@@ -120,7 +120,7 @@ impl Rules {
                 let problem = format!("`{}` sizes video frames, which only `encoder` writes: use that", scheme.name);
                 self.note(kind, problem);
             }
-            App::Encoder { .. } if !tells_frames(scheme) => {
+            App::Encoder { .. } if !marks_frames(scheme) => {
                 self.note(kind, no_frames(scheme));
             }
             App::Encoder { .. } if scheme.machine == Machine::Tfrc && is_ns2s(flow, scheme, profile) => {

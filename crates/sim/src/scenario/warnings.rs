@@ -70,7 +70,7 @@ impl Scenario {
             warnings.coupled(&join("flow", name), flow, model);
             warnings.bundle(&join("flow", name), name, flow);
         }
-        Ok(warnings.said())
+        Ok(warnings.into_lines())
     }
 
     /// The same of its links alone, for who sends others' packets over them.
@@ -78,7 +78,7 @@ impl Scenario {
     pub fn warnings_of_links(&self, document: &Document) -> Vec<String> {
         let mut warnings = Warnings { document, file: &self.file, found: Vec::new() };
         warnings.links(Senders { capable: true, scalable: true });
-        warnings.said()
+        warnings.into_lines()
     }
 }
 
@@ -138,9 +138,9 @@ fn queues(file: &File) -> Vec<(String, Queue)> {
 
 impl Warnings<'_> {
     /// A line each, with file, line and key.
-    pub(super) fn said(self) -> Vec<String> {
+    pub(super) fn into_lines(self) -> Vec<String> {
         let located = self.document.error(self.found);
-        located.mistakes.iter().map(|warning| warning.said(&located.file)).collect()
+        located.mistakes.iter().map(|warning| warning.to_line(&located.file)).collect()
     }
 
     pub(super) fn note(&mut self, key: impl Into<String>, problem: impl Into<String>) {

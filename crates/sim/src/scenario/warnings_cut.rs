@@ -26,7 +26,7 @@ impl Scenario {
                 warnings.cut(&join("flow", name), name, flow, model, &paths);
             }
         }
-        Ok(warnings.said())
+        Ok(warnings.into_lines())
     }
 }
 

@@ -69,7 +69,7 @@ impl Connection {
             return self.begin_again(threshold, now);
         }
         if new {
-            self.tell(TcpEvent::Lost { duplicates: 0, again: false }, now);
+            self.notify(TcpEvent::Lost { duplicates: 0, again: false }, now);
         }
         self.limited = 0;
         self.repair(now, out);
@@ -78,7 +78,7 @@ impl Connection {
     /// Tahoe: slow start from the lost segment. The pump that follows sends it.
     fn begin_again(&mut self, threshold: Threshold, now: Time) {
         self.stats.fast_retransmits += 1;
-        self.tell(TcpEvent::Timeout(threshold), now);
+        self.notify(TcpEvent::Timeout(threshold), now);
         self.limited = 0;
         self.timing = false;
         self.nxt = self.una;
@@ -100,7 +100,7 @@ impl Connection {
         if self.config.recovery == Recovery::Tahoe {
             return self.begin_again(Threshold::Cut, now);
         }
-        self.tell(TcpEvent::Lost { duplicates: 0, again: false }, now);
+        self.notify(TcpEvent::Lost { duplicates: 0, again: false }, now);
         self.limited = 0;
         self.repair(now, out);
     }
@@ -130,7 +130,7 @@ impl Connection {
         } else {
             let segments = segments - self.inflation;
             self.inflation = 1;
-            self.tell(TcpEvent::Deflate { segments }, now);
+            self.notify(TcpEvent::Deflate { segments }, now);
         }
         if self.timing && packet.seq > self.timed {
             if self.config.profile == Profile::Ns2 {
@@ -148,6 +148,6 @@ impl Connection {
         self.take(now, packet);
         self.dupacks = 0;
         let at_most = f64::from((self.max - self.una).max(1)) + 1.0;
-        self.tell(TcpEvent::Recovered { at_most }, now);
+        self.notify(TcpEvent::Recovered { at_most }, now);
     }
 }

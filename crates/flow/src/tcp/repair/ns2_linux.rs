@@ -72,7 +72,7 @@ impl Ns2Linux {
             conn.phase = Phase::Open;
             conn.action = Action::Exited;
             let at_most = f64::from(conn.sent.in_flight() + MAX_BURST);
-            conn.tell(TcpEvent::Recovered { at_most }, now);
+            conn.notify(TcpEvent::Recovered { at_most }, now);
             return;
         }
         if conn.phase == Phase::Recovery || !(lost || echo) {
@@ -85,9 +85,9 @@ impl Ns2Linux {
         conn.phase = Phase::Recovery;
         if lost {
             conn.stats.fast_retransmits += 1;
-            conn.tell(TcpEvent::Lost { duplicates: 0, again: false }, now);
+            conn.notify(TcpEvent::Lost { duplicates: 0, again: false }, now);
         } else {
-            conn.tell(TcpEvent::EcnEcho, now);
+            conn.notify(TcpEvent::EcnEcho, now);
         }
     }
 
@@ -126,11 +126,11 @@ impl Ns2Linux {
         self.halving = 0;
         if conn.una == conn.max {
             let window = f64::from(conn.config.initial_window);
-            conn.tell(TcpEvent::Idle { window }, now);
+            conn.notify(TcpEvent::Idle { window }, now);
             conn.timer = Time::NEVER;
         } else {
             conn.count_timeout();
-            conn.tell(TcpEvent::Timeout(Threshold::Cut), now);
+            conn.notify(TcpEvent::Timeout(Threshold::Cut), now);
             conn.cwr |= conn.config.ecn.is_on();
             conn.recover = conn.max;
             conn.phase = Phase::Loss;

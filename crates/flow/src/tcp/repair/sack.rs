@@ -102,7 +102,7 @@ impl Sack {
             conn.phase = Phase::Open;
             conn.dupacks = 0;
             conn.action = Action::Exited;
-            conn.tell(TcpEvent::Recovered { at_most: f64::INFINITY }, now);
+            conn.notify(TcpEvent::Recovered { at_most: f64::INFINITY }, now);
         }
         // a duplicate is what reports something new, even if it moves the left edge (section 2)
         if news {
@@ -119,7 +119,7 @@ impl Sack {
     /// Section 5 step (4).
     fn enter(&mut self, conn: &mut Connection, before: Before, now: Time, out: &mut impl Transmit) {
         if conn.reduces() {
-            conn.tell(TcpEvent::Lost { duplicates: 0, again: false }, now);
+            conn.notify(TcpEvent::Lost { duplicates: 0, again: false }, now);
         }
         conn.recover = conn.max;
         conn.limited = 0;

@@ -30,7 +30,7 @@ impl Sack {
                 conn.dupacks = 0;
                 self.mute = false;
                 self.reported.clear();
-                conn.tell(TcpEvent::Recovered { at_most: f64::INFINITY }, now);
+                conn.notify(TcpEvent::Recovered { at_most: f64::INFINITY }, now);
             } else if new {
                 conn.advance(now, packet);
                 let (una, max) = (conn.una, conn.max);
@@ -91,7 +91,7 @@ impl Sack {
         conn.set_timer(now);
         conn.stats.fast_retransmits += 1;
         if cut {
-            conn.tell(TcpEvent::Lost { duplicates: 0, again: false }, now);
+            conn.notify(TcpEvent::Lost { duplicates: 0, again: false }, now);
         }
         conn.limited = 0;
         let (una, max) = (conn.una, conn.max);

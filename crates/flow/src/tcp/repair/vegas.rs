@@ -95,10 +95,10 @@ impl FineTimer {
         let ns2 = conn.profile == Profile::Ns2;
         if ns2 && conn.una == conn.base + 1 && conn.config.handshake {
             let window = f64::from(conn.config.initial_window);
-            conn.tell(TcpEvent::Established { window }, now);
+            conn.notify(TcpEvent::Established { window }, now);
         }
         if conn.dupacks > DUPLICATES && (ns2 || conn.action == Action::Duplicates) {
-            conn.tell(TcpEvent::Recovered { at_most: f64::INFINITY }, now);
+            conn.notify(TcpEvent::Recovered { at_most: f64::INFINITY }, now);
         }
         // the SYN is sent at instant 0 of ns-2's agent, which takes that for "never"
         let rtt = FineTimer::round_trip(conn, now, packet.seq).filter(|_| packet.seq - 1 != conn.base);
@@ -125,7 +125,7 @@ impl FineTimer {
             // after a timeout duplicates tell of what was sent again for nothing, and inflate no window
             let repairing = ns2 || conn.action == Action::Duplicates;
             if conn.dupacks > DUPLICATES && repairing {
-                conn.tell(TcpEvent::Duplicate, now);
+                conn.notify(TcpEvent::Duplicate, now);
             }
             return;
         }
@@ -147,7 +147,7 @@ impl FineTimer {
                 conn.reduced = conn.max;
                 conn.cwr |= conn.config.ecn.is_on();
             }
-            conn.tell(TcpEvent::Lost { duplicates, again }, now);
+            conn.notify(TcpEvent::Lost { duplicates, again }, now);
         }
         if ns2 {
             let limits = conn.limits();

@@ -36,7 +36,7 @@ pub(super) struct Autotune {
     clamp: u64,
     window: u64,
     /// What the sender's buffer holds, in segments.
-    held: u32,
+    sndbuf_segments: u32,
     /// The lesser of the two, in segments; it may be behind the window, of which segments out of order take their share.
     bound: u32,
     behind: bool,
@@ -59,7 +59,7 @@ impl Autotune {
             from: base,
             clamp: 0,
             window,
-            held: config.send_buffer.map_or(u32::MAX, |bytes| held(bytes, segment)),
+            sndbuf_segments: config.send_buffer.map_or(u32::MAX, |bytes| segments_in(bytes, segment)),
             bound: 0,
             behind: false,
         };
@@ -81,7 +81,7 @@ impl Autotune {
 
     fn bind(&mut self) {
         let window = if self.rmem_max.is_some() { self.window / self.segment } else { u64::MAX };
-        self.bound = u32::try_from(window).unwrap_or(u32::MAX).min(self.held).max(1);
+        self.bound = u32::try_from(window).unwrap_or(u32::MAX).min(self.sndbuf_segments).max(1);
     }
 
     /// The connection stands; its data begins with segment `from`.
@@ -120,7 +120,7 @@ impl Autotune {
         self.window = (self.window + 2 * self.segment * u64::from(fresh)).min(self.clamp);
         self.behind = true;
         let free = self.window.min(self.clamp.saturating_sub(u64::from(held) * self.segment)) / self.segment;
-        self.bound = self.bound.max(u32::try_from(free).unwrap_or(u32::MAX).min(self.held));
+        self.bound = self.bound.max(u32::try_from(free).unwrap_or(u32::MAX).min(self.sndbuf_segments));
     }
 
     /// A round trip is over: `tcp_rcv_space_adjust`.
@@ -157,7 +157,7 @@ impl Autotune {
 /// Segments in a send buffer of so many bytes of memory (`tcp_wmem[2]`): fifteen sixteenths of it are payload. A kernel 6.18
 /// kept 3,932,160 B of an application's writes in its 4,194,304 B.
 // While it is below that bound it is at least twice what the window takes (tcp_sndbuf_expand), and never binds.
-fn held(memory: u64, segment: u64) -> u32 {
+fn segments_in(memory: u64, segment: u64) -> u32 {
     u32::try_from(memory / 16 * 15 / segment).unwrap_or(u32::MAX).max(1)
 }
 

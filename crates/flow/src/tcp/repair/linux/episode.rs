@@ -52,7 +52,7 @@ impl Linux {
                     self.state = State::Open;
                     conn.inflation = 0;
                     self.rack.recovered();
-                    conn.tell(TcpEvent::Recovered { at_most: conn.controller.window() }, now);
+                    conn.notify(TcpEvent::Recovered { at_most: conn.controller.window() }, now);
                     self.undo = Undo::default();
                     self.keep_open(conn);
                 }
@@ -157,7 +157,7 @@ impl Linux {
         conn.inflation = 0;
         conn.cwr |= conn.config.ecn.is_on();
         conn.recover = conn.max;
-        conn.tell(event, now);
+        conn.notify(event, now);
         if !conn.needs.deliveries {
             self.prr = Some(Prr::new(prior, conn.controller.window() as u32));
         }
@@ -166,7 +166,7 @@ impl Linux {
     /// `tcp_end_cwnd_reduction`: the window is what the controller had decided.
     pub(super) fn end_reduction(&mut self, conn: &mut Connection, now: Time) {
         if self.prr.take().is_some() || conn.needs.deliveries {
-            conn.tell(TcpEvent::Recovered { at_most: f64::INFINITY }, now);
+            conn.notify(TcpEvent::Recovered { at_most: f64::INFINITY }, now);
         }
         self.undo.marker = None;
         self.state = State::Open;
@@ -200,7 +200,7 @@ impl Linux {
         conn.inflation = 0;
         if let Some((window, threshold)) = undo.before {
             conn.cwr = false;
-            conn.tell(TcpEvent::Undo { window, threshold }, now);
+            conn.notify(TcpEvent::Undo { window, threshold }, now);
         }
         self.rack.advanced = true;
         self.timeouts = 0;
@@ -230,7 +230,7 @@ impl Linux {
             self.state <= State::Disorder || self.high <= conn.una || (self.state == State::Loss && self.timeouts == 0);
         let before = (conn.controller.window(), conn.controller.threshold());
         conn.sent.timed_out(|sent| now.since(sent) >= limit);
-        conn.tell(TcpEvent::Timeout(if fresh { Threshold::Cut } else { Threshold::Keep }), now);
+        conn.notify(TcpEvent::Timeout(if fresh { Threshold::Cut } else { Threshold::Keep }), now);
         if fresh {
             self.undo = Undo { marker: Some(conn.una), before: Some(before), ..Undo::default() };
             self.undo.retransmissions = (conn.sent.again() > 0).then(|| conn.sent.again());
@@ -245,6 +245,6 @@ impl Linux {
         conn.recover = conn.max;
         // what was sent lately is still on its way (RFC 8985 section 6.3)
         conn.inflation = if conn.needs.deliveries { 0 } else { conn.sent.in_flight() };
-        conn.tell_losses(now);
+        conn.notify_losses(now);
     }
 }

@@ -221,7 +221,7 @@ impl Linux {
             self.tune.begin(now, conn.una);
             self.timeouts = 0;
             self.undo = Undo::default();
-            conn.tell(TcpEvent::Established { window }, now);
+            conn.notify(TcpEvent::Established { window }, now);
             self.rearm(conn, now);
             self.pump(conn, now, out);
             return;
@@ -345,7 +345,7 @@ impl Linux {
     #[inline(always)]
     fn rate_sample(&mut self, conn: &mut Connection, now: Time, prior_in_flight: u32) -> Option<RateSample> {
         if conn.sent.has_lost() {
-            conn.tell_losses(now);
+            conn.notify_losses(now);
         }
         let segment = u64::from(conn.segment);
         let in_flight = conn.sent.in_flight();
@@ -412,7 +412,7 @@ impl Linux {
         if now.since(self.used_since) >= conn.rto {
             let used = f64::from(self.used.max(conn.config.initial_window));
             if self.state == State::Open && used < window {
-                conn.tell(TcpEvent::Idle { window: ((window + used) / 2.0).floor() }, now);
+                conn.notify(TcpEvent::Idle { window: ((window + used) / 2.0).floor() }, now);
             }
             self.used = 0;
             self.used_since = now;
@@ -435,7 +435,7 @@ impl Linux {
             idle = Span(idle.0 - conn.rto.0.max(1));
             window = (window / 2.0).floor();
         }
-        conn.tell(TcpEvent::Idle { window: window.max(restart) }, now);
+        conn.notify(TcpEvent::Idle { window: window.max(restart) }, now);
         self.used = 0;
         self.used_since = now;
     }

@@ -163,7 +163,7 @@ impl Linux {
             let first = conn.una == conn.max;
             if first && conn.max > conn.base {
                 let app_limited = conn.delivery.as_ref().is_none_or(|d| d.is_app_limited());
-                conn.tell(TcpEvent::Resumed { idle: now.since(conn.last_sent), app_limited }, now);
+                conn.notify(TcpEvent::Resumed { idle: now.since(conn.last_sent), app_limited }, now);
             }
             conn.put_new(now, out);
             if let Some(prr) = &mut self.prr {
