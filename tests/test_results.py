@@ -112,7 +112,11 @@ def test_a_run_directory_reads_back_as_it_was(tmp_path: Path) -> None:
 def test_parquet_fields_carry_their_unit(tmp_path: Path) -> None:
     made().write(tmp_path)
     metadata = pl.read_parquet_metadata(tmp_path / "flows.parquet")
-    assert json.loads(metadata["units"]) == {"goodput_bps": "bit/s", "rtt_mean_s": "s"}
+    assert json.loads(metadata["units"]) == {
+        "goodput_bps": "bit/s",
+        "packets_sent": "packets",
+        "rtt_mean_s": "s",
+    }
     # The schema is a flatbuffer; a field's metadata stands in it as plain text.
     schema = base64.b64decode(metadata["ARROW:schema"])
     assert b"unit" in schema
@@ -155,7 +159,10 @@ def test_series_become_columns() -> None:
         ("rtt_mean_s", "s"),
         ("mean_packets", "packets"),
         ("mean_bytes", "B"),
-        ("jain", ""),
+        ("jain", "share"),
+        ("frames_sent", "frames"),
+        ("friendliness", ""),
+        ("srtt_s", "s"),
     ],
 )
 def test_units_come_from_names(column: str, unit: str) -> None:

@@ -509,6 +509,9 @@ def schemes() -> str:
 def build() -> str:
     """What the results of this core depend on beside scenario and seed: its version, and a hash of its sources."""
 
+def measures_json() -> str:
+    """The measures by table, each with columns (name and type), unit, scatter and meaning, as JSON."""
+
 def columns_json() -> str:
     """The measures and labels that the rows of each table can have: TABLE -> names."""
 

@@ -17,66 +17,13 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from paceline.quantities import SHARES
+from paceline.quantities import is_share
+from paceline.results.measures import measure
 from paceline.statistics import CONFIDENCE, Number, estimate, present, special_functions
 
-SKEWED = frozenset(
-    [
-        "late_share",
-        "late_packets",
-        "stall_share",
-        "stall_s",
-        "stalls",
-        "undelivered_share",
-        "discarded_packets",
-        "freezes",
-        "freeze_s",
-        "frames_reset",
-        "reset_share",
-        "frames_dropped",
-        "dropped_share",
-        "frames_skipped",
-        "frames_late",
-        "frames_undecodable",
-        "nacks",
-        "plis",
-        "timeouts",
-        "timeout_series",
-        "fast_retransmits",
-        "window_cuts",
-        "transfers_unfinished",
-        "given_up",
-        "frame_errors",
-        "jitter_s",
-        "fill_s",
-        "duration_s",
-        "loss_rate",
-        "packets_lost",
-        "packets_retransmitted",
-        "receiving_ratio",
-        "flow_goodput_sd_bps",
-    ]
-)
-"""Measures that a few rare events make, or of which most is lost at once: their distributions have far outliers. So
-have extremes and what lies near them, with one of `EXTREMES` in their names, and drops."""
 EXTREMES = frozenset(["max", "min", "p95", "p99"])
-RESTLESS = frozenset(
-    [
-        "utilisation",
-        "arrivals",
-        "departures",
-        "departed_bytes",
-        "attempts",
-        "airtime_s",
-        "airtime_share",
-        "feedback_share",
-        "sd_packets",
-        "sd_bytes",
-    ]
-)
-"""Measures that something bounds, and that lie at the bound in most runs (a link that is full, feedback that is as
-scarce as it may be), and deviations of queues. So medians within a run, with `p50` in their names, and `occupancy`
-stick to one of a few values."""
+"""Parts of the names of extremes and of what lies near them: their distributions have far outliers, as have those of
+measures that a few rare events make (`Measure.scatter` "rare")."""
 LEAST_RUNS = 10
 """Fewer have no interval of the mean: of those of 5 runs by t every seventh held less than 90 %."""
 STRICTER = 0.2
@@ -143,21 +90,23 @@ COLUMNS = tuple(f.name for f in fields(Interval) if f.name != "half_width")
 """What tables and JSON have of an interval."""
 
 
-def steady(measure: str) -> bool:
+def steady(name: str) -> bool:
     """Whether a measure is an average over many packets or a long time, and not what rare events make."""
-    rare = measure in SKEWED or measure.startswith("drop")
-    return not (rare or EXTREMES.intersection(measure.split("_")))
+    found = measure(name)
+    return (found is None or found.scatter != "rare") and not EXTREMES.intersection(name.split("_"))
 
 
-def averages(measure: str) -> bool:
+def averages(name: str) -> bool:
     """Whether the mean of a measure over ten runs or more of transfers without an end has an interval that holds, as
-    tests/test_coverage.py measures it."""
-    restless = measure in RESTLESS or measure.startswith("occupancy") or "p50" in measure.split("_")
-    return steady(measure) and not restless
+    tests/test_coverage.py measures it. What is at a bound in most runs has none; nor have medians within a run, which
+    stick to one of a few values."""
+    found = measure(name)
+    restless = (found is not None and found.scatter == "restless") or "p50" in name.split("_")
+    return steady(name) and not restless
 
 
 def interval(
-    measure: str, values: Iterable[Number], endless: bool = True, confidence: float = CONFIDENCE
+    name: str, values: Iterable[Number], endless: bool = True, confidence: float = CONFIDENCE
 ) -> Interval:
     """What the values of independent runs say of a measure. Raises ArgumentError for an infinite value.
 
@@ -175,17 +124,17 @@ def interval(
     )
     if e.n == 1:
         return found
-    usual, others = _usual(measure, x)
+    usual, others = _usual(name, x)
     if 5 * others <= e.n or _are_truths(x):
         bounds = share_interval(others, e.n, 1 - STRICTER * (1 - confidence))
         return replace(
             found, kind=Kind.RUNS, usual=usual, others=others, others_low=bounds[0], others_high=bounds[1]
         )
-    if 2 * others < e.n or e.n < LEAST_RUNS or not (endless and averages(measure)):
+    if 2 * others < e.n or e.n < LEAST_RUNS or not (endless and averages(name)):
         return found if low is None else replace(found, kind=Kind.MEDIAN)
     half = half_width(x, confidence)
     ends, least = (e.mean - half, e.mean + half), 0.0 if float(x.min()) >= 0 else -math.inf
-    most = 1.0 if measure in SHARES else math.inf
+    most = 1.0 if is_share(name) else math.inf
     whole = half if least <= ends[0] and ends[1] <= most else None
     return replace(found, kind=Kind.T, low=max(ends[0], least), high=min(ends[1], most), half_width=whole)
 
@@ -209,11 +158,11 @@ def half_width(x: NDArray[np.float64], confidence: float = CONFIDENCE) -> float:
     return max(t, *sides) * e.sd
 
 
-def _usual(measure: str, x: NDArray[np.float64]) -> tuple[float, int]:
+def _usual(name: str, x: NDArray[np.float64]) -> tuple[float, int]:
     """The value that most runs have, and how many have another; of truths always 0."""
     if _are_truths(x):
         return 0.0, int(x.sum())
-    if measure.startswith(("rtt_p", "owd_p", "interarrival_p", "transfer_time_p")):
+    if name.startswith(("rtt_p", "owd_p", "interarrival_p", "transfer_time_p")):
         middle = float(np.sort(x)[(len(x) - 1) // 2])
         return middle, int((np.abs(x - middle) > RESOLUTION * abs(middle)).sum())
     values, times = np.unique(x, return_counts=True)

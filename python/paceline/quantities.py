@@ -8,6 +8,7 @@ from typing import Any
 
 from paceline import _core
 from paceline.axes import number
+from paceline.results.measures import measure
 
 UNITS = {
     "_s": "s",
@@ -16,33 +17,6 @@ UNITS = {
     "_bytes": "B",
 }
 """Unit by the end of a column's name. Counts, shares, ratios and indices have none."""
-
-_UNITS_BY_NAME = {"bytes_delivered": "B"}
-"""Of columns that do not end with theirs."""
-
-SHARES = frozenset(
-    [
-        "loss_rate",
-        "loss_event_rate",
-        "late_share",
-        "stall_share",
-        "undelivered_share",
-        "began",
-        "completed",
-        "utilisation",
-        "share",
-        "complete_share",
-        "reset_share",
-        "dropped_share",
-        "airtime_share",
-        "collision_rate",
-        "queue_share",
-        "drop_share",
-        "jain",
-        *(f"occupancy_{tenth}" for tenth in range(10)),
-    ]
-)
-"""Measures that lie between 0 and 1."""
 
 SHARE = "_share"
 """The end of columns that hold what was given in per cent."""
@@ -54,22 +28,33 @@ _SCALES = {
 }
 
 
+_SAID = ("packets", "frames", "share", "ratio")
+"""Units that go without saying where a number stands below its name."""
+
+
 def unit_of(column: str) -> str:
-    """The unit of a column or measure, from its name: "goodput_bps" is in "bit/s"; "" for numbers without one."""
-    by_end = next((unit for end, unit in UNITS.items() if column.endswith(end)), "")
-    return _UNITS_BY_NAME.get(column, by_end)
+    """The unit of a column or measure: "goodput_bps" is in "bit/s"; "" for numbers without one. What is no measure has
+    that which its name ends with."""
+    found = measure(column)
+    return found.unit if found else next((unit for end, unit in UNITS.items() if column.endswith(end)), "")
 
 
-def scale(measure: str, reach: float) -> tuple[float, str]:
-    """The factor and the name of the unit for values of a measure up to `reach`: (1e6, "Mbit/s")."""
-    unit = unit_of(measure)
-    if (measure in SHARES and measure != "jain") or measure.endswith(SHARE):
+def is_share(column: str) -> bool:
+    """Whether a measure lies between 0 and 1."""
+    found = measure(column)
+    return found is not None and found.is_share
+
+
+def scale(column: str, reach: float) -> tuple[float, str]:
+    """The factor and the name of the unit for values of a column up to `reach`: (1e6, "Mbit/s")."""
+    unit = unit_of(column)
+    if (is_share(column) and column != "jain") or column.endswith(SHARE):
         return 0.01, "%"
     if unit in _SCALES:
         if reach == 0:
             return next((f, u) for f, u in _SCALES[unit] if f == 1.0)
         return next(((f, u) for f, u in _SCALES[unit] if reach >= f), _SCALES[unit][-1])
-    return 1.0, "" if unit == "packets" else unit
+    return 1.0, "" if unit in _SAID else unit
 
 
 def quantity(measure: str, mean: float | None, half_width: float | None = None) -> str:

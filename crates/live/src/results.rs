@@ -2,9 +2,10 @@
 //! (`docs/measures.md`). What cannot be known of real traffic is `None`.
 
 use paceline_sim::Series;
+pub use paceline_sim::measures::FlowRow;
 use paceline_sim::summary::{GroupSummary, QueueSummary, StreamSummary};
 use paceline_units::Time;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Everything that was measured of one run.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -51,106 +52,6 @@ impl LiveSummary {
     }
 }
 
-/// One flow: the fields of the simulator's `FlowSummary`, then those that only real flows have.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[allow(missing_docs, reason = "the names are those of docs/measures.md")]
-pub struct FlowRow {
-    pub flow: String,
-    pub instance: u32,
-    pub group: String,
-    pub cc: String,
-    /// Empty where it is not known: of what another program sends.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub app: String,
-    pub profile: String,
-    pub from: String,
-    pub to: String,
-    pub propagation_rtt_s: Option<f64>,
-    pub start_s: f64,
-    /// Not a number (in JSON null) where nothing is known of the receiver.
-    pub goodput_bps: f64,
-    pub throughput_bps: Option<f64>,
-    pub send_rate_bps: Option<f64>,
-    pub send_rate_cov: Option<f64>,
-    pub goodput_cov: Option<f64>,
-    pub startup_s: Option<f64>,
-    pub packets_sent: Option<u64>,
-    pub packets_delivered: Option<u64>,
-    pub packets_lost: Option<u64>,
-    pub acks_lost: Option<u64>,
-    pub packets_retransmitted: Option<u64>,
-    pub loss_rate: Option<f64>,
-    pub receiving_ratio: Option<f64>,
-    pub loss_event_rate: Option<f64>,
-    pub timeouts: Option<u64>,
-    pub timeout_series: Option<u64>,
-    pub fast_retransmits: Option<u64>,
-    pub window_cuts: Option<u64>,
-    pub ecn_marks: Option<u64>,
-    pub rtt_mean_s: Option<f64>,
-    pub rtt_min_s: Option<f64>,
-    pub rtt_max_s: Option<f64>,
-    pub rtt_p50_s: Option<f64>,
-    pub rtt_p95_s: Option<f64>,
-    pub rtt_p99_s: Option<f64>,
-    pub cwnd_mean_packets: Option<f64>,
-    pub cwnd_max_packets: Option<f64>,
-    pub timeout_mean_s: Option<f64>,
-    pub base_rtt_mean_s: Option<f64>,
-    pub bytes_delivered: Option<u64>,
-    pub transfers_started: Option<u64>,
-    pub transfers_completed: Option<u64>,
-    pub transfers_unfinished: Option<u64>,
-    pub transfer_time_mean_s: Option<f64>,
-    pub transfer_time_p50_s: Option<f64>,
-    pub transfer_time_p95_s: Option<f64>,
-    pub transfer_time_p99_s: Option<f64>,
-    pub frames_sent: Option<u64>,
-    pub frames_complete: Option<u64>,
-    pub complete_share: Option<f64>,
-    pub frame_delay_mean_s: Option<f64>,
-    pub frame_delay_p50_s: Option<f64>,
-    pub frame_delay_p95_s: Option<f64>,
-    pub frame_delay_p99_s: Option<f64>,
-    pub frame_delay_max_s: Option<f64>,
-    pub freezes: Option<u64>,
-    pub freeze_s: Option<f64>,
-    pub frames_reset: Option<u64>,
-    pub reset_share: Option<f64>,
-    pub frames_dropped: Option<u64>,
-    pub dropped_share: Option<f64>,
-    pub frames_skipped: Option<u64>,
-    pub frames_shown: Option<u64>,
-    pub frames_late: Option<u64>,
-    pub frames_undecodable: Option<u64>,
-    pub key_frames: Option<u64>,
-    pub jitter_buffer_delay_s: Option<f64>,
-    pub nacks: Option<u64>,
-    pub plis: Option<u64>,
-    pub feedback_share: Option<f64>,
-    pub owd_mean_s: Option<f64>,
-    pub owd_min_s: Option<f64>,
-    pub owd_max_s: Option<f64>,
-    pub owd_p50_s: Option<f64>,
-    pub owd_p95_s: Option<f64>,
-    pub owd_p99_s: Option<f64>,
-    pub interarrival_mean_s: Option<f64>,
-    pub interarrival_sd_s: Option<f64>,
-    pub interarrival_p99_s: Option<f64>,
-    pub interarrival_max_s: Option<f64>,
-    pub jitter_s: Option<f64>,
-    pub voice_rating: Option<f64>,
-    pub voice_mos: Option<f64>,
-    /// How long it was active.
-    pub active_s: f64,
-    /// How it ended, in a few words: "peer closed", "time is up".
-    pub ended: Option<String>,
-    /// Process that has the socket, of a connection that was watched.
-    pub pid: Option<u32>,
-    /// Its program.
-    pub program: Option<String>,
-}
-
 /// What a run measured and recorded.
 #[derive(Clone, Debug, Default)]
 pub struct LiveOutput {
@@ -170,20 +71,6 @@ pub fn groups(flows: &[FlowRow]) -> Vec<GroupSummary> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn fields(text: &str, name: &str) -> Vec<String> {
-        let body = text.split(&format!("pub struct {name} {{")).nth(1).unwrap().split("\n}").next().unwrap();
-        let lines = body.lines().filter_map(|line| line.trim().strip_prefix("pub "));
-        lines.map(|line| line.split(':').next().unwrap().to_owned()).collect()
-    }
-
-    #[test]
-    fn a_row_begins_with_the_simulators_columns() {
-        let simulated = fields(include_str!("../../sim/src/summary.rs"), "FlowSummary");
-        let live = fields(include_str!("results.rs"), "FlowRow");
-        assert!(simulated.len() > 40);
-        assert_eq!(live[..simulated.len()], simulated[..], "a new column of simulated flows belongs here too");
-    }
 
     #[test]
     fn groups_have_jains_index_and_shares() {

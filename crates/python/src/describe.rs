@@ -20,6 +20,12 @@ pub fn columns_json() -> String {
     paceline_sim::describe::columns().to_string()
 }
 
+/// The measures by table, with units, types, scatter and meanings, as JSON.
+#[pyfunction]
+pub fn measures_json() -> String {
+    paceline_sim::measures::describe().to_string()
+}
+
 /// What the results of this core depend on beside scenario and seed: its version, and a hash of its sources.
 #[pyfunction]
 pub fn build() -> String {

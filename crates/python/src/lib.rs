@@ -54,6 +54,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(describe::version, module)?)?;
     module.add_function(wrap_pyfunction!(describe::build, module)?)?;
     module.add_function(wrap_pyfunction!(describe::columns_json, module)?)?;
+    module.add_function(wrap_pyfunction!(describe::measures_json, module)?)?;
     module.add_function(wrap_pyfunction!(models::models, module)?)?;
     module.add_function(wrap_pyfunction!(trace::trace, module)?)?;
     module.add_function(wrap_pyfunction!(models::model, module)?)?;

@@ -24,6 +24,7 @@ pub mod gauges;
 pub mod graph;
 pub mod host;
 mod links;
+pub mod measures;
 pub mod model;
 mod phases;
 mod port;

@@ -10,6 +10,7 @@ import polars as pl
 
 from paceline import _core
 from paceline.errors import PacelineError
+from paceline.results.measures import measure
 
 IDENTITY: dict[str, tuple[str, ...]] = {
     "flows": ("flow", "instance", "group", "cc", "app", "profile", "from", "to"),
@@ -23,77 +24,26 @@ IDENTITY: dict[str, tuple[str, ...]] = {
 """The tables, and which columns say what a row is of; the others are measures."""
 
 TABLES = tuple(IDENTITY)
-_WHOLE = frozenset(
-    [
-        "seed",
-        "instance",
-        "flows",
-        "elements",
-        "packets_sent",
-        "packets_delivered",
-        "packets_dropped",
-        "packets_duplicated",
-        "packets_in_flight",
-        "packets_lost",
-        "acks_lost",
-        "packets_retransmitted",
-        "timeouts",
-        "timeout_series",
-        "fast_retransmits",
-        "window_cuts",
-        "ecn_marks",
-        "bytes_delivered",
-        "transfers_started",
-        "transfers_completed",
-        "transfers_unfinished",
-        "frames_sent",
-        "frames_complete",
-        "freezes",
-        "frames_reset",
-        "frames_dropped",
-        "frames_skipped",
-        "frames_shown",
-        "frames_late",
-        "frames_undecodable",
-        "key_frames",
-        "nacks",
-        "plis",
-        "attempts",
-        "retries",
-        "collisions",
-        "frame_errors",
-        "given_up",
-        "late_packets",
-        "due_packets",
-        "media_packets",
-        "stalls",
-        "discarded_packets",
-        "arrivals",
-        "departures",
-        "departed_bytes",
-        *(
-            f"{of}_{what}"
-            for of in ("l4s", "classic")
-            for what in ("departures", "departed_bytes", "drops", "marks")
-        ),
-        "marks",
-        "pid",
-    ]
-)
+_COUNTED = frozenset(["seed", "instance"])
+"""What tells rows apart and is a number."""
 
-_TRUTHS = frozenset(["began", "completed"])
-"""Measures that are true or false; of several runs the share of those in which they are true."""
-_WORDS = frozenset(["ended", "program"])
-"""Measures of real flows that are no numbers."""
+
+_DTYPES: dict[str, type[pl.DataType]] = {
+    "whole": pl.Int64,
+    "number": pl.Float64,
+    "truth": pl.Boolean,
+    "word": pl.String,
+}
 
 
 def dtype(table: str, column: str) -> type[pl.DataType]:
     """The type of a column of one of `TABLES`."""
-    if column in _WHOLE or column.startswith("drops_"):
+    if column in _COUNTED:
         return pl.Int64
-    if column in _TRUTHS:
-        return pl.Boolean
-    return pl.String if column in IDENTITY[table] or column in _WORDS else pl.Float64
+    if column in IDENTITY[table]:
+        return pl.String
+    found = measure(column)
+    return _DTYPES[found.dtype] if found else pl.Float64
 
 
 def measures_by_table() -> dict[str, list[str]]:

@@ -6,8 +6,8 @@ import ast
 import math
 from collections.abc import Mapping
 
+from paceline import quantities
 from paceline.interval import steady
-from paceline.quantities import SHARES
 from paceline.results.recordings import SERIES
 from paceline.statistics.evidence import Ends, Sample
 from paceline.studies.expression import RUNS_ABOVE, Array, Column, Expression
@@ -71,7 +71,10 @@ def _of_metric(metric: Metric) -> Ends:
         return ANYTHING
     if metric.rows == "sum":
         return (0.0, math.inf)
-    return (0.0, metric.scale if metric.field in SHARES and metric.scale > 0 else math.inf)
+    return (
+        0.0,
+        metric.scale if metric.field and quantities.is_share(metric.field) and metric.scale > 0 else math.inf,
+    )
 
 
 def reach(node: ast.expr, metrics: Mapping[str, Metric]) -> Ends:
