@@ -43,8 +43,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn claim(least: f64, most: f64, priority: f64) -> Claim {
-        Claim { min_rate: least, max_rate: most, priority }
+    fn claim(min: f64, max: f64, priority: f64) -> Claim {
+        Claim { min_rate: min, max_rate: max, priority }
     }
 
     #[test]
@@ -74,12 +74,12 @@ mod tests {
             claims in prop::collection::vec((0.0..1e6f64, 0.0..5e6f64, 0.1..10.0f64), 1..6),
         ) {
             let claims: Vec<Claim> =
-                claims.into_iter().map(|(least, room, priority)| claim(least, least + room, priority)).collect();
+                claims.into_iter().map(|(min, room, priority)| claim(min, min + room, priority)).collect();
             let parts = allocate(rate, &claims);
-            let (least, most): (f64, f64) =
-                claims.iter().fold((0.0, 0.0), |(least, most), claim| (least + claim.min_rate, most + claim.max_rate));
+            let (min, max): (f64, f64) =
+                claims.iter().fold((0.0, 0.0), |(min, max), claim| (min + claim.min_rate, max + claim.max_rate));
             let all: f64 = parts.iter().sum();
-            prop_assert!((all - rate.clamp(least, most)).abs() < 1e-3, "{} of {}", all, rate);
+            prop_assert!((all - rate.clamp(min, max)).abs() < 1e-3, "{} of {}", all, rate);
             let mut level = 0.0f64;
             for (part, claim) in parts.iter().zip(&claims) {
                 prop_assert!(*part >= claim.min_rate && *part <= claim.max_rate + 1e-6);

@@ -17,8 +17,8 @@ impl Allotted {
     /// Of a stream whose leader's controller asks for `settings`. Feedback, ticks and what is sent are told to that one.
     #[must_use]
     pub fn new(settings: RtpSettings) -> Allotted {
-        let told = RtpSettings { silence: 0, tick: Span::ZERO, tells_sending: false, probes: false, ..settings };
-        Allotted { settings: told, rate: None }
+        let plain = RtpSettings { silence: 0, tick: Span::ZERO, tells_sending: false, probes: false, ..settings };
+        Allotted { settings: plain, rate: None }
     }
 }
 

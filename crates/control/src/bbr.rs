@@ -96,9 +96,9 @@ impl Bbr {
 
     /// `bbr_tso_segs_goal`: segments that leave at once.
     fn quantum(&self) -> f64 {
-        let least = if self.pacing_rate * self.smss < MIN_TSO_RATE { 1.0 } else { 2.0 };
+        let min = if self.pacing_rate * self.smss < MIN_TSO_RATE { 1.0 } else { 2.0 };
         let bytes = (self.pacing_rate * self.smss / 1024.0).min(MAX_SEND_QUANTUM);
-        (bytes / self.smss).floor().max(least).min(127.0)
+        (bytes / self.smss).floor().max(min).min(127.0)
     }
 
     /// `bbr_inflight`: the path's share at `gain`, and what hosts need beside it.
@@ -206,7 +206,7 @@ impl Bbr {
     /// `bbr_update_min_rtt`.
     fn update_min_rtt(&mut self, sample: &RateSample, now: Time) {
         let expired = now > self.min_rtt_stamp + MIN_RTT_WINDOW;
-        if let Some(rtt) = sample.rtt.filter(|&rtt| self.min_rtt.is_none_or(|least| rtt <= least) || expired) {
+        if let Some(rtt) = sample.rtt.filter(|&rtt| self.min_rtt.is_none_or(|min| rtt <= min) || expired) {
             self.min_rtt = Some(rtt.max(Span::from_micros(1)));
             self.min_rtt_stamp = now;
         }

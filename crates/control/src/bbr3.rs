@@ -2,7 +2,7 @@
 //!
 //! Source: N. Cardwell, I. Swett, J. Beshay (editors), draft-ietf-ccwg-bbr, text of 3 August 2026. Names of functions and
 //! variables are its own, in words; volumes are bytes and rates bytes a second. `model` has what the path is taken for,
-//! `phases` the state machine, `control` what follows for rate, quantum and window; `usual` has the short way of most samples.
+//! `phases` the state machine, `control` what follows for rate, quantum and window; `fast_path` the short way of most samples.
 //! What the text leaves open, and where it contradicts itself, is in docs/controllers/bbr3.md.
 
 mod control;

@@ -213,12 +213,12 @@ impl C4 {
         if self.alpha_previous > 1.0 || self.era_max_rtt == 0.0 {
             return;
         }
-        let least = self.era_min_rtt;
-        let running = if least < self.running_min_rtt { least } else { (7.0 * self.running_min_rtt + least) / 8.0 };
+        let min = self.era_min_rtt;
+        let running = if min < self.running_min_rtt { min } else { (7.0 * self.running_min_rtt + min) / 8.0 };
         self.running_min_rtt = running;
-        let most = self.era_max_rtt.min(running + MAX_JITTER);
+        let max = self.era_max_rtt.min(running + MAX_JITTER);
         let nominal = self.nominal_max_rtt;
-        self.nominal_max_rtt = if most > nominal { most } else { (7.0 * nominal + most) / 8.0 };
+        self.nominal_max_rtt = if max > nominal { max } else { (7.0 * nominal + max) / 8.0 };
     }
 
     /// The end of an era that no congestion ended.
@@ -320,7 +320,7 @@ impl C4 {
     }
 
     fn set_rate_and_window(&mut self) {
-        let least = WINDOW_MIN * self.smss;
+        let min = WINDOW_MIN * self.smss;
         if self.nominal_rate > 0.0 && self.nominal_max_rtt > 0.0 {
             self.pacing_rate = self.alpha_current * self.nominal_rate;
             let nominal = self.pacing_rate * self.nominal_max_rtt;
@@ -336,8 +336,8 @@ impl C4 {
                 let more = (self.alpha_current - 1.0) * self.nominal_rate * self.nominal_max_rtt;
                 self.cwnd += (self.smss - more).max(0.0);
             }
-            self.cwnd = self.cwnd.max(least);
-            self.quantum = (self.pacing_rate * QUANTUM_TIME).min(QUANTUM_MAX).max(least);
+            self.cwnd = self.cwnd.max(min);
+            self.quantum = (self.pacing_rate * QUANTUM_TIME).min(QUANTUM_MAX).max(min);
         } else {
             self.pacing_rate = f64::INFINITY;
             self.cwnd = self.initial_window;

@@ -133,11 +133,11 @@ fn names<C: Controller>(of: &C) -> Vec<(&'static str, GaugeUnit)> {
 /// # Panics
 /// As the controller does. A foreign one that fails unwinds with a [`Failure`](crate::Failure).
 pub fn extremes(scheme: &Scheme, profile: Profile, seed: u64, events: u32) -> Result<(), Unfit> {
-    let mut told = Scripted::new(seed);
+    let mut scripted = Scripted::new(seed);
     match scheme.machine {
-        Machine::Tcp(_) => window(TcpController::new(scheme, profile, &[])?, &mut told, events),
-        Machine::Tfrc => rate(TfrcController::new(scheme, profile, &[])?, &mut told, events),
-        Machine::Rtp => media(RtpController::new(scheme, profile, &[])?, &mut told, events),
+        Machine::Tcp(_) => window(TcpController::new(scheme, profile, &[])?, &mut scripted, events),
+        Machine::Tfrc => rate(TfrcController::new(scheme, profile, &[])?, &mut scripted, events),
+        Machine::Rtp => media(RtpController::new(scheme, profile, &[])?, &mut scripted, events),
         Machine::Acks | Machine::Udp => Ok(()),
     }
 }
@@ -146,29 +146,32 @@ fn unfit(number: u32, event: &impl core::fmt::Debug, wrong: String) -> Result<()
     Err(Unfit::Nonsense { number, event: format!("{event:?}"), wrong })
 }
 
-fn window(mut controller: TcpController, told: &mut Scripted, events: u32) -> Result<(), Unfit> {
+fn window(mut controller: TcpController, scripted: &mut Scripted, events: u32) -> Result<(), Unfit> {
     controller.draw_from(Stream::new(1, "draws"));
     let needs = controller.needs();
     let gauges = names(&controller);
     let (mut total, mut phase) = (0, Phase::Open);
     for number in 1..=events {
-        told.goes_on();
-        let event =
-            if number == 1 { TcpEvent::Established { window: 10.0 } } else { tcp_event(&mut told.draws, &mut phase) };
-        controller.on_feedback(&event, &told.view);
-        if needs.deliveries && told.draws.is() {
-            let sample = delivery(told, &mut total);
-            controller.on_delivery(&sample, &told.view);
-            if told.draws.is() {
-                let seq = told.view.acked;
+        scripted.goes_on();
+        let event = if number == 1 {
+            TcpEvent::Established { window: 10.0 }
+        } else {
+            tcp_event(&mut scripted.draws, &mut phase)
+        };
+        controller.on_feedback(&event, &scripted.view);
+        if needs.deliveries && scripted.draws.is() {
+            let sample = delivery(scripted, &mut total);
+            controller.on_delivery(&sample, &scripted.view);
+            if scripted.draws.is() {
+                let seq = scripted.view.acked;
                 let lost = LostSegment { seq, size: 1000, total, tx_in_flight: 5000, lost: 1000, app_limited: false };
-                controller.on_lost(&lost, &told.view);
+                controller.on_lost(&lost, &scripted.view);
             }
         }
         if needs.ecn.counts() {
-            let acked = told.draws.count();
-            let marked = told.draws.one_of(&[0, 1, acked]);
-            controller.on_marks(acked, marked, &told.view);
+            let acked = scripted.draws.count();
+            let marked = scripted.draws.one_of(&[0, 1, acked]);
+            controller.on_marks(acked, marked, &scripted.view);
         }
         let (window, threshold, pacing) = (controller.window(), controller.threshold(), controller.pacing_rate());
         if !(window.is_finite() && window >= 1.0) {
@@ -227,8 +230,8 @@ fn tcp_event(draws: &mut Draws, phase: &mut Phase) -> TcpEvent {
     }
 }
 
-fn delivery(told: &mut Scripted, total: &mut u64) -> RateSample {
-    let draws = &mut told.draws;
+fn delivery(scripted: &mut Scripted, total: &mut u64) -> RateSample {
+    let draws = &mut scripted.draws;
     let newly_acked = u64::from(draws.count()) * 1000;
     *total += newly_acked;
     let delivered = draws.one_of(&[newly_acked, *total]);
@@ -250,12 +253,12 @@ fn delivery(told: &mut Scripted, total: &mut u64) -> RateSample {
     }
 }
 
-fn rate(mut controller: TfrcController, told: &mut Scripted, events: u32) -> Result<(), Unfit> {
+fn rate(mut controller: TfrcController, scripted: &mut Scripted, events: u32) -> Result<(), Unfit> {
     controller.draw_from(Stream::new(1, "draws"));
     let gauges = names(&controller);
     for number in 1..=events {
-        told.goes_on();
-        let draws = &mut told.draws;
+        scripted.goes_on();
+        let draws = &mut scripted.draws;
         let event = match (number, (draws.0.unit() * 5.0) as u32) {
             (1, _) => TfrcEvent::Started,
             (_, 0) => TfrcEvent::NoFeedback { interval: draws.interval() },
@@ -267,7 +270,7 @@ fn rate(mut controller: TfrcController, told: &mut Scripted, events: u32) -> Res
                 interval: draws.interval(),
             }),
         };
-        controller.on_feedback(&event, &told.view);
+        controller.on_feedback(&event, &scripted.view);
         for (what, rate) in [("rate", controller.rate()), ("pacing rate", controller.pacing())] {
             if !(rate.is_finite() && rate > 0.0) {
                 return unfit(number, &event, format!("the {what} is {rate}"));
@@ -280,18 +283,18 @@ fn rate(mut controller: TfrcController, told: &mut Scripted, events: u32) -> Res
     Ok(())
 }
 
-fn media(mut controller: RtpController, told: &mut Scripted, events: u32) -> Result<(), Unfit> {
+fn media(mut controller: RtpController, scripted: &mut Scripted, events: u32) -> Result<(), Unfit> {
     controller.draw_from(Stream::new(1, "draws"));
     controller.frames_every(Span::from_millis(33));
     let (settings, gauges) = (controller.settings(), names(&controller));
     let mut sent = 0;
     for number in 1..=events {
-        told.goes_on();
+        scripted.goes_on();
         let event = match number {
             1 => RtpEvent::Started(RtpSession { packet: Size(1000), interval: Span::from_secs(5) }),
-            _ => rtp_event(told, &mut sent, settings.feedback, settings.tells_sending),
+            _ => rtp_event(scripted, &mut sent, settings.feedback, settings.tells_sending),
         };
-        controller.on_feedback(&event, &told.view);
+        controller.on_feedback(&event, &scripted.view);
         let (rate, filling) = (controller.rate(), controller.filling());
         if !(rate.is_finite() && rate > 0.0) {
             return unfit(number, &event, format!("the rate is {rate}"));
@@ -312,9 +315,9 @@ fn media(mut controller: RtpController, told: &mut Scripted, events: u32) -> Res
     Ok(())
 }
 
-fn rtp_event(told: &mut Scripted, sent: &mut u32, feedback: RtpFeedback, tells_sending: bool) -> RtpEvent {
-    let now = told.view.now;
-    let draws = &mut told.draws;
+fn rtp_event(scripted: &mut Scripted, sent: &mut u32, feedback: RtpFeedback, tells_sending: bool) -> RtpEvent {
+    let now = scripted.view.now;
+    let draws = &mut scripted.draws;
     let kind = (draws.0.unit() * 8.0) as u32;
     match (kind, feedback) {
         (0, _) => RtpEvent::Silence,

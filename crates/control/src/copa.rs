@@ -148,9 +148,9 @@ impl Copa {
 
     /// An acknowledgement of `acked` segments.
     fn acked(&mut self, acked: f64, limited: bool, path: &PathView) {
-        let Some((least, standing)) = self.trips() else { return };
-        let queue = standing - least;
-        self.switch_mode(queue, least, standing, path.now);
+        let Some((min_rtt, standing)) = self.trips() else { return };
+        let queue = standing - min_rtt;
+        self.switch_mode(queue, min_rtt, standing, path.now);
         // cwnd / RTTstanding <= 1 / (delta dq), where dq = 0 is for all rates too little
         let grows = self.cwnd * queue <= self.aim * standing;
         if self.slow_start {
@@ -202,11 +202,11 @@ impl Copa {
     }
 
     /// Section 2.2: whether others fill the queue, and 1/delta beside them.
-    fn switch_mode(&mut self, queue: f64, least: f64, standing: f64, now: Time) {
+    fn switch_mode(&mut self, queue: f64, min_rtt: f64, standing: f64, now: Time) {
         if !self.competes {
             return;
         }
-        let spread = self.greatest.get().map_or(0.0, Span::as_secs_f64) - least;
+        let spread = self.greatest.get().map_or(0.0, Span::as_secs_f64) - min_rtt;
         // segments of this flow in the queue, by its rate
         let own = self.cwnd / standing * queue;
         if queue <= 0.0 || queue < NEARLY_EMPTY * spread || self.whole_segments && own < 1.0 {
@@ -310,8 +310,8 @@ impl Controller for Copa {
         let trips = self.trips();
         to.packets("cwnd", self.cwnd);
         to.bits_per_second("pacing_rate", known(8.0 * self.pacing_rate()));
-        to.seconds("min_rtt", trips.map_or(f64::NAN, |(least, _)| least));
-        to.seconds("queueing_delay", trips.map_or(f64::NAN, |(least, standing)| standing - least));
+        to.seconds("min_rtt", trips.map_or(f64::NAN, |(min_rtt, _)| min_rtt));
+        to.seconds("queueing_delay", trips.map_or(f64::NAN, |(min_rtt, standing)| standing - min_rtt));
         to.number("delta", 1.0 / self.aim);
         to.number("velocity", self.velocity);
         to.number("competing", f64::from(u8::from(self.competing)));
@@ -327,7 +327,7 @@ impl WindowController for Copa {
         f64::INFINITY
     }
     fn base_rtt(&self) -> Option<f64> {
-        self.trips().map(|(least, _)| least)
+        self.trips().map(|(min_rtt, _)| min_rtt)
     }
     fn needs(&self) -> Needs {
         Needs::MODEL

@@ -145,9 +145,9 @@ impl Cubic {
 
     /// Whether slow start is to end though nothing is lost. W_max is then not known: the first stage of congestion avoidance
     /// begins at its plateau (section 4.10).
-    fn look(&mut self, rtt: Option<Span>, least: Span, path: &PathView) {
+    fn look(&mut self, rtt: Option<Span>, delay_min: Span, path: &PathView) {
         let first = self.ssthresh.is_infinite();
-        match self.slow_start.on_ack(rtt, least, self.cwnd, first, path) {
+        match self.slow_start.on_ack(rtt, delay_min, self.cwnd, first, path) {
             Verdict::On => return,
             Verdict::Drain(window) => {
                 self.cwnd = self.cwnd.min(window);

@@ -114,8 +114,9 @@ impl Gcc {
         if let Some(rtt) = arrivals.rtt {
             self.network.rtt(rtt);
         }
-        let told: Vec<PacketResult> = arrivals.packets.iter().filter_map(|packet| self.packet_result(packet)).collect();
-        self.network.feedback(&told, arrivals.in_flight.bytes() as f64, now);
+        let results: Vec<PacketResult> =
+            arrivals.packets.iter().filter_map(|packet| self.packet_result(packet)).collect();
+        self.network.feedback(&results, arrivals.in_flight.bytes() as f64, now);
     }
 
     /// `None` where feedback has been lost, or does not say when.
@@ -142,13 +143,13 @@ impl Build for Gcc {
     }];
 
     fn build(_profile: Profile, values: &[f64]) -> Gcc {
-        let least = values[1];
-        let most = if values[2] < UNGIVEN { values[2].max(least) } else { f64::INFINITY };
+        let min_bitrate = values[1];
+        let max_bitrate = if values[2] < UNGIVEN { values[2].max(min_bitrate) } else { f64::INFINITY };
         let on = |i: usize| values[i] == 1.0;
         let options = Options {
-            start: values[0].clamp(least, most),
-            min_bitrate: least,
-            max_bitrate: most,
+            start: values[0].clamp(min_bitrate, max_bitrate),
+            min_bitrate,
+            max_bitrate,
             allocated: values[3],
             pacing: values[4],
             loss: on(5),

@@ -63,11 +63,11 @@ impl LdaPlus {
 
     /// What the rate may be: from one packet a report to R, and to `max_rate`. Without clamp R does not bound it.
     fn bounded(&self, rate: f64) -> f64 {
-        let most = match self.bottleneck {
+        let max = match self.bottleneck {
             Some(bottleneck) if self.clamp => self.max_rate.min(bottleneck),
             _ => self.max_rate,
         };
-        rate.min(most).max(self.floor)
+        rate.min(max).max(self.floor)
     }
 
     fn report(&mut self, report: &RtpReport) {

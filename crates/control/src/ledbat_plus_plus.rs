@@ -154,9 +154,9 @@ impl LedbatPlusPlus {
     }
 
     /// A loss or a mark: as Reno (section 4.3); a slowdown that it ends has had its length.
-    fn cut(&mut self, path: &PathView, least: f64) {
+    fn cut(&mut self, path: &PathView, min: f64) {
         self.ssthresh = (self.cwnd.min(f64::from(path.in_flight)) / 2.0).max(MIN_CWND);
-        self.cwnd = (self.cwnd.min(f64::from(path.in_flight)) / 2.0).max(least);
+        self.cwnd = (self.cwnd.min(f64::from(path.in_flight)) / 2.0).max(min);
         match self.phase {
             Phase::Avoidance => {}
             Phase::Frozen(began, _) => {

@@ -80,8 +80,8 @@ impl Monitored {
     pub fn add_rtt(&mut self, rtt: Span) {
         self.rtts += 1;
         self.rtt_sum += rtt.as_secs_f64();
-        self.min_rtt = Some(self.min_rtt.map_or(rtt, |least| least.min(rtt)));
-        self.max_rtt = Some(self.max_rtt.map_or(rtt, |most| most.max(rtt)));
+        self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
+        self.max_rtt = Some(self.max_rtt.map_or(rtt, |max| max.max(rtt)));
     }
 }
 
@@ -99,7 +99,7 @@ pub trait Decide {
     /// The connection stands; `window` is the initial window in segments.
     fn begin(&mut self, window: f64, path: &PathView) -> Decision;
     /// An interval has ended, at whose end `now` holds.
-    fn decide(&mut self, told: &Monitored, now: Decision, path: &PathView) -> Decision;
+    fn decide(&mut self, interval: &Monitored, now: Decision, path: &PathView) -> Decision;
     /// What a plot should show beside the window.
     fn gauges(&self, _to: &mut dyn Gauges) {}
 }

@@ -50,11 +50,11 @@ fn micros(now: Time) -> i64 {
 
 impl Prague {
     fn limits(&self, segment: u64) -> Limits {
-        let least = MIN_RATE.min(self.initial).min(self.max_rate);
+        let min_rate = MIN_RATE.min(self.initial).min(self.max_rate);
         Limits {
             packet: segment,
             initial: self.initial.min(self.max_rate),
-            min_rate: least,
+            min_rate,
             max_rate: self.max_rate,
             frames: None,
         }
@@ -72,12 +72,12 @@ impl Build for Prague {
     }];
 
     fn build(_profile: Profile, values: &[f64]) -> Prague {
-        let (initial, most) = ((values[0] / 8.0) as u64, (values[1] / 8.0) as u64);
-        let limits = Limits { packet: 1460, initial, min_rate: MIN_RATE, max_rate: most, frames: None };
+        let (initial, max_rate) = ((values[0] / 8.0) as u64, (values[1] / 8.0) as u64);
+        let limits = Limits { packet: 1460, initial, min_rate: MIN_RATE, max_rate, frames: None };
         let law = Law::new(limits, FIRST_WINDOW, 1);
         Prague {
             initial,
-            max_rate: most,
+            max_rate,
             law,
             counts: Counts::default(),
             lost_before: 0,

@@ -103,11 +103,11 @@ impl SlowStart {
         }
     }
 
-    /// An acknowledgement has come in slow start, at a window of `window`; `least`: the least round trip so far.
+    /// An acknowledgement has come in slow start, at a window of `window`; `min_rtt`: the minimum round trip so far.
     pub(crate) fn on_ack(
         &mut self,
         rtt: Option<Span>,
-        least: Span,
+        min_rtt: Span,
         window: f64,
         first: bool,
         path: &PathView,
@@ -115,7 +115,7 @@ impl SlowStart {
         let Some(rtt) = rtt else { return Verdict::On };
         let full = match self {
             SlowStart::Standard => false,
-            SlowStart::Hystart(hystart) => hystart.on_ack(rtt, least, window, path),
+            SlowStart::Hystart(hystart) => hystart.on_ack(rtt, min_rtt, window, path),
             SlowStart::HystartPlusPlus(hystart) => first && hystart.on_ack(rtt, path),
             SlowStart::Search(search) => return search.on_ack(rtt, window, path),
         };

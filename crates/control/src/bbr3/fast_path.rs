@@ -65,8 +65,7 @@ impl Bbr3 {
             State::Startup | State::Drain | State::ProbeBwUp | State::ProbeRtt => return None,
         }
         let settled = self.full_bw_reached && self.seen_rtt && !self.idle_restart && !self.probe_rtt_expired;
-        usual.min_rtt =
-            self.probe_rtt_min_delay.filter(|&d| settled && self.min_rtt.is_some_and(|least| d >= least))?;
+        usual.min_rtt = self.probe_rtt_min_delay.filter(|&d| settled && self.min_rtt.is_some_and(|min| d >= min))?;
         usual.before = Time(last.0 + 1);
         usual.extra_below = self.extra_acked.ignored_below(self.rounds.count, EXTRA_ACKED_FILTER_LEN);
         usual.max_cwnd = lesser(self.max_inflight(), self.model_window_bound());

@@ -99,14 +99,14 @@ impl Bbr3 {
     pub(super) fn update_min_rtt(&mut self, sample: &RateSample, now: Time) {
         self.probe_rtt_expired = now > self.probe_rtt_min_stamp + PROBE_RTT_INTERVAL;
         if let Some(rtt) = sample.rtt
-            && (self.probe_rtt_min_delay.is_none_or(|least| rtt < least) || self.probe_rtt_expired)
+            && (self.probe_rtt_min_delay.is_none_or(|min| rtt < min) || self.probe_rtt_expired)
         {
             self.probe_rtt_min_delay = Some(rtt);
             self.probe_rtt_min_stamp = now;
         }
         let expired = now > self.min_rtt_stamp + MIN_RTT_FILTER_LEN;
         if let Some(delay) = self.probe_rtt_min_delay
-            && (self.min_rtt.is_none_or(|least| delay < least) || expired)
+            && (self.min_rtt.is_none_or(|min| delay < min) || expired)
         {
             self.set_min_rtt(delay.max(Span(1)));
             self.min_rtt_stamp = self.probe_rtt_min_stamp;

@@ -83,11 +83,11 @@ impl Cubic {
         }
         let linux = self.linux();
         let delay = delay.max(Span::from_micros(1));
-        let least = linux.delay_min.map_or(delay, |l| l.min(delay));
-        linux.delay_min = Some(least);
+        let delay_min = linux.delay_min.map_or(delay, |l| l.min(delay));
+        linux.delay_min = Some(delay_min);
         if self.cwnd < self.ssthresh {
             let prior = self.prior;
-            self.look(Some(delay), least, path);
+            self.look(Some(delay), delay_min, path);
             self.prior = prior; // the kernel's plateau is worked out with the epoch
         }
     }
@@ -127,8 +127,8 @@ impl Cubic {
             self.prior = self.w_max.max(cwnd); // the plateau
             self.k = libm::cbrt((self.prior - cwnd) / self.c);
         }
-        let least = self.linux().delay_min.unwrap_or(path.srtt);
-        let t = (now.since(self.epoch.unwrap_or(now)) + least).as_secs_f64();
+        let delay_min = self.linux().delay_min.unwrap_or(path.srtt);
+        let t = (now.since(self.epoch.unwrap_or(now)) + delay_min).as_secs_f64();
         let d = t - self.k;
         let target = (self.prior + (self.c * d * d * d).trunc()).max(0.0);
         let mut per = if target > cwnd { (cwnd / (target - cwnd)).floor() } else { 100.0 * cwnd };

@@ -188,8 +188,8 @@ impl Cubic {
         }
         let slow = self.cwnd <= self.ssthresh;
         if slow {
-            let least = Span::from_millis(e.delay_min >> 3);
-            self.look(rtt, if e.delay_min > 0 { least } else { path.min_rtt }, path);
+            let delay_min = Span::from_millis(e.delay_min >> 3);
+            self.look(rtt, if e.delay_min > 0 { delay_min } else { path.min_rtt }, path);
         }
         if f64::from(in_flight) < self.cwnd {
             return;

@@ -86,9 +86,9 @@ impl Aimd {
     }
 
     /// The rate is at least this from now on.
-    pub fn set_min_bitrate(&mut self, least: f64) {
-        self.min_bitrate = least;
-        self.rate = self.rate.max(least);
+    pub fn set_min_bitrate(&mut self, min_bitrate: f64) {
+        self.min_bitrate = min_bitrate;
+        self.rate = self.rate.max(min_bitrate);
     }
 
     /// The round-trip time.

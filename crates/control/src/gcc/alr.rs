@@ -43,10 +43,10 @@ impl Alr {
     /// A packet of `size` bytes has left.
     pub fn sent(&mut self, size: f64, now: Time) {
         let Some(last) = self.last.replace(now) else { return };
-        let most = self.max_budget();
-        self.left = (self.left - size).max(-most);
-        self.left = (self.left + self.rate * now.since(last).as_secs_f64()).min(most);
-        let unused = if most > 0.0 { self.left / most } else { 0.0 };
+        let max_budget = self.max_budget();
+        self.left = (self.left - size).max(-max_budget);
+        self.left = (self.left + self.rate * now.since(last).as_secs_f64()).min(max_budget);
+        let unused = if max_budget > 0.0 { self.left / max_budget } else { 0.0 };
         if unused > START && self.since.is_none() {
             self.since = Some(now);
         } else if unused < STOP {

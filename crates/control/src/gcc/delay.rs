@@ -56,20 +56,20 @@ impl Delay {
     /// has found.
     pub fn feedback(
         &mut self,
-        told: &[PacketResult],
+        results: &[PacketResult],
         now: Time,
         throughput: Option<f64>,
         probe: Option<f64>,
     ) -> Outcome {
-        let (mut heard, mut recovered) = (false, false);
-        for packet in told {
+        let (mut any_received, mut recovered) = (false, false);
+        for packet in results {
             let Some(arrived) = packet.arrived else { continue };
-            heard = true;
+            any_received = true;
             let before = self.line.usage();
             self.packet(packet, arrived, now);
             recovered |= before == Usage::Under && self.line.usage() == Usage::Normal;
         }
-        if !heard {
+        if !any_received {
             return Outcome::default();
         }
         let outcome = self.update(now, throughput, probe, recovered);
@@ -79,7 +79,7 @@ impl Delay {
     }
 
     fn packet(&mut self, packet: &PacketResult, arrived: Time, now: Time) {
-        if self.last_feedback.is_none_or(|heard| now.since(heard) > SILENCE) {
+        if self.last_feedback.is_none_or(|last| now.since(last) > SILENCE) {
             self.groups = InterArrival::default();
             self.line = Trendline::default();
         }

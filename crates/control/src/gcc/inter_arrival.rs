@@ -43,14 +43,14 @@ struct Group {
 }
 
 impl Group {
-    fn of(sent: Time, arrived: Time, heard: Time, size: f64) -> Group {
+    fn of(sent: Time, arrived: Time, feedback_at: Time, size: f64) -> Group {
         Group {
             size,
             first_sent: sent,
             last_sent: sent,
             first_arrival: arrived,
             last_arrival: arrived,
-            last_feedback: heard,
+            last_feedback: feedback_at,
         }
     }
 
@@ -214,8 +214,8 @@ mod tests {
         fn next(&mut self, jump: i64) -> Option<Deltas> {
             self.1 = self.1.map(|t| t + 30);
             self.1[1] = self.1[1].saturating_add_signed(jump);
-            let [sent, arrived, heard] = self.1.map(|t| Time(t * 1_000_000));
-            self.0.packet(sent, arrived, heard, 1000.0)
+            let [sent, arrived, feedback_at] = self.1.map(|t| Time(t * 1_000_000));
+            self.0.packet(sent, arrived, feedback_at, 1000.0)
         }
     }
 

@@ -204,9 +204,9 @@ impl Loss {
     }
 
     /// The rates of the session.
-    pub fn set_bounds(&mut self, least: f64, most: f64) {
-        self.min_bitrate = least;
-        self.max_bitrate = most;
+    pub fn set_bounds(&mut self, min_bitrate: f64, max_bitrate: f64) {
+        self.min_bitrate = min_bitrate;
+        self.max_bitrate = max_bitrate;
     }
 
     /// What comes through.
@@ -227,9 +227,9 @@ impl Loss {
 
     /// Feedback tells of these; the delay-based estimate, infinite if there is none; whether the application sends less than it
     /// may.
-    pub fn feedback(&mut self, told: &[PacketResult], delay_based: f64, alr: bool) {
+    pub fn feedback(&mut self, results: &[PacketResult], delay_based: f64, alr: bool) {
         self.delay_based = delay_based;
-        if !self.observations.feedback(told, &self.settings) {
+        if !self.observations.feedback(results, &self.settings) {
             return;
         }
         self.average_loss = self.observations.average_loss(&self.settings);
@@ -249,19 +249,19 @@ impl Loss {
         if self.limited() {
             best.rate = self.bounded_growth(current.rate, best.rate, last);
         }
-        let (least, most) = (
+        let (lower_bound, upper_bound) = (
             lower(self.acknowledged, self.min_bitrate, &self.settings),
             upper(self.average_loss, self.max_bitrate, &self.settings),
         );
-        let rate = best.rate.min(most).min(delay_based).max(least);
+        let rate = best.rate.min(upper_bound).min(delay_based).max(lower_bound);
         let best = if rate < best.rate {
             Channel { inherent: 0.0, rate }
         } else {
-            Channel { rate: best.rate.max(least), ..best }
+            Channel { rate: best.rate.max(lower_bound), ..best }
         };
         self.best = Some(best);
         if self.holding(rate, last) {
-            self.hold.rate = self.hold.rate.max(least);
+            self.hold.rate = self.hold.rate.max(lower_bound);
             self.result.0 = self.hold.rate.min(rate);
             return;
         }
@@ -357,8 +357,8 @@ impl Loss {
 
     fn feasible(&self, inherent: f64, rate: f64) -> f64 {
         let s = &self.settings;
-        let most = if rate > 0.0 { (s.inherent_offset + s.inherent_balance / rate).min(1.0) } else { 1.0 };
-        inherent.max(s.inherent_loss_lower_bound).min(most)
+        let max = if rate > 0.0 { (s.inherent_offset + s.inherent_balance / rate).min(1.0) } else { 1.0 };
+        inherent.max(s.inherent_loss_lower_bound).min(max)
     }
 
     fn newton(&self, channel: &Channel) -> f64 {

@@ -142,15 +142,15 @@ impl Network {
     }
 
     /// Feedback tells of these packets, in the order of their sending; so many bytes are in flight.
-    pub fn feedback(&mut self, told: &[PacketResult], in_flight: f64, now: Time) {
-        if told.is_empty() {
+    pub fn feedback(&mut self, results: &[PacketResult], in_flight: f64, now: Time) {
+        if results.is_empty() {
             return;
         }
         self.pushback.set_in_flight(in_flight);
-        let mut received: Vec<PacketResult> = told.iter().filter(|p| p.arrived.is_some()).copied().collect();
+        let mut received: Vec<PacketResult> = results.iter().filter(|p| p.arrived.is_some()).copied().collect();
         received.sort_by_key(|p| p.arrived);
         self.round_trips(&received, now);
-        self.count(told, now);
+        self.count(results, now);
         let alr = self.alr.since();
         if self.was_in_alr && alr.is_none() {
             self.probes.alr_ended(now);
@@ -171,7 +171,7 @@ impl Network {
             self.send.set_delay_based(rate);
         }
         if self.options.loss {
-            self.send.feedback(told, alr.is_some(), now);
+            self.send.feedback(results, alr.is_some(), now);
         }
         if outcome.rate.is_some() {
             self.changed(now);
@@ -198,9 +198,9 @@ impl Network {
         }
     }
 
-    fn count(&mut self, told: &[PacketResult], now: Time) {
-        self.counts.0 += told.iter().filter(|p| p.arrived.is_none()).count() as u64;
-        self.counts.1 += told.len() as u64;
+    fn count(&mut self, results: &[PacketResult], now: Time) {
+        self.counts.0 += results.iter().filter(|p| p.arrived.is_none()).count() as u64;
+        self.counts.1 += results.len() as u64;
         if self.options.loss && self.next_count.is_none_or(|next| now > next) {
             self.next_count = Some(now + LOSS_INTERVAL);
             let (lost, all) = std::mem::take(&mut self.counts);

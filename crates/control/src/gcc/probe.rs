@@ -137,15 +137,15 @@ impl Probes {
     }
 
     /// The rates of the session; the start is zero if it is not given, the maximum infinite.
-    pub fn set_rates(&mut self, least: f64, start: f64, most: f64, now: Time) -> Vec<Order> {
+    pub fn set_rates(&mut self, min_bitrate: f64, start: f64, max_bitrate: f64, now: Time) -> Vec<Order> {
         if start > 0.0 {
             self.start = start;
             self.estimate = start;
         } else if self.start == 0.0 {
-            self.start = least;
+            self.start = min_bitrate;
         }
         let before = self.max_bitrate;
-        self.max_bitrate = if most.is_finite() { most } else { UNGIVEN };
+        self.max_bitrate = if max_bitrate.is_finite() { max_bitrate } else { UNGIVEN };
         match self.state {
             State::Init if self.available => self.first(now),
             State::Complete if self.estimate > 0.0 && before < self.max_bitrate && self.estimate < self.max_bitrate => {
@@ -241,15 +241,15 @@ impl Probes {
     }
 
     fn initiate(&mut self, now: Time, rates: &[f64], further: bool) -> Vec<Order> {
-        let mut most =
+        let mut max_bitrate =
             if self.allocated > 0.0 { self.max_bitrate.min(ALLOCATED * self.allocated) } else { self.max_bitrate };
         match self.limit {
             Limit::Rtt | Limit::Queue | Limit::Loss => return Vec::new(),
-            Limit::LossGrowing => most = most.min(LOSS_LIMITED * self.estimate),
+            Limit::LossGrowing => max_bitrate = max_bitrate.min(LOSS_LIMITED * self.estimate),
             Limit::Delay => {}
         }
-        let further = further && rates.iter().all(|&rate| rate < most);
-        let orders: Vec<Order> = rates.iter().map(|rate| self.order(rate.min(most))).collect();
+        let further = further && rates.iter().all(|&rate| rate < max_bitrate);
+        let orders: Vec<Order> = rates.iter().map(|rate| self.order(rate.min(max_bitrate))).collect();
         self.initiated = Some(now);
         if let (true, Some(last)) = (further, orders.last()) {
             self.state = State::Waiting;

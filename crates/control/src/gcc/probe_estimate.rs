@@ -49,26 +49,26 @@ pub struct ProbeEstimate {
 
 impl ProbeEstimate {
     /// Feedback tells of a packet. Returns the rate if its cluster tells one now; it is kept for [`ProbeEstimate::take`].
-    pub fn packet(&mut self, told: &PacketResult) -> Option<f64> {
-        let (cluster, arrived) = (told.cluster?, told.arrived?);
+    pub fn packet(&mut self, result: &PacketResult) -> Option<f64> {
+        let (cluster, arrived) = (result.cluster?, result.arrived?);
         self.clusters.retain(|_, c| nanos(arrived, c.last_arrival) <= LONGEST);
         let c = self.clusters.entry(cluster.id).or_insert(Received {
             packets: 0,
             bytes: 0.0,
-            first_sent: told.sent,
-            last_sent: (told.sent, told.size),
-            first_arrival: (arrived, told.size),
+            first_sent: result.sent,
+            last_sent: (result.sent, result.size),
+            first_arrival: (arrived, result.size),
             last_arrival: arrived,
         });
         c.packets += 1;
-        c.bytes += told.size;
-        c.first_sent = c.first_sent.min(told.sent);
+        c.bytes += result.size;
+        c.first_sent = c.first_sent.min(result.sent);
         c.last_arrival = c.last_arrival.max(arrived);
-        if told.sent > c.last_sent.0 {
-            c.last_sent = (told.sent, told.size);
+        if result.sent > c.last_sent.0 {
+            c.last_sent = (result.sent, result.size);
         }
         if arrived < c.first_arrival.0 {
-            c.first_arrival = (arrived, told.size);
+            c.first_arrival = (arrived, result.size);
         }
         let enough = (f64::from(cluster.packets) * ENOUGH).floor();
         if f64::from(c.packets) < enough || c.bytes < cluster.bytes * ENOUGH {
@@ -110,11 +110,11 @@ mod tests {
 
     impl Case {
         /// Packets (bytes, departure, arrival in ms) of cluster `id`; what the last one told, in bits a second.
-        fn run(&mut self, id: u32, least: (u32, f64), packets: &[(f64, u64, u64)]) -> Option<f64> {
+        fn run(&mut self, id: u32, minimum: (u32, f64), packets: &[(f64, u64, u64)]) -> Option<f64> {
             let mut last = None;
             for &(size, sent, arrived) in packets {
                 let at = |ms| Time(1_000_000_000_000 + ms * 1_000_000);
-                let cluster = Some(Cluster { id, packets: least.0, bytes: least.1 });
+                let cluster = Some(Cluster { id, packets: minimum.0, bytes: minimum.1 });
                 last = self.0.packet(&PacketResult { cluster, ..PacketResult::new(at(sent), Some(at(arrived)), size) });
             }
             last
@@ -147,12 +147,12 @@ mod tests {
 
     #[test]
     fn the_speed_of_arrival() {
-        let came = |at: [u64; 4]| [0, 1, 2, 3].map(|i| (1000.0, STEADY[i].1, at[i]));
-        near(case().run(0, FIVE, &came([15, 30, 35, 40])), 800e3);
-        near(case().run(0, FIVE, &came([10, 40, 70, 85])), 0.95 * 320e3);
+        let arrivals = |at: [u64; 4]| [0, 1, 2, 3].map(|i| (1000.0, STEADY[i].1, at[i]));
+        near(case().run(0, FIVE, &arrivals([15, 30, 35, 40])), 800e3);
+        near(case().run(0, FIVE, &arrivals([10, 40, 70, 85])), 0.95 * 320e3);
         let fast = [(1000.0, 0, 19), (1000.0, 10, 22), (1000.0, 20, 25), (1000.0, 40, 27)];
         assert_eq!(case().run(0, FIVE, &fast), None, "more than twice as fast as sent");
-        assert_eq!(case().run(0, FIVE, &came([50, 50, 50, 50])), None, "all at once");
+        assert_eq!(case().run(0, FIVE, &arrivals([50, 50, 50, 50])), None, "all at once");
     }
 
     #[test]

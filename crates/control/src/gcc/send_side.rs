@@ -113,9 +113,10 @@ impl SendSide {
     }
 
     /// The rates of the session.
-    pub fn set_bounds(&mut self, least: f64, most: f64) {
-        self.min_bitrate = least.max(MIN_BITRATE);
-        self.max_bitrate = if most > 0.0 && most.is_finite() { most.max(self.min_bitrate) } else { MAX_BITRATE };
+    pub fn set_bounds(&mut self, min_bitrate: f64, max_bitrate: f64) {
+        self.min_bitrate = min_bitrate.max(MIN_BITRATE);
+        self.max_bitrate =
+            if max_bitrate > 0.0 && max_bitrate.is_finite() { max_bitrate.max(self.min_bitrate) } else { MAX_BITRATE };
         self.loss.set_bounds(self.min_bitrate, self.max_bitrate);
     }
 
@@ -166,13 +167,13 @@ impl SendSide {
 
     /// Whether the round-trip time, or the time without feedback on what was sent, is of seconds.
     pub fn rtt_above_limit(&self) -> bool {
-        let Some((heard, rtt)) = self.last_feedback else { return false };
-        self.sent.map_or(Span::ZERO, |sent| sent.since(heard)) + rtt > RTT_LIMIT
+        let Some((last, rtt)) = self.last_feedback else { return false };
+        self.sent.map_or(Span::ZERO, |sent| sent.since(last)) + rtt > RTT_LIMIT
     }
 
     /// Feedback tells of these packets; whether the application sends less than it may.
-    pub fn feedback(&mut self, told: &[PacketResult], alr: bool, now: Time) {
-        self.loss.feedback(told, self.delay_based, alr);
+    pub fn feedback(&mut self, results: &[PacketResult], alr: bool, now: Time) {
+        self.loss.feedback(results, self.delay_based, alr);
         self.update(now);
     }
 
@@ -235,8 +236,8 @@ impl SendSide {
         if now.since(reported) < REPORTS {
             let apart = DECREASE_INTERVAL + self.rtt;
             if self.share <= LOW_LOSS {
-                let least = self.history.front().map_or(self.target, |&(_, rate)| rate);
-                rate = GROWTH * least + GROWTH_OFFSET;
+                let min_rate = self.history.front().map_or(self.target, |&(_, rate)| rate);
+                rate = GROWTH * min_rate + GROWTH_OFFSET;
             } else if self.share > HIGH_LOSS
                 && !self.decreased_since_report
                 && self.decreased.is_none_or(|last| now.since(last) >= apart)
@@ -278,9 +279,9 @@ mod tests {
         Time((1000 + ms) * 1_000_000)
     }
 
-    fn started(least: f64, target: f64, most: f64) -> SendSide {
+    fn started(min_bitrate: f64, target: f64, max_bitrate: f64) -> SendSide {
         let mut side = SendSide::default();
-        side.set_bounds(least, most);
+        side.set_bounds(min_bitrate, max_bitrate);
         side.set_target(target);
         side
     }

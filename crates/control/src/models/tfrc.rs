@@ -75,12 +75,12 @@ impl Tfrc {
     pub fn loss_rate(&self, rate: BytesPerSecond, path: &TfrcPath) -> Result<LossRate, DomainError> {
         let terms = self.terms(path);
         let per_packet = path.segment.get() / rate.get();
-        let most = terms.at(1.0);
-        if per_packet > most {
-            let least = path.segment.get() / most;
+        let max = terms.at(1.0);
+        if per_packet > max {
+            let min = path.segment.get() / max;
             // the least rate itself must come back as 1, whatever its last digit
-            if rate.get() < least * (1.0 - 4.0 * f64::EPSILON) {
-                return Err(DomainError { argument: "rate", value: rate.get(), allowed: Allowed::AtLeast(least) });
+            if rate.get() < min * (1.0 - 4.0 * f64::EPSILON) {
+                return Err(DomainError { argument: "rate", value: rate.get(), allowed: Allowed::AtLeast(min) });
             }
             return Ok(LossRate::of(1.0));
         }
@@ -187,11 +187,11 @@ mod tests {
     #[test]
     fn too_low_a_rate_has_no_loss_rate() {
         let path = path(0.1);
-        let least = rate(Tfrc::RFC5348, 1.0, 0.1);
+        let min = rate(Tfrc::RFC5348, 1.0, 0.1);
         let at = |x: f64| Tfrc::RFC5348.loss_rate(BytesPerSecond::new(x).unwrap(), &path);
-        assert_eq!(at(least).unwrap().get(), 1.0);
-        let error = at(least * 0.999).unwrap_err();
-        assert_eq!(error.allowed, Allowed::AtLeast(least));
+        assert_eq!(at(min).unwrap().get(), 1.0);
+        let error = at(min * 0.999).unwrap_err();
+        assert_eq!(error.allowed, Allowed::AtLeast(min));
         assert!(error.to_string().starts_with("rate = "), "{error}");
         // however high the rate, there is a loss rate
         assert!(at(f64::MAX).unwrap().get() > 0.0);

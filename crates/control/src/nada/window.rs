@@ -116,8 +116,8 @@ impl Window {
 
     /// The longest queueing delay of a packet within LOGWIN, in seconds.
     pub(super) fn longest_queueing(&self) -> f64 {
-        let most = self.seen.iter().filter_map(|seen| seen.delay).reduce(f64::max);
-        most.zip(self.base).map_or(0.0, |(most, base)| most - base)
+        let max_delay = self.seen.iter().filter_map(|seen| seen.delay).reduce(f64::max);
+        max_delay.zip(self.base).map_or(0.0, |(max_delay, base)| max_delay - base)
     }
 
     /// r_recv in bits a second: what has come within LOGWIN, or since the beginning of a session that is younger.

@@ -89,10 +89,10 @@ pub struct Averages {
 }
 
 impl Averages {
-    /// A sample (NSEND, NRECV), with LAMBDA for `least`.
-    pub fn update(&mut self, send: f64, recv: f64, least: f64) {
+    /// A sample (NSEND, NRECV), with LAMBDA as `lambda`.
+    pub fn update(&mut self, send: f64, recv: f64, lambda: f64) {
         self.count += 1.0;
-        let weight = least.max(1.0 / self.count);
+        let weight = lambda.max(1.0 / self.count);
         let (by_send, by_recv) = (send - self.send, recv - self.recv);
         self.send += weight * by_send;
         self.recv += weight * by_recv;
@@ -185,32 +185,32 @@ impl Law {
 
     /// The draft's appendix C, on a frame.
     fn congestion(&mut self, frame: &Frame, now: Time) {
-        let (s, most) = (self.settings, self.max_size());
+        let (s, max) = (self.settings, self.max_size());
         let share = f64::from(frame.marked) / f64::from(frame.packets.max(1));
         self.ecn_average += ECN_GAIN * (share - self.ecn_average);
         if self.decreased > frame.sent {
             // no decrease for a round trip
         } else if frame.lost > 0 {
-            self.size = self.size.min(most) * s.beta;
+            self.size = self.size.min(max) * s.beta;
             self.decreased = now;
         } else if self.ecn_decreased > frame.sent {
             // no decrease by marks for a round trip
         } else if frame.marked > 0 {
-            self.size = self.size.min(most) * (1.0 - self.ecn_average * (1.0 - s.beta));
+            self.size = self.size.min(max) * (1.0 - self.ecn_average * (1.0 - s.beta));
             self.ecn_decreased = now;
         }
-        if self.decreased <= frame.sent && self.size < most {
+        if self.decreased <= frame.sent && self.size < max {
             let more = if self.ecn_decreased <= self.decreased { s.alpha } else { s.ecn_alpha * (1.0 - share) };
-            self.size = (self.size + more).min(most);
+            self.size = (self.size + more).min(max);
         }
     }
 
     /// CTARGET and CSLOPE cap TARGET and SLOPE, and MIN_TARGET is the least.
     fn cap(&mut self) {
-        let (s, most) = (self.settings, self.max_size());
-        let target = self.size.min(most);
-        let least = s.send / s.recv;
-        let slope = (1.0 - least * (most / target)).max(0.0) / (1.0 - least);
+        let (s, max) = (self.settings, self.max_size());
+        let target = self.size.min(max);
+        let min = s.send / s.recv;
+        let slope = (1.0 - min * (max / target)).max(0.0) / (1.0 - min);
         self.target = self.fdace.0.min(target).max(s.min);
         self.slope = self.fdace.1.min(slope);
     }

@@ -345,8 +345,8 @@ impl Law {
         self.rate = self.rate.max(self.limits.min_rate).min(self.limits.max_rate);
         self.window = self.rate.wrapping_mul(srtt).max(1);
         self.size_packets(self.vrtt);
-        let most = self.window.wrapping_mul(100 + RATE_OFFSET) / 100_000_000 / self.size + 1;
-        self.packets = (most as i64).max(MIN_WINDOW);
+        let max = self.window.wrapping_mul(100 + RATE_OFFSET) / 100_000_000 / self.size + 1;
+        self.packets = (max as i64).max(MIN_WINDOW);
     }
 
     /// Two packets a round trip at least, as small as that takes; what leaves in 250 us may leave at once.

@@ -348,15 +348,15 @@ impl Law {
 
     /// Feedback has come that tells of these packets for the first time, in the order of their numbers; `overlaps` if it tells
     /// of others again, as each report of this receiver does but the first.
-    pub fn feedback(&mut self, now: u32, told: &[AckedPacket], overlaps: bool) {
+    pub fn feedback(&mut self, now: u32, acked: &[AckedPacket], overlaps: bool) {
         self.begin(now);
         self.flight.update_max_bytes();
         if overlaps {
             self.extremes();
         }
         let mut marked = false;
-        for (i, packet) in told.iter().enumerate() {
-            let last = i + 1 == told.len();
+        for (i, packet) in acked.iter().enumerate() {
+            let last = i + 1 == acked.len();
             let (ends_frame, is_marked) = self.acknowledge(now, packet, last);
             marked |= is_marked;
             if last || ends_frame {
@@ -364,7 +364,7 @@ impl Law {
             }
             self.extremes();
         }
-        if !told.is_empty() {
+        if !acked.is_empty() {
             self.react(now, marked);
         }
     }
@@ -376,14 +376,14 @@ impl Law {
     }
 
     /// Whether the packet ended a frame, and was marked.
-    fn acknowledge(&mut self, now: u32, told: &AckedPacket, last: bool) -> (bool, bool) {
-        let Some(packet) = self.flight.acknowledge(told.number) else { return (false, false) };
+    fn acknowledge(&mut self, now: u32, acked: &AckedPacket, last: bool) -> (bool, bool) {
+        let Some(packet) = self.flight.acknowledge(acked.number) else { return (false, false) };
         self.delivered += 1;
-        if told.marked {
+        if acked.marked {
             self.acked_marked += packet.size;
             self.marked += 1;
         }
-        match self.owd.queueing(now, told.at.wrapping_sub(packet.sent)) {
+        match self.owd.queueing(now, acked.at.wrapping_sub(packet.sent)) {
             Some(ticks) => self.delay = seconds(ticks),
             None => self.forget_delays(),
         }
@@ -391,7 +391,7 @@ impl Law {
         if rtt < 1_000_000 && last {
             self.round_trip(now, rtt);
         }
-        (packet.ends_frame, told.marked)
+        (packet.ends_frame, acked.marked)
     }
 
     fn round_trip(&mut self, now: u32, rtt: u32) {

@@ -183,10 +183,10 @@ impl Law {
 
     /// Feedback has come; without a packet that came it says nothing.
     pub fn feedback(&mut self, now: i64, feedback: &Feedback<'_>) {
-        let came = || feedback.packets.iter().filter_map(|packet| packet.arrival);
+        let arrivals = || feedback.packets.iter().filter_map(|packet| packet.arrival);
         // of packets that came at once the one sent later came later
-        let Some(last) = came().reduce(|a, b| if b.at >= a.at { b } else { a }) else { return };
-        let first = came().map(|packet| packet.at).min().unwrap_or(last.at);
+        let Some(last) = arrivals().reduce(|a, b| if b.at >= a.at { b } else { a }) else { return };
+        let first = arrivals().map(|packet| packet.at).min().unwrap_or(last.at);
         self.flight[0] = self.flight[0].max(feedback.in_flight);
         self.measure(last.at, feedback);
         let rate = self.received_rate.map_or(f64::INFINITY, |rate| rate as f64);
@@ -228,8 +228,8 @@ impl Law {
     }
 
     fn share_of_marks(&mut self, packets: &[Fated]) {
-        let came = packets.iter().filter_map(|packet| packet.arrival);
-        let (count, marked) = came.fold((0.0, 0.0), |(n, m), c| (n + 1.0, m + f64::from(u8::from(c.marked))));
+        let arrivals = packets.iter().filter_map(|packet| packet.arrival);
+        let (count, marked) = arrivals.fold((0.0, 0.0), |(n, m), c| (n + 1.0, m + f64::from(u8::from(c.marked))));
         let share = marked / count;
         self.alpha = if share > self.alpha {
             (ALPHA_UP * share + (1.0 - ALPHA_UP) * self.alpha).min(1.0)
@@ -239,7 +239,7 @@ impl Law {
     }
 
     fn update(&mut self, now: i64, packets: &[Fated]) {
-        let marked = packets.iter().any(|packet| packet.arrival.is_some_and(|came| came.marked));
+        let marked = packets.iter().any(|packet| packet.arrival.is_some_and(|arrival| arrival.marked));
         let lost = self.losses.update(now, packets, self.delay.rtt);
         let queue = self.delay.is_queue();
         let lost = lost && (self.losses.is_congestion() || queue);
@@ -289,10 +289,10 @@ impl Law {
         let post_congestion = self.reaction.map_or(1.0, |reaction| ((now - reaction) as f64 / long).clamp(0.0, 1.0));
         let share = scaled(self.window, settings.multiplicative_increase) as f64 / settings.mss as f64;
         scale *= 1.0 + share * post_congestion * near;
-        let acked = packets.iter().filter(|p| !p.arrival.is_some_and(|came| came.marked)).map(|p| p.size).sum();
-        let most = self.max_ref_window();
-        if self.window < most {
-            self.window = (self.window + scaled(acked, scale)).clamp(settings.min_ref_window, most);
+        let acked = packets.iter().filter(|p| !p.arrival.is_some_and(|arrival| arrival.marked)).map(|p| p.size).sum();
+        let max = self.max_ref_window();
+        if self.window < max {
+            self.window = (self.window + scaled(acked, scale)).clamp(settings.min_ref_window, max);
         }
     }
 

@@ -44,14 +44,14 @@ impl Hystart {
         self.samples = 0;
     }
 
-    /// An acknowledgement after a round trip of `delay`; the least so far was `least`. Says whether slow start should end.
-    pub(crate) fn on_ack(&mut self, delay: Span, least: Span, window: f64, path: &PathView) -> bool {
-        let now_found = !self.found && self.is_full(delay, least, window, path);
+    /// An acknowledgement after a round trip of `delay`; the minimum so far was `min_rtt`. Says whether slow start should end.
+    pub(crate) fn on_ack(&mut self, delay: Span, min_rtt: Span, window: f64, path: &PathView) -> bool {
+        let now_found = !self.found && self.is_full(delay, min_rtt, window, path);
         self.found |= now_found;
         now_found
     }
 
-    fn is_full(&mut self, delay: Span, least: Span, window: f64, path: &PathView) -> bool {
+    fn is_full(&mut self, delay: Span, min_rtt: Span, window: f64, path: &PathView) -> bool {
         if path.acked > self.end {
             self.begin_round(path);
         }
@@ -61,7 +61,7 @@ impl Hystart {
         // a train of acknowledgements as long as half the path: the path is full both ways
         if path.now.since(self.train) <= TRAIN_GAP {
             self.train = path.now;
-            if path.now.since(self.began).0 > (least + TRAIN_SLACK).0 / 2 {
+            if path.now.since(self.began).0 > (min_rtt + TRAIN_SLACK).0 / 2 {
                 return true;
             }
         }
@@ -72,6 +72,6 @@ impl Hystart {
             self.samples += 1;
             return false;
         }
-        round > least + Span(least.0 / 8).max(DELAY_MIN).min(DELAY_MAX)
+        round > min_rtt + Span(min_rtt.0 / 8).max(DELAY_MIN).min(DELAY_MAX)
     }
 }

@@ -60,7 +60,7 @@ impl HystartPlusPlus {
     /// Says whether slow start is over: conservative slow start has had its rounds.
     pub(super) fn on_ack(&mut self, rtt: Span, path: &PathView) -> bool {
         let end = *self.end.get_or_insert(path.next);
-        self.current = Some(self.current.map_or(rtt, |least| least.min(rtt)));
+        self.current = Some(self.current.map_or(rtt, |min| min.min(rtt)));
         self.samples += 1;
         if self.samples >= SAMPLES {
             self.compare();

@@ -104,12 +104,12 @@ impl Ns2 {
                 Interval::DataLimited if fair > self.rate => initial_segments(terms.segment()) * per_round,
                 _ => per_round,
             };
-            let most = limit.max(floor);
+            let max = limit.max(floor);
             if fair > self.rate {
                 let rounds = (now.since(self.changed).as_secs_f64() / terms.rtt()).min(2.0);
-                self.rate = (self.rate + per_round * rounds).min(most.min(fair));
+                self.rate = (self.rate + per_round * rounds).min(max.min(fair));
             } else {
-                self.rate = fair.min(most);
+                self.rate = fair.min(max);
             }
             self.changed = now;
         }

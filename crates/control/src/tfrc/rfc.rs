@@ -30,7 +30,7 @@ impl ReceiveRates {
     }
 
     fn max(&self) -> f64 {
-        self.entries[..self.count].iter().fold(0.0, |most: f64, &(_, rate)| most.max(rate))
+        self.entries[..self.count].iter().fold(0.0, |max: f64, &(_, rate)| max.max(rate))
     }
 
     fn add(&mut self, at: Time, rate: f64) {
@@ -57,8 +57,8 @@ impl ReceiveRates {
 
     /// "Maximize X_recv_set": only the largest stays, as of now; the initial infinity is not a measurement.
     fn maximize(&mut self, now: Time, rate: f64) {
-        let most = self.entries[..self.count].iter().map(|e| e.1).filter(|r| r.is_finite()).fold(rate, f64::max);
-        *self = ReceiveRates::only(now, most);
+        let max_rate = self.entries[..self.count].iter().map(|e| e.1).filter(|r| r.is_finite()).fold(rate, f64::max);
+        *self = ReceiveRates::only(now, max_rate);
     }
 
     fn halve(&mut self) {
@@ -168,11 +168,11 @@ impl Rfc {
         }
         let due = self.doubled.is_none_or(|at| now.since(at).as_secs_f64() >= rtt);
         if due {
-            let least = match self.version {
+            let min = match self.version {
                 Version::Rfc5348 => initial_window(segment) / rtt,
                 Version::Rfc3448 => segment / rtt,
             };
-            self.set((2.0 * self.rate).min(limit).max(least), segment);
+            self.set((2.0 * self.rate).min(limit).max(min), segment);
             self.doubled = Some(now);
         }
     }

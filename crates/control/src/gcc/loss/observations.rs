@@ -36,11 +36,12 @@ pub struct Observations {
 
 impl Observations {
     /// Feedback tells of these; whether they complete a piece.
-    pub fn feedback(&mut self, told: &[PacketResult], settings: &Settings) -> bool {
-        let (Some(first), Some(newest)) = (told.iter().map(|p| p.sent).min(), told.iter().map(|p| p.sent).max()) else {
+    pub fn feedback(&mut self, results: &[PacketResult], settings: &Settings) -> bool {
+        let (Some(first), Some(newest)) = (results.iter().map(|p| p.sent).min(), results.iter().map(|p| p.sent).max())
+        else {
             return false;
         };
-        for packet in told {
+        for packet in results {
             self.size += packet.size;
             self.lost += if packet.arrived.is_none() { packet.size } else { 0.0 };
         }
@@ -108,12 +109,12 @@ impl Observations {
 }
 
 /// The rate that losses leave at once: the more was lost above an offset, the less.
-pub fn upper(average_loss: f64, most: f64, settings: &Settings) -> f64 {
+pub fn upper(average_loss: f64, max: f64, settings: &Settings) -> f64 {
     let above = average_loss - settings.instant_offset;
-    if above > 0.0 { settings.instant_balance / above } else { most }
+    if above > 0.0 { settings.instant_balance / above } else { max }
 }
 
 /// The rate that comes through is not too much.
-pub fn lower(acknowledged: Option<f64>, least: f64, settings: &Settings) -> f64 {
-    acknowledged.map_or(0.0, |rate| settings.acknowledged_lower_bound * rate).max(least)
+pub fn lower(acknowledged: Option<f64>, min: f64, settings: &Settings) -> f64 {
+    acknowledged.map_or(0.0, |rate| settings.acknowledged_lower_bound * rate).max(min)
 }

@@ -61,14 +61,14 @@ impl Draft {
     fn feedback(&mut self, arrivals: &Arrivals, now: Time) {
         self.carrier.in_flight = arrivals.in_flight.bytes();
         let fated = arrivals.packets.iter().filter_map(|packet| {
-            let came = match packet.fate {
+            let arrival = match packet.fate {
                 Fate::Arrived { at: Some(at), marked } => {
                     Some(((at.0 as i128 - i128::from(packet.sent.0)) as f64 / 1e9, marked))
                 }
                 Fate::Lost => None,
                 Fate::Arrived { at: None, .. } | Fate::Unknown => return None,
             };
-            Some(Fated { size: packet.size().bytes() as f64, arrival: came })
+            Some(Fated { size: packet.size().bytes() as f64, arrival })
         });
         let packets: Vec<Fated> = fated.collect();
         let rtt = arrivals.rtt.map(|rtt| rtt.as_secs_f64()).filter(|&rtt| rtt > 0.0);

@@ -83,19 +83,19 @@ impl Ericsson {
 
     fn feedback(&mut self, arrivals: &Arrivals, now: Time) {
         self.carrier.in_flight = arrivals.in_flight.bytes();
-        let came = arrivals.packets.iter().filter_map(|packet| match packet.fate {
+        let arrived = arrivals.packets.iter().filter_map(|packet| match packet.fate {
             Fate::Arrived { at: Some(at), marked } => {
                 Some(AckedPacket { number: packet.packet.number, at: self.ticks(at), marked })
             }
             _ => None,
         });
-        let told: Vec<AckedPacket> = came.collect();
-        if told.is_empty() {
+        let acked: Vec<AckedPacket> = arrived.collect();
+        if acked.is_empty() {
             return;
         }
         // each of its reports tells of 32 packets, old ones too
-        let overlaps = self.has_feedback && told.len() < REPORTS;
-        self.law.feedback(self.ticks(now), &told, overlaps);
+        let overlaps = self.has_feedback && acked.len() < REPORTS;
+        self.law.feedback(self.ticks(now), &acked, overlaps);
         self.has_feedback = true;
     }
 }

@@ -129,11 +129,11 @@ impl Media {
             *count *= 1.0 - BINS_DECAY;
         }
         if self.frames > FRAMES {
-            let most = LARGE * self.sizes.iter().sum::<f32>();
+            let max = LARGE * self.sizes.iter().sum::<f32>();
             let mut sum = 0.0;
             let below = |count: &f32| {
                 sum += count;
-                sum >= most
+                sum >= max
             };
             let bin = self.sizes.iter().position(below).unwrap_or(BINS - 1);
             self.large = 1.0 + bin as f32 * RANGE / BINS as f32;

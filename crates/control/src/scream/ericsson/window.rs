@@ -65,9 +65,9 @@ impl Law {
         flight.looks[flight.look] = flight.max_bytes;
         flight.look = (flight.look + 1) % LOOKS;
         if self.media.target > self.settings.max_rate * NEAR_MAX_RATE {
-            let most = flight.looks.iter().copied().max().unwrap_or(0).max(flight.max_bytes);
+            let max = flight.looks.iter().copied().max().unwrap_or(0).max(flight.max_bytes);
             let needed = self.settings.pacing * self.large * self.settings.max_rate / 8.0 * (self.rtt + 0.001);
-            self.window = self.window.min(most.max(needed as i32));
+            self.window = self.window.min(max.max(needed as i32));
         }
         if now.wrapping_sub(self.start) > 2 * SECOND {
             flight.max_bytes_previous = flight.max_bytes;
@@ -140,8 +140,8 @@ impl Law {
         let share = (1.0 + f64::from(share)) as f32;
         let share = 1.0 + (f64::from(share) - 1.0) * f64::from(self.post_congestion) * f64::from(near);
         increment *= share as f32;
-        let most = self.flight.max_bytes.max(self.flight.max_bytes_previous) as f32;
-        let allowed = self.mss() as f32 + most * self.settings.flight_headroom;
+        let max = self.flight.max_bytes.max(self.flight.max_bytes_previous) as f32;
+        let allowed = self.mss() as f32 + max * self.settings.flight_headroom;
         self.limited = allowed < self.window as f32;
         let window = self.window + (increment + 0.5) as i32;
         if window as f32 <= allowed && self.media.target < self.settings.max_rate {

@@ -51,7 +51,7 @@ impl Libwebrtc {
         self.carrier.in_flight = arrivals.in_flight.bytes();
         let mut last = None;
         let fated = arrivals.packets.iter().filter_map(|packet| {
-            let came = match packet.fate {
+            let arrival = match packet.fate {
                 Fate::Arrived { at: Some(at), marked } => {
                     last = Some(packet.sent);
                     Some(Arrival { sent: self.micros(packet.sent), at: self.micros(at), marked })
@@ -59,7 +59,7 @@ impl Libwebrtc {
                 Fate::Lost => None,
                 Fate::Arrived { at: None, .. } | Fate::Unknown => return None,
             };
-            Some(Fated { size: packet.size().bytes() as i64, arrival: came })
+            Some(Fated { size: packet.size().bytes() as i64, arrival })
         });
         let packets: Vec<Fated> = fated.collect();
         // what of the time since the last packet left is not its round trip, the receiver waited

@@ -127,10 +127,10 @@ fn averaged(mean: i64, sample: i64) -> i64 {
 
 /// The least and the greatest one-way delay of the last burst; there is a packet that came.
 fn of_burst(packets: &[Fated]) -> (i64, i64) {
-    let mut came = packets.iter().rev().filter_map(|packet| packet.arrival);
-    let Some(last) = came.next() else { return (0, 0) };
+    let mut arrivals = packets.iter().rev().filter_map(|packet| packet.arrival);
+    let Some(last) = arrivals.next() else { return (0, 0) };
     let (mut low, mut high, mut newer) = (last.at - last.sent, last.at - last.sent, last.sent);
-    for packet in came {
+    for packet in arrivals {
         let (before, gap) = (last.sent - packet.sent, newer - packet.sent);
         if before > BURST && (before > LONG_BURST || gap > GAP) {
             break;
