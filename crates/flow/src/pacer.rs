@@ -206,21 +206,21 @@ mod tests {
     #[test]
     fn jitter_keeps_the_mean() {
         let mut pacer = pacer(0.5);
-        let (mut least, mut most) = (f64::MAX, 0.0_f64);
+        let (mut min, mut max) = (f64::MAX, 0.0_f64);
         for _ in 0..100_000 {
             let before = pacer.due();
             pacer.sent(before, Span::ZERO, 1000.0, 1e6);
             let gap = pacer.due().since(before).as_secs_f64() * 1e3;
-            (least, most) = (least.min(gap), most.max(gap));
+            (min, max) = (min.min(gap), max.max(gap));
         }
         assert!((pacer.due().as_secs_f64() - 100.0).abs() < 0.3);
-        assert!((0.499..0.502).contains(&least) && (1.498..1.501).contains(&most), "{least} {most}");
+        assert!((0.499..0.502).contains(&min) && (1.498..1.501).contains(&max), "{min} {max}");
     }
 
     #[test]
     fn overhead_is_added_to_gaps_of_any_rate() {
         let mut pacer = pacer(0.0).with_overhead(Span::from_millis(4));
-        let (mut least, mut most, mut sum) = (f64::MAX, 0.0_f64, 0.0);
+        let (mut min, mut max, mut sum) = (f64::MAX, 0.0_f64, 0.0);
         for i in 0..100_000 {
             let before = pacer.due();
             let rate = if i % 2 == 0 { 1e6 } else { 1e5 }; // 1 or 10 ms
@@ -228,9 +228,9 @@ mod tests {
             // the draw stays the same where the rate changes meanwhile
             pacer.repace(before, 1000.0, 1e6);
             let gap = pacer.due().since(before).as_secs_f64() * 1e3;
-            (least, most, sum) = (least.min(gap), most.max(gap), sum + gap);
+            (min, max, sum) = (min.min(gap), max.max(gap), sum + gap);
         }
-        assert!((1.0..1.001).contains(&least) && (4.999..5.000001).contains(&most), "{least} {most}");
+        assert!((1.0..1.001).contains(&min) && (4.999..5.000001).contains(&max), "{min} {max}");
         assert!((sum / 1e5 - 3.0).abs() < 0.01, "{sum}"); // four standard errors: 4 / sqrt(12) / sqrt(1e5) * 4 = 0.015
     }
 }

@@ -173,11 +173,11 @@ impl SenderStats {
     #[must_use]
     pub fn since(&self, earlier: &SenderStats) -> SenderStats {
         let rtt = self.rtt.since(&earlier.rtt);
-        let (least, greatest) = if earlier.rtt_count == self.measured_from {
+        let (min, greatest) = if earlier.rtt_count == self.measured_from {
             (self.rtt_min, self.rtt_max)
         } else {
-            let (least, greatest) = rtt.bounds().unwrap_or((Span::MAX, Span::ZERO));
-            (least.max(self.lifetime_min_rtt()), greatest.min(self.rtt_max.max(self.rtt_before.1)))
+            let (min, greatest) = rtt.bounds().unwrap_or((Span::MAX, Span::ZERO));
+            (min.max(self.lifetime_min_rtt()), greatest.min(self.rtt_max.max(self.rtt_before.1)))
         };
         SenderStats {
             packets_sent: self.packets_sent - earlier.packets_sent,
@@ -185,7 +185,7 @@ impl SenderStats {
             until: self.until,
             rtt_sum: self.rtt_sum - earlier.rtt_sum,
             rtt_count: self.rtt_count - earlier.rtt_count,
-            rtt_min: least,
+            rtt_min: min,
             rtt_max: greatest,
             rtt,
             measured_from: 0,

@@ -69,8 +69,9 @@ mod tests {
     /// What comes of stamps that are written and come then, in minutes: to a thousandth.
     fn minutes(transit: &mut Transit, of: &[(f64, f64)]) -> Vec<f64> {
         let at = |minutes: f64| Time::ZERO + MINUTE.mul_f64(minutes);
-        let told = of.iter().map(|&(written, came)| transit.of(Stamp::at(at(written)), at(came)).as_secs_f64() / 60.0);
-        told.map(|minutes| (minutes * 1e3).round() / 1e3).collect()
+        let delays =
+            of.iter().map(|&(written, arrived)| transit.of(Stamp::at(at(written)), at(arrived)).as_secs_f64() / 60.0);
+        delays.map(|minutes| (minutes * 1e3).round() / 1e3).collect()
     }
 
     #[test]
@@ -95,7 +96,7 @@ mod tests {
             let mut transit = Transit::since(Time::ZERO + MINUTE.mul_f64(wraps - 1.0));
             // written before and after stamps go round, and come in another order
             let of = [(-0.5, 0.0), (0.25, 0.5), (-0.25, 0.5), (0.5, 0.75), (-4.0, 0.75), (1.0, 1.25)];
-            let of = of.map(|(written, came)| (wraps + written, wraps + came));
+            let of = of.map(|(written, arrived)| (wraps + written, wraps + arrived));
             assert_eq!(minutes(&mut transit, &of), [0.5, 0.25, 0.75, 0.25, 4.75, 0.25], "{rounds}");
         }
     }
@@ -108,8 +109,8 @@ mod tests {
             for (next, expected) in [(silent, 0.25), (still, 0.24 + long)] {
                 let mut transit = Transit::since(Time::ZERO + MINUTE * 5);
                 assert_eq!(minutes(&mut transit, &before), [0.25, 0.25]);
-                let told = minutes(&mut transit, &[next]);
-                assert!((told[0] - expected).abs() < 2e-3, "{long}: {told:?}, not {expected}");
+                let delays = minutes(&mut transit, &[next]);
+                assert!((delays[0] - expected).abs() < 2e-3, "{long}: {delays:?}, not {expected}");
             }
         }
         // the first of all may have been held for long too

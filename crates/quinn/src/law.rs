@@ -300,8 +300,8 @@ impl Law {
             let trip = (self.rtt.min_rtt.as_secs_f64() + self.rtt.smoothed.as_secs_f64()) / 2.0;
             let rate = self.congestion.pacing_rate() * trip;
             let quantum = self.congestion.controller().send_quantum().max(self.datagram.into());
-            let least = MINIMUM_WINDOW * u64::from(self.datagram);
-            window = window.min((rate as u64).saturating_add(quantum.into()).max(least));
+            let min = MINIMUM_WINDOW * u64::from(self.datagram);
+            window = window.min((rate as u64).saturating_add(quantum.into()).max(min));
         }
         self.granted = window + 1;
         self.greatest = self.greatest.max(self.granted);

@@ -92,11 +92,11 @@ impl SentLog {
         Piece { number: self.first.wrapping_add(nth as u32), left: datagram.left, bytes: taken }
     }
 
-    /// What quinn will not tell of any more is forgotten: all before the number `before`, and the oldest beyond `most` bytes.
-    pub(crate) fn prune(&mut self, before: u32, most: u64) {
+    /// What quinn will not tell of any more is forgotten: all before the number `before`, and the oldest beyond `max` bytes.
+    pub(crate) fn prune(&mut self, before: u32, max: u64) {
         while let Some(oldest) = self.datagrams.front() {
             let old = before.wrapping_sub(self.first) as i32 > 0;
-            if oldest.bytes > 0 && !old && self.bytes <= most {
+            if oldest.bytes > 0 && !old && self.bytes <= max {
                 break;
             }
             self.bytes -= u64::from(oldest.bytes);

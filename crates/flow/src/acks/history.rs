@@ -130,7 +130,7 @@ impl History {
     /// are lost. Those overtaken by fewer than three stay as they are.
     #[inline]
     pub(super) fn learn(&mut self, hole: &LastHole) -> (u32, Losses) {
-        let (mut came, mut lost) = (0, Losses::default());
+        let (mut arrived, mut lost) = (0, Losses::default());
         let known = hole.received_end.saturating_sub(self.first) as usize;
         for index in 0..known.min(self.left.len()) {
             if self.left[index] == Time::NEVER {
@@ -138,7 +138,7 @@ impl History {
             }
             let seq = self.first + index as u32;
             if seq >= hole.hole_end || seq + 1 == hole.hole_start {
-                came += 1;
+                arrived += 1;
             } else if hole.received_end - 1 - seq >= OVERTAKEN {
                 self.give_up(index, &mut lost);
                 continue;
@@ -148,7 +148,7 @@ impl History {
             self.resolve(index);
         }
         self.trim();
-        (came, lost)
+        (arrived, lost)
     }
 
     /// Those that left `timeout` ago or earlier are lost.

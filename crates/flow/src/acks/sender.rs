@@ -228,8 +228,8 @@ impl AcksSender {
             }
             sample
         });
-        let (came, lost) = self.history.learn(hole);
-        let packets = came + u32::from(awaited.is_some());
+        let (arrived, lost) = self.history.learn(hole);
+        let packets = arrived + u32::from(awaited.is_some());
         if packets > 0 || rtt.is_some() {
             self.controller.on_feedback(&AckEvent::Acked { rtt, packets }, &self.path(now));
             self.follow(now);

@@ -183,12 +183,12 @@ impl Connection {
         if !self.lost.first().is_some_and(is_old) && !acknowledges_any(range, more, &self.lost) {
             return;
         }
-        let mut came = false;
+        let mut received = false;
         let mut kept = core::mem::take(&mut self.lost);
         kept.retain(|lost| {
             if acknowledges(range, more, lost.number) {
                 self.spurious += 1;
-                came |= lost.counts;
+                received |= lost.counts;
                 self.arrived_at_last(&lost.carried);
                 return false;
             }
@@ -196,7 +196,7 @@ impl Connection {
         });
         let all = !kept.iter().any(|lost| lost.counts);
         self.lost = kept;
-        if came && all && self.congestion.undoable().is_some() {
+        if received && all && self.congestion.undoable().is_some() {
             self.congestion.on_spurious(now);
         }
     }
@@ -319,8 +319,8 @@ impl Connection {
     }
 
     /// The oldest packets that are out leave again, without being taken for lost: what they carried may have come.
-    pub(super) fn send_oldest_again(&mut self, most: usize) {
-        let oldest: Vec<Carried> = self.log.out().take(most).map(|(_, packet)| packet.carried.clone()).collect();
+    pub(super) fn send_oldest_again(&mut self, max: usize) {
+        let oldest: Vec<Carried> = self.log.out().take(max).map(|(_, packet)| packet.carried.clone()).collect();
         oldest.iter().for_each(|carried| self.send_again(carried));
     }
 }

@@ -203,8 +203,8 @@ impl Connection {
         if self.crypto.is_ready() {
             header = LONG_HEADER;
             let used = header + frames.iter().map(Frame::size).sum::<u16>();
-            let most = datagram.saturating_sub(used + 1 + 2 + 2);
-            if let Some((run, was_sent)) = self.crypto.take(u64::from(most)) {
+            let max = datagram.saturating_sub(used + 1 + 2 + 2);
+            if let Some((run, was_sent)) = self.crypto.take(u64::from(max)) {
                 again = was_sent;
                 let length = (run.end - run.start) as u16;
                 // first, so that the other end knows at once whose packet it is
@@ -228,8 +228,8 @@ impl Connection {
         let mut taken = 0;
         while let Some(waiting) = self.datagrams.front_mut().filter(|waiting| waiting.rank <= first) {
             let room = room - taken;
-            let most = room.saturating_sub(1 + 2);
-            let length = waiting.left.min(u64::from(most)) as u16;
+            let max = room.saturating_sub(1 + 2);
+            let length = waiting.left.min(u64::from(max)) as u16;
             // one that would fit a packet of its own is not cut for the rest of another
             let whole = u64::from(self.config.datagram - LONG_HEADER);
             if length == 0 || u64::from(length) < waiting.left && waiting.left <= whole && room < whole as u16 {
@@ -318,8 +318,8 @@ impl Connection {
 
     /// The largest packet: no more than every path takes before the other end's address is validated.
     pub(super) fn largest(&self) -> u16 {
-        let most = if self.unvalidated.is_some() { INITIAL_DATAGRAM } else { u16::MAX };
-        self.config.datagram.min(most)
+        let max = if self.unvalidated.is_some() { INITIAL_DATAGRAM } else { u16::MAX };
+        self.config.datagram.min(max)
     }
 
     /// Whether this end's packets are Initial ones, which are filled up: without what they bring the other end may not answer

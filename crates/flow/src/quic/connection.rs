@@ -306,8 +306,8 @@ impl Connection {
     #[inline]
     pub(super) fn alive(&mut self, now: Time) {
         if let Some(timeout) = self.config.idle_timeout {
-            let least = self.rtt.probe_timeout(self.config.max_ack_delay) * 3;
-            self.idle_at = now + timeout.max(least);
+            let min_timeout = self.rtt.probe_timeout(self.config.max_ack_delay) * 3;
+            self.idle_at = now + timeout.max(min_timeout);
         }
     }
 
@@ -391,8 +391,8 @@ impl Connection {
             self.arrived.duplicates += 1;
             return false;
         }
-        if let Some((came, _)) = &mut self.unvalidated {
-            *came += u64::from(packet.size.saturating_sub(self.config.header));
+        if let Some((received, _)) = &mut self.unvalidated {
+            *received += u64::from(packet.size.saturating_sub(self.config.header));
         }
         self.alive(now);
         self.received_since_restart = true;

@@ -48,12 +48,12 @@ impl Assembly {
         if part.offset == 0 && part.last {
             return Some(end);
         }
-        let (came, size) = self.frames.entry(number).or_default();
-        *came += u64::from(part.length);
+        let (received, size) = self.frames.entry(number).or_default();
+        *received += u64::from(part.length);
         if part.last {
             *size = Some(end);
         }
-        let whole = size.filter(|size| size == came);
+        let whole = size.filter(|size| size == received);
         if whole.is_some() {
             self.frames.remove(&number);
         } else if self.frames.len() > KEPT {

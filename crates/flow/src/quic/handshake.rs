@@ -30,11 +30,11 @@ impl CryptoOut {
         self.next < self.written || !self.lost.is_empty()
     }
 
-    /// The next run of at most `most` bytes, and whether it was sent before; it is taken to leave.
-    pub(super) fn take(&mut self, most: u64) -> Option<(Range<u64>, bool)> {
+    /// The next run of at most `max` bytes, and whether it was sent before; it is taken to leave.
+    pub(super) fn take(&mut self, max: u64) -> Option<(Range<u64>, bool)> {
         let (run, again) = match self.lost.first() {
-            Some(lost) => (lost.start..lost.end.min(lost.start + most), true),
-            None => (self.next..self.written.min(self.next + most), false),
+            Some(lost) => (lost.start..lost.end.min(lost.start + max), true),
+            None => (self.next..self.written.min(self.next + max), false),
         };
         if run.is_empty() {
             return None;
@@ -103,6 +103,6 @@ impl Connection {
 
     /// Whether the other end's address is not validated, and no more may be sent to it.
     pub(super) fn is_amplifying(&self, bytes: u16) -> bool {
-        self.unvalidated.is_some_and(|(came, left)| left + u64::from(bytes) > AMPLIFICATION * came)
+        self.unvalidated.is_some_and(|(received, left)| left + u64::from(bytes) > AMPLIFICATION * received)
     }
 }

@@ -392,8 +392,8 @@ mod tests {
         assert_eq!(incoming.piece(&piece(60, 40, true), grants), Ok((0, false)));
         assert_eq!(incoming.piece(&piece(0, 100, true), grants), Ok((100, false)));
         assert_eq!(incoming.piece(&piece(0, 60, false), grants), Ok((0, true)));
-        let told: Vec<_> = incoming.objects.drain(..).map(|o| (o.size, o.captured.0, o.reset)).collect();
-        assert_eq!(told, [(100, 5, false)]);
+        let reported: Vec<_> = incoming.objects.drain(..).map(|o| (o.size, o.captured.0, o.reset)).collect();
+        assert_eq!(reported, [(100, 5, false)]);
     }
 
     #[test]

@@ -136,9 +136,9 @@ impl Ranges {
         self.list.first().filter(|range| range.start == 0).map_or(0, |range| range.end)
     }
 
-    /// Keeps the highest `most`.
-    pub(super) fn keep_last(&mut self, most: usize) {
-        let over = self.list.len().saturating_sub(most);
+    /// Keeps the highest `max`.
+    pub(super) fn keep_last(&mut self, max: usize) {
+        let over = self.list.len().saturating_sub(max);
         self.list.drain(..over);
     }
 

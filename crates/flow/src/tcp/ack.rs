@@ -233,11 +233,11 @@ impl Connection {
         if self.ecn == Ecn::Accurate && self.una == self.base + 1 && acked > 0 && self.config.negotiates() {
             self.bits = self.bits.of_first_count(packet.flags.ace(), acked);
         }
-        let told = packet.flags.has(Flags::ECE);
+        let ece = packet.flags.has(Flags::ECE);
         let marked = match self.ecn {
             Ecn::Off => 0,
-            Ecn::Classic => u32::from(told),
-            Ecn::Dctcp => u32::from(told) * acked.max(1),
+            Ecn::Classic => u32::from(ece),
+            Ecn::Dctcp => u32::from(ece) * acked.max(1),
             Ecn::Accurate if self.una == self.base && self.config.bare_syn() => 0, // the SYN is not counted
             Ecn::Accurate if self.bits == Bits::Zeroed => 0,
             Ecn::Accurate => {
@@ -293,12 +293,12 @@ impl Connection {
         if ns2 {
             self.recover = self.max; // a loss of this window waits for the timer, or is repaired without a cut
         }
-        let least = self.controller.window() < 2.0;
+        let at_minimum = self.controller.window() < 2.0;
         self.reduced = self.max;
         self.action = Action::Ecn;
         self.cwr = true;
         self.notify(TcpEvent::EcnEcho, now);
-        if least && !ns2 {
+        if at_minimum && !ns2 {
             // the window cannot shrink: the next segment waits for the retransmission timer (RFC 3168 section 6.1.2)
             self.set_timer(now);
             self.delayed_send = self.timer;

@@ -100,7 +100,7 @@ impl TfrcReceiver {
         let stats = &mut self.stats;
         stats.on_received(now, packet.size);
         stats.marks += u64::from(marked);
-        let heard = match &mut self.measure {
+        let outcome = match &mut self.measure {
             Measure::Rfc(rfc) => {
                 if data.rtt == Span::ZERO && rfc.rtt > Span::ZERO && packet.seq >= rfc.gaps.next() {
                     // a sender that had a round-trip time and has none has begun afresh
@@ -119,17 +119,17 @@ impl TfrcReceiver {
                 ns2.on_packet(now, packet, marked, data)
             }
         };
-        if heard.new {
+        if outcome.new {
             stats.bytes += bytes;
             self.stamp = packet.stamp;
             self.arrived_at = now;
         } else {
             stats.duplicates += 1;
         }
-        if let Some(measured) = heard.report {
+        if let Some(measured) = outcome.report {
             self.report(now, measured, out);
         }
-        if heard.new { Arrived { bytes, segments: 1 } } else { Arrived::default() }
+        if outcome.new { Arrived { bytes, segments: 1 } } else { Arrived::default() }
     }
 
     /// A report may be due; a call too early does nothing.
@@ -269,11 +269,11 @@ impl RfcReceiver {
         let terms = terms.covering(self.per_ack);
         let now = self.rate.rate(now, self.timed);
         // a packet in two round-trip times: all there is to go by where the first packet was lost or marked, and the least
-        let least = 0.5 * terms.segment() / terms.rtt();
+        let min_rate = 0.5 * terms.segment() / terms.rtt();
         let target = match self.law {
             Law::Rfc3448 => now,
-            _ if start == self.first => least,
-            _ => self.largest.max(now).max(least),
+            _ if start == self.first => min_rate,
+            _ => self.largest.max(now).max(min_rate),
         };
         1.0 / terms.loss_event_rate(target)
     }

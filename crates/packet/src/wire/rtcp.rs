@@ -99,8 +99,8 @@ struct Statuses(usize);
 
 impl core::fmt::Display for Statuses {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        let most = TransportFeedback::MAX;
-        write!(f, "transport-wide feedback of {} packets; from 1 to {most} in a compound packet", self.0)
+        let max = TransportFeedback::MAX;
+        write!(f, "transport-wide feedback of {} packets; from 1 to {max} in a compound packet", self.0)
     }
 }
 

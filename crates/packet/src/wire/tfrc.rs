@@ -356,10 +356,10 @@ impl Reader<'_> {
         u64::from_be_bytes(self.take())
     }
 
-    /// A number from 0 (not minus 0) to `most`.
-    fn number(&mut self, most: f64) -> Option<f64> {
+    /// A number from 0 (not minus 0) to `max`.
+    fn number(&mut self, max: f64) -> Option<f64> {
         let number = f64::from_be_bytes(self.take());
-        (number.is_sign_positive() && number <= most).then_some(number)
+        (number.is_sign_positive() && number <= max).then_some(number)
     }
 
     fn subflow(&mut self, named: bool) -> Option<Subflow> {

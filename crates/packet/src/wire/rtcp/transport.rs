@@ -106,9 +106,9 @@ pub(super) fn read(mut content: Bytes<'_>, left: &mut usize) -> Option<Result<Tr
     if count == 0 || count > *left {
         return Some(Err(DecodeError::Statuses(count)));
     }
-    let (mut deltas, mut told) = (content, 0);
-    while told < count {
-        told += chunk_len(deltas.u16()?);
+    let (mut deltas, mut covered) = (content, 0);
+    while covered < count {
+        covered += chunk_len(deltas.u16()?);
     }
     *left -= count;
     let mut packets = Vec::new();

@@ -47,13 +47,13 @@ impl Autotune {
         let segment = u64::from(config.segment.max(1));
         // a packet's memory: its frame with the buffer's headroom and tail, a power of 2, and what describes it
         let memory = (u64::from(config.wire()) + 400).next_power_of_two() + 256;
-        let most = config.receive_buffer;
+        let rmem_max = config.receive_buffer;
         let window = FIRST_WINDOW / segment * segment;
         let mut tune = Autotune {
             segment,
-            rmem_max: most,
+            rmem_max,
             ratio: (segment * UNIT / memory).clamp(1, UNIT - 1),
-            buffer: FIRST.min(most.unwrap_or(FIRST)),
+            buffer: FIRST.min(rmem_max.unwrap_or(FIRST)),
             space: EXPECTED * segment,
             since: Time::ZERO,
             from: base,

@@ -16,12 +16,12 @@ pub(super) struct Estimator {
 }
 
 impl Estimator {
-    /// A sample. `una` and `next`: the edges of what is outstanding; `least`: the minimum timeout.
-    pub(super) fn sample(&mut self, rtt: Span, una: u32, next: u32, least: Span) {
+    /// A sample. `una` and `next`: the edges of what is outstanding; `min_rto`: the minimum timeout.
+    pub(super) fn sample(&mut self, rtt: Span, una: u32, next: u32, min_rto: Span) {
         if self.srtt == 0 {
             self.srtt = (rtt.0 << 3).max(1);
             self.mdev = rtt.0 << 1; // the timeout begins with three round trips
-            self.rttvar = self.mdev.max(least.0);
+            self.rttvar = self.mdev.max(min_rto.0);
             self.mdev_max = self.rttvar;
             self.round = next;
             return;
@@ -42,7 +42,7 @@ impl Estimator {
         if una > self.round {
             self.rttvar -= self.rttvar.saturating_sub(self.mdev_max) >> 2;
             self.round = next;
-            self.mdev_max = least.0;
+            self.mdev_max = min_rto.0;
         }
     }
 

@@ -93,8 +93,8 @@ impl Rack {
         if !self.reordering_seen && (recovering || sacked >= DUPLICATES) {
             return Span::ZERO;
         }
-        let least = self.min_rtt.unwrap_or(Span::ZERO).0;
-        Span((least * u64::from(self.multiple) / 4).min(srtt.0))
+        let min_rtt = self.min_rtt.unwrap_or(Span::ZERO).0;
+        Span((min_rtt * u64::from(self.multiple) / 4).min(srtt.0))
     }
 
     /// How long ago a segment must have been sent that counts as lost at once.
