@@ -358,8 +358,8 @@ impl Fanin {
             let slot = &self.slots[((from + ahead) % SLOTS) as usize];
             return slot.iter().map(|packet| packet.time).min().unwrap_or(Time::NEVER);
         }
-        let least = |blocks: &Level| blocks.first_occupied().map(|number| blocks.earliest[(number % SLOTS) as usize]);
-        let first = least(&self.blocks).or_else(|| self.beyond.iter().find_map(least));
+        let min = |blocks: &Level| blocks.first_occupied().map(|number| blocks.earliest[(number % SLOTS) as usize]);
+        let first = min(&self.blocks).or_else(|| self.beyond.iter().find_map(min));
         first.unwrap_or(Time::NEVER).min(self.ahead_first)
     }
 
@@ -426,13 +426,13 @@ mod tests {
             let mut draws = Sequence::new(Stream::new(seed, "fan-in"));
             let mut below = |n: u64| (draws.unit() * n as f64) as u64;
             let window = [1, 10, 1000, 1 << 20][below(4) as usize];
-            let (spread, most) = ([1, 3, 40, 5000][below(4) as usize], [5, 40, 200][below(3) as usize]);
-            let mut burst = 1 + below(most);
+            let (spread, max) = ([1, 3, 40, 5000][below(4) as usize], [5, 40, 200][below(3) as usize]);
+            let mut burst = 1 + below(max);
             let mut inbox = Inbox::fan_in(Time(window));
             let (mut waiting, mut number, mut now) = (Vec::new(), 0, 0);
             for round in 0..60 {
                 if round == 30 {
-                    burst = 1 + below(most);
+                    burst = 1 + below(max);
                 }
                 for _ in 0..below(burst) {
                     let time = now + below(window * spread);

@@ -67,9 +67,9 @@ enum Refusal {
 
 impl Refusal {
     /// No more than this waits from now on.
-    fn limit_to(&mut self, most: Limit) {
-        match (&mut *self, most) {
-            (Refusal::Red(red, _), _) => red.limit_to(most),
+    fn limit_to(&mut self, max: Limit) {
+        match (&mut *self, max) {
+            (Refusal::Red(red, _), _) => red.limit_to(max),
             (Refusal::Packets(_) | Refusal::Bytes(_), Limit::Bytes(Size(bytes))) => *self = Refusal::Bytes(bytes),
             (Refusal::Packets(_) | Refusal::Bytes(_), Limit::Packets(packets)) => *self = Refusal::Packets(packets),
         }

@@ -59,14 +59,14 @@ impl Opportunities {
     #[must_use]
     pub fn peak(&self) -> Rate {
         const MILLISECOND: u64 = 1_000_000;
-        let (mut most, mut sum, mut current) = (0, 0u64, 0);
+        let (mut max, mut sum, mut current) = (0, 0u64, 0);
         for &(at, size) in &*self.slots {
             let millisecond = at / MILLISECOND;
             sum = if millisecond == current { sum.saturating_add(size) } else { size };
             current = millisecond;
-            most = most.max(sum);
+            max = max.max(sum);
         }
-        Rate(most.saturating_mul(8_000)).max(self.mean())
+        Rate(max.saturating_mul(8_000)).max(self.mean())
     }
 
     /// The instants and sizes of one round.

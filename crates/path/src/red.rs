@@ -118,8 +118,8 @@ impl Red {
     }
 
     /// No more than this waits from now on.
-    pub(crate) fn limit_to(&mut self, most: Limit) {
-        self.limit = most;
+    pub(crate) fn limit_to(&mut self, limit: Limit) {
+        self.limit = limit;
     }
 
     /// What to do with a packet.

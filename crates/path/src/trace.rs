@@ -203,9 +203,9 @@ pub fn parse_seconds_mbit(text: &str, at_end: AtEnd) -> Result<Schedule, TraceEr
             return Err(fail("expected two numbers, seconds and Mbit/s, with white space between"));
         };
         let (latest, fastest) = (MAX_TIME.as_secs_f64(), Schedule::MAX_RATE.bps() / 1e6);
-        let number = |field: &str, most: f64, what: &str| {
-            let value = field.parse().ok().filter(|v| (0.0..=most).contains(v));
-            value.ok_or_else(|| fail(&format!("expected {what} from 0 to {most}")))
+        let number = |field: &str, max: f64, what: &str| {
+            let value = field.parse().ok().filter(|v| (0.0..=max).contains(v));
+            value.ok_or_else(|| fail(&format!("expected {what} from 0 to {max}")))
         };
         let at = Time::from_secs_f64(number(seconds, latest, "seconds")?);
         let rate = Rate::from_mbps(number(mbit, fastest, "Mbit/s")?);

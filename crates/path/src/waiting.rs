@@ -195,7 +195,7 @@ impl Waiting {
     /// follow from their number.
     fn settle_narrow<const ALIKE: bool>(&mut self, now: u64) {
         let (mut front, mut new) = (&self.entries[self.head..self.tail], &self.entries[self.booked..self.tail]);
-        let mut most = self.max;
+        let mut max = self.max;
         let (mut starts, mut bytes, mut byte_starts) =
             (self.sums.starts as u64, self.sums.bytes, self.sums.byte_starts as u64);
         let (mut first, mut second) = ([0u64; 2], (0u64, 0u128));
@@ -225,11 +225,11 @@ impl Waiting {
                 bytes += size;
                 byte_starts += size * start;
             }
-            most = most.max(ahead + 1);
+            max = max.max(ahead + 1);
             new = rest;
         }
         let left = front.len();
-        (self.head, self.booked, self.max) = (self.tail - left, self.tail, most);
+        (self.head, self.booked, self.max) = (self.tail - left, self.tail, max);
         let wide = u128::from;
         if ALIKE {
             let size = u64::from(self.alike.1);
@@ -357,7 +357,7 @@ mod tests {
                 assert_eq!(gone.packets[0], left.clone().count() as u64);
                 assert_eq!(gone.bytes[0], left.map(|p| u64::from(p.2)).sum::<u64>());
             };
-            let mut most = 0;
+            let mut max = 0;
             for (gap, service, size) in packets {
                 now += gap;
                 while looks.first().is_some_and(|&look| look <= now) {
@@ -369,11 +369,11 @@ mod tests {
                     waiting.enter(now * scale, free * scale, size, Exit::Crosses);
                 } // else it does not wait
                 all.push((now, free.max(now), size));
-                most = most.max(all.iter().filter(|&&(at, start, _)| at <= now && now < start).count() as u64);
+                max = max.max(all.iter().filter(|&&(at, start, _)| at <= now && now < start).count() as u64);
                 free = free.max(now) + service;
             }
             check(&mut waiting, &all, free);
-            prop_assert_eq!(waiting.max as u64, most);
+            prop_assert_eq!(waiting.max as u64, max);
             prop_assert_eq!(waiting.packets(), 0);
         }
     }

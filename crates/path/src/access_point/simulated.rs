@@ -191,7 +191,7 @@ impl AccessPoint {
         // What was sent again is not told apart: the least sample is that of a packet that went once.
         if let Some((_, at)) = flow.timed.filter(|&(seq, _)| packet.seq > seq) {
             let sample = packet.time.since(at);
-            flow.near = Some(flow.near.map_or(sample, |least| least.min(sample)));
+            flow.near = Some(flow.near.map_or(sample, |min| min.min(sample)));
             flow.timed = None;
         }
         let Some(limit) = flow.window else { return };

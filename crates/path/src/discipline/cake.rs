@@ -91,7 +91,7 @@ pub(super) struct Cake {
 impl Cake {
     /// `stream` has the hashes and the draws.
     pub(super) fn new(model: &CakeModel, keys: Keys, stream: Stream) -> Cake {
-        let [least, most] = QUANTUM;
+        let [min, max] = QUANTUM;
         let flow = Flow {
             fifo: Fifo::default(),
             set: Set::None,
@@ -105,7 +105,7 @@ impl Cake {
             limit: model.limit,
             isolation: model.isolation,
             ingress: model.ingress,
-            quantum: model.bandwidth.map_or(most, |rate| (rate.0 / 8 / 4096).clamp(least, most)),
+            quantum: model.bandwidth.map_or(max, |rate| (rate.0 / 8 / 4096).clamp(min, max)),
             shaper: Shaper::new(model),
             flows: vec![flow; QUEUES],
             lists: Lists::new(QUEUES as u16),
@@ -124,8 +124,8 @@ impl Cake {
         }
     }
 
-    pub(super) fn limit_to(&mut self, most: Limit) {
-        self.limit = most;
+    pub(super) fn limit_to(&mut self, limit: Limit) {
+        self.limit = limit;
     }
 
     pub(super) fn packets(&self) -> u32 {

@@ -87,8 +87,8 @@ impl DualPi2 {
         self.base
     }
 
-    pub(super) fn limit_to(&mut self, most: Limit) {
-        self.model.limit = most;
+    pub(super) fn limit_to(&mut self, limit: Limit) {
+        self.model.limit = limit;
     }
 
     pub(super) fn packets(&self) -> u32 {
@@ -119,8 +119,8 @@ impl DualPi2 {
         let target = self.model.target.as_secs_f64();
         let change = self.model.alpha * (delay - target) + self.model.beta * (delay - self.delay_before);
         // who does not drop at overload stops where all of L4S is marked, to be fair to Classic (Linux)
-        let most = if self.model.drop_overload { 1.0 } else { P_L_MAX / self.model.coupling };
-        self.base = (self.base + change).clamp(0.0, most);
+        let max = if self.model.drop_overload { 1.0 } else { P_L_MAX / self.model.coupling };
+        self.base = (self.base + change).clamp(0.0, max);
         self.delay_before = delay;
     }
 

@@ -55,9 +55,9 @@ impl Fattest {
             self.bytes.set(number as usize, !queue.bytes);
         }
         loop {
-            let (most, number) = self.bytes.first()?;
+            let (max, number) = self.bytes.first()?;
             let bytes = !queues[number].bytes;
-            if bytes == most {
+            if bytes == max {
                 return Some(number);
             }
             self.bytes.set(number, bytes);
@@ -96,8 +96,8 @@ impl FqCoDel {
         }
     }
 
-    pub(super) fn limit_to(&mut self, most: Limit) {
-        self.limit = most;
+    pub(super) fn limit_to(&mut self, limit: Limit) {
+        self.limit = limit;
     }
 
     pub(super) fn set_flow_keys(&mut self, keys: &Keys) {
@@ -203,8 +203,8 @@ mod tests {
                     queue.dequeue(now, &mut 0, |_, _| {});
                 }
                 if below(5) == 0 {
-                    let most = queue.round.queues.iter().map(|queue| queue.bytes).max().unwrap();
-                    let first = queue.round.queues.iter().position(|queue| queue.bytes == most);
+                    let max = queue.round.queues.iter().map(|queue| queue.bytes).max().unwrap();
+                    let first = queue.round.queues.iter().position(|queue| queue.bytes == max);
                     assert_eq!(queue.fattest.find(&mut queue.round.queues), first, "{queues} queues at {now}");
                     found += usize::from(first != Some(0));
                 }

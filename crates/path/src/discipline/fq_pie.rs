@@ -34,8 +34,8 @@ impl FqPie {
         FqPie { model: *model, round, draws: stream.fork(1), arrivals: 0 }
     }
 
-    pub(super) fn limit_to(&mut self, most: Limit) {
-        self.model.pie.limit = most;
+    pub(super) fn limit_to(&mut self, limit: Limit) {
+        self.model.pie.limit = limit;
     }
 
     pub(super) fn set_flow_keys(&mut self, keys: &Keys) {

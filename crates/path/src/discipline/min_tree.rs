@@ -28,7 +28,7 @@ fn eight(row: &[u64], at: usize) -> &[u64; WIDTH] {
 
 #[inline(always)]
 fn min_of(keys: &[u64; WIDTH]) -> u64 {
-    keys.iter().fold(u64::MAX, |least, &key| least.min(key))
+    keys.iter().fold(u64::MAX, |min, &key| min.min(key))
 }
 
 fn fill_up(row: &mut Vec<u64>) {
@@ -40,9 +40,9 @@ impl MinTree {
     pub(super) fn new(mut keys: Vec<u64>) -> MinTree {
         let len = keys.len();
         fill_up(&mut keys);
-        let mut least = MinTree { keys, len, above: Vec::new(), starts: Vec::new() };
-        least.tend();
-        least
+        let mut tree = MinTree { keys, len, above: Vec::new(), starts: Vec::new() };
+        tree.tend();
+        tree
     }
 
     /// Makes the rows above.
@@ -84,43 +84,43 @@ impl MinTree {
         let mut at = number;
         for start in &self.starts {
             at >>= BITS;
-            let least = &mut self.above[start + at];
-            if *least <= key {
+            let min = &mut self.above[start + at];
+            if *min <= key {
                 break;
             }
-            *least = key;
+            *min = key;
         }
     }
 
     /// A key is more than it was.
     fn note_higher(&mut self, number: usize) {
         let mut at = number >> BITS;
-        let mut least = min_of(eight(&self.keys, at));
+        let mut min = min_of(eight(&self.keys, at));
         let mut starts = self.starts.iter();
         let mut start = starts.next();
         while let Some(from) = start {
             let held = &mut self.above[from + at];
-            if *held == least {
+            if *held == min {
                 break;
             }
-            *held = least;
+            *held = min;
             start = starts.next();
             if start.is_some() {
                 at >>= BITS;
-                least = min_of(eight(&self.above, (from >> BITS) + at));
+                min = min_of(eight(&self.above, (from >> BITS) + at));
             }
         }
     }
 
     /// The least key and the lowest number that has it; none if there are no keys.
     pub(super) fn first(&self) -> Option<(u64, usize)> {
-        let least = self.above[*self.starts.last()?];
+        let min = self.above[*self.starts.last()?];
         let mut at = 0;
         for &start in self.starts[..self.starts.len() - 1].iter().rev() {
-            at = (at << BITS) + eight(&self.above[start..], at).iter().position(|&key| key == least)?;
+            at = (at << BITS) + eight(&self.above[start..], at).iter().position(|&key| key == min)?;
         }
-        at = (at << BITS) + eight(&self.keys, at).iter().position(|&key| key == least)?;
-        Some((least, at))
+        at = (at << BITS) + eight(&self.keys, at).iter().position(|&key| key == min)?;
+        Some((min, at))
     }
 }
 
@@ -138,16 +138,16 @@ mod tests {
             let n = [0, 1, 7, 8, 9, 63, 64, 65, 600, 5000][below(10) as usize];
             let range = [2, 30, 1 << 40][below(3) as usize];
             let mut plain: Vec<u64> = (0..n).map(|_| below(range)).collect();
-            let mut least = MinTree::new(plain.clone());
+            let mut tree = MinTree::new(plain.clone());
             for _ in 0..60 {
                 for _ in 0..below(5).min(n) {
                     let (number, key) = (below(n) as usize, if below(4) == 0 { u64::MAX } else { below(range) });
                     plain[number] = key;
-                    least.set(number, key);
+                    tree.set(number, key);
                 }
                 let all = plain.iter().enumerate().map(|(number, &key)| (key, number));
-                assert_eq!(least.first(), all.min(), "seed {seed}");
-                assert_eq!(least.len() as u64, n);
+                assert_eq!(tree.first(), all.min(), "seed {seed}");
+                assert_eq!(tree.len() as u64, n);
             }
         }
     }

@@ -170,16 +170,16 @@ impl Discipline {
 
     /// From the next packet on, no more than this waits. What waits already stays, but of FQ-CoDel's
     /// queues the longest loses what is too much.
-    pub fn limit_to(&mut self, most: Limit) {
+    pub fn limit_to(&mut self, new_limit: Limit) {
         match &mut self.kind {
-            Kind::DropTail(_, limit) => *limit = Some(most),
-            Kind::Red(queue) => queue.red.limit_to(most),
-            Kind::Cake(queue) => queue.limit_to(most),
-            Kind::CoDel(queue) => queue.limit = most,
-            Kind::DualPi2(queue) => queue.limit_to(most),
-            Kind::FqCoDel(queue) => queue.limit_to(most),
-            Kind::FqPie(queue) => queue.limit_to(most),
-            Kind::Pie(queue) => queue.limit_to(most),
+            Kind::DropTail(_, limit) => *limit = Some(new_limit),
+            Kind::Red(queue) => queue.red.limit_to(new_limit),
+            Kind::Cake(queue) => queue.limit_to(new_limit),
+            Kind::CoDel(queue) => queue.limit = new_limit,
+            Kind::DualPi2(queue) => queue.limit_to(new_limit),
+            Kind::FqCoDel(queue) => queue.limit_to(new_limit),
+            Kind::FqPie(queue) => queue.limit_to(new_limit),
+            Kind::Pie(queue) => queue.limit_to(new_limit),
         }
     }
 

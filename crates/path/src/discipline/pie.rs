@@ -188,8 +188,8 @@ impl Pie {
         Pie { model: *model, fifo: Fifo::default(), draws, arrivals: 0, controller }
     }
 
-    pub(super) fn limit_to(&mut self, most: Limit) {
-        self.model.limit = most;
+    pub(super) fn limit_to(&mut self, limit: Limit) {
+        self.model.limit = limit;
     }
 
     pub(super) fn enqueue(

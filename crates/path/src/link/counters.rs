@@ -101,10 +101,10 @@ impl Link {
     /// # Panics
     /// If a packet vanished: arrivals must equal departures, drops and what waits.
     pub fn finish(&mut self, end: Time) -> LinkReport {
-        let asked = end;
+        let until = end;
         let end = end.0.max(self.last);
         self.cross_boundaries(end);
-        self.agenda.cut(asked);
+        self.agenda.cut(until);
         let closing = self.snapshot(end);
         let (departures, _, drops) = closing.outcome();
         let waiting = self.waiting.packets() as u64;

@@ -51,8 +51,8 @@ impl Rules {
     }
 
     /// The window after a failure: twice as many values, up to the most.
-    pub(super) fn wider(window: u32, most: u32) -> u32 {
-        (2 * window + 1).min(most)
+    pub(super) fn wider(window: u32, cw_max: u32) -> u32 {
+        (2 * window + 1).min(cw_max)
     }
 
     /// How much earlier than its own transmission another's must have begun for a station to notice it.

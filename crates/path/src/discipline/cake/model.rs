@@ -54,9 +54,9 @@ impl CakeModel {
     /// more than 10240 packets of `mtu`.
     #[must_use]
     pub fn usual_limit(bandwidth: Option<Rate>, rtt: Span, mtu: Size) -> Size {
-        let most = mtu.0.saturating_mul(10_240);
+        let max = mtu.0.saturating_mul(10_240);
         let shaped = |rate: Rate| (rate * Span(rtt.0.saturating_mul(4))).0.max(4 << 20);
-        Size(bandwidth.map_or(most, |rate| shaped(rate).min(most)))
+        Size(bandwidth.map_or(max, |rate| shaped(rate).min(max)))
     }
 }
 
