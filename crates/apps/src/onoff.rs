@@ -175,15 +175,15 @@ mod tests {
             let interval = 512.0 * 8.0 / 300e3;
             let found = bursts(&packets(model, 1, 20_000.0), interval);
             assert!(found.len() > 50_000);
-            let least = |mean: f64| mean * (shape - 1.0) / shape;
-            let beyond = |x: f64, least: f64| libm::pow(least / x, shape).min(1.0);
+            let min = |mean: f64| mean * (shape - 1.0) / shape;
+            let beyond = |x: f64, min: f64| libm::pow(min / x, shape).min(1.0);
             for packets in [3, 6, 10, 30, 100] {
-                let p = beyond(packets as f64 - 0.5, least(0.1 / interval));
+                let p = beyond(packets as f64 - 0.5, min(0.1 / interval));
                 let got = share(&found, |b| b.0 >= packets);
                 assert!((got - p).abs() <= four_sigma(p, found.len()), "shape {shape}, {packets} packets: {got} {p}");
             }
             for silence in [0.05, 0.1, 0.3, 1.0] {
-                let p = beyond(silence, least(0.1));
+                let p = beyond(silence, min(0.1));
                 let got = share(&found, |b| b.1 > silence);
                 assert!((got - p).abs() <= four_sigma(p, found.len()), "shape {shape}, {silence} s: {got} {p}");
             }
@@ -194,8 +194,8 @@ mod tests {
     fn the_mean_rate_follows_from_the_means() {
         // shape 3 has a variance, so a mean can be held against theory; the rounding adds to the mean burst
         let (model, interval) = (model(3.0), 512.0 * 8.0 / 300e3);
-        let least = 0.1 / interval * 2.0 / 3.0;
-        let mean: f64 = 1.0 + (2..100_000).map(|k| libm::pow(least / (k as f64 - 0.5), 3.0).min(1.0)).sum::<f64>();
+        let min = 0.1 / interval * 2.0 / 3.0;
+        let mean: f64 = 1.0 + (2..100_000).map(|k| libm::pow(min / (k as f64 - 0.5), 3.0).min(1.0)).sum::<f64>();
         let expected = mean / (mean * interval + 0.1);
         for seed in 1..=5 {
             let got = packets(model, seed, 20_000.0).len() as f64 / 20_000.0;

@@ -61,7 +61,7 @@ impl Picture {
     /// A frame is complete.
     pub(crate) fn on_complete(&mut self, now: Time, captured: Offset) {
         let delay = Offset::at(now) - captured;
-        self.min_delay = Some(self.min_delay.map_or(delay, |least| least.min(delay)));
+        self.min_delay = Some(self.min_delay.map_or(delay, |min| min.min(delay)));
     }
 
     /// The least delay of those that were complete.
@@ -132,7 +132,7 @@ impl Picture {
         let stands = now.since(self.shown.map_or(self.start, |(_, since)| since)).as_secs_f64();
         match most {
             None => [0.0, f64::NAN, f64::NAN, stands],
-            Some(most) => [frames as f64, delay as f64 / frames as f64 * 1e-9, most.as_secs_f64(), stands],
+            Some(max) => [frames as f64, delay as f64 / frames as f64 * 1e-9, max.as_secs_f64(), stands],
         }
     }
 

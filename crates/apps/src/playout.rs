@@ -248,27 +248,27 @@ impl FrameBuffer {
 
     /// Decodes what can be.
     fn go_on(&mut self, now: Time) {
-        while let Some(&Some(came)) = self.packets.get(self.whole) {
+        while let Some(&Some(packet)) = self.packets.get(self.whole) {
             // of a frame that its sender gave up there is no last packet
-            if self.whole > 0 && self.packets[self.whole - 1].is_some_and(|before| before.is_apart_from(&came)) {
+            if self.whole > 0 && self.packets[self.whole - 1].is_some_and(|before| before.is_apart_from(&packet)) {
                 self.drop_until(self.whole);
                 continue;
             }
             self.whole += 1;
-            if !came.last {
+            if !packet.last {
                 continue;
             }
             let packets = self.packets.drain(..self.whole).flatten();
-            let first = packets.map(|came| came.at).min().unwrap_or(now);
+            let first = packets.map(|packet| packet.at).min().unwrap_or(now);
             self.base = self.base.wrapping_add(self.whole as u16);
             self.whole = 0;
-            self.frame(now, came, first);
+            self.frame(now, packet, first);
         }
     }
 
     /// All packets of the next frame have come.
-    fn frame(&mut self, now: Time, came: Packet, first: Time) {
-        let Packet { part, captured, .. } = came;
+    fn frame(&mut self, now: Time, packet: Packet, first: Time) {
+        let Packet { part, captured, .. } = packet;
         let counts = u64::from(self.picture.counts(captured));
         match part {
             Part::Filler => return,
@@ -309,13 +309,13 @@ impl FrameBuffer {
     /// frame before shows; when in doubt it is not whole. Whether
     /// that happened.
     fn jump(&mut self, place: usize) -> bool {
-        let is_key = |came: &Option<Packet>| came.is_some_and(|came| came.part == Part::Key);
+        let is_key = |packet: &Option<Packet>| packet.is_some_and(|packet| packet.part == Part::Key);
         if !self.packets.get(place).is_some_and(is_key) {
             return false;
         }
-        let before = self.packets.range(..place).rposition(|came| came.is_none_or(|came| came.last));
+        let before = self.packets.range(..place).rposition(|packet| packet.is_none_or(|packet| packet.last));
         let Some(before) = before.filter(|&before| self.packets[before].is_some()) else { return false };
-        let ends = self.packets.range(place..).find(|came| came.is_none_or(|came| came.last));
+        let ends = self.packets.range(place..).find(|packet| packet.is_none_or(|packet| packet.last));
         let whole = ends.is_some_and(Option::is_some);
         if whole {
             self.drop_until(before + 1);
@@ -326,7 +326,7 @@ impl FrameBuffer {
     /// What lies before `place` is given up, and so are the frames that need it.
     fn drop_until(&mut self, place: usize) {
         self.counts.undecodable += self.complete(place, |_| true);
-        self.counts.keys += self.complete(place, |came| came.part == Part::Key);
+        self.counts.keys += self.complete(place, |packet| packet.part == Part::Key);
         self.packets.drain(..place);
         self.base = self.base.wrapping_add(place as u16);
         (self.whole, self.chained) = (0, false);
@@ -335,14 +335,15 @@ impl FrameBuffer {
     /// Frames before `place` of which all packets have come and that count.
     fn complete(&self, place: usize, of: impl Fn(&Packet) -> bool) -> u64 {
         let (mut count, mut whole) = (0, true);
-        for came in self.packets.range(..place) {
-            let Some(came) = came else {
+        for packet in self.packets.range(..place) {
+            let Some(packet) = packet else {
                 whole = false;
                 continue;
             };
-            if came.last {
-                count +=
-                    u64::from(whole && came.part != Part::Filler && of(came) && self.picture.counts(came.captured));
+            if packet.last {
+                count += u64::from(
+                    whole && packet.part != Part::Filler && of(packet) && self.picture.counts(packet.captured),
+                );
                 whole = true;
             }
         }

@@ -130,22 +130,22 @@ impl Viewer {
 
     /// Whether the frame around `place` is whole now and was not before.
     fn look(&mut self, now: Time, place: usize) {
-        let Some(came) = self.packets.get(place).copied().flatten() else { return };
-        if let Some(end) = self.whole_until(place, came.timestamp)
+        let Some(packet) = self.packets.get(place).copied().flatten() else { return };
+        if let Some(end) = self.whole_until(place, packet.timestamp)
             && let Some(last) = &mut self.packets[end]
             && !core::mem::replace(&mut last.whole, true)
         {
-            self.frame(now, came.captured);
+            self.frame(now, packet.captured);
         }
     }
 
     /// The last packet of the frame around `place` if all its packets have come. Where it begins, the end of the frame
     /// before shows, or a gap of a single packet after one that was not the last of its frame; when in doubt it is not whole.
     fn whole_until(&self, place: usize, timestamp: u32) -> Option<usize> {
-        let is_ours = |came: &Option<Packet>| came.is_some_and(|came| came.timestamp == timestamp);
-        let ends = |came: &Option<Packet>| !is_ours(came) || came.is_some_and(|came| came.last);
+        let is_ours = |packet: &Option<Packet>| packet.is_some_and(|packet| packet.timestamp == timestamp);
+        let ends = |packet: &Option<Packet>| !is_ours(packet) || packet.is_some_and(|packet| packet.last);
         let end = place + self.packets.range(place..).position(ends)?;
-        let begins = match self.packets.range(..place).rposition(|came| !is_ours(came)) {
+        let begins = match self.packets.range(..place).rposition(|packet| !is_ours(packet)) {
             // the first packet of all
             None => true,
             Some(before) => match self.packets[before] {
@@ -153,7 +153,7 @@ impl Viewer {
                 Some(_) => true,
                 None => {
                     let other = before.checked_sub(1).and_then(|at| self.packets[at]);
-                    other.is_some_and(|came| came.timestamp != timestamp && !came.last)
+                    other.is_some_and(|packet| packet.timestamp != timestamp && !packet.last)
                 }
             },
         };
@@ -236,8 +236,8 @@ mod tests {
             let (captured, now) = (1000 + n * 100, 1000 + n * 100 + delay);
             viewer.on_frame(ms(now), Offset::at(ms(captured + 200)));
         }
-        let [frames, mean, most, _] = sample(&mut viewer, 2000);
-        assert_eq!((frames, mean, most), (4.0, -62.5, 0.0));
+        let [frames, mean, max, _] = sample(&mut viewer, 2000);
+        assert_eq!((frames, mean, max), (4.0, -62.5, 0.0));
         let report = viewer.report(ms(2000));
         assert_eq!(report.delays, [-120, -80, -50, 0].map(|ms| Offset(ms * 1_000_000)));
         assert_eq!((report.mean_delay(), viewer.min_delay()), (Some(Offset(-62_500_000)), Some(Offset(-120_000_000))));
@@ -337,8 +337,8 @@ mod tests {
 
     /// A sample, in milliseconds.
     fn sample(viewer: &mut Viewer, now: u64) -> [f64; 4] {
-        let [frames, mean, most, stands] = viewer.sample(ms(now));
-        [frames, mean * 1e3, most * 1e3, stands * 1e3].map(|value| (value * 1e6).round() / 1e6)
+        let [frames, mean, max, stands] = viewer.sample(ms(now));
+        [frames, mean * 1e3, max * 1e3, stands * 1e3].map(|value| (value * 1e6).round() / 1e6)
     }
 
     #[test]

@@ -45,8 +45,8 @@ impl Pareto {
     /// The law with this median; `None` if the shape is not above 0.
     #[must_use]
     pub fn with_median(median: Size, shape: f64) -> Option<Pareto> {
-        let least = median.0 as f64 / libm::pow(2.0, 1.0 / shape);
-        (shape > 0.0).then_some(Pareto { min_size: least, shape, greatest: LARGEST })
+        let min = median.0 as f64 / libm::pow(2.0, 1.0 / shape);
+        (shape > 0.0).then_some(Pareto { min_size: min, shape, greatest: LARGEST })
     }
 
     /// The same law, larger draws cut to `max`.

@@ -82,12 +82,12 @@ impl Numbered {
     }
 
     /// What was told, with the packets' own names; of those that were not logged, nothing.
-    fn named(&self, mut told: Told) -> Told {
-        told.packets.retain(|packet| packet.size() > Size(0));
-        for packet in &mut told.packets {
+    fn named(&self, mut results: Told) -> Told {
+        results.packets.retain(|packet| packet.size() > Size(0));
+        for packet in &mut results.packets {
             packet.packet.number = self.names[packet.packet.number as usize];
         }
-        told
+        results
     }
 }
 
@@ -153,22 +153,24 @@ impl Flight {
             for feedback in &compound.transport {
                 let base = self.clock.time(now, feedback.reference);
                 let first = stream.base;
-                let told = stream.sent.transport(now, base, feedback, |n| first.wrapping_add(n as u16));
-                all.extend(told.map(|told| stream.named(told)));
+                let results = stream.sent.transport(now, base, feedback, |n| first.wrapping_add(n as u16));
+                all.extend(results.map(|results| stream.named(results)));
             }
         } else {
             let arrivals = compound.arrivals.as_ref()?;
             for report in &arrivals.streams {
                 let Some(stream) = self.streams.get_mut(&report.ssrc.0) else { continue };
                 let first = stream.base;
-                let told = stream.sent.report(now, arrivals.reported, report, |n| first.wrapping_add(n as u16));
-                all.extend(told.map(|told| stream.named(told)));
+                let results = stream.sent.report(now, arrivals.reported, report, |n| first.wrapping_add(n as u16));
+                all.extend(results.map(|results| stream.named(results)));
             }
         }
-        let newest =
-            all.iter().filter(|told| told.rtt.is_some()).max_by_key(|told| told.packets.last().map(|p| p.sent));
-        let (rtt, end) = (newest.and_then(|told| told.rtt), all.iter().map(|told| told.end).max()?);
-        let mut packets: Vec<PacketFate> = all.into_iter().flat_map(|told| told.packets).collect();
+        let newest = all
+            .iter()
+            .filter(|results| results.rtt.is_some())
+            .max_by_key(|results| results.packets.last().map(|p| p.sent));
+        let (rtt, end) = (newest.and_then(|results| results.rtt), all.iter().map(|results| results.end).max()?);
+        let mut packets: Vec<PacketFate> = all.into_iter().flat_map(|results| results.packets).collect();
         packets.sort_by_key(|packet| packet.sent);
         (!packets.is_empty()).then_some(Told { packets, rtt, end })
     }
@@ -198,32 +200,32 @@ pub fn table(log: &CallLog, reports: &Reports, reordering: u32) -> Series {
     let mut flight = Flight::new(reports.is_transport_wide(), reordering);
     let mut leaving = log.rtp.iter().filter(|packet| packet.way == Way::Out).peekable();
     let mut rows: Vec<[f64; 8]> = Vec::new();
-    let mut least = f64::INFINITY;
+    let mut min_delay = f64::INFINITY;
     for (at, _, bytes, compound) in reports.feedback() {
         while let Some(packet) = leaving.next_if(|packet| packet.at <= *at) {
             flight.push(packet, SentPacket { size: wire(log, packet), ..SentPacket::default() });
         }
-        let Some(told) = flight.packet_results(*at, compound) else { continue };
-        let lost = told.packets.iter().filter(|packet| packet.fate == Fate::Lost).count();
+        let Some(results) = flight.packet_results(*at, compound) else { continue };
+        let lost = results.packets.iter().filter(|packet| packet.fate == Fate::Lost).count();
         let (mut arrived, mut size, mut delays) = (0_u32, 0, Vec::new());
-        for packet in &told.packets {
+        for packet in &results.packets {
             let Fate::Arrived { at, .. } = packet.fate else { continue };
             arrived += 1;
             size += packet.size().bytes();
             delays.extend(at.map(|at| (at.0 as i64 - packet.sent.0 as i64) as f64 / 1e9));
         }
-        least = delays.iter().copied().fold(least, f64::min);
-        let most = delays.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        min_delay = delays.iter().copied().fold(min_delay, f64::min);
+        let max_delay = delays.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let mean = delays.iter().sum::<f64>() / delays.len() as f64;
-        let most = if delays.is_empty() { f64::NAN } else { most };
-        let rtt = told.rtt.map_or(f64::NAN, |rtt| rtt.as_secs_f64());
+        let max_delay = if delays.is_empty() { f64::NAN } else { max_delay };
+        let rtt = results.rtt.map_or(f64::NAN, |rtt| rtt.as_secs_f64());
         let time = at.as_secs_f64();
-        rows.push([time, f64::from(arrived), lost as f64, size as f64, mean, most, rtt, *bytes as f64]);
+        rows.push([time, f64::from(arrived), lost as f64, size as f64, mean, max_delay, rtt, *bytes as f64]);
     }
     let mut series = Series::new("feedback", Vec::new(), &COLUMNS);
     for mut row in rows {
-        row[4] -= least;
-        row[5] -= least;
+        row[4] -= min_delay;
+        row[5] -= min_delay;
         series.columns.iter_mut().zip(row).for_each(|((_, column), value)| column.push(value));
     }
     series

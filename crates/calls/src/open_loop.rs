@@ -231,17 +231,17 @@ impl Replay {
     }
 
     fn hears(&mut self, at: Time, compound: &Compound) {
-        let Some(told) = self.flight.packet_results(at, compound) else { return };
-        if let Some(rtt) = told.rtt {
+        let Some(results) = self.flight.packet_results(at, compound) else { return };
+        if let Some(rtt) = results.rtt {
             self.min_rtt = if self.rtt == Span::ZERO { rtt } else { self.min_rtt.min(rtt) };
             self.rtt = rtt.max(Span(1));
         }
-        self.covered = self.count.min(self.covered + told.packets.len() as u32);
+        self.covered = self.count.min(self.covered + results.packets.len() as u32);
         let since = at.since(self.last_feedback);
         self.last_feedback = at;
         let arrivals = Arrivals {
-            packets: told.packets,
-            rtt: told.rtt,
+            packets: results.packets,
+            rtt: results.rtt,
             since,
             backlog: Size(0),
             waiting: Span::ZERO,

@@ -9,13 +9,13 @@ use paceline_path::{LinkModel, Queue, RateModel};
 /// without a limit, which costs nothing: that of a link no slower than what feeds it, and that of a sender which waits while its
 /// link is full (backpressure).
 pub fn of_access(model: &mut Model, paths: &[Path], access: &AccessTable) {
-    let mut told: Vec<QueueReporting> = model.links.iter().map(|link| link.reporting).collect();
+    let mut reporting: Vec<QueueReporting> = model.links.iter().map(|link| link.reporting).collect();
     let peak = |arc: usize| model.links[arc].model.rate.peak();
     for (flow, (there, _)) in model.flows.iter().zip(paths) {
         let slowest = model.slowest_link(there).map(|link| link.model.rate.peak());
         for (place, &arc) in there.iter().enumerate() {
             let link = &model.links[arc];
-            if !link.is_access() || told[arc] == QueueReporting::Always {
+            if !link.is_access() || reporting[arc] == QueueReporting::Always {
                 continue;
             }
             let slow = slowest.is_some_and(|slowest| peak(arc) <= slowest);
@@ -31,12 +31,12 @@ pub fn of_access(model: &mut Model, paths: &[Path], access: &AccessTable) {
             } else {
                 QueueReporting::Never
             };
-            told[arc] = told[arc].max(own);
+            reporting[arc] = reporting[arc].max(own);
         }
     }
-    for (link, told) in model.links.iter_mut().zip(told) {
-        link.reporting = told;
-        if link.is_access() && told == QueueReporting::Never {
+    for (link, reporting) in model.links.iter_mut().zip(reporting) {
+        link.reporting = reporting;
+        if link.is_access() && reporting == QueueReporting::Never {
             link.model.queue = Queue::Unlimited;
         }
     }

@@ -66,7 +66,7 @@ impl ArrivalMeter {
         let it = &mut self.measured;
         it.packets += 1;
         it.transit += u128::from(transit.0);
-        it.min_delay = Some(it.min_delay.map_or(transit, |least| least.min(transit)));
+        it.min_delay = Some(it.min_delay.map_or(transit, |min| min.min(transit)));
         it.max_delay = it.max_delay.max(transit);
         it.transits.count(transit);
         self.sampled.packets += 1;
@@ -124,7 +124,7 @@ impl ArrivalReport {
     /// The least and the greatest one-way delay.
     #[must_use]
     pub fn delay_bounds(&self) -> Option<(Span, Span)> {
-        self.min_delay.map(|least| (least, self.max_delay))
+        self.min_delay.map(|min| (min, self.max_delay))
     }
 
     /// The one-way delay below which the share `q` of the packets lies.
@@ -165,9 +165,9 @@ mod tests {
     use super::*;
     use paceline_packet::{ExtraId, FlowId, Stamp};
 
-    fn arrival(sent: u64, came: u64) -> Packet {
+    fn arrival(sent: u64, arrived: u64) -> Packet {
         let (flow, extra, flags) = (FlowId(0), ExtraId::NONE, Flags::NONE);
-        Packet { time: Time(came), flow, seq: 0, stamp: Stamp::at(Time(sent)), cursor: 0, extra, size: 100, flags }
+        Packet { time: Time(arrived), flow, seq: 0, stamp: Stamp::at(Time(sent)), cursor: 0, extra, size: 100, flags }
     }
 
     const MS: u64 = 1 << 20; // about a millisecond, of whole units

@@ -46,25 +46,25 @@ impl Group {
 
     /// Handles an event of a source; `state_of` gives the state of any of them, `None` for one that sends nothing now. Returns
     /// whether all have new rates: its controller has found another than it was given.
-    pub fn on_event(&mut self, source: u64, now: Time, told: impl Fn(u64) -> Option<CoupledState>) -> bool {
+    pub fn on_event(&mut self, source: u64, now: Time, state_of: impl Fn(u64) -> Option<CoupledState>) -> bool {
         let mut own = None;
         for (place, member) in self.members.iter_mut().enumerate() {
-            let Some(told) = told(member.source) else {
+            let Some(state) = state_of(member.source) else {
                 self.exchange.remove(place);
                 continue;
             };
-            self.exchange.desire(place, told.desired);
+            self.exchange.desire(place, state.desired);
             if !self.exchange.has(place) {
-                self.exchange.register(place, *member.first.get_or_insert(told.calculated));
+                self.exchange.register(place, *member.first.get_or_insert(state.calculated));
             }
             if member.source == source {
-                own = Some((place, told));
+                own = Some((place, state));
             }
         }
-        let Some((place, told)) = own else { return false };
-        let found = told.calculated != self.exchange.rate(place);
+        let Some((place, state)) = own else { return false };
+        let found = state.calculated != self.exchange.rate(place);
         if found {
-            self.exchange.update(place, told.calculated, told.rtt, now);
+            self.exchange.update(place, state.calculated, state.rtt, now);
         }
         found
     }
@@ -88,9 +88,9 @@ impl Group {
     }
 
     /// The rate that a member has made of its share, within its own bounds.
-    pub fn took(&mut self, place: usize, told: Option<CoupledState>) {
-        if let Some(told) = told {
-            self.exchange.took(place, told.calculated);
+    pub fn took(&mut self, place: usize, reported: Option<CoupledState>) {
+        if let Some(state) = reported {
+            self.exchange.took(place, state.calculated);
         }
     }
 }

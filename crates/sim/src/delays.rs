@@ -16,10 +16,10 @@ pub struct Delays {
 }
 
 impl Delays {
-    /// These, in order of time and from zero on, but at most `most` each.
+    /// These, in order of time and from zero on, but at most `max_delay` each.
     #[must_use]
-    pub fn new(steps: Arc<[(Time, Span)]>, most: Span) -> Delays {
-        Delays { steps, max_delay: most }
+    pub fn new(steps: Arc<[(Time, Span)]>, max_delay: Span) -> Delays {
+        Delays { steps, max_delay }
     }
 
     /// The delay to begin with.

@@ -88,8 +88,8 @@ impl Source {
     }
 
     /// From now on the host delays each packet by up to this.
-    pub(crate) fn set_delay(&mut self, most: Span) {
-        self.delay = nanoseconds(most);
+    pub(crate) fn set_delay(&mut self, max_delay: Span) {
+        self.delay = nanoseconds(max_delay);
     }
 
     /// Whether the flow has begun.
@@ -179,8 +179,8 @@ impl Source {
         let Sender::Rtp(rtp) = &self.sender else { return None };
         let rate = rtp.coupled()?;
         let demand = self.demand(now);
-        let told = CoupledState { calculated: rate.calculated, desired: demand.min(rate.max_rate), rtt: rtp.rtt() };
-        (demand > 0.0).then_some(told)
+        let state = CoupledState { calculated: rate.calculated, desired: demand.min(rate.max_rate), rtt: rtp.rtt() };
+        (demand > 0.0).then_some(state)
     }
 
     /// Its group gives its controller this rate.
@@ -258,12 +258,12 @@ impl Source {
 
     /// Tells the application of requests that have come; gives whether any have.
     fn poll_requests(&mut self) -> bool {
-        let mut heard = false;
+        let mut any = false;
         while let Some(number) = self.sender.take_request() {
             self.app.on_request(number);
-            heard = true;
+            any = true;
         }
-        heard
+        any
     }
 
     /// Everything is acknowledged, which the application wants to know, or it was asked for something. Returns what [`Source::next_wake`] says then.

@@ -143,11 +143,11 @@ impl Environment {
         }
         let model = expand(&scenario, scenario.seed()).map_err(RunError::from)?;
         let transport = model.flows.iter().find(|model| model.name == flow).map(|model| &model.transport);
-        let told = match transport {
+        let observable = match transport {
             Some(Transport::Rtp { config, .. }) => config.settings.feedback == RtpFeedback::Arrivals,
             transport => matches!(transport, Some(Transport::Tcp { .. })),
         };
-        if !told {
+        if !observable {
             let problem = format!(
                 "as a baseline `{}` cannot be seen step by step: it must be a controller of TCP, or one of RTP that is told when \
                  each packet arrived (all but `lda-plus`)",
@@ -196,9 +196,9 @@ impl Environment {
         }
         let now = run.at;
         self.end_step(&mut run, now); // what came before is of no step
-        let told = self.end_step(&mut run, now);
+        let step = self.end_step(&mut run, now);
         self.run = Some(run);
-        Ok(told)
+        Ok(step)
     }
 
     /// Takes a decision, in segments or bits a second, and simulates a step. A baseline takes none.
@@ -225,9 +225,9 @@ impl Environment {
                 }
             }
         }
-        let told = self.end_step(&mut run, began);
+        let step = self.end_step(&mut run, began);
         self.run = Some(run);
-        Ok(told)
+        Ok(step)
     }
 
     /// What was measured of a run that is over, or whose flow is done: then the others go on to the end first. It is what [`crate::run()`]
@@ -245,19 +245,19 @@ impl Environment {
 
     /// What the step was like that began then and ends now; the next begins.
     fn end_step(&self, run: &mut Running, began: Time) -> Stepped {
-        let heard = self.shared.seen(|seen| {
-            let heard = *seen;
+        let observed = self.shared.seen(|seen| {
+            let observed = *seen;
             seen.anew();
-            heard
+            observed
         });
         let counts = run.counts.as_ref().and_then(|before| Counts::of(run, Some(before)));
         let counted = run.counts.as_ref().zip(counts.as_ref()).map(|(before, now)| now.since(before, run));
         let agent = matches!(self.driver, Driver::Agent(_));
         let set = agent.then(|| (self.shared.window(), self.shared.pacing()));
-        let told = run.stepped(began, &counted.unwrap_or(heard), set);
+        let step = run.stepped(began, &counted.unwrap_or(observed), set);
         run.counts = counts;
         run.sent = run.sent_so_far();
-        told
+        step
     }
 
     fn has_begun(&self, run: &Running) -> bool {

@@ -249,7 +249,8 @@ impl Model {
         for (direction, from, to) in [(LinkDirection::UP, host, router), (LinkDirection::DOWN, router, host)] {
             let (link, model) = (format!("access {name}"), access_model(access, loss, profile));
             let limited = !matches!(model.queue, Queue::Unlimited);
-            let told = if access.queue.is_some() && limited { QueueReporting::Always } else { QueueReporting::Never };
+            let reporting =
+                if access.queue.is_some() && limited { QueueReporting::Always } else { QueueReporting::Never };
             self.links.push(LinkDirection {
                 link,
                 direction,
@@ -258,7 +259,7 @@ impl Model {
                 model,
                 cell: None,
                 host: Some(host),
-                reporting: told,
+                reporting,
             });
         }
         host
@@ -304,7 +305,7 @@ impl Flow {
 /// What a flow claims in the bundle that it is of; `app` wrote what it carries.
 fn bundle(flow: &Flow, app: &App, transport: &Transport) -> Option<BundleModel> {
     let table = flow.bundle.as_ref()?;
-    let (least, most) = match app {
+    let (min, max) = match app {
         App::Encoder { min_rate, max_rate, .. } => (min_rate.bps(), max_rate.bps()),
         App::Cbr { rate } | App::Video { rate, .. } => (rate.bps(), rate.bps()),
         app => match app.ticks() {
@@ -317,7 +318,7 @@ fn bundle(flow: &Flow, app: &App, transport: &Transport) -> Option<BundleModel> 
         },
     };
     let leader = table.with.clone().unwrap_or_else(|| flow.name.clone());
-    Some(BundleModel { leader, claim: Claim { min_rate: least, max_rate: most, priority: table.priority } })
+    Some(BundleModel { leader, claim: Claim { min_rate: min, max_rate: max, priority: table.priority } })
 }
 
 /// What is wrong with the flows of a coupled group: one host is to couple what it sends.

@@ -226,13 +226,13 @@ fn limit_in_time(way: &Direction) -> Option<Span> {
 }
 
 /// How much may wait in the queue of this link from an instant on.
-fn room(way: &Direction, most: LimitKey, profile: Profile) -> Room {
-    match most {
+fn room(way: &Direction, max: LimitKey, profile: Profile) -> Room {
+    match max {
         LimitKey::Time(span) if !matches!(way.rate, RateModel::Constant(_)) => Room::InTime(span),
         _ => {
-            let most = limit(most, way.rate.nominal());
+            let max = limit(max, way.rate.nominal());
             let is_drop_tail = matches!(way.queue, QueueKey::Droptail { .. });
-            Room::Fixed(if is_drop_tail { drop_tail_limit(most, profile) } else { most })
+            Room::Fixed(if is_drop_tail { drop_tail_limit(max, profile) } else { max })
         }
     }
 }

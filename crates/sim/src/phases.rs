@@ -28,7 +28,7 @@ pub fn delay_at_hosts(model: &mut Model, paths: &[Path], delay: HostDelay) {
     // worked out once for all flows that differ in nothing but their own links: a trace may have many steps, a scenario many flows
     let mut known = BTreeMap::new();
     for (flow, (there, _)) in model.flows.iter_mut().zip(paths) {
-        let (steps, most, of_hosts) = match delay {
+        let (steps, max, of_hosts) = match delay {
             HostDelay::Within(span) => (always(span), span, span),
             HostDelay::PacketTimes(times) => {
                 let wired = || there.iter().map(|&arc| &model.links[arc]).filter(|link| link.cell.is_none());
@@ -40,11 +40,11 @@ pub fn delay_at_hosts(model: &mut Model, paths: &[Path], delay: HostDelay) {
                     let rates = wired().map(|link| &link.model.rate);
                     packet_times(rates, (times, size)).unwrap_or_else(|| always(HOSTS))
                 });
-                let most = if follows_acknowledgements(flow) { Span::from_secs(1) } else { HOSTS };
-                (Arc::clone(steps), most, HOSTS)
+                let max = if follows_acknowledgements(flow) { Span::from_secs(1) } else { HOSTS };
+                (Arc::clone(steps), max, HOSTS)
             }
         };
-        flow.sender_delay = Delays::new(Arc::clone(&steps), most);
+        flow.sender_delay = Delays::new(Arc::clone(&steps), max);
         flow.receiver_delay = Delays::new(steps, of_hosts);
     }
 }

@@ -84,18 +84,18 @@ impl EmissionClock {
         }
     }
 
-    /// How long the next packet is delayed whose delay is uniform in [0, `most`) nanoseconds.
+    /// How long the next packet is delayed whose delay is uniform in [0, `limit`) nanoseconds.
     #[inline(always)]
-    fn delay(&self, most: u32) -> Span {
-        // less than `most`: so by way of u32, which takes less than one that may be any
-        Span(u64::from((self.ahead * f64::from(most)) as u32))
+    fn delay(&self, limit: u32) -> Span {
+        // less than `limit`: so by way of u32, which takes less than one that may be any
+        Span(u64::from((self.ahead * f64::from(limit)) as u32))
     }
 
     /// Whether senders are to wait: the next packet would find more before it than the interface is to hold.
     #[inline(always)]
-    fn is_full(&self, now: Time, most: u32) -> bool {
+    fn is_full(&self, now: Time, limit: u32) -> bool {
         // it leaves no earlier than now, and mostly nothing is full
-        self.arrives.0 > now.0 + self.backpressure.full.0 && self.is_full_then(now, most)
+        self.arrives.0 > now.0 + self.backpressure.full.0 && self.is_full_then(now, limit)
     }
 
     /// Whether a burst may be handed over without a question between its packets. Each of them is before the next by the time of
@@ -107,25 +107,25 @@ impl EmissionClock {
 
     #[cold]
     #[inline(never)]
-    fn is_full_then(&self, now: Time, most: u32) -> bool {
+    fn is_full_then(&self, now: Time, limit: u32) -> bool {
         debug_assert!(self.lasts.is_empty(), "an interface that pushes back serves one flow");
-        self.arrives.0 > self.last.max(now + self.delay(most)).0 + self.backpressure.full.0
+        self.arrives.0 > self.last.max(now + self.delay(limit)).0 + self.backpressure.full.0
     }
 
     /// When the next packet, handed over then, leaves as half of what is before it has left.
     #[cold]
     #[inline(never)]
-    fn half(&self, most: u32) -> Time {
-        Time(self.arrives.0 - self.backpressure.half.0 - self.delay(most).0)
+    fn half(&self, limit: u32) -> Time {
+        Time(self.arrives.0 - self.backpressure.half.0 - self.delay(limit).0)
     }
 
-    /// When a packet of this flow leaves whose delay is uniform in [0, `most`) nanoseconds; not before the last one in
+    /// When a packet of this flow leaves whose delay is uniform in [0, `limit`) nanoseconds; not before the last one in
     /// its order.
     #[inline(always)]
-    fn leaves(&mut self, now: Time, flow: FlowId, most: u32) -> Time {
+    fn leaves(&mut self, now: Time, flow: FlowId, limit: u32) -> Time {
         let mut wanted = now;
-        if most > 0 {
-            wanted += self.delay(most);
+        if limit > 0 {
+            wanted += self.delay(limit);
             self.ahead = self.draws.unit();
         }
         if !self.lasts.is_empty() {

@@ -357,17 +357,17 @@ impl HostRecorder {
             }
         }
         for (series, sink) in self.arrivals.iter_mut().zip(&mut *sinks) {
-            if let (Some(series), Some([mean, most, widest, jitter])) = (series, sink.sample_arrivals())
+            if let (Some(series), Some([mean, max, widest, jitter])) = (series, sink.sample_arrivals())
                 && now > Time::ZERO
             {
-                series.push(&[time, mean, most, widest, jitter]);
+                series.push(&[time, mean, max, widest, jitter]);
             }
         }
         for ((series, stop), sink) in self.frames.iter_mut().zip(sinks) {
-            if let (Some(series), Some([frames, mean, most, stands])) = (series, sink.sample_frames(now.min(*stop)))
+            if let (Some(series), Some([frames, mean, max, stands])) = (series, sink.sample_frames(now.min(*stop)))
                 && now > Time::ZERO
             {
-                series.push(&[time, frames, mean, most, stands]);
+                series.push(&[time, frames, mean, max, stands]);
             }
         }
         self.next = now + self.recording.every;

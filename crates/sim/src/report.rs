@@ -231,8 +231,8 @@ fn flow_summary(model: &Model, built: &Built, before: &Before, index: usize, end
         plis: feedback.map(|feedback| feedback.plis),
         feedback_share: feedback.and_then(|feedback| share(feedback.bytes, feedback.bytes + received.wire_bytes)),
         owd_mean_s: seconds(arrived.and_then(ArrivalReport::mean_delay)),
-        owd_min_s: seconds(bounds.map(|(least, _)| least)),
-        owd_max_s: seconds(bounds.map(|(_, most)| most)),
+        owd_min_s: seconds(bounds.map(|(min, _)| min)),
+        owd_max_s: seconds(bounds.map(|(_, max)| max)),
         owd_p50_s: seconds(arrived.and_then(|arrived| arrived.delay(0.5))),
         owd_p95_s: seconds(arrived.and_then(|arrived| arrived.delay(0.95))),
         owd_p99_s: seconds(arrived.and_then(|arrived| arrived.delay(0.99))),
@@ -290,13 +290,13 @@ impl StreamSummary {
 
 /// The queues of links, then those of cells.
 fn queues(model: &Model, places: &Places) -> Vec<QueueSummary> {
-    let told = places.links.iter().filter(|(arc, report)| match model.links[*arc].reporting {
+    let reported = places.links.iter().filter(|(arc, report)| match model.links[*arc].reporting {
         QueueReporting::Never => false,
         QueueReporting::IfLong => report.max_packets > QueueReporting::BURST || report.drops.total() > 0,
         QueueReporting::IfAny => report.max_packets > 0 || report.drops.total() > 0,
         QueueReporting::Always => true,
     });
-    let links = told.map(|(arc, report)| QueueSummary::of(&model.links[*arc], report));
+    let links = reported.map(|(arc, report)| QueueSummary::of(&model.links[*arc], report));
     let cells = places.cells.iter().flat_map(|(cell, reports)| {
         let named = move |(i, report): (usize, &InterfaceReport)| {
             QueueSummary::named(model.cells[*cell].queue_name(i), &report.queue)
@@ -308,8 +308,8 @@ fn queues(model: &Model, places: &Places) -> Vec<QueueSummary> {
 
 /// What the flows that cross a link have of it, of links of which it is asked.
 fn link_flows(model: &Model, built: &Built, places: &Places) -> Vec<LinkFlowSummary> {
-    let asked = places.links.iter().filter(|(arc, _)| model.links[*arc].model.per_flow);
-    let all = asked.flat_map(|(arc, report)| {
+    let per_flow = places.links.iter().filter(|(arc, _)| model.links[*arc].model.per_flow);
+    let all = per_flow.flat_map(|(arc, report)| {
         let crosses = |(_, (there, back)): &(_, &(Vec<usize>, Vec<usize>))| there.contains(arc) || back.contains(arc);
         let flows = model.flows.iter().zip(&built.plan.paths).enumerate().map(|(i, (flow, path))| ((i, flow), path));
         flows.filter(crosses).map(move |((i, flow), _)| {

@@ -142,8 +142,8 @@ mod tests {
                 let slot = slot.index(plain.len());
                 plain[slot] = Time(time);
                 timers.set(slot, Time(time));
-                let least = plain.iter().enumerate().map(|(i, &t)| (t, i)).min().unwrap();
-                prop_assert_eq!((timers.first(), timers.first_slot()), least);
+                let min = plain.iter().enumerate().map(|(i, &t)| (t, i)).min().unwrap();
+                prop_assert_eq!((timers.first(), timers.first_slot()), min);
             }
         }
     }

@@ -108,7 +108,7 @@ impl Rates {
         let of_bin = bytes - core::mem::replace(&mut self.before, bytes);
         if began >= self.from && ended <= self.to {
             self.count(of_bin as f64);
-            if self.records.last().is_none_or(|(_, most)| of_bin > *most) {
+            if self.records.last().is_none_or(|(_, max)| of_bin > *max) {
                 self.records.push((ended, of_bin));
             }
         }

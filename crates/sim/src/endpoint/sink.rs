@@ -149,8 +149,8 @@ impl Sink {
     }
 
     /// As [`super::Source::set_delay`].
-    pub(crate) fn set_delay(&mut self, most: Span) {
-        self.delay = nanoseconds(most);
+    pub(crate) fn set_delay(&mut self, max_delay: Span) {
+        self.delay = nanoseconds(max_delay);
     }
 
     /// The fast path for a data packet without a side record: see [`Receiver::on_data_in_order`]. Returns when

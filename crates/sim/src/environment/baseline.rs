@@ -50,7 +50,7 @@ impl Counts {
     pub(super) fn since(&self, before: &Counts, run: &Running) -> Seen {
         let (stats, view) = (self.stats.since(&before.stats), self.view);
         let segment = u32::from(run.model.flows[run.flow].transport.segment().max(1));
-        let told = Monitored {
+        let interval = Monitored {
             acked: self.delivered - before.delivered,
             lost: stats.retransmitted * u64::from(segment),
             marked: view.marked.saturating_sub(before.view.marked),
@@ -63,7 +63,7 @@ impl Counts {
             ..Monitored::default()
         };
         Seen {
-            interval: told,
+            interval,
             srtt: sender(run).map_or(Span::ZERO, TcpSender::srtt),
             min_rtt: self.stats.rtt_min().unwrap_or(Span::ZERO),
             in_flight: view.in_flight,
@@ -91,8 +91,8 @@ pub(super) struct Listener {
 
 impl Listener {
     pub(super) fn new(shared: &Arc<Shared>) -> Listener {
-        let heard = Arc::new(Mutex::new(None));
-        let (shared, fresh) = (Arc::clone(shared), Arc::clone(&heard));
+        let observed = Arc::new(Mutex::new(None));
+        let (shared, fresh) = (Arc::clone(shared), Arc::clone(&observed));
         let make = move |_: &Given, stream: Stream| -> Result<Box<Media>, String> {
             let fresh: &Mutex<Option<RtpController>> = &fresh;
             let of = fresh.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -101,7 +101,7 @@ impl Listener {
             Ok(Box::new(Observed { of, shared: Arc::clone(&shared) }))
         };
         let maker = Maker::Media(Box::new(make), RtpSettings::PLAIN);
-        Listener { observed: heard, scheme: named("baseline", Machine::Rtp, Foreign { gauges: Vec::new(), maker }) }
+        Listener { observed, scheme: named("baseline", Machine::Rtp, Foreign { gauges: Vec::new(), maker }) }
     }
 
     /// Puts an ear in the place of this controller, which has not started, of the flow of this name.

@@ -68,13 +68,13 @@ impl OneWay {
         let delay = arrived.0 as i64 - sent.0 as i64;
         self.many += 1;
         self.sum += delay;
-        self.min_delay = Some(self.min_delay.map_or(delay, |least| least.min(delay)));
+        self.min_delay = Some(self.min_delay.map_or(delay, |min| min.min(delay)));
     }
 
     /// What the step's mean has beyond the run's least, in seconds; `None` without a packet.
     fn queueing_delay(&self) -> Option<f64> {
-        let least = self.min_delay.filter(|_| self.many > 0)?;
-        Some((self.sum as f64 / f64::from(self.many) - least as f64) * 1e-9)
+        let min = self.min_delay.filter(|_| self.many > 0)?;
+        Some((self.sum as f64 / f64::from(self.many) - min as f64) * 1e-9)
     }
 }
 
@@ -188,7 +188,7 @@ impl Running {
     pub(super) fn stepped(&self, began: Time, seen: &Seen, set: Option<(f64, f64)>) -> Stepped {
         let known = |span: Span| if matches!(span, Span::ZERO | Span::MAX) { f64::NAN } else { span.as_secs_f64() };
         let optional = |span: Option<Span>| span.map_or(f64::NAN, Span::as_secs_f64);
-        let (told, source) = (&seen.interval, self.ends().source);
+        let (interval, source) = (&seen.interval, self.ends().source);
         let (window, rate) = match &source.sender {
             Sender::Tcp(tcp) => set.unwrap_or_else(|| (tcp.controller().window(), tcp.controller().pacing_rate())),
             Sender::Rtp(rtp) => (rtp.window(), set.map_or_else(|| aim(rtp.controller()), |(_, rate)| rate)),
@@ -199,20 +199,20 @@ impl Running {
             features: [
                 self.at.since(Time::ZERO).as_secs_f64(),
                 self.at.since(began).as_secs_f64(),
-                told.acked as f64,
-                told.lost as f64,
+                interval.acked as f64,
+                interval.lost as f64,
                 (self.sent_so_far() - self.sent) as f64,
-                f64::from(told.marked),
-                f64::from(told.timeouts),
-                told.rtt().unwrap_or(f64::NAN),
-                optional(told.min_rtt),
-                optional(told.max_rtt),
+                f64::from(interval.marked),
+                f64::from(interval.timeouts),
+                interval.rtt().unwrap_or(f64::NAN),
+                optional(interval.min_rtt),
+                optional(interval.max_rtt),
                 known(seen.srtt),
                 known(seen.min_rtt),
                 f64::from(seen.in_flight),
                 window,
                 rate * 8.0,
-                f64::from(u8::from(told.app_limited)),
+                f64::from(u8::from(interval.app_limited)),
                 f64::from(seen.segment),
                 f64::from(u8::from(seen.begun)),
                 seen.one_way.queueing_delay().unwrap_or(f64::NAN),

@@ -71,7 +71,7 @@ fn ecn(flow: &Flow, usual: Ecn) -> Ecn {
     match flow.ecn.unwrap_or(usual.is_on()) {
         false => Ecn::Off,
         true => match flow.ecn_feedback {
-            Some(told) => told.control(),
+            Some(table) => table.control(),
             None if usual.is_on() => usual,
             None => Ecn::Classic,
         },

@@ -13,10 +13,10 @@ pub(super) fn model(queue: &Queue, rate: Rate) -> CakeModel {
     let Queue::Cake { bandwidth, limit: _, rtt, isolation, overhead, mpu, framing, ingress, mtu } = queue else {
         unreachable!("another queue is not CAKE's")
     };
-    let most = queue.limit().expect("CAKE's queues have a limit");
+    let max = queue.limit().expect("CAKE's queues have a limit");
     CakeModel {
         bandwidth: *bandwidth,
-        limit: limit(most, rate),
+        limit: limit(max, rate),
         rtt: *rtt,
         isolation: match isolation {
             IsolationKey::Flowblind => Isolation::FlowBlind,

@@ -32,13 +32,13 @@ pub(super) fn model(queue: &Queue, rate: Rate) -> DualPi2Model {
     else {
         unreachable!("another queue is not DualPI2's")
     };
-    let most = limit(most.unwrap_or(variant.limit()), rate);
+    let max = limit(most.unwrap_or(variant.limit()), rate);
     let (base, rtt_max, native, share) = match variant {
         DualPi2Variant::Rfc9332 => {
             let rtt_max = rtt_max.or(Some(Span::from_millis(100)));
-            (DualPi2Model::rfc9332(most), rtt_max, NativeKey::Ramp, Ratio(1.0 / 16.0))
+            (DualPi2Model::rfc9332(max), rtt_max, NativeKey::Ramp, Ratio(1.0 / 16.0))
         }
-        DualPi2Variant::Linux => (DualPi2Model::linux(most), *rtt_max, NativeKey::Step, Ratio(0.1)),
+        DualPi2Variant::Linux => (DualPi2Model::linux(max), *rtt_max, NativeKey::Step, Ratio(0.1)),
     };
     let base = DualPi2Model { target: *target, ..base };
     let base = rtt_max.map_or(base, |rtt_max| base.tuned(rtt_max));

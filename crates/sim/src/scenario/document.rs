@@ -294,9 +294,9 @@ fn beyond_number(value: &DeValue<'_>, node: Option<Node<'_>>, path: &str, found:
         }
         DeValue::Integer(number) if i64::from_str_radix(number.as_str(), number.radix()).is_err() => {
             let bound = |key: &str| node.and_then(|node| node.get(key)).map(number_text);
-            let least = bound("minimum").unwrap_or_else(|| i64::MIN.to_string());
-            let most = bound("maximum").unwrap_or_else(|| i64::MAX.to_string());
-            found.push(Mistake::new(path, format!("`{number}` must be a number from {least} to {most}")));
+            let min = bound("minimum").unwrap_or_else(|| i64::MIN.to_string());
+            let max = bound("maximum").unwrap_or_else(|| i64::MAX.to_string());
+            found.push(Mistake::new(path, format!("`{number}` must be a number from {min} to {max}")));
         }
         _ => {}
     }

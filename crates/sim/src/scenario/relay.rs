@@ -148,9 +148,9 @@ impl Rules {
             );
             self.note(at.clone(), problem);
         }
-        let (came, leaves) = (self.ends(file, relayed).1, self.ends(file, flow).0);
-        if came != leaves {
-            self.note(join(path, "from"), format!("must be where `{of}` ends, `{came}`, for there is the relay"));
+        let (arrives, leaves) = (self.ends(file, relayed).1, self.ends(file, flow).0);
+        if arrives != leaves {
+            self.note(join(path, "from"), format!("must be where `{of}` ends, `{arrives}`, for there is the relay"));
         }
         if relayed.count != 1 && relayed.count != flow.count {
             let problem = format!("must be that of `{of}`, {}, whose instances each have a relay", relayed.count);

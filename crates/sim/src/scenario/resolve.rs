@@ -271,12 +271,12 @@ impl Scenario {
 
     /// The same with so many instances of each flow at most; borrowed where there are no more.
     #[must_use]
-    pub fn thinned(&self, most: u32) -> Cow<'_, Scenario> {
-        if self.flows.iter().all(|flow| flow.count <= most) {
+    pub fn thinned(&self, max: u32) -> Cow<'_, Scenario> {
+        if self.flows.iter().all(|flow| flow.count <= max) {
             return Cow::Borrowed(self);
         }
         let mut fewer = self.clone();
-        fewer.flows.iter_mut().for_each(|flow| flow.table.count = flow.table.count.min(most));
+        fewer.flows.iter_mut().for_each(|flow| flow.table.count = flow.table.count.min(max));
         Cow::Owned(fewer)
     }
 
@@ -401,18 +401,18 @@ fn direction(
 /// The least delay, and the steps beyond it. A schedule that says the same all the time is none.
 fn delays(way: &BackwardTable) -> (Span, Vec<DelayStep>) {
     let steps = way.delay_schedule.as_deref().unwrap_or_default();
-    let Some(least) = steps.iter().map(|step| step.delay).min() else {
+    let Some(min) = steps.iter().map(|step| step.delay).min() else {
         return (way.delay.unwrap_or_default(), Vec::new());
     };
-    if steps.iter().all(|step| step.delay == least) {
-        return (least, Vec::new());
+    if steps.iter().all(|step| step.delay == min) {
+        return (min, Vec::new());
     }
     let steps = steps.iter().map(|step| DelayStep {
         at: Time::ZERO + step.at,
-        extra: step.delay - least,
+        extra: step.delay - min,
         overtakes: step.overtakes,
     });
-    (least, steps.collect())
+    (min, steps.collect())
 }
 
 /// The delay variation at the beginning, and what it is later.

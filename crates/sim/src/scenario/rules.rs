@@ -377,11 +377,11 @@ impl Rules {
                 format!("has {many} values, but the flow has `count = {count}`: it needs one for each instance");
             self.note(key, problem);
         }
-        let Some((law, [least, greatest])) = draw.bounds() else { return };
-        if least > greatest {
-            self.note(join(key, law), format!("`{least}` must not be more than `{greatest}`"));
+        let Some((law, [min, greatest])) = draw.bounds() else { return };
+        if min > greatest {
+            self.note(join(key, law), format!("`{min}` must not be more than `{greatest}`"));
         } else if draw.mass() < MIN_MASS {
-            let problem = format!("less than 1 % of the law lies from `{least}` to `{greatest}`");
+            let problem = format!("less than 1 % of the law lies from `{min}` to `{greatest}`");
             self.note(join(key, law), problem);
         }
     }
@@ -395,7 +395,7 @@ impl Rules {
             self.draw(&join(path, "rate"), rate.as_ref(), flow.count);
             let key = join(path, "loss");
             self.draw(&key, loss.as_ref(), flow.count);
-            if loss.as_ref().and_then(Draw::maximum).is_some_and(|most| most.0 >= 1.0) {
+            if loss.as_ref().and_then(Draw::maximum).is_some_and(|max| max.0 >= 1.0) {
                 self.note(key, "a link that loses everything carries nothing: less than 100 %");
             }
         }
@@ -420,8 +420,8 @@ impl Rules {
                     (Some(median), _) => ("median_size", median),
                     (None, mean) => ("mean_size", mean.unwrap_or(WEB_MEAN)),
                 };
-                if let Some(most) = max_size.filter(|most| *most < usual) {
-                    let problem = format!("`{most}` must not be less than `{key}`, {usual}");
+                if let Some(max) = max_size.filter(|max| *max < usual) {
+                    let problem = format!("`{max}` must not be less than `{key}`, {usual}");
                     self.note(join(path, "max_size"), problem);
                 }
                 if let Some(shape) = gap_shape.filter(|&shape| shape <= 1.0) {
@@ -465,8 +465,8 @@ impl Rules {
                 if let Some(buffer) = jitter_buffer
                     && buffer.min_margin > buffer.max_margin
                 {
-                    let most = buffer.max_margin;
-                    let problem = format!("`{}` must not be more than `max_margin`, `{most}`", buffer.min_margin);
+                    let max = buffer.max_margin;
+                    let problem = format!("`{}` must not be more than `max_margin`, `{max}`", buffer.min_margin);
                     self.note(join(&join(path, "jitter_buffer"), "min_margin"), problem);
                 }
                 let pauses = pauses.iter().map(|pause| (pause.from, pause.to));

@@ -54,11 +54,11 @@ impl Rules {
         }
         let Some(edca) = &cell.edca else { return };
         for category in wifi::Category::ALL {
-            if let Some(EdcaAccess { cw_min: Some(least), cw_max: Some(most), .. }) = edca.of(category)
-                && most < least
+            if let Some(EdcaAccess { cw_min: Some(min), cw_max: Some(max), .. }) = edca.of(category)
+                && max < min
             {
                 let key = join(&join(&join(path, "edca"), category.name()), "cw_max");
-                self.note(key, format!("`{most}` must not be less than cw_min, {least}"));
+                self.note(key, format!("`{max}` must not be less than cw_min, {min}"));
             }
         }
     }

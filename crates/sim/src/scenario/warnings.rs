@@ -413,11 +413,11 @@ impl Warnings<'_> {
         }
         let usual = flow.scheme().ok().zip(flow.profile);
         let usual = usual.map(|(scheme, profile)| TcpConfig::new(profile.control(), scheme).initial_window);
-        if let (Some(first), Some(most)) = (flow.initial_window, flow.receive_window)
-            && first > most
+        if let (Some(first), Some(max)) = (flow.initial_window, flow.receive_window)
+            && first > max
             && usual != Some(first)
         {
-            let problem = format!("`{first}` is more than `receive_window`, {most}, which is where it begins");
+            let problem = format!("`{first}` is more than `receive_window`, {max}, which is where it begins");
             self.note(join(path, "initial_window"), problem);
         }
         if let Some(rtp) = &flow.rtp {

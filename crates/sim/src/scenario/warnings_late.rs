@@ -91,8 +91,8 @@ impl Warnings<'_> {
         if let Some(rtt) = flow.rtt.as_ref().filter(|rtt| !rtt.is_drawn()).and_then(Draw::minimum) {
             self.late(join(path, "rtt"), rtt, "nothing comes back");
         }
-        if let Some(least) = flow.min_rto {
-            self.late(join(path, "min_rto"), least, "there is no timeout");
+        if let Some(min) = flow.min_rto {
+            self.late(join(path, "min_rto"), min, "there is no timeout");
         }
         let app = join(path, "app");
         match &flow.app {
