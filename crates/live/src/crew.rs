@@ -37,10 +37,10 @@ impl<T: Send + 'static> Crew<T> {
         while !rest.is_empty() {
             let after = rest.split_off(share.min(rest.len()));
             let mut items = std::mem::replace(&mut rest, after);
-            let (jobs, asked) = channel::<Job<T>>();
+            let (jobs, queue) = channel::<Job<T>>();
             let place = first;
             thread::Builder::new().name("paceline-crew".into()).spawn(move || {
-                while let Some(job) = next(&asked) {
+                while let Some(job) = next(&queue) {
                     job(place, &mut items);
                 }
             })?;
@@ -114,12 +114,12 @@ mod tests {
         for (many, workers) in [(1, 1), (1, 4), (5, 1), (5, 2), (5, 3), (5, 4), (5, 5), (6, 9), (0, 2)] {
             let mut crew = Crew::new((0..many).map(|n| n * 10).collect(), workers).unwrap();
             for round in 1..=20 {
-                let told = crew.each(|place, item: &mut usize| {
+                let results = crew.each(|place, item: &mut usize| {
                     *item += 1;
                     (place, *item)
                 });
                 let wanted: Vec<_> = (0..many).map(|place| (place, place * 10 + round)).collect();
-                assert_eq!(told.unwrap(), wanted, "{many} among {workers}");
+                assert_eq!(results.unwrap(), wanted, "{many} among {workers}");
             }
         }
     }

@@ -44,7 +44,7 @@ pub fn trace(path: &Path) -> Result<String, String> {
 }
 
 /// The text of a file, or why there is none.
-fn read(path: &Path, most: u64) -> Result<String, String> {
+fn read(path: &Path, max: u64) -> Result<String, String> {
     // A pipe would keep the reader waiting for who writes to it, and give nothing to the next one.
     if std::fs::metadata(path).is_ok_and(|about| !about.is_file() && !about.is_dir()) {
         return Err("is not a regular file: write what it gives to one, and name that".into());
@@ -60,15 +60,15 @@ fn read(path: &Path, most: u64) -> Result<String, String> {
         if file.metadata()?.is_dir() {
             return Err(std::io::ErrorKind::IsADirectory.into());
         }
-        file.take(most + 1).read_to_end(&mut bytes)
+        file.take(max + 1).read_to_end(&mut bytes)
     });
     if let Err(error) = read {
         let error = error.to_string();
         // "No such file or directory (os error 2)": the number helps nobody.
         return Err(format!("cannot be read: {}", error.split(" (os error").next().unwrap_or(&error)));
     }
-    if bytes.len() as u64 > most {
-        return Err(format!("is larger than {} MB", most >> 20));
+    if bytes.len() as u64 > max {
+        return Err(format!("is larger than {} MB", max >> 20));
     }
     let text = String::from_utf8(bytes).map_err(|error| {
         let line = error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|&&b| b == b'\n').count() + 1;

@@ -107,14 +107,14 @@ struct Taken {
 impl Budget {
     /// All of it is there.
     #[must_use]
-    pub fn new(most: Portion) -> Arc<Budget> {
-        Arc::new(Budget { total: most, share: most.share(), taken: Mutex::default() })
+    pub fn new(total: Portion) -> Arc<Budget> {
+        Arc::new(Budget { total, share: total.share(), taken: Mutex::default() })
     }
 
     /// The same for one client alone.
     #[must_use]
-    pub fn of_one(most: Portion) -> Arc<Budget> {
-        Arc::new(Budget { total: most, share: most, taken: Mutex::default() })
+    pub fn of_one(total: Portion) -> Arc<Budget> {
+        Arc::new(Budget { total, share: total, taken: Mutex::default() })
     }
 
     /// What is taken.
@@ -225,7 +225,7 @@ mod tests {
     /// A sample of either end of any scheme: its columns grow by doubling, and are text once more when they are told.
     #[test]
     fn a_sample_takes_no_more_than_is_charged() {
-        let mut most = 0;
+        let mut max = 0;
         for scheme in paceline_control::registry::schemes() {
             for side in [Side::Sender, Side::Receiver] {
                 let media = match scheme.machine {
@@ -248,9 +248,9 @@ mod tests {
                 let (connection, nonce, limit, announces, rtp) = (1, 1, None, false, None);
                 let spec = SessionSpec { side, flow, connection, nonce, limit, announces, rtp };
                 let recorder = Recorder::new(&Session::new(&spec).unwrap(), &model, EVERY);
-                most = most.max(recorder.into_series().iter().map(|series| series.columns.len() as u64).sum());
+                max = max.max(recorder.into_series().iter().map(|series| series.columns.len() as u64).sum());
             }
         }
-        assert!(most > 8 && most * 40 <= SAMPLE_BYTES, "{most} columns");
+        assert!(max > 8 && max * 40 <= SAMPLE_BYTES, "{max} columns");
     }
 }

@@ -173,17 +173,17 @@ impl Channel {
         self.writer.write(message, patience)
     }
 
-    /// Reads a message of `most` bytes at most, which the other end has so long to write.
+    /// Reads a message of `max` bytes at most, which the other end has so long to write.
     ///
     /// # Errors
     /// As [`control::read`]; `InvalidData` of what the other end has not written; `TimedOut`.
-    pub fn read<T: DeserializeOwned>(&mut self, most: usize, patience: Duration) -> io::Result<T> {
-        self.reader.read(most, Some(patience))
+    pub fn read<T: DeserializeOwned>(&mut self, max: usize, patience: Duration) -> io::Result<T> {
+        self.reader.read(max, Some(patience))
     }
 
     /// Reads the text of such a message.
-    pub(super) fn text(&mut self, most: usize, patience: Duration) -> io::Result<Vec<u8>> {
-        self.reader.text(most, Some(patience))
+    pub(super) fn text(&mut self, max: usize, patience: Duration) -> io::Result<Vec<u8>> {
+        self.reader.text(max, Some(patience))
     }
 
     /// Waits so long for something to be read: as `TcpStream::peek` tells.
@@ -226,17 +226,17 @@ impl ChannelWriter {
 
 impl ChannelReader {
     /// As [`Channel::read`]; without a patience for as long as it takes.
-    pub(super) fn read<T: DeserializeOwned>(&mut self, most: usize, patience: Option<Duration>) -> io::Result<T> {
-        control::parse(&self.text(most, patience)?)
+    pub(super) fn read<T: DeserializeOwned>(&mut self, max: usize, patience: Option<Duration>) -> io::Result<T> {
+        control::parse(&self.text(max, patience)?)
     }
 
-    fn text(&mut self, most: usize, patience: Option<Duration>) -> io::Result<Vec<u8>> {
+    fn text(&mut self, max: usize, patience: Option<Duration>) -> io::Result<Vec<u8>> {
         let clock = Clock::start();
         let until = patience.map(|patience| clock.now() + span(patience));
         let from = Within { stream: &self.stream, clock, until };
         control::text(
             &mut Opens { noise: &self.noise, part: &mut self.part, from, received_bytes: &self.received_bytes },
-            most,
+            max,
         )
     }
 }
@@ -402,9 +402,9 @@ mod tests {
         bytes
     }
 
-    fn opened(noise: &StatelessTransportState, mut bytes: &[u8], most: usize) -> io::Result<String> {
+    fn opened(noise: &StatelessTransportState, mut bytes: &[u8], max: usize) -> io::Result<String> {
         let from = &mut bytes;
-        control::read(&mut Opens { noise, part: &mut Part::default(), from, received_bytes: &AtomicU64::new(0) }, most)
+        control::read(&mut Opens { noise, part: &mut Part::default(), from, received_bytes: &AtomicU64::new(0) }, max)
     }
 
     #[test]
@@ -427,13 +427,13 @@ mod tests {
         let long = "x".repeat(3 * MAX_PART);
         let bytes = sealed(&client, &[&long, "short"]);
         assert_eq!(bytes.len(), 3 * MAX_PART + 2 + 4 + 5 * (2 + TAG) + 7 + 4);
-        let (mut from, mut part, came) = (&bytes[..], Part::default(), AtomicU64::new(0));
+        let (mut from, mut part, received_bytes) = (&bytes[..], Part::default(), AtomicU64::new(0));
         for meant in [&long, "short"] {
-            let mut opens = Opens { noise: &server, part: &mut part, from: &mut from, received_bytes: &came };
+            let mut opens = Opens { noise: &server, part: &mut part, from: &mut from, received_bytes: &received_bytes };
             assert_eq!(control::read::<String>(&mut opens, 1 << 20).unwrap(), meant);
         }
         assert!(from.is_empty() && part.rest().is_empty());
-        assert_eq!(came.into_inner() as usize, bytes.len() - 2 * 5);
+        assert_eq!(received_bytes.into_inner() as usize, bytes.len() - 2 * 5);
         let error = opened(&server, &bytes, MAX_REQUEST).unwrap_err();
         assert!(error.to_string().contains("65536 at most"), "{error}");
     }

@@ -498,8 +498,8 @@ impl Run {
         watch: &SendWatch,
         longest: usize,
     ) -> Result<(), SendError> {
-        let (said, heard) = channel();
-        let came = Arc::clone(&from.received_bytes);
+        let (said, messages) = channel();
+        let received_bytes = Arc::clone(&from.received_bytes);
         // ends when the connection is shut down
         thread::Builder::new().name("paceline control".to_owned()).spawn(move || {
             loop {
@@ -520,7 +520,7 @@ impl Run {
             while let Ok((index, half)) = self.halves.try_recv() {
                 self.near[index] = Some(half);
             }
-            while let Ok(message) = heard.try_recv() {
+            while let Ok(message) = messages.try_recv() {
                 gone = gone || !self.on_message(message);
             }
             if self.driver.is_finished() {
@@ -534,7 +534,7 @@ impl Run {
             if ended && self.far.iter().all(Option::is_some) {
                 break;
             }
-            let bytes = came.load(Ordering::Relaxed);
+            let bytes = received_bytes.load(Ordering::Relaxed);
             if ended && last == Time::NEVER {
                 last = clock.now() + Span::from_secs(ALL_RESULTS);
             }
@@ -545,14 +545,14 @@ impl Run {
             if ended && (gone || watch.is_hurried() || clock.now() >= until) {
                 break;
             }
-            let asked = watch.is_stopped();
-            if (asked || gone) && !stopped {
+            let stop_requested = watch.is_stopped();
+            if (stop_requested || gone) && !stopped {
                 stopped = true;
                 self.stop.store(true, Ordering::Relaxed);
                 for id in 0..self.near.len() as u64 {
                     if gone { self.handle.drop_flow(id) } else { self.handle.stop(id) }
                 }
-                if asked {
+                if stop_requested {
                     // a server that is gone need not be told
                     let _ = speaks.write(&ClientMessage::Stop, PATIENCE);
                 }

@@ -40,8 +40,8 @@ impl Strangers {
         }
         let stream = stream.try_clone().ok()?;
         if self.there.len() >= MAX_STRANGERS.0 {
-            let most = of.values().copied().max().filter(|most| *most > of_it)?;
-            let oldest = *self.there.iter().find(|(_, (net, _))| of[net] == most)?.0;
+            let max = of.values().copied().max().filter(|max| *max > of_it)?;
+            let oldest = *self.there.iter().find(|(_, (net, _))| of[net] == max)?.0;
             let (_, gone) = self.there.remove(&oldest)?;
             // its thread sees the end, and ends
             let _ = gone.shutdown(Shutdown::Both);

@@ -228,24 +228,24 @@ pub fn write(to: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
     to.flush()
 }
 
-/// Reads a message of `most` bytes at most.
+/// Reads a message of `max` bytes at most.
 ///
 /// # Errors
 /// What the connection says; `InvalidData` of what is too long or no message; `UnexpectedEof` at its end.
-pub fn read<T: DeserializeOwned>(from: &mut impl Read, most: usize) -> io::Result<T> {
-    parse(&text(from, most)?)
+pub fn read<T: DeserializeOwned>(from: &mut impl Read, max: usize) -> io::Result<T> {
+    parse(&text(from, max)?)
 }
 
-/// The text of a message of `most` bytes at most.
+/// The text of a message of `max` bytes at most.
 ///
 /// # Errors
 /// What the connection says; `InvalidData` of what is too long; `UnexpectedEof` at its end.
-pub(super) fn text(from: &mut impl Read, most: usize) -> io::Result<Vec<u8>> {
+pub(super) fn text(from: &mut impl Read, max: usize) -> io::Result<Vec<u8>> {
     let mut len = [0; 4];
     from.read_exact(&mut len)?;
     let len = u32::from_be_bytes(len) as usize;
-    if len > most {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, format!("a message of {len} bytes; {most} at most")));
+    if len > max {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, format!("a message of {len} bytes; {max} at most")));
     }
     let mut text = Vec::new();
     from.take(len as u64).read_to_end(&mut text)?;

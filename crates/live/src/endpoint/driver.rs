@@ -190,8 +190,8 @@ impl Driver {
     pub fn new(clock: Clock, ports: Vec<UdpPort>) -> io::Result<(Driver, Handle, Receiver<Outcome>)> {
         let waiter = Waiter::new(clock)?;
         let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
-        let (requests, asked) = channel();
-        let (outcomes, came) = channel();
+        let (requests, incoming) = channel();
+        let (outcomes, ended) = channel();
         let views = Arc::new(Mutex::new(BTreeMap::new()));
         let quit = Arc::new(AtomicBool::new(false));
         let handle = Handle { requests, wake: Arc::clone(&wake), quit: Arc::clone(&quit), views: Arc::clone(&views) };
@@ -199,7 +199,7 @@ impl Driver {
             clock,
             waiter,
             flows: Flows::new(ports),
-            requests: asked,
+            requests: incoming,
             wake,
             views,
             outcomes,
@@ -207,7 +207,7 @@ impl Driver {
             turns: FairShare::default(),
             quit,
         };
-        Ok((driver, handle, came))
+        Ok((driver, handle, ended))
     }
 
     /// The same on a thread of its own, running.
@@ -325,10 +325,10 @@ impl Driver {
                 Err(error) => return Err(error),
             }
             // the datagrams lie in the port, which answers leave by: they are taken out of it for the while
-            let came: Vec<_> =
+            let ended: Vec<_> =
                 self.flows.ports[port].incoming().map(|d| (d.time, d.from, d.ecn, d.bytes.to_vec())).collect();
             let mut before = self.clock.now();
-            for (time, from, ecn, bytes) in came {
+            for (time, from, ecn, bytes) in ended {
                 let Some(at) = self.flows.whose(port, from, &bytes) else { continue };
                 let client = self.flows.all[at].client;
                 if self.quit.load(Ordering::Relaxed) {

@@ -61,8 +61,8 @@ impl Shared {
     }
 
     /// What a client first said in its channel: to encrypt that takes the key.
-    pub(super) fn check_first_message<T>(&self, channel: &Channel, heard: &io::Result<T>, ip: IpAddr) {
-        match heard {
+    pub(super) fn check_first_message<T>(&self, channel: &Channel, message: &io::Result<T>, ip: IpAddr) {
+        match message {
             _ if self.options.key.is_none() => {}
             _ if channel.has_decrypted() => locked(&self.tries).right(ip),
             Err(error) if error.kind() == io::ErrorKind::InvalidData => self.wrong_key(ip),

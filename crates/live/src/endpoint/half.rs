@@ -94,13 +94,13 @@ pub(super) fn epoch(session: &Session) -> Time {
 /// The first packet of a session that told when what is in it was captured, of a receiver as if it had been as fast as the fastest
 /// frame; `seconds` makes seconds of the session's time.
 pub(super) fn first_capture(session: &Session, seconds: impl FnOnce(Time) -> f64) -> Option<FirstCapture> {
-    let (captures, least) = match session {
+    let (captures, min_delay) = match session {
         Session::Sender(sender) => (sender.captures(), None),
         Session::Receiver(receiver) => (receiver.captures(), receiver.sink().min_frame_delay()),
     };
-    let least = least.unwrap_or_default().as_secs_f64();
+    let min_delay = min_delay.unwrap_or_default().as_secs_f64();
     let at = |at: Time| epoch(session) + at.since(Time::ZERO);
-    captures.map(|clock| FirstCapture { stamp: clock.first, hz: clock.hz, at_s: seconds(at(clock.at)) + least })
+    captures.map(|clock| FirstCapture { stamp: clock.first, hz: clock.hz, at_s: seconds(at(clock.at)) + min_delay })
 }
 
 /// A packet that tells when what is in it was captured.
@@ -192,8 +192,8 @@ impl Before {
             Session::Receiver(receiver) => {
                 // the other end counts by its own clock, of which the fastest frame so far says most
                 let sink = receiver.sink_mut();
-                let least = sink.min_frame_delay().unwrap_or_default();
-                sink.measure_from(at, Offset::at(at) - least);
+                let min_delay = sink.min_frame_delay().unwrap_or_default();
+                sink.measure_from(at, Offset::at(at) - min_delay);
                 Before { at, received: *receiver.sink().receiver.stats(), ..Before::default() }
             }
         }
@@ -222,8 +222,8 @@ impl Half {
             Session::Sender(_) => half.blank_unreported_columns(model),
             Session::Receiver(receiver) => {
                 // the two ends' clocks have nothing to do with one another: by how much frames are slower than the fastest is known
-                let least = receiver.sink().min_frame_delay().unwrap_or_default();
-                half.add_to_delays(-least.as_secs_f64());
+                let min_delay = receiver.sink().min_frame_delay().unwrap_or_default();
+                half.add_to_delays(-min_delay.as_secs_f64());
             }
         }
         half
@@ -398,9 +398,9 @@ impl Half {
 
     /// The clocks of both ends are the same: delays of frames, which a receiver tells beyond that of the fastest, are whole.
     pub(super) fn align_delays(&mut self, sender: &Half) {
-        let (Some(sent), Some(came)) = (sender.first_capture, self.first_capture) else { return };
-        let later = f64::from(came.stamp.wrapping_sub(sent.stamp) as i32) / f64::from(sent.hz.max(1));
-        self.add_to_delays(came.at_s - (sent.at_s + later));
+        let (Some(sent), Some(received)) = (sender.first_capture, self.first_capture) else { return };
+        let later = f64::from(received.stamp.wrapping_sub(sent.stamp) as i32) / f64::from(sent.hz.max(1));
+        self.add_to_delays(received.at_s - (sent.at_s + later));
     }
 
     /// Adds so many seconds to the delays of frames, in the row and over time.
@@ -427,19 +427,19 @@ impl Half {
 /// its columns empty.
 #[must_use]
 pub fn joined(sender: &Half, receiver: &Half, from_s: f64, for_s: f64) -> FlowRow {
-    let (out, came) = (&sender.row, &receiver.row);
+    let (out, received) = (&sender.row, &receiver.row);
     // as in a simulated run: to the stop, or to the last arrival if that came later or if all there was has come
     let stop = if sender.finished { 0.0 } else { for_s };
     let until = stop.max(receiver.last_s).min(receiver.end_s.max(receiver.last_s));
-    let start_s = out.start_s.max(came.start_s);
+    let start_s = out.start_s.max(received.start_s);
     let begin = start_s.max(from_s);
     let active_s = (until - begin).max(0.0);
     let per_second = |bytes: u64| if active_s > 0.0 { bytes as f64 * 8.0 / active_s } else { 0.0 };
-    let lost = out.packets_sent.zip(came.packets_delivered).filter(|_| receiver.whole);
-    let lost = lost.map(|(sent, came)| sent.saturating_sub(came));
+    let lost = out.packets_sent.zip(received.packets_delivered).filter(|_| receiver.whole);
+    let lost = lost.map(|(sent, received)| sent.saturating_sub(received));
     let of_sent = |packets: u64| out.packets_sent.filter(|sent| *sent > 0).map(|sent| packets as f64 / sent as f64);
     // what both ends know is over the same time
-    let send_rate = came
+    let send_rate = received
         .bytes_delivered
         .and(out.send_rate_bps)
         .filter(|_| sender.wire_bytes > 0)
@@ -450,37 +450,40 @@ pub fn joined(sender: &Half, receiver: &Half, from_s: f64, for_s: f64) -> FlowRo
         start_s,
         send_rate_bps: send_rate.or(out.send_rate_bps),
         // of a receiver that is gone nothing is known
-        goodput_bps: came.bytes_delivered.map_or(f64::NAN, per_second),
+        goodput_bps: received.bytes_delivered.map_or(f64::NAN, per_second),
         throughput_bps: (receiver.wire_bytes > 0).then(|| per_second(receiver.wire_bytes)),
         // the kernel's TCP knows some of it at the sender
-        packets_delivered: came.packets_delivered.or(out.packets_delivered),
+        packets_delivered: received.packets_delivered.or(out.packets_delivered),
         packets_lost: lost.or(out.packets_lost),
         loss_rate: lost.and_then(of_sent).or(out.loss_rate),
-        receiving_ratio: came.packets_delivered.and_then(of_sent).or(out.receiving_ratio),
-        ecn_marks: came.ecn_marks.or(out.ecn_marks),
-        bytes_delivered: came.bytes_delivered,
-        frames_complete: came.frames_complete,
-        complete_share: came.frames_complete.zip(out.frames_sent).and_then(|(complete, sent)| share(complete, sent)),
-        frame_delay_mean_s: came.frame_delay_mean_s,
-        frame_delay_p50_s: came.frame_delay_p50_s,
-        frame_delay_p95_s: came.frame_delay_p95_s,
-        frame_delay_p99_s: came.frame_delay_p99_s,
-        frame_delay_max_s: came.frame_delay_max_s,
-        freezes: came.freezes,
-        freeze_s: came.freeze_s,
-        frames_shown: came.frames_shown,
-        frames_late: came.frames_late,
-        frames_undecodable: came.frames_undecodable,
-        key_frames: came.key_frames,
-        jitter_buffer_delay_s: came.jitter_buffer_delay_s,
-        nacks: came.nacks,
-        plis: came.plis,
-        feedback_share: came.feedback_share,
-        interarrival_mean_s: came.interarrival_mean_s,
-        interarrival_sd_s: came.interarrival_sd_s,
-        interarrival_p99_s: came.interarrival_p99_s,
-        interarrival_max_s: came.interarrival_max_s.map(|widest| widest.max(silence)),
-        jitter_s: came.jitter_s,
+        receiving_ratio: received.packets_delivered.and_then(of_sent).or(out.receiving_ratio),
+        ecn_marks: received.ecn_marks.or(out.ecn_marks),
+        bytes_delivered: received.bytes_delivered,
+        frames_complete: received.frames_complete,
+        complete_share: received
+            .frames_complete
+            .zip(out.frames_sent)
+            .and_then(|(complete, sent)| share(complete, sent)),
+        frame_delay_mean_s: received.frame_delay_mean_s,
+        frame_delay_p50_s: received.frame_delay_p50_s,
+        frame_delay_p95_s: received.frame_delay_p95_s,
+        frame_delay_p99_s: received.frame_delay_p99_s,
+        frame_delay_max_s: received.frame_delay_max_s,
+        freezes: received.freezes,
+        freeze_s: received.freeze_s,
+        frames_shown: received.frames_shown,
+        frames_late: received.frames_late,
+        frames_undecodable: received.frames_undecodable,
+        key_frames: received.key_frames,
+        jitter_buffer_delay_s: received.jitter_buffer_delay_s,
+        nacks: received.nacks,
+        plis: received.plis,
+        feedback_share: received.feedback_share,
+        interarrival_mean_s: received.interarrival_mean_s,
+        interarrival_sd_s: received.interarrival_sd_s,
+        interarrival_p99_s: received.interarrival_p99_s,
+        interarrival_max_s: received.interarrival_max_s.map(|widest| widest.max(silence)),
+        jitter_s: received.jitter_s,
         active_s,
         ended: Some(if sender.well { receiver.ended.clone() } else { sender.ended.clone() }),
         ..out.clone()
@@ -556,11 +559,11 @@ mod tests {
         // captured 10 ms after the sender's first, and there at 50 ms
         let near = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-9, "{found} {expected}");
         near(receiver.row.frame_delay_mean_s.unwrap(), 0.05);
-        let [(_, times), (_, delays), (_, most)] = &receiver.tables[0].columns[..] else { panic!("{receiver:?}") };
+        let [(_, times), (_, delays), (_, max)] = &receiver.tables[0].columns[..] else { panic!("{receiver:?}") };
         assert_eq!(times.0, [0.1, 0.2]);
         near(delays.0[0], 0.05);
         assert!(delays.0[1].is_nan());
-        near(most.0[0], 0.06);
+        near(max.0[0], 0.06);
         assert_eq!(receiver.tables[1].columns[2].1.0, [0.02, 0.0]);
     }
 

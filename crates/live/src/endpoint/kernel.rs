@@ -69,8 +69,8 @@ pub(super) fn connect(
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = net::socket_with(family, SocketType::STREAM, flags, None).map_err(named("socket"))?;
     if let Some((segment, _)) = offer.spec.segments() {
-        let most = (u32::from(segment) + TIMESTAMPS).min(MAX_SEGMENT);
-        tcp_info::set_most_segment(&socket, most).map_err(|error| ("setsockopt(TCP_MAXSEG)", error))?;
+        let max = (u32::from(segment) + TIMESTAMPS).min(MAX_SEGMENT);
+        tcp_info::set_most_segment(&socket, max).map_err(|error| ("setsockopt(TCP_MAXSEG)", error))?;
     }
     if local.port() != 0 {
         net::bind(&socket, &local).map_err(named("bind"))?;

@@ -278,8 +278,9 @@ impl Listening {
     /// Takes in what has come to one of the ports.
     fn receive(&mut self, port: usize) -> io::Result<()> {
         while self.ports[port].receive()? > 0 {
-            let came: Vec<_> = self.ports[port].incoming().map(|i| (i.time, i.from, i.ecn, i.bytes.to_vec())).collect();
-            for (time, from, ecn, bytes) in came {
+            let datagrams: Vec<_> =
+                self.ports[port].incoming().map(|i| (i.time, i.from, i.ecn, i.bytes.to_vec())).collect();
+            for (time, from, ecn, bytes) in datagrams {
                 // a process that waited for its processor finds much at once: each row has what had come by its time
                 self.record_until(time);
                 if is_rtcp(&bytes) {
@@ -309,8 +310,8 @@ impl Listening {
         };
         let size = wire(from, bytes);
         let payload = u16::try_from(payload.len()).unwrap_or(u16::MAX);
-        let heard = Heard { data: &data, size, payload, flags: ecn.flags() };
-        self.senders[at].listener.on_data(time, heard, &mut self.out);
+        let packet = Heard { data: &data, size, payload, flags: ecn.flags() };
+        self.senders[at].listener.on_data(time, packet, &mut self.out);
         if self.chosen.is_none() && self.senders[at].listener.is_valid() {
             self.chosen = Some(from.ip());
             let others = self.senders.extract_if(.., |sender| sender.from.ip() != from.ip());

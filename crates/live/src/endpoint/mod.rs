@@ -2,9 +2,10 @@
 //!
 //! [`driver`] gives sessions the time and the network through [`udp`]; [`control`] is what client and server say to each other
 //! over TCP on the same port number, [`channel`] what encrypts it; `greeting` is how a server takes in who connects, `tries` what
-//! wrong keys cost; `told` checks what a server told; [`server`] and [`client`] are the two programs, `held` is what the former gives back, `groups` couples flows, `flows` is what a driver has of them, [`half`] what each has measured, `outcome` what a run came to, [`rtp`] sends to
-//! receivers of RTP that are no programs of ours, [`listen`] hears such senders,
-//! `kernel` runs flows of the kernel's TCP between them. Look first at [`driver::Driver::run`].
+//! wrong keys cost; [`remote_results`] validates a server's results; [`server`] and [`client`] are the two programs,
+//! `client_resources` is what the former holds for a client, `groups` couples flows, `flows` is what a driver has of them,
+//! [`half`] what each has measured, `outcome` the result of a run, [`rtp`] sends to receivers of RTP that are no programs of
+//! ours, [`listen`] receives from such senders, `kernel` runs flows of the kernel's TCP between them. Look first at [`driver::Driver::run`].
 
 pub mod budget;
 mod bundles;

@@ -75,7 +75,7 @@ fn fit(tables: &[Table], offer: &Offer) -> Result<(), String> {
     }
     let mut shapes = shapes(offer)?;
     // an end may go on for a while after the flow's time
-    let most = rows(offer).saturating_mul(2).saturating_add(1000);
+    let max = rows(offer).saturating_mul(2).saturating_add(1000);
     for table in tables {
         let name = peer_text(&table.table);
         let Some(at) = shapes.iter().position(|(shape, _)| *shape == table.table) else {
@@ -88,8 +88,8 @@ fn fit(tables: &[Table], offer: &Offer) -> Result<(), String> {
         if let Some(column) = columns.iter().find(|column| !there(column)) {
             return Err(format!("table {name} is without {column}"));
         }
-        if table.columns.first().is_some_and(|(_, Numbers(values))| values.len() as u64 > most) {
-            return Err(format!("table {name} has more rows than such a flow can have, {most}"));
+        if table.columns.first().is_some_and(|(_, Numbers(values))| values.len() as u64 > max) {
+            return Err(format!("table {name} has more rows than such a flow can have, {max}"));
         }
         let time = table.columns.iter().find(|(column, _)| column == "time_s");
         if time.is_some_and(|(_, Numbers(values))| values.iter().any(|value| value.is_nan())) {
@@ -232,14 +232,14 @@ mod tests {
     fn numbers_beyond_reason_are_refused() {
         let half = || with("rate", &[]);
         let row = |row: FlowRow| Half { row, ..half() };
-        for (told, name) in [
+        for (bad, name) in [
             (row(FlowRow { packets_sent: Some(u64::MAX), ..FlowRow::default() }), "packets_sent"),
             (row(FlowRow { rtt_mean_s: Some(1e300), ..FlowRow::default() }), "rtt_mean_s"),
             (Half { end_s: -1e300, ..half() }, "end_s"),
             (Half { dropped: (0, u64::MAX, 0), ..half() }, "dropped"),
             (Half { late: Some((1e20, 0.0, 0)), ..half() }, "late"),
         ] {
-            assert!(refused(told).starts_with(name));
+            assert!(refused(bad).starts_with(name));
         }
     }
 

@@ -162,10 +162,10 @@ fn results(target: &RtpTarget, wanted: &Wanted, address: SocketAddr, host: Optio
         ],
     });
     let far = Half { well: true, tables: unknown.into_iter().collect(), ..Half::default() };
-    let told = near.reported;
-    let expected = told.map(|told| told.expected).filter(|expected| *expected > 0);
+    let reported = near.reported;
+    let expected = reported.map(|reported| reported.expected).filter(|expected| *expected > 0);
     // copies make up for losses in the count
-    let lost = told.map(|told| u64::try_from(told.lost).unwrap_or(0).min(told.expected));
+    let lost = reported.map(|reported| u64::try_from(reported.lost).unwrap_or(0).min(reported.expected));
     let row = FlowRow {
         flow: wanted.name.clone(),
         instance: wanted.instance,

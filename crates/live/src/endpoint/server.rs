@@ -233,7 +233,7 @@ impl Shared {
         stream.set_write_timeout(Some(PATIENCE))?;
         stream.set_nodelay(true)?;
         let (mut stream, text) = match self.read_request(stream, ip) {
-            Ok(Some(asked)) => asked,
+            Ok(Some(request)) => request,
             Ok(None) => return Ok(()),
             Err(error) => return self.log_failure(ip, &error),
         };
@@ -293,9 +293,9 @@ impl Shared {
         let Some(mut stream) = self.greet(stream, ip)? else { return Ok(None) };
         let max_duration_ms = self.options.max_duration.0 / 1_000_000;
         stream.write(&ServerMessage::Welcome { max_rate_bps: self.options.max_rate.0, max_duration_ms }, PATIENCE)?;
-        let heard = stream.text(MAX_REQUEST, PATIENCE);
-        self.check_first_message(&stream, &heard, ip);
-        Ok(Some((stream, heard?)))
+        let message = stream.text(MAX_REQUEST, PATIENCE);
+        self.check_first_message(&stream, &message, ip);
+        Ok(Some((stream, message?)))
     }
 
     fn serve(

@@ -35,7 +35,7 @@ pub(super) fn refused(options: &ServeOptions, flows: &[Offer]) -> Option<String>
 }
 
 /// Why this flow is refused, if it is.
-fn absurd(most: Rate, offer: &Offer) -> Option<String> {
+fn absurd(max: Rate, offer: &Offer) -> Option<String> {
     if let Some(segment) = offer.spec.segment().filter(|segment| *segment < MIN_SEGMENT) {
         return Some(format!("a segment of {segment} B; {MIN_SEGMENT} B at least"));
     }
@@ -46,8 +46,8 @@ fn absurd(most: Rate, offer: &Offer) -> Option<String> {
         return Some(format!("the application would write {writes:.0} times a second; {MAX_WRITES:.0} at most"));
     }
     // it would make datagrams that the granted rate drops
-    let made = offer.spec.uncontrolled().filter(|made| *made > most)?;
+    let made = offer.spec.uncontrolled().filter(|made| *made > max)?;
     Some(format!(
-        "the flow would send {made}, its headers in UDP counted; this server allows {most}, and `paceline serve --max-rate` raises that"
+        "the flow would send {made}, its headers in UDP counted; this server allows {max}, and `paceline serve --max-rate` raises that"
     ))
 }

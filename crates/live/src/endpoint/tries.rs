@@ -68,8 +68,8 @@ pub(super) struct Seldom {
 
 impl Seldom {
     /// `max_lines` times in [`LOG_INTERVAL`].
-    pub(super) fn than(most: u32) -> Seldom {
-        Seldom { max_lines: most, since: None, logged: 0, unsaid: 0 }
+    pub(super) fn than(max_lines: u32) -> Seldom {
+        Seldom { max_lines, since: None, logged: 0, unsaid: 0 }
     }
 
     /// It is so once more: if it is to be said, what to add to it.

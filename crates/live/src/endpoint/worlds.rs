@@ -146,13 +146,13 @@ fn keys() -> [Keys; 2] {
 }
 
 impl World {
-    fn of(spec: PathSpec, asked: &[Wanted]) -> World {
+    fn of(spec: PathSpec, wanted: &[Wanted]) -> World {
         let path = Path { zero: BEGINS, emulator: Emulator::new(&spec, None, Emulator::MEMORY) };
-        let near = (0..asked.len()).map(|flow| Wire::of(0, FIRST + flow as u16)).collect();
+        let near = (0..wanted.len()).map(|flow| Wire::of(0, FIRST + flow as u16)).collect();
         let mut ends = [Flows::new(near), Flows::new(vec![Wire::of(1, SERVER)])];
         let (server, keys) = (ends[1].ports[0].from, keys());
         let limit = Some((Rate::from_bps(1_000_000_000).0 / 8) as u32);
-        for (id, Wanted { offer, .. }) in asked.iter().enumerate() {
+        for (id, Wanted { offer, .. }) in wanted.iter().enumerate() {
             let forward = offer.direction == Direction::Forward;
             // the server is there first, as it is where it has answered
             for end in [1, 0] {
@@ -183,7 +183,7 @@ impl World {
                 ends[end].enters(Flow::new(new).unwrap_or_else(|why| panic!("{why}")), BEGINS);
             }
         }
-        let none = || asked.iter().map(|_| None).collect();
+        let none = || wanted.iter().map(|_| None).collect();
         World { spec, paths: vec![path], ends, halves: [none(), none()], marked: [0; 2], now: BEGINS }
     }
 
@@ -229,13 +229,13 @@ impl World {
 
     /// Hands out what is due.
     fn deliver(&mut self) {
-        let mut came = Vec::new();
+        let mut received = Vec::new();
         for Path { zero, emulator } in &mut self.paths {
             while let Some(release) = emulator.poll(Time::ZERO + self.now.since(*zero)) {
-                came.push((release.side, release.frame.to_vec()));
+                received.push((release.side, release.frame.to_vec()));
             }
         }
-        for (side, frame) in came {
+        for (side, frame) in received {
             let packet = SlicedPacket::from_ip(&frame).expect("an IP packet");
             let Some(TransportSlice::Udp(udp)) = &packet.transport else { panic!("UDP alone was sent") };
             let Some(etherparse::NetSlice::Ipv4(ip)) = &packet.net else { panic!("IPv4 alone was sent") };

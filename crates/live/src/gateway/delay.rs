@@ -176,11 +176,11 @@ pub(super) fn bucket(rate: Rate, limit: Size, mtu: u32) -> Result<Bucket, Gatewa
     if !(1000.0..=f64::from(u32::MAX)).contains(&bytes) {
         return Err(GatewayError::Options(format!("--rate {rate}: from 8 kbit/s to 34 Gbit/s")));
     }
-    let Some(most) = u32::try_from(limit.bytes()).ok().filter(|limit| *limit >= 3200) else {
+    let Some(max) = u32::try_from(limit.bytes()).ok().filter(|limit| *limit >= 3200) else {
         return Err(GatewayError::Options(format!("--queue {}B: from 3200 B to 4 GB", limit.bytes())));
     };
     let burst = (bytes / 1000.0).clamp(two_packets, f64::from(u32::MAX)) as u32;
-    Ok(Bucket { bytes_per_second: bytes as u32, burst, limit: most })
+    Ok(Bucket { bytes_per_second: bytes as u32, burst, limit: max })
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use serde::Serialize;
 #[derive(Debug)]
 pub struct PathAccessPoint {
     law: Law,
-    keeper: WindowClamp,
+    clamp: WindowClamp,
     registry: Registry,
     next: Time,
     /// The least time that a frame took to the near end: the path's own.
@@ -43,11 +43,11 @@ impl PathAccessPoint {
     /// At time zero.
     #[must_use]
     pub fn new(law: &Law) -> PathAccessPoint {
-        let mut keeper = WindowClamp::new();
-        keeper.control = Control { deadline: u64::MAX, ..Control::of(law) };
+        let mut clamp = WindowClamp::new();
+        clamp.control = Control { deadline: u64::MAX, ..Control::of(law) };
         PathAccessPoint {
             law: law.clone(),
-            keeper,
+            clamp,
             registry: Registry::default(),
             next: Time::ZERO + law.interval(),
             min_delay: Span(u64::MAX),
@@ -58,12 +58,12 @@ impl PathAccessPoint {
 
     /// A frame from the far end is on its way to the stations.
     pub fn forward(&mut self, frame: &[u8]) {
-        self.keeper.forward(monotonic(), frame);
+        self.clamp.forward(monotonic(), frame);
     }
 
     /// A frame from a station; its window may be lowered.
     pub fn back(&mut self, frame: &mut [u8]) {
-        self.keeper.back(monotonic(), frame);
+        self.clamp.back(monotonic(), frame);
     }
 
     /// A frame has taken so long from the far end to the near end.
@@ -84,14 +84,14 @@ impl PathAccessPoint {
             return;
         }
         self.next = now + self.law.interval();
-        let states: Vec<_> = self.keeper.flows().map(|(key, state)| (*key, *state)).collect();
-        let taken = self.registry.take_in(&states, now, self.keeper.control.interval);
-        self.keeper.control.interval = self.keeper.control.interval.wrapping_add(1);
-        let rate = self.registry.udp_rate(&self.keeper.counts());
+        let states: Vec<_> = self.clamp.flows().map(|(key, state)| (*key, *state)).collect();
+        let taken = self.registry.take_in(&states, now, self.clamp.control.interval);
+        self.clamp.control.interval = self.clamp.control.interval.wrapping_add(1);
+        let rate = self.registry.udp_rate(&self.clamp.counts());
         let longest = std::mem::replace(&mut self.longest, Span::ZERO);
         let wait = Span(longest.0.saturating_sub(self.min_delay.0));
         let measured = Interval { longest_wait: wait, unresponsive: Rate::from_bps(rate as u64) };
-        let keeper = &mut self.keeper;
+        let keeper = &mut self.clamp;
         let decided = self.registry.decide(&mut self.law, &measured, &taken.reports, &mut |key, window| {
             keeper.clamp(*key, window);
             Ok(())
@@ -111,6 +111,6 @@ impl PathAccessPoint {
     /// What it did.
     #[must_use]
     pub fn report(&self) -> AccessPointReport {
-        AccessPointReport { lowered: self.keeper.counts()[Counter::Lowered as usize], ..self.report }
+        AccessPointReport { lowered: self.clamp.counts()[Counter::Lowered as usize], ..self.report }
     }
 }

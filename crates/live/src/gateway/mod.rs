@@ -1,7 +1,7 @@
 //! The Linux gateway: a data path in the kernel that lowers the windows of ACKs on the LAN interface, and a process that
 //! decides how far, from the delay of the queue towards the stations.
 //!
-//! [`bpf`] is the data path, [`keeper`] its twin in Rust, [`table`] what both know of a connection, [`run()`] the process;
+//! [`bpf`] is the data path, [`window_clamp`] its twin in Rust, [`table`] what both know of a connection, [`run()`] the process;
 //! what decides is [`paceline_path::access_point`], the simulator's code.
 
 mod alone;

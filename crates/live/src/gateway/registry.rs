@@ -71,7 +71,7 @@ impl Registry {
         (self.last, self.over) = (now, over);
         self.unknown = 0;
         let mut seen = BTreeMap::new();
-        let mut least: BTreeMap<[u8; 16], u32> = BTreeMap::new();
+        let mut minima: BTreeMap<[u8; 16], u32> = BTreeMap::new();
         for (key, state) in states {
             let idle = clock.saturating_sub(state.seen);
             if idle > patience(state) {
@@ -83,8 +83,8 @@ impl Registry {
                 continue;
             }
             if state.lan_rtt_min != 0 {
-                let least = least.entry(key.lan).or_insert(u32::MAX);
-                *least = state.lan_rtt_min.min(*least);
+                let min = minima.entry(key.lan).or_insert(u32::MAX);
+                *min = state.lan_rtt_min.min(*min);
             }
             let before = self.flows.get(key).copied();
             // Another connection between the same ends counts its bytes from zero.
@@ -111,8 +111,8 @@ impl Registry {
             let wait = state
                 .longest_in(interval)
                 .filter(|_| flow.sent >= BULK * u64::from(state.segment.max(1)))
-                .zip(least.get(&key.lan))
-                .map(|(longest, least)| Span(longest.0.saturating_sub(Span::from_micros(u64::from(*least)).0)));
+                .zip(minima.get(&key.lan))
+                .map(|(longest, min)| Span(longest.0.saturating_sub(Span::from_micros(u64::from(*min)).0)));
             taken.longest = taken.longest.max(wait.unwrap_or(Span::ZERO));
             if flow.idle < SHOWN {
                 taken.reports.push(FlowReport {
@@ -306,19 +306,19 @@ mod tests {
             vec![(key, FlowState { flags: ended.flags | flag::RST, ..ended })],
         ] {
             let (mut registry, mut law) = (Registry::default(), Law::Voap(Voap::new(model)));
-            let mut told = Vec::new();
+            let mut clamped = Vec::new();
             for (n, states) in [vec![(key, state(10_000, 0, now))], after.clone()].into_iter().enumerate() {
                 let at = Time::ZERO + Span::from_millis(200 * (n as u64 + 1));
                 let taken = registry.take_in(&states, at, n as u32 + 2);
                 let wait = if n == 0 { Span::from_millis(50) } else { Span::ZERO };
                 let interval = Interval { longest_wait: wait, unresponsive: Rate::from_bps(0) };
                 let mut set = |key: &Key, window: Option<u32>| {
-                    told.push((*key, window.is_some()));
+                    clamped.push((*key, window.is_some()));
                     Ok(())
                 };
                 registry.decide(&mut law, &interval, &taken.reports, &mut set).unwrap();
             }
-            assert_eq!(told, [(key, true), (key, false)], "{after:?}");
+            assert_eq!(clamped, [(key, true), (key, false)], "{after:?}");
         }
     }
 

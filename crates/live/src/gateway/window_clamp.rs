@@ -392,8 +392,8 @@ impl<'a> Iterator for Options<'a> {
 }
 
 /// Before one more: of as many as there may be, the eighth goes of which nothing was heard for longest.
-fn make_room(flows: &mut BTreeMap<Key, FlowState>, most: u32) {
-    if flows.len() < most as usize {
+fn make_room(flows: &mut BTreeMap<Key, FlowState>, max: u32) {
+    if flows.len() < max as usize {
         return;
     }
     let mut seen: Vec<u64> = flows.values().map(|state| state.seen).collect();

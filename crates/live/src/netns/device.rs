@@ -164,20 +164,20 @@ impl PacketSocket {
         /// An EtherType for experiments (IEEE 802), which no host answers.
         const PROBE: u16 = 0x88b5;
         const TRIES: usize = 1000;
-        let mut heard = [false; 2];
+        let mut received = [false; 2];
         for _ in 0..TRIES {
             for (fd, index) in ends {
                 // An error is one of these drops.
                 let _ = send(fd, &link(index, PROBE, [0xff; 6]), &[0; 46]);
             }
             let _ = poll(&mut [], Some(&Timespec { tv_sec: 0, tv_nsec: 2_000_000 }));
-            for ((fd, _), heard) in ends.iter().zip(&mut heard) {
+            for ((fd, _), heard) in ends.iter().zip(&mut received) {
                 let mut buffer = [0; 64];
                 while recv(fd, &mut buffer[..], RecvFlags::empty()).is_ok() {
                     *heard = true;
                 }
             }
-            if heard == [true; 2] {
+            if received == [true; 2] {
                 return Ok(());
             }
         }

@@ -272,27 +272,27 @@ fn start(plan: &Plan, program: &Program, control: BorrowedFd<'_>) -> Attempt<Opt
     Call::Fork.check(pid)?;
     if pid == 0 {
         let refused = become_program(plan, program);
-        let mut told = [0; 8];
-        told[..4].copy_from_slice(&refused.call.number().to_ne_bytes());
-        told[4..].copy_from_slice(&refused.errno.to_ne_bytes());
-        let _ = rustix::io::write(&writer, &told);
+        let mut command = [0; 8];
+        command[..4].copy_from_slice(&refused.call.number().to_ne_bytes());
+        command[4..].copy_from_slice(&refused.errno.to_ne_bytes());
+        let _ = rustix::io::write(&writer, &command);
         exit(127);
     }
     drop(writer);
-    let mut told = [0; 8];
+    let mut command = [0; 8];
     // The pipe closes without a word when the program runs.
     let len = loop {
-        match rustix::io::read(&reader, &mut told) {
+        match rustix::io::read(&reader, &mut command) {
             Err(rustix::io::Errno::INTR) => {}
             other => break other.unwrap_or(0),
         }
     };
-    if len < told.len() {
+    if len < command.len() {
         InitMessage::Started.send(control, None)?;
         return Ok(Some(pid as i32));
     }
-    let call = Call::of(i32::from_ne_bytes([told[0], told[1], told[2], told[3]])).unwrap_or(Call::Exec);
-    let errno = i32::from_ne_bytes([told[4], told[5], told[6], told[7]]);
+    let call = Call::of(i32::from_ne_bytes([command[0], command[1], command[2], command[3]])).unwrap_or(Call::Exec);
+    let errno = i32::from_ne_bytes([command[4], command[5], command[6], command[7]]);
     InitMessage::NotStarted(Refused { call, errno }).send(control, None)?;
     Ok(None)
 }

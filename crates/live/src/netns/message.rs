@@ -186,9 +186,9 @@ mod tests {
         }
         InitMessage::Tun.send(one.as_fd(), Some(one.as_fd())).unwrap();
         assert!(InitMessage::receive(&other).unwrap().1.is_some());
-        for told in [InitCommand::Run(0x8123_4567_89ab_cdef), InitCommand::Signal(15), InitCommand::All(15)] {
-            told.send(&other).unwrap();
-            assert_eq!(InitCommand::receive(one.as_fd()), Some(told));
+        for command in [InitCommand::Run(0x8123_4567_89ab_cdef), InitCommand::Signal(15), InitCommand::All(15)] {
+            command.send(&other).unwrap();
+            assert_eq!(InitCommand::receive(one.as_fd()), Some(command));
         }
         drop(one);
         assert!(InitMessage::receive(&other).is_none());

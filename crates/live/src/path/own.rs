@@ -176,11 +176,11 @@ mod tests {
             let text = format!("{LINKS}[flow.a]\nrtt = \"40 ms\"\n[flow.b]\nrtt = \"41 ms\"\n[flow.c]\n");
             let own = spec(&text, 1, Some(FIRST));
             let mut emulator = Emulator::new(&own, None, Emulator::MEMORY);
-            let (mut now, mut came) = (Time::ZERO, Vec::new());
+            let (mut now, mut received) = (Time::ZERO, Vec::new());
             let mut poll = |emulator: &mut Emulator, now| {
                 while let Some(release) = emulator.poll(now) {
                     let [source, destination] = Shape::of(release.frame).unwrap().ports.unwrap();
-                    came.push((release.side, source.max(destination), release.frame[99], release.due));
+                    received.push((release.side, source.max(destination), release.frame[99], release.due));
                 }
             };
             let mut numbers = BTreeMap::new();
@@ -193,10 +193,10 @@ mod tests {
                 *number += 1;
             }
             poll(&mut emulator, now + Span::from_secs(9));
-            prop_assert!(came.is_sorted_by_key(|(.., due)| *due));
+            prop_assert!(received.is_sorted_by_key(|(.., due)| *due));
             for side in Side::BOTH {
                 for port in FIRST..FIRST + 3 {
-                    let of = came.iter().filter(|one| (one.0, one.1) == (side, port)).map(|one| one.2);
+                    let of = received.iter().filter(|one| (one.0, one.1) == (side, port)).map(|one| one.2);
                     let all = numbers.get(&(side.other().name(), port)).copied().unwrap_or(0);
                     prop_assert!(of.eq(0..all));
                 }

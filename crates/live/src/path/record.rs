@@ -227,16 +227,16 @@ impl Delays {
             self.close(every);
             self.current.0 = number;
         }
-        let (_, frames, sum, most) = &mut self.current;
-        (*frames, *sum, *most) = (*frames + 1, *sum + u128::from(delay), delay.max(*most));
+        let (_, frames, sum, max) = &mut self.current;
+        (*frames, *sum, *max) = (*frames + 1, *sum + u128::from(delay), delay.max(*max));
     }
 
     /// A row stands at the end of its interval; an interval without frames has none.
     fn close(&mut self, every: Span) {
-        let (number, frames, sum, most) = self.current;
+        let (number, frames, sum, max) = self.current;
         if frames > 0 {
             let end = Time((number + 1).saturating_mul(every.0)).as_secs_f64();
-            self.series.push(&[end, frames as f64, sum as f64 / frames as f64 / 1e9, most as f64 / 1e9]);
+            self.series.push(&[end, frames as f64, sum as f64 / frames as f64 / 1e9, max as f64 / 1e9]);
         }
         self.current = (number, 0, 0, 0);
     }

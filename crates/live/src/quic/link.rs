@@ -62,7 +62,7 @@ impl Link {
         controllers: Controllers,
         config: &QuicConfig,
         keys: &Keys,
-        told: Arc<Shared>,
+        shared: Arc<Shared>,
     ) -> Link {
         let transport = Arc::new(settings::transport(config, controllers));
         let client = || {
@@ -95,7 +95,7 @@ impl Link {
             wake: Time::NEVER,
             connected: false,
             answered: 0,
-            shared: told,
+            shared,
         }
     }
 

@@ -57,11 +57,12 @@ impl std::fmt::Debug for Log {
 
 impl Log {
     /// Begins the log of a flow's `count`th connection at this end of it, if it is to be logged, and can be.
-    pub(super) fn begin(now: Time, told: &Arc<Shared>, side: Side, count: u32, config: &QuicConfig) -> Option<Log> {
-        let to = told.logged.get()?;
+    pub(super) fn begin(now: Time, shared: &Arc<Shared>, side: Side, count: u32, config: &QuicConfig) -> Option<Log> {
+        let to = shared.logged.get()?;
         let path = to.place.path(side, count);
-        let mut log =
-            Log::create(told, to, side, path.clone()).inspect_err(|error| told.cut_log(path.display(), error)).ok()?;
+        let mut log = Log::create(shared, to, side, path.clone())
+            .inspect_err(|error| shared.cut_log(path.display(), error))
+            .ok()?;
         let mut hosts = ["sender", "receiver"].map(|host| Endpoint { address: Some(host), ..Endpoint::default() });
         if side == Side::Receiver {
             hosts.reverse();
@@ -84,7 +85,7 @@ impl Log {
     }
 
     /// A file with the log's header.
-    fn create(told: &Arc<Shared>, to: &Logged, side: Side, path: PathBuf) -> io::Result<Log> {
+    fn create(shared: &Arc<Shared>, to: &Logged, side: Side, path: PathBuf) -> io::Result<Log> {
         let vantage = match side {
             Side::Sender => Vantage::client("sender"),
             Side::Receiver => Vantage::server("receiver"),
@@ -100,16 +101,8 @@ impl Log {
         let file = Bounded { to: File::create(&path)?, quota: room };
         // one without its header is no log
         let writer = Writer::new(file, &trace).inspect_err(|_| drop(std::fs::remove_file(&path)))?;
-        let told = Arc::clone(told);
-        Ok(Log {
-            shared: told,
-            path,
-            writer: Some(writer),
-            out: VecDeque::new(),
-            next: [0; 2],
-            phase: None,
-            closed: false,
-        })
+        let shared = Arc::clone(shared);
+        Ok(Log { shared, path, writer: Some(writer), out: VecDeque::new(), next: [0; 2], phase: None, closed: false })
     }
 
     fn write(&mut self, now: Time, event: &Event<'_>) {

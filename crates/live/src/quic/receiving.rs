@@ -55,14 +55,14 @@ pub struct Receiving {
 impl Receiving {
     /// One to which nothing has come.
     #[must_use]
-    pub fn new(config: &QuicConfig, keys: &Keys, told: Arc<Shared>) -> Receiving {
+    pub fn new(config: &QuicConfig, keys: &Keys, shared: Arc<Shared>) -> Receiving {
         let sent = Numbers::default();
         Receiving {
-            link: Link::new(false, Arc::new(sent.clone()), config, keys, Arc::clone(&told)),
+            link: Link::new(false, Arc::new(sent.clone()), config, keys, Arc::clone(&shared)),
             sent,
             log: None,
             config: config.clone(),
-            shared: told,
+            shared,
             clock: None,
             streams: BTreeMap::new(),
             partial: BTreeMap::new(),
@@ -96,9 +96,9 @@ impl Receiving {
     }
 
     /// The time of a capture by this end's clock: the first came as it was captured.
-    fn captured(clock: &mut Option<CaptureClock>, told: &Shared, stamp: Stamp, now: Time) -> Stamp {
+    fn captured(clock: &mut Option<CaptureClock>, shared: &Shared, stamp: Stamp, now: Time) -> Stamp {
         let clock = clock.get_or_insert_with(|| CaptureClock::new(Stamp::HZ, stamp.0, now));
-        let _ = told.captures.set(*clock);
+        let _ = shared.captures.set(*clock);
         clock.captured(stamp.0)
     }
 
@@ -113,10 +113,10 @@ impl Receiving {
         while !(over || garbled || blocked) {
             match chunks.next(usize::MAX) {
                 Ok(Some(chunk)) if framed => {
-                    let (clock, told, objects) = (&mut self.clock, &self.shared, &mut self.objects);
+                    let (clock, shared, objects) = (&mut self.clock, &self.shared, &mut self.objects);
                     let (frame, numbers) = (std::cell::Cell::new(incoming.frame), &mut self.numbers);
                     let begun = |found: &Frame| {
-                        let captured = Receiving::captured(clock, told, found.captured, now);
+                        let captured = Receiving::captured(clock, shared, found.captured, now);
                         frame.set(Some(Frame { captured, ..*found }));
                     };
                     let ended = |found: Frame| {

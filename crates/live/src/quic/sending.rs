@@ -92,20 +92,20 @@ pub struct Sending {
 impl Sending {
     /// One that has not started.
     #[must_use]
-    pub fn new(config: &QuicConfig, controllers: Controllers, keys: &Keys, told: Arc<Shared>) -> Sending {
+    pub fn new(config: &QuicConfig, controllers: Controllers, keys: &Keys, shared: Arc<Shared>) -> Sending {
         let watch = Watch::default();
-        let witness = watch.witness(Arc::clone(&told));
+        let witness = watch.witness(Arc::clone(&shared));
         let gate = Gate::new();
         let controllers = controllers.seen_by(witness.clone()).behind(gate.clone());
         Sending {
-            link: Link::new(true, Arc::new(controllers), config, keys, Arc::clone(&told)),
+            link: Link::new(true, Arc::new(controllers), config, keys, Arc::clone(&shared)),
             gate,
             paced: Time::NEVER,
             witness,
             watch,
             stats: SenderStats::new(config.wire()),
             config: config.clone(),
-            shared: told,
+            shared,
             waiting: VecDeque::new(),
             endless: false,
             started: false,
@@ -236,18 +236,18 @@ impl Sending {
         self.limited = false;
     }
 
-    /// Gives quinn more, until it has `most` bytes that it has not sent.
-    fn feed(&mut self, now: Time, most: u64) {
-        if self.ahead >= most || self.link.open().is_none() {
+    /// Gives quinn more, until it has `max` bytes that it has not sent.
+    fn feed(&mut self, now: Time, max: u64) {
+        if self.ahead >= max || self.link.open().is_none() {
             return;
         }
         if self.config.track.carriage == Carriage::Datagrams {
             return self.feed_datagrams(now);
         }
-        while self.ahead < most
+        while self.ahead < max
             && let Some(mut write) = self.next_write()
         {
-            if !self.write(&mut write, most) {
+            if !self.write(&mut write, max) {
                 return self.waiting.push_front(write);
             }
             let frame = write.frame;
@@ -260,10 +260,10 @@ impl Sending {
             }
         }
         if self.endless
-            && self.ahead < most
+            && self.ahead < max
             && let Some(id) = self.shared()
         {
-            let mut left = most - self.ahead;
+            let mut left = max - self.ahead;
             let went = self.put(id, &mut Vec::new(), &mut left);
             self.wrote(id, went);
         }
@@ -291,7 +291,7 @@ impl Sending {
     }
 
     /// Gives quinn this; whether it took all.
-    fn write(&mut self, write: &mut Write, most: u64) -> bool {
+    fn write(&mut self, write: &mut Write, max: u64) -> bool {
         if write.stream.is_none() {
             if self.config.track.carriage == Carriage::StreamEach
                 || self.config.track.carriage == Carriage::StreamPerGroup && write.frame.key
@@ -310,7 +310,7 @@ impl Sending {
             }
         }
         let Some(id) = write.stream else { return false };
-        let mut now = write.left.min(most.saturating_sub(self.ahead));
+        let mut now = write.left.min(max.saturating_sub(self.ahead));
         let before = now;
         let went = self.put(id, &mut write.header, &mut now);
         write.left -= before - now;
@@ -372,7 +372,7 @@ impl Sending {
                 continue;
             }
             let Some(connection) = self.link.open() else { return self.waiting.push_front(write) };
-            let Some(room) = connection.datagrams().max_size().and_then(|most| most.checked_sub(PART_HEADER)) else {
+            let Some(room) = connection.datagrams().max_size().and_then(|max| max.checked_sub(PART_HEADER)) else {
                 return self.waiting.push_front(write);
             };
             let bytes = write.left.min(room as u64);

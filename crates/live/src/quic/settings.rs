@@ -121,10 +121,10 @@ pub(super) fn transport(config: &QuicConfig, controllers: Controllers) -> Transp
     to.datagram_send_buffer_size(DATAGRAMS * (usize::from(config.datagram) + 64));
     if (config.ack_threshold, config.max_ack_delay) != (2, Span::from_millis(25)) {
         // the sender asks for it (draft-ietf-quic-ack-frequency); quinn has no setting for the receiver's own
-        let mut asked = AckFrequencyConfig::default();
-        asked.ack_eliciting_threshold(u32::from(config.ack_threshold.saturating_sub(1)).into());
-        asked.max_ack_delay(Some(duration(config.max_ack_delay)));
-        to.ack_frequency_config(Some(asked));
+        let mut frequency = AckFrequencyConfig::default();
+        frequency.ack_eliciting_threshold(u32::from(config.ack_threshold.saturating_sub(1)).into());
+        frequency.max_ack_delay(Some(duration(config.max_ack_delay)));
+        to.ack_frequency_config(Some(frequency));
     }
     to
 }

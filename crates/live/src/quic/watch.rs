@@ -45,13 +45,13 @@ impl Watch {
     }
 
     /// A witness that tells this what it sees, and whoever writes all of it down.
-    pub fn witness(&self, told: Arc<Shared>) -> Witness {
+    pub fn witness(&self, shared: Arc<Shared>) -> Witness {
         let watch = self.clone();
         Witness::telling(move |event| {
-            if let Some(calls) = told.calls.get()
+            if let Some(calls) = shared.calls.get()
                 && let Err(error) = calls.lock().unwrap_or_else(PoisonError::into_inner).write(event)
             {
-                told.cut_log(EVENT_LOG, &error);
+                shared.cut_log(EVENT_LOG, &error);
             }
             watch.seen().take(event);
         })

@@ -176,8 +176,8 @@ impl Figures {
 }
 
 /// A number that is no greater than any real one is; `what` it is.
-fn no_more(from: &mut LogReader<'_>, most: u64, what: &'static str) -> Result<u64, Broken> {
-    Some(from.number()?).filter(|number| *number <= most).ok_or(Broken::Wrong(what))
+fn no_more(from: &mut LogReader<'_>, max: u64, what: &'static str) -> Result<u64, Broken> {
+    Some(from.number()?).filter(|number| *number <= max).ok_or(Broken::Wrong(what))
 }
 
 /// A time so long before `at`.

@@ -90,30 +90,30 @@ impl FlowSpec {
         if !(1..=LONGEST_MS).contains(&self.for_ms) {
             return Err(mistake("for", &format!("{} ms is not in 1 ms to {LONGEST_MS} ms", self.for_ms)));
         }
-        let asked = self.with(&[])?;
-        if asked.client.is_some() {
+        let requested = self.with(&[])?;
+        if requested.client.is_some() {
             let problem = "requests are simulated: real flows send by themselves, so leave it out";
             return Err(mistake("app.request", problem));
         }
-        let machine = asked.transport.name();
-        if machine == "tfrc" && matches!(asked.profile, "ns2" | "ns2-linux") {
+        let machine = requested.transport.name();
+        if machine == "tfrc" && matches!(requested.profile, "ns2" | "ns2-linux") {
             let problem =
                 "ns-2's TFRC tells its receiver what no real packet has a field for; use profile rfc or linux";
             return Err(mistake("profile", problem));
         }
-        if let Transport::Quic { config, controller } = &asked.transport
+        if let Transport::Quic { config, controller } = &requested.transport
             && let Some((key, problem)) = quic::unsupported(config, controller)
         {
             return Err(mistake(key, problem));
         }
-        let (header, answer) = self.headers(&asked.transport);
-        let segment = asked.transport.segment().min(MTU - header);
-        let most = MTU - Family::V4.headers();
-        let wanted = asked.transport.segment();
+        let (header, answer) = self.headers(&requested.transport);
+        let segment = requested.transport.segment().min(MTU - header);
+        let max = MTU - Family::V4.headers();
+        let wanted = requested.transport.segment();
         // most is what it is by itself: full packets, of whatever family
-        if machine == "quic" && wanted > segment && wanted != most {
-            let (family, bound, more) = if wanted > most {
-                ("IPv4", most, "")
+        if machine == "quic" && wanted > segment && wanted != max {
+            let (family, bound, more) = if wanted > max {
+                ("IPv4", max, "")
             } else {
                 ("IPv6", segment, " there; leave it out for full packets")
             };
@@ -132,7 +132,7 @@ impl FlowSpec {
         if matches!(machine, "tcp" | "tfrc" | "acks") {
             real.push(("ack_size", format!("{answer} B")));
         }
-        if let Transport::Tcp { config, .. } = &asked.transport {
+        if let Transport::Tcp { config, .. } = &requested.transport {
             real.push(("receive_window", config.receive_window.min(AHEAD).to_string()));
         }
         let mut model = self.with(&real)?;

@@ -95,13 +95,13 @@ impl Session {
     /// Writes out what is kept in memory of its event log over QUIC; why that, or a connection's log (qlog), ends before the flow.
     #[must_use]
     pub fn end_logs(&self) -> Option<String> {
-        let told = &self.quic()?.shared;
-        if let Some(calls) = told.calls.get()
+        let shared = &self.quic()?.shared;
+        if let Some(calls) = shared.calls.get()
             && let Err(error) = calls.lock().unwrap_or_else(PoisonError::into_inner).flush()
         {
-            told.cut_log(EVENT_LOG, &error);
+            shared.cut_log(EVENT_LOG, &error);
         }
-        told.cut.get().cloned()
+        shared.cut.get().cloned()
     }
 }
 

@@ -84,9 +84,9 @@ impl Connection {
         if self.received.len() <= word {
             self.received.resize(word + 1, 0);
         }
-        let came = self.received[word] & bit != 0;
+        let seen = self.received[word] & bit != 0;
         self.received[word] |= bit;
-        came.then_some(DropTrigger::Duplicate)
+        seen.then_some(DropTrigger::Duplicate)
     }
 
     fn is_closed(&self) -> bool {

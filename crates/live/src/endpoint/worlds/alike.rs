@@ -250,8 +250,8 @@ fn marks_are_told_by_rfc_6679() {
     for rows in [Rows::simulated(text, 1), Rows::emulated(&ran)] {
         assert!(rows.of("call", "ecn_marks") > 3.0);
     }
-    let told = column(&ran.run.output.series, "rtcp", "call", "ecn");
-    assert_eq!(told.iter().rfind(|value| !value.is_nan()), Some(&1.0));
+    let series = column(&ran.run.output.series, "rtcp", "call", "ecn");
+    assert_eq!(series.iter().rfind(|value| !value.is_nan()), Some(&1.0));
 }
 
 /// What is sent at the beginning is not measured, and what waits in a second of queue at the end is not waited for.
@@ -276,8 +276,8 @@ fn a_warm_up_is_left_out_and_a_run_ends_with_its_duration() {
         close(rows.of(flow, "goodput_bps") * active_s, bits, 1e-6, flow);
         // recordings have the beginning too
         assert!(times[0] < 0.2 && (7.8..8.1).contains(&before), "{flow}: {} to {before}", times[0]);
-        let [sent, came] = ["packets_sent", "packets_delivered"].map(|name| rows.of(flow, name));
-        assert!(came < sent + 410.0 && came > 0.7 * sent, "{flow}: {came} of {sent}");
+        let [sent, delivered] = ["packets_sent", "packets_delivered"].map(|name| rows.of(flow, name));
+        assert!(delivered < sent + 410.0 && delivered > 0.7 * sent, "{flow}: {delivered} of {sent}");
     }
 }
 
