@@ -34,10 +34,10 @@ pub fn listener(bytes: &[u8]) {
     let Some((&kind, mut rest)) = bytes.split_first() else { return };
     let format = if kind & 1 == 0 { FeedbackFormat::Transport } else { FeedbackFormat::Rfc8888 };
     let feedback = if kind & 2 == 0 { RtpFeedback::Arrivals } else { RtpFeedback::Reports };
-    let told = FeedbackConfig { format, share: Some(0.05), reduced: kind & 4 == 0, ..FeedbackConfig::PLAIN };
-    let settings = RtpSettings { feedback, feedback_config: told, ..RtpSettings::default() };
+    let config = FeedbackConfig { format, share: Some(0.05), reduced: kind & 4 == 0, ..FeedbackConfig::PLAIN };
+    let settings = RtpSettings { feedback, feedback_config: config, ..RtpSettings::default() };
     let mut listener = RtpListener::new(&RtpConfig::new(Profile::Rfc, settings), Stream::new(1, "fuzz"));
-    let (mut now, mut came, mut sent) = (Time::ZERO, 0, Sent::default());
+    let (mut now, mut received, mut sent) = (Time::ZERO, 0, Sent::default());
     while let [length, gap, after @ ..] = rest {
         let (datagram, after) = after.split_at(usize::from(*length).min(after.len()));
         rest = after;
@@ -49,14 +49,14 @@ pub fn listener(bytes: &[u8]) {
         if datagram.get(1).is_some_and(|kind| (192..=223).contains(kind)) {
             if let Ok(report) = rtcp::decode(datagram) {
                 listener.on_rtcp(now, size, &report);
-                came += u64::from(size);
+                received += u64::from(size);
             }
         } else if let Ok((data, payload)) = rtp::decode_with(datagram, 5) {
-            let heard = Heard { data: &data, size, payload: payload.len() as u16, flags: Flags::NONE };
-            listener.on_data(now, heard, &mut sent);
-            came += u64::from(size);
+            let packet = Heard { data: &data, size, payload: payload.len() as u16, flags: Flags::NONE };
+            listener.on_data(now, packet, &mut sent);
+            received += u64::from(size);
         }
-        assert!((sent.bytes - sent.last) as f64 <= LISTENER_SHARE * came as f64, "{} of {came}", sent.bytes);
+        assert!((sent.bytes - sent.last) as f64 <= LISTENER_SHARE * received as f64, "{} of {received}", sent.bytes);
     }
     listener.leave(now, &mut sent);
 }

@@ -34,7 +34,7 @@ struct Options {
 /// `None`: only help was asked for, and given.
 fn read() -> Result<Option<Options>, String> {
     use lexopt::prelude::{Long, Short, ValueExt};
-    let mut asked = Options::default();
+    let mut options = Options::default();
     let mut parser = lexopt::Parser::from_env();
     while let Some(argument) = parser.next().map_err(|error| error.to_string())? {
         match argument {
@@ -46,12 +46,12 @@ fn read() -> Result<Option<Options>, String> {
                 say(format_args!("paceline-gateway {}\n", env!("CARGO_PKG_VERSION")));
                 return Ok(None);
             }
-            Long("dry-run") => asked.words.dry_run = true,
-            Long("json") => asked.json = true,
-            Long("out") => asked.out = Some(parser.value().map_err(|error| error.to_string())?.into()),
+            Long("dry-run") => options.words.dry_run = true,
+            Long("json") => options.json = true,
+            Long("out") => options.out = Some(parser.value().map_err(|error| error.to_string())?.into()),
             Long(name) => {
                 let name = name.to_owned();
-                let Some(place) = asked.words.place(&name) else {
+                let Some(place) = options.words.place(&name) else {
                     return Err(format!("there is no option --{name}: --help lists them"));
                 };
                 let value = parser.value().and_then(|value| value.string()).map_err(|error| error.to_string())?;
@@ -60,7 +60,7 @@ fn read() -> Result<Option<Options>, String> {
             other => return Err(format!("{}: --help lists the options", other.unexpected())),
         }
     }
-    Ok(Some(asked))
+    Ok(Some(options))
 }
 
 const MORE: &str = "  --json                One JSON object an interval on stdout, and one at the end.
@@ -71,12 +71,12 @@ Example: paceline-gateway --lan br-lan --rate 50Mbit/s
 ";
 
 fn main() -> ExitCode {
-    let asked = match read() {
-        Ok(Some(asked)) => asked,
+    let options = match read() {
+        Ok(Some(options)) => options,
         Ok(None) => return ExitCode::SUCCESS,
         Err(why) => return fail(&why, 2),
     };
-    match gateway(&asked) {
+    match gateway(&options) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error @ (GatewayError::Options(_) | GatewayError::NoInterface { .. })) => fail(&error.to_string(), 2),
         Err(error) => fail(&error.to_string(), 1),
@@ -251,8 +251,8 @@ fn line(status: &Status) -> String {
 
 fn summary(report: &GatewayReport) -> String {
     let waits = match (report.delay_mean_s, report.delay_max_s) {
-        (Some(mean), Some(most)) => {
-            format!("longest waits {:.1} ms in the mean, {:.1} ms at most; ", mean * 1e3, most * 1e3)
+        (Some(mean), Some(max)) => {
+            format!("longest waits {:.1} ms in the mean, {:.1} ms at most; ", mean * 1e3, max * 1e3)
         }
         _ => String::new(),
     };

@@ -224,15 +224,15 @@ fn gauges(of: &Controller) -> Result<Vec<(&'static str, GaugeUnit)>, String> {
 fn parameters(of: &Controller) -> Result<Vec<Parameter>, String> {
     let parameter = |of: &CParameter| {
         let name = text(of.name);
-        let (least, most) = (of.least, of.most);
-        let ordered = least.is_finite() && most.is_finite() && (least..=most).contains(&of.initial);
+        let (min, max) = (of.least, of.most);
+        let ordered = min.is_finite() && max.is_finite() && (min..=max).contains(&of.initial);
         if name.is_empty() || !ordered {
-            return Err(format!("parameter {name}: {} is not from {least} to {most}, two finite numbers", of.initial));
+            return Err(format!("parameter {name}: {} is not from {min} to {max}, two finite numbers", of.initial));
         }
         let default = [of.initial; Profile::ALL.len()];
         Ok(match of.whole {
-            0 => Parameter::number(name, default, (least, most), text(of.unit), text(of.doc)),
-            _ => Parameter::whole(name, default, (least, most), text(of.doc)),
+            0 => Parameter::number(name, default, (min, max), text(of.unit), text(of.doc)),
+            _ => Parameter::whole(name, default, (min, max), text(of.doc)),
         })
     };
     array("parameters", of.parameters, of.parameter_count)?.iter().map(parameter).collect()

@@ -84,8 +84,8 @@ pub fn send(
     schemes: Vec<Py<Scheme>>,
     qlogs: Option<PathBuf>,
 ) -> PyResult<(RunOutput, String)> {
-    let brought = foreign_schemes(&schemes);
-    let mut flows: Vec<Wanted> = flows.into_iter().map(|asked| wanted(asked, &brought)).collect();
+    let foreign = foreign_schemes(&schemes);
+    let mut flows: Vec<Wanted> = flows.into_iter().map(|request| wanted(request, &foreign)).collect();
     let measure = measure.map(|(from_ms, to_ms, every_us)| Measure { from_ms, to_ms, every_us });
     flows.iter_mut().for_each(|flow| flow.offer.measure = measure);
     let options = SendOptions { host, port, key, flows, logs, qlogs, results, ports, beginning };

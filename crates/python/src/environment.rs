@@ -138,8 +138,8 @@ impl Environments {
                 crew.each(move |place, one| panics::guarded(|| work(place, one)))
             })
         });
-        let told = done.map_err(defect)?.map_err(PyValueError::new_err)?;
-        told.into_iter().collect::<Result<_, _>>().map_err(defect)
+        let steps = done.map_err(defect)?.map_err(PyValueError::new_err)?;
+        steps.into_iter().collect::<Result<_, _>>().map_err(defect)
     }
 
     fn fill(

@@ -293,10 +293,10 @@ impl Scenario {
 
     /// About how many core seconds a run takes, what is recorded left out (`paceline_sim::cost`).
     fn core_seconds(&self) -> PyResult<f64> {
-        let told = |error: paceline_sim::ExpandError| format!("{}: {error}", self.file);
+        let message = |error: paceline_sim::ExpandError| format!("{}: {error}", self.file);
         tried(|| {
-            let model = paceline_sim::expand(&self.checked, self.checked.seed()).map_err(told)?;
-            paceline_sim::cost::core_seconds(&model).map_err(told)
+            let model = paceline_sim::expand(&self.checked, self.checked.seed()).map_err(message)?;
+            paceline_sim::cost::core_seconds(&model).map_err(message)
         })
     }
 

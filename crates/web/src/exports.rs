@@ -123,11 +123,11 @@ impl Scenario {
     ) -> Result<RunOutput, JsValue> {
         let fail = |message: String| thrown(&json!({ "message": message }));
         let recording = Recording::sampled(record.iter().map(String::as_str), every_s).map_err(fail)?;
-        let told = progress.map(|to| ProgressCallback { to, share: Cell::new(0.0), thrown: RefCell::default() });
-        let watch = told.as_ref().map(|told| told as &dyn Watching);
+        let callback = progress.map(|to| ProgressCallback { to, share: Cell::new(0.0), thrown: RefCell::default() });
+        let watch = callback.as_ref().map(|callback| callback as &dyn Watching);
         let scenario = &self.checked.loaded.scenario;
         let output = simulate(scenario, seed, &RunOptions { recording, watch, ..RunOptions::default() });
-        if let Some(value) = told.and_then(|told| told.thrown.take()) {
+        if let Some(value) = callback.and_then(|callback| callback.thrown.take()) {
             return Err(value);
         }
         let output = output.map_err(|error| fail(format!("{}: {error}", scenario.name())))?;

@@ -240,20 +240,20 @@ pub fn of_delivery(sample: &RateSample) -> Delivery {
 }
 
 /// What an interval was like.
-pub fn of_interval(told: &Monitored) -> Interval {
+pub fn of_interval(interval: &Monitored) -> Interval {
     Interval {
-        duration_s: seconds(told.duration),
-        acked_bytes: told.acked,
-        lost_bytes: told.lost,
-        sent_bytes: told.sent,
-        marked: told.marked,
-        timeouts: told.timeouts,
-        rtt_s: told.rtt(),
-        least_rtt_s: told.min_rtt.map(seconds),
-        most_rtt_s: told.max_rtt.map(seconds),
-        delivery_bps: told.delivery_rate() * 8.0,
-        loss: told.loss(),
-        app_limited: told.app_limited,
+        duration_s: seconds(interval.duration),
+        acked_bytes: interval.acked,
+        lost_bytes: interval.lost,
+        sent_bytes: interval.sent,
+        marked: interval.marked,
+        timeouts: interval.timeouts,
+        rtt_s: interval.rtt(),
+        least_rtt_s: interval.min_rtt.map(seconds),
+        most_rtt_s: interval.max_rtt.map(seconds),
+        delivery_bps: interval.delivery_rate() * 8.0,
+        loss: interval.loss(),
+        app_limited: interval.app_limited,
     }
 }
 

@@ -48,11 +48,11 @@ impl Base {
 }
 
 /// A number that a controller has set, if a machine can use it.
-pub fn usable(name: &str, value: f64, least: f64, most: f64, unit: &str) -> PyResult<f64> {
-    if (least..=most).contains(&value) {
+pub fn usable(name: &str, value: f64, min: f64, max: f64, unit: &str) -> PyResult<f64> {
+    if (min..=max).contains(&value) {
         return Ok(value);
     }
-    Err(PyValueError::new_err(format!("{name} = {value} is not from {least} to {most:e} {unit}")))
+    Err(PyValueError::new_err(format!("{name} = {value} is not from {min} to {max:e} {unit}")))
 }
 
 /// The gauges of one scheme: attributes by name and unit.

@@ -106,9 +106,8 @@ impl Controller for Called {
             Ok((own.rate, own.pacing.unwrap_or(own.rate), own.in_slow_start))
         });
         // no sender falls silent for longer (RFC 5348 section 4.3)
-        let least = f64::from(path.segment.max(1)) / MAX_BACKOFF;
-        (self.rate, self.pacing, self.in_slow_start) =
-            ((rate / 8.0).max(least), (pacing / 8.0).max(least), in_slow_start);
+        let min = f64::from(path.segment.max(1)) / MAX_BACKOFF;
+        (self.rate, self.pacing, self.in_slow_start) = ((rate / 8.0).max(min), (pacing / 8.0).max(min), in_slow_start);
     }
 
     fn gauges(&self, to: &mut dyn Gauges) {

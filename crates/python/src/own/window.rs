@@ -150,13 +150,13 @@ pub fn controller(
 ) -> PyResult<Box<Window>> {
     let any = object.as_any();
     if let Some(every) = every {
-        let asked = IntervalController {
+        let controller = IntervalController {
             callbacks: Callbacks::new(given, gauges),
             on_begin: super::method(any, "on_begin")?,
             on_interval: any.getattr("on_interval")?.unbind(),
             object: object.clone().unbind(),
         };
-        return Ok(Box::new(Monitor::new(asked, every, needs.pacing)));
+        return Ok(Box::new(Monitor::new(controller, every, needs.pacing)));
     }
     Ok(Box::new(Called {
         callbacks: Callbacks::new(given, gauges),
@@ -297,8 +297,8 @@ impl Decide for IntervalController {
         })
     }
 
-    fn decide(&mut self, told: &Monitored, now: Decision, path: &View) -> Decision {
-        self.ask(now, path, |py, view| self.on_interval.call1(py, (events::of_interval(told), view)).map(drop))
+    fn decide(&mut self, interval: &Monitored, now: Decision, path: &View) -> Decision {
+        self.ask(now, path, |py, view| self.on_interval.call1(py, (events::of_interval(interval), view)).map(drop))
     }
 
     fn gauges(&self, to: &mut dyn Gauges) {
