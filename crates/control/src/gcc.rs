@@ -28,7 +28,7 @@ use crate::rtp::{
 use crate::tfrc::{own, own_switch};
 use crate::{Build, Controller, EncoderRate, Gauges, Machine, Parameter, PathView, Profile, Scheme, known};
 use loss::State;
-use network::{Network, Options};
+use network::{NetworkController, Options};
 use paceline_units::{Rate, Size, Span, Time};
 use probe_estimate::Cluster;
 use std::collections::VecDeque;
@@ -104,7 +104,7 @@ fn millis(later: Time, earlier: Time) -> f64 {
 /// The state.
 #[derive(Clone, Debug)]
 pub struct Gcc {
-    network: Network,
+    network: NetworkController,
     /// Probe clusters that have been requested.
     clusters: VecDeque<Cluster>,
 }
@@ -158,7 +158,7 @@ impl Build for Gcc {
             padding: on(8),
             pushback: on(9),
         };
-        Gcc { network: Network::new(options), clusters: VecDeque::new() }
+        Gcc { network: NetworkController::new(options), clusters: VecDeque::new() }
     }
 }
 

@@ -5,12 +5,12 @@
 //! decision), and what field trials switch on. Rates are in bits a second, times in seconds.
 
 use super::MIN_BITRATE;
-use super::link_capacity::LinkCapacity;
+use super::link_capacity::LinkCapacityEstimator;
 use super::trendline::Usage;
 use paceline_units::{Span, Time};
 
 /// What is left of the throughput on overuse: kDefaultBackoffFactor.
-const BACKOFF: f64 = 0.85;
+const BACKOFF_FACTOR: f64 = 0.85;
 /// Above this the rate falls by as much more.
 const BACKOFF_OFFSET: f64 = 5e3;
 /// How fast the rate grows in a second while the bottleneck's is unknown, and at least by how much each time.
@@ -31,7 +31,7 @@ const FIRST_RTT: f64 = 0.2;
 /// Reductions are a round trip apart, which counts as no less and no more than this.
 const APART: (f64, f64) = (0.010, 0.200);
 /// Without a start rate the throughput is it, so long after the first: kInitializationTime.
-const INITIALIZATION: Span = Span::from_secs(5);
+const INITIALIZATION_TIME: Span = Span::from_secs(5);
 /// The rate before any is known.
 const UNKNOWN: f64 = 30e6;
 
@@ -44,27 +44,27 @@ enum State {
 
 /// The controller of the delay-based rate.
 #[derive(Clone, Debug)]
-pub struct Aimd {
+pub struct AimdRateControl {
     min_bitrate: f64,
     rate: f64,
     known: bool,
     throughput: f64,
     first_throughput: Option<Time>,
-    capacity: LinkCapacity,
+    capacity: LinkCapacityEstimator,
     state: State,
     changed: Option<Time>,
     rtt: f64,
 }
 
-impl Default for Aimd {
-    fn default() -> Aimd {
-        Aimd {
+impl Default for AimdRateControl {
+    fn default() -> AimdRateControl {
+        AimdRateControl {
             min_bitrate: MIN_BITRATE,
             rate: UNKNOWN,
             known: false,
             throughput: UNKNOWN,
             first_throughput: None,
-            capacity: LinkCapacity::default(),
+            capacity: LinkCapacityEstimator::default(),
             state: State::Hold,
             changed: None,
             rtt: FIRST_RTT,
@@ -72,7 +72,7 @@ impl Default for Aimd {
     }
 }
 
-impl Aimd {
+impl AimdRateControl {
     /// The rate; `None` until one has been set or measured.
     pub fn estimate(&self) -> Option<f64> {
         self.known.then_some(self.rate)
@@ -120,7 +120,7 @@ impl Aimd {
     pub fn update(&mut self, usage: Usage, throughput: Option<f64>, now: Time) -> f64 {
         if let (false, Some(measured)) = (self.known, throughput) {
             let first = *self.first_throughput.get_or_insert(now);
-            if now.since(first) > INITIALIZATION {
+            if now.since(first) > INITIALIZATION_TIME {
                 self.rate = measured;
                 self.known = true;
             }
@@ -177,12 +177,12 @@ impl Aimd {
     }
 
     fn decreased(&mut self, now: Time) -> f64 {
-        let mut lower = BACKOFF * self.throughput;
+        let mut lower = BACKOFF_FACTOR * self.throughput;
         if lower > BACKOFF_OFFSET {
             lower -= BACKOFF_OFFSET;
         }
         if lower > self.rate {
-            lower = self.capacity.estimate().map_or(lower, |capacity| BACKOFF * capacity);
+            lower = self.capacity.estimate().map_or(lower, |capacity| BACKOFF_FACTOR * capacity);
         }
         if self.throughput < self.capacity.lower() {
             self.capacity.forget();
@@ -208,8 +208,8 @@ mod tests {
         START + Span::from_millis(ms)
     }
 
-    fn set(rate: f64) -> Aimd {
-        let mut aimd = Aimd::default();
+    fn set(rate: f64) -> AimdRateControl {
+        let mut aimd = AimdRateControl::default();
         aimd.set(rate, START);
         aimd
     }
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn growth_ends_there_although_the_throughput_is_not_known_any_more() {
-        let mut aimd = Aimd::default();
+        let mut aimd = AimdRateControl::default();
         aimd.update(Usage::Normal, Some(123e3), START);
         assert_eq!(aimd.estimate(), None);
         aimd.update(Usage::Normal, Some(123e3), at(5001));

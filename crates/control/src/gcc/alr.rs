@@ -7,16 +7,16 @@
 use paceline_units::Time;
 
 /// The budget is this share of the estimate.
-const USAGE: f64 = 0.80;
+const BANDWIDTH_USAGE_RATIO: f64 = 0.80;
 /// A region begins when more than this share of the budget is unused, and ends when less than that is.
-const START: f64 = 0.40;
-const STOP: f64 = -0.60;
+const START_BUDGET_LEVEL_RATIO: f64 = 0.40;
+const STOP_BUDGET_LEVEL_RATIO: f64 = -0.60;
 /// The budget holds so many seconds of its rate, unused or overdrawn.
 const WINDOW: f64 = 0.5;
 
 /// The budget, in bytes.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Alr {
+pub struct AlrDetector {
     /// Bytes a second.
     rate: f64,
     left: f64,
@@ -24,7 +24,7 @@ pub struct Alr {
     since: Option<Time>,
 }
 
-impl Alr {
+impl AlrDetector {
     /// Since when the application has sent less than it may; `None` if it does not.
     pub fn since(&self) -> Option<Time> {
         self.since
@@ -32,7 +32,7 @@ impl Alr {
 
     /// The estimate.
     pub fn set_estimate(&mut self, rate: f64) {
-        self.rate = USAGE * rate / 8.0;
+        self.rate = BANDWIDTH_USAGE_RATIO * rate / 8.0;
         self.left = self.left.clamp(-self.max_budget(), self.max_budget());
     }
 
@@ -47,9 +47,9 @@ impl Alr {
         self.left = (self.left - size).max(-max_budget);
         self.left = (self.left + self.rate * now.since(last).as_secs_f64()).min(max_budget);
         let unused = if max_budget > 0.0 { self.left / max_budget } else { 0.0 };
-        if unused > START && self.since.is_none() {
+        if unused > START_BUDGET_LEVEL_RATIO && self.since.is_none() {
             self.since = Some(now);
-        } else if unused < STOP {
+        } else if unused < STOP_BUDGET_LEVEL_RATIO {
             self.since = None;
         }
     }
@@ -64,10 +64,10 @@ mod tests {
 
     const ESTIMATE: f64 = 300e3;
 
-    struct Application(Alr, Time);
+    struct Application(AlrDetector, Time);
 
     fn application() -> Application {
-        let mut alr = Alr::default();
+        let mut alr = AlrDetector::default();
         alr.set_estimate(ESTIMATE);
         Application(alr, Time(1_000_000_000))
     }

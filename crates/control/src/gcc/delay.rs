@@ -4,13 +4,13 @@
 //! which is off there.
 
 use super::PacketResult;
-use super::aimd::Aimd;
+use super::aimd::AimdRateControl;
 use super::inter_arrival::InterArrival;
-use super::trendline::{Trendline, Usage};
+use super::trendline::{TrendlineEstimator, Usage};
 use paceline_units::{Span, Time};
 
 /// After so long without feedback the detector begins anew: kStreamTimeOut.
-const SILENCE: Span = Span::from_secs(2);
+const STREAM_TIMEOUT: Span = Span::from_secs(2);
 
 /// What feedback has changed.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -27,9 +27,9 @@ pub struct Outcome {
 #[derive(Clone, Debug, Default)]
 pub struct Delay {
     groups: InterArrival,
-    line: Trendline,
+    line: TrendlineEstimator,
     /// The rate; its round-trip time, start and bounds are set here.
-    pub aimd: Aimd,
+    pub aimd: AimdRateControl,
     last_feedback: Option<Time>,
     /// The last estimate, and what the detector said then.
     rate: f64,
@@ -79,9 +79,9 @@ impl Delay {
     }
 
     fn packet(&mut self, packet: &PacketResult, arrived: Time, now: Time) {
-        if self.last_feedback.is_none_or(|last| now.since(last) > SILENCE) {
+        if self.last_feedback.is_none_or(|last| now.since(last) > STREAM_TIMEOUT) {
             self.groups = InterArrival::default();
-            self.line = Trendline::default();
+            self.line = TrendlineEstimator::default();
         }
         self.last_feedback = Some(now);
         if let Some(deltas) = self.groups.packet(packet.sent, arrived, now, packet.size) {

@@ -8,17 +8,17 @@ use paceline_units::{Span, Time};
 
 /// Packets that leave within this time of a group's first belong to it (kSendTimeGroupLength of delay_based_bwe.cc;
 /// burst_time of the draft).
-const GROUP: i64 = Span::from_millis(5).0 as i64;
+const SEND_TIME_GROUP_LENGTH: i64 = Span::from_millis(5).0 as i64;
 /// A packet that comes so soon after the one before, and sooner than it was sent after it, has waited with it:
 /// kBurstDeltaThreshold.
-const BURST: i64 = Span::from_millis(5).0 as i64;
+const BURST_DELTA_THRESHOLD: i64 = Span::from_millis(5).0 as i64;
 /// Such waiting makes no group longer than this at the receiver: kMaxBurstDuration.
-const LONGEST_BURST: i64 = Span::from_millis(100).0 as i64;
+const MAX_BURST_DURATION: i64 = Span::from_millis(100).0 as i64;
 /// If arrivals are so much further apart than the feedback on them, the receiver's clock has jumped:
 /// kArrivalTimeOffsetThreshold.
-const JUMP: i64 = Span::from_secs(3).0 as i64;
+const ARRIVAL_TIME_OFFSET_THRESHOLD: i64 = Span::from_secs(3).0 as i64;
 /// After so many packets in a row whose group came before the one sent earlier, all begins anew: kReorderedResetThreshold.
-const REORDERED: u32 = 3;
+const REORDERED_RESET_THRESHOLD: u32 = 3;
 
 /// What changed from one group to the next.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -58,11 +58,13 @@ impl Group {
     fn waited_with(&self, sent: Time, arrived: Time) -> bool {
         let between = (nanos(arrived, self.last_arrival), nanos(sent, self.last_sent));
         between.1 == 0
-            || between.0 < between.1 && between.0 <= BURST && nanos(arrived, self.first_arrival) < LONGEST_BURST
+            || between.0 < between.1
+                && between.0 <= BURST_DELTA_THRESHOLD
+                && nanos(arrived, self.first_arrival) < MAX_BURST_DURATION
     }
 
     fn ends_before(&self, sent: Time, arrived: Time) -> bool {
-        !self.waited_with(sent, arrived) && nanos(sent, self.first_sent) > GROUP
+        !self.waited_with(sent, arrived) && nanos(sent, self.first_sent) > SEND_TIME_GROUP_LENGTH
     }
 }
 
@@ -105,13 +107,13 @@ impl InterArrival {
     /// `None` if the two tell nothing: then the packet that ended the later one is left out.
     fn compare(&mut self, before: &Group, current: &Group) -> Option<Deltas> {
         let apart = nanos(current.last_arrival, before.last_arrival);
-        if apart - nanos(current.last_feedback, before.last_feedback) >= JUMP {
+        if apart - nanos(current.last_feedback, before.last_feedback) >= ARRIVAL_TIME_OFFSET_THRESHOLD {
             *self = InterArrival::default();
             return None;
         }
         if apart < 0 {
             self.reordered += 1;
-            if self.reordered >= REORDERED {
+            if self.reordered >= REORDERED_RESET_THRESHOLD {
                 *self = InterArrival::default();
             }
             return None;

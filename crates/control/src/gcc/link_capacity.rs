@@ -11,19 +11,19 @@ const SIGMAS: f64 = 3.0;
 
 /// The estimate. Rates are in bits a second.
 #[derive(Clone, Copy, Debug)]
-pub struct LinkCapacity {
+pub struct LinkCapacityEstimator {
     /// In kbit/s.
     mean: Option<f64>,
     deviation: f64,
 }
 
-impl Default for LinkCapacity {
-    fn default() -> LinkCapacity {
-        LinkCapacity { mean: None, deviation: DEVIATIONS.0 }
+impl Default for LinkCapacityEstimator {
+    fn default() -> LinkCapacityEstimator {
+        LinkCapacityEstimator { mean: None, deviation: DEVIATIONS.0 }
     }
 }
 
-impl LinkCapacity {
+impl LinkCapacityEstimator {
     /// The rate; `None` before the first overuse and after a reset.
     pub fn estimate(&self) -> Option<f64> {
         self.mean.map(|mean| mean * 1e3)
@@ -66,7 +66,7 @@ mod tests {
     /// By hand; libwebrtc has no test of this class alone.
     #[test]
     fn the_bounds_lie_three_deviations_away() {
-        let mut capacity = LinkCapacity::default();
+        let mut capacity = LinkCapacityEstimator::default();
         assert_eq!((capacity.estimate(), capacity.lower(), capacity.upper()), (None, 0.0, f64::INFINITY));
         capacity.overuse(500e3);
         assert_eq!(capacity.estimate(), Some(500e3));

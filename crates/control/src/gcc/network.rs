@@ -5,13 +5,13 @@
 //! is unchanged keeps it from asking the prober there; here the prober is asked each time.
 
 use super::PacketResult;
-use super::alr::Alr;
+use super::alr::AlrDetector;
 use super::delay::Delay;
 use super::loss::{Loss, Settings, State};
-use super::probe::{Limit, Order, Probes};
-use super::probe_estimate::ProbeEstimate;
+use super::probe::{BandwidthLimitedCause, Order, ProbeController};
+use super::probe_estimate::ProbeBitrateEstimator;
 use super::pushback::Pushback;
-use super::send_side::SendSide;
+use super::send_side::SendSideBandwidthEstimation;
 use super::throughput::Throughput;
 use super::trendline::Usage;
 use paceline_units::{Span, Time};
@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 /// Losses are counted over so long: kLossUpdateInterval.
 const LOSS_INTERVAL: Span = Span::from_secs(1);
 /// A probe takes the estimate to this share of what comes through at least: kProbeDropThroughputFraction.
-const PROBE_DROP: f64 = 0.85;
+const PROBE_DROP_THROUGHPUT_FRACTION: f64 = 0.85;
 /// Pushback of less than this is none, and takes at most one in so many frames
 /// (VideoStreamEncoder::UpdateTargetBitrate of video/video_stream_encoder.cc).
 const MIN_REDUCTION: f64 = 0.01;
@@ -53,14 +53,14 @@ pub struct Options {
 
 /// The controller.
 #[derive(Clone, Debug)]
-pub struct Network {
+pub struct NetworkController {
     options: Options,
-    send: SendSide,
+    send: SendSideBandwidthEstimation,
     delay: Delay,
     throughput: Throughput,
-    probe: ProbeEstimate,
-    probes: Probes,
-    alr: Alr,
+    probe: ProbeBitrateEstimator,
+    probes: ProbeController,
+    alr: AlrDetector,
     was_in_alr: bool,
     pushback: Pushback,
     /// The target, and what pushback has left of it.
@@ -72,23 +72,23 @@ pub struct Network {
     orders: VecDeque<Order>,
 }
 
-impl Network {
+impl NetworkController {
     /// One before its session.
     #[must_use]
-    pub fn new(options: Options) -> Network {
-        let mut send = SendSide::default();
+    pub fn new(options: Options) -> NetworkController {
+        let mut send = SendSideBandwidthEstimation::default();
         let padding = if options.padding { Settings::default().padding } else { Span::ZERO };
         send.set_loss(Loss::new(Settings { padding, ..Settings::default() }));
-        let mut probes = Probes::default();
+        let mut probes = ProbeController::default();
         probes.set_periodic(options.alr_probing);
-        Network {
+        NetworkController {
             options,
             send,
             delay: Delay::default(),
             throughput: Throughput::default(),
-            probe: ProbeEstimate::default(),
+            probe: ProbeBitrateEstimator::default(),
             probes,
-            alr: Alr::default(),
+            alr: AlrDetector::default(),
             was_in_alr: false,
             pushback: Pushback::default(),
             target: options.start,
@@ -210,7 +210,7 @@ impl Network {
 
     /// A probe that finds less than is there is not believed at once.
     fn not_far_below(&self, found: f64) -> f64 {
-        self.acknowledged.map_or(found, |rate| found.max(self.delay.last().min(PROBE_DROP * rate)))
+        self.acknowledged.map_or(found, |rate| found.max(self.delay.last().min(PROBE_DROP_THROUGHPUT_FRACTION * rate)))
     }
 
     fn order(&mut self, orders: Vec<Order>) {
@@ -248,17 +248,17 @@ impl Network {
         self.follow(now);
     }
 
-    fn limit(&self) -> Limit {
+    fn limit(&self) -> BandwidthLimitedCause {
         if self.delay.usage() != Usage::Normal {
-            return Limit::Queue;
+            return BandwidthLimitedCause::Queue;
         }
         if self.send.rtt_above_limit() {
-            return Limit::Rtt;
+            return BandwidthLimitedCause::Rtt;
         }
         match self.send.loss_state() {
-            State::Falling | State::Padding => Limit::Loss,
-            State::Growing => Limit::LossGrowing,
-            State::Delay => Limit::Delay,
+            State::Falling | State::Padding => BandwidthLimitedCause::Loss,
+            State::Growing => BandwidthLimitedCause::LossGrowing,
+            State::Delay => BandwidthLimitedCause::Delay,
         }
     }
 
@@ -297,7 +297,7 @@ impl Network {
     }
 
     /// The parts, to be read.
-    pub fn parts(&self) -> (&SendSide, &Delay, &Pushback) {
+    pub fn parts(&self) -> (&SendSideBandwidthEstimation, &Delay, &Pushback) {
         (&self.send, &self.delay, &self.pushback)
     }
 

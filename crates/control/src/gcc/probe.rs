@@ -7,40 +7,40 @@
 use paceline_units::{Span, Time};
 
 /// The first probes, as multiples of the start rate.
-const FIRST: [f64; 2] = [3.0, 6.0];
+const FIRST_EXPONENTIAL_PROBE_SCALES: [f64; 2] = [3.0, 6.0];
 /// While a probe brings more than this share of its rate, the next is so many times its result.
-const FURTHER_ABOVE: f64 = 0.7;
-const FURTHER: f64 = 2.0;
+const FURTHER_PROBE_THRESHOLD: f64 = 0.7;
+const FURTHER_EXPONENTIAL_PROBE_SCALE: f64 = 2.0;
 /// A probe's result is awaited for so long: kMaxWaitingTimeForProbingResult.
-const WAIT: Span = Span::from_secs(1);
+const MAX_WAITING_TIME_FOR_PROBING_RESULT: Span = Span::from_secs(1);
 /// While the application sends less than it may: how often, at what multiple of the estimate.
-const PERIOD: Span = Span::from_secs(5);
-const PERIODIC: f64 = 2.0;
+const ALR_PROBING_INTERVAL: Span = Span::from_secs(5);
+const ALR_PROBE_SCALE: f64 = 2.0;
 /// A fall to less than this share is large: kBitrateDropThreshold. What was before is probed, times the second, if the queue
 /// has drained within the third, if that is so much above the estimate, and not too often.
-const LARGE_DROP: f64 = 0.66;
-const AFTER_DROP: f64 = 0.85;
-const DROP_TIMEOUT: Span = Span::from_secs(5);
-const UNCERTAINTY: f64 = 0.05;
-const BETWEEN: Span = Span::from_secs(5);
+const BITRATE_DROP_THRESHOLD: f64 = 0.66;
+const PROBE_FRACTION_AFTER_DROP: f64 = 0.85;
+const BITRATE_DROP_TIMEOUT: Span = Span::from_secs(5);
+const PROBE_UNCERTAINTY: f64 = 0.05;
+const MIN_TIME_BETWEEN_ALR_PROBES: Span = Span::from_secs(5);
 /// And if the application sends less than it may or did so within this: kAlrEndedTimeout.
-const LEFT: Span = Span::from_secs(3);
+const ALR_ENDED_TIMEOUT: Span = Span::from_secs(3);
 /// While losses limit the estimate and it grows, a probe has at most this multiple of it.
-const LOSS_LIMITED: f64 = 1.5;
+const LOSS_LIMITED_PROBE_SCALE: f64 = 1.5;
 /// At most so many times what the streams can use.
-const ALLOCATED: f64 = 2.0;
+const MAX_ALLOCATION_FACTOR: f64 = 2.0;
 /// At most this, if no maximum is given: kDefaultMaxProbingBitrate.
-const UNGIVEN: f64 = 5e6;
+const DEFAULT_MAX_PROBING_BITRATE: f64 = 5e6;
 /// What the streams can use is probed at once and twice that, but no more than so many times the estimate.
 const ALLOCATION: [f64; 2] = [1.0, 2.0];
 const ALLOCATION_LIMIT: f64 = 2.0;
 /// A probe has so many packets at least, and lasts so long.
-const PACKETS: u32 = 5;
-const DURATION: f64 = 0.015;
+const MIN_PROBE_PACKETS_SENT: u32 = 5;
+const MIN_PROBE_DURATION: f64 = 0.015;
 
 /// What limits the estimate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Limit {
+pub enum BandwidthLimitedCause {
     /// Losses; it grows.
     LossGrowing,
     /// Losses.
@@ -70,13 +70,13 @@ pub struct Order {
 enum State {
     Init,
     /// Probes are under way that others may follow.
-    Waiting,
-    Complete,
+    WaitingForProbingResult,
+    ProbingComplete,
 }
 
 /// The state.
 #[derive(Clone, Debug)]
-pub struct Probes {
+pub struct ProbeController {
     state: State,
     available: bool,
     start: f64,
@@ -84,10 +84,10 @@ pub struct Probes {
     /// What the streams can use; zero: unknown.
     allocated: f64,
     estimate: f64,
-    limit: Limit,
+    limit: BandwidthLimitedCause,
     /// A result above this is followed by another probe.
     further_above: f64,
-    initiated: Option<Time>,
+    time_last_probing_initiated: Option<Time>,
     /// Whether probes are sent while the application sends less than it may, since when it does, when it last ceased to.
     periodic: bool,
     alr: Option<Time>,
@@ -98,18 +98,18 @@ pub struct Probes {
     last: u32,
 }
 
-impl Default for Probes {
-    fn default() -> Probes {
-        Probes {
+impl Default for ProbeController {
+    fn default() -> ProbeController {
+        ProbeController {
             state: State::Init,
             available: false,
             start: 0.0,
-            max_bitrate: UNGIVEN,
+            max_bitrate: DEFAULT_MAX_PROBING_BITRATE,
             allocated: 0.0,
             estimate: 0.0,
-            limit: Limit::Delay,
+            limit: BandwidthLimitedCause::Delay,
             further_above: f64::INFINITY,
-            initiated: None,
+            time_last_probing_initiated: None,
             periodic: false,
             alr: None,
             alr_ended: None,
@@ -120,7 +120,7 @@ impl Default for Probes {
     }
 }
 
-impl Probes {
+impl ProbeController {
     /// Whether to probe while the application sends less than it may: libwebrtc does so for screen content.
     pub fn set_periodic(&mut self, on: bool) {
         self.periodic = on;
@@ -145,10 +145,12 @@ impl Probes {
             self.start = min_bitrate;
         }
         let before = self.max_bitrate;
-        self.max_bitrate = if max_bitrate.is_finite() { max_bitrate } else { UNGIVEN };
+        self.max_bitrate = if max_bitrate.is_finite() { max_bitrate } else { DEFAULT_MAX_PROBING_BITRATE };
         match self.state {
             State::Init if self.available => self.first(now),
-            State::Complete if self.estimate > 0.0 && before < self.max_bitrate && self.estimate < self.max_bitrate => {
+            State::ProbingComplete
+                if self.estimate > 0.0 && before < self.max_bitrate && self.estimate < self.max_bitrate =>
+            {
                 self.initiate(now, &[self.max_bitrate], false)
             }
             _ => Vec::new(),
@@ -158,7 +160,7 @@ impl Probes {
     /// Packets can be sent, or no longer.
     pub fn set_available(&mut self, available: bool, now: Time) -> Vec<Order> {
         self.available = available;
-        if !available && self.state == State::Waiting {
+        if !available && self.state == State::WaitingForProbingResult {
             self.complete();
         }
         if available && self.state == State::Init && self.start > 0.0 { self.first(now) } else { Vec::new() }
@@ -167,7 +169,7 @@ impl Probes {
     /// What the streams can use at most.
     pub fn set_allocated(&mut self, allocated: f64, now: Time) -> Vec<Order> {
         let before = std::mem::replace(&mut self.allocated, allocated);
-        let idle = self.state == State::Complete && self.alr.is_some();
+        let idle = self.state == State::ProbingComplete && self.alr.is_some();
         if !idle || allocated == before || self.estimate >= self.max_bitrate.min(allocated) {
             return Vec::new();
         }
@@ -186,18 +188,18 @@ impl Probes {
     }
 
     fn first(&mut self, now: Time) -> Vec<Order> {
-        self.initiate(now, &FIRST.map(|scale| scale * self.start), true)
+        self.initiate(now, &FIRST_EXPONENTIAL_PROBE_SCALES.map(|scale| scale * self.start), true)
     }
 
     /// The estimate, and what limits it.
-    pub fn set_estimate(&mut self, estimate: f64, limit: Limit, now: Time) -> Vec<Order> {
+    pub fn set_estimate(&mut self, estimate: f64, limit: BandwidthLimitedCause, now: Time) -> Vec<Order> {
         self.limit = limit;
-        if estimate < LARGE_DROP * self.estimate {
+        if estimate < BITRATE_DROP_THRESHOLD * self.estimate {
             self.drop = (now, self.estimate);
         }
         self.estimate = estimate;
-        if self.state == State::Waiting && estimate > self.further_above {
-            return self.initiate(now, &[FURTHER * estimate], true);
+        if self.state == State::WaitingForProbingResult && estimate > self.further_above {
+            return self.initiate(now, &[FURTHER_EXPONENTIAL_PROBE_SCALE * estimate], true);
         }
         Vec::new()
     }
@@ -205,13 +207,16 @@ impl Probes {
     /// The queue has drained after an overuse: whether what was there before is there again. If it is not, another flow or
     /// another path has taken it.
     pub fn recovered(&mut self, now: Time) -> Vec<Order> {
-        let idle = self.alr.is_some() || self.alr_ended.is_some_and(|ended| now.since(ended) < LEFT);
-        if !idle || self.state != State::Complete {
+        let idle = self.alr.is_some() || self.alr_ended.is_some_and(|ended| now.since(ended) < ALR_ENDED_TIMEOUT);
+        if !idle || self.state != State::ProbingComplete {
             return Vec::new();
         }
-        let probe = AFTER_DROP * self.drop.1;
-        let worth = (1.0 - UNCERTAINTY) * probe > self.estimate;
-        if worth && now.since(self.drop.0) < DROP_TIMEOUT && now.since(self.after_drop) > BETWEEN {
+        let probe = PROBE_FRACTION_AFTER_DROP * self.drop.1;
+        let worth = (1.0 - PROBE_UNCERTAINTY) * probe > self.estimate;
+        if worth
+            && now.since(self.drop.0) < BITRATE_DROP_TIMEOUT
+            && now.since(self.after_drop) > MIN_TIME_BETWEEN_ALR_PROBES
+        {
             self.after_drop = now;
             return self.initiate(now, &[probe], false);
         }
@@ -220,40 +225,47 @@ impl Probes {
 
     /// Time has passed.
     pub fn process(&mut self, now: Time) -> Vec<Order> {
-        let initiated = self.initiated.unwrap_or(Time::ZERO);
-        if self.state == State::Waiting && now.since(initiated) > WAIT {
+        let initiated = self.time_last_probing_initiated.unwrap_or(Time::ZERO);
+        if self.state == State::WaitingForProbingResult && now.since(initiated) > MAX_WAITING_TIME_FOR_PROBING_RESULT {
             self.complete();
         }
-        if self.estimate == 0.0 || self.state != State::Complete {
+        if self.estimate == 0.0 || self.state != State::ProbingComplete {
             return Vec::new();
         }
         match self.alr {
-            Some(since) if self.periodic && now >= since.max(initiated) + PERIOD => {
-                self.initiate(now, &[PERIODIC * self.estimate], true)
+            Some(since) if self.periodic && now >= since.max(initiated) + ALR_PROBING_INTERVAL => {
+                self.initiate(now, &[ALR_PROBE_SCALE * self.estimate], true)
             }
             _ => Vec::new(),
         }
     }
 
     fn complete(&mut self) {
-        self.state = State::Complete;
+        self.state = State::ProbingComplete;
         self.further_above = f64::INFINITY;
     }
 
     fn initiate(&mut self, now: Time, rates: &[f64], further: bool) -> Vec<Order> {
-        let mut max_bitrate =
-            if self.allocated > 0.0 { self.max_bitrate.min(ALLOCATED * self.allocated) } else { self.max_bitrate };
+        let mut max_bitrate = if self.allocated > 0.0 {
+            self.max_bitrate.min(MAX_ALLOCATION_FACTOR * self.allocated)
+        } else {
+            self.max_bitrate
+        };
         match self.limit {
-            Limit::Rtt | Limit::Queue | Limit::Loss => return Vec::new(),
-            Limit::LossGrowing => max_bitrate = max_bitrate.min(LOSS_LIMITED * self.estimate),
-            Limit::Delay => {}
+            BandwidthLimitedCause::Rtt | BandwidthLimitedCause::Queue | BandwidthLimitedCause::Loss => {
+                return Vec::new();
+            }
+            BandwidthLimitedCause::LossGrowing => {
+                max_bitrate = max_bitrate.min(LOSS_LIMITED_PROBE_SCALE * self.estimate)
+            }
+            BandwidthLimitedCause::Delay => {}
         }
         let further = further && rates.iter().all(|&rate| rate < max_bitrate);
         let orders: Vec<Order> = rates.iter().map(|rate| self.order(rate.min(max_bitrate))).collect();
-        self.initiated = Some(now);
+        self.time_last_probing_initiated = Some(now);
         if let (true, Some(last)) = (further, orders.last()) {
-            self.state = State::Waiting;
-            self.further_above = FURTHER_ABOVE * last.rate;
+            self.state = State::WaitingForProbingResult;
+            self.further_above = FURTHER_PROBE_THRESHOLD * last.rate;
         } else {
             self.complete();
         }
@@ -262,7 +274,7 @@ impl Probes {
 
     fn order(&mut self, rate: f64) -> Order {
         self.last += 1;
-        Order { id: self.last, rate, bytes: rate * DURATION / 8.0, packets: PACKETS }
+        Order { id: self.last, rate, bytes: rate * MIN_PROBE_DURATION / 8.0, packets: MIN_PROBE_PACKETS_SENT }
     }
 }
 

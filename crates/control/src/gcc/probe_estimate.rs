@@ -7,15 +7,15 @@ use paceline_units::{Span, Time};
 use std::collections::BTreeMap;
 
 /// So much of the cluster's packets, and of its bytes, must have come.
-const ENOUGH: f64 = 0.80;
+const MIN_RECEIVED_PROBES_RATIO: f64 = 0.80;
 /// A probe that came so many times faster than it was sent tells nothing.
 const MAX_VALID_RATIO: f64 = 2.0;
 /// A probe that came slower than this share of its sending rate has found the bottleneck's.
-const UNSATURATED: f64 = 0.9;
+const MIN_RATIO_FOR_UNSATURATED_LINK: f64 = 0.9;
 /// Of that, so much is used.
-const UTILIZATION: f64 = 0.95;
+const TARGET_UTILIZATION_FRACTION: f64 = 0.95;
 /// A cluster is sent, and received, within this, and then forgotten.
-const LONGEST: i64 = Span::from_secs(1).0 as i64;
+const MAX_PROBE_INTERVAL: i64 = Span::from_secs(1).0 as i64;
 
 /// The cluster in which a packet was sent.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -42,16 +42,16 @@ struct Received {
 
 /// The clusters under way.
 #[derive(Clone, Debug, Default)]
-pub struct ProbeEstimate {
+pub struct ProbeBitrateEstimator {
     clusters: BTreeMap<u32, Received>,
     found: Option<f64>,
 }
 
-impl ProbeEstimate {
-    /// Feedback tells of a packet. Returns the rate if its cluster tells one now; it is kept for [`ProbeEstimate::take`].
+impl ProbeBitrateEstimator {
+    /// Feedback tells of a packet. Returns the rate if its cluster tells one now; it is kept for [`ProbeBitrateEstimator::take`].
     pub fn packet(&mut self, result: &PacketResult) -> Option<f64> {
         let (cluster, arrived) = (result.cluster?, result.arrived?);
-        self.clusters.retain(|_, c| nanos(arrived, c.last_arrival) <= LONGEST);
+        self.clusters.retain(|_, c| nanos(arrived, c.last_arrival) <= MAX_PROBE_INTERVAL);
         let c = self.clusters.entry(cluster.id).or_insert(Received {
             packets: 0,
             bytes: 0.0,
@@ -70,8 +70,8 @@ impl ProbeEstimate {
         if arrived < c.first_arrival.0 {
             c.first_arrival = (arrived, result.size);
         }
-        let enough = (f64::from(cluster.packets) * ENOUGH).floor();
-        if f64::from(c.packets) < enough || c.bytes < cluster.bytes * ENOUGH {
+        let enough = (f64::from(cluster.packets) * MIN_RECEIVED_PROBES_RATIO).floor();
+        if f64::from(c.packets) < enough || c.bytes < cluster.bytes * MIN_RECEIVED_PROBES_RATIO {
             return None;
         }
         let rate = c.rate()?;
@@ -88,13 +88,17 @@ impl ProbeEstimate {
 impl Received {
     /// The time of sending does not include the last packet's, nor that of arrival the first one's: neither does its size.
     fn rate(&self) -> Option<f64> {
-        let rate = |bytes: f64, time: i64| (time > 0 && time <= LONGEST).then(|| bytes * 8e9 / time as f64);
+        let rate = |bytes: f64, time: i64| (time > 0 && time <= MAX_PROBE_INTERVAL).then(|| bytes * 8e9 / time as f64);
         let sent = rate(self.bytes - self.last_sent.1, nanos(self.last_sent.0, self.first_sent))?;
         let received = rate(self.bytes - self.first_arrival.1, nanos(self.last_arrival, self.first_arrival.0))?;
         if received > MAX_VALID_RATIO * sent {
             return None;
         }
-        Some(if received < UNSATURATED * sent { UTILIZATION * received } else { sent.min(received) })
+        Some(if received < MIN_RATIO_FOR_UNSATURATED_LINK * sent {
+            TARGET_UTILIZATION_FRACTION * received
+        } else {
+            sent.min(received)
+        })
     }
 }
 
@@ -106,7 +110,7 @@ mod tests {
 
     const FIVE: (u32, f64) = (5, 5000.0);
 
-    struct Case(ProbeEstimate);
+    struct Case(ProbeBitrateEstimator);
 
     impl Case {
         /// Packets (bytes, departure, arrival in ms) of cluster `id`; what the last one told, in bits a second.
@@ -122,7 +126,7 @@ mod tests {
     }
 
     fn case() -> Case {
-        Case(ProbeEstimate::default())
+        Case(ProbeBitrateEstimator::default())
     }
 
     const STEADY: [(f64, u64, u64); 4] = [(1000.0, 0, 10), (1000.0, 10, 20), (1000.0, 20, 30), (1000.0, 30, 40)];

@@ -35,7 +35,7 @@ const MAX_BITRATE: f64 = 1e9;
 
 /// The estimator.
 #[derive(Clone, Debug)]
-pub struct SendSide {
+pub struct SendSideBandwidthEstimation {
     loss: Loss,
     loss_state: State,
     target: f64,
@@ -57,9 +57,9 @@ pub struct SendSide {
     history: VecDeque<(Time, f64)>,
 }
 
-impl Default for SendSide {
-    fn default() -> SendSide {
-        SendSide {
+impl Default for SendSideBandwidthEstimation {
+    fn default() -> SendSideBandwidthEstimation {
+        SendSideBandwidthEstimation {
             loss: Loss::default(),
             loss_state: State::Delay,
             target: 0.0,
@@ -80,7 +80,7 @@ impl Default for SendSide {
     }
 }
 
-impl SendSide {
+impl SendSideBandwidthEstimation {
     /// The target.
     pub fn target(&self) -> f64 {
         self.target.max(self.min_bitrate)
@@ -279,8 +279,8 @@ mod tests {
         Time((1000 + ms) * 1_000_000)
     }
 
-    fn started(min_bitrate: f64, target: f64, max_bitrate: f64) -> SendSide {
-        let mut side = SendSide::default();
+    fn started(min_bitrate: f64, target: f64, max_bitrate: f64) -> SendSideBandwidthEstimation {
+        let mut side = SendSideBandwidthEstimation::default();
         side.set_bounds(min_bitrate, max_bitrate);
         side.set_target(target);
         side

@@ -11,25 +11,25 @@ use paceline_units::Time;
 use std::collections::VecDeque;
 
 /// So many groups make a line: kDefaultTrendlineWindowSize.
-const WINDOW: usize = 20;
+const WINDOW_SIZE: usize = 20;
 /// The weight of the past in the smoothed delay: kDefaultTrendlineSmoothingCoeff.
-const SMOOTHING: f64 = 0.9;
+const SMOOTHING_COEFF: f64 = 0.9;
 /// kDefaultTrendlineThresholdGain.
-const GAIN: f64 = 4.0;
+const THRESHOLD_GAIN: f64 = 4.0;
 /// The slope counts at most as often as this many groups: kMinNumDeltas.
 const MIN_NUM_DELTAS: u32 = 60;
 /// How fast the threshold follows the trend up and down, each millisecond: k_up and k_down.
-const UP: f64 = 0.0087;
-const DOWN: f64 = 0.039;
+const OVERUSE_K_UP: f64 = 0.0087;
+const OVERUSE_K_DOWN: f64 = 0.039;
 /// The threshold at first, at least and at most, in milliseconds.
 const FIRST_THRESHOLD: f64 = 12.5;
 const THRESHOLDS: (f64, f64) = (6.0, 600.0);
 /// A trend so far above the threshold is a spike, which does not move it: kMaxAdaptOffsetMs.
-const SPIKE: f64 = 15.0;
+const MAX_ADAPT_OFFSET: f64 = 15.0;
 /// The threshold moves as if at most so many milliseconds had passed.
 const LONGEST_STEP: f64 = 100.0;
 /// For more than so many milliseconds must the trend be above the threshold: kOverUsingTimeThreshold.
-const OVERUSE_TIME: f64 = 10.0;
+const OVERUSING_TIME_THRESHOLD: f64 = 10.0;
 
 /// What the detector says of the path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -45,7 +45,7 @@ pub enum Usage {
 
 /// The estimator and the detector.
 #[derive(Clone, Debug)]
-pub struct Trendline {
+pub struct TrendlineEstimator {
     /// The first group's arrival; those of the window are counted from it.
     first: Option<Time>,
     groups: u32,
@@ -64,14 +64,14 @@ pub struct Trendline {
     usage: Usage,
 }
 
-impl Default for Trendline {
-    fn default() -> Trendline {
-        Trendline {
+impl Default for TrendlineEstimator {
+    fn default() -> TrendlineEstimator {
+        TrendlineEstimator {
             first: None,
             groups: 0,
             accumulated: 0.0,
             smoothed: 0.0,
-            window: VecDeque::with_capacity(WINDOW + 1),
+            window: VecDeque::with_capacity(WINDOW_SIZE + 1),
             slope: 0.0,
             trend: 0.0,
             threshold: FIRST_THRESHOLD,
@@ -83,7 +83,7 @@ impl Default for Trendline {
     }
 }
 
-impl Trendline {
+impl TrendlineEstimator {
     /// What it says now.
     pub fn usage(&self) -> Usage {
         self.usage
@@ -99,12 +99,12 @@ impl Trendline {
         let first = *self.first.get_or_insert(arrived);
         self.groups = (self.groups + 1).min(MIN_NUM_DELTAS);
         self.accumulated += deltas.arrived_ms - deltas.sent_ms;
-        self.smoothed = SMOOTHING * self.smoothed + (1.0 - SMOOTHING) * self.accumulated;
+        self.smoothed = SMOOTHING_COEFF * self.smoothed + (1.0 - SMOOTHING_COEFF) * self.accumulated;
         self.window.push_back((millis(arrived, first), self.smoothed));
-        if self.window.len() > WINDOW {
+        if self.window.len() > WINDOW_SIZE {
             self.window.pop_front();
         }
-        let full = self.window.len() == WINDOW;
+        let full = self.window.len() == WINDOW_SIZE;
         let slope = full.then(|| slope(&self.window)).flatten().unwrap_or(self.slope);
         self.detect(slope, deltas.sent_ms);
         if self.groups >= 2 {
@@ -118,13 +118,13 @@ impl Trendline {
             self.usage = Usage::Normal;
             return;
         }
-        self.trend = f64::from(self.groups) * slope * GAIN;
+        self.trend = f64::from(self.groups) * slope * THRESHOLD_GAIN;
         if self.trend > self.threshold {
             // when it began is unknown: half of the first interval counts
             let above = self.above.map_or(sent_ms / 2.0, |before| before + sent_ms);
             self.above = Some(above);
             self.groups_above += 1;
-            if above > OVERUSE_TIME && self.groups_above > 1 && slope >= self.slope {
+            if above > OVERUSING_TIME_THRESHOLD && self.groups_above > 1 && slope >= self.slope {
                 self.above = Some(0.0);
                 self.groups_above = 0;
                 self.usage = Usage::Over;
@@ -140,10 +140,10 @@ impl Trendline {
         let since = millis(arrived, self.adapted.unwrap_or(arrived)).min(LONGEST_STEP);
         self.adapted = Some(arrived);
         let size = self.trend.abs();
-        if size > self.threshold + SPIKE {
+        if size > self.threshold + MAX_ADAPT_OFFSET {
             return;
         }
-        let speed = if size < self.threshold { DOWN } else { UP };
+        let speed = if size < self.threshold { OVERUSE_K_DOWN } else { OVERUSE_K_UP };
         let threshold = self.threshold + speed * (size - self.threshold) * since;
         self.threshold = threshold.clamp(THRESHOLDS.0, THRESHOLDS.1);
     }
@@ -171,7 +171,7 @@ mod tests {
 
     /// The states in which `packets` leave it, where each comes `pace` times 20 ms (in whole milliseconds) after the one before.
     fn states(pace: f64) -> Vec<Usage> {
-        let mut trendline = Trendline::default();
+        let mut trendline = TrendlineEstimator::default();
         let arrival = |i: u64| 987_654_321 + (20.0 * pace * i as f64) as u64;
         (1..25)
             .map(|i| {
@@ -188,7 +188,7 @@ mod tests {
         for (pace, want) in [(1.1, Usage::Over), (0.85, Usage::Under)] {
             let states = states(pace);
             let at = states.iter().position(|&s| s == want).unwrap();
-            assert!(at >= WINDOW - 1, "{at}: a line takes {WINDOW} groups");
+            assert!(at >= WINDOW_SIZE - 1, "{at}: a line takes {WINDOW_SIZE} groups");
             assert!(states[..at].iter().all(|&s| s == Usage::Normal));
             assert!(states[at..].iter().all(|&s| s == want), "{pace}: {states:?}");
         }
@@ -197,8 +197,8 @@ mod tests {
     /// Against the same law written out in another language.
     #[test]
     fn the_threshold_follows_the_trend_slowly_and_ignores_spikes() {
-        let mut trendline = Trendline::default();
-        let group = |trendline: &mut Trendline, i: u64, arrived_ms: f64| {
+        let mut trendline = TrendlineEstimator::default();
+        let group = |trendline: &mut TrendlineEstimator, i: u64, arrived_ms: f64| {
             trendline.group(&Deltas { sent_ms: 20.0, arrived_ms, size: 0.0 }, Time(i * 20_000_000));
         };
         for i in 0..2 {
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn the_threshold_rises_to_a_trend_a_little_above_it() {
-        let mut trendline = Trendline { threshold: 6.0, groups: 60, ..Trendline::default() };
+        let mut trendline = TrendlineEstimator { threshold: 6.0, groups: 60, ..TrendlineEstimator::default() };
         trendline.adapted = Some(Time::ZERO);
         trendline.trend = 10.0;
         trendline.adapt(Time(10_000_000));

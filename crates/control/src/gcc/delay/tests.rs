@@ -1,7 +1,7 @@
 //! The cases and numbers of libwebrtc's delay_based_bwe_unittest.cc, on a link and a stream like those of its helper.
 
 use super::*;
-use crate::gcc::probe_estimate::{Cluster, ProbeEstimate};
+use crate::gcc::probe_estimate::{Cluster, ProbeBitrateEstimator};
 use crate::gcc::throughput::Throughput;
 
 const FIVE: Cluster = Cluster { id: 0, packets: 5, bytes: 2000.0 };
@@ -11,7 +11,7 @@ const EIGHT: Cluster = Cluster { id: 1, packets: 8, bytes: 4000.0 };
 struct Bench {
     delay: Delay,
     throughput: Throughput,
-    probe: ProbeEstimate,
+    probe: ProbeBitrateEstimator,
     now: Time,
     /// The receiver's clock is ahead by so much.
     offset: i64,

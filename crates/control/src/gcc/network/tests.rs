@@ -23,13 +23,13 @@ fn at(ms: u64) -> Time {
     Time((123 + ms) * 1_000_000)
 }
 
-fn started(options: Options) -> Network {
-    let mut network = Network::new(options);
+fn started(options: Options) -> NetworkController {
+    let mut network = NetworkController::new(options);
     network.start(at(0));
     network
 }
 
-fn orders(network: &mut Network) -> Vec<f64> {
+fn orders(network: &mut NetworkController) -> Vec<f64> {
     std::iter::from_fn(|| network.next_order()).map(|order| order.rate).collect()
 }
 
@@ -46,7 +46,7 @@ fn the_first_orders_are_three_and_six_times_the_start_up_to_the_maximum() {
 }
 
 /// 6 s of a packet of 1000 bytes each 50 ms, each `later` ms later than the one before.
-fn six_seconds(network: &mut Network, from: u64, later: u64) -> f64 {
+fn six_seconds(network: &mut NetworkController, from: u64, later: u64) -> f64 {
     let mut delay = 0;
     for i in 0..120 {
         let now = from + 50 * i;
@@ -68,7 +68,7 @@ fn the_delay_lowers_the_target() {
 }
 
 /// Feedback on ten packets that left within 90 ms, the last arriving 10 ms before it.
-fn feedback(network: &mut Network, from: u64, lost: usize, cluster: Option<Cluster>) {
+fn feedback(network: &mut NetworkController, from: u64, lost: usize, cluster: Option<Cluster>) {
     let told: Vec<PacketResult> = (0..10)
         .map(|i| {
             let arrived = (i >= lost).then(|| at(from + 10 * i as u64 + 50));
@@ -101,7 +101,7 @@ fn a_probe_that_finds_little_is_not_believed_at_once() {
         .map(|i| PacketResult { cluster, ..PacketResult::new(at(2000 + 20 * i), Some(at(2050 + 20 * i)), 200.0) })
         .collect();
     network.feedback(&told, 0.0, at(2300));
-    let limit = network.reading().0.unwrap() * PROBE_DROP;
+    let limit = network.reading().0.unwrap() * PROBE_DROP_THROUGHPUT_FRACTION;
     assert!(network.target() >= limit.min(before) - 1.0, "{} of {before}", network.target());
 }
 

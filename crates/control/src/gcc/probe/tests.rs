@@ -7,7 +7,7 @@ const START: f64 = 300.0;
 const MAX_BITRATE: f64 = 10_000.0;
 
 struct Case {
-    probes: Probes,
+    probes: ProbeController,
     now: Time,
 }
 
@@ -17,7 +17,7 @@ fn rates(orders: &[Order]) -> Vec<f64> {
 
 /// One whose first probes are under way.
 fn case() -> Case {
-    let mut case = Case { probes: Probes::default(), now: Time::ZERO };
+    let mut case = Case { probes: ProbeController::default(), now: Time::ZERO };
     assert!(case.probes.set_available(true, Time::ZERO).is_empty());
     assert_eq!(case.set_rates(START, MAX_BITRATE), [900.0, 1800.0]);
     case
@@ -29,10 +29,10 @@ impl Case {
     }
 
     fn estimate(&mut self, rate: f64) -> Vec<f64> {
-        self.limited(rate, Limit::Delay)
+        self.limited(rate, BandwidthLimitedCause::Delay)
     }
 
-    fn limited(&mut self, rate: f64, limit: Limit) -> Vec<f64> {
+    fn limited(&mut self, rate: f64, limit: BandwidthLimitedCause) -> Vec<f64> {
         rates(&self.probes.set_estimate(rate, limit, self.now))
     }
 
@@ -58,14 +58,14 @@ const NONE: [f64; 0] = [];
 
 #[test]
 fn the_first_probes_wait_for_rates_and_the_network() {
-    let mut probes = Probes::default();
+    let mut probes = ProbeController::default();
     assert!(probes.set_rates(MIN_BITRATE, START, MAX_BITRATE, Time::ZERO).is_empty());
     let orders = probes.set_available(true, Time::ZERO);
     assert_eq!(rates(&orders), [900.0, 1800.0]);
     assert_eq!(orders.iter().map(|o| (o.id, o.packets)).collect::<Vec<_>>(), [(1, 5), (2, 5)]);
     assert!((orders[1].bytes - 1800.0 * 0.015 / 8.0).abs() < 1e-9, "15 ms");
 
-    let mut probes = Probes::default();
+    let mut probes = ProbeController::default();
     assert!(probes.set_available(false, Time::ZERO).is_empty());
     assert!(probes.set_rates(MIN_BITRATE, START, MAX_BITRATE, Time::ZERO).is_empty());
     assert_eq!(rates(&probes.set_available(true, Time::ZERO)), [900.0, 1800.0]);
@@ -92,7 +92,7 @@ fn results_are_awaited_for_a_second() {
 
 #[test]
 fn the_maximum_ends_it() {
-    let mut case = Case { probes: Probes::default(), now: Time::ZERO };
+    let mut case = Case { probes: ProbeController::default(), now: Time::ZERO };
     case.probes.set_available(true, Time::ZERO);
     assert_eq!(case.set_rates(10e6, 100e6), [30e6, 60e6]);
     assert_eq!(case.estimate(60e6), [100e6]);
@@ -191,7 +191,7 @@ fn a_camera_is_not_probed_periodically() {
 
 #[test]
 fn periodic_probes_keep_to_twice_what_the_streams_can_use() {
-    let mut case = Case { probes: Probes::default(), now: Time::ZERO };
+    let mut case = Case { probes: ProbeController::default(), now: Time::ZERO };
     case.probes.set_available(true, Time::ZERO);
     case.set_rates(10e6, 100e6);
     case.probes.set_periodic(true);
@@ -210,7 +210,7 @@ fn losses_limit_probes() {
     case.estimate(500.0);
     case.alr();
     assert_eq!(case.after(5000), [1000.0]);
-    case.limited(500.0, Limit::LossGrowing);
+    case.limited(500.0, BandwidthLimitedCause::LossGrowing);
     assert_eq!(case.after(6000), [750.0]);
     case.estimate(750.0);
     assert_eq!(case.after(6000), [1500.0]);
@@ -220,12 +220,12 @@ fn losses_limit_probes() {
 #[test]
 fn what_limits_the_estimate_decides_on_probes() {
     for (limit, alr, want) in [
-        (Limit::LossGrowing, true, vec![450.0]),
-        (Limit::LossGrowing, false, vec![]),
-        (Limit::Delay, true, vec![600.0]),
-        (Limit::Loss, true, vec![]),
-        (Limit::Queue, true, vec![]),
-        (Limit::Rtt, true, vec![]),
+        (BandwidthLimitedCause::LossGrowing, true, vec![450.0]),
+        (BandwidthLimitedCause::LossGrowing, false, vec![]),
+        (BandwidthLimitedCause::Delay, true, vec![600.0]),
+        (BandwidthLimitedCause::Loss, true, vec![]),
+        (BandwidthLimitedCause::Queue, true, vec![]),
+        (BandwidthLimitedCause::Rtt, true, vec![]),
     ] {
         let mut case = case();
         case.probes.set_periodic(true);
@@ -240,7 +240,7 @@ fn what_limits_the_estimate_decides_on_probes() {
 
 #[test]
 fn no_probe_follows_while_losses_or_a_queue_limit() {
-    for limit in [Limit::Loss, Limit::Queue, Limit::Rtt] {
+    for limit in [BandwidthLimitedCause::Loss, BandwidthLimitedCause::Queue, BandwidthLimitedCause::Rtt] {
         let mut case = case();
         assert_eq!(case.limited(1800.0, limit), NONE, "{limit:?}");
         assert_eq!(case.estimate(1800.0), [3600.0], "but as soon as they do not");
