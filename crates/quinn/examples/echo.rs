@@ -122,7 +122,7 @@ async fn ask(address: SocketAddr, scheme: &str, file: &str, bytes: usize) -> Res
     println!(
         "{{\"same\": {same}, \"seconds\": {seconds}, \"datagrams\": {answered}, \"rtt_min_s\": {trip}, \"srtt_s\": {}, \
          \"window\": {}, \"lost\": {}, \"sent\": {}, \"received\": {}}}",
-        state.rtt.smoothed.as_secs_f64(),
+        state.rtt.smoothed_rtt.as_secs_f64(),
         state.window,
         stats.path.lost_packets,
         stats.udp_tx.datagrams,

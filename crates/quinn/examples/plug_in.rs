@@ -64,6 +64,11 @@ async fn run() -> Result<(), Box<dyn Error>> {
 
     let adaptor = connection.congestion_state().into_any().downcast::<Adaptor>().map_err(|_| "another controller")?;
     let state = adaptor.into_law().state();
-    println!("window {} bytes, round trip {:.6} s, {:?}", state.window, state.rtt.smoothed.as_secs_f64(), state.phase);
+    println!(
+        "window {} bytes, round trip {:.6} s, {:?}",
+        state.window,
+        state.rtt.smoothed_rtt.as_secs_f64(),
+        state.phase
+    );
     Ok(())
 }

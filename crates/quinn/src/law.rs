@@ -240,7 +240,7 @@ impl Law {
         if newest >= self.newest {
             self.newest = newest;
             if self.rtt.is_known() {
-                self.rtt.smoothed = smoothed;
+                self.rtt.smoothed_rtt = smoothed;
             }
             self.rtt.sample(Span(now.0.saturating_sub(newest.0)), Span::ZERO);
         }
@@ -297,7 +297,7 @@ impl Law {
     fn settle(&mut self) {
         let mut window = self.congestion.window();
         if self.congestion.needs().pacing && self.rtt.is_known() {
-            let trip = (self.rtt.min_rtt.as_secs_f64() + self.rtt.smoothed.as_secs_f64()) / 2.0;
+            let trip = (self.rtt.min_rtt.as_secs_f64() + self.rtt.smoothed_rtt.as_secs_f64()) / 2.0;
             let rate = self.congestion.pacing_rate() * trip;
             let quantum = self.congestion.controller().send_quantum().max(self.datagram.into());
             let min = MINIMUM_WINDOW * u64::from(self.datagram);

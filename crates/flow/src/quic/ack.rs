@@ -82,7 +82,7 @@ impl Connection {
         self.congestion.on_ack_end(now, self.limited);
         // a server that does not answer may only be silent (section 6.2.1)
         if self.phase == Phase::Established || self.end == End::Answerer {
-            self.probe_count = 0;
+            self.pto_count = 0;
         }
     }
 

@@ -21,7 +21,7 @@ struct Contents {
     frames: Box<[Frame]>,
     /// UDP payload.
     bytes: u16,
-    eliciting: bool,
+    ack_eliciting: bool,
     /// Data that left before.
     again: bool,
 }
@@ -174,7 +174,7 @@ impl Connection {
     /// A packet that wants an acknowledgement leaves; `false`: there was nothing for it.
     fn send(&mut self, now: Time, out: &mut impl Transmit) -> bool {
         let made = self.assemble(now, short_header(self.unacknowledged()));
-        if !made.eliciting {
+        if !made.ack_eliciting {
             // limits let no data leave; what was to be acknowledged is
             self.leave_unwatched(now, made, out);
             return false;
@@ -279,7 +279,7 @@ impl Connection {
             frames.push(Frame::Padding(INITIAL_DATAGRAM - bytes));
             bytes = INITIAL_DATAGRAM;
         }
-        Contents { frames: frames.into_boxed_slice(), bytes, eliciting, again }
+        Contents { frames: frames.into_boxed_slice(), bytes, ack_eliciting: eliciting, again }
     }
 
     /// An acknowledgement leaves by itself. Where it tells of holes, the other end is asked once a round trip to say that it has
@@ -301,7 +301,7 @@ impl Connection {
         let size = short_header(self.unacknowledged()) + range.size(&more);
         let pings = self.received.has_holes() && now >= self.next_ping && self.out == 0;
         if pings {
-            self.next_ping = now + self.rtt.smoothed.max(Span::from_millis(1));
+            self.next_ping = now + self.rtt.smoothed_rtt.max(Span::from_millis(1));
             let frames: Box<[Frame]> = Box::new([Frame::Ack(range, more), Frame::Ping]);
             self.emit(now, frames, size + 1, false, out);
             return self.arm(now);
@@ -393,7 +393,7 @@ impl Connection {
         let left = out.left(now);
         self.congestion.pace(now, bytes);
         self.out += 1;
-        self.last_eliciting = left;
+        self.time_of_last_ack_eliciting_packet = left;
         if self.received_since_restart {
             self.received_since_restart = false;
             self.alive(now);

@@ -40,16 +40,16 @@ pub struct Congestion {
     datagram: u32,
     /// The window in datagrams and in bytes, as the controller said it last.
     window: f64,
-    window_bytes: u64,
+    congestion_window: u64,
     profile: Profile,
     /// bytes_in_flight.
-    in_flight: u64,
+    bytes_in_flight: u64,
     /// What was in flight before the acknowledgement that is being read.
     prior_in_flight: u64,
     /// Acknowledged bytes that are not yet a datagram's worth, and may let the window grow.
     credit: u64,
     /// congestion_recovery_start_time.
-    recovery_start: Option<Time>,
+    congestion_recovery_start_time: Option<Time>,
     /// The controller was told of its beginning and not yet of its end.
     recovering: bool,
     before: Option<Before>,
@@ -98,12 +98,12 @@ impl Congestion {
             needs,
             datagram: u32::from(datagram.max(1)),
             window: MINIMUM_WINDOW,
-            window_bytes: 0,
+            congestion_window: 0,
             profile,
-            in_flight: 0,
+            bytes_in_flight: 0,
             prior_in_flight: 0,
             credit: 0,
-            recovery_start: None,
+            congestion_recovery_start_time: None,
             recovering: false,
             before: None,
             sampler: needs.deliveries.then(|| Box::new(Sampler::new())),
@@ -133,7 +133,7 @@ impl Congestion {
     #[inline]
     #[must_use]
     pub fn window(&self) -> u64 {
-        self.window_bytes
+        self.congestion_window
     }
 
     /// The window in datagrams.
@@ -149,9 +149,9 @@ impl Congestion {
         self.window = if window > MINIMUM_WINDOW { window } else { MINIMUM_WINDOW };
         let bytes = self.window * f64::from(self.datagram);
         // by way of i64, which is one instruction
-        self.window_bytes = bytes as i64 as u64;
+        self.congestion_window = bytes as i64 as u64;
         if !self.needs.pacing && self.rtt.is_known() {
-            self.bucket.set_rate(window_rate(bytes, self.rtt.smoothed), self.datagram, BURST);
+            self.bucket.set_rate(window_rate(bytes, self.rtt.smoothed_rtt), self.datagram, BURST);
         }
     }
 
@@ -159,7 +159,7 @@ impl Congestion {
     #[inline]
     #[must_use]
     pub fn in_flight(&self) -> u64 {
-        self.in_flight
+        self.bytes_in_flight
     }
 
     /// The controller.
@@ -197,7 +197,7 @@ impl Congestion {
         if !self.rtt.is_known() {
             return f64::INFINITY;
         }
-        window_rate(self.window * f64::from(self.datagram), self.rtt.smoothed)
+        window_rate(self.window * f64::from(self.datagram), self.rtt.smoothed_rtt)
     }
 
     /// When pacing lets the next packet leave; a time that is not after `now` says: at once.
@@ -240,15 +240,15 @@ impl Congestion {
     /// a controller that wants it.
     #[inline(always)]
     pub fn on_sent(&mut self, now: Time, number: u32, bytes: u16) -> Option<Snapshot> {
-        if self.in_flight == 0 {
+        if self.bytes_in_flight == 0 {
             self.resumed(now);
         }
-        self.in_flight += u64::from(bytes);
+        self.bytes_in_flight += u64::from(bytes);
         self.next = number.wrapping_add(1);
         self.last_sent = now;
         let sampler = self.sampler.as_mut()?;
-        let alone = self.in_flight == u64::from(bytes);
-        Some(sampler.sent(now, self.in_flight.min(u64::from(u32::MAX)) as u32, alone))
+        let alone = self.bytes_in_flight == u64::from(bytes);
+        Some(sampler.sent(now, self.bytes_in_flight.min(u64::from(u32::MAX)) as u32, alone))
     }
 
     /// The first packet of all leaves, or the first after all before it was told of.
@@ -266,7 +266,7 @@ impl Congestion {
     #[inline]
     pub fn on_app_limited(&mut self) {
         if let Some(sampler) = &mut self.sampler {
-            sampler.limit(self.in_flight.min(u64::from(u32::MAX)) as u32);
+            sampler.limit(self.bytes_in_flight.min(u64::from(u32::MAX)) as u32);
         }
     }
 
@@ -274,18 +274,18 @@ impl Congestion {
     #[inline]
     pub fn on_ack_begin(&mut self, rtt: &Rtt) {
         self.rtt = *rtt;
-        self.prior_in_flight = self.in_flight;
+        self.prior_in_flight = self.bytes_in_flight;
     }
 
     /// It acknowledges the packet `number`, of `bytes`, that left at `sent`, newly.
     #[inline]
     pub fn on_acked(&mut self, now: Time, left: &Snapshot, sent: Time, number: u32, bytes: u16) {
-        self.in_flight = self.in_flight.saturating_sub(u64::from(bytes));
+        self.bytes_in_flight = self.bytes_in_flight.saturating_sub(u64::from(bytes));
         self.acked = self.acked.max(number.wrapping_add(1));
         if let Some(sampler) = &mut self.sampler {
             sampler.delivered(left, bytes.into(), (sent, number), false, now);
         }
-        if self.recovery_start.is_some_and(|start| sent <= start) {
+        if self.congestion_recovery_start_time.is_some_and(|start| sent <= start) {
             return; // InCongestionRecovery
         }
         if self.recovering {
@@ -330,7 +330,7 @@ impl Congestion {
     #[inline(never)]
     fn grow_others(&mut self, now: Time, full: u32, flight: u32, limited: bool) {
         let path = self.path(now);
-        let rtt = Some(self.rtt.latest);
+        let rtt = Some(self.rtt.latest_rtt);
         let by_kernel = self.profile == Profile::Linux;
         let (events, segments) = if by_kernel { (1, full) } else { (full, 1) };
         for left in (0..events).rev() {
@@ -346,7 +346,7 @@ impl Congestion {
     #[inline(never)]
     fn deliver(&mut self, now: Time, limited: bool) {
         self.notify_lost(now);
-        let in_flight = self.in_flight.min(u64::from(u32::MAX)) as u32;
+        let in_flight = self.bytes_in_flight.min(u64::from(u32::MAX)) as u32;
         let Some(sampler) = &mut self.sampler else { return };
         let Some(mut sample) = sampler.sample(now, 1, in_flight) else { return };
         sample.prior_in_flight = self.prior_in_flight;
@@ -372,7 +372,7 @@ impl Congestion {
 
     /// A packet will never be told of again, without having been lost: its keys are gone.
     pub fn on_discarded(&mut self, bytes: u16) {
-        self.in_flight = self.in_flight.saturating_sub(u64::from(bytes));
+        self.bytes_in_flight = self.bytes_in_flight.saturating_sub(u64::from(bytes));
     }
 
     /// All packets found lost at once have been told of, of which the newest left at `sent`: the window is cut once for what left
@@ -404,10 +404,10 @@ impl Congestion {
 
     /// Whether a recovery period begins: not for what left before the last one's beginning.
     fn begins(&mut self, now: Time, sent: Time) -> bool {
-        if self.recovery_start.is_some_and(|start| sent <= start) {
+        if self.congestion_recovery_start_time.is_some_and(|start| sent <= start) {
             return false;
         }
-        self.recovery_start = Some(now);
+        self.congestion_recovery_start_time = Some(now);
         self.recovering = true;
         self.credit = 0;
         self.before = Some(Before { window: self.controller.window(), threshold: self.controller.threshold() });
@@ -418,7 +418,7 @@ impl Congestion {
     #[cold]
     pub fn on_persistent(&mut self, now: Time) {
         self.before = None;
-        self.recovery_start = None;
+        self.congestion_recovery_start_time = None;
         self.recovering = false;
         self.notify(now, TcpEvent::Timeout(Threshold::Keep));
         // A TCP begins with one segment, QUIC with two datagrams: as if one of them had been acknowledged.
@@ -432,7 +432,7 @@ impl Congestion {
     pub fn on_spurious(&mut self, now: Time) {
         if let Some(Before { window, threshold }) = self.before.take() {
             self.cuts.undone += 1;
-            self.recovery_start = None;
+            self.congestion_recovery_start_time = None;
             self.recovering = false;
             self.notify(now, TcpEvent::Undo { window, threshold });
         }
@@ -441,7 +441,7 @@ impl Congestion {
     /// When the last recovery period began, if its reduction can still be taken back.
     #[must_use]
     pub fn undoable(&self) -> Option<Time> {
-        self.before.and(self.recovery_start)
+        self.before.and(self.congestion_recovery_start_time)
     }
 
     /// The window was cut, and nothing that left since has been acknowledged (section 7.3.2).
@@ -474,10 +474,10 @@ impl Congestion {
         let known = self.rtt.is_known();
         PathView {
             now,
-            srtt: if known { self.rtt.smoothed } else { Span::ZERO },
-            rttvar: if known { self.rtt.variation } else { Span::ZERO },
+            srtt: if known { self.rtt.smoothed_rtt } else { Span::ZERO },
+            rttvar: if known { self.rtt.rttvar } else { Span::ZERO },
             min_rtt: self.rtt.min_rtt,
-            in_flight: datagrams(self.in_flight, self.datagram),
+            in_flight: datagrams(self.bytes_in_flight, self.datagram),
             acked: self.acked,
             next: self.next,
             receive_window: u32::MAX,

@@ -61,7 +61,7 @@ pub(super) struct Connection {
     /// It is the flow's receiver: its packets go back.
     pub(super) receives: bool,
     /// The answerer's numbers are not known yet, beyond those of the connection before.
-    unheard_of: bool,
+    peer_base_unknown: bool,
     /// The window, not the application, was what limited sending.
     pub(super) limited: bool,
     pub(super) config: Box<QuicConfig>,
@@ -74,11 +74,11 @@ pub(super) struct Connection {
     pub(super) acked_end: u32,
     /// Packets that are out, all of which want an acknowledgement; when the last of them left.
     pub(super) out: u32,
-    pub(super) last_eliciting: Time,
+    pub(super) time_of_last_ack_eliciting_packet: Time,
     /// When the next packet is taken for lost by time; when the other end is asked for an acknowledgement.
     pub(super) loss_time: Time,
     pub(super) timer: Time,
-    pub(super) probe_count: u32,
+    pub(super) pto_count: u32,
     /// So many packets leave whatever the window says.
     pub(super) probes: u8,
     /// When there was a first round trip: losses before it are no persistent congestion.
@@ -143,7 +143,7 @@ impl Connection {
             end,
             phase: Phase::Idle,
             receives,
-            unheard_of: false,
+            peer_base_unknown: false,
             limited: false,
             log: SentLog::default(),
             congestion,
@@ -151,10 +151,10 @@ impl Connection {
             lost: Vec::new(),
             acked_end: 0,
             out: 0,
-            last_eliciting: Time::ZERO,
+            time_of_last_ack_eliciting_packet: Time::ZERO,
             loss_time: Time::NEVER,
             timer: Time::NEVER,
-            probe_count: 0,
+            pto_count: 0,
             probes: 0,
             first_sample: Time::NEVER,
             received: Received::new(config.first_ack_threshold(), config.max_ack_delay),
@@ -213,7 +213,7 @@ impl Connection {
         self.acked_end = base;
         self.out = 0;
         (self.loss_time, self.timer) = (Time::NEVER, Time::NEVER);
-        (self.probe_count, self.probes) = (0, 0);
+        (self.pto_count, self.probes) = (0, 0);
         self.first_sample = Time::NEVER;
         self.received = Received::new(config.first_ack_threshold(), config.max_ack_delay);
         self.received.start_at(peer_base);
@@ -240,7 +240,8 @@ impl Connection {
         // of a client that resumes a session and asks in its first flight a token tells where it is (RFC 9000 section 8.1.3)
         let known = config.request.is_some() && config.handshake == Handshake::ZeroRtt;
         self.unvalidated = validates.then_some((if known { u64::MAX / (2 * AMPLIFICATION) } else { 0 }, 0));
-        self.unheard_of = base > 0 && self.end == End::Opener && config.request.is_some() && self.phase == Phase::Idle;
+        self.peer_base_unknown =
+            base > 0 && self.end == End::Opener && config.request.is_some() && self.phase == Phase::Idle;
         self.resumes = Time::NEVER;
         (self.idle_at, self.received_since_restart) = (Time::NEVER, true);
         (self.next_deadline, self.waiting_due) = (Time::NEVER, Time::NEVER);
@@ -375,7 +376,7 @@ impl Connection {
         if self.phase == Phase::Closed {
             return self.closes_again(now, frames);
         }
-        if self.unheard_of {
+        if self.peer_base_unknown {
             // the answerer's handshake says where its numbers begin; what comes before it is of the connection before
             let Some(&Frame::Crypto { connection, .. }) = frames.first().filter(|_| packet.seq >= self.peer_base)
             else {
@@ -384,7 +385,7 @@ impl Connection {
             if connection < self.peer_base {
                 return false;
             }
-            (self.peer_base, self.unheard_of) = (connection, false);
+            (self.peer_base, self.peer_base_unknown) = (connection, false);
             self.received.start_at(connection);
         }
         if !self.received.note(now, packet.seq, packet.flags) {
@@ -502,7 +503,7 @@ impl Connection {
         if frames.iter().any(|frame| matches!(frame, Frame::Close { .. })) {
             self.close_sent_at = Time::NEVER;
         }
-        self.unheard_close = self.close_sent_at < Time::NEVER && now >= self.close_sent_at + self.rtt.smoothed;
+        self.unheard_close = self.close_sent_at < Time::NEVER && now >= self.close_sent_at + self.rtt.smoothed_rtt;
         self.unheard_close
     }
 
@@ -546,9 +547,9 @@ impl Connection {
     /// The probe timer has expired (RFC 9002 section 6.2.4): two packets leave, with new data or else what is oldest.
     #[cold]
     fn probe(&mut self) {
-        self.probe_count += 1;
+        self.pto_count += 1;
         self.stats.timeouts += 1;
-        if self.probe_count == 1 {
+        if self.pto_count == 1 {
             self.stats.first_timeouts += 1;
             self.stats.first_timeout_sum += self.rtt.probe_timeout(self.config.max_ack_delay);
         }
@@ -559,7 +560,7 @@ impl Connection {
         if !waits || self.is_unacked() {
             self.send_oldest_again(2);
         }
-        if self.is_unacked() && self.probe_count >= 3 {
+        if self.is_unacked() && self.pto_count >= 3 {
             self.ecn.all_lost();
         }
     }
@@ -576,7 +577,9 @@ impl Connection {
             Time::NEVER // nothing may leave before something comes (RFC 9002 section 6.2.2.1)
         } else if self.out > 0 || self.end == End::Opener && self.phase == Phase::Opening {
             let delay = if self.phase == Phase::Established { self.config.max_ack_delay } else { Span::ZERO };
-            now.max(self.last_eliciting + self.rtt.probe_timeout(delay) * (1 << self.probe_count.min(20)))
+            now.max(
+                self.time_of_last_ack_eliciting_packet + self.rtt.probe_timeout(delay) * (1 << self.pto_count.min(20)),
+            )
         } else {
             Time::NEVER
         };

@@ -18,7 +18,7 @@ pub(super) struct Received {
     largest_at: Time,
     /// Of those that want an acknowledgement: how many wait for one, the greatest number.
     waiting: u32,
-    largest_eliciting: Option<u32>,
+    largest_ack_eliciting: Option<u32>,
     /// By when one leaves at the latest.
     due: Time,
     /// With ECT and with CE.
@@ -36,7 +36,7 @@ impl Received {
             floor: 0,
             largest_at: Time::ZERO,
             waiting: 0,
-            largest_eliciting: None,
+            largest_ack_eliciting: None,
             due: Time::NEVER,
             ect: 0,
             ce: 0,
@@ -70,11 +70,11 @@ impl Received {
     #[inline(always)]
     pub(super) fn note_in_order(&mut self, now: Time, number: u32, flags: Flags) -> bool {
         let plain = self.ect == 0 && flags.0 & (Flags::CE.0 | Flags::ECT.0) == 0;
-        let follows = self.largest_eliciting.is_some_and(|largest| largest + 1 == number);
+        let follows = self.largest_ack_eliciting.is_some_and(|largest| largest + 1 == number);
         if !(plain && follows && self.ranges.follow(u64::from(number)..u64::from(number) + 1)) {
             return false;
         }
-        (self.largest_at, self.largest_eliciting) = (now, Some(number));
+        (self.largest_at, self.largest_ack_eliciting) = (now, Some(number));
         self.wait(now, false);
         true
     }
@@ -135,9 +135,9 @@ impl Received {
     #[inline]
     pub(super) fn want(&mut self, now: Time, number: u32, flags: Flags, at_once: bool) {
         // out of order, or after a hole
-        let next = self.largest_eliciting.map_or(number, |largest| largest + 1);
+        let next = self.largest_ack_eliciting.map_or(number, |largest| largest + 1);
         let regular = number == next || number > next && self.is_whole(next, number);
-        self.largest_eliciting = Some(self.largest_eliciting.map_or(number, |largest| largest.max(number)));
+        self.largest_ack_eliciting = Some(self.largest_ack_eliciting.map_or(number, |largest| largest.max(number)));
         self.wait(now, at_once || !regular || flags.has(Flags::CE));
     }
 

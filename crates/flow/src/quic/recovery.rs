@@ -93,7 +93,7 @@ impl Connection {
             state: follows.then_some(state),
             pacing_rate: rate.is_finite().then_some(Rate(rate as u64)),
             rtt: self.rtt,
-            probe_count: self.probe_count,
+            probe_count: self.pto_count,
         }
     }
 

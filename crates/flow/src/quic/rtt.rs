@@ -11,18 +11,18 @@ const INITIAL: Span = Span::from_millis(333);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rtt {
     /// The latest sample, with the peer's delay; zero before the first.
-    pub latest: Span,
+    pub latest_rtt: Span,
     /// The mean (smoothed_rtt).
-    pub smoothed: Span,
+    pub smoothed_rtt: Span,
     /// Its variation (rttvar).
-    pub variation: Span,
+    pub rttvar: Span,
     /// The least (min_rtt), without regard to the peer's delay; [`Span::MAX`] before the first.
     pub min_rtt: Span,
 }
 
 impl Default for Rtt {
     fn default() -> Rtt {
-        Rtt { latest: Span::ZERO, smoothed: INITIAL, variation: INITIAL / 2, min_rtt: Span::MAX }
+        Rtt { latest_rtt: Span::ZERO, smoothed_rtt: INITIAL, rttvar: INITIAL / 2, min_rtt: Span::MAX }
     }
 }
 
@@ -36,16 +36,16 @@ impl Rtt {
     /// A sample, of which the peer says that it held the acknowledgement back for `delay`; that is no more than it ever is to.
     #[inline]
     pub fn sample(&mut self, latest: Span, delay: Span) {
-        self.latest = latest;
+        self.latest_rtt = latest;
         if !self.is_known() {
-            (self.min_rtt, self.smoothed, self.variation) = (latest, latest, latest / 2);
+            (self.min_rtt, self.smoothed_rtt, self.rttvar) = (latest, latest, latest / 2);
             return;
         }
         self.min_rtt = self.min_rtt.min(latest);
         let adjusted = if latest >= self.min_rtt + delay { latest - delay } else { latest };
-        let off = Span(self.smoothed.0.abs_diff(adjusted.0));
-        self.variation = Span((3 * self.variation.0 + off.0) / 4);
-        self.smoothed = Span((7 * self.smoothed.0 + adjusted.0) / 8);
+        let off = Span(self.smoothed_rtt.0.abs_diff(adjusted.0));
+        self.rttvar = Span((3 * self.rttvar.0 + off.0) / 4);
+        self.smoothed_rtt = Span((7 * self.smoothed_rtt.0 + adjusted.0) / 8);
     }
 
     /// When a packet that left before others which have been acknowledged is taken for lost: so long after it left (section 6.1.2).
@@ -53,7 +53,7 @@ impl Rtt {
     #[must_use]
     pub fn loss_delay(&self) -> Span {
         // kTimeThreshold is 9/8
-        let base = self.latest.max(self.smoothed);
+        let base = self.latest_rtt.max(self.smoothed_rtt);
         (base + base / 8).max(GRANULARITY)
     }
 
@@ -61,7 +61,7 @@ impl Rtt {
     #[inline]
     #[must_use]
     pub fn probe_timeout(&self, delay: Span) -> Span {
-        self.smoothed + (self.variation * 4).max(GRANULARITY) + delay
+        self.smoothed_rtt + (self.rttvar * 4).max(GRANULARITY) + delay
     }
 
     /// What lies between two losses of persistent congestion at the least (section 7.6.1); `delay`: the longest that the peer holds an
@@ -92,14 +92,14 @@ mod tests {
         let mut rtt = Rtt::default();
         assert_eq!((rtt.probe_timeout(Span::ZERO), rtt.is_known()), (ms(999), false));
         rtt.sample(ms(100), ms(20));
-        assert_eq!((rtt.smoothed, rtt.variation, rtt.min_rtt), (ms(100), ms(50), ms(100)), "the first as it is");
+        assert_eq!((rtt.smoothed_rtt, rtt.rttvar, rtt.min_rtt), (ms(100), ms(50), ms(100)), "the first as it is");
         rtt.sample(ms(140), ms(20));
-        assert_eq!(rtt.smoothed, ms(100) * 7 / 8 + ms(120) / 8);
-        assert_eq!(rtt.variation, ms(50) * 3 / 4 + ms(20) / 4);
+        assert_eq!(rtt.smoothed_rtt, ms(100) * 7 / 8 + ms(120) / 8);
+        assert_eq!(rtt.rttvar, ms(50) * 3 / 4 + ms(20) / 4);
         rtt.sample(ms(110), ms(20));
         assert_eq!(rtt.min_rtt, ms(100), "less than the least with its delay taken off: the delay is not");
-        assert!(rtt.smoothed > ms(102));
-        let steady = Rtt { latest: ms(80), smoothed: ms(72), variation: Span::ZERO, min_rtt: ms(70) };
+        assert!(rtt.smoothed_rtt > ms(102));
+        let steady = Rtt { latest_rtt: ms(80), smoothed_rtt: ms(72), rttvar: Span::ZERO, min_rtt: ms(70) };
         assert_eq!((steady.loss_delay(), steady.probe_timeout(ms(25))), (ms(90), ms(98)));
         assert_eq!(steady.persistent(ms(25)), ms(294));
     }

@@ -423,7 +423,7 @@ impl QuicSender {
         if !connection.rtt.is_known() {
             return None;
         }
-        let by_window = connection.congestion.window() as f64 / connection.rtt.smoothed.as_secs_f64().max(1e-6);
+        let by_window = connection.congestion.window() as f64 / connection.rtt.smoothed_rtt.as_secs_f64().max(1e-6);
         let paces = connection.congestion.needs().pacing;
         let rate = if paces { by_window.min(connection.congestion.pacing_rate()) } else { by_window };
         Some(Rate::from_bps(connection.config.with_headers(rate * 8.0).min(1e15) as u64))
@@ -469,7 +469,7 @@ impl QuicSender {
     pub fn gauges(&self, to: &mut dyn Gauges) {
         let connection = &self.connection;
         connection.congestion.gauges(to);
-        let srtt = if connection.rtt.is_known() { connection.rtt.smoothed } else { Span::ZERO };
+        let srtt = if connection.rtt.is_known() { connection.rtt.smoothed_rtt } else { Span::ZERO };
         to.seconds("srtt", known(srtt.as_secs_f64()));
         to.packets("in_flight", connection.congestion.in_flight() as f64 / f64::from(connection.config.datagram));
     }

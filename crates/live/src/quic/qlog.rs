@@ -164,9 +164,9 @@ impl Log {
         let rtt = Some(state.rtt).filter(|rtt| rtt.is_known());
         let metrics = Metrics {
             min_rtt: rtt.map(|rtt| rtt.min_rtt),
-            smoothed_rtt: rtt.map(|rtt| rtt.smoothed),
-            latest_rtt: rtt.map(|rtt| rtt.latest),
-            rtt_variance: rtt.map(|rtt| rtt.variation),
+            smoothed_rtt: rtt.map(|rtt| rtt.smoothed_rtt),
+            latest_rtt: rtt.map(|rtt| rtt.latest_rtt),
+            rtt_variance: rtt.map(|rtt| rtt.rttvar),
             congestion_window: Some(state.window),
             bytes_in_flight: Some(in_flight),
             ssthresh: state.threshold,

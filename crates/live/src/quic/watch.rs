@@ -66,7 +66,7 @@ impl Seen {
             Call::Acked { .. } => {
                 self.news.iter_mut().for_each(|news| news.push(News::Acked(event.left.to_vec())));
                 self.in_flight = event.state.in_flight;
-                self.round_trips.push(event.state.rtt.latest);
+                self.round_trips.push(event.state.rtt.latest_rtt);
             }
             Call::Lost { bytes, .. } => {
                 let newest = event.left.iter().copied().map(News::Lost);

@@ -161,18 +161,22 @@ fn round_trips_are_the_packets_own_and_smoothed_by_quinn_s() {
     let mut law = law("newreno");
     begin(&mut law);
     let rtt = law.state().rtt;
-    assert_eq!((rtt.latest, rtt.smoothed, rtt.variation, rtt.min_rtt), (RTT, RTT, RTT / 2, RTT), "the first as it is");
+    assert_eq!(
+        (rtt.latest_rtt, rtt.smoothed_rtt, rtt.rttvar, rtt.min_rtt),
+        (RTT, RTT, RTT / 2, RTT),
+        "the first as it is"
+    );
     law.sends(ms(100), 2 * DATAGRAM);
     // quinn had taken 10 ms of delay off
     law.acks(ms(190), &[ms(100)], DATAGRAM, Span::from_millis(40));
     let rtt = law.state().rtt;
-    assert_eq!((rtt.latest, rtt.min_rtt), (Span::from_millis(90), RTT));
-    assert_eq!(rtt.smoothed, Span::from_millis(40) * 7 / 8 + Span::from_millis(90) / 8);
+    assert_eq!((rtt.latest_rtt, rtt.min_rtt), (Span::from_millis(90), RTT));
+    assert_eq!(rtt.smoothed_rtt, Span::from_millis(40) * 7 / 8 + Span::from_millis(90) / 8);
     // an acknowledgement of something older is no sample
     law.sends(ms(200), DATAGRAM);
-    law.acks(ms(250), &[ms(200)], DATAGRAM, rtt.smoothed);
-    law.acks(ms(400), &[ms(100)], 0, rtt.smoothed);
-    assert_eq!(law.state().rtt.latest, RTT);
+    law.acks(ms(250), &[ms(200)], DATAGRAM, rtt.smoothed_rtt);
+    law.acks(ms(400), &[ms(100)], 0, rtt.smoothed_rtt);
+    assert_eq!(law.state().rtt.latest_rtt, RTT);
 }
 
 /// What quinn counts is what is in flight: acknowledgements alone are not.
@@ -239,7 +243,7 @@ fn a_rate_becomes_a_window() {
         now += 1;
     }
     let state = law.state();
-    let rate = state.pacing_rate.unwrap() * (state.rtt.min_rtt + state.rtt.smoothed).as_secs_f64() / 2.0;
+    let rate = state.pacing_rate.unwrap() * (state.rtt.min_rtt + state.rtt.smoothed_rtt).as_secs_f64() / 2.0;
     let quantum = law.congestion().controller().send_quantum();
     assert_eq!(state.granted, (rate as u64 + u64::from(quantum)).min(state.window) + 1);
     assert!(state.granted < state.window, "{state:?}");

@@ -150,7 +150,7 @@ pub fn flow(
     let witness = Witness::telling(move |seen| {
         if matches!(seen.what, What::Called(Call::Acked { .. })) && seen.now.duration_since(began) >= WARMUP {
             let mut sum = sum.lock().unwrap();
-            *sum = (sum.0 + seen.state.rtt.latest.as_secs_f64() * 1e3, sum.1 + 1);
+            *sum = (sum.0 + seen.state.rtt.latest_rtt.as_secs_f64() * 1e3, sum.1 + 1);
         }
     });
     let (mut near, mut far) = ends(began, factory(witness.clone()));

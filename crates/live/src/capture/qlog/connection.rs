@@ -164,9 +164,9 @@ fn metrics(recovery: &Recovery) -> Metrics {
     let rtt = Some(recovery.rtt).filter(|rtt| rtt.is_known());
     Metrics {
         min_rtt: rtt.map(|rtt| rtt.min_rtt),
-        smoothed_rtt: rtt.map(|rtt| rtt.smoothed),
-        latest_rtt: rtt.map(|rtt| rtt.latest),
-        rtt_variance: rtt.map(|rtt| rtt.variation),
+        smoothed_rtt: rtt.map(|rtt| rtt.smoothed_rtt),
+        latest_rtt: rtt.map(|rtt| rtt.latest_rtt),
+        rtt_variance: rtt.map(|rtt| rtt.rttvar),
         pto_count: Some(u16::try_from(recovery.probe_count).unwrap_or(u16::MAX)),
         congestion_window: Some(recovery.window),
         bytes_in_flight: Some(recovery.in_flight),
