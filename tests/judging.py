@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from paceline.statistics.evidence import Sample
+from paceline.statistics.sample_intervals import Sample
 from paceline.studies.verdict import Kind, Outcome, Published, judge
 
 Draw = Callable[[np.random.Generator, int], NDArray[np.float64]]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from paceline import models
 from paceline.statistics import estimate, t_quantile
-from paceline.statistics.evidence import Sample
+from paceline.statistics.sample_intervals import Sample
 from paceline.studies.expression import FUNCTIONS, RUNS_ABOVE, Array, Column, Expression, ExpressionError
 from paceline.studies.paper import Metric
 from paceline.studies.sample import sample

@@ -10,7 +10,7 @@ import pytest
 
 from paceline.interval import share_interval
 from paceline.statistics import t_quantile
-from paceline.statistics.evidence import Sample
+from paceline.statistics.sample_intervals import Sample
 from paceline.suite.verdict import Outcome, Rule, Threshold, Verdict, judge, together
 
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from paceline.statistics import CONFIDENCE, Difference, Estimate, estimate, holm, paired_difference
-from paceline.statistics.evidence import LEAST_RUNS
+from paceline.statistics.sample_intervals import LEAST_RUNS
 
 LEAST_SHARE = 1e-3
 """A share below this counts as this: of what moves nothing the logarithm says no more."""

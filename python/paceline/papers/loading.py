@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from paceline.files.paper_folders import FIGURES, PUBLISHED, READINGS, PaperError, find
-from paceline.papers.claims import read_claims
+from paceline.papers.published_file import read_claims
 from paceline.papers.readings_file import read_abstract, read_causes, read_readings
 from paceline.results.recordings import SERIES
 from paceline.studies.expression import Expression

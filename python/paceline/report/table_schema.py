@@ -14,7 +14,7 @@ import polars as pl
 
 from paceline import files
 from paceline.quantities import unit_of
-from paceline.statistics.evidence import Basis
+from paceline.statistics.sample_intervals import Basis
 from paceline.studies.paper import EACH, Metric, Paper, World
 from paceline.studies.readings import CauseKind
 from paceline.studies.verdict import Kind, Outcome

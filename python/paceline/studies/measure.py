@@ -14,7 +14,7 @@ import polars as pl
 from paceline.files.paper_folders import PaperError
 from paceline.results.recordings import SERIES
 from paceline.statistics import Estimate, estimate
-from paceline.statistics.evidence import Sample
+from paceline.statistics.sample_intervals import Sample
 from paceline.studies import points
 from paceline.studies.expression import Array, Column, ExpressionError
 from paceline.studies.over_time import REDUCTIONS, Recordings
@@ -39,7 +39,7 @@ def _value(row: Mapping[str, Any], field: str) -> Any:
 OF_THE_RUN = "run"
 """The table of a metric that is a number of the whole run: its only row is the summary itself."""
 INTERVALS = "intervals"
-"""The table of the intervals that a run is cut into: see `intervals`."""
+"""The table of the intervals that a run is cut into: see `time_slices`."""
 
 
 def _field(metric: Metric, summary: Mapping[str, Any], recordings: Recordings) -> float | Array:

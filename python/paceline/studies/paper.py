@@ -199,7 +199,7 @@ class Study:
     record_also: tuple[str, ...] = ()
     """What is recorded besides, for metrics."""
     cut_s: float | None = None
-    """Length of the intervals that its runs are cut into: see `intervals`. What is recorded is then `losses`."""
+    """Length of the intervals that its runs are cut into: see `time_slices`. What is recorded is then `losses`."""
     later: str = ""
     change: Change | None = None
     """What changes at an instant that each run itself makes."""

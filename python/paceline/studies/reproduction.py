@@ -20,7 +20,7 @@ from paceline.results.series import sparse
 from paceline.results.store import Store, kept_in
 from paceline.simulate.executors import ExecutorLike, opened
 from paceline.simulate.points import Point, Progress, run_points, seeds_from, workers_of_machine
-from paceline.studies import intervals, measure, points, second_runs
+from paceline.studies import measure, points, second_runs, time_slices
 from paceline.studies.paper import Level, Metric, Paper, Study, World
 from paceline.studies.points import Place
 from paceline.studies.readings import Reading
@@ -130,7 +130,7 @@ class Recorded:
             return [record.summary for record in records]
         # A run that failed has no recordings.
         parts = [record.series.get(self.kind) for record in records]
-        cut = [[] if part is None else intervals.cut(part, self.cut_s) for part in parts]
+        cut = [[] if part is None else time_slices.cut(part, self.cut_s) for part in parts]
         return [record.summary | {measure.INTERVALS: rows} for record, rows in zip(records, cut, strict=True)]
 
     def table(

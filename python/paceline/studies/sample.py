@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from paceline import quantities
 from paceline.interval import steady
 from paceline.results.recordings import SERIES
-from paceline.statistics.evidence import Ends, Sample
+from paceline.statistics.sample_intervals import Ends, Sample
 from paceline.studies.expression import RUNS_ABOVE, Array, Column, Expression
 from paceline.studies.paper import Metric
 

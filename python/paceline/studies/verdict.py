@@ -17,9 +17,9 @@ Of a direction our interval must exclude zero, on the side that was published to
 - **ordering**, one thing above another, or above or below a bound: the interval of the paired difference;
 - **trend**, a rise or a fall along a sweep: the interval of the slope.
 
-What the intervals rest on, and when there is none, is in `paceline.statistics.evidence`. Of a measure that a few rare
-runs make nothing is judged below forty runs but by counts: ten runs without the rare one look as good as any. How
-often the verdicts err is in docs/measures.md.
+What the intervals rest on, and when there is none, is in `paceline.statistics.sample_intervals`. Of a measure that a
+few rare runs make nothing is judged below forty runs but by counts: ten runs without the rare one look as good as any.
+How often the verdicts err is in docs/measures.md.
 """
 
 from __future__ import annotations
@@ -32,7 +32,15 @@ from enum import StrEnum
 from paceline.interval import share_interval
 from paceline.quantities import figures
 from paceline.statistics import CONFIDENCE, t_quantile
-from paceline.statistics.evidence import FEW_RUNS, LEAST_RUNS, RARE_RUNS, STRICT, Basis, Sample, fisher
+from paceline.statistics.sample_intervals import (
+    FEW_RUNS,
+    LEAST_RUNS,
+    RARE_RUNS,
+    STRICT,
+    Basis,
+    Sample,
+    fisher,
+)
 
 
 class Kind(StrEnum):

@@ -1,11 +1,11 @@
 """Whether what was measured lies within a threshold.
 
-By the interval (`Rule.INTERVAL`): the whole interval within the threshold passes, wholly beyond it fails, and what lies
-on both sides is undecided: more runs would tell. What it rests on is in `paceline.statistics.evidence`: below five runs
-there is none. Where nearly all runs have one value a mean has no interval worth its name, and every run
-within the threshold passes. Of what a few rare runs make, below forty runs each run must lie where the interval does.
-By the worst of the runs (`Rule.WORST`), for authorities that
-ask for it: every run within passes, any run beyond fails; the interval is shown beside it. A bound itself is within.
+By the interval (`Rule.INTERVAL`): the whole interval within the threshold passes, wholly beyond it fails, and what
+lies on both sides is undecided: more runs would tell. What it rests on is in `paceline.statistics.sample_intervals`:
+below five runs there is none. Where nearly all runs have one value a mean has no interval worth its name, and every
+run within the threshold passes. Of what a few rare runs make, below forty runs each run must lie where the interval
+does. By the worst of the runs (`Rule.WORST`), for authorities that ask for it: every run within passes, any run beyond
+fails; the interval is shown beside it. A bound itself is within.
 
 What has no threshold is a number: reported, and not judged. What could not be run, or has no value, is undecided with
 the reason; nothing passes that was not measured.
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from paceline.interval import share_interval
-from paceline.statistics.evidence import RARE_RUNS, Basis, Sample
+from paceline.statistics.sample_intervals import RARE_RUNS, Basis, Sample
 
 
 class Outcome(StrEnum):

@@ -25,7 +25,7 @@ from paceline.scenarios.scenario import ScenarioLike, Schemes, load, written
 from paceline.simulate.executors import ExecutorLike
 from paceline.simulate.points import Progress, run_points, seeds_from
 from paceline.statistics import CONFIDENCE, Estimate, holm, paired_difference
-from paceline.statistics.evidence import LEAST_RUNS
+from paceline.statistics.sample_intervals import LEAST_RUNS
 from paceline.sweeps.sweep import grid
 
 DEFAULT_METRICS = (

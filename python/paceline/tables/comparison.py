@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from paceline.quantities import digits, scale, unit_of
-from paceline.statistics.evidence import LEAST_RUNS
+from paceline.statistics.sample_intervals import LEAST_RUNS
 from paceline.tables.layout import Column, Layout, fits
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from paceline.interval import share_interval
 from paceline.statistics import estimate, t_quantile
-from paceline.statistics.evidence import Basis, Sample, fisher
+from paceline.statistics.sample_intervals import Basis, Sample, fisher
 
 SKEWED = (0.1, 0.2, 0.1, 0.4, 0.2, 0.1, 0.3, 0.2, 0.1, 6.0, 0.2, 0.5)
 CALM = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0)

@@ -1,5 +1,7 @@
 """How sure a mean over runs is: an interval that holds for what the runs are, or none.
 
+Verdicts and comparisons go by it; what tables print of a measure is `paceline.interval`.
+
 The measure and the values decide together which one (docs/measures.md has how often each errs):
 
 - **certain**: a steady measure with the same value in every run. Nothing random acts on it.

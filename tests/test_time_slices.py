@@ -13,7 +13,7 @@ import paceline
 from paceline import models, realtime
 from paceline.files.paper_folders import PaperError
 from paceline.papers import loading, tables
-from paceline.studies import intervals, measure, reproduction
+from paceline.studies import measure, reproduction, time_slices
 from paceline.studies.paper import Paper
 from stand_in import stand_in
 
@@ -58,9 +58,9 @@ def test_the_recording_adds_up_to_the_measures_of_the_flow(cc: str) -> None:
 def test_intervals_are_those_of_the_recording_whatever_its_own() -> None:
     flow, fine = recorded(SCENARIO, 0.1)
     _, coarse = recorded(SCENARIO, 5.0)
-    cut, same = intervals.cut(fine, 15.0), intervals.cut(coarse, 15.0)
+    cut, same = time_slices.cut(fine, 15.0), time_slices.cut(coarse, 15.0)
     assert [row["time_s"] for row in cut] == [15.0, 30.0, 45.0, 60.0]
-    for name in intervals.COUNTS:
+    for name in time_slices.COUNTS:
         assert sum(row[name] for row in cut) == flow[name], name
         assert [row[name] for row in cut] == [row[name] for row in same], name
     for one, other in zip(cut, same, strict=True):
@@ -68,16 +68,16 @@ def test_intervals_are_those_of_the_recording_whatever_its_own() -> None:
         assert one["base_rtt_mean_s"] == pytest.approx(other["base_rtt_mean_s"], rel=1e-9)
         assert one["base_rtt_mean_s"] < one["rtt_mean_s"]
     assert cut[0]["send_rate"] == cut[0]["packets_sent"] / 15
-    assert len(intervals.cut(fine, 25.0)) == 2, "what is left at the end is no interval"
+    assert len(time_slices.cut(fine, 25.0)) == 2, "what is left at the end is no interval"
 
 
 def test_an_interval_without_a_sample_has_no_mean() -> None:
     columns = {name: [0.0, 0.0] for name in [*COUNTS, "rtt_samples", "base_rtt_samples", "cwnd_packets"]}
-    means = {name: [math.nan, math.nan] for name in intervals.MEANS}
+    means = {name: [math.nan, math.nan] for name in time_slices.MEANS}
     frame = pl.DataFrame({"flow": ["f", "f"], "instance": [0, 0], "time_s": [1.0, 2.0], **columns, **means})
-    (row,) = intervals.cut(frame, 2.0)
+    (row,) = time_slices.cut(frame, 2.0)
     assert (row["packets_sent"], row["rtt_mean_s"], row["base_rtt_mean_s"]) == (0.0, None, None)
-    assert intervals.cut(frame.clear(), 2.0) == []
+    assert time_slices.cut(frame.clear(), 2.0) == []
 
 
 FIGURES = """
@@ -207,7 +207,7 @@ def test_in_real_time_longer_intervals_hold_what_the_shorter_ones_do() -> None:
     assert thin["time_s"].to_list() == pytest.approx([1.5 * k for k in range(1, 40)] + [59.9])
     for name in [*COUNTS, "rtt_samples", "base_rtt_samples"]:
         assert thin[name].sum() == fine[name].sum(), name
-    one, other = intervals.cut(fine, 15.0), intervals.cut(thin, 15.0)
+    one, other = time_slices.cut(fine, 15.0), time_slices.cut(thin, 15.0)
     for a, b in zip(one, other, strict=False):
         assert a["rtt_mean_s"] == pytest.approx(b["rtt_mean_s"], rel=1e-9)
         assert a["base_rtt_mean_s"] == pytest.approx(b["base_rtt_mean_s"], rel=1e-9)
@@ -220,7 +220,7 @@ def test_counts_that_a_real_run_does_not_know_stay_unknown_in_longer_intervals()
     thin = realtime._thinned("losses", fine.drop("seed").with_columns(untold), 1.5)
     for name in ("packets_retransmitted", "timeout_series"):
         assert thin[name].null_count() == len(thin) > 10, name
-        assert {row[name] for row in intervals.cut(thin, 15.0)} == {None}, name
+        assert {row[name] for row in time_slices.cut(thin, 15.0)} == {None}, name
     assert thin["packets_sent"].sum() == fine["packets_sent"].sum()
 
 
@@ -235,7 +235,7 @@ def test_in_real_time_the_recording_is_the_same(monkeypatch: pytest.MonkeyPatch)
         # What is sent after the last sample, to repair the last losses, is left out.
         assert flow[name] - 40 <= losses[name].sum() <= flow[name], name
     assert flow["send_rate_cov"] > 0
-    (first, second) = intervals.cut(losses, 4.0)
+    (first, second) = time_slices.cut(losses, 4.0)
     assert 0.07 < first["rtt_mean_s"] < 0.2
     assert first["base_rtt_mean_s"] is not None
     assert first["packets_sent"] + second["packets_sent"] > 0.9 * flow["packets_sent"]
