@@ -27,6 +27,7 @@ import paceline
 from developed import PROGRAM
 from needs import require
 from paceline import _core, playground
+from paceline.live import kernel_cc
 from screen import said
 from stand_in import stand_in
 
@@ -272,6 +273,8 @@ def examples_run(command: str, lines: list[str], where: Path, environment: dict[
             require("namespaces", "ping", "iperf3")
         if command == "kernel-cc":
             require("struct_ops")
+            if "load" in words and kernel_cc.known(words[3]) in kernel_cc.available():
+                kernel_cc.unload(words[3])  # a run of the tests that was killed left it
         if command == "gateway":
             require("netns")
             # An interface in a namespace of its own, which ends with the command.

@@ -22,7 +22,9 @@ from paceline.results.columns import TABLES
 from paceline.results.results import Results, RunRecord
 from paceline.results.store import Store
 from paceline.scenarios.scenario import assignments
+from paceline.simulate import points
 from paceline.simulate.points import Point, run_points, seeds_from
+from paceline.simulate.workers import Threads
 from paceline.sweeps.compare import Comparison, differences, metrics_in
 from paceline.tables.comparison import verdict as words_of
 
@@ -357,6 +359,17 @@ def test_progress_counts_up_to_the_end(scenario: _core.Scenario, calls: list[Any
     paceline.run(scenario, runs=4, progress=lambda done, total: seen.append((done, total)))
     assert seen[0] == (0, 4)
     assert seen[-1] == (4, 4)
+
+
+def test_progress_never_falls(scenario: _core.Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though a crew's share is an estimate: how long a batch takes, by how long the last took."""
+    shares = iter([0.75, 0.5, 0.0])
+    monkeypatch.setattr(Threads, "share", lambda _: next(shares))
+    seen: list[float] = []
+    making = points._Making([(Point(scenario), 1)], (), 0.1, None, None, lambda done, _: seen.append(done))
+    for _ in range(3):
+        making.report(Threads(1, making._make))
+    assert seen == [0.75, 0.75, 0.75]
 
 
 def test_manifests_say_where_numbers_come_from(

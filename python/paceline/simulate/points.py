@@ -248,6 +248,7 @@ class _Making:
         self._store, self._captured, self._progress = store, captured, progress
         self.done: dict[int, RunRecord] = {}
         self._failed: dict[int, ControllerError] = {}
+        self._reported = 0.0
         self._keys: list[str] = []
         if store:
             self._keys = [Store.key(point.identity, seed, record, record_every_s) for point, seed in jobs]
@@ -330,8 +331,10 @@ class _Making:
     def report(self, crew: Crew) -> None:
         """Says how far it is."""
         if self._progress:
+            # A sum of the same shares in another order can be a bit less.
             over = len(self.done) + len(self._failed) + crew.share()
-            self._progress(min(len(self._jobs), over), len(self._jobs))
+            self._reported = max(self._reported, min(len(self._jobs), over))
+            self._progress(self._reported, len(self._jobs))
 
     def records(self, failures: dict[int, ControllerError] | None) -> list[RunRecord]:
         """All of them, those that failed without rows in any table. Unless their errors are taken: raises
