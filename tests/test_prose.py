@@ -64,7 +64,7 @@ def paragraphs(text: str) -> list[tuple[int, str]]:
             end()
             fenced = not fenced
             continue
-        if fenced or line.startswith(("    ", "<")) and not lines:
+        if fenced or (line.startswith(("    ", "<")) and not lines):
             continue
         if stripped.startswith("|"):
             end()
