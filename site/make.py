@@ -276,6 +276,8 @@ def build(to: Path, rust: Path | None) -> int:
     if done.returncode != 0:
         return done.returncode
     made = BUILD / "site"
+    index = made / "search.json"
+    index.write_text(json.dumps(pages.background_last(json.loads(index.read_text()))))
     if site.figures.playground:
         shutil.copy(PLAYGROUND, made)
     if rust:

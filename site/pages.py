@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import paceline
 from places import ROOT, place
@@ -79,7 +80,7 @@ def rust_reference(crates: set[str]) -> str:
     )
     table = "\n".join(["| crate | what |", "|---|---|", *rows])
     return (
-        "# Rust\n\nThe simulator is a workspace of crates; [contributing](../contributing.md#the-arrows) says which "
+        "# Rust\n\nThe simulator is a workspace of crates; [contributing](../contributing.md#crates) says which "
         "uses which. "
         f"{said}\n\n{table}\n"
     )
@@ -92,6 +93,27 @@ def of_file(path: str) -> str:
     marks = "`" * (longest + 1)
     kind = HIGHLIGHTED.get(Path(path).suffix, "text")
     return f"---\nsearch:\n  exclude: true\n---\n\n# `{path}`\n\n{marks}{kind}\n{text.rstrip()}\n{marks}\n"
+
+
+BACKGROUND = {
+    "decisions/": "Decision",
+    "changes/": "Changes",
+    "roadmap/": "Roadmap",
+    "contributing/": "Contributing",
+    "style/": "Contributing",
+    "reference/python/": "API",
+}
+"""Pages that answer few questions of newcomers, and what their titles begin with in the search."""
+
+
+def background_last(index: dict[str, Any]) -> dict[str, Any]:
+    """The search's index with the kind of such pages before their titles: they come after pages whose title begins
+    with what was asked for, and readers see what they are."""
+    for item in index["items"]:
+        for folder, kind in BACKGROUND.items():
+            if item["location"].startswith(folder) and not item["title"].startswith(kind):
+                item["title"] = f"{kind}: {item['title']}"
+    return index
 
 
 def of_folder(path: str) -> tuple[str, list[str]]:

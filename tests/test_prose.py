@@ -77,6 +77,8 @@ def paragraphs(text: str) -> list[tuple[int, str]]:
             if not lines:
                 start = number
             lines.append(stripped[bullet.end() :] if bullet else stripped)
+        if stripped.startswith("#"):
+            end()
     end()
     return found
 
