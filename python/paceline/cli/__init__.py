@@ -34,41 +34,51 @@ from paceline.messages.argument_names import by_command
 from paceline.messages.foreign_text import is_encodable, not_text
 from paceline.threads import THREADS
 
-COMMANDS: dict[str, str] = {
-    "init": "examples",
-    "examples": "examples",
-    "run": "run",
-    "explore": "explore",
-    "serve": "serve",
-    "send": "send",
-    "receive": "receive",
-    "key": "key",
-    "sweep": "sweep",
-    "merge": "merge",
-    "compare": "compare",
-    "conform": "conform",
-    "league": "league",
-    "hunt": "hunt",
-    "campaign": "campaign",
-    "check": "check",
-    "emulate": "emulate",
-    "call": "call",
-    "plot": "plot",
-    "reproduce": "reproduce",
-    "suite": "suite",
-    "model": "model",
-    "watch": "watch",
-    "call-log": "call_log",
-    "path": "path",
-    "trace": "trace",
-    "gateway": "gateway",
-    "kernel-cc": "kernel_cc",
-    "schema": "describe",
-    "controllers": "describe",
-    "include": "describe",
-    "dissector": "examples",
+GROUPS: dict[str, dict[str, str]] = {
+    "Simulate": {
+        "init": "examples",
+        "examples": "examples",
+        "check": "check",
+        "run": "run",
+        "explore": "explore",
+        "sweep": "sweep",
+        "merge": "merge",
+        "plot": "plot",
+    },
+    "Compare and judge": {
+        "compare": "compare",
+        "reproduce": "reproduce",
+        "suite": "suite",
+        "league": "league",
+        "hunt": "hunt",
+        "conform": "conform",
+        "campaign": "campaign",
+    },
+    "Real time": {
+        "path": "path",
+        "emulate": "emulate",
+        "call": "call",
+        "call-log": "call_log",
+        "serve": "serve",
+        "send": "send",
+        "receive": "receive",
+        "key": "key",
+        "watch": "watch",
+        "gateway": "gateway",
+        "kernel-cc": "kernel_cc",
+    },
+    "Look up": {
+        "controllers": "describe",
+        "model": "model",
+        "trace": "trace",
+        "schema": "describe",
+        "include": "describe",
+        "dissector": "examples",
+    },
 }
-"""Each command and the module that has its function, in the order of `--help`."""
+"""Each command and the module that has its function, by what one wants, in the order of `--help`."""
+
+COMMANDS = {name: module for group in GROUPS.values() for name, module in group.items()}
 
 RUNNING = ("path", "watch")
 """Commands with which a program is run: its words stand behind "--"."""
@@ -113,9 +123,11 @@ class Guarded(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Each command with the whole of its first sentence, which would be cut otherwise."""
-        rows = [(name, first_sentence(name)) for name in self.list_commands(ctx)]
-        with formatter.section("Commands"):
-            formatter.write_dl(rows)
+        widest = max(map(len, COMMANDS))
+        for title, group in GROUPS.items():
+            with formatter.section(title):
+                # All left columns alike, so that the texts stand in one line.
+                formatter.write_dl([(name.ljust(widest), first_sentence(name)) for name in group])
 
     def shell_complete(self, ctx: Any, incomplete: str) -> Any:
         """The commands that begin so, none of them imported: a shell waits for this."""

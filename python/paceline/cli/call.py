@@ -31,7 +31,7 @@ def call(
         typer.Option(
             "--event-logs",
             metavar="DIR",
-            help="Keep the browsers' own logs there (RtcEventLog), for call-log.",
+            help="Write the browsers' logs there (RtcEventLog), for call-log.",
             show_default=False,
         ),
     ] = None,
@@ -40,15 +40,15 @@ def call(
         typer.Option(
             "--ready-within",
             metavar="SPAN",
-            help="How long the browsers may take to start, before the scenario begins; 1s to 10min.",
+            help="How long the browsers may take to start: 1s to 10min.",
         ),
     ] = "12s",
     as_json: AsJson = False,
 ) -> None:
-    """Run a scenario in real time with Chromium's WebRTC as its gcc flows.
+    """Run a scenario in real time, with Chromium's WebRTC as its `gcc` flows.
 
-    Two headless browsers call each other over an emulated path made of the scenario's links; all other flows are as
-    with emulate. What is printed is what `paceline run` prints of the same file. It needs Chromium, and no network.
+    Two headless browsers call each other over an emulated path made of the scenario's links. All other flows run as
+    with emulate. The output is that of `paceline run` for the same file. It needs Chromium, and no network.
 
     \b
     Examples:

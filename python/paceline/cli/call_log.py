@@ -34,7 +34,7 @@ def call_log(
         typer.Option(
             "--rtp-logs",
             metavar="DIR",
-            help="Of an event log or a capture: write a log of each stream there, as RFC 8868 has it.",
+            help="Write a log of each stream there, in RFC 8868's form. For event logs and captures.",
             show_default=False,
         ),
     ] = None,
@@ -44,20 +44,21 @@ def call_log(
             "--replay",
             autocompletion=completing.scheme,
             metavar="CC[:KEY=VALUE,...]",
-            help="Of an event log or a capture: show what the sender sent and heard to this controller; repeatable.",
+            help="Replay the sent packets and the feedback to this controller; repeatable. For event logs and "
+            "captures.",
             show_default=False,
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what was logged of a call that was made elsewhere, and what other controllers make of its feedback.
+    """Show the log of a call made elsewhere, and what other controllers make of its feedback.
 
-    `call` makes calls, this reads the logs of others' as watch reads the kernel's TCP: rates, round trips, losses and
-    the estimate over time, as tables and as a run directory that plot draws. Of a capture these are rates and losses of
-    each stream at each interface, delays if it passed two of them, and its RTCP if that is in the clear.
+    It prints rates, round trips, losses and the estimate over time, and writes them as a run directory that plot
+    draws. A capture has rates and losses of each stream at each interface, delays if the stream passed two
+    interfaces, and RTCP unless it is encrypted.
 
-    With --replay the recording rtcp has what a controller would have allowed with the same feedback: open loop, since
-    with its own rate other feedback would have come.
+    With --replay, the recording rtcp has the rate that a controller would have allowed with the same feedback. The
+    replay is open loop: at its own rate, the controller would have received other feedback.
 
     \b
     Examples:

@@ -48,25 +48,27 @@ def campaign(
         typer.Option(
             "--over",
             metavar="PATH",
-            help="simulator; emulator: in real time over the scenarios' links; or HOST[:PORT], where "
-            "`paceline serve` runs: over the real path to it.",
+            help="simulator; emulator (real time, over the scenarios' links); or HOST[:PORT] where `paceline "
+            "serve` runs (the real path to it).",
         ),
     ] = "simulator",
     tests: Annotated[
         int | None,
-        typer.Option("--tests", metavar="K", help="Tests. Default: the campaign's.", show_default=False),
+        typer.Option(
+            "--tests", metavar="K", help="Number of tests. Default: the campaign's.", show_default=False
+        ),
     ] = None,
     set_: Set = None,
     key_file: Annotated[
         Path | None,
-        typer.Option("--key-file", metavar="FILE", help="With a HOST: its server's key.", show_default=False),
+        typer.Option("--key-file", metavar="FILE", help="With a HOST: the server's key.", show_default=False),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
             "--out",
             metavar="DIR",
-            help="Where runs and tables go. Default: out/campaign-NAME, in real time out/campaign-NAME-PATH.",
+            help="Folder for runs and tables. Default: out/campaign-NAME; in real time out/campaign-NAME-PATH.",
             show_default=False,
         ),
     ] = None,
@@ -80,8 +82,8 @@ def campaign(
 ) -> None:
     """Run schemes in alternation, case by case and test by test.
 
-    A campaign names scenarios, the schemes to compare on each, and how often. In real time the runs follow one another
-    with the campaign's rest between. Each finished run is kept at once: the same command goes on where it was stopped.
+    A campaign names scenarios, the schemes to compare on each, and the number of tests. In real time, the
+    campaign's rest separates the runs. Each finished run is saved; the same command resumes a stopped campaign.
 
     \b
     Examples:

@@ -50,9 +50,9 @@ def check(
 ) -> None:
     """Check scenario, campaign, path, paper and suite files without running them.
 
-    An error is what a run would refuse. A warning is of what has no effect, or hardly the one that is meant: a run goes
-    on. With errors the exit code is that of a run, 2; with warnings alone it is 0. A file of links without `flow` and
-    `duration` is a path, as `paceline path` takes it.
+    An error is something that a run would refuse; the exit code is then 2. A warning is about a setting without the
+    effect that it seems to have; the exit code is 0. A file of links without `flow` and `duration` is checked as a
+    path.
 
     \b
     Examples:

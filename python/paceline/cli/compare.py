@@ -24,15 +24,15 @@ def compare(
     file: File,
     vary: Vary,
     runs: Annotated[
-        int, typer.Option("--runs", metavar="K", help="Runs of each alternative, with common seeds.")
+        int, typer.Option("--runs", metavar="K", help="Runs of each alternative, on common seeds.")
     ] = 10,
     metric: Annotated[
         list[str] | None,
         typer.Option(
             "--metric",
             metavar="NAME",
-            help="What to compare, as goodput_bps (of flows, the first table that has it) or streams.late_share; "
-            "repeatable.",
+            help="Measure to compare, such as goodput_bps (of flows, the first table that has it) or "
+            "streams.late_share; repeatable.",
             show_default=False,
         ),
     ] = None,
@@ -43,8 +43,7 @@ def compare(
         typer.Option(
             "--out",
             metavar="DIR",
-            help="Keep finished runs there, go on where the same command was stopped, and "
-            "write the tables, that of differences among them.",
+            help="Folder for finished runs and tables, with one of differences; the same command resumes.",
             show_default=False,
         ),
     ] = None,
@@ -55,10 +54,10 @@ def compare(
     executor: ExecutorName = None,
     batch: Batch = None,
 ) -> None:
-    """Compare alternatives under common seeds, and say which differences are shown.
+    """Compare alternatives on common seeds, and say which differences are more than chance.
 
-    Each difference is the mean over the seeds of (second - first) with its 95 % t interval. A difference is called
-    shown if its t test stays below 5 % after Holm's correction for the number of comparisons. It takes five runs.
+    Each difference is the mean over the seeds of (second - first), with its 95 % t interval. "Shown" means that its
+    t test stays below 5 % after Holm's correction for the number of comparisons. You need at least five runs.
 
     \b
     Examples:

@@ -33,36 +33,39 @@ def conform(
     ] = None,
     check: Annotated[
         list[str] | None,
-        typer.Option("--check", metavar="C", help="Run this check alone; repeatable.", show_default=False),
+        typer.Option("--check", metavar="C", help="Run only this check; repeatable.", show_default=False),
     ] = None,
     param: Annotated[
         list[str] | None,
-        typer.Option("--param", metavar="NAME=VALUE", help="A parameter; repeatable.", show_default=False),
+        typer.Option(
+            "--param",
+            metavar="NAME=VALUE",
+            help="A parameter of the controller; repeatable.",
+            show_default=False,
+        ),
     ] = None,
-    runs: Annotated[int, typer.Option("--runs", metavar="K", help="Seeds of each check.")] = 3,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="The first of them.")] = 1,
+    runs: Annotated[int, typer.Option("--runs", metavar="K", help="Seeds per check.")] = 3,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="The first seed.")] = 1,
     limit: Annotated[
         float,
-        typer.Option(
-            "--limit", metavar="S", help="Give up a seed of a check after so many seconds: it is slow."
-        ),
+        typer.Option("--limit", metavar="S", help="Seconds after which a seed of a check counts as slow."),
     ] = 60.0,
     out: Annotated[
         Path | None,
         typer.Option(
             "--out",
             metavar="DIR",
-            help="Where the scenarios of what fails go. Default: out/conform-NAME.",
+            help="Folder for the scenarios of failed checks. Default: out/conform-NAME.",
             show_default=False,
         ),
     ] = None,
     as_json: AsJson = False,
     listing: Annotated[bool, typer.Option("--list", help="List the checks.")] = False,
 ) -> None:
-    """Hold a controller to what every one must bear: loss, reordering, idle times, tiny and huge paths, silence, ...
+    """Test a controller against hard conditions: loss, reordering, idle times, tiny and huge paths, silence, ...
 
-    The same for built-in controllers, classes of Python and shared libraries. Of each check that fails the scenario is
-    written, which `paceline run` runs. Exit codes: 0 all pass, 1 one fails or is slow, 2 a mistake of the request.
+    It works for built-in controllers, Python classes and shared libraries. Each failed check writes its scenario, which
+    `paceline run` runs. Exit codes: 0 all pass, 1 one fails or is slow, 2 a mistake in the request.
 
     \b
     Examples:

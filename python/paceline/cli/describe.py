@@ -18,7 +18,7 @@ from paceline.tables import layout
 
 def schema(
     of: Annotated[
-        str, typer.Argument(metavar="[KIND]", help="Of which files: scenario (default), campaign or path.")
+        str, typer.Argument(metavar="[KIND]", help="Kind of file: scenario (default), campaign or path.")
     ] = "scenario",
 ) -> None:
     """Print the JSON Schema of a kind of file.
@@ -37,7 +37,7 @@ def controllers(
         typer.Argument(
             metavar="[CC]",
             autocompletion=completing.scheme,
-            help="One of them, with its parameters; your own too, as python:FILE:CLASS or library:FILE.",
+            help="Controller whose parameters to show; also your own, as python:FILE:CLASS or library:FILE.",
             show_default=False,
         ),
     ] = None,
@@ -74,9 +74,9 @@ def controllers(
 
 
 def include() -> None:
-    """Print the folder of paceline.h, the header of controllers in C, C++ and the like.
+    """Print the folder of paceline.h, the header for controllers in C and C++.
 
-    A library is built with, say, cc -O2 -shared -fPIC -I"$(paceline include)" mine.c -o mine.so
+    Build a library with, for example: cc -O2 -shared -fPIC -I"$(paceline include)" mine.c -o mine.so
 
     \b
     Examples:

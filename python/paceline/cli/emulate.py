@@ -33,8 +33,8 @@ def emulate(
 ) -> None:
     """Run a scenario in real time: its flows on real sockets, over an emulated path made of its links.
 
-    Each end is a network namespace of its own. Flows are the simulator's senders and receivers over UDP, or with
-    kernel = true the kernel's TCP. What is printed is what `paceline run` prints of the same file.
+    Each end is a network namespace. Flows are the simulator's senders and receivers over UDP, or the kernel's TCP with
+    kernel = true. The output is that of `paceline run` for the same file.
 
     \b
     Examples:

@@ -21,7 +21,7 @@ def examples(
         str | None,
         typer.Argument(
             metavar="[NAME]",
-            help="One of them, to copy.",
+            help="Example to copy.",
             show_default=False,
             autocompletion=completing.example,
         ),
@@ -29,15 +29,15 @@ def examples(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", metavar="FILE", help="Where the copy goes. Default: NAME.toml.", show_default=False
+            "--out", metavar="FILE", help="File for the copy. Default: NAME.toml.", show_default=False
         ),
     ] = None,
     force: Force = False,
 ) -> None:
     """List the examples, or copy one to change it.
 
-    Every command takes them where they are, as examples/NAME.toml. Files that an example names, a campaign's scenario
-    say, are copied with it.
+    Every command also takes an example in place, as examples/NAME.toml. A copy includes the files that the example
+    names.
 
     \b
     Examples:
@@ -69,13 +69,14 @@ def examples(
 
 def init(
     name: Annotated[
-        str, typer.Argument(metavar="[NAME]", help="Its name. Default: scenario.", show_default=False)
+        str,
+        typer.Argument(metavar="[NAME]", help="Name of the scenario. Default: scenario.", show_default=False),
     ] = "scenario",
     force: Force = False,
 ) -> None:
-    """Write a commented scenario of one's own to begin with, as NAME.toml.
+    """Write a commented scenario to begin with, as NAME.toml.
 
-    Two flows share a link. Each key that is changed first stands there, with its meaning, unit and default.
+    Two flows share a link. The keys that people change first are there, each with its meaning, unit and default.
 
     \b
     Examples:
@@ -99,7 +100,7 @@ def init(
 
 
 def dissector() -> None:
-    """Print a dissector of TFRC over UDP for Wireshark, in Lua.
+    """Print a Wireshark dissector for TFRC over UDP, in Lua.
 
     \b
     Example, then `wireshark -X lua_script:paceline_tfrc.lua FILE`:

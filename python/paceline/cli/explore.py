@@ -37,22 +37,22 @@ def explore(
             show_default=False,
         ),
     ] = None,
-    runs: Annotated[int, typer.Option("--runs", metavar="K", help="Runs, each with a seed of its own.")] = 1,
+    runs: Annotated[int, typer.Option("--runs", metavar="K", help="Runs, each with its own seed.")] = 1,
     seed: Seed = None,
     set_: Set = None,
     no_open: Annotated[
-        bool, typer.Option("--no-open", help="Print the address, and open no browser.")
+        bool, typer.Option("--no-open", help="Print the address without opening a browser.")
     ] = False,
     duration: Annotated[
         str,
-        typer.Option("--for", metavar="SPAN", help="How long. Default: until Ctrl-C.", show_default=False),
+        typer.Option("--for", metavar="SPAN", help="Duration. Default: until Ctrl-C.", show_default=False),
     ] = "",
-    presets: Annotated[bool, typer.Option("--list", help="List the presets, and serve nothing.")] = False,
+    presets: Annotated[bool, typer.Option("--list", help="List the presets and exit.")] = False,
 ) -> None:
-    """Open the playground: a scenario in the browser, whose curves follow as its values are moved.
+    """Open the playground: a scenario in the browser, whose curves follow as you move its values.
 
-    The page computes them itself, with this simulator. It is served to this host alone, at an address that nobody else
-    knows, and asks for nothing from elsewhere; what it shows stands in its address, behind the "#".
+    The page runs this simulator itself. It is served to this host alone, at a secret address, and loads nothing from
+    elsewhere. Its address holds the scenario, after the "#".
 
     \b
     Examples:

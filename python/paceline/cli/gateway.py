@@ -36,9 +36,10 @@ def option(name: str, metavar: str, text: str, completion: Any = None) -> Any:
 
 
 def gateway(  # noqa: PLR0917 (options of a command, not arguments of a call)
-    lan: Annotated[str, option("lan", "IF", "The interface towards the stations; all is done there.")],
+    lan: Annotated[str, option("lan", "IF", "Interface towards the stations; the gateway works there.")],
     wan: Annotated[
-        str | None, option("wan", "IF", "The interface towards the Internet: looked for, left alone.")
+        str | None,
+        option("wan", "IF", "Interface towards the Internet. Default: detected; it is not changed."),
     ] = None,
     algorithm: Annotated[
         str | None, option("algorithm", "NAME", "voap (default) or sap-law.", completing.law)
@@ -51,52 +52,53 @@ def gateway(  # noqa: PLR0917 (options of a command, not arguments of a call)
     ] = None,
     interval: Annotated[
         str | None,
-        option("interval", "SPAN", "From one decision to the next. Default: 200ms; of sap-law 2s."),
+        option("interval", "SPAN", "Time between decisions. Default: 200ms; for sap-law 2s."),
     ] = None,
     growth: Annotated[
         str | None,
-        option("growth", "WHICH", "VoAP: windows that grow: all of active flows (default), or those used."),
+        option("growth", "WHICH", "VoAP: which windows grow: all of active flows (default), or those used."),
     ] = None,
     capacity: Annotated[
         str | None,
-        option("capacity", "RATE", "SAP-LAW: what the stations' channel carries. Default: --rate."),
+        option("capacity", "RATE", "SAP-LAW: capacity of the stations' channel. Default: --rate."),
     ] = None,
     rtt: Annotated[
         str | None,
-        option("rtt", "SPAN", "SAP-LAW: RTT of flows whose handshake was not seen whole. Default: 100ms."),
+        option("rtt", "SPAN", "SAP-LAW: RTT of flows whose handshake was missed. Default: 100ms."),
     ] = None,
     window: Annotated[
-        str | None, option("window", "SIZE", "A fixed window for all connections; no algorithm.")
+        str | None, option("window", "SIZE", "Fixed window for all connections, instead of an algorithm.")
     ] = None,
     rate: Annotated[
-        str | None, option("rate", "RATE", "Shape what goes to the stations: a queue of the gateway's.")
+        str | None, option("rate", "RATE", "Shape the traffic to the stations, with a queue in the gateway.")
     ] = None,
     queue: Annotated[
-        str | None, option("queue", "SIZE", "How much may wait in it. Default: 250 ms at its rate.")
+        str | None, option("queue", "SIZE", "Size of that queue. Default: 250 ms at its rate.")
     ] = None,
     delay_from: Annotated[
         str | None,
         option(
             "delay-from",
             "WHERE",
-            "Where the delay is measured: shaper (with --rate), queue (the interface's own), or ack "
-            "(from data to ACK; default without --rate).",
+            "Where to measure the delay: shaper (with --rate), queue (the interface's), or ack (from data to "
+            "ACK; default without --rate).",
         ),
     ] = None,
     hook: Annotated[
         str | None,
-        option("hook", "KIND", "How programs are attached: tcx, or cls_bpf. Default: what the kernel has."),
+        option("hook", "KIND", "How to attach programs: tcx or cls_bpf. Default: what the kernel has."),
     ] = None,
-    duration: Annotated[str | None, option("for", "SPAN", "How long. Default: until Ctrl-C.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Measure, and lower nothing.")] = False,
+    duration: Annotated[str | None, option("for", "SPAN", "Duration. Default: until Ctrl-C.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Measure only; lower no window.")] = False,
     out: Annotated[
-        Path | None, option("out", "FILE", "One JSON object an interval, and one for the run.")
+        Path | None, option("out", "FILE", "File for one JSON object per interval and one for the run.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Keep the queue towards a home's stations short, on a Linux router, by lowering TCP's windows.
 
-    It takes root, or CAP_BPF and CAP_NET_ADMIN, and Linux 6.6 or newer. All it has put on the interface goes with it.
+    It needs Linux 6.6 or newer, and root or CAP_BPF and CAP_NET_ADMIN. When it ends, it removes everything that it
+    put on the interface.
 
     \b
     Examples:

@@ -30,7 +30,7 @@ def hunt(
             "--over",
             autocompletion=completing.varied,
             metavar="PATH=RANGE",
-            help="Where to look: PATH=LOW..HIGH, or PATH=A,B,... of choices; repeatable.",
+            help="Values to search: PATH=LOW..HIGH, or choices PATH=A,B,...; repeatable.",
             show_default=False,
         ),
     ],
@@ -39,7 +39,7 @@ def hunt(
         typer.Option(
             "--worst",
             metavar="EXPR",
-            help="What is to be as great as it can be, as flows.rtt_p95_s[call] or 1 - groups.jain.",
+            help="Expression to maximise, such as flows.rtt_p95_s[call] or 1 - groups.jain.",
             show_default=False,
         ),
     ],
@@ -48,25 +48,25 @@ def hunt(
         typer.Option(
             "--budget",
             metavar="SPAN",
-            help="How long it may take, with its unit. Default: 5min, or as long as --tries take.",
+            help="Time limit, with its unit. Default: 5min, or none with --tries.",
             show_default=False,
         ),
     ] = None,
     tries: Annotated[
         int | None,
-        typer.Option("--tries", metavar="N", help="Candidates to try, at most.", show_default=False),
+        typer.Option("--tries", metavar="N", help="Maximum number of candidates.", show_default=False),
     ] = None,
     runs: Annotated[
-        int, typer.Option("--runs", metavar="K", help="Runs of a candidate, with the same seeds for all.")
+        int, typer.Option("--runs", metavar="K", help="Runs per candidate, on the same seeds for all.")
     ] = 3,
     again: Annotated[
-        int, typer.Option("--again", metavar="K", help="Runs of each find on fresh seeds, twice.")
+        int, typer.Option("--again", metavar="K", help="Runs of each find on fresh seeds, made twice.")
     ] = 10,
-    finds: Annotated[int, typer.Option("--finds", metavar="N", help="Finds to keep, at most.")] = 3,
+    finds: Annotated[int, typer.Option("--finds", metavar="N", help="Maximum number of finds.")] = 3,
     keep: Annotated[
         float,
         typer.Option(
-            "--keep", metavar="SHARE", help="What a find keeps of its excess while it is made smaller."
+            "--keep", metavar="SHARE", help="Share of its excess that a find keeps while it is simplified."
         ),
     ] = 0.8,
     seed: Annotated[
@@ -74,7 +74,7 @@ def hunt(
         typer.Option(
             "--seed",
             metavar="N",
-            help="First seed, of the search too. Default: the scenario's.",
+            help="First seed, also of the search. Default: the scenario's.",
             show_default=False,
         ),
     ] = None,
@@ -84,7 +84,7 @@ def hunt(
         typer.Option(
             "--out",
             metavar="DIR",
-            help="Where finds, tries and figure go. Default: out/hunt-NAME.",
+            help="Folder for finds, tries and figure. Default: out/hunt-NAME.",
             show_default=False,
         ),
     ] = None,
@@ -95,9 +95,9 @@ def hunt(
 ) -> None:
     """Search for the scenario in which an expression over measures is greatest: where something goes wrong.
 
-    What the search finds is run again on seeds that it has not used, put back towards the file's own values as far as
-    it stays, run on fresh seeds once more, and written as a scenario file. A run whose controller fails is worse than
-    any value. Takes Optuna, the extra "hunt" of the package; without it the command says how to install it.
+    Each find is run again on new seeds, moved back towards the file's own values as far as it holds, run on fresh
+    seeds once more, and written as a scenario file. A run whose controller fails is worse than any value. It needs
+    Optuna, the package's extra "hunt"; without it, the command says how to install it.
 
     \b
     Examples:

@@ -15,23 +15,21 @@ from paceline.tables.layout import Column, Layout
 
 
 def kernel_cc(
-    action: Annotated[
-        str, typer.Argument(metavar="load|unload|list", help="What to do.", show_default=False)
-    ],
+    action: Annotated[str, typer.Argument(metavar="load|unload|list", help="Action.", show_default=False)],
     name: Annotated[
         str | None,
         typer.Argument(
             metavar="[NAME]",
-            help="vegas, veno, or a program of your own: FILE.c to load, its TCP name to unload.",
+            help="vegas, veno, or your own program: FILE.c to load, its TCP name to unload.",
             show_default=False,
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Give this host's kernel TCP Vegas or TCP Veno, as eBPF programs.
+    """Load TCP Vegas or TCP Veno into this host's kernel, as eBPF programs.
 
-    They are the congestion controls pl_vegas and pl_veno of every program then, until they are unloaded or the
-    machine is booted. It takes root, clang, bpftool and Linux 5.13 or newer.
+    Every program can then use the congestion controls pl_vegas and pl_veno, until you unload them or reboot. It
+    needs root, clang, bpftool and Linux 5.13 or newer.
 
     \b
     Examples:

@@ -14,13 +14,13 @@ from paceline.tables import layout
 def key(
     file: Annotated[
         Path,
-        typer.Argument(metavar="[FILE]", help="Where it goes. Default: paceline.key.", show_default=False),
+        typer.Argument(metavar="[FILE]", help="File to write. Default: paceline.key.", show_default=False),
     ] = Path("paceline.key"),
 ) -> None:
     """Make a key that `serve` and `send` share.
 
-    The file holds 32 random bytes as text, and its owner alone may read it. Whoever has a copy is let in, and sure
-    of the server: take it to the other host by a safe way, scp say. A file that is there is not replaced.
+    The file holds 32 random bytes as text; only its owner can read it. Everyone with a copy can use the server and can
+    verify it, so copy the file to the other host by a safe way, such as scp. An existing file is not replaced.
 
     \b
     Examples:

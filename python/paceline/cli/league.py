@@ -27,7 +27,7 @@ def league(
             "--schemes",
             autocompletion=completing.schemes,
             metavar="CC,...",
-            help="Schemes that play: names, with values as cubic:profile=linux, or your own as python:mine.py:Mine. "
+            help="Schemes: names, names with values (cubic:profile=linux), or your own (python:mine.py:Mine). "
             "Default: twelve.",
             show_default=False,
         ),
@@ -38,21 +38,21 @@ def league(
             "--classes",
             autocompletion=completing.classes,
             metavar="CLASS,...",
-            help="Classes of scenarios (see --list), or files of your own. Default: all.",
+            help="Classes of scenarios (see --list), or your own files. Default: all.",
             show_default=False,
         ),
     ] = None,
     rounds: Annotated[
         int,
-        typer.Option("--rounds", metavar="K", help="Scenarios drawn of each class."),
+        typer.Option("--rounds", metavar="K", help="Scenarios drawn per class."),
     ] = 30,
     seed: Annotated[
-        int, typer.Option("--seed", metavar="N", help="Of the drawing, and of the first round.")
+        int, typer.Option("--seed", metavar="N", help="Seed of the draw and of the first round.")
     ] = 1,
     delay_weight: Annotated[
         float,
         typer.Option(
-            "--delay-weight", metavar="W", help="What halving the delay is worth, in doublings of the rate."
+            "--delay-weight", metavar="W", help="Value of halving the delay, in doublings of the rate."
         ),
     ] = 1.0,
     traces: Annotated[
@@ -60,7 +60,7 @@ def league(
         typer.Option(
             "--traces",
             metavar="DIR",
-            help="Recorded rates for the cellular class (mahimahi, or seconds and Mbit/s), in place of drawn ones.",
+            help="Recorded rates for the cellular class (mahimahi, or seconds and Mbit/s), instead of drawn ones.",
             show_default=False,
         ),
     ] = None,
@@ -69,7 +69,7 @@ def league(
         typer.Option(
             "--over",
             metavar="WHERE",
-            help="simulator, or emulator: the first --sample rounds in real time too, and the gap between both.",
+            help="simulator, or emulator: the first --sample rounds also in real time, with the difference.",
         ),
     ] = _SIMULATOR,
     sample: Annotated[
@@ -78,18 +78,16 @@ def league(
     workers: Workers = None,
     executor: ExecutorName = None,
     batch: Batch = None,
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where everything goes.")] = Path(
-        "out/league"
-    ),
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Output folder.")] = Path("out/league"),
     as_json: AsJson = False,
-    listing: Annotated[bool, typer.Option("--list", help="List the classes, and what each draws.")] = False,
+    listing: Annotated[bool, typer.Option("--list", help="List the classes and what each draws.")] = False,
 ) -> None:
-    """Let schemes play the same drawn scenarios, class by class, and say who is ahead where.
+    """Rank schemes over the same drawn scenarios, class by class, with intervals.
 
-    A run's score is log2 of its share of what is fair less log2 of its delay by the least possible one. Ranks hold at
-    95 %, with all others at once. Each finished run is kept: a league that was stopped goes on when the same command is
-    given again, and more schemes, classes or rounds take what is there. Beside the page lie tables, figures, and
-    worst/SCHEME.toml, the scenario in which each scheme was furthest behind.
+    The score of a run is log2 of its share of what is fair, less log2 of its delay over the least possible delay.
+    Ranks hold at 95 % for all schemes at once. Each finished run is saved: the same command resumes a stopped
+    league, and more schemes, classes or rounds reuse the runs. The output folder has the page, tables, figures, and
+    worst/SCHEME.toml: the scenario in which each scheme was furthest behind.
 
     \b
     Examples:

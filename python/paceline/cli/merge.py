@@ -15,21 +15,21 @@ def merge(
     directories: Annotated[
         list[Path],
         typer.Argument(
-            metavar="DIR...", help="Directories of `paceline sweep --shard I/N`.", show_default=False
+            metavar="DIR...", help="Output folders of `paceline sweep --shard I/N`.", show_default=False
         ),
     ],
     out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Where the whole sweep goes.", show_default=False)
+        Path, typer.Option("--out", metavar="DIR", help="Folder for the whole sweep.", show_default=False)
     ],
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Start over: delete the finished runs in --out.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make one sweep of shards that several machines ran.
+    """Merge the shards of a sweep that several machines ran.
 
-    They must be of the same scenario, values, seeds and version of Paceline; a run that is missing is named. The shards
-    stay as they are, and the sweep is the one that a single machine would have made.
+    The shards must have the same scenario, values, seeds and version of Paceline; a missing run is named. The
+    shards stay as they are. The result equals the sweep of a single machine.
 
     \b
     Examples:

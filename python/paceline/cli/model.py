@@ -23,7 +23,7 @@ def _values(metavar: str, text: str) -> Any:
 
 def model(
     name: Annotated[
-        str | None, typer.Argument(metavar="[MODEL]", help="Which: see --list.", show_default=False)
+        str | None, typer.Argument(metavar="[MODEL]", help="Model: see --list.", show_default=False)
     ] = None,
     *,
     listing: Annotated[bool, typer.Option("--list", help="List the models and their arguments.")] = False,
@@ -60,9 +60,9 @@ def model(
         typer.Option("--plot", metavar="FILE", help="Draw a figure: .svg, .png or .pdf.", show_default=False),
     ] = None,
 ) -> None:
-    """Say what throughput the models promise: Reno, Veno, TFRC, TFRC Veno, Vegas.
+    """Compute the throughput that models predict: Reno, Veno, TFRC, TFRC Veno, Vegas.
 
-    A LIST is values between commas, or LOW..HIGH for 25 values evenly spaced on a
+    A LIST is values between commas, LOW..HIGH for 25 values evenly spaced on a
     logarithmic scale, or LOW..HIGH/N for N of them. All combinations are evaluated.
 
     \b

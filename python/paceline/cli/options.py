@@ -46,7 +46,8 @@ Vary = Annotated[
         "--vary",
         metavar="PATH=V1,V2,...",
         autocompletion=completing.varied,
-        help="Values to try; repeated: all combinations. Values that change together: PATH1,PATH2=V1:W1,V2:W2,...",
+        help="Values to try; repeat it for all combinations. Values that change together: "
+        "PATH1,PATH2=V1:W1,V2:W2,...",
         show_default=False,
     ),
 ]
@@ -59,8 +60,8 @@ ExecutorName = Annotated[
     typer.Option(
         "--executor",
         metavar="E",
-        help="Who makes the runs: threads (default), processes, dask=ADDRESS, mpi, or MODULE:FUNCTION that returns an "
-        "Executor.",
+        help="Where runs are made: threads (default), processes, dask=ADDRESS, mpi, or MODULE:FUNCTION that "
+        "returns an Executor.",
         show_default=False,
     ),
 ]
@@ -69,7 +70,7 @@ Batch = Annotated[
     typer.Option(
         "--batch",
         metavar="SPAN",
-        help='Simulation in each job of the executor, as "10 min" for a batch system. Default: some 2 s.',
+        help='Simulation time per job of the executor, such as "10 min" for a batch system. Default: about 2 s.',
         show_default=False,
     ),
 ]
@@ -78,11 +79,12 @@ Until = Annotated[
     typer.Option(
         "--until",
         metavar="MEASURE PRECISION",
-        help='Add seeds until an interval is that narrow: "goodput_bps 1 %", "rtt_mean_s of film 0.5 ms"; repeatable.',
+        help='Add seeds until an interval is narrow enough: "goodput_bps 1 %", "rtt_mean_s of film 0.5 ms"; '
+        "repeatable.",
         show_default=False,
     ),
 ]
-Most = Annotated[int, typer.Option("--most", metavar="K", help="Runs at most with --until.")]
+Most = Annotated[int, typer.Option("--most", metavar="K", help="Maximum number of runs with --until.")]
 Record = Annotated[
     str,
     typer.Option(
@@ -120,7 +122,7 @@ RecordEvery = Annotated[
 Out = Annotated[
     Path | None,
     typer.Option(
-        "--out", metavar="DIR", help="Write tables, recordings and manifest there.", show_default=False
+        "--out", metavar="DIR", help="Folder for tables, recordings and manifest.", show_default=False
     ),
 ]
 Qlog = Annotated[
@@ -128,7 +130,7 @@ Qlog = Annotated[
     typer.Option(
         "--qlog",
         metavar="FOLDER",
-        help="Log the run's connections over QUIC there (qlog), each at both ends.",
+        help="Folder for logs of the run's QUIC connections (qlog), at both ends.",
         show_default=False,
     ),
 ]

@@ -54,15 +54,15 @@ def path(
     ] = None,
     command: Annotated[
         list[str] | None,
-        typer.Argument(metavar="-- COMMAND...", help="What to run at the near end.", show_default=False),
+        typer.Argument(metavar="-- COMMAND...", help="Program to run at the near end.", show_default=False),
     ] = None,
     far: Annotated[
         str | None,
         typer.Option(
             "--far",
             metavar="COMMAND",
-            help="What to run at the far end, a line for a shell; host: the far end is this host. "
-            "Default: nothing, it answers pings.",
+            help="Shell command to run at the far end; host: the far end is this host. Default: none; the far end "
+            "answers pings.",
             show_default=False,
         ),
     ] = None,
@@ -73,7 +73,7 @@ def path(
     seed: Annotated[
         int | None,
         typer.Option(
-            "--seed", metavar="N", help="Seed of the path's draws. Default: the path's.", show_default=False
+            "--seed", metavar="N", help="Seed of the path. Default: the file's.", show_default=False
         ),
     ] = None,
     set_: Set = None,
@@ -82,7 +82,7 @@ def path(
         typer.Option(
             "--out",
             metavar="DIR",
-            help="Write tables, queues and delays over time, and the far command's output there.",
+            help="Folder for tables, queues and delays over time, and the far command's output.",
             show_default=False,
         ),
     ] = None,
@@ -91,7 +91,7 @@ def path(
         typer.Option(
             "--pcap",
             metavar="FILE",
-            help="Write the packets of both ends there (pcapng).",
+            help="Write the packets at both ends to this file (pcapng).",
             show_default=False,
         ),
     ] = None,
@@ -101,8 +101,8 @@ def path(
             "--algorithm",
             autocompletion=completing.law,
             metavar="NAME",
-            help="Lower TCP's windows before the queue towards COMMAND, as an access point: voap, "
-            "sap-law,capacity=RATE or window=SIZE; with settings, as voap,beta=20ms.",
+            help="Lower TCP's windows as an access point before the queue towards COMMAND: voap, "
+            "sap-law,capacity=RATE or window=SIZE; with settings: voap,beta=20ms.",
             show_default=False,
         ),
     ] = None,
@@ -111,7 +111,7 @@ def path(
         typer.Option(
             "--device",
             metavar="KIND",
-            help="tun; packet (veth and packet sockets); any: tun where it can be.",
+            help="tun; packet (veth and packet sockets); any: tun if available.",
         ),
     ] = "any",
     fit: Annotated[
@@ -119,21 +119,19 @@ def path(
         typer.Option(
             "--fit",
             metavar="FILE",
-            help="Print (or with --out write) a path file of the network that FILE was recorded over: a capture of "
-            "TCP at one end, output of ping, iperf3 -J or irtt -o.",
+            help="Print a path file of the network that FILE was recorded on (with --out: write it). FILE is a "
+            "capture of TCP at one end, or the output of ping, iperf3 -J or irtt -o.",
             show_default=False,
         ),
     ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="With --fit: replace the file that is there.")
-    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="With --fit: replace an existing file.")] = False,
     ipv4: Annotated[
-        bool, typer.Option("--ipv4", help="IPv4 alone, for programs that try IPv6 first.")
+        bool, typer.Option("--ipv4", help="IPv4 only, for programs that try IPv6 first.")
     ] = False,
     as_json: Annotated[
         bool,
         typer.Option(
-            "--json", help="Print one JSON document instead of tables, on stderr too but for --list."
+            "--json", help="Print one JSON document instead of tables; on stderr, except with --list."
         ),
     ] = False,
     listing: Annotated[bool, typer.Option("--list", help="List the profiles.")] = False,
@@ -150,11 +148,12 @@ def path(
 ) -> None:
     """Run a program over an emulated path, in real time.
 
-    COMMAND and the program at the far end run in network namespaces of their own, with a path made of the simulator's
-    links between them. In their environment PACELINE_PEER is the other end's address, 198.18.0.2 for COMMAND,
-    PACELINE_PEER6 its IPv6 address, fdac:e11e::2, and PACELINE_START the time of day at which the path's clock began.
+    COMMAND and the program at the far end run in separate network namespaces, joined by a path made of the
+    simulator's links. Their environment has PACELINE_PEER, the other end's address (198.18.0.2 for COMMAND);
+    PACELINE_PEER6, its IPv6 address (fdac:e11e::2); and PACELINE_START, the time of day at which the path's clock
+    began.
 
-    COMMAND's output and exit code are the command's own; what the path did follows on stderr.
+    COMMAND keeps its output and exit code. A report on the path follows on stderr.
 
     \b
     Examples:

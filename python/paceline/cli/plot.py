@@ -23,8 +23,8 @@ def plot(
         list[Path],
         typer.Argument(
             metavar="RUN...",
-            help="Run directories (--out of run, sweep or watch), logs of QUIC connections (qlog, also .gz) "
-            "or folders of such, or files of gateway --out. With --y a sweep's.",
+            help="Run directories (--out of run, sweep or watch), QUIC logs (qlog, also .gz) or folders of them, "
+            "or files of gateway --out. With --y: a sweep's directory.",
             show_default=False,
         ),
     ],
@@ -35,7 +35,7 @@ def plot(
             autocompletion=completing.recorded,
             metavar="KIND,...",
             help="cwnd, rate, rtcp, sequence, losses, acks, tfrc, kernel, qlog, queue, playout, arrivals, frames, "
-            "airtime, windows, gauges, occupancy. Default: all there are.",
+            "airtime, windows, gauges, occupancy. Default: all that were recorded.",
             show_default=False,
         ),
     ] = "",
@@ -44,7 +44,7 @@ def plot(
         typer.Option(
             "--seed",
             metavar="N",
-            help="Which run, where there are several. Default: the first.",
+            help="The run with this seed. Default: the first run.",
             show_default=False,
         ),
     ] = None,
@@ -53,8 +53,8 @@ def plot(
         typer.Option(
             "--out",
             metavar="FILE",
-            help="Name of the figure. With .svg, .png or .pdf only that, else SVG and PNG. Default: in RUN, "
-            "of logs in the current folder.",
+            help="Name of the figure. A suffix .svg, .png or .pdf selects the format; without one, SVG and PNG. "
+            "Default: in RUN; for logs, in the current folder.",
             show_default=False,
         ),
     ] = None,
@@ -64,7 +64,8 @@ def plot(
             "--y",
             autocompletion=completing.measure,
             metavar="MEASURE",
-            help="Of a sweep: draw this measure, as goodput_bps or queues.mean_packets, over what was varied.",
+            help="Draw this measure of a sweep, such as goodput_bps or queues.mean_packets, over the varied "
+            "values.",
             show_default=False,
         ),
     ] = "",
@@ -74,8 +75,8 @@ def plot(
             "--x",
             autocompletion=completing.axis,
             metavar="PATH",
-            help="What lies along the axis: a varied path or its end, flow, link or group. Default: the first path "
-            "with quantities.",
+            help="Horizontal axis: a varied path or its last part, flow, link or group. Default: the first varied "
+            "path with quantities.",
             show_default=False,
         ),
     ] = None,
@@ -85,7 +86,7 @@ def plot(
             "--by",
             autocompletion=completing.axes,
             metavar="PATH,...",
-            help="A curve for each value of these; the rest has a panel each. Default: the other paths.",
+            help="A curve for each value of these paths; other paths get panels. Default: all paths but --x.",
             show_default=False,
         ),
     ] = None,
@@ -94,7 +95,7 @@ def plot(
         typer.Option(
             "--flow",
             metavar="NAME,...",
-            help="These flows alone, or of several alike one: web[3].",
+            help="Only these flows; one instance of several: web[3].",
             show_default=False,
         ),
     ] = None,
@@ -103,14 +104,15 @@ def plot(
         typer.Option(
             "--width",
             metavar="WIDTH",
-            help="How wide: a column of a paper (3.5 in), the page (both, 7.16 in), or a length, as 4in or 10cm. "
-            "Default: column.",
+            help="column (3.5 in), page (7.16 in), or a length such as 4in or 10cm. Default: column.",
             show_default=False,
         ),
     ] = None,
 ) -> None:
-    """Plot what runs recorded over time: a figure per kind, a panel per run. And all that controllers say of themselves
-    (gauges), and how full queues were (occupancy). With --y, what a sweep measured, over what it varied.
+    """Plot what runs recorded over time, or what a sweep measured.
+
+    Without --y: a figure per kind of recording with a panel per run, the controllers' internal values (gauges), and how
+    full queues were (occupancy). With --y: a measure of a sweep over the values that it varied.
 
     \b
     Examples:

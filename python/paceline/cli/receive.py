@@ -18,7 +18,7 @@ def receive(
         str,
         typer.Argument(
             metavar="RTP",
-            help="Where it comes to: rtp://:PORT, with ?twcc=ID&rtcpport=N&localrtcpport=N after it if needed.",
+            help="Address to receive at: rtp://:PORT, with ?twcc=ID&rtcpport=N&localrtcpport=N if needed.",
             show_default=False,
         ),
     ],
@@ -36,18 +36,18 @@ def receive(
         typer.Option(
             "--for",
             metavar="SPAN",
-            help="How long, from the first packet on. Default: until the sender goes, or Ctrl-C.",
+            help="Duration from the first packet on. Default: until the sender ends, or Ctrl-C.",
             show_default=False,
         ),
     ] = "",
     out: Out = None,
     as_json: AsJson = False,
 ) -> None:
-    """Receive RTP from a program of others, tell it how that arrives, and show what came.
+    """Receive RTP from another program, send it feedback, and show what arrived.
 
-    The other side of `send rtp://`: a sender with a congestion control of its own gets RTP's reports each second and,
-    if asked for, feedback on each packet. It ends with the sender's BYE, after 30 s without a packet, or with Ctrl-C,
-    and what it measured is kept. Nobody is sent more than a twentieth of what came from there.
+    This is the other side of `send rtp://`. A sender with its own congestion control gets RTCP reports each second
+    and, on request, feedback on each packet. It ends with the sender's BYE, after 30 s without a packet, or with
+    Ctrl-C, and keeps its measurements. It sends at most a twentieth of the bytes that it received from an address.
 
     \b
     Examples:

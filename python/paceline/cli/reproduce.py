@@ -41,7 +41,7 @@ def reproduce(
         typer.Argument(
             metavar="[PAPER]",
             autocompletion=completing.paper,
-            help="Which paper (see --list), or the path of a folder with one of your own.",
+            help="Paper (see --list), or the folder of your own.",
             show_default=False,
         ),
     ] = None,
@@ -51,7 +51,7 @@ def reproduce(
             "--figure",
             autocompletion=completing.figure,
             metavar="N",
-            help="One figure alone, as the paper or --list has it: 5, 5c, I.",
+            help="Only this figure, numbered as in the paper or --list: 5, 5c, I.",
             show_default=False,
         ),
     ] = None,
@@ -60,7 +60,7 @@ def reproduce(
         typer.Option(
             "--runs",
             metavar="K",
-            help="Runs per point, with the same seeds at each. Default: as many as the paper made, or 10.",
+            help="Runs per point, on the same seeds. Default: as many as the paper, or 10.",
             show_default=False,
         ),
     ] = None,
@@ -69,7 +69,7 @@ def reproduce(
         typer.Option(
             "--workers",
             metavar="N",
-            help="Runs at a time. Default: one per core, in real time as many as the machine carries.",
+            help="Runs at a time. Default: one per core; in real time, as many as the machine can carry.",
             show_default=False,
         ),
     ] = None,
@@ -77,22 +77,20 @@ def reproduce(
     batch: Batch = None,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out", metavar="DIR", help="Where everything goes. Default: out/PAPER.", show_default=False
-        ),
+        typer.Option("--out", metavar="DIR", help="Output folder. Default: out/PAPER.", show_default=False),
     ] = None,
     simulated: Annotated[
-        bool, typer.Option("--simulated", help="Leave out what runs in real time over emulated paths.")
+        bool, typer.Option("--simulated", help="Skip the points that run in real time over emulated paths.")
     ] = False,
     full: Annotated[
         bool,
-        typer.Option("--full", help="In real time run as long and as often as the paper did, not in short."),
+        typer.Option("--full", help="In real time, run as long and as often as the paper did."),
     ] = False,
     every_reading: Annotated[
         bool,
         typer.Option(
             "--readings",
-            help="Run every other reading of the paper too, and show each one's totals and which causes hold.",
+            help="Also run every other reading of the paper, and show its totals and the causes that hold.",
         ),
     ] = False,
     reading: Annotated[
@@ -101,34 +99,31 @@ def reproduce(
             "--reading",
             metavar="NAME",
             autocompletion=completing.reading,
-            help="The page of one other reading (see --list), in a folder of its own.",
+            help="Make the page of another reading (see --list), in its own folder.",
             show_default=False,
         ),
     ] = None,
     listing: Annotated[
         bool,
-        typer.Option(
-            "--list", help="List papers, figures and times; with --figure what was published there."
-        ),
+        typer.Option("--list", help="List papers, figures and times; with --figure, the published numbers."),
     ] = False,
     verify: Annotated[
         bool,
         typer.Option(
             "--verify",
-            help="Compare with what the paper's folder ships: simulated points bit by bit, real time by intervals.",
+            help="Compare with the results in the paper's folder: simulated points bit by bit, real time by "
+            "intervals.",
         ),
     ] = False,
     write: Annotated[
         bool,
-        typer.Option(
-            "--write", help="With --verify: ship what this machine gives, in place of comparing with it."
-        ),
+        typer.Option("--write", help="With --verify: replace the results in the paper's folder."),
     ] = False,
 ) -> None:
-    """Re-run a paper: its figures, ours with 95 % intervals beside what it published, and a verdict per claim.
+    """Re-run a paper: its figures beside ours with 95 % intervals, and a verdict per claim.
 
-    Each finished run is kept at once. A reproduction that was stopped goes on where it was when the same command is
-    given again; more figures, or more runs, use what is there. A page with less than the one there is refused.
+    Each finished run is saved: the same command resumes where it stopped, and more figures or runs reuse them. A
+    page with less in it never replaces one with more.
 
     \b
     Examples:

@@ -46,7 +46,7 @@ NAME = "standard input"
 def run(
     file: File,
     seed: Seed = None,
-    runs: Annotated[int, typer.Option("--runs", metavar="K", help="Runs, each with a seed of its own.")] = 1,
+    runs: Annotated[int, typer.Option("--runs", metavar="K", help="Runs, each with its own seed.")] = 1,
     set_: Set = None,
     record: Record = "",
     record_every: RecordEvery = "20ms",
@@ -56,7 +56,7 @@ def run(
         typer.Option(
             "--pcap",
             metavar="FILE",
-            help="Write the run's packets there, for Wireshark (pcapng).",
+            help="Write the run's packets to this file, for Wireshark (pcapng).",
             show_default=False,
         ),
     ] = None,
@@ -65,7 +65,7 @@ def run(
         typer.Option(
             "--pcap-at",
             metavar="HOST",
-            help="Capture at this host; repeatable. Default: at all.",
+            help="Capture at this host; repeatable. Default: all hosts.",
             show_default=False,
         ),
     ] = None,
@@ -77,7 +77,7 @@ def run(
     until: Until = None,
     most: Most = MOST,
 ) -> None:
-    """Run a scenario and print what it measured.
+    """Run a scenario and print its measures.
 
     With several runs, every number is a mean with the half width of its 95 % interval.
 

@@ -31,7 +31,7 @@ def send(  # noqa: PLR0917 (options of a command, not arguments of a call)
         str,
         typer.Argument(
             metavar="HOST",
-            help="Where `paceline serve` runs (HOST:PORT does for --port too), quic://HOST for flows over QUIC, or "
+            help="Host where `paceline serve` runs: HOST or HOST:PORT; quic://HOST for flows over QUIC; "
             "rtp://HOST:PORT for a receiver of plain RTP.",
             show_default=False,
         ),
@@ -42,7 +42,7 @@ def send(  # noqa: PLR0917 (options of a command, not arguments of a call)
             "--cc",
             autocompletion=completing.scheme,
             metavar="NAME",
-            help="A controller of `paceline controllers`, udp, or kernel:NAME for the kernel's TCP.",
+            help="A controller (see `paceline controllers`), udp, or kernel:NAME for the kernel's TCP.",
         ),
     ] = "newreno",
     set_: Annotated[
@@ -51,27 +51,32 @@ def send(  # noqa: PLR0917 (options of a command, not arguments of a call)
             "--set",
             autocompletion=completing.flow_key,
             metavar="KEY=VALUE",
-            help="Set a key of the flow, as in a scenario: params.c, profile; repeatable.",
+            help="Set a key of the flow as in a scenario, such as params.c or profile; repeatable.",
             show_default=False,
         ),
     ] = None,
     app: Annotated[
         str | None,
-        typer.Option("--app", metavar="KIND", help="What sends: ftp, stream, web, ...", show_default=False),
+        typer.Option(
+            "--app", metavar="KIND", help="Application that sends: ftp, stream, web, ...", show_default=False
+        ),
     ] = None,
     rate: Annotated[
         str | None,
-        typer.Option("--rate", metavar="RATE", help="Of udp: payload per second.", show_default=False),
+        typer.Option("--rate", metavar="RATE", help="For udp: payload per second.", show_default=False),
     ] = None,
     max_rate: Annotated[
         str | None,
         typer.Option(
-            "--max-rate", metavar="RATE", help="Of rtp://HOST:PORT: the flow at most.", show_default=False
+            "--max-rate",
+            metavar="RATE",
+            help="For rtp://HOST:PORT: maximum rate of the flow.",
+            show_default=False,
         ),
     ] = None,
-    duration: Annotated[str, typer.Option("--for", metavar="SPAN", help="How long it sends.")] = "10s",
-    reverse: Annotated[bool, typer.Option("--reverse", help="From the server to here.")] = False,
-    both: Annotated[bool, typer.Option("--both", help="Both ways at once.")] = False,
+    duration: Annotated[str, typer.Option("--for", metavar="SPAN", help="Duration.")] = "10s",
+    reverse: Annotated[bool, typer.Option("--reverse", help="Send from the server to this host.")] = False,
+    both: Annotated[bool, typer.Option("--both", help="Send both ways at once.")] = False,
     flows: Annotated[int, typer.Option("--flows", metavar="N", help="Flows each way.")] = 1,
     port: Annotated[int, typer.Option("--port", metavar="P", help="The server's port.")] = PORT,
     seed: Annotated[
@@ -79,7 +84,7 @@ def send(  # noqa: PLR0917 (options of a command, not arguments of a call)
         typer.Option(
             "--seed",
             metavar="N",
-            help="Of what applications and senders draw. Default: random.",
+            help="Seed of applications and senders. Default: random.",
             show_default=False,
         ),
     ] = None,
@@ -90,7 +95,7 @@ def send(  # noqa: PLR0917 (options of a command, not arguments of a call)
     log_events: Annotated[
         Path | None,
         typer.Option(
-            "--log-events", metavar="DIR", help="Write each flow's event log there.", show_default=False
+            "--log-events", metavar="DIR", help="Folder for an event log of each flow.", show_default=False
         ),
     ] = None,
     qlog: Annotated[
@@ -98,17 +103,17 @@ def send(  # noqa: PLR0917 (options of a command, not arguments of a call)
         typer.Option(
             "--qlog",
             metavar="DIR",
-            help="Log connections over QUIC (qlog), as this end sees them.",
+            help="Folder for logs of QUIC connections (qlog), as seen at this end.",
             show_default=False,
         ),
     ] = None,
     out: Out = None,
     as_json: AsJson = False,
 ) -> None:
-    """Send a flow of any controller to a host where `paceline serve` runs, or have it sent from there.
+    """Send flows of any controller to a host where `paceline serve` runs, or receive them from there.
 
-    What it measures has the tables of a simulated run. Ctrl-C ends the flows and keeps what they have measured.
-    A receiver of plain RTP, GStreamer's rtpbin say, is sent a flow of lda-plus, which follows its RTCP reports.
+    The results have the tables of a simulated run. Ctrl-C ends the flows and keeps their measurements. To a receiver of
+    plain RTP, such as GStreamer's rtpbin, it sends a flow of lda-plus, which follows RTCP reports.
 
     \b
     Examples:

@@ -20,13 +20,13 @@ LOGS = (1000, 1_000_000_000)
 
 
 def serve(
-    port: Annotated[int, typer.Option("--port", metavar="P", help="Over TCP and UDP.")] = PORT,
+    port: Annotated[int, typer.Option("--port", metavar="P", help="TCP and UDP port.")] = PORT,
     bind: Annotated[
         str | None,
         typer.Option(
             "--bind",
             metavar="A",
-            help="Only at this address. Default: all with a key or --open, else 127.0.0.1.",
+            help="Listen at this address only. Default: all addresses with a key or --open, else 127.0.0.1.",
             show_default=False,
         ),
     ] = None,
@@ -35,40 +35,42 @@ def serve(
         typer.Option(
             "--key-file",
             metavar="FILE",
-            help="Serve those who have this key (`paceline key`).",
+            help="Serve clients that have this key (`paceline key`).",
             show_default=False,
         ),
     ] = None,
     everybody: Annotated[bool, typer.Option("--open", help="Serve everybody, without a key.")] = False,
     max_rate: Annotated[
-        str, typer.Option("--max-rate", metavar="RATE", help="The highest rate of a flow.")
+        str, typer.Option("--max-rate", metavar="RATE", help="Maximum rate of a flow.")
     ] = "1Gbit/s",
     max_duration: Annotated[
-        str, typer.Option("--max-duration", metavar="SPAN", help="The longest flow.")
+        str, typer.Option("--max-duration", metavar="SPAN", help="Maximum duration of a flow.")
     ] = "3600s",
-    max_sessions: Annotated[int, typer.Option("--max-sessions", metavar="N", help="Flows at a time.")] = 64,
+    max_sessions: Annotated[
+        int, typer.Option("--max-sessions", metavar="N", help="Maximum number of flows at a time.")
+    ] = 64,
     max_memory: Annotated[
         str,
-        typer.Option("--max-memory", metavar="SIZE", help="Bytes for flows and recordings."),
+        typer.Option("--max-memory", metavar="SIZE", help="Maximum memory for flows and recordings."),
     ] = "1GB",
     qlog: Annotated[
         Path | None,
         typer.Option(
             "--qlog",
             metavar="DIR",
-            help="Log connections over QUIC (qlog): 1000 files, 1 GB at most.",
+            help="Folder for logs of QUIC connections (qlog); at most 1000 files and 1 GB.",
             show_default=False,
         ),
     ] = None,
     duration: Annotated[
         str,
-        typer.Option("--for", metavar="SPAN", help="How long. Default: until Ctrl-C.", show_default=False),
+        typer.Option("--for", metavar="SPAN", help="Duration. Default: until Ctrl-C.", show_default=False),
     ] = "",
 ) -> None:
-    """Answer `paceline send`: receive its flows, and send those it asks for.
+    """Answer `paceline send`: receive its flows, and send flows on request.
 
-    Without --key-file or --open it serves this host alone. It sends to nobody who has not shown that the address is his
-    own, and never more than he sent before he agreed.
+    Without --key-file or --open it serves this host alone. It sends only to clients that proved to own their
+    address, and before that never more bytes than it received.
 
     \b
     Examples:

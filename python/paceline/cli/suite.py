@@ -28,7 +28,7 @@ def suite(
         typer.Argument(
             metavar="[SUITE]",
             autocompletion=completing.suite,
-            help="Which suite (see --list), or the path of a folder with one of your own.",
+            help="Suite (see --list), or the folder of your own.",
             show_default=False,
         ),
     ] = None,
@@ -38,7 +38,7 @@ def suite(
             "--scheme",
             autocompletion=completing.scheme,
             metavar="CC[:KEY=VALUE,...]",
-            help="Scheme to test, with parameters of its own; repeatable. Default: the suite's.",
+            help="Scheme to test, optionally with parameters; repeatable. Default: the suite's.",
             show_default=False,
         ),
     ] = None,
@@ -58,7 +58,7 @@ def suite(
             "--case",
             autocompletion=completing.case,
             metavar="C",
-            help="Run this case alone; repeatable.",
+            help="Run only this case; repeatable.",
             show_default=False,
         ),
     ] = None,
@@ -67,7 +67,7 @@ def suite(
         typer.Option(
             "--specs",
             metavar="DIR",
-            help="Folder of specifications, for a suite that is made of such (c4: picoquic's sim_specs).",
+            help="Folder of specifications, for a suite made from them (c4: picoquic's sim_specs).",
             show_default=False,
         ),
     ] = None,
@@ -76,8 +76,8 @@ def suite(
         typer.Option(
             "--over",
             metavar="WHERE",
-            help="simulator, or emulator: in real time over emulated paths, as many side by side as the machine"
-            " carries.",
+            help="simulator, or emulator: in real time over emulated paths, as many at a time as the machine can "
+            "carry.",
         ),
     ] = "simulator",
     runs: Annotated[
@@ -97,26 +97,28 @@ def suite(
         typer.Option(
             "--out",
             metavar="DIR",
-            help="Where everything goes. Default: out/suite-SUITE, or out/suite-SUITE-emulator.",
+            help="Output folder. Default: out/suite-SUITE, or out/suite-SUITE-emulator.",
             show_default=False,
         ),
     ] = None,
     junit: Annotated[
         Path | None,
         typer.Option(
-            "--junit", metavar="FILE", help="Write the verdicts as JUnit XML there too.", show_default=False
+            "--junit",
+            metavar="FILE",
+            help="Also write the verdicts to this file, as JUnit XML.",
+            show_default=False,
         ),
     ] = None,
     as_json: AsJson = False,
     listing: Annotated[
-        bool, typer.Option("--list", help="List suites; of a suite its cases; with --case what is asked.")
+        bool, typer.Option("--list", help="List suites, or a suite's cases; with --case, its questions.")
     ] = False,
 ) -> None:
-    """Run a suite of cases with thresholds for a scheme or a queue, and say what passes, fails or is undecided.
+    """Run a suite of cases with thresholds for a scheme or a queue: what passes, fails or is undecided.
 
-    Each finished run is kept at once. A suite that was stopped goes on where it was when the same command is given
-    again; cases, schemes and runs that are there already take no time. Exit codes: 0 nothing fails, 1 a case fails, 3
-    none fails but one is undecided, 2 a mistake of the request.
+    Each finished run is saved: the same command resumes where it stopped, and reuses cases, schemes and runs. Exit
+    codes: 0 nothing fails, 1 a case fails, 3 none fails but one is undecided, 2 a mistake in the request.
 
     \b
     Examples:

@@ -41,9 +41,7 @@ if TYPE_CHECKING:
 def sweep(
     file: File,
     vary: Vary,
-    runs: Annotated[
-        int, typer.Option("--runs", metavar="K", help="Runs per point, with the same seeds at each.")
-    ] = 10,
+    runs: Annotated[int, typer.Option("--runs", metavar="K", help="Runs per point, on the same seeds.")] = 10,
     seed: Seed = None,
     set_: Set = None,
     record: Record = "",
@@ -53,7 +51,7 @@ def sweep(
         typer.Option(
             "--out",
             metavar="DIR",
-            help="Where runs and tables go. Default: out/sweep-NAME.",
+            help="Folder for runs and tables. Default: out/sweep-NAME.",
             show_default=False,
         ),
     ] = None,
@@ -65,7 +63,7 @@ def sweep(
         typer.Option(
             "--shard",
             metavar="I/N",
-            help="Make part I of N of the runs, for `paceline merge`. Default: all.",
+            help="Run part I of N, for `paceline merge`. Default: all.",
             show_default=False,
         ),
     ] = "1/1",
@@ -78,8 +76,8 @@ def sweep(
 ) -> None:
     """Run a scenario at every combination of some values.
 
-    Each finished run is kept at once. A sweep that was stopped goes on where it was when the same command is given
-    again; more runs, or other values of the same paths, use what is there.
+    Each finished run is saved: the same command resumes where it stopped, and more runs, or other values of the
+    same paths, reuse them.
 
     \b
     Examples:

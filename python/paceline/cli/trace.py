@@ -20,13 +20,13 @@ _BARS = " ▁▂▃▄▅▆▇█"
 
 
 def trace(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The trace.", show_default=False)],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Trace file.", show_default=False)],
     format_: Annotated[
         str | None,
         typer.Option(
             "--format",
             metavar="F",
-            help="mahimahi, seconds-mbit, csv, json or iperf3. Default: what it looks like.",
+            help="mahimahi, seconds-mbit, csv, json or iperf3. Default: detected.",
             show_default=False,
         ),
     ] = None,
@@ -35,7 +35,7 @@ def trace(
         typer.Option(
             "--every",
             metavar="SPAN",
-            help="Rates are means over this. Default: a sixtieth of the trace, 1s at least.",
+            help="Interval over which rates are averaged. Default: a sixtieth of the trace, at least 1s.",
             show_default=False,
         ),
     ] = "",
@@ -45,18 +45,23 @@ def trace(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="FILE", help="Where that goes. Default: stdout.", show_default=False),
+        typer.Option("--out", metavar="FILE", help="Output file. Default: stdout.", show_default=False),
     ] = None,
     plot: Annotated[
         Path | None,
-        typer.Option("--plot", metavar="FILE", help="Draw it there (.svg, .png, .pdf).", show_default=False),
+        typer.Option(
+            "--plot",
+            metavar="FILE",
+            help="Draw the trace to this file (.svg, .png, .pdf).",
+            show_default=False,
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show a trace of rates: how long it is, and its mean, least and greatest rate; or convert it.
+    """Show a trace of rates (length, mean, minimum and maximum), or convert it.
 
     It reads what `rate_trace` reads: mahimahi's opportunities, lines of seconds and Mbit/s, tables whose header names
-    columns and units, JSON of players' simulators and of iperf3, and what iperf3 prints.
+    columns and units, JSON of players' simulators and of iperf3, and iperf3's text.
 
     \b
     Examples:

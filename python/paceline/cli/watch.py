@@ -60,8 +60,8 @@ def watch(
         list[str] | None,
         typer.Argument(
             metavar="[FILE... | -- COMMAND...]",
-            help="Logs of QUIC connections (qlog, also .gz) to read, or folders of such; or a program to run: "
-            "its connections and those of all it starts are followed.",
+            help="QUIC logs (qlog, also .gz) or folders of them to read; or a program to run and follow, with all "
+            "that it starts.",
             show_default=False,
         ),
     ] = None,
@@ -89,35 +89,32 @@ def watch(
         typer.Option(
             "--every",
             metavar="SPAN",
-            help="How often a connection's internals are read; of FILE, a row for each such span.",
+            help="Interval between readings of a connection; for a FILE, the time of a row.",
         ),
     ] = "10ms",
     search_every: Annotated[
         str,
-        typer.Option("--search-every", metavar="SPAN", help="How often new connections are searched for."),
+        typer.Option("--search-every", metavar="SPAN", help="Interval between searches for new connections."),
     ] = "50ms",
     duration: Annotated[
         str,
         typer.Option(
             "--for",
             metavar="SPAN",
-            help="How long. Default: until Ctrl-C, or the program's end.",
+            help="Duration. Default: until Ctrl-C, or the program's end.",
             show_default=False,
         ),
     ] = "",
     out: Out = None,
     as_json: Annotated[
         bool,
-        typer.Option(
-            "--json", help="Print one JSON document instead of a table; with a COMMAND on stderr too."
-        ),
+        typer.Option("--json", help="Print one JSON document instead of a table; with a COMMAND, on stderr."),
     ] = False,
 ) -> None:
-    """Follow the kernel-TCP connections of other programs: window, RTT, retransmissions, rates. Or read what programs
-    have logged of their QUIC connections.
+    """Follow the kernel-TCP connections of other programs (window, RTT, retransmissions, rates), or read QUIC logs.
 
-    New connections are found as they come, and the last state of those that end is kept. With a COMMAND its exit code
-    is passed on, and the table goes to stderr. A FILE is a qlog, of any version.
+    New connections are found as they open, and the last state of closed ones is kept. With a COMMAND, its exit code is
+    passed on and the table goes to stderr. A FILE is a qlog, of any version.
 
     \b
     Examples:
