@@ -66,11 +66,11 @@ def _copied(source: Path, to: Path) -> None:
 
 
 def test_the_documented_controller_is_one_file_and_two_lines() -> None:
-    """Does what docs/write-your-own-controller.md says, in a copy of the sources, and runs the tests there.
+    """Does what docs/your-own-controller.md says, in a copy of the sources, and runs the tests there.
 
     The copy stands in cargo's target folder, where the tests' libraries are compiled already; what is compiled here is
     not optimised, and runs for this scheme alone where that is a choice."""
-    text = (ROOT / "docs/write-your-own-controller.md").read_text()
+    text = (ROOT / "docs/your-own-controller.md").read_text()
     blocks = re.findall(r"^```(\w+)\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
     (code,) = [body for kind, body in blocks if kind == "rust"]
     module, entry = [body for kind, body in blocks if kind == "text"]
