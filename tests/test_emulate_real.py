@@ -236,7 +236,7 @@ def test_the_kernels_segments_and_window_are_those_of_the_flow() -> None:
             windows = known["peer_window_bytes"].drop_nulls()
             # most of the time the window is as set; what is advertised while the kernel forgets the bound holds until
             # it is used up. A window a round trip is what a sender may have under way, and an endless one has that
-            # The window of a client that receives stays at up to three pages in some runs: known, and in the roadmap.
+            # The window of a client that receives stays at up to three pages in some runs: see docs/known-limits.md.
             most = 1.1 if row["flow"] == "there" else 1.8
             assert 0.95 * 7000 <= windows.median() <= most * 7000, windows.describe()  # type: ignore[operator]
             by_window = windows.mean() * 8 / row["rtt_mean_s"]  # type: ignore[operator]
