@@ -99,6 +99,7 @@ BACKGROUND = {
     "decisions/": "Decision",
     "changes/": "Changes",
     "roadmap/": "Roadmap",
+    "known-limits/": "Known limits",
     "contributing/": "Contributing",
     "style/": "Contributing",
     "reference/python/": "API",
