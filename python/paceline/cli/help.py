@@ -18,7 +18,27 @@ USAGE_ERROR: Any = typer.BadParameter.__base__
 
 
 RENAMED = {"--access-point": "--algorithm", "--controller": "--cc", "schemes": "controllers"}
-"""What words of a command line were called once."""
+"""Former names of words of a command line."""
+
+ALIASES = {
+    "--repeats": "--runs",
+    "--repeat": "--runs",
+    "--repetitions": "--runs",
+    "--iterations": "--runs",
+    "--replications": "--runs",
+    "--output": "--out",
+    "--outdir": "--out",
+    "--duration": "--for",
+    "--time": "--for",
+    "--jobs": "--workers",
+    "--threads": "--workers",
+    "--scheme": "--cc",
+    "--algorithm": "--cc",
+    "--congestion": "--cc",
+    "--measure": "--metric",
+    "--format": "--json",
+}
+"""Other tools' words for options."""
 
 
 def spared(parameters: Iterable[Any]) -> list[Any]:
@@ -72,8 +92,9 @@ class Command(TyperCommand):
     def _meant(self, ctx: Any, name: str, words: list[str]) -> str | None:
         """What this command has in the place of an option that it has not."""
         there = {word for p in self.get_params(ctx) for word in p.opts}
-        if RENAMED.get(name) in there:
-            return RENAMED[name]
+        for names in (RENAMED, ALIASES):
+            if names.get(name) in there:
+                return names[name]
         of_scenario = any(metavar(p) == "FILE" for p in arguments(self, ctx)) and "--set" in there
         if name not in ("--cc", "--controller") or not of_scenario:
             return None

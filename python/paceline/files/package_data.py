@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import difflib
 import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from paceline.errors import PacelineError, StorageError
+from paceline.messages.foreign_text import line
 
 FOLDERS = ("examples", "papers", "suites")
 """Those in which files of scenarios lie."""
@@ -77,6 +80,19 @@ def find(path: str) -> str:
             _FOUND[f"{root}{os.sep}"] = f"{top}/"
             return str(carried)
     return path
+
+
+def near(path: str) -> str:
+    """What a file that is not there was probably meant to be, " (did you mean sofa.toml?)": one of its folder's, or an
+    example; "" where nothing is near."""
+    given = Path(path)
+    with contextlib.suppress(OSError, StorageError):
+        examples = {each.name: f"examples/{each.name}" for each in folder("examples").glob("*.toml")}
+        here = {each.name: str(each) for each in given.parent.iterdir()}
+        known = examples | here
+        if found := difflib.get_close_matches(given.name, known, 1, cutoff=0.75):
+            return f" (did you mean {line(known[found[0]])}?)"
+    return ""
 
 
 def told(text: str) -> str:

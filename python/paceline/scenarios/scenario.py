@@ -15,7 +15,7 @@ from paceline import files
 from paceline._core import Scenario
 from paceline.arguments import checked, plain
 from paceline.errors import ArgumentError, CutShortWarning, PacelineError, ScenarioError, StorageError
-from paceline.files.package_data import find, told
+from paceline.files.package_data import find, near, told
 from paceline.files.paper_folders import FIGURES, PUBLISHED, READINGS
 from paceline.messages.warn import warn
 
@@ -64,7 +64,9 @@ def _loaded(
     path = find(str(scenario))
     try:
         return _warned(Scenario.load(path, values, classes))
-    except ScenarioError:
+    except ScenarioError as error:
+        if not Path(path).exists():
+            raise ScenarioError(f"{error}{near(str(scenario))}") from None
         if is_campaign(path):
             raise PacelineError(
                 f"{scenario}: this is a campaign, which names scenarios: `paceline campaign {scenario}` runs it"

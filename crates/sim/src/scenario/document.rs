@@ -1,6 +1,6 @@
 //! A scenario as TOML, before it is checked: it can still be changed key by key.
 
-use super::error::{Mistake, ScenarioError, hint, join};
+use super::error::{Mistake, ScenarioError, allowed, hint, join};
 use super::flow::USUAL_CC;
 use super::named::OWN;
 use super::walk::{Node, listed, number_text};
@@ -410,8 +410,8 @@ fn put(at: &mut Value, node: Node<'_>, path: &str, steps: &[Step], text: &str) -
             Some((kind, variant)) => (format!(" in a table of kind `{kind}`"), variant.keys()),
             None => (String::new(), known),
         };
-        let known = listed(known.into_iter());
-        return Err(Mistake::new(here, format!("there is no such key{of_kind}{hint} (allowed here: {known})")));
+        let known = allowed(key, &known);
+        return Err(Mistake::new(here, format!("there is no such key{of_kind}{hint} ({known})")));
     };
     if !at.is_table() {
         *at = Value::Table(Table::new());

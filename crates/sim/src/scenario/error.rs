@@ -1,5 +1,6 @@
 //! What is wrong with a scenario file: every mistake with file, line, key, value, and what is allowed.
 
+use super::walk::listed;
 use std::borrow::Cow;
 use std::fmt;
 
@@ -116,12 +117,73 @@ impl fmt::Display for ScenarioError {
     }
 }
 
+/// Other tools' words, and ours for the same thing.
+const ALIASES: [(&str, &str); 26] = [
+    ("algorithm", "cc"),
+    ("bandwidth", "rate"),
+    ("bbrv3", "bbr3"),
+    ("bfifo", "droptail"),
+    ("bitrate", "media_rate"),
+    ("buffer", "queue"),
+    ("buffer-size", "limit"),
+    ("bw", "rate"),
+    ("capacity", "rate"),
+    ("congestion-control", "cc"),
+    ("controller", "cc"),
+    ("end", "stop"),
+    ("fifo", "droptail"),
+    ("jitter", "delay_variation"),
+    ("latency", "delay"),
+    ("mss", "segment"),
+    ("netem-loss", "loss"),
+    ("packet-size", "segment"),
+    ("pfifo", "droptail"),
+    ("plr", "loss"),
+    ("propagation", "delay"),
+    ("qdisc", "queue"),
+    ("rwnd", "receive_window"),
+    ("size", "limit"),
+    ("taildrop", "droptail"),
+    ("tail-drop", "droptail"),
+];
+
+/// How many of many known names an error lists.
+const LISTED: usize = 5;
+/// Up to so many names it lists all.
+const FEW: usize = 8;
+
+fn spelt(name: &str) -> String {
+    name.to_lowercase().replace('_', "-")
+}
+
+/// Which of these names may stand here: all if they are few, else those most like what was typed.
+pub(super) fn allowed(typed: &str, known: &[&str]) -> String {
+    if known.len() <= FEW {
+        return format!("allowed here: {}", listed(known.iter().copied()));
+    }
+    let typed = spelt(typed);
+    let alias = ALIASES.iter().find(|(word, _)| *word == typed).map(|(_, name)| *name);
+    let likeness = |name: &&str| match alias {
+        Some(meant) if meant == *name => 2.0,
+        _ => strsim::jaro_winkler(&typed, &spelt(name)),
+    };
+    let mut near = known.to_vec();
+    near.sort_by(|a, b| likeness(b).total_cmp(&likeness(a)));
+    let near = listed(near.into_iter().take(LISTED));
+    format!("nearest of {}: {near}; docs/scenario.md and `paceline schema` have all", known.len())
+}
+
 /// The name among `known` that `typed` was probably meant to be.
 pub(super) fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let lower = typed.to_lowercase().replace('_', "-");
+    let lower = spelt(typed);
+    let known: Vec<&str> = known.into_iter().collect();
+    let aliases = ALIASES.iter().filter(|(word, _)| *word == lower);
+    if let Some(name) = aliases.filter_map(|(_, meant)| known.iter().find(|name| *name == meant)).next() {
+        return Some(name);
+    }
     known
         .into_iter()
-        .map(|name| (strsim::damerau_levenshtein(&lower, &name.to_lowercase().replace('_', "-")), name))
+        .map(|name| (strsim::damerau_levenshtein(&lower, &spelt(name)), name))
         .filter(|&(distance, name)| {
             let length = name.chars().count().max(typed.chars().count());
             distance < length && distance <= (length / 3).max(1)

@@ -1,7 +1,7 @@
 //! Holds a TOML document against the schema of the scenario file: unknown keys, wrong types, unreadable quantities and
 //! bounds, all of them at once, each with its path. What passes here is then read by serde.
 
-use super::error::{Mistake, hint, join};
+use super::error::{Mistake, allowed, hint, join};
 use super::model::File;
 use super::parameters;
 use super::values::{ClientBuffer, DelayedAck, Distance, Limit, Power};
@@ -295,8 +295,8 @@ fn walk_table(table: &mut toml::Table, node: Node<'_>, path: &str, mistakes: &mu
                 Some((kind, _)) => format!("; it belongs to kind `{kind}`"),
                 None => hint(key, known.iter().copied()),
             };
-            let allowed = listed(known.iter().copied());
-            mistakes.push(Mistake::new(here, format!("no such key{of_kind}{hint} (allowed here: {allowed})")));
+            let allowed = allowed(key, &known);
+            mistakes.push(Mistake::new(here, format!("no such key{of_kind}{hint} ({allowed})")));
         }
     }
     for required in node.required() {
