@@ -8,33 +8,36 @@ const INTRODUCTION: &str = "\
 <!-- Made from the schema by a test of crate sim: PACELINE_BLESS=1 cargo test -p paceline-sim docs:: -->
 # The scenario file
 
-A scenario is a TOML file: a network, the flows on it, and how long to watch. Every key has a default unless it is
-required. A key that is not listed here is a mistake, and a message says which one was probably meant. The same as a
-JSON Schema: `paceline schema`. Commented examples: [examples/](../examples/README.md).
+A scenario is a TOML file with a network, its flows and a duration. Begin with a commented example in
+[examples/](../examples/README.md). Keys have defaults unless they are required. An unknown key is an error, which
+suggests the likely one. `paceline schema` prints the JSON Schema of this page.
 
-Quantities are texts with a unit: times `\"50 ms\"` (`ns us ms s min h`), rates `\"10 Mbit/s\"` (`bit/s kbit/s Mbit/s
-Gbit/s`, the same as `bps kbps Mbps Gbps` and `b/s kb/s Mb/s Gb/s`; bytes: `B/s kB/s MB/s GB/s`), sizes `\"50 kB\"` (`B kB
-MB GB`, decimal, and `KiB MiB GiB`). Shares are `\"1 %\"` or a number from 0 to 1. Times of a run count from its start.
+| value | units | example |
+|---|---|---|
+| time | `ns us ms s min h`; instants count from the run's start | `\"50 ms\"` |
+| rate | `bit/s kbit/s Mbit/s Gbit/s`, also `bps kbps Mbps Gbps` and `b/s kb/s Mb/s Gb/s`; bytes: `B/s kB/s MB/s GB/s` | `\"10 Mbit/s\"` |
+| size | `B kB MB GB` (decimal), `KiB MiB GiB` | `\"50 kB\"` |
+| share | per cent, or a number from 0 to 1 | `\"1 %\"` |
 
-`--set` and `--vary` name a key by its path: `flow.media.app.media_rate`, `link.bottleneck.queue.kind`,
+`--set` and `--vary` address a key by its path: `flow.media.app.media_rate`, `link.bottleneck.queue.kind`,
 `link.bottleneck.rate_schedule[0].rate`.
 
 ## A value of each instance
 
-Where a flow has `count = 3`, its instances may have values of their own of the keys marked *each*:
+A flow with `count = 3` has three instances. Keys of type *each* may give each instance its own value:
 
 | value | meaning |
 |---|---|
 | `\"40 ms\"` | the same for all |
-| `[\"40 ms\", \"41 ms\", \"55 ms\"]` | one for each instance, in their order; as many as `count` says |
-| `{ from = \"40 ms\", to = \"60 ms\" }` | the first instance's and the last one's, and equal steps between |
+| `[\"40 ms\", \"41 ms\", \"55 ms\"]` | one for each instance in order, as many as `count` |
+| `{ from = \"40 ms\", to = \"60 ms\" }` | from the first instance to the last, in equal steps |
 | `{ uniform = [\"20 ms\", \"440 ms\"] }` | drawn between two values |
-| `{ exponential = \"50 ms\", within = [\"1 ms\", \"1 s\"] }` | drawn: an exponential law of this mean |
-| `{ normal = [\"80 ms\", \"20 ms\"], within = [\"10 ms\", \"1 s\"] }` | drawn: a normal law of this mean and standard deviation |
-| `{ lognormal = \"80 ms\", sigma = 0.5, within = [\"10 ms\", \"1 s\"] }` | drawn: a law of this median, whose natural logarithm is normal and has the standard deviation `sigma` (0.001 to 10) |
+| `{ exponential = \"50 ms\", within = [\"1 ms\", \"1 s\"] }` | drawn, exponential with this mean |
+| `{ normal = [\"80 ms\", \"20 ms\"], within = [\"10 ms\", \"1 s\"] }` | drawn, normal with this mean and standard deviation |
+| `{ lognormal = \"80 ms\", sigma = 0.5, within = [\"10 ms\", \"1 s\"] }` | drawn, log-normal with this median; `sigma` (0.001 to 10) is the standard deviation of the natural logarithm |
 
-What is drawn comes from the seed and the instance's name. A draw outside of `within` is made anew; at least 1 % of the
-law must lie inside.
+Draws depend on the seed and the instance's name. A draw outside `within` is repeated; at least 1 % of the distribution
+must lie inside.
 
     [flow.client]                            # 41 clients, each with an access link of its own
     count = 41
