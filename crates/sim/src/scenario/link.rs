@@ -17,7 +17,7 @@ macro_rules! with_direction {
         #[serde(deny_unknown_fields)]
         pub struct $name {
             $($own)*
-            /// Rate of transmission. Required, unless `rate_schedule` or `rate_trace` is given.
+            /// Rate of transmission. Required without `rate_schedule` and `rate_trace`.
             #[serde(skip_serializing_if = "Option::is_none")]
             #[schemars(extend("x-default" = "required; backward: as forward", "x-min" = "1 bit/s", "x-max" = "1000 Gbit/s"))]
             pub rate: Option<Rate>,
@@ -29,12 +29,12 @@ macro_rules! with_direction {
             #[serde(skip_serializing_if = "Option::is_none")]
             #[schemars(extend("x-default" = "none"))]
             pub rate_trace: Option<RateTrace>,
-            /// One-way propagation delay. On the way there and back some link must have one.
+            /// One-way propagation delay. Some link on the way there and back needs one.
             #[serde(skip_serializing_if = "Option::is_none")]
             #[schemars(extend("x-default" = "0 s; backward: as forward", "x-max" = "60 s"))]
             pub delay: Option<Span>,
-            /// Instead of `delay`: delays from given instants on, the first at 0 s. A packet takes that of the instant at which
-            /// it has been sent.
+            /// Instead of `delay`: delays from given instants on, the first at 0 s. A packet takes the delay at the
+            /// instant at which it has been sent.
             #[serde(skip_serializing_if = "Option::is_none")]
             #[schemars(extend("x-default" = "none; backward: as forward"))]
             pub delay_schedule: Option<Vec<DelayStep>>,
@@ -42,15 +42,15 @@ macro_rules! with_direction {
             #[serde(skip_serializing_if = "Option::is_none")]
             #[schemars(extend("x-default" = "drop-tail, 100 packets; backward: as forward"))]
             pub queue: Option<Queue>,
-            /// From given instants on the queue's limit is another; before the first it is the queue's own.
+            /// Limits of the queue from given instants on; before the first, the queue's own.
             #[serde(skip_serializing_if = "Option::is_none")]
             #[schemars(extend("x-default" = "none; backward: as forward, unless `queue` is given there"))]
             pub limit_schedule: Option<Vec<LimitStep>>,
-            /// Drops what comes faster than a rate, beyond a burst, before it reaches the queue (reason `policed`).
+            /// Drops packets above a rate, beyond a burst, before they reach the queue (reason `policed`).
             #[serde(skip_serializing_if = "Option::is_none")]
             #[schemars(extend("x-default" = "none"))]
             pub policer: Option<Policer>,
-            /// Recovery at the link layer: blocks that fail on the air are sent again, and packets arrive in order.
+            /// Link-layer recovery: blocks that fail on the air are sent again, and packets arrive in order.
             #[serde(skip_serializing_if = "Option::is_none")]
             #[schemars(extend("x-default" = "none"))]
             pub recovery: Option<LinkRecovery>,
@@ -58,15 +58,15 @@ macro_rules! with_direction {
             #[serde(skip_serializing_if = "Option::is_none")]
             #[schemars(extend("x-default" = "none"))]
             pub loss: Option<Loss>,
-            /// Extra delay drawn for each packet, order kept.
+            /// Extra delay drawn for each packet; order is kept.
             #[serde(skip_serializing_if = "Option::is_none")]
             #[schemars(extend("x-default" = "none"))]
             pub delay_variation: Option<DelayVariation>,
-            /// Instead of `delay_variation`: variations from given instants on, before the first none.
+            /// Instead of `delay_variation`: variations from given instants on; none before the first.
             #[serde(skip_serializing_if = "Option::is_none")]
             #[schemars(extend("x-default" = "none"))]
             pub delay_variation_schedule: Option<Vec<VariationStep>>,
-            /// Holds back a share of the packets, so that later ones overtake them.
+            /// Holds back a share of the packets so that later ones overtake them.
             #[serde(skip_serializing_if = "Option::is_none")]
             #[schemars(extend("x-default" = "none"))]
             pub reorder: Option<Reorder>,
@@ -74,29 +74,29 @@ macro_rules! with_direction {
             #[serde(skip_serializing_if = "Option::is_none")]
             #[schemars(extend("x-default" = "none"))]
             pub duplicate: Option<Share>,
-            /// Damages a share of the packets; the receiving host refuses them.
+            /// Damages a share of the packets; the receiving host rejects them.
             #[serde(skip_serializing_if = "Option::is_none")]
             #[schemars(extend("x-default" = "none"))]
             pub corrupt: Option<Share>,
-            /// Holds what has been sent, and hands it over together every so often.
+            /// Holds sent packets and delivers them together at intervals.
             #[serde(skip_serializing_if = "Option::is_none")]
             #[schemars(extend("x-default" = "none"))]
             pub aggregation: Option<Aggregation>,
-            /// Clears the ECN field of every packet, after the queue: what arrives is not ECN-capable, and its marks are gone.
+            /// Clears the ECN field of every packet after the queue: packets arrive without ECN capability and marks.
             #[serde(default, skip_serializing_if = "core::ops::Not::not")]
             pub bleach_ecn: bool,
-            /// Times in which every packet takes longer, order kept: those after arrive in their wake.
+            /// Periods in which every packet takes longer. Order is kept: later packets wait behind delayed ones.
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
             pub delay_spike: Vec<DelaySpike>,
-            /// Times in which every packet that would leave the queue is lost.
+            /// Periods in which every packet that would leave the queue is lost.
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
             pub outage: Vec<Outage>,
-            /// Measures for which share of the time the queue held from k to k + 1 tenths of its limit:
-            /// `occupancy_0` to `occupancy_9`.
+            /// Measures the share of time in which the queue held from k to k + 1 tenths of its limit: `occupancy_0`
+            /// to `occupancy_9`.
             #[serde(default, skip_serializing_if = "core::ops::Not::not")]
             pub occupancy: bool,
-            /// Counts what each flow has of the link: packets that came, were dropped, got across, and its part of the
-            /// queue: table `link_flows`.
+            /// Counts each flow's packets at the link (arrived, dropped, delivered) and its part of the queue: table
+            /// `link_flows`.
             #[serde(default, skip_serializing_if = "core::ops::Not::not")]
             pub per_flow: bool,
         }
@@ -104,15 +104,15 @@ macro_rules! with_direction {
 }
 
 with_direction! {
-    /// A link: its forward direction, and what differs backward.
+    /// A link: its forward direction, and the differences of the backward one.
     pub struct LinkTable {
         /// The nodes that the link joins; forward is from the first to the second. Required in a graph, possible in a
         /// home, not allowed elsewhere.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "required in a graph; home: the link's name, and the access point"))]
         pub between: Option<[String; 2]>,
-        /// What is different in the opposite direction. Rate, delay (or their schedules) and queue are the same unless given
-        /// here; traces, recovery, loss, impairments, outages and what is measured are only there if given here.
+        /// Differences in the opposite direction. Rate, delay (or their schedules) and queue are as forward unless
+        /// given here. Traces, recovery, loss, impairments, outages and measurements exist only if given here.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "as forward, without loss and impairments"))]
         pub backward: Option<Box<BackwardTable>>,
@@ -128,7 +128,7 @@ with_direction! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RateStep {
-    /// From this instant on; the first at 0 s, each later than the one before.
+    /// Start of the step: the first at 0 s, each later than the one before.
     pub at: Span,
     /// The rate.
     #[schemars(extend("x-min" = "1 bit/s", "x-max" = "1000 Gbit/s"))]
@@ -139,13 +139,13 @@ pub struct RateStep {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DelayStep {
-    /// From this instant on; the first at 0 s, each later than the one before.
+    /// Start of the step: the first at 0 s, each later than the one before.
     pub at: Span,
     /// One-way propagation delay.
     #[schemars(extend("x-max" = "60 s"))]
     pub delay: Span,
-    /// Whether packets may arrive before those that were sent before this instant, as on another way. Otherwise they wait for them,
-    /// and arrive in their wake.
+    /// Whether packets may arrive before packets sent earlier than this instant, as on another path. Otherwise they
+    /// wait behind those.
     #[serde(default)]
     pub overtakes: bool,
 }
@@ -178,10 +178,10 @@ pub struct VariationStep {
 pub struct RateTrace {
     /// Path of the file, relative to the scenario file.
     pub file: String,
-    /// How the file is written.
+    /// Format of the file.
     #[serde(default)]
     pub format: TraceFormat,
-    /// What comes after the trace's end.
+    /// Behaviour after the trace's end.
     #[serde(default)]
     pub end: TraceEnd,
 }
@@ -197,11 +197,11 @@ pub enum TraceFormat {
     SecondsMbit,
     /// A table whose header names columns and units: `time_s,bandwidth_kbps`.
     Csv,
-    /// A list of objects whose keys name them (`duration_ms`, `bandwidth_kbps`), or what `iperf3 -J` prints.
+    /// A list of objects with the same as keys (`duration_ms`, `bandwidth_kbps`), or the output of `iperf3 -J`.
     Json,
-    /// What iperf3 prints, an interval a line.
+    /// The output of iperf3, one interval per line.
     Iperf3,
-    /// Whichever of these it looks like.
+    /// Detected.
     Auto,
 }
 
@@ -212,7 +212,7 @@ pub enum TraceEnd {
     /// The trace begins again.
     #[default]
     Loop,
-    /// The last rate goes on.
+    /// The last rate stays.
     Hold,
 }
 
