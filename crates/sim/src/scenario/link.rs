@@ -154,9 +154,9 @@ pub struct DelayStep {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LimitStep {
-    /// From this instant on; each later than the one before.
+    /// Start of the step; each later than the one before.
     pub at: Span,
-    /// The most that waits, in packets, in bytes, or as a time (1 to 1000000000 packets, 1 B to 1000 GB, 1 ns to 3600 s).
+    /// Capacity in packets, bytes or time (1 to 1000000000 packets, 1 B to 1000 GB, 1 ns to 3600 s).
     pub limit: Limit,
 }
 
@@ -164,7 +164,7 @@ pub struct LimitStep {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VariationStep {
-    /// From this instant on; each later than the one before.
+    /// Start of the step; each later than the one before.
     pub at: Span,
     /// The variation, keys as in `delay_variation`.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -18,26 +18,27 @@ use serde::{Deserialize, Serialize};
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[schemars(extend("x-kind" = "droptail"))]
 pub enum Queue {
-    /// First in, first out; what finds the queue full is dropped.
+    /// First in, first out; packets that arrive at a full queue are dropped.
     Droptail {
-        /// The most that waits, in packets, in bytes, or as the time in which the link sends it (1 to 1000000000
-        /// packets, 1 B to 1000 GB, 1 ns to 3600 s). A time is made bytes at the link's rate of the moment; of a
-        /// trace of opportunities at the mean of the last second.
+        /// Capacity in packets, bytes or time (1 to 1000000000 packets, 1 B to 1000 GB, 1 ns to 3600 s). A time is
+        /// converted to bytes at the link's current rate; with a trace of opportunities, at the last second's mean
+        /// rate.
         #[serde(default = "hundred_packets")]
         limit: Limit,
     },
     /// Random early detection (Floyd and Jacobson 1993), as in ns-2.
     Red {
-        /// The most that waits, in packets, in bytes, or as the time in which the link sends it (1 to 1000000000
-        /// packets, 1 B to 1000 GB, 1 ns to 3600 s). A time is made bytes at the link's rate of the moment; of a
-        /// trace of opportunities at the mean of the last second.
+        /// Capacity in packets, bytes or time (1 to 1000000000 packets, 1 B to 1000 GB, 1 ns to 3600 s). A time is
+        /// converted to bytes at the link's current rate; with a trace of opportunities, at the last second's mean
+        /// rate.
         #[serde(default = "hundred_packets")]
         limit: Limit,
         /// Average queue in packets below which nothing is dropped.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(range(min = 0.001, max = 1e9), extend("x-default" = "from the link's rate, as in ns-2"))]
         min_threshold: Option<f64>,
-        /// Average queue in packets above which all (gentle: ever more) is dropped. More than `min_threshold`.
+        /// Average queue in packets above which every packet is dropped; with `gentle`, a rising share. More than
+        /// `min_threshold`.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(range(min = 0.001, max = 1e9), extend("x-default" = "3 x min_threshold"))]
         max_threshold: Option<f64>,
@@ -57,13 +58,13 @@ pub enum Queue {
         #[serde(default = "tenth")]
         #[schemars(range(min = 1e-9, max = 1.0))]
         max_p: f64,
-        /// The share rises from max_p to 1 between max_threshold and twice that, instead of at once.
+        /// The share rises from max_p to 1 between max_threshold and twice that, instead of jumping to 1.
         #[serde(default = "yes")]
         gentle: bool,
-        /// Spaces drops: none within half the mean distance after one.
+        /// Spaces drops: after one, none within half the mean distance between drops.
         #[serde(default = "yes")]
         wait: bool,
-        /// Whether a packet's chance to be dropped and the average queue count packets or bytes.
+        /// Whether drop probability and average queue count packets or bytes.
         #[serde(default)]
         mode: RedMode,
         /// Mean packet size, for idle time and byte mode.
@@ -73,45 +74,45 @@ pub enum Queue {
         /// Marks ECN-capable packets instead of dropping them early (RFC 3168).
         #[serde(default)]
         ecn: bool,
-        /// Marks only while the probability is below this share, and drops above it; see `ecn`.
+        /// Marks only while the probability is below this share, and drops above; see `ecn`.
         #[serde(default = "tenth_share")]
         mark_below: Ratio,
-        /// Size of the packets that idle time counts as.
+        /// Packet size in which idle time is counted.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "as mean_packet", "x-min" = "1 B", "x-max" = "65535 B"))]
         idle_packet: Option<Size>,
-        /// Moves max_p so that the average stays between the thresholds (Floyd, Gummadi, Shenker 2001); `{}` is enough.
+        /// Moves max_p to keep the average between the thresholds (Floyd, Gummadi, Shenker 2001); `{}` is enough.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "none: max_p stays"))]
         adaptive: Option<AdaptiveRed>,
-        /// Sets thresholds and weight from the link's rate, as ns-2 does; then none of them may be given.
+        /// Sets thresholds and weight from the link's rate, as ns-2 does; none of them may be given then.
         #[serde(default)]
         automatic: bool,
     },
-    /// Controlled delay (RFC 8289): drops from the head while packets have waited for too long.
+    /// Controlled delay (RFC 8289): drops from the head while packets have waited too long.
     Codel {
-        /// The most that waits, in packets, in bytes, or as the time in which the link sends it (1 to 1000000000
-        /// packets, 1 B to 1000 GB, 1 ns to 3600 s). A time is made bytes at the link's rate of the moment; of a
-        /// trace of opportunities at the mean of the last second.
+        /// Capacity in packets, bytes or time (1 to 1000000000 packets, 1 B to 1000 GB, 1 ns to 3600 s). A time is
+        /// converted to bytes at the link's current rate; with a trace of opportunities, at the last second's mean
+        /// rate.
         #[serde(default = "thousand_packets")]
         limit: Limit,
-        /// The delay that may stand in the queue.
+        /// Acceptable standing delay.
         #[serde(default = "five_ms")]
         #[schemars(extend("x-min" = "1 us", "x-max" = "60 s"))]
         target: Span,
-        /// For how long the delay must stand above `target` before the first drop; somewhat above a usual round-trip
+        /// Time for which the delay must stay above `target` before the first drop; somewhat above a usual round-trip
         /// time.
         #[serde(default = "hundred_ms")]
         #[schemars(extend("x-min" = "1 us", "x-max" = "60 s"))]
         interval: Span,
-        /// While no more than this waits behind a packet, it is not dropped.
+        /// A packet is not dropped while at most this waits behind it.
         #[serde(default = "mtu")]
         #[schemars(extend("x-min" = "1 B", "x-max" = "65535 B"))]
         mtu: Size,
         /// Marks ECN-capable packets instead of dropping them for their delay (RFC 3168).
         #[serde(default)]
         ecn: bool,
-        /// Marks ECN-capable packets that have waited for longer than this, whatever else.
+        /// Marks ECN-capable packets that have waited longer than this, in any case.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "none", "x-min" = "1 us", "x-max" = "60 s"))]
         mark_above: Option<Span>,
@@ -119,83 +120,83 @@ pub enum Queue {
         #[serde(default)]
         mark_above_for: StepFor,
     },
-    /// Flow queues under CoDel (RFC 8290): flows take turns, those with little to send go first.
+    /// Flow queues under CoDel (RFC 8290): flows take turns, and those with little to send go first.
     FqCodel {
-        /// The most that waits, in packets, in bytes, or as the time in which the link sends it (1 to 1000000000
-        /// packets, 1 B to 1000 GB, 1 ns to 3600 s). A time is made bytes at the link's rate of the moment; of a
-        /// trace of opportunities at the mean of the last second.
+        /// Capacity in packets, bytes or time (1 to 1000000000 packets, 1 B to 1000 GB, 1 ns to 3600 s). A time is
+        /// converted to bytes at the link's current rate; with a trace of opportunities, at the last second's mean
+        /// rate.
         #[serde(default = "fair_packets")]
         limit: Limit,
-        /// The delay that may stand in the queue.
+        /// Acceptable standing delay.
         #[serde(default = "five_ms")]
         #[schemars(extend("x-min" = "1 us", "x-max" = "60 s"))]
         target: Span,
-        /// For how long the delay must stand above `target` before the first drop; somewhat above a usual round-trip
+        /// Time for which the delay must stay above `target` before the first drop; somewhat above a usual round-trip
         /// time.
         #[serde(default = "hundred_ms")]
         #[schemars(extend("x-min" = "1 us", "x-max" = "60 s"))]
         interval: Span,
-        /// While no more than this waits behind a packet, it is not dropped.
+        /// A packet is not dropped while at most this waits behind it.
         #[serde(default = "mtu")]
         #[schemars(extend("x-min" = "1 B", "x-max" = "65535 B"))]
         mtu: Size,
         /// Marks ECN-capable packets instead of dropping them for their delay (RFC 3168).
         #[serde(default = "yes")]
         ecn: bool,
-        /// Marks ECN-capable packets that have waited for longer than this, whatever else.
+        /// Marks ECN-capable packets that have waited longer than this, in any case.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "none", "x-min" = "1 us", "x-max" = "60 s"))]
         mark_above: Option<Span>,
         /// Which ECN-capable packets `mark_above` marks.
         #[serde(default)]
         mark_above_for: StepFor,
-        /// How many queues there are; flows of one hash share one.
+        /// Number of queues; flows with the same hash share one.
         #[serde(default = "thousand_queues")]
         #[schemars(range(min = 1, max = 65536))]
         queues: u32,
-        /// The bytes that a queue may send in its turn.
+        /// Bytes that a queue may send in its turn.
         #[serde(default = "quantum")]
         #[schemars(extend("x-min" = "1 B", "x-max" = "1 MB"))]
         quantum: Size,
-        /// The most packets that are dropped at once, from the queue with the most bytes, when more than `limit` waits.
+        /// Most packets dropped at once, from the queue with the most bytes, when more than `limit` waits.
         #[serde(default = "batch")]
         #[schemars(range(min = 1, max = 65536))]
         batch: u32,
     },
     /// Proportional integral controller, enhanced (RFC 8033): drops on arrival, at random, to hold a delay.
     Pie {
-        /// The most that waits, in packets, in bytes, or as the time in which the link sends it (1 to 1000000000
-        /// packets, 1 B to 1000 GB, 1 ns to 3600 s). A time is made bytes at the link's rate of the moment; of a
-        /// trace of opportunities at the mean of the last second.
+        /// Capacity in packets, bytes or time (1 to 1000000000 packets, 1 B to 1000 GB, 1 ns to 3600 s). A time is
+        /// converted to bytes at the link's current rate; with a trace of opportunities, at the last second's mean
+        /// rate.
         #[serde(default = "thousand_packets")]
         limit: Limit,
         /// The delay to hold.
         #[serde(default = "fifteen_ms")]
         #[schemars(extend("x-min" = "1 us", "x-max" = "60 s"))]
         target: Span,
-        /// How often the probability of a drop is renewed.
+        /// Interval between updates of the drop probability.
         #[serde(default = "fifteen_ms")]
         #[schemars(extend("x-min" = "100 us", "x-max" = "60 s"))]
         update: Span,
-        /// For how long after an idle time nothing is dropped.
+        /// Time after an idle period without drops.
         #[serde(default = "burst")]
         #[schemars(extend("x-max" = "60 s"))]
         burst: Span,
-        /// Added to the probability in an update, for each second of delay above `target`.
+        /// Increase of the probability in an update, per second of delay above `target`.
         #[serde(default = "pie_alpha")]
         #[schemars(range(min = 0.0, max = 1000.0))]
         alpha: f64,
-        /// The same for each second by which the delay has grown since the update before.
+        /// Increase of the probability in an update, per second that the delay has grown since the last one.
         #[serde(default = "pie_beta")]
         #[schemars(range(min = 0.0, max = 1000.0))]
         beta: f64,
-        /// How the delay is known.
+        /// Estimate of the delay.
         #[serde(default)]
         estimate: DelayEstimate,
-        /// Spaces drops out: none until the probabilities of packets sum up to 0.85, always one at 8.5.
+        /// Spaces drops: none until the packets' probabilities sum to 0.85, always one at 8.5.
         #[serde(default)]
         derandomize: bool,
-        /// A packet's probability is in proportion to its size.
+        /// Makes a packet's probability proportional to its size.
         #[serde(default)]
         by_size: bool,
         /// Mean packet size: two of them may always wait, and `by_size` counts in it.
@@ -205,44 +206,44 @@ pub enum Queue {
         /// Marks ECN-capable packets instead of dropping them (RFC 3168).
         #[serde(default)]
         ecn: bool,
-        /// Marks only while the probability is below this share, and drops above it; see `ecn`.
+        /// Marks only while the probability is below this share, and drops above; see `ecn`.
         #[serde(default = "tenth_share")]
         mark_below: Ratio,
     },
-    /// Flow queues under PIE (Linux' `sch_fq_pie`): flows take turns, those with little to send go first.
+    /// Flow queues under PIE (Linux' `sch_fq_pie`): flows take turns, and those with little to send go first.
     FqPie {
-        /// The most that waits, in packets, in bytes, or as the time in which the link sends it (1 to 1000000000
-        /// packets, 1 B to 1000 GB, 1 ns to 3600 s). A time is made bytes at the link's rate of the moment; of a
-        /// trace of opportunities at the mean of the last second.
+        /// Capacity in packets, bytes or time (1 to 1000000000 packets, 1 B to 1000 GB, 1 ns to 3600 s). A time is
+        /// converted to bytes at the link's current rate; with a trace of opportunities, at the last second's mean
+        /// rate.
         #[serde(default = "fair_packets")]
         limit: Limit,
         /// The delay to hold.
         #[serde(default = "fifteen_ms")]
         #[schemars(extend("x-min" = "1 us", "x-max" = "60 s"))]
         target: Span,
-        /// How often the probability of a drop is renewed.
+        /// Interval between updates of the drop probability.
         #[serde(default = "fifteen_ms")]
         #[schemars(extend("x-min" = "100 us", "x-max" = "60 s"))]
         update: Span,
-        /// For how long after an idle time nothing is dropped.
+        /// Time after an idle period without drops.
         #[serde(default = "burst")]
         #[schemars(extend("x-max" = "60 s"))]
         burst: Span,
-        /// Added to the probability in an update, for each second of delay above `target`.
+        /// Increase of the probability in an update, per second of delay above `target`.
         #[serde(default = "pie_alpha")]
         #[schemars(range(min = 0.0, max = 1000.0))]
         alpha: f64,
-        /// The same for each second by which the delay has grown since the update before.
+        /// Increase of the probability in an update, per second that the delay has grown since the last one.
         #[serde(default = "pie_beta")]
         #[schemars(range(min = 0.0, max = 1000.0))]
         beta: f64,
-        /// How the delay is known.
+        /// Estimate of the delay.
         #[serde(default)]
         estimate: DelayEstimate,
-        /// Spaces drops out: none until the probabilities of packets sum up to 0.85, always one at 8.5.
+        /// Spaces drops: none until the packets' probabilities sum to 0.85, always one at 8.5.
         #[serde(default = "yes")]
         derandomize: bool,
-        /// A packet's probability is in proportion to its size.
+        /// Makes a packet's probability proportional to its size.
         #[serde(default)]
         by_size: bool,
         /// Mean packet size: two of them may always wait, and `by_size` counts in it.
@@ -252,27 +253,27 @@ pub enum Queue {
         /// Marks ECN-capable packets instead of dropping them (RFC 3168).
         #[serde(default)]
         ecn: bool,
-        /// Marks only while the probability is below this share, and drops above it; see `ecn`.
+        /// Marks only while the probability is below this share, and drops above; see `ecn`.
         #[serde(default = "tenth_share")]
         mark_below: Ratio,
-        /// How many queues there are; flows of one hash share one.
+        /// Number of queues; flows with the same hash share one.
         #[serde(default = "thousand_queues")]
         #[schemars(range(min = 1, max = 65536))]
         queues: u32,
-        /// The bytes that a queue may send in its turn.
+        /// Bytes that a queue may send in its turn.
         #[serde(default = "quantum")]
         #[schemars(extend("x-min" = "1 B", "x-max" = "1 MB"))]
         quantum: Size,
     },
-    /// DualQ coupled PI2 (RFC 9332): a queue of low latency for scalable senders, ECT(1), beside one for the others, under one
-    /// controller.
+    /// DualQ coupled PI2 (RFC 9332): a low-latency queue for scalable senders, ECT(1), and one for the others, under
+    /// one controller.
     Dualpi2 {
-        /// Whose. It is also what the defaults go by.
+        /// The implementation, which also sets the defaults.
         #[serde(default)]
         variant: DualPi2Variant,
-        /// The most that waits in both queues, in packets, in bytes, or as the time in which the link sends it (1 to 1000000000
-        /// packets, 1 B to 1000 GB, 1 ns to 3600 s). A time is made bytes at the link's rate of the moment; of a
-        /// trace of opportunities at the mean of the last second.
+        /// Capacity of both queues together in packets, bytes or time (1 to 1000000000 packets, 1 B to 1000 GB, 1 ns
+        /// to 3600 s). A time is converted to bytes at the link's current rate; with a trace of opportunities, at the
+        /// last second's mean rate.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "250 ms; linux: 10000 packets"))]
         limit: Option<Limit>,
@@ -280,19 +281,19 @@ pub enum Queue {
         #[serde(default = "fifteen_ms")]
         #[schemars(extend("x-min" = "1 us", "x-max" = "60 s"))]
         target: Span,
-        /// The longest round trip to be stable for: `update`, `alpha` and `beta` follow from it.
+        /// Longest round trip for which the law is stable; sets `update`, `alpha` and `beta`.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "100 ms; linux: none", "x-min" = "1 ms", "x-max" = "60 s"))]
         rtt_max: Option<Span>,
-        /// How often the base probability p' is renewed (Tupdate).
+        /// Interval between updates of the base probability p' (Tupdate).
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "the lesser of target and rtt_max / 3; linux: 16 ms", "x-min" = "100 us", "x-max" = "60 s"))]
         update: Option<Span>,
-        /// Added to p' in an update, for each second of delay above `target`.
+        /// Increase of p' in an update, per second of delay above `target`.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(range(min = 0.0, max = 1000.0), extend("x-default" = "0.1 update / rtt_max^2; linux: 41/256"))]
         alpha: Option<f64>,
-        /// The same for each second by which the delay has grown since the update before.
+        /// Increase of the probability in an update, per second that the delay has grown since the last one.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(range(min = 0.0, max = 1000.0), extend("x-default" = "0.3 / rtt_max; linux: 819/256"))]
         beta: Option<f64>,
@@ -304,30 +305,31 @@ pub enum Queue {
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "ramp; linux: step"))]
         l4s_aqm: Option<NativeAqm>,
-        /// The delay above which it does.
+        /// Delay above which the L4S queue marks.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "800 us of a ramp, 1 ms of a step", "x-min" = "1 us", "x-max" = "60 s"))]
         l4s_threshold: Option<Span>,
-        /// Of a ramp: from the threshold on ever more is marked, over this range above it all.
+        /// With a ramp: delay above the threshold over which the marked share rises to all.
         #[serde(default = "ramp_range")]
         #[schemars(extend("x-max" = "60 s"))]
         l4s_range: Span,
-        /// It does not while no more packets than this are left in the L4S queue; of linux, while fewer were there when the packet came.
+        /// The L4S queue does not mark while at most this number of packets is left in it; with `linux`, while fewer
+        /// were there when the packet arrived.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(range(min = 0, max = 1000000), extend("x-default" = "1; linux: 0"))]
         l4s_packets: Option<u32>,
         /// Which queue goes first when both have packets.
         #[serde(default)]
         scheduler: DualScheduler,
-        /// Of the weighted scheduler: the Classic queue's share of the bytes while both have packets.
+        /// With the weighted scheduler: the Classic queue's share of the bytes while both have packets.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "1/16; linux: 10 %"))]
         classic_share: Option<Ratio>,
-        /// Of the time-shifted one: so much longer must a Classic packet have waited to go first.
+        /// With the time-shifted scheduler: the extra time that a Classic packet must have waited to go first.
         #[serde(default = "time_shift")]
         #[schemars(extend("x-max" = "60 s"))]
         time_shift: Span,
-        /// Drops packets of either class, with p'^2, once marks no longer suffice; else the queue runs full.
+        /// Drops packets of either class with p'^2 once marks no longer suffice; otherwise the queue fills.
         #[serde(default = "yes")]
         drop_overload: bool,
         /// The longest packet.
@@ -337,41 +339,41 @@ pub enum Queue {
     },
     /// Shaper, turns by flow and host, and COBALT, which is CoDel with BLUE (Linux' `sch_cake` with `besteffort`).
     Cake {
-        /// What its shaper lets through, in the bytes that `overhead`, `mpu` and `framing` make of packets; a queue's turn and the delay to
-        /// hold follow from it. Not in a cell.
+        /// The shaper's rate, counted in packet sizes by `overhead`, `mpu` and `framing`. It sets a queue's turn and
+        /// the delay to hold. Not in a cell.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "none: as fast as the link", "x-min" = "1 kbit/s", "x-max" = "1000 Gbit/s"))]
         bandwidth: Option<Rate>,
-        /// The most that waits, in packets, in bytes, or as the time in which the link sends it (1 to 1000000000
-        /// packets, 1 B to 1000 GB, 1 ns to 3600 s). A time is made bytes at the link's rate of the moment; of a
-        /// trace of opportunities at the mean of the last second.
+        /// Capacity in packets, bytes or time (1 to 1000000000 packets, 1 B to 1000 GB, 1 ns to 3600 s). A time is
+        /// converted to bytes at the link's current rate; with a trace of opportunities, at the last second's mean
+        /// rate.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "what `bandwidth` lets through in 4 x rtt, at least 4 MiB; at most 10240 x mtu"))]
         limit: Option<Limit>,
-        /// A usual round-trip time: for how long the delay must be above a twentieth of it before the first drop.
+        /// A usual round-trip time: the delay must stay above a twentieth of it for this long before the first drop.
         #[serde(default = "hundred_ms")]
         #[schemars(extend("x-min" = "20 us", "x-max" = "60 s"))]
         rtt: Span,
-        /// Who has a queue, and who shares with whom.
+        /// Which packets share a queue, and how queues share the link.
         #[serde(default)]
         isolation: Isolation,
-        /// Added to each packet's size by the shaper and in turns: what its IP packet is carried in. The default
-        /// is Ethernet's header, which Linux has in a packet's length.
+        /// Bytes added to each IP packet's size by the shaper and in turns. The default is Ethernet's header, which
+        /// Linux includes in a packet's length.
         #[serde(default = "ethernet")]
         #[schemars(extend("x-max" = "256 B"))]
         overhead: Size,
-        /// They count no packet, overhead included, as less.
+        /// Smallest packet size that the shaper and turns count, overhead included.
         #[serde(default = "nothing")]
         #[schemars(extend("x-max" = "256 B"))]
         mpu: Size,
-        /// What the link below makes of that.
+        /// Framing of the link below.
         #[serde(default)]
         framing: Framing,
-        /// It shapes what comes behind the bottleneck: what it drops counts as sent, and a delay of up to two packets of each busy flow is
-        /// left alone.
+        /// Shapes behind the bottleneck: drops count as sent, and a delay of up to two packets of each busy flow is
+        /// tolerated.
         #[serde(default)]
         ingress: bool,
-        /// The longest packet: the delay to hold is never less than one and a half of them take at `bandwidth`.
+        /// The longest packet: the delay to hold is at least the time of one and a half of them at `bandwidth`.
         #[serde(default = "quantum")]
         #[schemars(extend("x-min" = "1 B", "x-max" = "65535 B"))]
         mtu: Size,
@@ -404,22 +406,22 @@ impl Queue {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AdaptiveRed {
-    /// What is added to max_p, but no more than a quarter of it.
+    /// Increment of max_p, at most a quarter of it.
     #[serde(default = "hundredth")]
     #[schemars(range(min = 1e-9, max = 1.0))]
     pub increase: f64,
-    /// What max_p is multiplied by on the way down.
+    /// Factor by which max_p falls.
     #[serde(default = "nine_tenths")]
     #[schemars(range(min = 1e-9, max = 1.0))]
     pub decrease: f64,
-    /// The least time between changes.
+    /// Minimum time between changes.
     #[serde(default = "half_second")]
     #[schemars(extend("x-min" = "1 ns", "x-max" = "3600 s"))]
     pub interval: Span,
-    /// The most that max_p grows to.
+    /// Upper bound of max_p.
     #[serde(default = "half")]
     pub top: Ratio,
-    /// The least that max_p falls to. Less than `top`.
+    /// Lower bound of max_p. Less than `top`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "1 %; above 8 Mbit/s one packet of 1000 B in 0.1 s"))]
     pub bottom: Option<Ratio>,
@@ -443,7 +445,7 @@ pub enum StepFor {
     /// All.
     #[default]
     Ect,
-    /// Those with ECT(1), of scalable senders (L4S).
+    /// Those with ECT(1), from scalable senders (L4S).
     Ect1,
 }
 
@@ -451,10 +453,10 @@ pub enum StepFor {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DualPi2Variant {
-    /// That of RFC 9332, appendix A: marks and drops evenly spaced.
+    /// RFC 9332, appendix A: marks and drops evenly spaced.
     #[default]
     Rfc9332,
-    /// That of Linux, `sch_dualpi2`: marks and drops drawn.
+    /// Linux's `sch_dualpi2`: marks and drops drawn.
     Linux,
 }
 
@@ -472,9 +474,9 @@ impl DualPi2Variant {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NativeAqm {
-    /// All above the threshold.
+    /// All packets above the threshold.
     Step,
-    /// Ever more above the threshold.
+    /// A rising share above the threshold.
     Ramp,
 }
 
@@ -485,7 +487,7 @@ pub enum DualScheduler {
     /// In turn, by weight.
     #[default]
     Weighted,
-    /// The packet that has waited for longer, with a start for L4S.
+    /// The packet that has waited longer, with a head start for L4S.
     TimeShifted,
 }
 
@@ -501,13 +503,13 @@ pub enum Isolation {
     Dsthost,
     /// A queue for each pair of hosts.
     Hosts,
-    /// A queue for each flow, and nothing for hosts.
+    /// A queue for each flow; hosts do not count.
     Flows,
-    /// A queue for each flow; hosts that send share alike, and flows within each.
+    /// A queue for each flow; sending hosts share equally, and so do the flows of each.
     DualSrchost,
-    /// A queue for each flow; hosts that receive share alike, and flows within each.
+    /// A queue for each flow; receiving hosts share equally, and so do the flows of each.
     DualDsthost,
-    /// A queue for each flow, whose turn is divided by the busy flows of whichever of its hosts has more.
+    /// A queue for each flow; its turn is divided by the number of busy flows of its busier host.
     #[default]
     TripleIsolate,
 }
@@ -516,12 +518,12 @@ pub enum Isolation {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Framing {
-    /// Its bytes.
+    /// None: bytes count as they are.
     #[default]
     None,
-    /// Whole ATM cells, of 53 bytes for each 48.
+    /// ATM: whole cells, 53 bytes for each 48.
     Atm,
-    /// One byte more for each 64 or part of them (PTM).
+    /// PTM: one byte more for each 64 or part of them.
     Ptm,
 }
 
@@ -529,10 +531,10 @@ pub enum Framing {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DelayEstimate {
-    /// The packet that left last had waited for so long.
+    /// The wait of the packet that left last.
     #[default]
     Timestamps,
-    /// The bytes that wait, at the rate at which bytes have left.
+    /// The waiting bytes, divided by the rate at which bytes have left.
     DepartureRate,
 }
 
