@@ -77,9 +77,9 @@ const fn half() -> Ratio {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Pause {
-    /// Its beginning.
+    /// Start of the period.
     pub from: Span,
-    /// Its end; later than `from`.
+    /// End of the period; later than `from`.
     pub to: Span,
 }
 

@@ -166,7 +166,7 @@ pub struct LimitStep {
 pub struct VariationStep {
     /// Start of the step; each later than the one before.
     pub at: Span,
-    /// The variation, keys as in `delay_variation`.
+    /// The variation; keys as in `delay_variation`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "from here on none"))]
     pub variation: Option<DelayVariation>,
@@ -220,15 +220,16 @@ pub enum TraceEnd {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LinkRecovery {
-    /// How long the link sends one block at its rate (its mean, or first, if it varies): the transmission time interval.
+    /// Time in which the link sends one block at its rate (its mean or first rate, if it varies): the transmission
+    /// time interval.
     #[schemars(extend("x-min" = "1 us", "x-max" = "1 s"))]
     pub block_time: Span,
-    /// Probability that a block fails, each time that it is sent.
+    /// Probability that a block fails at each attempt.
     pub block_error: Ratio,
-    /// From the end of a block that failed to the end of its next attempt.
+    /// From the end of a failed block to the end of its next attempt.
     #[schemars(extend("x-min" = "1 us", "x-max" = "60 s"))]
     pub delay: Span,
-    /// How often a block is sent again at most; then its packet is lost, reason `loss`.
+    /// Most attempts to send a block again; then its packet is lost, reason `loss`.
     #[serde(default = "five")]
     #[schemars(range(min = 0, max = 100))]
     pub retransmissions: u32,
@@ -242,10 +243,10 @@ const fn five() -> u32 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Policer {
-    /// How fast tokens come: one for each bit.
+    /// Rate of tokens: one for each bit.
     #[schemars(extend("x-min" = "1 bit/s", "x-max" = "1000 Gbit/s"))]
     pub rate: Rate,
-    /// How much passes at once when the bucket is full. A packet larger than this never passes.
+    /// Amount that passes at once when the bucket is full. A larger packet never passes.
     #[schemars(extend("x-min" = "1500 B", "x-max" = "1 GB"))]
     pub burst: Size,
 }
@@ -257,20 +258,22 @@ pub struct Policer {
 pub enum DelayVariation {
     /// Each packet is delayed by a time drawn uniformly from 0 to `max`.
     Uniform {
-        /// The longest.
+        /// The longest delay.
         #[schemars(extend("x-max" = "60 s"))]
         max: Span,
     },
-    /// That of Wi-Fi networks that hear one another (draft-huitema-ccwg-c4-test): a Poisson number, of mean 1, of waits of 1 ms,
-    /// smoothed by less than a millisecond; for a share of the packets a Poisson number, of mean 12, of waits of 7.5 ms beside.
+    /// Wi-Fi networks that hear each other (draft-huitema-ccwg-c4-test): a Poisson number, of mean 1, of waits of 1
+    /// ms, smoothed by less than a millisecond. A share of the packets also has a Poisson number, of mean 12, of
+    /// waits of 7.5 ms.
     BadWifi {
-        /// The mean, about: (mean - 1 ms) / 90 ms of the packets have long waits; none up to 1 ms, all from 91 ms on.
+        /// Approximate mean delay: (mean - 1 ms) / 90 ms of the packets have long waits; none up to 1 ms, all from 91
+        /// ms on.
         #[schemars(extend("x-max" = "60 s"))]
         average: Span,
     },
-    /// Each packet is delayed by the absolute value of a normal draw around 0, in order (RFC 8868, section 4.5).
+    /// Each packet is delayed by the absolute value of a normal draw around 0; order is kept (RFC 8868, section 4.5).
     Gaussian {
-        /// The draw's standard deviation.
+        /// Standard deviation of the draw.
         #[serde(default = "five_milliseconds")]
         #[schemars(extend("x-max" = "10 s"))]
         deviation: Span,
@@ -295,7 +298,7 @@ const fn three() -> f64 {
 pub struct Reorder {
     /// Share of the packets that are held back.
     pub rate: Ratio,
-    /// For how long.
+    /// Time for which they are held back.
     #[schemars(extend("x-min" = "1 ns", "x-max" = "60 s"))]
     pub extra: Span,
 }
@@ -304,27 +307,27 @@ pub struct Reorder {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Aggregation {
-    /// From one handing over to the next.
+    /// Interval between deliveries.
     #[schemars(extend("x-min" = "1 us", "x-max" = "60 s"))]
     pub interval: Span,
-    /// From this instant on, which is also that of the first handing over.
+    /// Start, and instant of the first delivery.
     #[serde(default)]
     pub from: Span,
-    /// Up to this instant; later than `from`.
+    /// End; later than `from`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "the run's end"))]
     pub to: Option<Span>,
 }
 
-/// A time in which packets take longer.
+/// A period in which packets take longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DelaySpike {
-    /// Its beginning.
+    /// Start of the period.
     pub from: Span,
-    /// Its end; later than `from`.
+    /// End of the period; later than `from`.
     pub to: Span,
-    /// How much longer what is sent in it takes.
+    /// Extra delay of packets sent in it.
     #[schemars(extend("x-min" = "1 ns", "x-max" = "60 s"))]
     pub extra: Span,
 }
@@ -337,13 +340,13 @@ pub struct Share {
     pub rate: Ratio,
 }
 
-/// A time without service.
+/// A period without service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Outage {
-    /// Its beginning.
+    /// Start of the period.
     pub from: Span,
-    /// Its end; later than `from`.
+    /// End of the period; later than `from`.
     pub to: Span,
 }
 

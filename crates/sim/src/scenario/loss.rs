@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[schemars(extend("x-kind" = "uniform"))]
 pub enum Loss {
-    /// Each packet is lost with the same probability, independently.
+    /// Each packet is lost independently with the same probability.
     Uniform {
         /// Probability of loss.
         rate: Ratio,
@@ -20,17 +20,17 @@ pub enum Loss {
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "none"))]
         except: Option<Vec<String>>,
-        /// Instead of `except`: flows, or groups of flows, whose packets alone it looks at.
+        /// Instead of `except`: the only flows, or groups of flows, that can lose packets.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "all"))]
         only: Option<Vec<String>>,
-        /// The times in which packets are lost, in order and apart.
+        /// Periods in which packets are lost, in order, without overlap.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         #[schemars(extend("x-default" = "always"))]
         during: Vec<LossTime>,
     },
-    /// Bursts counted in packets: a good and a bad state, and a chance to change it after each packet (Gilbert 1960,
-    /// Elliott 1963).
+    /// Bursts counted in packets: a good and a bad state, which may change after each packet (Gilbert 1960, Elliott
+    /// 1963).
     GilbertElliott {
         /// Probability of loss in the good state.
         #[serde(default = "nothing")]
@@ -49,17 +49,17 @@ pub enum Loss {
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "none"))]
         except: Option<Vec<String>>,
-        /// Instead of `except`: flows, or groups of flows, whose packets alone it looks at.
+        /// Instead of `except`: the only flows, or groups of flows, that can lose packets.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "all"))]
         only: Option<Vec<String>>,
-        /// The times in which packets are lost, in order and apart.
+        /// Periods in which packets are lost, in order, without overlap.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         #[schemars(extend("x-default" = "always"))]
         during: Vec<LossTime>,
     },
-    /// Bursts counted in time: a good and a bad state, each of a fixed period, and a chance to change it at a period's end
-    /// (the TFRC Veno paper's model of a wireless link).
+    /// Bursts counted in time: a good and a bad state of fixed periods, which may change at a period's end (the TFRC
+    /// Veno paper's model of a wireless link).
     TwoState {
         /// Probability of loss in the good state.
         #[serde(default = "hundred_thousandth")]
@@ -77,7 +77,7 @@ pub enum Loss {
         /// Probability that the state changes at the end of a period. More than 0.
         #[serde(default = "nineteen_of_twenty")]
         change: Ratio,
-        /// How the link begins.
+        /// State in which the link begins.
         #[serde(default)]
         start: LossStart,
         /// Which packets.
@@ -87,25 +87,25 @@ pub enum Loss {
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "none"))]
         except: Option<Vec<String>>,
-        /// Instead of `except`: flows, or groups of flows, whose packets alone it looks at.
+        /// Instead of `except`: the only flows, or groups of flows, that can lose packets.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "all"))]
         only: Option<Vec<String>>,
-        /// The times in which packets are lost, in order and apart.
+        /// Periods in which packets are lost, in order, without overlap.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         #[schemars(extend("x-default" = "always"))]
         during: Vec<LossTime>,
     },
-    /// Losses that are counted out: always so many packets in a row after so many that pass. Nothing is drawn.
+    /// Deterministic losses: `lose` packets in a row after each `pass` packets.
     Periodic {
-        /// So many packets pass.
+        /// Number of packets that pass.
         #[schemars(range(min = 1, max = 1000000000))]
         pass: u32,
-        /// Then so many in a row are lost.
+        /// Number of packets in a row that are then lost.
         #[serde(default = "one")]
         #[schemars(range(min = 1, max = 1000000))]
         lose: u32,
-        /// Of these those alone that leave the queue no later than this after the first of them; the others pass.
+        /// Only those of them that leave the queue within this time of the first are lost; the others pass.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "all", "x-min" = "1 ns", "x-max" = "60 s"))]
         within: Option<Span>,
@@ -116,11 +116,11 @@ pub enum Loss {
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "none"))]
         except: Option<Vec<String>>,
-        /// Instead of `except`: flows, or groups of flows, whose packets alone it looks at.
+        /// Instead of `except`: the only flows, or groups of flows, that can lose packets.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "all"))]
         only: Option<Vec<String>>,
-        /// The times in which packets are lost, in order and apart.
+        /// Periods in which packets are lost, in order, without overlap.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         #[schemars(extend("x-default" = "always"))]
         during: Vec<LossTime>,
@@ -157,13 +157,13 @@ impl Loss {
     }
 }
 
-/// A time in which packets are lost.
+/// A period in which packets are lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LossTime {
-    /// Its beginning.
+    /// Start of the period.
     pub from: Span,
-    /// Its end; later than `from`.
+    /// End of the period; later than `from`.
     pub to: Span,
 }
 
@@ -171,7 +171,7 @@ pub struct LossTime {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LossStart {
-    /// With a period of the good state: links of one model go bad together until their changes differ.
+    /// A period of the good state: links of one model go bad together until their changes differ.
     #[default]
     Good,
     /// Somewhere within a period of either state, drawn for each link direction.
