@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// An IEEE 802.11 cell: an access point and its stations on one channel, all of which hear each other (docs/wifi.md).
+/// An IEEE 802.11 cell: an access point and its stations on one channel, which all hear each other (docs/wifi.md).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CellTable {
@@ -21,91 +21,91 @@ pub struct CellTable {
     /// The physical layer.
     #[serde(default)]
     pub standard: Standard,
-    /// Where in the spectrum an 802.11n cell is; 802.11b and 802.11g are at 2.4 GHz.
+    /// Band of an 802.11n cell; 802.11b and 802.11g are at 2.4 GHz.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "2.4 GHz in 802.11n"))]
     pub band: Option<Band>,
-    /// Rate of data frames to and from stations that have none of their own: in 802.11b 1, 2, 5.5 or 11 Mbit/s, in 802.11g
+    /// Rate of data frames to and from stations without a rate of their own. 802.11b: 1, 2, 5.5 or 11 Mbit/s; 802.11g
     /// also 6, 9, 12, 18, 24, 36, 48 or 54 Mbit/s. An 802.11n cell has `mcs`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "54 Mbit/s; 802.11b: 11 Mbit/s"))]
     pub rate: Option<Rate>,
-    /// In 802.11n: modulation, coding and streams of data frames to and from stations that have neither an `mcs` nor a
-    /// `rate` of their own. 8 to 15 have two streams, 16 to 23 three, 24 to 31 four.
+    /// 802.11n: modulation, coding and streams of data frames to and from stations without an `mcs` or `rate` of
+    /// their own. 8 to 15 have two streams, 16 to 23 three, 24 to 31 four.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 31), extend("x-default" = "7 in 802.11n"))]
     pub mcs: Option<u8>,
-    /// The width of these frames.
+    /// Width of these frames.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "20 MHz in 802.11n"))]
     pub width: Option<Width>,
-    /// The guard interval of these frames.
+    /// Guard interval of these frames.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "long in 802.11n"))]
     pub guard_interval: Option<GuardInterval>,
-    /// Rates of ACK, CTS and RTS: an answer has the highest of them that is no higher than the frame's, among those of
-    /// the same kind (OFDM, or DSSS and CCK).
+    /// Rates of ACK, CTS and RTS. A response has the highest of them that is no higher than the frame's, among those
+    /// of the same kind (OFDM, or DSSS and CCK).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "1, 2, 6, 12, 24 Mbit/s; at 5 GHz 6, 12, 24 Mbit/s; 802.11b: 1, 2 Mbit/s; rules ns2: 6 Mbit/s, 802.11b: 1 Mbit/s", "examples" = ["6 Mbit/s"]))]
     pub basic_rates: Option<Vec<Rate>>,
     /// Preamble of DSSS and CCK frames.
     #[serde(default)]
     pub preamble: Preamble,
-    /// The slot of 802.11g and 802.11n; that of 802.11b is long, that of 5 GHz short.
+    /// Slot of 802.11g and 802.11n; 802.11b has a long slot, 5 GHz a short one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "short; long in 802.11b and with protection"))]
     pub slot: Option<Slot>,
-    /// How OFDM frames are announced to stations of 802.11b that are there too.
+    /// How OFDM frames are announced to stations of 802.11b in the cell.
     #[serde(default)]
     pub protection: Protection,
-    /// The rate of these announcements: one of 802.11b.
+    /// Rate of these announcements: one of 802.11b.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "11 Mbit/s, with protection"))]
     pub protection_rate: Option<Rate>,
-    /// Data frames of more bytes than this, `overhead` included, go after RTS and CTS.
+    /// Data frames of more bytes than this, `overhead` included, use RTS and CTS.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "none do", "x-max" = "65535 B"))]
     pub rts_threshold: Option<Size>,
-    /// Attempts at a frame without RTS, or at an RTS, before it is given up: dot11ShortRetryLimit.
+    /// Attempts at a frame without RTS, or at an RTS, before it is dropped: dot11ShortRetryLimit.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 255), extend("x-default" = "7; rules bianchi: no limit"))]
     pub short_retry_limit: Option<u32>,
-    /// Attempts at a frame after RTS and CTS: dot11LongRetryLimit.
+    /// Attempts at a frame with RTS and CTS: dot11LongRetryLimit.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 255), extend("x-default" = "4; rules bianchi: no limit"))]
     pub long_retry_limit: Option<u32>,
-    /// The contention window to begin with: backoffs are from 0 to this many slots.
+    /// Initial contention window: backoffs are from 0 to this many slots.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 32767), extend("x-default" = "15; 802.11b: 31"))]
     pub cw_min: Option<u32>,
-    /// What the window grows to, doubling with each failure. Not less than `cw_min`.
+    /// Upper bound of the window, which doubles with each failure. Not less than `cw_min`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 32767), extend("x-default" = "1023"))]
     pub cw_max: Option<u32>,
-    /// Whose rules of access the stations follow.
+    /// Rules of channel access.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "ieee; ns2 in profiles ns2 and ns2-linux"))]
     pub rules: Option<Rules>,
-    /// Bytes of a data frame beside the packet: MAC header, LLC/SNAP, FCS. Those of 802.11n have 2 B more, QoS control.
+    /// Bytes of a data frame beside the packet: MAC header, LLC/SNAP, FCS. 802.11n has 2 B more, for QoS control.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "36 B (24 + 8 + 4); rules ns2: 34 B, with room for a fourth address", "x-max" = "1000 B"))]
     pub overhead: Option<Size>,
-    /// The queue of the access point, for all stations.
+    /// Queue of the access point, for all stations.
     #[serde(default)]
     pub queue: Queue,
-    /// How the access point lowers the advertised windows of the TCP flows to its stations.
+    /// Law by which the access point lowers the advertised windows of TCP flows to its stations.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "it does not"))]
     pub windows: Option<Windows>,
-    /// The queue of each station that has none of its own.
+    /// Queue of each station that has none of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "as queue"))]
     pub station_queue: Option<Queue>,
-    /// How traffic with access categories contends; the flows say what they are.
+    /// How traffic with access categories contends; flows name their category.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "as IEEE 802.11 has it (Table 8-105)"))]
     pub edca: Option<EdcaTable>,
-    /// The stations by name, which is that of their node; `[cell.NAME.station.laptop]` without keys is enough.
+    /// The stations by name, which is their node's; `[cell.NAME.station.laptop]` without keys is enough.
     pub station: BTreeMap<String, StationTable>,
 }
 
@@ -113,23 +113,23 @@ pub struct CellTable {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StationTable {
-    /// Rate of data frames to and from it. In an 802.11n cell it makes a station of 802.11b or 802.11g.
+    /// Rate of data frames to and from it. In an 802.11n cell, a station with a rate is one of 802.11b or 802.11g.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "the cell's"))]
     pub rate: Option<Rate>,
-    /// Modulation, coding and streams of data frames to and from a station of 802.11n.
+    /// Modulation, coding and streams of data frames to and from an 802.11n station.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 31), extend("x-default" = "the cell's"))]
     pub mcs: Option<u8>,
-    /// Their width.
+    /// Width of these frames.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "the cell's"))]
     pub width: Option<Width>,
-    /// Their guard interval.
+    /// Guard interval of these frames.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "the cell's"))]
     pub guard_interval: Option<GuardInterval>,
-    /// How far it is from the access point: the farther, the more frames arrive damaged, the faster ones first.
+    /// Distance from the access point: the greater it is, the more frames arrive damaged, and the faster ones first.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "none: no frame is damaged"))]
     pub distance: Option<Distance>,
@@ -141,11 +141,11 @@ pub struct StationTable {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "none"))]
     pub frame_error: Option<Ratio>,
-    /// The contention window that it begins with. Where flows have an `access_category` theirs counts.
+    /// Initial contention window. A flow's `access_category` overrides it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 32767), extend("x-default" = "the cell's; with protection and a rate of 802.11b that of 802.11b, 31"))]
     pub cw_min: Option<u32>,
-    /// Its queue.
+    /// The station's queue.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "station_queue"))]
     pub queue: Option<Queue>,
@@ -171,7 +171,7 @@ pub enum Standard {
 /// Where in the spectrum a cell is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Band {
-    /// SIFS of 10 us, a signal extension of 6 us.
+    /// SIFS of 10 us, signal extension of 6 us.
     #[serde(rename = "2.4 GHz")]
     Ghz2,
     /// SIFS of 16 us; no stations of 802.11b.
@@ -228,7 +228,7 @@ pub enum Protection {
     /// Not at all.
     #[default]
     None,
-    /// By a CTS to the own sender.
+    /// By a CTS-to-self.
     CtsToSelf,
     /// By RTS and CTS.
     RtsCts,
@@ -241,9 +241,9 @@ pub enum Rules {
     /// IEEE 802.11-2016's.
     #[default]
     Ieee,
-    /// ns-2.35's, its durations of frames included.
+    /// ns-2.35's, including its durations of frames.
     Ns2,
-    /// Those of Bianchi's model of saturation (JSAC 2000).
+    /// Bianchi's model of saturation (JSAC 2000).
     Bianchi,
 }
 

@@ -40,15 +40,15 @@ pub struct EdcaTable {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "aifsn 2, cw_min 3, cw_max 7, txop 1.504 ms"))]
     pub voice: Option<EdcaAccess>,
-    /// How video does (AC_VI).
+    /// How video contends (AC_VI).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "aifsn 2, cw_min 7, cw_max 15, txop 3.008 ms"))]
     pub video: Option<EdcaAccess>,
-    /// How best effort does (AC_BE).
+    /// How best effort contends (AC_BE).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "aifsn 3, cw_min and cw_max the cell's, no txop"))]
     pub best_effort: Option<EdcaAccess>,
-    /// How background does (AC_BK).
+    /// How background contends (AC_BK).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "aifsn 7, cw_min and cw_max the cell's, no txop"))]
     pub background: Option<EdcaAccess>,
@@ -58,19 +58,19 @@ pub struct EdcaTable {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EdcaAccess {
-    /// So many slots after SIFS the medium is idle before it counts down (AIFSN).
+    /// Slots after SIFS for which the medium must be idle before countdown (AIFSN).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 2, max = 15), extend("x-default" = "the category's"))]
     pub aifsn: Option<u32>,
-    /// The contention window to begin with.
+    /// Initial contention window.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 32767), extend("x-default" = "the category's"))]
     pub cw_min: Option<u32>,
-    /// What the window grows to. Not less than `cw_min`.
+    /// Upper bound of the window. Not less than `cw_min`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 32767), extend("x-default" = "the category's"))]
     pub cw_max: Option<u32>,
-    /// For how long it keeps the medium once it has it (TXOP limit); zero: for one exchange.
+    /// Time for which it keeps the medium (TXOP limit); zero: for one exchange.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "the category's", "x-max" = "65.535 ms"))]
     pub txop: Option<Span>,

@@ -12,58 +12,58 @@ use serde::{Deserialize, Serialize};
 pub enum Windows {
     /// Vegas over access point (Massaro, Palazzi, Bujari): windows follow the longest wait in the queue.
     Voap {
-        /// Below this wait the limited windows grow by one segment. Not more than `beta`.
+        /// Wait below which limited windows grow by one segment. Not more than `beta`.
         #[serde(default = "five_ms")]
         #[schemars(extend("x-max" = "60 s"))]
         alpha: Span,
-        /// Above this wait they shrink by one segment, and flows join them.
+        /// Wait above which limited windows shrink by one segment, and flows join them.
         #[serde(default = "fifteen_ms")]
         #[schemars(extend("x-max" = "60 s"))]
         beta: Span,
-        /// From one decision to the next.
+        /// Interval between decisions.
         #[serde(default = "fifth_of_a_second")]
         #[schemars(extend("x-min" = "1 ms", "x-max" = "60 s"))]
         interval: Span,
-        /// A flow with no more segments than this outstanding does not join.
+        /// A flow with at most this number of segments outstanding does not join.
         #[serde(default = "ten")]
         #[schemars(range(min = 0.0, max = 1e6))]
         threshold: f64,
-        /// Whose wait counts.
+        /// Which wait counts.
         #[serde(default)]
         delay: WaitOf,
-        /// The window of a flow that joins, in segments.
+        /// Window of a flow that joins, in segments.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(range(min = 2.0, max = 1e6), extend("x-default" = "what it has outstanding"))]
         first_window: Option<f64>,
-        /// Whether a limited flow is ever set free.
+        /// Whether a limited flow is ever released.
         #[serde(default)]
         leave: Leave,
         /// Which limited windows grow while the wait is short.
         #[serde(default)]
         growth: Growth,
     },
-    /// Smart access point with low advertised window (Palazzi et al.): each flow gets its share of what the channel carries
-    /// beside UDP.
+    /// Smart access point with low advertised window (Palazzi et al.): each flow gets its share of the channel's
+    /// capacity beside UDP.
     SapLaw {
-        /// What the channel carries, of packets as the links have them.
+        /// Capacity of the channel, in packets as the links count them.
         #[schemars(extend("x-min" = "1 kbit/s", "x-max" = "1000 Gbit/s", "examples" = ["25 Mbit/s"]))]
         capacity: Rate,
-        /// The round-trip time of flows whose opening did not show it.
+        /// Round-trip time of flows whose handshake did not show it.
         #[serde(default = "hundred_ms")]
         #[schemars(extend("x-min" = "1 us", "x-max" = "60 s"))]
         rtt: Span,
-        /// From one decision to the next.
+        /// Interval between decisions.
         #[serde(default = "two_seconds")]
         #[schemars(extend("x-min" = "1 ms", "x-max" = "60 s"))]
         interval: Span,
-        /// The rate of UDP is taken so many times.
+        /// Factor on the rate of UDP.
         #[serde(default = "tenth_more")]
         #[schemars(range(min = 1.0, max = 10.0))]
         headroom: f64,
     },
     /// The same window for all flows.
     Fixed {
-        /// At most so much may be outstanding.
+        /// Most data outstanding.
         #[schemars(extend("x-min" = "1 B", "x-max" = "1 GB", "examples" = ["30 kB"]))]
         window: Size,
     },
@@ -76,15 +76,15 @@ pub enum WaitOf {
     /// The longest of all packets in the access point's queue.
     #[default]
     Queue,
-    /// The longest of the flow's own.
+    /// The longest of the flow's own packets.
     Flow,
 }
 
-/// Whether a limited flow is ever set free.
+/// Whether a limited flow is ever released.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Leave {
-    /// Never: it comes back from a pause with the window that it had.
+    /// Never: after a pause it continues with its previous window.
     #[default]
     Never,
     /// After an interval in which it sent nothing; it may join again.
