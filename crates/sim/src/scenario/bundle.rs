@@ -15,13 +15,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BundleTable {
-    /// The flow with whose packets it sends its own: by that one's controller, pace, window, feedback and connection. Both have as many
-    /// instances and the same ends. Of the flow that leads: left out.
+    /// The leading flow, whose controller, pace, window, feedback and connection carry this flow's packets too. Both
+    /// have the same number of instances and the same ends. Left out in the leading flow itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "none: others go with this one"))]
     pub with: Option<String>,
-    /// Its part of what the rate has above every stream's least rate, beside the priorities of the others. Over QUIC what has a greater
-    /// priority leaves first, and equals take turns; encoders have what is left by those of greater ones.
+    /// Share of the rate above all streams' minimum rates, relative to the priorities of the others. Over QUIC, data
+    /// of greater priority leave first and equal priorities take turns; encoders get what greater priorities leave.
     #[serde(default = "one")]
     #[schemars(range(min = 0.001, max = 1000.0))]
     pub priority: f64,

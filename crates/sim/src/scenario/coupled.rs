@@ -15,14 +15,14 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CoupledTable {
-    /// The name of its group.
+    /// Name of the group.
     pub group: String,
-    /// Its part of the group's rate, beside the priorities of the others. WebRTC's very-low, low, medium and high are 1, 2, 4 and 8
-    /// (RFC 8699, section 5.2).
+    /// Share of the group's rate, relative to the priorities of the others. WebRTC's very-low, low, medium and high
+    /// are 1, 2, 4 and 8 (RFC 8699, section 5.2).
     #[serde(default = "one")]
     #[schemars(range(min = 0.001, max = 1000.0))]
     pub priority: f64,
-    /// How the group's rate follows what one flow finds; the same for all of a group.
+    /// How the group's rate follows one flow's change; the same for all of a group.
     #[serde(default)]
     pub algorithm: Algorithm,
 }
@@ -31,10 +31,10 @@ pub struct CoupledTable {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Algorithm {
-    /// By as much as that flow's rate changes (section 5.3.1).
+    /// By the change of that flow's rate (section 5.3.1).
     #[default]
     Active,
-    /// Down by the same share, and then not for two round trips (section 5.3.2).
+    /// Down by the same share, then not again for two round trips (section 5.3.2).
     Conservative,
 }
 

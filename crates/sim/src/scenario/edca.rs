@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 pub enum AccessCategory {
     /// AC_VO: calls, games.
     Voice,
-    /// AC_VI: films, calls with pictures.
+    /// AC_VI: films, video calls.
     Video,
-    /// AC_BE: all else.
+    /// AC_BE: everything else.
     BestEffort,
-    /// AC_BK: what may wait.
+    /// AC_BK: background traffic that may wait.
     Background,
 }
 

@@ -355,9 +355,8 @@ pub struct Outage {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AccessTable {
-    /// Rate of transmission. By default the links of the scenario are the bottleneck: this is 1 Gbit/s, as hosts of today
-    /// have, or ten times the highest rate that any of them ever has, whichever is more, and then up to three tenths past
-    /// a whole multiple of it.
+    /// Rate of transmission. By default the scenario's links are the bottleneck: n + 0.3 times the highest rate that
+    /// any of them ever has, with n a whole number from 10 on that makes it at least 1 Gbit/s, as of today's hosts.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "from 1 Gbit/s, and 10 times the fastest link, up to 0.3 past a whole multiple of it", "x-min" = "1 bit/s", "x-max" = "10000 Gbit/s"))]
     pub rate: Option<Rate>,
@@ -369,12 +368,12 @@ pub struct AccessTable {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "drop-tail, 1000 packets; unlimited in profiles ns2 and ns2-linux"))]
     pub queue: Option<Queue>,
-    /// Whether senders wait while their host's own link is full, as a kernel makes them: beyond what it sends in a
-    /// millisecond, or two packets, the rest stays in the sender. Not those of `udp`, whose packets go to the queue.
+    /// Whether senders wait while their host's link is full, as under a kernel: beyond the link's data of one
+    /// millisecond, or two packets, data stay in the sender. `udp` does not wait; its packets go to the queue.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "true; false in profiles ns2 and ns2-linux"))]
     pub backpressure: Option<bool>,
-    /// What is different on the receivers' side: wireless last hops behind a wired bottleneck, say.
+    /// Differences on the receivers' side, for example wireless last hops behind a wired bottleneck.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receiver: Option<ReceiverAccessTable>,
 }
@@ -396,7 +395,7 @@ pub struct ReceiverAccessTable {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "as in `[access]`"))]
     pub queue: Option<Queue>,
-    /// Random loss in both directions, keys as in `[link.NAME.loss]`; with `on = "data"` toward the receivers alone.
+    /// Random loss in both directions, keys as in `[link.NAME.loss]`; with `on = "data"` only toward the receivers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss: Option<Loss>,
 }
@@ -409,7 +408,7 @@ pub struct FlowAccessTable {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "as in `[access]`", "x-min" = "1 bit/s", "x-max" = "1000 Gbit/s"))]
     pub rate: Option<Draw<Rate>>,
-    /// Probability with which each packet from the sender is lost. Less than 100 %.
+    /// Probability that a packet from the sender is lost. Less than 100 %.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "0 %"))]
     pub loss: Option<Draw<Ratio>>,
@@ -427,8 +426,7 @@ pub struct FlowReceiverTable {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "as in `[access]`", "x-min" = "1 bit/s", "x-max" = "1000 Gbit/s"))]
     pub rate: Option<Draw<Rate>>,
-    /// Probability with which each packet to the receiver is lost, instead of what `[access.receiver]` says of loss. Less
-    /// than 100 %.
+    /// Probability that a packet to the receiver is lost; overrides the loss of `[access.receiver]`. Less than 100 %.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "as in `[access.receiver]`"))]
     pub loss: Option<Draw<Ratio>>,

@@ -17,7 +17,7 @@ pub enum Recovery {
     Sack,
     /// Vegas' fine-grained timeouts on duplicate acknowledgements (Brakmo and Peterson 1995).
     Vegas,
-    /// RACK-TLP: losses are found by time (RFC 8985), windows shrink by proportional rate reduction.
+    /// RACK-TLP: losses are found by time (RFC 8985); windows shrink by proportional rate reduction.
     Rack,
 }
 
@@ -59,13 +59,13 @@ pub enum NewrenoVariant {
     SlowButSteady,
 }
 
-/// How a TCP receiver tells of marks.
+/// How a TCP receiver reports marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EcnFeedback {
-    /// One echo a window of data (RFC 3168).
+    /// One echo per window of data (RFC 3168).
     Classic,
-    /// Of each segment (RFC 8257, section 3.2).
+    /// An echo for each segment (RFC 8257, section 3.2).
     Dctcp,
     /// A count in three bits (RFC 9768).
     Accurate,
