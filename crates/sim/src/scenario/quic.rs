@@ -24,42 +24,43 @@ pub struct QuicTable {
     /// How a connection begins.
     #[serde(default)]
     pub handshake: HandshakeKey,
-    /// What becomes of what the application writes.
+    /// Mapping of the application's writes to streams or datagrams.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "`stream-each` for `web`, `encoder`, `video`, `video-trace`, `voice`, `game` and where there are requests, else `stream`; a relay's is that of the flow that it sends on"))]
     pub carriage: Option<CarriageKey>,
-    /// A stream of which a frame was not acknowledged so long after its capture is reset, and a datagram that has not left by then is dropped. Not with
-    /// `carriage = "stream"`.
+    /// A stream is reset if one of its frames is not acknowledged within this time of its capture; a datagram that
+    /// has not left by then is dropped. Not with `carriage = "stream"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "none", "x-min" = "1 ms", "x-max" = "1000 s"))]
     pub deadline: Option<Span>,
-    /// Of a relay: bytes of frames, of all tracks of its connection, that may wait to leave. When there are more, frames of the least
-    /// priority are dropped, those first of which nothing has left, the oldest of them first; of groups the oldest, and its rest with it.
+    /// For a relay: bytes of frames, over all tracks of its connection, that may wait to leave. Beyond it, frames of
+    /// the lowest priority are dropped: first those of which nothing has left, oldest first; of groups the oldest,
+    /// with the rest of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "1 MB for a relay, else none", "x-min" = "1 kB", "x-max" = "1000 GB"))]
     pub queue: Option<Size>,
-    /// What the receiver takes on all streams together before it has read it (MAX_DATA).
+    /// Data that the receiver accepts on all streams together before it has read them (MAX_DATA).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "never binding", "x-min" = "1200 B", "x-max" = "1000 GB"))]
     pub receive_window: Option<Size>,
-    /// The same of each stream (MAX_STREAM_DATA).
+    /// Data that the receiver accepts on each stream before it has read them (MAX_STREAM_DATA).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "never binding", "x-min" = "1200 B", "x-max" = "1000 GB"))]
     pub stream_window: Option<Size>,
-    /// How many streams may be open at once (MAX_STREAMS).
+    /// Most streams open at once (MAX_STREAMS).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1_000_000), extend("x-default" = "never binding"))]
     pub max_streams: Option<u32>,
-    /// So many packets are acknowledged together (RFC 9000, 13.2.2; draft-ietf-quic-ack-frequency).
+    /// Number of packets that one acknowledgement covers (RFC 9000, 13.2.2; draft-ietf-quic-ack-frequency).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1000), extend("x-default" = "2"))]
     pub ack_threshold: Option<u16>,
-    /// The longest that an acknowledgement waits (max_ack_delay).
+    /// Longest wait of an acknowledgement (max_ack_delay).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "25 ms", "x-min" = "1 us", "x-max" = "16 s"))]
     pub max_ack_delay: Option<Span>,
-    /// A connection on which nothing came for so long is over, and with it what was under way: an endless transfer, pages that wait for
-    /// one another. What is written later opens another.
+    /// A connection without arrivals for this long ends, and with it everything in progress: an endless transfer,
+    /// pages that wait for each other. Later writes open another.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "none", "x-min" = "1 ms", "x-max" = "1000000 s"))]
     pub idle_timeout: Option<Span>,
@@ -69,20 +70,20 @@ pub struct QuicTable {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HandshakeKey {
-    /// Data follow the answer of the other end: one round trip.
+    /// Data follow the other end's answer: one round trip.
     #[default]
     OneRtt,
-    /// A session is resumed: data leave with the first packet.
+    /// A resumed session: data leave with the first packet.
     ZeroRtt,
-    /// It has just been: neither time nor bytes.
+    /// Just completed: neither time nor bytes.
     Done,
 }
 
-/// What becomes of what the application writes.
+/// Mapping of the application's writes to streams or datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CarriageKey {
-    /// One stream for all, in order.
+    /// One stream for everything, in order.
     Stream,
     /// A stream for each write: a frame, a response.
     StreamEach,

@@ -12,87 +12,89 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RtpTable {
-    /// What lies between two reports of a participant.
+    /// Intervals between two reports of a participant.
     #[serde(default)]
     pub timing: ReportTiming,
-    /// The mean time between two reports of a participant, unless 5 % of `bandwidth` allow only fewer (T_min).
+    /// Mean time between two reports of a participant, unless 5 % of `bandwidth` allow only fewer (T_min).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "5 s; not there with timing `reduced`", "x-min" = "1 ms", "x-max" = "10000 s"))]
     pub report_interval: Option<Span>,
-    /// The session's bandwidth, of which reports may take 5 %.
+    /// Bandwidth of the session; reports may take 5 % of it.
     #[serde(default = "one_megabit")]
     #[schemars(extend("x-min" = "1 kbit/s", "x-max" = "100 Gbit/s"))]
     pub bandwidth: Rate,
-    /// Bits of the loss that a report carries: 8 as in RFC 3550, or 32 in an APP packet beside it.
+    /// Bits of the loss in a report: 8 as in RFC 3550, or 32 in an additional APP packet.
     #[serde(default)]
     pub loss_field: LossBits,
-    /// The gaps between packets are multiplied by draws from 1 - this to 1 + this: flows at the same rate would otherwise
+    /// Gaps between packets are multiplied by draws from 1 - this to 1 + this. Otherwise flows at the same rate would
     /// meet a drop-tail queue in lock step.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0, max = 0.999), extend("x-default" = "0.5; 0 for controllers that pace evenly"))]
     pub gap_jitter: Option<f64>,
-    /// Data packets sent back to back after a sender report, at most, by which the receiver measures the bottleneck's rate, if the
-    /// controller wants it: 0, or from 2 on.
+    /// Most data packets sent back to back after a sender report, by which the receiver measures the bottleneck's
+    /// rate, if the controller needs it: 0, or at least 2.
     #[serde(default = "four")]
     #[schemars(range(min = 0, max = 100))]
     pub probe_burst: u16,
-    /// Measured rates up to this share above the least of them are alike.
+    /// Measured rates up to this share above the lowest of them count as equal.
     #[serde(default = "tenth")]
     pub probe_width: Ratio,
-    /// So many of the last measured rates count.
+    /// Number of the latest measured rates that count.
     #[serde(default = "thirty")]
     #[schemars(range(min = 1, max = 10_000))]
     pub probe_history: u32,
-    /// The time from one packet of feedback on arrivals to the next, unless 5 % of `bandwidth` allow only fewer, or another key
-    /// lets it leave sooner; for controllers that want to know when each packet arrives: all on RTP but `lda-plus`, as all keys
-    /// that follow. With `feedback_share`: until a rate is known. Without one of the keys that say when it leaves, it leaves as the controller's
-    /// source has it: under `gcc` by a share of 5 %, under `scream` after 16 packets, a frame's end or 40 ms, in its variant `libwebrtc` at a
-    /// frame's end or after 25 ms, under `ndtc` at a frame's end.
+    /// Interval between packets of arrival feedback, unless 5 % of `bandwidth` allow only fewer or another key lets
+    /// it leave sooner. This key and all that follow are for controllers that need each packet's arrival: all on RTP
+    /// but `lda-plus`. With `feedback_share`, it holds until a rate is known. Without any of the keys that say when
+    /// feedback leaves, it leaves as in the controller's source: `gcc` by a share of 5 %, `scream` after 16 packets,
+    /// a frame's end or 40 ms, `scream-libwebrtc` at a frame's end or after 25 ms, `ndtc` at a frame's end.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "by controller, else 100 ms; not there for `lda-plus`", "x-min" = "1 ms", "x-max" = "10 s"))]
     pub feedback_interval: Option<Span>,
-    /// What feedback on arrivals is.
+    /// Format of arrival feedback.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "`twcc` under `gcc`, else `rfc8888`; not there for `lda-plus`"))]
     pub feedback: Option<FeedbackKind>,
-    /// Feedback leaves when so many packets have come since the last, if that is sooner than `feedback_interval`.
+    /// Feedback leaves after this number of packets, if that is sooner than `feedback_interval`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1000), extend("x-default" = "by controller, else none: by time alone"))]
     pub feedback_packets: Option<u32>,
-    /// Feedback leaves when the last packet of a frame has come (app `encoder`), if that is sooner than `feedback_interval`.
+    /// Feedback leaves when the last packet of a frame has arrived (app `encoder`), if that is sooner than
+    /// `feedback_interval`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "by controller, else `false`; not there for `lda-plus`"))]
     pub feedback_frames: Option<bool>,
-    /// The interval lets feedback take this share of the bytes on the wire that arrived within the last second, from 50 ms to
-    /// 250 ms.
+    /// Sets the interval, from 50 ms to 250 ms, so that feedback takes this share of the bytes on the wire that
+    /// arrived within the last second.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "by controller, else none: the interval is fixed", "x-min" = "0.1 %", "x-max" = "50 %"))]
     pub feedback_share: Option<Ratio>,
-    /// Feedback goes alone, without a report and a CNAME (RFC 5506).
+    /// Feedback is sent alone, without a report and a CNAME (RFC 5506).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "`false`; not there for `lda-plus`"))]
     pub reduced_size: Option<bool>,
-    /// The receiver counts marks and tells of them at once and with each report, a mark counts as a loss, and the sender tries the path
-    /// with two packets a report first, and stops where the field is cleared (RFC 6679). With `ecn = true`, and without `nack`. Beside
-    /// `feedback = "rfc8888"`, which tells of marks itself, it is the trial alone.
+    /// ECN for RTP (RFC 6679). The receiver counts marks and reports them at once and with each report. A mark counts
+    /// as a loss. The sender first probes the path with two packets per report, and stops where the ECN field is
+    /// cleared. Needs `ecn = true`, and excludes `nack`. With `feedback = "rfc8888"`, which reports marks itself,
+    /// only the probe remains.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "`true` for `lda-plus` with `ecn = true`, else `false`"))]
     pub ecn_reports: Option<bool>,
-    /// The receiver asks for packets that have not come (NACK, RFC 4585), and they are sent again (RFC 4588), by libwebrtc's rules.
-    /// With `feedback = "twcc"` alone.
+    /// The receiver requests missing packets (NACK, RFC 4585), which are sent again (RFC 4588), by libwebrtc's rules.
+    /// Only with `feedback = "twcc"`.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     #[schemars(extend("x-default" = "`false`"))]
     pub nack: bool,
 }
 
-/// What feedback on arrivals is.
+/// Format of arrival feedback.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum FeedbackKind {
     /// By RTP's sequence numbers, in 1/1024 s, with ECN marks (RFC 8888).
     #[default]
     Rfc8888,
-    /// By transport-wide numbers, which each packet has in a header extension of 8 bytes; in 250 us, without marks
+    /// By transport-wide numbers, in a header extension of 8 bytes in each packet; in 250 us, without marks
     /// (draft-holmer-rmcat-transport-wide-cc-extensions-01).
     Twcc,
 }
@@ -115,14 +117,14 @@ impl FeedbackKind {
     }
 }
 
-/// What lies between two reports of a participant.
+/// Intervals between two reports of a participant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReportTiming {
-    /// Section 6.3 of the RFC: drawn at random around `report_interval`, half as long at first.
+    /// RFC 3550, section 6.3: drawn at random around `report_interval`, half as long at first.
     #[default]
     Rfc3550,
-    /// The same around the reduced minimum: 360 s over `bandwidth` in kbit/s.
+    /// As `rfc3550`, around the reduced minimum: 360 s over `bandwidth` in kbit/s.
     Reduced,
     /// Always `report_interval`.
     Fixed,
