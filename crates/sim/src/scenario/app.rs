@@ -8,13 +8,13 @@ use paceline_units::{Rate, Ratio, Size, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A time in which a greedy application has less to send.
+/// A period in which a greedy application has less to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Limited {
-    /// Its beginning: what has not been sent by then is withdrawn.
+    /// Start: unsent data are withdrawn.
     pub from: Span,
-    /// Its end, from which on there is always something to send again; later than `from`.
+    /// End, from which there is always data to send again; later than `from`.
     pub to: Span,
     /// Payload per second meanwhile, in whole segments at equal distances, the first at once.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -27,27 +27,27 @@ pub struct Limited {
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[schemars(extend("x-kind" = "ftp"))]
 pub enum App {
-    /// A transfer, greedy: as fast as its transport lets it.
+    /// A greedy transfer, as fast as its transport allows.
     Ftp {
         /// Bytes to send.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "endless", "x-min" = "1 B", "x-max" = "1000000 GB"))]
         size: Option<Size>,
-        /// Times in which it has less to send, of an endless transfer over TCP or QUIC.
+        /// Periods in which an endless transfer over TCP or QUIC has less to send.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         limited: Vec<Limited>,
     },
     /// Web-like traffic: transfers of Pareto sizes, with exponential or Pareto gaps.
     Web {
-        /// Mean of the gaps.
+        /// Mean gap.
         #[serde(default = "half_second")]
         #[schemars(extend("x-min" = "1 us", "x-max" = "1000000 s"))]
         gap: Span,
-        /// Shape of the gaps' Pareto law, more than 1; the variance is infinite up to 2.
+        /// Shape of the gaps' Pareto distribution, more than 1; the variance is infinite up to 2.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(range(min = 1.0, max = 100.0), extend("x-default" = "none: gaps are exponential"))]
         gap_shape: Option<f64>,
-        /// What a gap lies between.
+        /// Start and end of a gap.
         #[serde(default)]
         arrivals: WebArrivals,
         /// Mean size of a transfer; needs a shape above 1.
@@ -58,7 +58,7 @@ pub enum App {
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "none", "x-min" = "1 B", "x-max" = "1000 GB"))]
         median_size: Option<Size>,
-        /// Shape of the Pareto law; the variance is infinite up to 2.
+        /// Shape of the Pareto distribution; the variance is infinite up to 2.
         #[serde(default = "pareto_shape")]
         #[schemars(range(min = 0.1, max = 100.0))]
         shape: f64,
@@ -66,15 +66,15 @@ pub enum App {
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "none", "x-min" = "1 B", "x-max" = "1000000 GB"))]
         max_size: Option<Size>,
-        /// The receiver opens connections and asks for each transfer; without it the sender does as if it had been asked.
+        /// The receiver opens connections and requests each transfer; without it the sender sends unasked.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "none"))]
         request: Option<RequestTable>,
     },
-    /// Pareto on/off traffic, as in ns-2: bursts at a constant rate, silences between, both of Pareto lengths. It begins
+    /// Pareto on/off traffic, as in ns-2: bursts at a constant rate and silences, both of Pareto lengths. It begins
     /// with a silence.
     Pareto {
-        /// Payload per second within a burst; it leaves in whole segments.
+        /// Payload per second within a burst, in whole segments.
         #[serde(default = "telephone")]
         #[schemars(extend("x-min" = "1 bit/s", "x-max" = "100 Gbit/s"))]
         rate: Rate,
@@ -86,7 +86,7 @@ pub enum App {
         #[serde(default = "half_second")]
         #[schemars(extend("x-max" = "1000000 s"))]
         idle: Span,
-        /// Shape of both Pareto laws, more than 1; the variance is infinite up to 2.
+        /// Shape of both Pareto distributions, more than 1; the variance is infinite up to 2.
         #[serde(default = "on_off_shape")]
         #[schemars(range(min = 1.0, max = 100.0))]
         shape: f64,
@@ -98,38 +98,39 @@ pub enum App {
         #[schemars(extend("x-min" = "1 bit/s", "x-max" = "100 Gbit/s"))]
         rate: Rate,
     },
-    /// One way of an online game: small packets at a tick. Two flows make a game, one `down` to the player and one `up`.
+    /// One direction of an online game: small packets at a tick. Two flows make a game: `down` to the player and `up`
+    /// from the player.
     Game {
-        /// Which way: it says what `packet` and `interval` are if they are not given.
+        /// Direction, which sets the defaults of `packet` and `interval`.
         #[serde(default)]
         way: GameWay,
         /// Payload of a packet.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "200 B down, 42 B up", "x-min" = "1 B", "x-max" = "65507 B"))]
         packet: Option<Size>,
-        /// From one tick to the next.
+        /// Interval between ticks.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "50 ms down, 60 ms up", "x-min" = "100 us", "x-max" = "1000 s"))]
         interval: Option<Span>,
-        /// A packet leaves up to this after its tick, drawn uniformly. Less than the interval.
+        /// Each packet leaves after its tick by a time drawn uniformly from 0 to this. Less than the interval.
         #[serde(default)]
         #[schemars(extend("x-max" = "1000 s"))]
         jitter: Span,
     },
-    /// One way of a voice call: a codec's packets with RTP's header (12 B), all the time or in talk spurts.
+    /// One direction of a voice call: a codec's packets with RTP's header (12 B), continuously or in talk spurts.
     Voice {
-        /// The codec: it says what `packet` and `interval` are if they are not given.
+        /// Codec, which sets the defaults of `packet` and `interval`.
         #[serde(default)]
         codec: Codec,
-        /// What the codec puts into a packet, without RTP's header.
+        /// Codec payload of a packet, without RTP's header.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "by codec", "x-min" = "1 B", "x-max" = "60 kB"))]
         packet: Option<Size>,
-        /// From one packet to the next.
+        /// Interval between packets.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "by codec", "x-min" = "1 ms", "x-max" = "1000 s"))]
         interval: Option<Span>,
-        /// Nothing is sent in pauses: talk spurts and pauses of exponential lengths (ITU-T P.59).
+        /// Silence suppression: talk spurts and pauses of exponential lengths (ITU-T P.59).
         #[serde(default)]
         spurts: bool,
         /// Mean length of a talk spurt; with `spurts`.
@@ -140,15 +141,15 @@ pub enum App {
         #[serde(default = "pause")]
         #[schemars(extend("x-max" = "1000000 s"))]
         pause: Span,
-        /// Nothing is sent after so many packets; those under way still come.
+        /// Number of packets after which nothing is sent; packets already sent still arrive.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(range(min = 1), extend("x-default" = "no end"))]
         packets: Option<u64>,
     },
-    /// Video of variable bit rate, of a model: frames of gamma laws with correlation (Heyman 1997) in groups that begin with a
+    /// Variable-bit-rate video from a model: correlated gamma frame sizes (Heyman 1997) in groups that begin with a
     /// key frame. A frame leaves at once, in as many packets as it needs.
     Video {
-        /// Mean rate of payload.
+        /// Mean payload rate.
         #[serde(default = "one_megabit")]
         #[schemars(extend("x-min" = "1 kbit/s", "x-max" = "100 Gbit/s"))]
         rate: Rate,
@@ -160,28 +161,29 @@ pub enum App {
         #[serde(default = "twelve")]
         #[schemars(range(min = 1, max = 1_000_000))]
         group: u32,
-        /// Size of a key frame over that of another.
+        /// Ratio of a key frame's size to another frame's.
         #[serde(default = "four")]
         #[schemars(range(min = 1.0, max = 100.0))]
         key_size: f64,
-        /// Coefficient of variation of the frames' sizes beside their kind; 0: all of one kind are equal.
+        /// Coefficient of variation of frame sizes within their kind; 0: all of one kind are equal.
         #[serde(default = "variation")]
         #[schemars(range(min = 0.0, max = 3.0))]
         variation: f64,
-        /// Correlation of that from one frame to the next.
+        /// Correlation of this variation from one frame to the next.
         #[serde(default = "correlation")]
         #[schemars(range(min = 0.0, max = 0.9999))]
         correlation: f64,
-        /// Nothing is captured after so many frames; those that wait still leave.
+        /// Number of frames after which nothing is captured; waiting frames still leave.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(range(min = 1), extend("x-default" = "no end"))]
         frames: Option<u64>,
     },
-    /// Video as it was recorded: a file of frame sizes, which begins again at its end.
+    /// Recorded video: a file of frame sizes, which begins again at its end.
     VideoTrace {
-        /// Path of the file, relative to the scenario file: a line a frame, its size in bytes last; `%` and `#` begin comments.
+        /// Path of the file, relative to the scenario file: one line per frame, with its size in bytes last; `%` and
+        /// `#` begin comments.
         file: String,
-        /// What stands in it.
+        /// Format of the file.
         #[serde(default)]
         format: FrameFormat,
         /// Frames a second, with `format = "sizes"`.
@@ -189,79 +191,82 @@ pub enum App {
         #[schemars(range(min = 0.1, max = 1000.0))]
         frame_rate: f64,
     },
-    /// A live video encoder, for controllers on RTP and TFRC and for flows over QUIC: frames whose sizes follow the rate that the
-    /// controller would have it send (RFC 8593 section 5). The first is captured up to a frame's interval after the flow's start, by a draw of each run: cameras
-    /// do not run in step. The receiver shows a frame when all its packets have come.
+    /// A live video encoder, for controllers on RTP and TFRC and for flows over QUIC: frame sizes follow the rate
+    /// that the controller sets (RFC 8593 section 5). The first frame is captured within a frame's interval after the
+    /// flow's start, drawn for each run, because cameras do not run in step. The receiver shows a frame when all its
+    /// packets have arrived.
     Encoder {
         /// Frames a second.
         #[serde(default = "thirty")]
         #[schemars(range(min = 0.1, max = 1000.0))]
         frame_rate: f64,
-        /// The least rate that it can be set to, all headers counted.
+        /// Lowest rate to which it can be set, including all headers.
         #[serde(default = "hundred_kilobits")]
         #[schemars(extend("x-min" = "1 kbit/s", "x-max" = "100 Gbit/s"))]
         min_rate: Rate,
-        /// The greatest.
+        /// Highest rate to which it can be set.
         #[serde(default = "two_megabits")]
         #[schemars(extend("x-min" = "1 kbit/s", "x-max" = "100 Gbit/s"))]
         max_rate: Rate,
-        /// How far frame sizes lie from their mean, as a share of it: the scale of `jitter_law = "laplace"`, the bound of `"uniform"`.
+        /// Deviation of frame sizes from their mean, as a share of it: the scale of `jitter_law = "laplace"`, the
+        /// bound of `"uniform"`.
         #[serde(default = "fifteen_percent")]
         jitter: Ratio,
-        /// The law of frame sizes.
+        /// Distribution of frame sizes.
         #[serde(default)]
         jitter_law: JitterLaw,
-        /// The same of the intervals between frames, as a share of theirs (`SCALE_t`; its example is 0.15).
+        /// Deviation of intervals between frames, as a share of them (`SCALE_t`; its example is 0.15).
         #[serde(default)]
         interval_jitter: Ratio,
-        /// When the first frame is captured, after the flow's start.
+        /// Capture of the first frame, after the flow's start.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "each run draws one, up to a frame's interval", "x-max" = "1000 s"))]
         phase: Option<Span>,
-        /// What an abrupt change of the rate begins: a large frame, for which those after it make up.
+        /// Effect of an abrupt change of the rate: a large frame, which later frames compensate.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "none"))]
         burst: Option<EncoderBurst>,
-        /// After a change of the rate none follows for so long.
+        /// Time after a change of the rate without another.
         #[serde(default = "fifth_second")]
         #[schemars(extend("x-max" = "1000 s"))]
         reaction: Span,
-        /// From one key frame to the next; 0 s: only the first frame is one.
+        /// Time from one key frame to the next; 0 s: only the first frame is one.
         #[serde(default = "ten_seconds")]
         #[schemars(extend("x-max" = "1000000 s"))]
         key_interval: Span,
-        /// Size of a key frame over that of a mean frame; the seven frames after it make up for it.
+        /// Ratio of a key frame's size to a mean frame's; the next seven frames compensate it.
         #[serde(default = "four")]
         #[schemars(range(min = 1.0, max = 8.0))]
         key_size: f64,
-        /// Frames as an encoder has made them of one sequence at several rates, in place of drawn sizes (RFC 8593, section 6): a target
-        /// between two has what lies between theirs.
+        /// Instead of drawn sizes: frames that an encoder made of one sequence at several rates (RFC 8593, section
+        /// 6). A target between two rates has sizes between theirs.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         traces: Vec<EncoderTrace>,
-        /// With `traces`: so many frames at their beginning are left out when they begin again.
+        /// With `traces`: number of frames at the beginning that are left out in repetitions.
         #[serde(default = "twenty_frames")]
         #[schemars(range(max = 1_000_000))]
         skip_frames: u32,
-        /// Times without frames, as of a camera that is off; the first frame after one is a key frame.
+        /// Periods without frames, as of a camera that is off; the first frame after one is a key frame.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pauses: Vec<Pause>,
-        /// Each frame needs the one before it, key frames are made on request, and the receiver has a jitter buffer. Without it no
-        /// frame needs another, and each is shown when all of it has come.
+        /// Each frame needs the previous one, key frames are made on request, and the receiver has a jitter buffer.
+        /// Without it each frame is independent and shown when it is complete.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "none"))]
         jitter_buffer: Option<JitterBuffer>,
-        /// A frame is skipped when what waits at the sender would take longer than this to leave at the rate allowed.
+        /// Skips a frame when waiting data at the sender would take longer than this at the allowed rate.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "none: no frame is skipped", "x-min" = "1 ms", "x-max" = "1000 s"))]
         max_queue: Option<Span>,
     },
-    /// Frames of another flow, which a relay sends on as they come, as MoQ's do. Both are over QUIC, each by a connection of its own.
+    /// Frames of another flow, which a relay forwards as they arrive, as MoQ's do. Both flows are over QUIC, on
+    /// separate connections.
     Relay {
-        /// The flow whose frames it sends on; this one begins where that one ends. That one has as many instances, or a single one, whose
-        /// frames all of this one's send on.
+        /// The flow whose frames it forwards; this one begins where that one ends. That flow has the same number of
+        /// instances, or a single one, whose frames all instances of this one forward.
         of: String,
     },
-    /// A stored medium: the sender hands chunks to TCP, the receiver buffers and plays.
+    /// A stored medium: the sender passes chunks to TCP, the receiver buffers and plays.
     Stream {
         /// Encoding rate of the medium.
         #[serde(default = "one_megabit")]
@@ -271,24 +276,24 @@ pub enum App {
         #[serde(default = "five_minutes")]
         #[schemars(extend("x-min" = "1 ms", "x-max" = "1000000 s"))]
         length: Span,
-        /// The sender hands data to TCP at this many times the media rate; 1 is constrained streaming.
+        /// The sender passes data to TCP at this multiple of the media rate; 1 is constrained streaming.
         #[serde(default = "eight")]
         #[schemars(range(min = 0.001, max = 1e6))]
         xfactor: f64,
-        /// How often it does so.
+        /// Interval between chunks.
         #[serde(default = "tenth_second")]
         #[schemars(extend("x-min" = "1 us", "x-max" = "1000 s"))]
         heartbeat: Span,
-        /// Play-out starts when this share of the medium's length is buffered, in playing time. More than 0.
+        /// Share of the medium's length, in playing time, that is buffered before play-out starts. More than 0.
         #[serde(default = "five_percent")]
         buffer: Ratio,
-        /// What the player does when data come too late.
+        /// Reaction of the player to late data.
         #[serde(default)]
         playout: Playout,
-        /// The most that the player holds; what exceeds it is discarded. At least what `buffer` asks for.
+        /// Capacity of the player; excess data are discarded. At least what `buffer` requires.
         #[serde(default = "unlimited")]
         client_buffer: ClientBuffer,
-        /// The receiver opens the connection and asks for the medium; without it the sender does as if it had been asked.
+        /// The receiver opens the connection and requests the medium; without it the sender sends unasked.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "none"))]
         request: Option<RequestTable>,
@@ -310,10 +315,10 @@ pub enum GameWay {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FrameFormat {
-    /// Before each frame's size, the last field, its time in seconds.
+    /// The last field before each frame's size is its time in seconds.
     #[default]
     Times,
-    /// Only the last field of a line counts, the frame's size; frames come at `frame_rate`.
+    /// Only a line's last field counts, the frame's size; frames follow `frame_rate`.
     Sizes,
 }
 
@@ -324,9 +329,9 @@ pub enum WebArrivals {
     /// From the last acknowledged byte to the next transfer, each on a fresh connection.
     #[default]
     Think,
-    /// The same on one persistent connection.
+    /// From the last acknowledged byte to the next transfer, on one persistent connection.
     ThinkPersistent,
-    /// From one arrival to the next, whatever is still on its way, on one persistent connection.
+    /// From one arrival to the next, even if earlier transfers are still in progress, on one persistent connection.
     Open,
 }
 
@@ -334,7 +339,7 @@ pub enum WebArrivals {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Playout {
-    /// It plays on by the clock: what comes after its instant is late.
+    /// It plays on by the clock; data after their instant are late.
     #[default]
     Clock,
     /// It stops and fills its buffer again.

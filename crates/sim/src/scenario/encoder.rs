@@ -8,15 +8,16 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JitterBuffer {
-    /// The least margin.
+    /// Minimum margin.
     #[serde(default)]
     #[schemars(extend("x-max" = "10 s"))]
     pub min_margin: Span,
-    /// The greatest. At least the least.
+    /// Maximum margin. At least the minimum.
     #[serde(default = "most_margin")]
     #[schemars(extend("x-max" = "10 s"))]
     pub max_margin: Span,
-    /// A key frame is asked for (PLI, RFC 4585) when the next frame has been missing for so long after packets that follow it.
+    /// A key frame is requested (PLI, RFC 4585) when the next frame has been missing for this long after packets that
+    /// follow it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "3 s with `rtp.nack`, else 0 s", "x-max" = "1000 s"))]
     pub key_request_after: Option<Span>,
@@ -26,10 +27,10 @@ pub struct JitterBuffer {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum JitterLaw {
-    /// RFC 8593's: near the mean as a rule, now and then far from it.
+    /// RFC 8593's: usually near the mean, occasionally far from it.
     #[default]
     Laplace,
-    /// Each size from 1 - `jitter` to 1 + `jitter` of the mean as often as another.
+    /// All sizes from 1 - `jitter` to 1 + `jitter` of the mean are equally likely.
     Uniform,
 }
 
@@ -37,11 +38,11 @@ pub enum JitterLaw {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EncoderTrace {
-    /// That rate, of payload; each higher than the one before.
+    /// Payload rate; each higher than the one before.
     #[schemars(extend("x-min" = "1 kbit/s", "x-max" = "100 Gbit/s"))]
     pub rate: Rate,
-    /// Path of the file, relative to the scenario file: a line a frame, its size in bytes last; `%` and `#` begin comments. As many frames
-    /// as the others have.
+    /// Path of the file, relative to the scenario file: one line per frame, with its size in bytes last; `%` and `#`
+    /// begin comments. All files have the same number of frames.
     pub file: String,
 }
 
@@ -50,15 +51,15 @@ pub struct EncoderTrace {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EncoderBurst {
-    /// The first frame, all headers counted, if a mean one is not larger (`K_B`).
+    /// Size of the first frame, including all headers, unless a mean frame is larger (`K_B`).
     #[serde(default = "burst_size")]
     #[schemars(extend("x-min" = "1 B", "x-max" = "100 MB"))]
     pub size: Size,
-    /// How many frames it has (`K_d`).
+    /// Number of frames that the effect lasts (`K_d`).
     #[serde(default = "eight_frames")]
     #[schemars(range(min = 2, max = 1000))]
     pub frames: u32,
-    /// Abrupt is a change by more than this share of the rate before.
+    /// A change is abrupt if it exceeds this share of the previous rate.
     #[serde(default = "half")]
     pub change: Ratio,
 }
@@ -73,7 +74,7 @@ const fn half() -> Ratio {
     Ratio(0.5)
 }
 
-/// A time in which nothing is captured.
+/// A period in which nothing is captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Pause {

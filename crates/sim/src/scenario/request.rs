@@ -15,16 +15,16 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RequestTable {
-    /// Bytes of a request: browsers' have 200 B to more than 2 kB, most 700 to 800 B (the SPDY whitepaper).
+    /// Bytes of a request. Browsers' have 200 B to more than 2 kB, most 700 to 800 B (the SPDY whitepaper).
     #[serde(default = "request_size")]
     #[schemars(extend("x-min" = "1 B", "x-max" = "1 MB"))]
     pub size: Size,
-    /// Over TCP: a TLS 1.3 handshake follows TCP's, and takes a round trip more (RFC 8446).
+    /// Over TCP: a TLS 1.3 handshake follows TCP's and takes another round trip (RFC 8446).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "true, unless `handshake = false`; QUIC always has TLS"))]
     pub tls: Option<bool>,
-    /// Of app `stream`: playing time that a request asks for. The player asks for the next piece when the one before has come and
-    /// `client_buffer` has room for it.
+    /// For app `stream`: playing time that one request covers. The player requests the next piece when the previous
+    /// one has arrived and `client_buffer` has room for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "none: one request asks for the medium, which comes as without requests", "x-min" = "1 ms", "x-max" = "1000 s"))]
     pub piece: Option<Span>,
