@@ -220,7 +220,7 @@ pub enum App {
         interval_jitter: Ratio,
         /// Capture of the first frame, after the flow's start.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[schemars(extend("x-default" = "each run draws one, up to a frame's interval", "x-max" = "1000 s"))]
+        #[schemars(extend("x-default" = "drawn for each run, up to a frame's interval", "x-max" = "1000 s"))]
         phase: Option<Span>,
         /// Effect of an abrupt change of the rate: a large frame, which later frames compensate.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -18,7 +18,7 @@ pub struct BundleTable {
     /// The leading flow, whose controller, pace, window, feedback and connection carry this flow's packets too. Both
     /// have the same number of instances and the same ends. Left out in the leading flow itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "none: others go with this one"))]
+    #[schemars(extend("x-default" = "none: this flow leads"))]
     pub with: Option<String>,
     /// Share of the rate above all streams' minimum rates, relative to the priorities of the others. Over QUIC, data
     /// of greater priority leave first and equal priorities take turns; encoders get what greater priorities leave.

@@ -64,7 +64,7 @@ pub struct CellTable {
     pub protection_rate: Option<Rate>,
     /// Data frames of more bytes than this, `overhead` included, use RTS and CTS.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "none do", "x-max" = "65535 B"))]
+    #[schemars(extend("x-default" = "never", "x-max" = "65535 B"))]
     pub rts_threshold: Option<Size>,
     /// Attempts at a frame without RTS, or at an RTS, before it is dropped: dot11ShortRetryLimit.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -95,7 +95,7 @@ pub struct CellTable {
     pub queue: Queue,
     /// Law by which the access point lowers the advertised windows of TCP flows to its stations.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "it does not"))]
+    #[schemars(extend("x-default" = "none: it does not"))]
     pub windows: Option<Windows>,
     /// Queue of each station that has none of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -103,7 +103,7 @@ pub struct CellTable {
     pub station_queue: Option<Queue>,
     /// How traffic with access categories contends; flows name their category.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "as IEEE 802.11 has it (Table 8-105)"))]
+    #[schemars(extend("x-default" = "IEEE 802.11, Table 8-105"))]
     pub edca: Option<EdcaTable>,
     /// The stations by name, which is their node's; `[cell.NAME.station.laptop]` without keys is enough.
     pub station: BTreeMap<String, StationTable>,

@@ -32,7 +32,7 @@ pub struct FlowTable {
     pub count: u32,
     /// Node of the sender, or the router to which its host is linked.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "left; parking lot: r0; home: the server, if there is one; graph: required; a relay: the `to` that the flow which it sends on has"))]
+    #[schemars(extend("x-default" = "left; parking lot: r0; home: the server, if there is one; graph: required; a relay: the `to` of the flow that it forwards"))]
     pub from: Option<String>,
     /// Node of the receiver.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,7 +56,7 @@ pub struct FlowTable {
     pub profile: Option<Profile>,
     /// Transport of controllers that set a window (those of TCP).
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "`tcp`; other controllers have transports of their own"))]
+    #[schemars(extend("x-default" = "`tcp`; other controllers have their own transports"))]
     pub transport: Option<TransportKey>,
     /// When the flow starts. Before the duration.
     #[serde(default = "at_once")]
@@ -85,11 +85,11 @@ pub struct FlowTable {
     /// Category of its packets, both ways, in 802.11 cells on its path. If any flow has one, the others are
     /// `best-effort`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "cells know no categories"))]
+    #[schemars(extend("x-default" = "none: cells without categories"))]
     pub access_category: Option<AccessCategory>,
     /// Payload of a full segment. Segment and header together have at most 65535 B.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "1460 B; 1448 B in profile linux, 1000 B in ns2 and ns2-linux; RAP and TFRCP 1456 B, TFRC 1452 B, MULTFRC 1448 B, RTP 1460 B, UDP 1472 B, all 1000 B in ns2 and ns2-linux; QUIC 1472 B, of which its own headers are a part", "x-min" = "1 B", "x-max" = "65535 B"))]
+    #[schemars(extend("x-default" = "1460 B; 1448 B in profile linux, 1000 B in ns2 and ns2-linux; RAP and TFRCP 1456 B, TFRC 1452 B, MULTFRC 1448 B, RTP 1460 B, UDP 1472 B, all 1000 B in ns2 and ns2-linux; QUIC 1472 B, including its own headers", "x-min" = "1 B", "x-max" = "65535 B"))]
     pub segment: Option<Size>,
     /// Bytes of a data packet on the wire beside its payload.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -142,7 +142,7 @@ pub struct FlowTable {
     /// Paces segments at twice the window per round trip in slow start and 1.2 times after it, like Linux with `fq`.
     /// For profile `linux`, and with `recovery = "rack"`. Controllers that model the path always pace.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "`false`; `true` for who paces anyway"))]
+    #[schemars(extend("x-default" = "`false`; `true` for controllers that always pace"))]
     pub pacing: Option<bool>,
     /// Explicit congestion notification (RFC 3168).
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -181,11 +181,11 @@ pub struct FlowTable {
     pub access: Option<FlowAccessTable>,
     /// The QUIC connection; only with `transport = "quic"`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "each of its keys' own"))]
+    #[schemars(extend("x-default" = "its keys' defaults"))]
     pub quic: Option<QuicTable>,
     /// The RTP session; only for controllers on RTP.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "each of its keys' own"))]
+    #[schemars(extend("x-default" = "its keys' defaults"))]
     pub rtp: Option<RtpTable>,
     /// The application.
     #[serde(default)]

@@ -168,7 +168,7 @@ pub struct VariationStep {
     pub at: Span,
     /// The variation; keys as in `delay_variation`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "from here on none"))]
+    #[schemars(extend("x-default" = "none from here on"))]
     pub variation: Option<DelayVariation>,
 }
 
@@ -358,7 +358,7 @@ pub struct AccessTable {
     /// Rate of transmission. By default the scenario's links are the bottleneck: n + 0.3 times the highest rate that
     /// any of them ever has, with n a whole number from 10 on that makes it at least 1 Gbit/s, as of today's hosts.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "from 1 Gbit/s, and 10 times the fastest link, up to 0.3 past a whole multiple of it", "x-min" = "1 bit/s", "x-max" = "10000 Gbit/s"))]
+    #[schemars(extend("x-default" = "n + 0.3 times the fastest link's rate; n from 10 on, at least 1 Gbit/s", "x-min" = "1 bit/s", "x-max" = "10000 Gbit/s"))]
     pub rate: Option<Rate>,
     /// One-way propagation delay.
     #[serde(default)]

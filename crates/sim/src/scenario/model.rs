@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 pub struct File {
     /// Name of the scenario, for summaries and run directories.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "the file's name without its ending"))]
+    #[schemars(extend("x-default" = "the file's name without extension"))]
     pub name: Option<String>,
     /// Purpose of the scenario, in a sentence or two.
     #[serde(default)]
@@ -63,7 +63,7 @@ pub struct File {
     pub topology: Topology,
     /// Number of links of a parking lot made from the template `[link.hop]`; the nodes are r0, r1, ...
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 1000), extend("x-default" = "as many as links hop1, hop2, ... are given"))]
+    #[schemars(range(min = 1, max = 1000), extend("x-default" = "the number of links hop1, hop2, ..."))]
     pub hops: Option<u32>,
     /// The links by name. A dumbbell has one, `bottleneck`, from node `left` to node `right`; a parking lot has hop1,
     /// hop2, ... or the template `hop`; a graph has any. In a home, link NAME joins server NAME and the access point.

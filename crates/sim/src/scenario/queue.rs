@@ -307,7 +307,7 @@ pub enum Queue {
         l4s_aqm: Option<NativeAqm>,
         /// Delay above which the L4S queue marks.
         #[serde(skip_serializing_if = "Option::is_none")]
-        #[schemars(extend("x-default" = "800 us of a ramp, 1 ms of a step", "x-min" = "1 us", "x-max" = "60 s"))]
+        #[schemars(extend("x-default" = "ramp: 800 us; step: 1 ms", "x-min" = "1 us", "x-max" = "60 s"))]
         l4s_threshold: Option<Span>,
         /// With a ramp: delay above the threshold over which the marked share rises to all.
         #[serde(default = "ramp_range")]
@@ -348,7 +348,7 @@ pub enum Queue {
         /// converted to bytes at the link's current rate; with a trace of opportunities, at the last second's mean
         /// rate.
         #[serde(skip_serializing_if = "Option::is_none")]
-        #[schemars(extend("x-default" = "what `bandwidth` lets through in 4 x rtt, at least 4 MiB; at most 10240 x mtu"))]
+        #[schemars(extend("x-default" = "4 x rtt at `bandwidth`, at least 4 MiB; at most 10240 x mtu"))]
         limit: Option<Limit>,
         /// A usual round-trip time: the delay must stay above a twentieth of it for this long before the first drop.
         #[serde(default = "hundred_ms")]

@@ -26,7 +26,7 @@ pub struct QuicTable {
     pub handshake: HandshakeKey,
     /// Mapping of the application's writes to streams or datagrams.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "`stream-each` for `web`, `encoder`, `video`, `video-trace`, `voice`, `game` and where there are requests, else `stream`; a relay's is that of the flow that it sends on"))]
+    #[schemars(extend("x-default" = "`stream-each` for `web`, `encoder`, `video`, `video-trace`, `voice`, `game` and with requests, else `stream`; a relay: as the flow that it forwards"))]
     pub carriage: Option<CarriageKey>,
     /// A stream is reset if one of its frames is not acknowledged within this time of its capture; a datagram that
     /// has not left by then is dropped. Not with `carriage = "stream"`.

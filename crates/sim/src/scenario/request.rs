@@ -26,7 +26,7 @@ pub struct RequestTable {
     /// For app `stream`: playing time that one request covers. The player requests the next piece when the previous
     /// one has arrived and `client_buffer` has room for it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "none: one request asks for the medium, which comes as without requests", "x-min" = "1 ms", "x-max" = "1000 s"))]
+    #[schemars(extend("x-default" = "none: one request for the whole medium, sent as without requests", "x-min" = "1 ms", "x-max" = "1000 s"))]
     pub piece: Option<Span>,
 }
 

@@ -17,7 +17,7 @@ pub struct RtpTable {
     pub timing: ReportTiming,
     /// Mean time between two reports of a participant, unless 5 % of `bandwidth` allow only fewer (T_min).
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "5 s; not there with timing `reduced`", "x-min" = "1 ms", "x-max" = "10000 s"))]
+    #[schemars(extend("x-default" = "5 s; not with timing `reduced`", "x-min" = "1 ms", "x-max" = "10000 s"))]
     pub report_interval: Option<Span>,
     /// Bandwidth of the session; reports may take 5 % of it.
     #[serde(default = "one_megabit")]
@@ -49,11 +49,11 @@ pub struct RtpTable {
     /// feedback leaves, it leaves as in the controller's source: `gcc` by a share of 5 %, `scream` after 16 packets,
     /// a frame's end or 40 ms, `scream-libwebrtc` at a frame's end or after 25 ms, `ndtc` at a frame's end.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "by controller, else 100 ms; not there for `lda-plus`", "x-min" = "1 ms", "x-max" = "10 s"))]
+    #[schemars(extend("x-default" = "by controller, else 100 ms; not for `lda-plus`", "x-min" = "1 ms", "x-max" = "10 s"))]
     pub feedback_interval: Option<Span>,
     /// Format of arrival feedback.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "`twcc` under `gcc`, else `rfc8888`; not there for `lda-plus`"))]
+    #[schemars(extend("x-default" = "`twcc` under `gcc`, else `rfc8888`; not for `lda-plus`"))]
     pub feedback: Option<FeedbackKind>,
     /// Feedback leaves after this number of packets, if that is sooner than `feedback_interval`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -62,7 +62,7 @@ pub struct RtpTable {
     /// Feedback leaves when the last packet of a frame has arrived (app `encoder`), if that is sooner than
     /// `feedback_interval`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "by controller, else `false`; not there for `lda-plus`"))]
+    #[schemars(extend("x-default" = "by controller, else `false`; not for `lda-plus`"))]
     pub feedback_frames: Option<bool>,
     /// Sets the interval, from 50 ms to 250 ms, so that feedback takes this share of the bytes on the wire that
     /// arrived within the last second.
@@ -71,7 +71,7 @@ pub struct RtpTable {
     pub feedback_share: Option<Ratio>,
     /// Feedback is sent alone, without a report and a CNAME (RFC 5506).
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "`false`; not there for `lda-plus`"))]
+    #[schemars(extend("x-default" = "`false`; not for `lda-plus`"))]
     pub reduced_size: Option<bool>,
     /// ECN for RTP (RFC 6679). The receiver counts marks and reports them at once and with each report. A mark counts
     /// as a loss. The sender first probes the path with two packets per report, and stops where the ECN field is

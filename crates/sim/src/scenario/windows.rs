@@ -33,7 +33,7 @@ pub enum Windows {
         delay: WaitOf,
         /// Window of a flow that joins, in segments.
         #[serde(skip_serializing_if = "Option::is_none")]
-        #[schemars(range(min = 2.0, max = 1e6), extend("x-default" = "what it has outstanding"))]
+        #[schemars(range(min = 2.0, max = 1e6), extend("x-default" = "its outstanding segments"))]
         first_window: Option<f64>,
         /// Whether a limited flow is ever released.
         #[serde(default)]
