@@ -112,7 +112,7 @@ pub enum App {
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "50 ms down, 60 ms up", "x-min" = "100 us", "x-max" = "1000 s"))]
         interval: Option<Span>,
-        /// Each packet leaves after its tick by a time drawn uniformly from 0 to this. Less than the interval.
+        /// Each packet leaves up to this after its tick, drawn uniformly. Less than the interval.
         #[serde(default)]
         #[schemars(extend("x-max" = "1000 s"))]
         jitter: Span,
@@ -222,11 +222,11 @@ pub enum App {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "drawn for each run, up to a frame's interval", "x-max" = "1000 s"))]
         phase: Option<Span>,
-        /// Effect of an abrupt change of the rate: a large frame, which later frames compensate.
+        /// Effect of an abrupt change of the rate: a large frame, for which the next ones compensate.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "none"))]
         burst: Option<EncoderBurst>,
-        /// Time after a change of the rate without another.
+        /// Minimum time between changes of the rate.
         #[serde(default = "fifth_second")]
         #[schemars(extend("x-max" = "1000 s"))]
         reaction: Span,

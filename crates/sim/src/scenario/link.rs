@@ -144,8 +144,8 @@ pub struct DelayStep {
     /// One-way propagation delay.
     #[schemars(extend("x-max" = "60 s"))]
     pub delay: Span,
-    /// Whether packets may arrive before packets sent earlier than this instant, as on another path. Otherwise they
-    /// wait behind those.
+    /// Whether packets from this instant on may overtake earlier ones, as on another path. Otherwise they wait behind
+    /// them.
     #[serde(default)]
     pub overtakes: bool,
 }
@@ -197,7 +197,7 @@ pub enum TraceFormat {
     SecondsMbit,
     /// A table whose header names columns and units: `time_s,bandwidth_kbps`.
     Csv,
-    /// A list of objects with the same as keys (`duration_ms`, `bandwidth_kbps`), or the output of `iperf3 -J`.
+    /// A list of objects with such keys (`duration_ms`, `bandwidth_kbps`), or the output of `iperf3 -J`.
     Json,
     /// The output of iperf3, one interval per line.
     Iperf3,
@@ -229,7 +229,7 @@ pub struct LinkRecovery {
     /// From the end of a failed block to the end of its next attempt.
     #[schemars(extend("x-min" = "1 us", "x-max" = "60 s"))]
     pub delay: Span,
-    /// Most attempts to send a block again; then its packet is lost, reason `loss`.
+    /// Maximum number of attempts to send a block again; then its packet is lost, reason `loss`.
     #[serde(default = "five")]
     #[schemars(range(min = 0, max = 100))]
     pub retransmissions: u32,
@@ -355,10 +355,10 @@ pub struct Outage {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AccessTable {
-    /// Rate of transmission. By default the scenario's links are the bottleneck: n + 0.3 times the highest rate that
-    /// any of them ever has, with n a whole number from 10 on that makes it at least 1 Gbit/s, as of today's hosts.
+    /// Rate of transmission. The default keeps the scenario's links the bottleneck: n is the smallest whole number
+    /// from 10 on for at least 1 Gbit/s, as of today's hosts.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-default" = "n + 0.3 times the fastest link's rate; n from 10 on, at least 1 Gbit/s", "x-min" = "1 bit/s", "x-max" = "10000 Gbit/s"))]
+    #[schemars(extend("x-default" = "(n + 0.3) x the fastest link's highest rate", "x-min" = "1 bit/s", "x-max" = "10000 Gbit/s"))]
     pub rate: Option<Rate>,
     /// One-way propagation delay.
     #[serde(default)]
@@ -412,7 +412,7 @@ pub struct FlowAccessTable {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "0 %"))]
     pub loss: Option<Draw<Ratio>>,
-    /// At the receivers.
+    /// Links at the receivers.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "nothing"))]
     pub receiver: Option<FlowReceiverTable>,

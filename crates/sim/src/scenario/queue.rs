@@ -20,17 +20,15 @@ use serde::{Deserialize, Serialize};
 pub enum Queue {
     /// First in, first out; packets that arrive at a full queue are dropped.
     Droptail {
-        /// Capacity in packets, bytes or time (1 to 1000000000 packets, 1 B to 1000 GB, 1 ns to 3600 s). A time is
-        /// converted to bytes at the link's current rate; with a trace of opportunities, at the last second's mean
-        /// rate.
+        /// Capacity in packets, bytes or time (1 to 1000000000 packets, 1 B to 1000 GB, 1 ns to 3600 s). A time
+        /// becomes bytes at the link's current rate; for a trace of opportunities, at the last second's mean.
         #[serde(default = "hundred_packets")]
         limit: Limit,
     },
     /// Random early detection (Floyd and Jacobson 1993), as in ns-2.
     Red {
-        /// Capacity in packets, bytes or time (1 to 1000000000 packets, 1 B to 1000 GB, 1 ns to 3600 s). A time is
-        /// converted to bytes at the link's current rate; with a trace of opportunities, at the last second's mean
-        /// rate.
+        /// Capacity in packets, bytes or time (1 to 1000000000 packets, 1 B to 1000 GB, 1 ns to 3600 s). A time
+        /// becomes bytes at the link's current rate; for a trace of opportunities, at the last second's mean.
         #[serde(default = "hundred_packets")]
         limit: Limit,
         /// Average queue in packets below which nothing is dropped.
@@ -91,9 +89,8 @@ pub enum Queue {
     },
     /// Controlled delay (RFC 8289): drops from the head while packets have waited too long.
     Codel {
-        /// Capacity in packets, bytes or time (1 to 1000000000 packets, 1 B to 1000 GB, 1 ns to 3600 s). A time is
-        /// converted to bytes at the link's current rate; with a trace of opportunities, at the last second's mean
-        /// rate.
+        /// Capacity in packets, bytes or time (1 to 1000000000 packets, 1 B to 1000 GB, 1 ns to 3600 s). A time
+        /// becomes bytes at the link's current rate; for a trace of opportunities, at the last second's mean.
         #[serde(default = "thousand_packets")]
         limit: Limit,
         /// Acceptable standing delay.
@@ -122,9 +119,8 @@ pub enum Queue {
     },
     /// Flow queues under CoDel (RFC 8290): flows take turns, and those with little to send go first.
     FqCodel {
-        /// Capacity in packets, bytes or time (1 to 1000000000 packets, 1 B to 1000 GB, 1 ns to 3600 s). A time is
-        /// converted to bytes at the link's current rate; with a trace of opportunities, at the last second's mean
-        /// rate.
+        /// Capacity in packets, bytes or time (1 to 1000000000 packets, 1 B to 1000 GB, 1 ns to 3600 s). A time
+        /// becomes bytes at the link's current rate; for a trace of opportunities, at the last second's mean.
         #[serde(default = "fair_packets")]
         limit: Limit,
         /// Acceptable standing delay.
@@ -158,16 +154,16 @@ pub enum Queue {
         #[serde(default = "quantum")]
         #[schemars(extend("x-min" = "1 B", "x-max" = "1 MB"))]
         quantum: Size,
-        /// Most packets dropped at once, from the queue with the most bytes, when more than `limit` waits.
+        /// Maximum number of packets dropped at once, from the queue with the most bytes, when more than `limit`
+        /// waits.
         #[serde(default = "batch")]
         #[schemars(range(min = 1, max = 65536))]
         batch: u32,
     },
     /// Proportional integral controller, enhanced (RFC 8033): drops on arrival, at random, to hold a delay.
     Pie {
-        /// Capacity in packets, bytes or time (1 to 1000000000 packets, 1 B to 1000 GB, 1 ns to 3600 s). A time is
-        /// converted to bytes at the link's current rate; with a trace of opportunities, at the last second's mean
-        /// rate.
+        /// Capacity in packets, bytes or time (1 to 1000000000 packets, 1 B to 1000 GB, 1 ns to 3600 s). A time
+        /// becomes bytes at the link's current rate; for a trace of opportunities, at the last second's mean.
         #[serde(default = "thousand_packets")]
         limit: Limit,
         /// The delay to hold.
@@ -178,7 +174,7 @@ pub enum Queue {
         #[serde(default = "fifteen_ms")]
         #[schemars(extend("x-min" = "100 us", "x-max" = "60 s"))]
         update: Span,
-        /// Time after an idle period without drops.
+        /// Time without drops after an idle period.
         #[serde(default = "burst")]
         #[schemars(extend("x-max" = "60 s"))]
         burst: Span,
@@ -212,9 +208,8 @@ pub enum Queue {
     },
     /// Flow queues under PIE (Linux' `sch_fq_pie`): flows take turns, and those with little to send go first.
     FqPie {
-        /// Capacity in packets, bytes or time (1 to 1000000000 packets, 1 B to 1000 GB, 1 ns to 3600 s). A time is
-        /// converted to bytes at the link's current rate; with a trace of opportunities, at the last second's mean
-        /// rate.
+        /// Capacity in packets, bytes or time (1 to 1000000000 packets, 1 B to 1000 GB, 1 ns to 3600 s). A time
+        /// becomes bytes at the link's current rate; for a trace of opportunities, at the last second's mean.
         #[serde(default = "fair_packets")]
         limit: Limit,
         /// The delay to hold.
@@ -225,7 +220,7 @@ pub enum Queue {
         #[serde(default = "fifteen_ms")]
         #[schemars(extend("x-min" = "100 us", "x-max" = "60 s"))]
         update: Span,
-        /// Time after an idle period without drops.
+        /// Time without drops after an idle period.
         #[serde(default = "burst")]
         #[schemars(extend("x-max" = "60 s"))]
         burst: Span,
@@ -271,9 +266,9 @@ pub enum Queue {
         /// The implementation, which also sets the defaults.
         #[serde(default)]
         variant: DualPi2Variant,
-        /// Capacity of both queues together in packets, bytes or time (1 to 1000000000 packets, 1 B to 1000 GB, 1 ns
-        /// to 3600 s). A time is converted to bytes at the link's current rate; with a trace of opportunities, at the
-        /// last second's mean rate.
+        /// Capacity of both queues in packets, bytes or time (1 to 1000000000 packets, 1 B to 1000 GB, 1 ns to 3600
+        /// s). A time becomes bytes at the link's current rate; for a trace of opportunities, at the last second's
+        /// mean.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "250 ms; linux: 10000 packets"))]
         limit: Option<Limit>,
@@ -344,9 +339,8 @@ pub enum Queue {
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "none: as fast as the link", "x-min" = "1 kbit/s", "x-max" = "1000 Gbit/s"))]
         bandwidth: Option<Rate>,
-        /// Capacity in packets, bytes or time (1 to 1000000000 packets, 1 B to 1000 GB, 1 ns to 3600 s). A time is
-        /// converted to bytes at the link's current rate; with a trace of opportunities, at the last second's mean
-        /// rate.
+        /// Capacity in packets, bytes or time (1 to 1000000000 packets, 1 B to 1000 GB, 1 ns to 3600 s). A time
+        /// becomes bytes at the link's current rate; for a trace of opportunities, at the last second's mean.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(extend("x-default" = "4 x rtt at `bandwidth`, at least 4 MiB; at most 10240 x mtu"))]
         limit: Option<Limit>,
@@ -518,12 +512,12 @@ pub enum Isolation {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Framing {
-    /// None: bytes count as they are.
+    /// Bytes count as they are.
     #[default]
     None,
-    /// ATM: whole cells, 53 bytes for each 48.
+    /// Whole ATM cells, 53 bytes for each 48.
     Atm,
-    /// PTM: one byte more for each 64 or part of them.
+    /// One byte more for each 64 or part of them (PTM).
     Ptm,
 }
 

@@ -47,7 +47,7 @@ pub struct QuicTable {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-default" = "never binding", "x-min" = "1200 B", "x-max" = "1000 GB"))]
     pub stream_window: Option<Size>,
-    /// Most streams open at once (MAX_STREAMS).
+    /// Maximum number of open streams (MAX_STREAMS).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1_000_000), extend("x-default" = "never binding"))]
     pub max_streams: Option<u32>,
@@ -87,7 +87,8 @@ pub enum CarriageKey {
     Stream,
     /// A stream for each write: a frame, a response.
     StreamEach,
-    /// A stream for each group of pictures, of apps `encoder` and `video`: a key frame begins one. One that is reset takes the rest of its group with it.
+    /// A stream for each group of pictures (apps `encoder` and `video`), from a key frame on. A reset one takes the
+    /// rest of its group with it.
     StreamPerGroup,
     /// Datagrams, which are not sent again (RFC 9221).
     Datagrams,

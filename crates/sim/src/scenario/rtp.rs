@@ -31,8 +31,8 @@ pub struct RtpTable {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0, max = 0.999), extend("x-default" = "0.5; 0 for controllers that pace evenly"))]
     pub gap_jitter: Option<f64>,
-    /// Most data packets sent back to back after a sender report, by which the receiver measures the bottleneck's
-    /// rate, if the controller needs it: 0, or at least 2.
+    /// Maximum number of data packets sent back to back after a sender report, for controllers that need the
+    /// bottleneck's rate measured: 0, or at least 2.
     #[serde(default = "four")]
     #[schemars(range(min = 0, max = 100))]
     pub probe_burst: u16,

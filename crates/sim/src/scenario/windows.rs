@@ -63,7 +63,7 @@ pub enum Windows {
     },
     /// The same window for all flows.
     Fixed {
-        /// Most data outstanding.
+        /// Maximum of outstanding data.
         #[schemars(extend("x-min" = "1 B", "x-max" = "1 GB", "examples" = ["30 kB"]))]
         window: Size,
     },
