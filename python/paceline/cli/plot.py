@@ -63,9 +63,9 @@ def plot(
         typer.Option(
             "--y",
             autocompletion=completing.measure,
-            metavar="MEASURE",
-            help="Draw this measure of a sweep, such as goodput_bps or queues.mean_packets, over the varied "
-            "values.",
+            metavar="MEASURE,...",
+            help="Draw these measures of a sweep, such as goodput_bps or queues.mean_packets, over the varied "
+            "values; a panel each.",
             show_default=False,
         ),
     ] = "",
@@ -99,6 +99,24 @@ def plot(
             show_default=False,
         ),
     ] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--label",
+            metavar="OLD=NEW",
+            help="Print NEW for a value, a flow, a measure or a path of a sweep; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+    xlabel: Annotated[
+        str,
+        typer.Option(
+            "--xlabel",
+            metavar="TEXT",
+            help="Name of the horizontal axis; its unit follows.",
+            show_default=False,
+        ),
+    ] = "",
     width: Annotated[
         str | None,
         typer.Option(
@@ -126,17 +144,19 @@ def plot(
           --vary flow.film.cc=newreno,vegas
       paceline plot out/sweep --y goodput_bps --flow film --out goodput.pdf
       paceline plot out/sweep --x delay --y rtt_p95_s --by cc --width page
+      paceline plot out/sweep --y goodput_bps,rtt_mean_s --flow film \\
+          --label "vegas=TCP Vegas" --xlabel "one-way delay"
     """
     from paceline.results.results import Results
 
     _refuse_others(runs)
-    if y or x or by or width:
+    if y or x or by or width or label or xlabel:
         if kind or seed is not None or len(runs) > 1 or not y:
             raise PacelineError(
-                "--y MEASURE draws a measure of one sweep, with --x, --by and --width; --kind and --seed are of "
-                "recordings"
+                "--y MEASURE draws a measure of one sweep, with --x, --by, --label, --xlabel and --width; --kind and "
+                "--seed are for recordings"
             )
-        _measure(runs[0], y, x, by, flow, width, out)
+        _measures(runs[0], kinds(y), x, by, flow, _labels(label or []), xlabel, width, out)
         return
 
     from paceline.live.qlog import flow_of, is_log, qlog
@@ -210,19 +230,37 @@ def _refuse_others(runs: list[Path]) -> None:
             raise PacelineError(f"the folder {path} is not a run directory, and has no log in it{hint}")
 
 
-def _measure(
-    run: Path, y: str, x: str | None, by: str | None, flow: str | None, width: str | None, out: Path | None
+def _labels(given: list[str]) -> dict[str, str]:
+    """What stands for what, of OLD=NEW. Raises PacelineError."""
+    if wrong := [pair for pair in given if not pair.partition("=")[0] or "=" not in pair]:
+        raise PacelineError(f'--label {wrong[0]}: write OLD=NEW, such as "vegas=TCP Vegas"')
+    return {old: new for old, _, new in (pair.partition("=") for pair in given)}
+
+
+def _measures(
+    run: Path,
+    measures: list[str],
+    x: str | None,
+    by: str | None,
+    flow: str | None,
+    labels: dict[str, str],
+    xlabel: str,
+    width: str | None,
+    out: Path | None,
 ) -> None:
-    """Draws a measure of a sweep, and says what its caption should."""
+    """Draws measures of a sweep, and says what the figure's caption should."""
     from paceline.plots import chart, save, style, sweeps, words
     from paceline.results.results import Results
 
-    names = [None if text is None else kinds(text) for text in (by, flow)]
-    drawn = sweeps.chart(Results.read(run), y, x, *names)
+    curves, flows = (None if text is None else kinds(text) for text in (by, flow))
+    results = Results.read(run)
+    drawn = [sweeps.chart(results, one, x, curves, flows, labels, xlabel) for one in measures]
     figure = chart.figure(drawn, width or "column")
-    for path in save(figure, out or run / f"plot-{drawn.measure}", dots_per_inch=style.PRINT_DOTS_PER_INCH):
+    name = "-".join(one.measure for one in drawn)
+    for path in save(figure, out or run / f"plot-{name}", dots_per_inch=style.PRINT_DOTS_PER_INCH):
         print(path)
-    layout.say(layout.stdout(), "\n".join(words.notes(drawn)))
+    notes = dict.fromkeys(note for one in drawn for note in words.notes(one))
+    layout.say(layout.stdout(), "\n".join(notes))
 
 
 def _wanted(

@@ -86,13 +86,13 @@ def near(path: str) -> str:
     """What a file that is not there was probably meant to be, " (did you mean sofa.toml?)": one of its folder's, or an
     example; "" where nothing is near."""
     given = Path(path)
-    with contextlib.suppress(OSError, StorageError):
-        examples = {each.name: f"examples/{each.name}" for each in folder("examples").glob("*.toml")}
-        here = {each.name: str(each) for each in given.parent.iterdir()}
-        known = examples | here
-        if found := difflib.get_close_matches(given.name, known, 1, cutoff=0.75):
-            return f" (did you mean {line(known[found[0]])}?)"
-    return ""
+    known: dict[str, str] = {}
+    with contextlib.suppress(StorageError):
+        known |= {each.stem: f"examples/{each.name}" for each in folder("examples").glob("*.toml")}
+    with contextlib.suppress(OSError):
+        known |= {each.stem: str(each) for each in given.parent.iterdir() if each.suffix == given.suffix}
+    found = difflib.get_close_matches(given.stem, known, 1, cutoff=0.75)
+    return f" (did you mean {line(known[found[0]])}?)" if found else ""
 
 
 def told(text: str) -> str:

@@ -17,10 +17,11 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedFormatter, FixedLocator, LogLocator, NullFormatter, NullLocator
 from matplotlib.transforms import ScaledTranslation, Transform
 
+from paceline.errors import PacelineError
 from paceline.interval import Kind
 from paceline.plots import legend, style
 from paceline.plots.sweeps import APART, POINT, Chart, Curve
-from paceline.plots.words import of_path, said, texts, what
+from paceline.plots.words import along, of_path, said, texts, what
 from paceline.quantities import scale, unit_of
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
@@ -54,40 +55,60 @@ _DOTS = (0, (1, 1.5))
 """The line of intervals of the median."""
 
 
-def figure(chart: Chart, width: str) -> Figure:
-    """The figure, as wide as `style.inches` reads it. Raises PacelineError for another width."""
+def figure(charts: Chart | Sequence[Chart], width: str) -> Figure:
+    """The figure, as wide as `style.inches` reads it; several charts of one sweep as panels below each other or side by
+    side. Raises PacelineError for another width, and for measures with curves by other paths."""
+    several = [charts] if isinstance(charts, Chart) else list(charts)
+    first = several[0]
+    if other := next((chart for chart in several if chart.by != first.by), None):
+        raise PacelineError(
+            f"{other.measure} has curves by {', '.join(other.by) or 'nothing'}, {first.measure} by "
+            f"{', '.join(first.by) or 'nothing'}: name what both have curves by"
+        )
+    cells = [(chart, panel) for chart in several for panel in chart.panels]
     across = style.inches(width)
-    per_row = min(max(1, int(across / PANEL_IN)), 3, len(chart.panels))
-    rows = math.ceil(len(chart.panels) / per_row)
+    per_row = min(max(1, int(across / PANEL_IN)), 3, len(cells))
+    rows = math.ceil(len(cells) / per_row)
+    alike = len(several) == 1 and first.alike
     with mpl.rc_context(_RC):
         made = style.Shown(figsize=(across, FIRST_IN + NEXT_IN * (rows - 1)), layout="constrained")
         FigureCanvasAgg(made)  # which measures the legends
-        grid = made.subplots(rows, per_row, sharey=chart.alike, squeeze=False)
+        grid = made.subplots(rows, per_row, sharey=alike, squeeze=False)
         spots: list[Axes] = list(grid.flatten())
-        for axes in spots[len(chart.panels) :]:
+        for axes in spots[len(cells) :]:
             axes.set_axis_off()
-        factor, unit = scale(chart.measure, chart.reach)
-        curves = list(dict.fromkeys(curve.values for panel in chart.panels for curve in panel.curves))
-        for i, (panel, axes) in enumerate(zip(chart.panels, spots, strict=False)):
+        curves = list(dict.fromkeys(curve.values for _, panel in cells for curve in panel.curves))
+        for i, ((chart, panel), axes) in enumerate(zip(cells, spots, strict=False)):
+            factor, unit = scale(chart.measure, chart.reach)
             for curve in panel.curves:
                 _draw(axes, chart, curve, factor, curves.index(curve.values), len(curves))
             if len(chart.panels) > 1:
                 axes.set_title(said(chart, chart.rest, panel.values))
-            _up(axes, chart, (chart if chart.alike else panel).reach / factor)
-            _across(axes, chart, across / per_row, named=i + per_row >= len(chart.panels))
-        label = _labelled(what(chart), unit or unit_of(chart.measure))
-        if not chart.alike:
-            label += "; each panel has its own scale"
-        label = textwrap.fill(label, int(LETTERS_AN_INCH * made.get_figheight()))
-        if rows == 1:
-            grid[0, 0].set_ylabel(label)
-        else:
-            made.supylabel(label, fontsize=8)
-        title = textwrap.fill(", ".join(map(of_path, chart.by)), int(LETTERS_AN_INCH * across))
-        above, below = _curves_of(chart, curves), _kinds_of(chart)
+            _up(axes, chart, (chart if alike else panel).reach / factor)
+            _across(axes, chart, across / per_row, named=i + per_row >= len(cells))
+            if len(several) > 1:
+                label = _labelled(what(chart), unit or unit_of(chart.measure))
+                axes.set_ylabel(textwrap.fill(label, int(LETTERS_AN_INCH * (made.get_figheight() / rows))))
+        if len(several) == 1:
+            _name_up(made, first, grid[0, 0] if rows == 1 else None)
+        title = textwrap.fill(", ".join(map(of_path, first.by)), int(LETTERS_AN_INCH * across))
+        above, below = _curves_of(first, curves), _kinds_of(several)
         legend.outside(made, above, "outside upper center", title, **_legend_look(above))
         legend.outside(made, below, "outside lower center", **_legend_look(below))
     return made
+
+
+def _name_up(made: Figure, chart: Chart, axes: Axes | None) -> None:
+    """Names the measure beside the only row of axes, else beside all rows."""
+    _, unit = scale(chart.measure, chart.reach)
+    label = _labelled(what(chart), unit or unit_of(chart.measure))
+    if not chart.alike:
+        label += "; each panel has its own scale"
+    label = textwrap.fill(label, int(LETTERS_AN_INCH * made.get_figheight()))
+    if axes is not None:
+        axes.set_ylabel(label)
+    else:
+        made.supylabel(label, fontsize=8)
 
 
 def _draw(axes: Axes, chart: Chart, curve: Curve, factor: float, index: int, many: int) -> None:
@@ -204,7 +225,7 @@ def _across(axes: Axes, chart: Chart, inches: float, *, named: bool) -> None:
             axes.set_xscale("log")
         _ticks(axes, at, inches)
     if named:
-        axes.set_xlabel(_labelled(of_path(chart.x), unit))
+        axes.set_xlabel(_labelled(along(chart), unit))
     else:
         axes.tick_params(labelbottom=False)
 
@@ -261,14 +282,14 @@ def _curves_of(chart: Chart, curves: Sequence[tuple[Any, ...]]) -> list[Line2D]:
     return handles if len(handles) > 1 else []
 
 
-def _kinds_of(chart: Chart) -> list[Line2D]:
+def _kinds_of(charts: Sequence[Chart]) -> list[Line2D]:
     """The entries of points that have another interval than the mean's."""
     hollow: dict[str, Any] = {"marker": "o", "markerfacecolor": "white", "color": _GREY}
-    kinds = set(chart.data.filter(_HOLLOW)["kind"])
+    kinds = {kind for chart in charts for kind in chart.data.filter(_HOLLOW)["kind"]}
     found = []
     if Kind.MEDIAN in kinds:
         found.append(Line2D([], [], label="median and its interval", linestyle=_DOTS, **hollow))
-    if not chart.data.filter(APART).is_empty():
+    if not all(chart.data.filter(APART).is_empty() for chart in charts):
         found.append(Line2D([], [], label="mean beyond it", color=_GREY, **_MEAN))
     if Kind.RUNS in kinds:
         found.append(Line2D([], [], label="most runs equal: no interval", linestyle="none", **hollow))

@@ -34,19 +34,24 @@ def figure(
 
 def drawn(
     results: Results,
-    y: str,
+    y: str | Sequence[str],
     x: str | None,
     by: Sequence[str] | None,
     flows: Sequence[str] | None,
+    labels: Mapping[str, str] | None,
+    xlabel: str,
     width: str,
     seed: int | None,
 ) -> Figure:
     """What `Results.plot` gives."""
     recorded = results.recorded()
-    if (y not in KINDS and y != "gauges") or (results.axes and y not in recorded):
-        return chart.figure(sweeps.chart(results, y, x, by, flows), width)
-    if x or by:
-        raise PacelineError(f"{y} is drawn over time: x and by are of measures of sweeps")
+    measures = [y] if isinstance(y, str) else list(y)
+    if len(measures) > 1 or (y not in KINDS and y != "gauges") or (results.axes and y not in recorded):
+        charts = [sweeps.chart(results, one, x, by, flows, labels, xlabel) for one in measures]
+        return chart.figure(charts, width)
+    (y,) = measures
+    if x or by or labels or xlabel:
+        raise PacelineError(f"{y} is drawn over time: x, by, labels and xlabel are of measures of sweeps")
     if y in KINDS and y not in recorded:
         raise PacelineError(f'{y} was not recorded: run again with record=("{y}",)')
     return figure({Path("results"): results}, y, seed, flows or ())

@@ -5,8 +5,8 @@ The intervals are those of the tables: `Results.statistics` makes them, and `cha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
@@ -80,6 +80,10 @@ class Chart:
     panels: tuple[Panel, ...]
     numeric: frozenset[str]
     """Columns whose values are quantities."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """What to print in place of a value, a flow's name, the measure or a path."""
+    xlabel: str = ""
+    """What to print along the axis; "" for the path in words."""
 
     @property
     def data(self) -> pl.DataFrame:
@@ -104,6 +108,8 @@ def chart(
     x: str | None = None,
     by: Sequence[str] | None = None,
     flows: Sequence[str] | None = None,
+    labels: Mapping[str, str] | None = None,
+    xlabel: str = "",
 ) -> Chart:
     """What to draw of a sweep's results: see `Results.plot`. Raises PacelineError."""
     if not results.axes:
@@ -141,6 +147,8 @@ def chart(
         flows=chosen,
         panels=tuple(panels),
         numeric=frozenset(results.numbers),
+        labels=labels or {},
+        xlabel=xlabel,
     )
 
 

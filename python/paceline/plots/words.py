@@ -16,6 +16,23 @@ _STATISTICS = {"mean": "mean {}", "min": "least {}", "max": "greatest {}", "sd":
 _STATISTICS |= {"p50": "median {}", "p95": "{}, 95th percentile", "p99": "{}, 99th percentile"}
 _WORDS = {"rtt": "RTT", "owd": "one-way delay", "jain": "Jain index", "cov": "variation", "fill": "fill time"}
 _QUEUES = {"queues": "queue", "link_flows": "packets in queue"}
+_PRINTED = {
+    name: printed
+    for names in (
+        "newreno NewReno|reno Reno|sack SACK|tahoe Tahoe|vegas Vegas|cubic CUBIC|veno Veno|bbr BBR|bbr3 BBR 3",
+        "dctcp DCTCP|prague Prague|copa Copa|c4 C4|ledbat LEDBAT|ledbat-plus-plus LEDBAT++|tfrc TFRC|rap RAP",
+        "tfrc-veno TFRC Veno|multfrc MULTFRC|tfrcp TFRCP|nada NADA|ndtc NDTC|gcc GCC|lda-plus LDA+|udp UDP",
+        "scream SCReAM|scream-ericsson SCReAM (Ericsson)|scream-libwebrtc SCReAM (libwebrtc)|droptail drop-tail",
+        "red RED|codel CoDel|fq-codel FQ-CoDel|pie PIE|fq-pie FQ-PIE|dualpi2 DualPI2|cake CAKE",
+    )
+    for name, _, printed in (pair.partition(" ") for pair in names.split("|"))
+}
+"""How papers print controllers and queues."""
+
+
+def along(chart: Chart) -> str:
+    """What lies along the axis, in words."""
+    return chart.labels.get(chart.x, chart.xlabel or of_path(chart.x))
 
 
 def of_path(column: str) -> str:
@@ -32,12 +49,15 @@ def of_path(column: str) -> str:
 
 def what(chart: Chart) -> str:
     """The measure in words, and whose it is if that was chosen."""
+    if chart.measure in chart.labels:
+        return chart.labels[chart.measure]
     unit = next((end for end in UNITS if chart.measure.endswith(end)), "")
     words = chart.measure.removesuffix(unit).split("_")
     statistic = next((_STATISTICS[word] for word in words if word in _STATISTICS), "{}")
     rest = [_WORDS.get(word, word) for word in words if word not in _STATISTICS]
     named = " ".join(rest) or _QUEUES.get(chart.table, chart.table)
-    whose = "" if "flow" in (chart.x, *chart.by, *chart.rest) else " and ".join(chart.flows)
+    chosen = [chart.labels.get(flow, flow) for flow in chart.flows]
+    whose = "" if "flow" in (chart.x, *chart.by, *chart.rest) else " and ".join(chosen)
     return statistic.format(f"{named} of {whose}" if whose else named)
 
 
@@ -51,11 +71,14 @@ def said(chart: Chart, columns: Sequence[str], values: Sequence[Any]) -> str:
 
 
 def texts(chart: Chart, columns: Sequence[str], values: Sequence[Any]) -> list[str]:
-    """Values as they stand, tables by what tells them apart."""
-    return [
-        _short(chart.data[column].unique().to_list()).get(value, str(value))
-        for column, value in zip(columns, values, strict=True)
-    ]
+    """Values as papers print them, or by the labels that they were given; tables by what tells them apart."""
+    found = []
+    for column, value in zip(columns, values, strict=True):
+        text = _short(chart.data[column].unique().to_list()).get(value, str(value))
+        is_name = column.rpartition(".")[2] in ("cc", "kind", "queue")
+        printed = _PRINTED.get(text, text) if is_name else text
+        found.append(chart.labels.get(text, printed))
+    return found
 
 
 def _short(values: Sequence[Any]) -> dict[Any, str]:

@@ -470,11 +470,13 @@ class Results:
     @checked(by=TEXT.or_several())
     def plot(
         self,
-        y: str,
+        y: str | Sequence[str],
         *,
         x: str | None = None,
         by: str | Sequence[str] | None = None,
         flow: str | Sequence[str] | None = None,
+        labels: Mapping[str, str] | None = None,
+        xlabel: str = "",
         width: str = "column",
         seed: int | None = None,
     ) -> Figure:
@@ -483,14 +485,15 @@ class Results:
 
         Of a sweep `x` lies along the axis, each value of `by` has a curve: varied paths, or as much of their ends as
         tells them apart, or what rows are of (flow, link, group). What is left has a panel each, unless `flow` names
-        one of several. By default `x` is the first path with quantities, `by` the other paths. `width` is a column of a
-        paper (3.5 in), both ("page", 7.16 in), or a length ("4in", "10cm"). `paceline.plots.save` writes the figure.
-        Raises PacelineError for what is not there.
+        one of several. By default `x` is the first path with quantities, `by` the other paths. Several measures in `y`
+        have a panel each. `labels` says what to print in place of values, flows, measures and paths ({"vegas": "TCP
+        Vegas"}), `xlabel` what to print along the axis. `width` is a column of a paper (3.5 in), both ("page", 7.16 in),
+        or a length ("4in", "10cm"). `paceline.plots.save` writes the figure. Raises PacelineError for what is not there.
         """
         from paceline.plots import recorded  # noqa: PLC0415 (matplotlib, which few calls need)
 
-        flows = [flow] if isinstance(flow, str) else flow
-        return recorded.drawn(self, y, x, [by] if isinstance(by, str) else by, flows, width, seed)
+        curves, flows = ([one] if isinstance(one, str) else one for one in (by, flow))
+        return recorded.drawn(self, y, x, curves, flows, labels, xlabel, width, seed)
 
     @checked()
     def write(self, directory: str | Path) -> None:
