@@ -13,49 +13,42 @@ row! {
             instance: u32,
         }
 
-        /// whether play-out began. Of several streams or runs, the share of those in which it did
+        /// whether play-out began; over several streams or runs, the share in which it did
         "" Steady: began: bool;
 
         /// from the flow's start until the client's buffer holds the configured amount and play-out begins; null if it
-        /// never does. The player counts whole packets of the medium, each a segment's payload: what it waits for, at
-        /// the start and after a stall, is rounded up to a packet, and the last segment of a burst may come later than
-        /// the byte itself
+        /// never does
         "s" Rare: fill_s: Option<f64>;
 
-        /// of `due_packets`, the ones that arrived after their instant, or not while the stream lasted. Of a stream that never
-        /// began to play all: who watches it has seen nothing
+        /// packets of `due_packets` that arrived after their play-out instant, or not by the end of the stream; all of
+        /// them if play-out never began
         "packets" Rare: late_packets: u64;
 
-        /// `playout = "clock"`: those whose play-out instant had passed when the stream ended; all of the medium if all
-        /// of it arrived, if its play-out was over, or if it never began
+        /// `playout = "clock"`: packets whose play-out instant had passed when the stream ended; the whole medium if
+        /// all of it arrived, if its play-out was over, or if play-out never began
         "packets" Steady: due_packets: u64;
 
-        /// length times rate of the media, in segments
+        /// length of the medium times its rate, in segments
         "packets" Steady: media_packets: u64;
 
-        /// `late_packets / due_packets`; null under `playout = "stall"`, which has no clock to be late by, and if
-        /// nothing was due (a stream that was not to start before the run's end, or that began to play in its last
-        /// instant). A cut stream has fewer packets due the later it began: see `fill_s` and `undelivered_share` with
-        /// it
+        /// `late_packets / due_packets`; null under `playout = "stall"`, which has no clock, and if nothing was due
         "share" Rare: late_share: Option<f64>;
 
-        /// of the medium's bytes, what had not arrived in order when the stream ended
+        /// share of the medium's bytes that had not arrived in order when the stream ended
         "share" Rare: undelivered_share: f64;
 
-        /// `playout = "stall"`: interruptions of the play-out. One that lasts at the stream's
-        /// end counts up to it; a stream that never began to play has one, as long as its whole wait
+        /// `playout = "stall"`: interruptions of play-out. One still open at the stream's end lasts until then; a
+        /// stream that never began has one, as long as its whole wait
         "" Rare: stalls: u64;
 
-        /// their total length
+        /// total length of the stalls
         "s" Rare: stall_s: f64;
 
-        /// `stall_s` by itself and the time that was played; what has come whole plays on to its end. This is the
-        /// buffering ratio of Dobrian et al. (SIGCOMM 2011), which leaves out the first buffering (`fill_s`) as here,
-        /// and streams that never began: here they have 1. Null under `playout = "clock"`, and of a stream that was not
-        /// to start before the run's end
+        /// `stall_s / (stall_s + time played)`, the buffering ratio of Dobrian et al. (SIGCOMM 2011); null under
+        /// `playout = "clock"`, and if the run ended before the stream could start
         "share" Rare: stall_share: Option<f64>;
 
-        /// what came when a finite client buffer was full: never played, and neither late nor a stall
+        /// packets that arrived while a finite client buffer was full: never played, and neither late nor a stall
         "packets" Rare: discarded_packets: u64;
 
         /// whether the whole medium arrived, discarded packets included
@@ -65,7 +58,7 @@ row! {
         /// end of the run, whichever came first
         "s" Rare: duration_s: f64;
 
-        /// bits delivered in order by `duration_s`
+        /// bits delivered in order, divided by `duration_s`
         "bit/s" Steady: throughput_bps: f64;
     }
 }
@@ -85,45 +78,41 @@ row! {
         /// standard deviation over time: the root of (1/T) ∫ q² dt - mean²
         "packets" Restless: sd_packets: f64;
 
-        /// mean over time of its bytes
+        /// mean over time of the bytes that wait
         "B" Steady: mean_bytes: f64;
 
-        /// standard deviation over time of its bytes
+        /// standard deviation over time of the bytes that wait
         "B" Restless: sd_bytes: f64;
 
         /// greatest length
         "packets" Steady: max_packets: u64;
 
         /// with `occupancy = true` in the link's table: share of the time in which the queue held from k to k + 1
-        /// tenths of its limit, in packets or in bytes as the limit is; the upper edge belongs to the next tenth, the
-        /// full queue to the last. From the queue's own changes, so exact; they sum to 1. In a run's JSON a table by number, in
-        /// tables columns `occupancy_0` to `occupancy_9`
+        /// tenths of its limit, for k from 0 to 9
         "share" Restless: #[serde(skip_serializing_if = "BTreeMap::is_empty")] occupancy: BTreeMap<u8, f64>;
 
-        /// share of the time in which the link transmits; where its rate varies, bytes sent by bytes it could have
-        /// sent. An outage changes neither: the link sends on, what it sends is lost (`drops.outage`), and counts
+        /// share of the time in which the link transmits; where its rate varies, bytes sent divided by bytes that it
+        /// could have sent. What an outage loses was sent, and counts
         "share" Restless: utilisation: f64;
 
-        /// packets that came to the queue
+        /// packets that arrived at the queue
         "packets" Restless: arrivals: u64;
 
-        /// packets that left the queue for the link and got across
+        /// packets that left the queue for the link and crossed it
         "packets" Restless: departures: u64;
 
-        /// their bytes
+        /// bytes of `departures`
         "B" Restless: departed_bytes: u64;
 
-        /// packets dropped, by reason, below: in a run's JSON a table (`drops.overflow`), in tables and in what several runs give
-        /// columns (`drops_overflow`)
+        /// packets dropped, by reason (below): in a run's JSON a table (`drops.overflow`), in tables and over several
+        /// runs columns (`drops_overflow`)
         "packets" Rare: drops: BTreeMap<&'static str, u64>;
 
-        /// packets marked with congestion experienced instead of dropped (RFC 3168)
+        /// packets marked "congestion experienced" instead of dropped (RFC 3168)
         "packets" Steady: marks: u64;
 
-        /// of DualPI2 what each class had, L4S's queue and the Classic one: `departures` and `departed_bytes` (what
-        /// left the queue, whether or not it got across), `marks`, `drops` (by the discipline), and `delay_mean_s`, how
-        /// long those that left had waited on average (null if none did). In tables `l4s_marks`, `classic_delay_mean_s`
-        /// and so on
+        /// DualPI2: `departures`, `departed_bytes`, `marks`, `drops` and `delay_mean_s` of the L4S queue and of the
+        /// Classic queue; in tables `l4s_marks`, `classic_delay_mean_s` and so on
         "" Steady: #[serde(skip_serializing_if = "Option::is_none")] l4s,
             #[serde(skip_serializing_if = "Option::is_none")] classic: Option<ClassSummary>;
     }
@@ -135,19 +124,19 @@ row! {
     pub struct ClassSummary {
         labels {}
 
-        /// packets that left the queue, whether or not they got across
+        /// packets that left the queue, whether or not they crossed the link
         "packets" Restless: departures: u64;
 
-        /// their bytes
+        /// bytes of these packets
         "B" Restless: departed_bytes: u64;
 
         /// packets that the discipline dropped
         "packets" Rare: drops: u64;
 
-        /// packets marked with congestion experienced instead of dropped
+        /// packets marked "congestion experienced" instead of dropped
         "packets" Steady: marks: u64;
 
-        /// how long those that left had waited on average; null if none did
+        /// mean wait of the packets that left the queue; null if none did
         "s" Steady: delay_mean_s: Option<f64>;
     }
 }
@@ -163,10 +152,10 @@ row! {
             instance: u32,
         }
 
-        /// mean over time of its packets in the queue
+        /// mean over time of the flow's packets in the queue
         "packets" Steady: mean_packets: f64;
 
-        /// the same by the queue's `mean_packets`; null if nothing ever waited
+        /// that mean divided by the queue's `mean_packets`; null if nothing ever waited
         "share" Steady: queue_share: Option<f64>;
 
         /// the flow's packets among the queue's
@@ -175,7 +164,7 @@ row! {
         /// the flow's bytes among the queue's
         "B" Restless: departed_bytes: u64;
 
-        /// its drops, of whatever reason, by its arrivals; null without any
+        /// the flow's drops, for any reason, divided by its arrivals; null without arrivals
         "share" Rare: drop_share: Option<f64>;
 
         /// the flow's packets among those dropped
@@ -195,30 +184,30 @@ row! {
             interface: String,
         }
 
-        /// exchanges begun: a data frame, after RTS or CTS-to-self or without
+        /// exchanges begun: a data frame, with or without RTS or CTS-to-self before it
         "" Restless: attempts: u64;
 
-        /// those that were not the first for their packet
+        /// attempts that were not the first for their packet
         "" Steady: retries: u64;
 
-        /// those that began together with another transmitter's
+        /// attempts that began together with another transmitter's
         "" Steady: collisions: u64;
 
-        /// those without a collision in which a frame (RTS, CTS, data or ACK) arrived damaged
+        /// attempts without a collision in which a frame (RTS, CTS, data or ACK) arrived damaged
         "" Rare: frame_errors: u64;
 
-        /// dropped at the retry limit: drop reason `retries`
+        /// packets dropped at the retry limit (drop reason `retries`)
         "packets" Rare: given_up: u64;
 
-        /// `collisions` by `attempts`
+        /// `collisions / attempts`
         "share" Steady: collision_rate: Option<f64>;
 
-        /// how long the medium carried its exchanges, with their answers and the spaces within; of a collision, until
-        /// the transmitter waited for the answer
+        /// time for which the medium carried its exchanges, with the answers and the spaces within; in a collision,
+        /// until the transmitter begins to wait for the answer
         "s" Restless: airtime_s: f64;
 
-        /// the same by the measured time. Those of several transmitters may sum to more than 1 in collisions; the rest
-        /// of the time is spaces, backoffs and idleness
+        /// `airtime_s` divided by the measured time. In collisions the shares of several transmitters may sum to more
+        /// than 1; the rest of the time is spaces, backoffs and idle time
         "share" Restless: airtime_share: f64;
     }
 }
@@ -231,7 +220,7 @@ row! {
             group: String,
         }
 
-        /// flows of the group that were active; without one it has no row
+        /// flows of the group that were active; a group without any has no row
         "" Steady: flows: u64;
 
         /// Jain's index of their goodputs, (Σx)² / (n Σx²): 1 when all are equal, 1/n when one has all (Jain, Chiu,
@@ -244,16 +233,14 @@ row! {
         /// mean of their goodputs
         "bit/s" Steady: flow_goodput_mean_bps: f64;
 
-        /// standard deviation (by n) among their goodputs
+        /// standard deviation (by n) of their goodputs
         "bit/s" Rare: flow_goodput_sd_bps: f64;
 
-        /// their part of the payload that all flows delivered in the measured interval: with the web's flows in a group
-        /// of their own, the share that short connections get
+        /// their part of the payload that all flows delivered in the measured interval
         "share" Steady: share: Option<f64>;
 
-        /// with `friendliness_to`: F, the mean goodput of a flow of this group by that of a flow of the group named,
-        /// flows that got nothing included; null if all of the latter got nothing, of which a notice tells: nothing is
-        /// less friendly. From Python for any two groups: `results.friendliness("lda", "ftp")`
+        /// with `friendliness_to`: F, the mean goodput of a flow of this group divided by that of the group named,
+        /// flows that got nothing included; null if the group named got nothing
         "" Steady: #[serde(skip_serializing_if = "Option::is_none")] friendliness: Option<f64>;
     }
 }
@@ -270,14 +257,15 @@ row! {
         /// hosts, and links that are not folded
         "" Steady: elements: usize;
 
-        /// packets of the whole run, of all kinds: sent + duplicated = delivered + dropped + in flight, asserted at the end of
-        /// every run. What a host still delays then is sent, and in flight
+        /// packets of the whole run, of all kinds: sent + duplicated = delivered + dropped + in flight, asserted at the
+        /// end of every run. Packets that a host still delays then count as sent and in flight
         "packets" Steady: packets_sent, packets_delivered, packets_dropped: u64;
 
-        /// packets of the whole run that were dropped, by reason; `corrupt` is found by hosts and stands in no link's drops
+        /// packets of the whole run that were dropped, by reason; hosts find `corrupt` ones, which appear in no link's
+        /// drops
         "packets" Rare: drops: BTreeMap<&'static str, u64>;
 
-        /// copies made by impairments; and packets under way at the end, with those that a host still delays
+        /// copies made by impairments; packets in flight at the end, including those that a host still delays
         "packets" Steady: packets_duplicated, packets_in_flight: u64;
     }
 }
