@@ -92,7 +92,7 @@ row! {
         "share" Restless: #[serde(skip_serializing_if = "BTreeMap::is_empty")] occupancy: BTreeMap<u8, f64>;
 
         /// share of the time in which the link transmits; where its rate varies, bytes sent divided by bytes that it
-        /// could have sent. What an outage loses was sent, and counts
+        /// could have sent. What an outage loses (`drops.outage`) was sent, and counts
         "share" Restless: utilisation: f64;
 
         /// packets that arrived at the queue
