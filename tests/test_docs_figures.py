@@ -23,13 +23,13 @@ from paceline.plots import sweeps
 from paceline.results.results import Results
 from test_docs_output import BLOCK, ROOT, entries
 
-PAGE = ROOT / "docs" / "cli.md"
+PAGE = ROOT / "docs" / "cli" / "plot.md"
 FIGURE = ROOT / "docs" / "figures" / "film.svg"
 COMPARED = FIGURE.with_name("compare.svg")
 
 
 def test_the_figure_is_of_the_command_above_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before, _, _ = PAGE.read_text().partition(f"](figures/{FIGURE.name})")
+    before, _, _ = PAGE.read_text().partition(f"](../figures/{FIGURE.name})")
     block = BLOCK.findall(before)[-1]
     commands = [
         shlex.split(c.removeprefix("$ paceline ").replace("\\\n", "").split("|")[0])

@@ -32,7 +32,7 @@ CONSTRUCTIONS = {
 }
 """Regular expressions over a sentence, and what to write."""
 
-NOT_PROSE = {"docs/style.md", "docs/cli.md"}
+NOT_PROSE = {"docs/style.md"}
 """The page that lists the words; one that prints the program's help."""
 
 
