@@ -66,9 +66,10 @@ libraries() {
 import sys, tomllib
 
 with open("pyproject.toml", "rb") as file:
-    project = tomllib.load(file)["project"]
-run, more = project["dependencies"], project["optional-dependencies"]
-print(*{"run": run, "dev": run + more["test"], "site": more["docs"]}[sys.argv[1]], sep="\n")
+    settings = tomllib.load(file)
+run, groups = settings["project"]["dependencies"], settings["dependency-groups"]
+test = [one for one in groups["test"] if isinstance(one, str)]
+print(*{"run": run, "dev": run + test + groups["docs"], "site": groups["docs"]}[sys.argv[1]], sep="\n")
 EOF
         .venv/bin/python -m pip install --disable-pip-version-check --quiet -r ".venv/libraries-$kind.txt" >&2 ||
         stop "the libraries could not be installed; what pip said stands above."

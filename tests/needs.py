@@ -108,7 +108,7 @@ def _wasm() -> str | None:
 
 def _zensical() -> str | None:
     there = all(importlib.util.find_spec(name) for name in ("zensical", "mkdocstrings"))
-    return None if there else "needs zensical and mkdocstrings (pip install '.[docs]')"
+    return None if there else "needs zensical and mkdocstrings (pip install --group docs)"
 
 
 def unprivileged(*command: str) -> list[str]:

@@ -395,6 +395,7 @@ def test_returns_hold_a_policy_against_a_baseline() -> None:
     assert cubics.each.keys() == {0, 1, 2}
     assert cubics.estimate.half_width is not None
     assert str(ours).count("±") == 1
+    assert float(ours) == pytest.approx(sum(ours.each.values()) / 3)
     both: dict[str, Any] = {"policy": half, "baseline": "cubic"}
     for wrong in ({}, both):
         with pytest.raises(ValueError, match="give one of both"):

@@ -26,6 +26,10 @@ class Returns:
     estimate: Estimate
     """Their mean with its 95 % interval."""
 
+    def __float__(self) -> float:
+        """Their mean."""
+        return float(self.estimate.mean)
+
     def __str__(self) -> str:
         mean, half = self.estimate.mean, self.estimate.half_width
         return f"{mean:.4g}" if half is None else f"{mean:.4g} ± {half:.2g}"
