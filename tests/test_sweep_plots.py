@@ -311,7 +311,7 @@ def test_a_point_without_value_breaks_its_line() -> None:
 
 def test_curves_are_by_the_other_paths_and_differ_in_grey() -> None:
     figure = swept(GRID).plot("goodput_bps", x="delay")
-    assert entries(figure) == [["newreno", "vegas"]]
+    assert entries(figure) == [["NewReno", "Vegas"]]
     looks = {
         (line.get_color(), line.get_marker(), str(line.get_linestyle()))
         for line in figure.legends[0].get_lines()
@@ -323,7 +323,7 @@ def test_curves_are_by_the_other_paths_and_differ_in_grey() -> None:
 def test_words_lie_side_by_side_and_quantities_are_named() -> None:
     figure = swept(GRID).plot("goodput_bps", x=CC, by=["delay"])
     (axes,) = figure.axes
-    assert [text.get_text() for text in axes.get_xticklabels()] == ["newreno", "vegas"]
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["NewReno", "Vegas"]
     assert entries(figure) == [["100 ms", "5 ms", "0.02 s"]]
     assert figure.legends[0].get_title().get_text() == "bottleneck delay"
     xs = sorted(x for x, _, _ in marks(axes))
@@ -338,7 +338,7 @@ def test_flows_have_panels_or_curves_or_are_chosen() -> None:
     alone = results.plot("goodput_bps", flow=["web"])
     assert [axes.get_ylabel() for axes in alone.axes] == ["goodput of web (Mbit/s)"]
     by_flow = results.plot("goodput_bps", by=["flow"])
-    assert [axes.get_title(loc="left") for axes in by_flow.axes] == ["newreno", "vegas"]
+    assert [axes.get_title(loc="left") for axes in by_flow.axes] == ["NewReno", "Vegas"]
     assert entries(by_flow) == [["film", "web"]]
     one = swept([{DELAY: "1 ms"}, {DELAY: "2 ms"}], ("film", "web")).plot("goodput_bps")
     assert entries(one) == [["film", "web"]]
@@ -408,7 +408,7 @@ def test_tables_of_a_scenario_are_named_by_what_tells_them_apart() -> None:
     queue = "link.bottleneck.queue"
     kinds = [f'{{ kind = "{kind}", limit = "60 packets" }}' for kind in ("droptail", "red", "codel")]
     axes = swept([{queue: kind} for kind in kinds]).plot("goodput_bps").axes[0]
-    assert [text.get_text() for text in axes.get_xticklabels()] == ["droptail", "red", "codel"]
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["drop-tail", "RED", "CoDel"]
 
 
 @pytest.mark.parametrize(
@@ -440,11 +440,11 @@ def test_panels_have_one_scale_unless_they_are_far_apart() -> None:
 
 
 def test_the_legend_says_what_the_curves_are_by() -> None:
-    assert titles(swept(GRID).plot("goodput_bps")) == ["film cc"]
-    assert entries(swept(GRID).plot("goodput_bps"))[0] == ["newreno", "vegas"]
+    assert titles(swept(GRID).plot("goodput_bps")) == ["controller of film"]
+    assert entries(swept(GRID).plot("goodput_bps"))[0] == ["NewReno", "Vegas"]
     figure = swept(GRID, ("film", "web")).plot("goodput_bps", by=["cc", "flow"])
-    assert titles(figure) == ["film cc, flow"]
-    assert entries(figure)[0][:2] == ["newreno, film", "newreno, web"]
+    assert titles(figure) == ["controller of film, flow"]
+    assert entries(figure)[0][:2] == ["NewReno, film", "NewReno, web"]
     assert titles(swept([{DELAY: d} for d in ("5 ms", "9 ms")], ("film", "web")).plot("goodput_bps")) == [
         "flow"
     ]
@@ -586,3 +586,39 @@ def test_the_command_says_what_is_wrong(options: tuple[str, ...], message: str, 
     done = here("plot", tmp_path, *options)
     assert done.exit_code == 2
     assert message in done.output + done.stderr
+
+
+def test_labels_stand_in_place_of_names() -> None:
+    results = swept(GRID, ("film", "web"))
+    labels = {"vegas": "TCP Vegas", "film": "the film", "goodput_bps": "rate"}
+    figure = results.plot("goodput_bps", by="cc", flow="film", labels=labels, xlabel="distance")
+    assert entries(figure) == [["NewReno", "TCP Vegas"]]
+    assert figure.axes[0].get_xlabel() == "distance (ms)"
+    assert figure.axes[0].get_ylabel() == "rate (Mbit/s)"
+    unnamed = results.plot("goodput_bps", by="cc", flow="film", labels={"film": "the film"})
+    assert unnamed.axes[0].get_ylabel().replace("\n", " ") == "goodput of the film (Mbit/s)"
+    with pytest.raises(PacelineError, match=r"cwnd is drawn over time: .*labels"):
+        paceline.run("examples/loss.toml", record=("cwnd",)).plot("cwnd", labels=labels)
+
+
+def test_several_measures_have_a_panel_each() -> None:
+    records = [
+        RunRecord(
+            seed,
+            {
+                "flows": [
+                    {"flow": "f", "instance": 0, "goodput_bps": 1e6 * delay + seed, "rtt_mean_s": delay / 1e3}
+                ]
+            },
+            {},
+            {DELAY: f"{delay} ms", CC: cc},
+        )
+        for delay in (1, 2)
+        for cc in ("vegas", "cubic")
+        for seed in (1, 2, 3)
+    ]
+    results = Results(records, {"vary": {DELAY: ["1 ms", "2 ms"], CC: ["vegas", "cubic"]}})
+    figure = results.plot(["goodput_bps", "rtt_mean_s"])
+    assert [axes.get_ylabel() for axes in figure.axes] == ["goodput (Mbit/s)", "mean RTT (ms)"]
+    assert entries(figure)[0] == ["Vegas", "CUBIC"]
+    assert [axes.get_ylim()[1] > 100 for axes in figure.axes] == [False, False], "each has a scale of its own"

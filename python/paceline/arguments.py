@@ -158,6 +158,10 @@ KINDS: dict[str, Kind] = {
     "log_events": PLACE,
     "max_rate": Kind('text with a unit, as "2 Mbit/s"', _is_text),
     "measures": NAMES,
+    "labels": Kind(
+        'a dict of names and what to print in place of them, as {"vegas": "TCP Vegas"}',
+        lambda v: isinstance(v, Mapping) and all(_is_text(text) for pair in v.items() for text in pair),
+    ),
     "limit_s": SECONDS,
     "metrics": NAMES,
     "kind": TEXT,
@@ -220,7 +224,8 @@ KINDS: dict[str, Kind] = {
     "worst": TEXT,
     "workers": Kind("a whole number from 1", _is_whole, operator.index),
     "x": TEXT,
-    "y": TEXT,
+    "xlabel": TEXT,
+    "y": TEXT.or_several(),
 }
 """By the argument's name, in all functions but those that say something else. Where None is the default it may be None.
 """

@@ -40,6 +40,8 @@ def of_path(column: str) -> str:
     match column.split("."):
         case ["flow", name, "count"]:
             return f"{name} flows"
+        case ["flow", name, "cc"]:
+            return f"controller of {name}"
         case ["link" | "flow" | "cell", *keys] if keys:
             pass
         case keys:
