@@ -485,10 +485,11 @@ class Results:
 
         Of a sweep `x` lies along the axis, each value of `by` has a curve: varied paths, or as much of their ends as
         tells them apart, or what rows are of (flow, link, group). What is left has a panel each, unless `flow` names
-        one of several. By default `x` is the first path with quantities, `by` the other paths. Several measures in `y`
-        have a panel each. `labels` says what to print in place of values, flows, measures and paths ({"vegas": "TCP
-        Vegas"}), `xlabel` what to print along the axis. `width` is a column of a paper (3.5 in), both ("page", 7.16 in),
-        or a length ("4in", "10cm"). `paceline.plots.save` writes the figure. Raises PacelineError for what is not there.
+        one of several. By default `x` is the first path with quantities, `by` the other paths. Several measures in
+        `y` have a panel each. `labels` says what to print in place of values, flows, measures and paths ({"vegas":
+        "TCP Vegas"}), `xlabel` what to print along the axis. `width` is a column of a paper (3.5 in), both ("page",
+        7.16 in), or a length ("4in", "10cm"). `paceline.plots.save` writes the figure. Raises PacelineError for what
+        is not there.
         """
         from paceline.plots import recorded  # noqa: PLC0415 (matplotlib, which few calls need)
 
