@@ -1,11 +1,11 @@
-//! Sender and receiver machines around a controller. Sans-I/O: time comes in as an argument, segments go out through
-//! a trait, nothing is read from the system.
+//! Sender and receiver machines around a controller. Sans-I/O: time is an argument, segments leave through a trait, and
+//! nothing is read from the system.
 //!
-//! What lives here: [`tcp`]; [`acks`], rate control by per-packet acknowledgements; [`tfrc`], and [`multfrc`], several of
-//! them in one flow; [`rtp`]; [`udp`], datagrams without control; [`ForeignSender`], what another crate brings; [`machine`], any
-//! of them as a host drives it. All share
-//! [`Segment`], [`Transmit`] and the counts, [`SenderStats`] and [`ReceiverStats`]. Uses control, packet and random.
-//! Look first at [`Sender`], then at [`tcp::TcpSender`].
+//! The machines are [`tcp`]; [`quic`]; [`acks`], rate control by per-packet acknowledgements; [`tfrc`], and
+//! [`multfrc`], several TFRC connections in one flow; [`rtp`]; [`udp`], datagrams without congestion control; and
+//! [`ForeignSender`], which another crate implements. [`machine`] has the enums over all of them that a host drives.
+//! They share [`Segment`], [`Transmit`] and the counters, [`SenderStats`] and [`ReceiverStats`]. This crate uses
+//! control, packet and random. Start with [`Sender`], then read [`tcp::TcpSender`].
 
 pub mod acks;
 mod delivery;

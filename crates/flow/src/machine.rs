@@ -1,7 +1,9 @@
-//! Any machine, as a host drives it: [`Transport`] says which, with its settings; [`Sender`] and [`Receiver`] are its ends.
+//! The protocol machine of a flow, as a host drives it: [`Transport`] names it, with its settings; [`Sender`] and
+//! [`Receiver`] are its two ends.
 //!
-//! TCP's lie in the enums themselves, for a host goes through thousands of them; others are boxed. The enums have no tag
-//! of their own: it hides in a vector's capacity, in a cache line that TCP touches anyway.
+//! TCP's ends lie in the enums themselves, because a host iterates over thousands of them; the others are boxed. The
+//! enums need no separate tag: the compiler puts it into a niche, a vector's capacity, in a cache line that TCP touches
+//! anyway.
 
 mod receiver;
 
@@ -23,7 +25,7 @@ use paceline_packet::{Extra, Packet};
 use paceline_random::Stream;
 use paceline_units::{Rate, Span, Time};
 
-/// The machine of a flow and its settings.
+/// The protocol machine of a flow, with its settings.
 #[derive(Clone, Debug)]
 pub enum Transport {
     /// Per-packet acknowledgements without retransmission.
@@ -61,12 +63,12 @@ pub enum Transport {
         /// The controller, ready to start.
         controller: TfrcController,
     },
-    /// Datagrams without control.
+    /// Datagrams without congestion control.
     Udp(UdpConfig),
 }
 
 impl Transport {
-    /// The sending end; `stream` feeds the little randomness that there is.
+    /// Creates the sending end; `stream` supplies its few random draws.
     #[must_use]
     pub fn sender(&self, stream: Stream) -> Sender {
         match self {
@@ -97,7 +99,7 @@ impl Transport {
         }
     }
 
-    /// The receiving end; `stream` feeds the little randomness that there is.
+    /// Creates the receiving end; `stream` supplies its few random draws.
     #[must_use]
     pub fn receiver(&self, stream: Stream) -> Receiver {
         match self {
@@ -119,7 +121,7 @@ impl Transport {
         }
     }
 
-    /// Says which flow it is of, for what a foreign controller has to tell.
+    /// Names the flow, for the messages of a foreign controller.
     pub fn belongs_to(&mut self, flow: &str) {
         match self {
             Transport::Tcp { controller: TcpController::Foreign(foreign), .. }
@@ -130,7 +132,7 @@ impl Transport {
         }
     }
 
-    /// Whether its controller is not compiled in.
+    /// Whether the controller is a foreign one, not compiled in.
     #[must_use]
     pub const fn is_foreign(&self) -> bool {
         matches!(
@@ -155,7 +157,7 @@ impl Transport {
         }
     }
 
-    /// Payload of a full segment in bytes; of QUIC the UDP payload of a full packet.
+    /// Payload of a full segment in bytes; for QUIC, the UDP payload of a full packet.
     #[must_use]
     pub const fn segment(&self) -> u16 {
         match self {
@@ -168,7 +170,7 @@ impl Transport {
         }
     }
 
-    /// Bytes of a data packet on the wire beside its payload.
+    /// Header bytes of a data packet on the wire.
     #[must_use]
     pub const fn header(&self) -> u16 {
         match self {
@@ -181,7 +183,7 @@ impl Transport {
         }
     }
 
-    /// Whether what is left of a write fills one more whole segment, as in ns-2.
+    /// Whether the remainder of a write is padded to a whole segment, as in ns-2.
     #[must_use]
     pub const fn whole_segments(&self) -> bool {
         match self {
@@ -197,36 +199,36 @@ impl Transport {
 
 /// The sending end of a flow.
 ///
-/// A host starts it, hands over what the application writes, what comes back from the receiver, and the time.
+/// A host starts it and passes it the application's writes, the packets that arrive from the receiver, and the time.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "TCP's hot state lies in the host's own vector")]
 pub enum Sender {
-    /// That of per-packet acknowledgements.
+    /// Per-packet acknowledgements.
     Acks(Box<AcksSender>),
-    /// That of another crate.
+    /// A sender that another crate implements.
     Foreign(Box<dyn ForeignSender>),
-    /// QUIC's.
+    /// QUIC.
     Quic(Box<QuicSender>),
-    /// RTP's.
+    /// RTP.
     Rtp(Box<RtpSender>),
-    /// TCP's.
+    /// TCP.
     Tcp(TcpSender),
-    /// TCP's, of a connection that the receiver opens to ask.
+    /// TCP, on a connection that the receiver opens to send requests.
     TcpServer(Box<TcpServer>),
-    /// TFRC's.
+    /// TFRC.
     Tfrc(Box<TfrcSender>),
-    /// Several TFRCs'.
+    /// Several TFRC connections in one flow (MulTFRC).
     Multfrc(Box<MultfrcSender>),
-    /// That of a track of another's QUIC connection.
+    /// A track of another flow's QUIC connection.
     Track(Box<TrackSender>),
-    /// UDP's.
+    /// UDP.
     Udp(Box<UdpSender>),
 }
 
 const _: () = assert!(size_of::<Sender>() == size_of::<TcpSender>(), "the tag must find room in TCP's sender");
 
 impl Sender {
-    /// The flow begins; what was supplied before has waited for this.
+    /// Starts the flow. Data supplied earlier has waited for this.
     pub fn start(&mut self, now: Time, out: &mut impl Transmit) {
         match self {
             Sender::Quic(quic) => quic.start(now, out),
@@ -234,7 +236,7 @@ impl Sender {
             Sender::Rtp(rtp) => rtp.start(now, out),
             Sender::Acks(acks) => acks.start(now, out),
             Sender::Tcp(tcp) => tcp.start(now, out),
-            Sender::TcpServer(_) => {} // its client begins
+            Sender::TcpServer(_) => {} // the client opens the connection
             Sender::Tfrc(tfrc) => tfrc.start(now, out),
             Sender::Multfrc(multfrc) => multfrc.start(now, out),
             Sender::Udp(udp) => udp.start(now, out),
@@ -258,8 +260,8 @@ impl Sender {
         }
     }
 
-    /// The application writes `bytes` of the answer to a request, the `last` of it or not. Machines without requests take it for
-    /// any write.
+    /// The application writes `bytes` of the answer to a request; `last` marks the end of the answer. Machines without
+    /// requests treat it as an ordinary write.
     pub fn answer(&mut self, request: u32, bytes: u64, last: bool, now: Time, out: &mut impl Transmit) {
         match self {
             Sender::Quic(quic) => quic.answer(request, bytes, last, now, out),
@@ -267,7 +269,7 @@ impl Sender {
         }
     }
 
-    /// The number of a request that has come since it was last asked for, of all from 0 on.
+    /// The number of the next request that has arrived and was not yet returned; requests are numbered from 0.
     pub fn take_request(&mut self) -> Option<u32> {
         match self {
             Sender::Quic(quic) => quic.take_request(),
@@ -276,7 +278,7 @@ impl Sender {
         }
     }
 
-    /// The application will never run dry. A machine that has no rate of its own (UDP) sends nothing then.
+    /// The application always has data. A machine without a rate of its own (UDP) then sends nothing.
     pub fn supply_endless(&mut self, now: Time, out: &mut impl Transmit) {
         match self {
             Sender::Quic(quic) => quic.supply_endless(now, out),
@@ -291,7 +293,7 @@ impl Sender {
         }
     }
 
-    /// The application takes back what has not been sent yet, and may write again. TCP and QUIC can.
+    /// The application withdraws unsent data, and may write again. Only TCP, QUIC and foreign senders can do this.
     pub fn withdraw(&mut self) {
         match self {
             Sender::Foreign(foreign) => foreign.withdraw(),
@@ -302,7 +304,7 @@ impl Sender {
         }
     }
 
-    /// The application stops: what has not been sent yet never will be.
+    /// The application stops: unsent data is discarded.
     pub fn stop(&mut self) {
         match self {
             Sender::Quic(quic) => quic.stop(),
@@ -318,7 +320,7 @@ impl Sender {
         }
     }
 
-    /// Begins afresh, without history and with nothing supplied; statistics go on counting. Call [`Sender::start`] then.
+    /// Resets the sender: no history, nothing supplied. Statistics continue to count. Call [`Sender::start`] next.
     pub fn restart(&mut self, now: Time) {
         match self {
             Sender::Quic(quic) => quic.restart(now),
@@ -329,13 +331,13 @@ impl Sender {
             Sender::Tfrc(tfrc) => tfrc.restart(now),
             Sender::Multfrc(multfrc) => multfrc.restart(now),
             Sender::Udp(udp) => udp.restart(),
-            Sender::TcpServer(_) | Sender::Track(_) => {} // their connections are not theirs to begin
+            Sender::TcpServer(_) | Sender::Track(_) => {} // the connection is managed by the client or by another flow
         }
     }
 
-    /// The fast path for what the receiver sends back most, which has no side record: see
-    /// [`TcpSender::on_ack_in_order`]. Gives what leaves and what [`Sender::next_wake`] says then; `None`: nothing has been
-    /// done, and it is one for [`Sender::on_ack`].
+    /// The fast path for the most common packets from the receiver, those without a side record: see
+    /// [`TcpSender::on_ack_in_order`]. Returns the segments to send and the new value of [`Sender::next_wake`]. `None`:
+    /// nothing was done, and the packet must go to [`Sender::on_ack`].
     #[inline(always)]
     pub fn on_ack_in_order(&mut self, now: Time, packet: &Packet) -> Option<(Burst, Time)> {
         match self {
@@ -344,8 +346,8 @@ impl Sender {
         }
     }
 
-    /// What the receiver sends back has come: an acknowledgement, a report; `extra` is its side record. Returns what
-    /// [`Sender::next_wake`] says then (asking for it would look for the machine once more).
+    /// Processes a packet from the receiver, an acknowledgement or a report; `extra` is its side record. Returns the
+    /// new value of [`Sender::next_wake`], which saves a second dispatch on the machine.
     pub fn on_ack(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>, out: &mut impl Transmit) -> Time {
         match self {
             Sender::Tcp(tcp) => {
@@ -360,7 +362,8 @@ impl Sender {
         }
     }
 
-    /// The same of all but TCP, which is asked for first: a jump to whichever takes five times as long as a question.
+    /// [`Sender::on_ack`] for machines other than TCP. TCP is tested first, because a jump table takes five times as
+    /// long as a comparison.
     #[inline(never)]
     fn on_report(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>, out: &mut impl Transmit) -> Time {
         match self {
@@ -394,7 +397,7 @@ impl Sender {
         }
     }
 
-    /// The time that [`Sender::next_wake`] named has come; a call too early does nothing.
+    /// The time that [`Sender::next_wake`] returned has arrived; a call too early does nothing.
     pub fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
         match self {
             Sender::Quic(quic) => quic.on_timer(now, out),
@@ -409,7 +412,7 @@ impl Sender {
         }
     }
 
-    /// When [`Sender::on_timer`] should be called; it may move later without notice.
+    /// When to call [`Sender::on_timer`]; the time may move later without notice.
     #[inline(always)]
     #[must_use]
     pub fn next_wake(&self) -> Time {
@@ -433,7 +436,7 @@ impl Sender {
         }
     }
 
-    /// What an encoder should aim at, in bits a second with all headers; `None` if the controller does not say.
+    /// The target rate for an encoder, in bits a second including all headers; `None` if the controller sets none.
     #[must_use]
     pub fn target(&self) -> Option<Rate> {
         match self {
@@ -446,7 +449,7 @@ impl Sender {
         }
     }
 
-    /// How long what waits takes to leave at the allowed rate; zero of a machine that carries no encoder.
+    /// How long the queued data takes to leave at the allowed rate; zero for a machine that carries no encoder.
     #[must_use]
     pub fn queueing(&self) -> Span {
         match self {
@@ -459,8 +462,7 @@ impl Sender {
         }
     }
 
-    /// Whether nothing of what was supplied is still to be done: all of it acknowledged, or, by a machine that sends
-    /// nothing twice, sent.
+    /// Whether everything supplied is done: acknowledged, or, by a machine that never retransmits, sent.
     #[inline]
     #[must_use]
     pub fn acked_all(&self) -> bool {
@@ -478,7 +480,8 @@ impl Sender {
         }
     }
 
-    /// Writes that did not fill a packet, or frames, that wait to be sent or acknowledged: what is remembered of each by itself.
+    /// The number of entries kept for single writes or frames that wait to be sent or acknowledged. Writes that fill
+    /// packets need no entry.
     #[must_use]
     pub fn remembered_writes(&self) -> usize {
         match self {
@@ -495,7 +498,7 @@ impl Sender {
         }
     }
 
-    /// Counts up to now; [`Sender::account`] first completes its integrals.
+    /// Counters up to now; call [`Sender::account`] first to complete the integrals.
     #[inline]
     #[must_use]
     pub fn stats(&self) -> &SenderStats {
@@ -513,7 +516,7 @@ impl Sender {
         }
     }
 
-    /// A measurement begins: what [`SenderStats::since`] gives of the counts as they are now is exact, extremes too.
+    /// Starts a measurement: [`SenderStats::since`] relative to the current counters is then exact, extremes included.
     pub fn begin_measuring(&mut self) {
         let stats = match self {
             Sender::Quic(quic) => quic.stats_mut(),
@@ -530,7 +533,7 @@ impl Sender {
         stats.begin_measuring();
     }
 
-    /// Brings the integrals in [`Sender::stats`] up to `now`.
+    /// Advances the integrals in [`Sender::stats`] to `now`.
     pub fn account(&mut self, now: Time) {
         match self {
             Sender::Quic(quic) => quic.account(now),
@@ -545,7 +548,7 @@ impl Sender {
         }
     }
 
-    /// The congestion window in packets; `None` of a machine that has no window.
+    /// The congestion window in packets; `None` for a machine without a window.
     #[must_use]
     pub fn congestion_window(&self) -> Option<f64> {
         match self {
@@ -557,7 +560,7 @@ impl Sender {
         }
     }
 
-    /// Tells `to` what a plot should show.
+    /// Reports to `to` the values to plot.
     pub fn gauges(&self, to: &mut dyn Gauges) {
         match self {
             Sender::Quic(quic) => quic.gauges(to),

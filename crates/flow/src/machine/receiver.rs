@@ -1,4 +1,4 @@
-//! The receiving end of any machine.
+//! The receiving end of each machine.
 
 use crate::acks::AcksReceiver;
 use crate::foreign::ForeignReceiver;
@@ -15,33 +15,34 @@ use paceline_units::Time;
 /// The receiving end of a flow.
 #[derive(Debug)]
 pub enum Receiver {
-    /// That of per-packet acknowledgements.
+    /// Per-packet acknowledgements.
     Acks(Box<AcksReceiver>),
-    /// That of another crate.
+    /// A receiver that another crate implements.
     Foreign(Box<dyn ForeignReceiver>),
-    /// QUIC's.
+    /// QUIC.
     Quic(Box<QuicReceiver>),
-    /// RTP's.
+    /// RTP.
     Rtp(Box<RtpReceiver>),
-    /// TCP's.
+    /// TCP.
     Tcp(TcpReceiver),
-    /// TCP's, of a connection that it opens to ask.
+    /// TCP, on a connection that it opens to send requests.
     TcpClient(Box<TcpClient>),
-    /// TFRC's.
+    /// TFRC.
     Tfrc(Box<TfrcReceiver>),
-    /// Several TFRCs'.
+    /// Several TFRC connections in one flow (MulTFRC).
     Multfrc(Box<MultfrcReceiver>),
-    /// That of a track of another's QUIC connection.
+    /// A track of another flow's QUIC connection.
     Track(Box<TrackReceiver>),
-    /// UDP's.
+    /// UDP.
     Udp(Box<UdpReceiver>),
 }
 
 const _: () = assert!(size_of::<Receiver>() == size_of::<TcpReceiver>(), "the tag must find room in TCP's receiver");
 
 impl Receiver {
-    /// The fast path for a data packet without a side record: see [`TcpReceiver::on_data_in_order`]. Gives what leaves, and
-    /// waits for nothing then; `None`: nothing has been done, and it is one for [`Receiver::on_data`].
+    /// The fast path for a data packet without a side record: see [`TcpReceiver::on_data_in_order`]. Returns the
+    /// segment to send; no timer is pending then. `None`: nothing was done, and the packet must go to
+    /// [`Receiver::on_data`].
     #[inline(always)]
     pub fn on_data_in_order(&mut self, now: Time, packet: &Packet) -> Option<Segment> {
         match self {
@@ -50,7 +51,7 @@ impl Receiver {
         }
     }
 
-    /// A data packet has come; `extra` is its side record. Returns what [`Receiver::next_wake`] says then.
+    /// Processes a data packet; `extra` is its side record. Returns the new value of [`Receiver::next_wake`].
     pub fn on_data(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>, out: &mut impl Transmit) -> Time {
         match self {
             Receiver::Quic(quic) => {
@@ -82,7 +83,7 @@ impl Receiver {
                 multfrc.on_data(now, packet, extra, out);
                 multfrc.next_wake()
             }
-            Receiver::Track(_) => Time::NEVER, // its packets are its leader's
+            Receiver::Track(_) => Time::NEVER, // the connection's own flow handles its packets
             Receiver::Udp(udp) => {
                 udp.on_data(now, packet);
                 Time::NEVER
@@ -90,7 +91,7 @@ impl Receiver {
         }
     }
 
-    /// The application asks for something, on a fresh connection or on the one that there is; machines without requests cannot.
+    /// The application sends a request, on a new connection if `fresh`; machines without requests ignore it.
     pub fn request(&mut self, fresh: bool, now: Time, out: &mut impl Transmit) {
         match self {
             Receiver::Quic(quic) => quic.request(fresh, now, out),
@@ -99,7 +100,7 @@ impl Receiver {
         }
     }
 
-    /// The time that [`Receiver::next_wake`] named has come; a call too early does nothing.
+    /// The time that [`Receiver::next_wake`] returned has arrived; a call too early does nothing.
     pub fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
         match self {
             Receiver::Quic(quic) => quic.on_timer(now, out),
@@ -113,7 +114,7 @@ impl Receiver {
         }
     }
 
-    /// When [`Receiver::on_timer`] should be called; it may move later without notice.
+    /// When to call [`Receiver::on_timer`]; the time may move later without notice.
     #[inline(always)]
     #[must_use]
     pub fn next_wake(&self) -> Time {
@@ -129,7 +130,7 @@ impl Receiver {
         }
     }
 
-    /// Counts up to now.
+    /// Counters up to now.
     #[inline]
     #[must_use]
     pub fn stats(&self) -> &ReceiverStats {

@@ -1,4 +1,4 @@
-//! What acknowledgements do to a connection, whatever the way of repairing losses.
+//! Processing of acknowledgements that is common to all loss recoveries.
 
 use super::connection::{Action, Connection, Phase};
 use super::handshake::{self, Bits, Codepoint};
@@ -7,18 +7,18 @@ use paceline_control::{Controller, Ecn, PathView, Profile, Recovery, TcpControll
 use paceline_packet::{ACE_OFFSET, Flags, Packet};
 use paceline_units::{Span, Time};
 
-/// `Connection::coverage` counts in 64ths of a segment; above so much acknowledgements are thinned out (Linux: a mean above 4,
-/// with a weight of 1/64).
+/// `Connection::coverage` counts in 64ths of a segment. Above `THINNED`, acknowledgements are thinned out on the path
+/// (Linux: a mean above 4 segments, with a weight of 1/64).
 const COVERAGE_SCALE: u32 = 64;
 const THINNED: u32 = 4 * COVERAGE_SCALE;
 
 impl Connection {
-    /// The fast path: an acknowledgement of new full segments, with nothing being repaired. Gives the number of segments, what
-    /// was in flight before, and the round trip.
+    /// The fast path: an acknowledgement of new full segments outside recovery. Returns the number of segments, the
+    /// number in flight before, and the round-trip time.
     #[inline]
     pub(super) fn take_in_order(&mut self, now: Time, packet: &Packet) -> (u32, u32, Span) {
         let ack = packet.seq;
-        self.stats.advance(now, self.controller.window()); // the kernel's way has a fast path of its own
+        self.stats.advance(now, self.controller.window()); // the Linux recovery has its own fast path
         let in_flight = self.nxt - self.una;
         let segments = ack - self.una;
         self.una = ack;
@@ -34,7 +34,7 @@ impl Connection {
         (segments, in_flight, rtt)
     }
 
-    /// The window grows for `segments` acknowledged in order.
+    /// Grows the window for `segments` acknowledged in order.
     #[inline]
     pub(super) fn grow(&mut self, now: Time, segments: u32, in_flight: u32, rtt: Span) {
         if let TcpController::Reno(reno) = &mut self.controller {
@@ -45,7 +45,7 @@ impl Connection {
         }
     }
 
-    /// An acknowledgement of new data outside of recovery: all ways but the Linux ones.
+    /// Processes an acknowledgement of new data outside recovery; for all recoveries except the Linux ones.
     pub(super) fn new_ack(&mut self, now: Time, packet: &Packet, rtt: Option<Span>) {
         let in_flight = self.nxt.saturating_sub(self.una);
         let segments = self.take(now, packet);
@@ -62,7 +62,7 @@ impl Connection {
                 self.rtt.after_lost_syn(&limits);
                 self.rto = self.rtt.timeout();
             }
-            // after a lost SYN or SYN/ACK one segment (RFC 5681 section 3.1)
+            // after a lost SYN or SYN/ACK the initial window is one segment (RFC 5681 section 3.1)
             let window = if lost { 1.0 } else { f64::from(self.config.initial_window) };
             self.notify(TcpEvent::Established { window }, now);
         }
@@ -73,8 +73,8 @@ impl Connection {
         self.profile == Profile::Ns2 && self.config.recovery == Recovery::Vegas
     }
 
-    /// Moves the left edge, samples the round trip if the timed segment lies before it, and restarts the timer. Gives the number
-    /// of segments.
+    /// Advances `una`, takes a round-trip sample if the timed segment is acknowledged, and restarts the timer. Returns
+    /// the number of segments.
     pub(super) fn take(&mut self, now: Time, packet: &Packet) -> u32 {
         let segments = self.advance(now, packet);
         if self.timing && packet.seq > self.timed {
@@ -84,7 +84,7 @@ impl Connection {
         segments
     }
 
-    /// Moves the left edge, counts what was acknowledged and its round trip. Gives the number of segments.
+    /// Advances `una` and counts the acknowledged bytes and their round-trip time. Returns the number of segments.
     pub(super) fn advance(&mut self, now: Time, packet: &Packet) -> u32 {
         let ack = packet.seq;
         let segments = ack - self.una;
@@ -109,7 +109,7 @@ impl Connection {
         segments
     }
 
-    /// The timed segment has been acknowledged.
+    /// Takes a round-trip sample: the timed segment has been acknowledged.
     #[inline]
     pub(super) fn sample(&mut self, now: Time) {
         self.timing = false;
@@ -119,7 +119,7 @@ impl Connection {
         self.rto = self.rtt.timeout();
     }
 
-    /// Timing ends without a sample, which settles the backing off all the same (ns-2, partial acknowledgements).
+    /// Ends timing without a sample, but still resets the backoff (ns-2, partial acknowledgements).
     pub(super) fn settle(&mut self) {
         let limits = self.limits();
         self.rtt.settle(&limits);
@@ -133,14 +133,14 @@ impl Connection {
             && self.stats.lifetime_min_rtt() > max
             && self.stats.lifetime_min_rtt() < Span::MAX
         {
-            // RFC 6298 (2.5) leaves the bound open from 60 s on; below the round trip each segment would be sent twice, and
-            // none ever be timed (section 3)
+            // RFC 6298 (2.5) allows any upper bound of at least 60 s. With a bound below the round-trip time, each
+            // segment would be sent twice and none could be timed (section 3).
             max = self.stats.lifetime_min_rtt() * 2;
         }
         Limits { min: self.config.min_rto, max }
     }
 
-    /// Restarts the retransmission timer (RFC 6298 (5.2), (5.3); ns-2 lets it run when nothing is outstanding).
+    /// Restarts the retransmission timer (RFC 6298 (5.2), (5.3)); ns-2 keeps it running when nothing is outstanding.
     pub(super) fn rearm(&mut self, now: Time) {
         let done = self.una == self.max && self.profile == Profile::Rfc;
         self.timer = if done { Time::NEVER } else { now + self.rto };
@@ -151,7 +151,7 @@ impl Connection {
         self.timer = now + self.rto;
     }
 
-    /// What the controller may see.
+    /// The controller's view of the path.
     #[inline]
     pub(super) fn path(&self, now: Time, in_flight: u32) -> PathView {
         PathView {
@@ -167,7 +167,7 @@ impl Connection {
         }
     }
 
-    /// The retransmission timer has expired with data outstanding, and has not yet been backed off for it.
+    /// Counts a retransmission timeout with data outstanding, before the backoff for it.
     pub(super) fn count_timeout(&mut self) {
         self.stats.timeouts += 1;
         if !self.rtt.backed_off() {
@@ -176,7 +176,7 @@ impl Connection {
         }
     }
 
-    /// Tells the controller something rare.
+    /// Reports a rare event to the controller.
     #[inline(never)]
     pub(super) fn notify(&mut self, event: TcpEvent, now: Time) {
         if let TcpEvent::Lost { .. } | TcpEvent::Timeout(_) = event
@@ -185,7 +185,7 @@ impl Connection {
             self.stats.bases += 1;
             self.stats.base_sum += base;
         }
-        // between these events the window only grows
+        // the window only grows between these events
         self.stats.window_max = self.stats.window_max.max(self.controller.window());
         match event {
             TcpEvent::Timeout(_) | TcpEvent::Lost { .. } => self.stats.window_cuts += 1,
@@ -195,7 +195,7 @@ impl Connection {
             }
             _ => {}
         }
-        // FlightSize: what limited transmit sent is left out (RFC 5681 section 3.2 step 2)
+        // FlightSize excludes segments sent by limited transmit (RFC 5681 section 3.2 step 2)
         let in_flight = if self.needs.deliveries {
             self.sent.in_flight()
         } else {
@@ -205,7 +205,7 @@ impl Connection {
         self.controller.on_feedback(&event, &path);
     }
 
-    /// Tells a controller that models its path of each loss.
+    /// Reports each loss to a controller that models its path.
     #[cold]
     pub(super) fn notify_losses(&mut self, now: Time) {
         for seq in self.sent.take_lost() {
@@ -216,9 +216,10 @@ impl Connection {
         }
     }
 
-    /// Reads what an acknowledgement says of marks. With three bits a count is ambiguous where it may have gone round: then the
-    /// most that the number of segments allows (RFC 9768 appendix A.2); but as it stands where acknowledgements of many segments
-    /// are usual, for then none was lost that would have told of the turn (Linux, `tcp_accecn_process`).
+    /// Reads the ECN feedback of an acknowledgement. The three-bit ACE counter may have wrapped; then the largest count
+    /// that the number of segments allows is taken (RFC 9768 appendix A.2). Where acknowledgements usually cover many
+    /// segments, the count is taken as it stands: probably no acknowledgement was lost that would have shown the wrap
+    /// (Linux, `tcp_accecn_process`).
     #[inline(never)]
     pub(super) fn read_marks(&mut self, now: Time, packet: &Packet, known: u32) {
         let syn = packet.flags.has(Flags::SYN);
@@ -227,7 +228,7 @@ impl Connection {
                 self.agree(packet.flags);
             }
             self.echo = false;
-            return; // the handshake has a meaning of its own
+            return; // the bits have another meaning in the handshake
         }
         let acked = packet.seq - self.una;
         if self.ecn == Ecn::Accurate && self.una == self.base + 1 && acked > 0 && self.config.negotiates() {
@@ -256,7 +257,7 @@ impl Connection {
         }
     }
 
-    /// Takes an acknowledgement into the mean of how many segments each is of; duplicates are of none.
+    /// Updates the mean number of segments per acknowledgement; duplicates do not count.
     fn note_coverage(&mut self, newly: u32) {
         if newly > 0 {
             let scaled = newly.min(1 << 10) * COVERAGE_SCALE;
@@ -264,14 +265,14 @@ impl Connection {
         }
     }
 
-    /// The answer to the SYN has come: what it agrees to, and what it tells of the path.
+    /// Processes the answer to the SYN: the ECN mode that it agrees to, and what it says about ECN on the path.
     #[cold]
     fn agree(&mut self, answer: Flags) {
         let (ecn, arrived) = handshake::agreed(self.ecn, answer);
         self.ecn = ecn;
         if ecn == Ecn::Accurate {
             self.bits = Bits::of_handshake(arrived);
-            // a marked SYN counts at the other end (section 3.2.2.1)
+            // a marked SYN counts at the receiver (section 3.2.2.1)
             self.marks = u32::from(arrived == Some(Codepoint::Ce));
             self.marks_sampled = self.marks;
             let own = Codepoint::of(answer);
@@ -280,7 +281,8 @@ impl Connection {
         }
     }
 
-    /// The receiver has seen a mark: one reduction per window of data (RFC 3168 section 6.1.2). Says whether this is one.
+    /// Reacts to a mark that the receiver reported, once per window of data (RFC 3168 section 6.1.2). Returns whether
+    /// it reduced the window.
     #[cold]
     pub(super) fn marked(&mut self, now: Time, ack: u32) -> bool {
         let ns2 = self.profile == Profile::Ns2;
@@ -291,7 +293,7 @@ impl Connection {
             return false;
         }
         if ns2 {
-            self.recover = self.max; // a loss of this window waits for the timer, or is repaired without a cut
+            self.recover = self.max; // a loss in this window waits for the timer, or is repaired without a reduction
         }
         let at_minimum = self.controller.window() < 2.0;
         self.reduced = self.max;
@@ -299,7 +301,8 @@ impl Connection {
         self.cwr = true;
         self.notify(TcpEvent::EcnEcho, now);
         if at_minimum && !ns2 {
-            // the window cannot shrink: the next segment waits for the retransmission timer (RFC 3168 section 6.1.2)
+            // the window cannot shrink further: the next segment waits for the retransmission timer (RFC 3168 section
+            // 6.1.2)
             self.set_timer(now);
             self.delayed_send = self.timer;
             self.delays_sends = true;
@@ -307,8 +310,9 @@ impl Connection {
         true
     }
 
-    /// Profile `rfc`: whether a loss of the first outstanding segment is a new sign of congestion, or one of the window of
-    /// data for which a mark has reduced the window already (RFC 3168 section 6.1.2). If new, the window is being reduced.
+    /// Profile `rfc`: whether a loss of the first outstanding segment is a new congestion signal, and not one in a
+    /// window of data that was already reduced for a mark (RFC 3168 section 6.1.2). If so, records that the window is
+    /// being reduced.
     pub(super) fn reduces(&mut self) -> bool {
         let new = self.una >= self.reduced;
         if new {

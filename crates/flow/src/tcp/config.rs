@@ -1,4 +1,4 @@
-//! A connection's settings, with each profile's defaults.
+//! TCP settings, with each profile's defaults.
 
 use super::Requests;
 use paceline_control::{Ecn, Profile, Recovery, Scheme, TcpController, WindowController};
@@ -7,22 +7,22 @@ use paceline_units::Span;
 /// When partial acknowledgements restart the retransmission timer (RFC 6582 section 4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PartialAcks {
-    /// The first one only: many losses end in a timeout.
+    /// Only the first one: many losses end in a timeout.
     Impatient,
     /// Each one: recovery takes a round trip per loss.
     SlowButSteady,
 }
 
-/// The settings of a connection, for both its ends.
+/// The settings of a connection, for both ends.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TcpConfig {
-    /// Whose behaviour.
+    /// The implementation whose behaviour is modelled.
     pub profile: Profile,
-    /// How losses are repaired.
+    /// The loss recovery.
     pub recovery: Recovery,
     /// Payload of a full segment in bytes.
     pub segment: u16,
-    /// Header bytes beside the payload.
+    /// Header bytes of a data segment.
     pub header: u16,
     /// Bytes of an acknowledgement without SACK blocks, and of a SYN.
     pub ack_size: u16,
@@ -30,43 +30,43 @@ pub struct TcpConfig {
     pub initial_window: u32,
     /// The receiver's window in segments.
     pub receive_window: u32,
-    /// Profile `linux`: the most memory in bytes that the receive buffer may take while it is tuned (`tcp_rmem[2]`); `None`:
-    /// it does not bound the window.
+    /// Profile `linux`: the maximum size in bytes to which the receive buffer is tuned (`tcp_rmem[2]`); `None`: it does
+    /// not limit the window.
     pub receive_buffer: Option<u64>,
-    /// Profile `linux`: the most memory in bytes that the send buffer may take (`tcp_wmem[2]`); `None`: it does not bound what
-    /// is outstanding.
+    /// Profile `linux`: the maximum size in bytes of the send buffer (`tcp_wmem[2]`); `None`: it does not limit
+    /// outstanding data.
     pub send_buffer: Option<u64>,
     /// How long an acknowledgement may wait for a second segment; `None`: each segment is acknowledged at once.
     pub delayed_ack: Option<Span>,
-    /// NewReno's variant.
+    /// NewReno's variant: which partial acknowledgements restart the timer.
     pub partial_acks: PartialAcks,
-    /// New segments on the first two duplicates (RFC 3042).
+    /// Send new segments on the first two duplicate ACKs (RFC 3042).
     pub limited_transmit: bool,
-    /// Explicit congestion notification (RFC 3168), and how marks are told.
+    /// Explicit congestion notification (RFC 3168), and how marks are fed back.
     pub ecn: Ecn,
-    /// With SACK under profile `rfc`: the window shrinks to ssthresh over a round trip (proportional rate reduction, RFC 9937), in
-    /// place of at once (RFC 6675 section 5).
+    /// With SACK under profile `rfc`: reduce the window to ssthresh over a round trip (proportional rate reduction, RFC
+    /// 9937), instead of at once (RFC 6675 section 5).
     pub prr: bool,
-    /// Where losses are found by time: the segments of a window leave one by one, as under Linux' `fq`.
+    /// Where losses are found by time (RACK): pace the segments of a window, as under Linux' `fq`.
     pub pacing: bool,
-    /// A SYN and its acknowledgement come first.
+    /// The connection begins with a SYN and its acknowledgement.
     pub handshake: bool,
-    /// Least retransmission timeout.
+    /// Minimum retransmission timeout.
     pub min_rto: Span,
-    /// Greatest retransmission timeout.
+    /// Maximum retransmission timeout.
     pub max_rto: Span,
     /// Retransmission timeout before the first round-trip sample.
     pub initial_rto: Span,
-    /// Sending waits for a random time up to this (ns-2's `overhead_`); zero: not at all.
+    /// Upper bound of a random delay before sending (ns-2's `overhead_`); zero: no delay.
     pub send_overhead: Span,
-    /// The last segment of a write is filled up to a full one, as ns-2 counts whole packets.
+    /// Pad the last segment of a write to a full one, as ns-2 counts whole packets.
     pub whole_segments: bool,
-    /// The receiver opens connections and asks for what it is sent.
+    /// The receiver opens connections and sends requests for the data.
     pub requests: Option<Requests>,
 }
 
 impl TcpConfig {
-    /// The defaults of `profile` for `scheme` (docs/profiles.md); one that does not ride on TCP is taken for NewReno.
+    /// The defaults of `profile` for `scheme` (docs/profiles.md); a scheme that does not run over TCP gets NewReno's.
     #[must_use]
     pub fn new(profile: Profile, scheme: &Scheme) -> TcpConfig {
         let rfc = TcpConfig {
@@ -96,7 +96,7 @@ impl TcpConfig {
         match profile {
             Profile::Rfc => rfc,
             Profile::Linux => TcpConfig {
-                segment: 1448, // with time stamps (RFC 7323)
+                segment: 1448, // with timestamps (RFC 7323)
                 header: 52,
                 ack_size: 52,
                 initial_window: 10,             // RFC 6928
@@ -126,26 +126,26 @@ impl TcpConfig {
         self.handshake && !(self.profile == Profile::Ns2 && self.recovery == Recovery::Vegas)
     }
 
-    /// Whether the SYN and its answer say what both ends have of ECN (RFC 9768 section 3.1); else both are taken to have what is
-    /// set. ns-2's do not.
+    /// Whether the SYN and its answer negotiate ECN (RFC 9768 section 3.1). Otherwise, as in ns-2, both ends are taken
+    /// to use the configured mode.
     #[must_use]
     pub fn negotiates(&self) -> bool {
         self.bare_syn() && matches!(self.profile, Profile::Rfc | Profile::Linux)
     }
 
-    /// Whether the receiver reports blocks that arrived out of order.
+    /// Whether the receiver sends SACK blocks.
     #[must_use]
     pub fn sack(&self) -> bool {
         self.recovery == Recovery::Sack || self.rack() || self.profile == Profile::Ns2Linux
     }
 
-    /// Whether losses are found by time, and reported twice arrivals are told (RFC 8985, RFC 2883).
+    /// Whether losses are found by time (RACK, RFC 8985), and duplicates are reported (DSACK, RFC 2883).
     #[must_use]
     pub fn rack(&self) -> bool {
         self.recovery == Recovery::Rack || self.profile == Profile::Linux
     }
 
-    /// Bytes on the wire of a full segment.
+    /// Size of a full segment on the wire in bytes.
     #[must_use]
     pub fn wire(&self) -> u16 {
         self.segment.saturating_add(self.header)

@@ -1,15 +1,16 @@
-//! What was known when each outstanding segment left, for a controller that asks for samples of the delivery rate
-//! ([`Sampler`]). Segments count as full ones, as in Linux.
+//! Snapshots of the delivery state when each outstanding segment was sent, for a controller that needs samples of the
+//! delivery rate ([`Sampler`]). Each segment counts as a full one, as in Linux.
 
 use super::sent::{Delivered, Sent};
 use crate::delivery::{Sampler, Snapshot};
 use paceline_control::{LostSegment, RateSample};
 use paceline_units::Time;
 
-/// The connection's side (C), in segments.
+/// The connection's delivery state (C), in segments.
 #[derive(Debug)]
 pub(super) struct Delivery {
-    /// Of the outstanding segments, each in the place that [`Sent`] has for it; of one that was acknowledged, until the next leaves.
+    /// The snapshots of outstanding segments, at the places that [`Sent`] has for them. An acknowledged segment's
+    /// snapshot stays until the next segment is sent.
     slots: Vec<Snapshot>,
     sampler: Sampler,
 }
@@ -19,7 +20,7 @@ impl Delivery {
         Delivery { slots: Vec::new(), sampler: Sampler::new() }
     }
 
-    /// The segment at this place of `sent` leaves at `time`, for the first time or again, and `in_flight` are then in flight.
+    /// Records the snapshot for the segment at `place`, sent at `time`, with `in_flight` segments then in flight.
     #[inline(always)]
     pub(super) fn sent(&mut self, place: usize, sent: &Sent, time: Time, in_flight: u32) {
         let left = self.sampler.sent(time, in_flight, in_flight <= 1);
@@ -40,31 +41,31 @@ impl Delivery {
         self.slots = slots;
     }
 
-    /// What was known when the segment left.
+    /// The snapshot of the segment's last transmission.
     fn at(&self, seq: u32) -> Option<Snapshot> {
         self.slots.get(seq as usize & self.slots.len().wrapping_sub(1)).copied()
     }
 
-    /// An acknowledgement tells of the segment for the first time.
+    /// Updates the sampler: an acknowledgement reports the segment for the first time.
     #[inline]
     pub(super) fn delivered(&mut self, d: &Delivered, now: Time) {
         let Some(left) = self.slots.get(d.place) else { return };
         self.sampler.delivered(left, 1, (d.sent, d.seq), d.again, now);
     }
 
-    /// The segment was found lost.
+    /// Updates the sampler: the segment was found lost.
     pub(super) fn lost(&mut self, seq: u32, segment: u64) -> Option<LostSegment> {
         let left = self.at(seq)?;
         Some(self.sampler.lost(&left, seq, 1, segment))
     }
 
-    /// The sample of an acknowledgement, of segments of `segment` bytes; `None`: it delivers nothing.
+    /// The rate sample of an acknowledgement, for segments of `segment` bytes; `None`: it delivered nothing.
     #[inline]
     pub(super) fn sample(&mut self, now: Time, segment: u64, in_flight: u32) -> Option<RateSample> {
         self.sampler.sample(now, segment, in_flight)
     }
 
-    /// The application limits what is sent, with `in_flight` in flight.
+    /// Marks the connection application-limited, with `in_flight` segments in flight.
     pub(super) fn limit(&mut self, in_flight: u32) {
         self.sampler.limit(in_flight);
     }
@@ -79,7 +80,7 @@ mod tests {
     use super::*;
     use paceline_units::Span;
 
-    /// Samples beside the record of what was sent.
+    /// A sampler, with the scoreboard beside it.
     struct Pair(Sent, Delivery);
 
     impl Pair {
@@ -99,7 +100,7 @@ mod tests {
         Time(n * 1_000_000)
     }
 
-    /// Ten segments, one a millisecond, of which the path delivers one each 2 ms after 10 ms.
+    /// Ten segments are sent, one per millisecond; the path delivers one every 2 ms, the first after 10 ms.
     #[test]
     fn the_slower_of_sending_and_acknowledging_is_the_rate() {
         let mut pair = Pair::new();
@@ -123,7 +124,7 @@ mod tests {
         assert_eq!((sample.delivered, sample.interval), (1000, Span::from_millis(10)), "nothing was in flight before");
     }
 
-    /// "Application-limited" ends when all that was sent meanwhile has been delivered, and one more.
+    /// The application-limited phase ends when everything sent in it, and one segment more, has been delivered.
     #[test]
     fn samples_are_the_application_s_until_the_bubble_is_gone() {
         let mut pair = Pair::new();
@@ -138,7 +139,7 @@ mod tests {
         assert!(!pair.1.is_app_limited(), "2 delivered, the bubble ended at 1");
     }
 
-    /// A segment that was sent twice, and whose first copy comes right after the second left, gives no rate.
+    /// A segment whose first copy arrives right after its retransmission was sent gives no rate.
     #[test]
     fn an_interval_below_the_least_round_trip_is_not_trusted() {
         let mut pair = Pair::new();
@@ -155,7 +156,7 @@ mod tests {
         assert!(sample.rate().abs() < f64::EPSILON);
     }
 
-    /// What was known when a segment left is found where it lies, whatever the number of places, and until the next one leaves.
+    /// A segment's snapshot stays available when the ring grows, and until the next segment is sent.
     #[test]
     fn what_was_known_moves_with_the_segments() {
         let mut pair = Pair::new();

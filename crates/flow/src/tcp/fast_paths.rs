@@ -1,6 +1,7 @@
-//! An acknowledgement has four ways through a sender: in order that of `in_order` and the fast path in `sender`, while losses are
-//! repaired that of `repair/linux/beyond.rs`, and the way of all others. Here a sender that may take all of them runs beside one that takes
-//! the last alone. That one sends new segments as it sends others again, and gives its controller all of a sample's steps to take.
+//! A sender processes an acknowledgement on one of four paths: `in_order`, the fast path in `sender`, during recovery
+//! the one in `repair/linux/beyond.rs`, and the slow path for all others. These tests run a sender that may use all of
+//! them beside one that uses the slow path only. The latter also sends new segments by the general function, and its
+//! controller takes every step for each rate sample.
 
 use super::connection::FastPath;
 use super::repair::Repair;
@@ -13,13 +14,13 @@ use paceline_random::{Sequence, Stream};
 use paceline_units::{Span, Time};
 use proptest::prelude::*;
 
-/// What a host takes: segments leave a little later, and it is full after some.
+/// A host's interface: segments leave it a little later, and it is full after `room` segments.
 struct Host {
     now: Time,
     segments: Vec<Segment>,
-    /// So many it takes.
+    /// Segments that fit.
     room: usize,
-    /// When what the host sent before left.
+    /// When the host's previous segment left.
     last: Time,
 }
 
@@ -44,7 +45,7 @@ impl Transmit for Host {
     }
 }
 
-/// What happens to both.
+/// An event that both senders process.
 #[derive(Clone, Debug)]
 enum Event {
     Data(Segment),
@@ -54,18 +55,18 @@ enum Event {
     Restart,
 }
 
-/// The network of a case.
+/// The network of a test case.
 #[derive(Clone, Copy, Debug)]
 struct Network {
     loss: f64,
-    /// Mean of what delays differ by, in ms: packets overtake.
+    /// Mean delay variation in ms; packets may be reordered.
     jitter: u64,
     marks: f64,
-    /// The interface is full now and then.
+    /// Probability that the interface is full.
     full: f64,
-    /// An acknowledgement says what the receiver's window is.
+    /// Probability that an acknowledgement carries a receive window.
     windows: f64,
-    /// Bytes of a write, one every 20 ms, on a fresh connection after half of the time; none: it never runs dry.
+    /// Bytes of a write every 20 ms, with a new connection at half-time; `None`: always data to send.
     writes: Option<u64>,
     seed: u64,
 }
@@ -87,7 +88,7 @@ impl Run {
         self.draws.unit() < p
     }
 
-    /// The segments go their way.
+    /// Carries the segments over the network.
     fn carry(&mut self, now: Time, segments: Vec<Segment>, data: bool) {
         for mut segment in segments {
             let lost = self.chance(self.network.loss);
@@ -124,7 +125,7 @@ fn packet(now: Time, segment: &Segment) -> Packet {
     Packet { time: now, flow: FlowId(0), seq, stamp, cursor: 0, extra: ExtraId::NONE, size, flags }
 }
 
-/// What both must agree on.
+/// The state on which both senders must agree.
 fn state(sender: &TcpSender) -> String {
     let (conn, stats) = (&sender.conn, &sender.conn.stats);
     let timed = conn.timing.then_some((conn.timed, conn.timed_at));
@@ -155,7 +156,7 @@ fn sender(config: &TcpConfig, scheme: &str, network: Network, slow_only: bool) -
     sender
 }
 
-/// Hands over an acknowledgement, and tells which way it took: that of all, the fast path, the one in order, the one of reports.
+/// Passes on an acknowledgement and returns its path: 0 slow, 1 fast, 2 in order, 3 beyond a hole.
 fn way(sender: &mut TcpSender, now: Time, ack: &Packet, options: Option<&TcpOptions>, host: &mut Host) -> usize {
     if options.is_none()
         && host.takes_burst()
@@ -172,8 +173,8 @@ fn way(sender: &mut TcpSender, now: Time, ack: &Packet, options: Option<&TcpOpti
     if sender.beyond > beyond { 3 } else { usize::from(fast) }
 }
 
-/// Runs both for three seconds. Gives how many acknowledgements the first took by each of its ways, and how many samples its controller
-/// took by the short one.
+/// Runs both for three seconds. Returns how many acknowledgements the first sender processed on each of its paths, and
+/// last the number of rate samples that its controller processed on its fast path.
 fn compare(config: &TcpConfig, scheme: &str, network: Network) -> Result<[u32; 5], TestCaseError> {
     let mut pair = [sender(config, scheme, network, false), sender(config, scheme, network, true)];
     let mut receiver = TcpReceiver::new(config);
@@ -295,7 +296,7 @@ proptest! {
     }
 }
 
-/// The test above is about something: each way is taken.
+/// Checks that the tests above exercise every path.
 #[test]
 fn each_way_is_taken() {
     let network = Network { loss: 0.01, jitter: 0, marks: 0.0, full: 0.1, windows: 0.0, writes: None, seed: 1 };
@@ -308,13 +309,13 @@ fn each_way_is_taken() {
     assert!(ways.iter().all(|&n| n > 100), "{ways:?}");
     let mut config = TcpConfig::new(Profile::Rfc, named("bbr3"));
     config.delayed_ack = None;
-    config.receive_window = 60; // nothing else bounds it here
+    config.receive_window = 60; // let nothing else limit the window
     let taken = compare(&config, "bbr3", network).unwrap_or_else(|e| panic!("bbr3: {e}"));
     assert!(taken[0] > 20 && taken[1] > 100 && taken[3] > 100 && taken[4] > 100, "{taken:?}");
 }
 
-/// A receiver has ways of its own for a segment in order and for one that makes the newest block grow. Beside it runs one that takes
-/// the way of all others alone.
+/// A receiver has fast paths for a segment in order and for one that extends the newest block. It runs beside a
+/// receiver that uses the slow path only.
 #[test]
 fn all_ways_of_a_segment_are_one() {
     for seed in 0..300 {
@@ -323,14 +324,14 @@ fn all_ways_of_a_segment_are_one() {
         let profile = [Profile::Rfc, Profile::Ns2, Profile::Linux][below(3) as usize];
         let mut config = TcpConfig::new(profile, named(["newreno", "sack", "cubic", "bbr3"][below(4) as usize]));
         config.ecn = [Ecn::Off, Ecn::Classic, Ecn::Accurate][below(3) as usize];
-        // without delays nobody asks when data came last, and the way in order does not note it
+        // without delayed ACKs nothing reads `last`, and the in-order path does not set it
         config.delayed_ack = config.delayed_ack.filter(|_| below(2) == 0 || profile == Profile::Linux);
         let mut pair = [TcpReceiver::new(&config), TcpReceiver::new(&config)];
         let (mut seq, mut highest) = (0, 0);
         for time in 1..400 {
             let now = Time(time * 1_000_000);
             seq = match below(20) {
-                0..2 => below(highest + 1), // again, or what was lost
+                0..2 => below(highest + 1), // a duplicate, or a retransmission
                 2..4 => highest + 1 + below(3),
                 _ => seq + 1,
             };

@@ -1,6 +1,5 @@
-//! The common case: an acknowledgement in order comes to a sender with Reno's window, of which nothing else needs to
-//! know. What it does is what `ack` and `output` do, but for the questions whose answers are known: `fast_paths` holds them
-//! together.
+//! The most common case: an in-order acknowledgement for a sender with Reno's window. It does what `ack` and `output`
+//! do, without the tests whose results are known here; `fast_paths` compares the two.
 
 use super::connection::FastPath;
 use super::sender::TcpSender;
@@ -9,19 +8,19 @@ use paceline_control::{Profile, TcpController, WindowController};
 use paceline_packet::{Flags, Packet, Stamp, TcpOptions};
 use paceline_units::Time;
 
-/// New full segments that leave at once.
+/// New full segments to send at once.
 #[derive(Clone, Copy, Debug)]
 pub struct Burst {
     next: u32,
     end: u32,
-    /// One past the last segment that the application has supplied.
+    /// One past the last segment supplied by the application.
     limit: u32,
     stamp: Stamp,
     size: u16,
 }
 
 impl Burst {
-    /// The most segments of one: what a window lets go that grows by one segment, when two are acknowledged.
+    /// The maximum number of segments: the window grows by one when two segments are acknowledged.
     pub const MAX_SEGMENTS: u32 = 3;
 }
 
@@ -41,7 +40,7 @@ impl Iterator for Burst {
 }
 
 impl TcpSender {
-    /// An acknowledgement has come.
+    /// Processes an acknowledgement.
     pub fn on_ack(&mut self, now: Time, packet: &Packet, options: Option<&TcpOptions>, out: &mut impl Transmit) {
         if options.is_none()
             && out.takes_burst()
@@ -53,11 +52,11 @@ impl TcpSender {
         }
     }
 
-    /// Takes an acknowledgement without options that needs no more than is usual, and gives what it lets go; the sender
-    /// then waits for no other time than that of its timer. `None`: nothing has been done, and it is one for
-    /// [`TcpSender::on_ack`]. Not to be asked unless the host [`takes`](Transmit::takes_burst) a burst.
-    // Apart from it, so that what a host knows stays in registers in the common case: what both ways use, one of them by
-    // its address, would lie in memory.
+    /// Processes an acknowledgement without options in the common case, and returns the segments to send. The sender
+    /// then waits only for its retransmission timer. `None`: nothing was done, and the acknowledgement must go to
+    /// [`TcpSender::on_ack`]. Call it only if the host [`takes`](Transmit::takes_burst) a burst.
+    // Separate from `on_ack`, so that the host's state stays in registers in the common case. If both paths used it,
+    // one of them by address, it would be in memory.
     #[inline(always)]
     pub fn on_ack_in_order(&mut self, now: Time, packet: &Packet) -> Option<Burst> {
         let (conn, ack) = (&mut self.conn, packet.seq);
@@ -66,15 +65,15 @@ impl TcpSender {
         if !(conn.fast_path == FastPath::Reno && plain && ack > conn.una && ack <= conn.max && conn.nxt == conn.max) {
             return None;
         }
-        // in u64, in which nothing of this overflows
+        // in u64, where none of this can overflow
         let (inflation, receive_window) = (u64::from(conn.inflation), u64::from(conn.receive_window));
         let edge = |cwnd: f64| u64::from(ack) + (u64::from(cwnd as u32) + inflation).min(receive_window);
         if edge(reno.window()) >= u64::from(conn.nxt) + u64::from(Burst::MAX_SEGMENTS) {
-            return None; // it may let go more than a burst
+            return None; // it might release more segments than a burst
         }
         conn.stats.advance(now, reno.window());
         let (in_flight, segments) = (conn.nxt - conn.una, ack - conn.una);
-        reno.acked(segments, in_flight); // spared the view of the path: a tenth of the cost
+        reno.acked(segments, in_flight); // a direct call, without a view of the path, saves a tenth of the cost
         let edge = edge(reno.window());
         conn.una = ack;
         conn.dupacks = 0;

@@ -1,11 +1,13 @@
 //! TCP: a sender and a receiver machine, sans-I/O, around any window controller.
 //!
-//! Segments are numbered, not bytes: a connection's first segment is its SYN, then come data segments of
-//! `segment` payload bytes, but for the last of a write, which may be shorter. The caller owns the clock and the
-//! network: it hands in acknowledgements, data and the time, and takes segments through [`Transmit`](crate::Transmit).
-//! Look first at [`TcpSender::on_ack`] (`in_order.rs`; what is less common is in `sender.rs`), then at `connection.rs` for the
-//! state, at `ack.rs` and `output.rs` for what happens to it, and at `repair` for what losses do: one file for each way of
-//! repairing them. [`TcpConfig`] has every setting. `requests.rs` makes a connection of two halves, on which a client asks.
+//! Segments are numbered, not bytes. A connection's first segment is its SYN; data segments of `segment` payload bytes
+//! follow, and only the last one of a write may be shorter. The caller owns the clock and the network: it passes in
+//! acknowledgements, data and the time, and receives segments through [`Transmit`](crate::Transmit).
+//!
+//! Start with [`TcpSender::on_ack`] (`in_order.rs`; the less common cases are in `sender.rs`). Then read
+//! `connection.rs` for the state, `ack.rs` and `output.rs` for what changes it, and `repair` for loss recovery, one
+//! file for each algorithm. [`TcpConfig`] has every setting. `requests.rs` combines two halves into a connection on
+//! which a client sends requests.
 
 mod ack;
 mod config;

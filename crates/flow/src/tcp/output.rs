@@ -1,4 +1,4 @@
-//! Sending what the window allows, and the timers.
+//! Sending what the window allows, and the send timers.
 
 use super::connection::{Action, Connection, FastPath, Phase};
 use super::handshake::{self, Bits};
@@ -7,7 +7,7 @@ use paceline_control::{Ecn, Profile, Recovery, TcpController, TcpEvent, Threshol
 use paceline_packet::{ACE_OFFSET, Flags, Stamp};
 use paceline_units::{Span, Time};
 
-/// `fq` lets the first ten segments of a flow pass as they come (`initial_quantum`).
+/// `fq` sends the first ten segments of a flow without pacing (`initial_quantum`).
 const INITIAL_QUANTUM: u32 = 10;
 
 impl Connection {
@@ -15,12 +15,13 @@ impl Connection {
     #[inline(always)]
     pub(super) fn own_window(&self) -> f64 {
         match &self.controller {
-            TcpController::Bbr3(bbr) => bbr.window(), // as `rate` has it
+            TcpController::Bbr3(bbr) => bbr.window(), // dispatched as in `rate`
             other => other.window(),
         }
     }
 
-    /// What may be in flight: the window and what duplicates add, within the receiver's.
+    /// The number of segments that may be in flight: cwnd plus the inflation for duplicate ACKs, limited by the receive
+    /// window.
     #[inline]
     pub(super) fn window(&self) -> u32 {
         (self.controller.window() as u32).saturating_add(self.inflation).min(self.receive_window)
@@ -50,20 +51,20 @@ impl Connection {
         }
     }
 
-    /// Whether the host's own interface is full: then the rest waits here, as in Linux (TCP small queues), and neither takes
-    /// part of the window nor ages in a queue that no algorithm looks after.
+    /// Whether the host's own interface is full. The remaining segments then wait here, as in Linux (TCP small queues):
+    /// they take no part of the window and do not age in an unmanaged queue.
     #[inline(always)]
     pub(super) fn is_tsq_throttled(&mut self, out: &impl Transmit) -> bool {
         let Some(until) = out.full_until() else { return false };
         self.resumes = until;
         if self.fast_path == FastPath::Reno {
-            self.fast_path = FastPath::Any; // the other does not ask
+            self.fast_path = FastPath::Any; // the Reno fast path does not check for a full interface
         }
         true
     }
 
-    /// Whether what waits before sending is over: the pacer's gap; with `send_overhead` a wait, of which one begins if not
-    /// (ns-2's `delsnd_timer_`).
+    /// Whether sending need not wait: for the pacer's gap, or with `send_overhead` for a random delay, which starts
+    /// here if none is running (ns-2's `delsnd_timer_`).
     #[cold]
     #[inline(never)]
     fn may_send(&mut self, now: Time) -> bool {
@@ -78,7 +79,7 @@ impl Connection {
         false
     }
 
-    /// Whether the pacer's gap is over, if there is a pacer.
+    /// Whether the pacer's gap is over; true without a pacer.
     #[inline(always)]
     fn is_due(&mut self, now: Time) -> bool {
         let Some(pacing) = &mut self.pacing else { return true };
@@ -96,7 +97,7 @@ impl Connection {
         due <= now
     }
 
-    /// When the gap of a controller's pacer is over, if it is not.
+    /// When the gap of the controller's pacer ends, if it has not ended yet.
     #[inline(always)]
     pub(super) fn paced_until(&self, now: Time) -> Option<Time> {
         self.pacing.as_ref().filter(|_| self.needs.pacing)?.waits(now)
@@ -112,7 +113,7 @@ impl Connection {
     /// RFC 3042: a new segment for each of the first two duplicates.
     pub(super) fn limited_transmit(&mut self, now: Time, out: &mut impl Transmit) {
         if self.nxt < self.max && self.profile == Profile::Rfc {
-            return; // after a timeout, what comes next has been sent before
+            return; // after a timeout, the next segments have been sent before
         }
         let edge = f64::from(self.una) + self.controller.window();
         let allowed = f64::from(self.nxt) < edge + f64::from(self.dupacks);
@@ -125,14 +126,14 @@ impl Connection {
         }
     }
 
-    /// Sends the segment `seq` out of the common run.
+    /// Sends the segment `seq`, outside the fast paths.
     #[inline(never)]
     pub(super) fn emit(&mut self, now: Time, seq: u32, out: &mut impl Transmit) {
         self.put(now, seq, out);
     }
 
-    /// Sends the next segment, which is new, where [`Connection::sent`] is kept.
-    // What `put` does, but for the questions whose answers are known.
+    /// Sends the next segment, a new one, on connections that keep [`Connection::sent`].
+    // The same as `put`, without the tests whose results are known here.
     #[inline(always)]
     pub(super) fn put_new(&mut self, now: Time, out: &mut impl Transmit) {
         debug_assert!(self.keeps_sent && self.nxt == self.max && !self.keeps_timer);
@@ -166,7 +167,7 @@ impl Connection {
         }
     }
 
-    /// Sends the segment `seq`, for the first time or again.
+    /// Sends the segment `seq`, a new one or a retransmission.
     #[inline(always)]
     fn put(&mut self, now: Time, seq: u32, out: &mut impl Transmit) {
         let mut flags = Flags::NONE;
@@ -204,7 +205,7 @@ impl Connection {
         }
     }
 
-    /// The segment has left: for the pacer, and the samples of who models the path.
+    /// Records a sent segment in the pacer and in the delivery-rate sampler.
     #[inline(always)]
     fn note_sent(&mut self, now: Time, place: Option<usize>, left: Time) {
         if let (Some(delivery), Some(place)) = (&mut self.delivery, place) {
@@ -220,7 +221,8 @@ impl Connection {
         }
     }
 
-    /// CheckIfApplicationLimited, which is asked before there is more to send and before an acknowledgement is read.
+    /// CheckIfApplicationLimited: called before the application supplies more and before an acknowledgement is
+    /// processed.
     #[inline]
     pub(super) fn check_app_limited(&mut self) {
         if self.nxt >= self.limit {
@@ -262,7 +264,7 @@ impl Connection {
                     self.syns_again = self.syns_again.saturating_add(1);
                 }
                 if self.syns_again > 1 {
-                    self.ecn = Ecn::Off; // something may drop SYNs that ask for it (RFC 9768 section 3.1.4.1)
+                    self.ecn = Ecn::Off; // a middlebox may drop SYNs that request ECN (RFC 9768 section 3.1.4.1)
                 }
                 flags = flags.with(handshake::request(self.ecn));
             }
@@ -274,7 +276,8 @@ impl Connection {
         if self.ecn.is_on() && seq != self.base {
             let again = flags.has(Flags::RETRANSMISSION);
             if self.ecn == Ecn::Accurate && self.config.negotiates() {
-                // what of the other end's came marked: none after the SYN/ACK, of which the first segment tells (sections 3.2.2.1, 3.2.2.2)
+                // reports marks on the other end's packets: the SYN/ACK's, which the first segment reflects (sections
+                // 3.2.2.1, 3.2.2.2)
                 let first = self.reflects.take().map(|arrived| arrived.reflected());
                 flags = flags.with(first.unwrap_or(Flags::NONE.with_ace(ACE_OFFSET + u32::from(self.marked_syn_ack))));
             }
@@ -290,8 +293,8 @@ impl Connection {
         (flags, size)
     }
 
-    /// The retransmission timer has expired, in other profiles than the Linux ones: all that is outstanding is to be sent again.
-    /// Says whether anything has changed.
+    /// Handles a retransmission timeout in profiles other than the Linux ones: everything outstanding is to be sent
+    /// again. Returns whether anything has changed.
     #[cold]
     pub(super) fn expired(&mut self, now: Time) -> bool {
         let outstanding = self.una < self.max;
@@ -305,12 +308,12 @@ impl Connection {
             self.count_timeout();
         }
         if outstanding || vegas {
-            // RFC 5681 section 3.1: once per segment; ns-2: not right after a mark
+            // RFC 5681 section 3.1: reduce ssthresh once per segment; ns-2: not right after a mark
             let keep = match self.profile {
                 Profile::Rfc => self.timed_out == Some(self.una),
                 _ => self.action == Action::Ecn,
             };
-            // A lost SYN says nothing of a window: its share is an initial window of one (section 3.1).
+            // A lost SYN is no loss in a window. Instead, the initial window becomes one segment (section 3.1).
             if !syn {
                 self.notify(TcpEvent::Timeout(if keep { Threshold::Keep } else { Threshold::Cut }), now);
                 self.cwr |= self.config.ecn.is_on();
@@ -320,7 +323,7 @@ impl Connection {
             self.rtt.back_off(&limits);
             self.set_timer(now);
         } else {
-            // ns-2's timer runs on when nothing is outstanding: slow start after idle (slow_start_restart_)
+            // ns-2's timer keeps running when nothing is outstanding: slow start after idle (slow_start_restart_)
             self.notify(TcpEvent::Idle { window: 1.0 }, now);
             self.timer = Time::NEVER;
         }
@@ -342,8 +345,8 @@ impl Connection {
     }
 }
 
-/// The controller's pacing rate. The one that is asked most is found by a question; whichever, by a jump through a table, which takes
-/// four times as long.
+/// The controller's pacing rate. A comparison finds the most frequently called controller; the jump table for the
+/// others takes four times as long.
 #[inline(always)]
 fn rate(controller: &TcpController) -> f64 {
     match controller {
@@ -352,7 +355,7 @@ fn rate(controller: &TcpController) -> f64 {
     }
 }
 
-/// Its quantum, likewise.
+/// The controller's send quantum, dispatched as in `rate`.
 #[inline(always)]
 fn quantum(controller: &TcpController) -> u32 {
     match controller {
@@ -361,16 +364,16 @@ fn quantum(controller: &TcpController) -> u32 {
     }
 }
 
-/// Bytes a second at which the segments of a window leave whose controller asks for no rate (Linux `tcp_update_pacing_rate`): twice
-/// what it sends in a round trip while it doubles, 1.2 times later, of the segments that are out if those are more (in recoveries
-/// they are); without bound before the first round trip.
+/// The pacing rate in bytes per second for a controller that sets none (Linux `tcp_update_pacing_rate`): twice the
+/// window per srtt in slow start, and 1.2 times after it. If more segments than the window are out, as in recovery,
+/// their number is used. Unbounded before the first round-trip sample.
 fn window_rate(controller: &TcpController, out: u32, srtt: Span, segment: u32) -> f64 {
     let gain = if controller.window() < controller.threshold() / 2.0 { 2.0 } else { 1.2 };
     let window = controller.window().max(f64::from(out));
     if srtt > Span::ZERO { gain * window * f64::from(segment) / srtt.as_secs_f64() } else { f64::INFINITY }
 }
 
-/// What leaves at once: what the rate sends in a millisecond (`sk_pacing_shift`), two segments at least.
+/// The pacing quantum: the bytes that the rate sends in a millisecond (`sk_pacing_shift`), at least two segments.
 fn window_quantum(rate: f64, segment: u32) -> u32 {
     ((rate / 1024.0) as u32).max(2 * segment)
 }

@@ -1,8 +1,8 @@
-//! The receiving end: order, acknowledgements, selective acknowledgements.
+//! The receiving end: reordering, acknowledgements, selective acknowledgements.
 //!
-//! Sources: RFC 5681 section 4.2 and RFC 1122 section 4.2.3.2 (delayed acknowledgements), RFC 2018 (blocks),
-//! RFC 3168 section 6.1.3 (echo), RFC 7323 section 4.3 (which time stamp to echo); under `linux` also RFC 2883 (DSACK) and
-//! the kernel's quick acknowledgements.
+//! Sources: RFC 5681 section 4.2 and RFC 1122 section 4.2.3.2 (delayed acknowledgements), RFC 2018 (SACK blocks), RFC
+//! 3168 section 6.1.3 (ECN-Echo), RFC 7323 section 4.3 (which timestamp to echo); under `linux` also RFC 2883 (DSACK)
+//! and the kernel's quick acknowledgements.
 
 use super::{TcpConfig, handshake};
 use crate::{Arrived, ReceiverStats, Segment, Transmit};
@@ -18,25 +18,25 @@ pub struct TcpReceiver {
     next: u32,
     /// Everything below has been acknowledged.
     acked: u32,
-    /// The newest stamp to echo.
+    /// The timestamp to echo.
     echo: Stamp,
     /// Payload of a full segment; header bytes; bytes of an acknowledgement.
     segment: u16,
     header: u16,
     ack_size: u16,
-    /// An acknowledgement is being delayed; it will carry this.
+    /// An acknowledgement is being delayed.
     waiting: bool,
-    /// The echo is on: a mark came and no CWR since; DCTCP: the last segment was marked.
+    /// ECN-Echo is on: a mark arrived and no CWR since. DCTCP and accurate ECN: the last segment was marked.
     marked: bool,
     delays: bool,
     bare_syn: bool,
     sack: bool,
     ns2_linux: bool,
-    /// Segments beyond `next`, in order, disjoint, not adjacent.
-    // First of what has room for the tag of `Receiver`, so that this lies here.
+    /// Segments beyond `next`: sorted, disjoint, not adjacent blocks.
+    // The first field with a niche for the tag of `Receiver`, which puts the tag here.
     beyond: Vec<Block>,
     stats: ReceiverStats,
-    // ---- rarely used from here
+    // ---- rarely used from here on
     /// When a delayed acknowledgement is due.
     due: Time,
     /// Blocks in the order in which they last grew (RFC 2018 section 4).
@@ -46,26 +46,28 @@ pub struct TcpReceiver {
     config: Box<TcpConfig>,
     /// Marked segments of this connection (RFC 9768's r.cep, from 0).
     marks: u32,
-    /// What both ends have of ECN, and the bits that answer the SYN with it.
+    /// The negotiated ECN mode, and the flags that answer the SYN.
     ecn: Ecn,
     answer: Flags,
-    /// The connection's first segment: what lies below belongs to an earlier one.
+    /// The connection's first segment; lower numbers belong to an earlier connection.
     base: u32,
-    /// Profile `linux`: so many segments more are acknowledged at once; when the last data came. `dsack`: duplicates are told.
+    /// Profile `linux`: `quick_acks` is the number of segments still acknowledged at once; `last`, when the last data
+    /// arrived. `dsack`: duplicates are reported.
     linux: bool,
     dsack: bool,
     quick_acks: u8,
     last: Time,
 }
 
-// What a segment in order touches fits into two cache lines with 16 bytes of its holder's.
+// The fields that an in-order segment touches fit into two cache lines, together with 16 bytes of the structure around
+// them.
 const _: () = assert!(core::mem::offset_of!(TcpReceiver, due) <= 112);
 
 /// `TCP_MAX_QUICKACKS`: a sender in slow start needs every acknowledgement.
 const MAX_QUICK_ACKS: u8 = 16;
 
 impl TcpReceiver {
-    /// A receiver that waits for a connection.
+    /// Creates a receiver that waits for a connection.
     #[must_use]
     pub fn new(config: &TcpConfig) -> TcpReceiver {
         TcpReceiver {
@@ -98,34 +100,34 @@ impl TcpReceiver {
         }
     }
 
-    /// Counts up to now.
+    /// Counters up to now.
     #[must_use]
     pub fn stats(&self) -> &ReceiverStats {
         &self.stats
     }
 
-    /// Payload bytes in order, over all connections.
+    /// Payload bytes delivered in order, over all connections.
     #[inline]
     #[must_use]
     pub fn bytes_in_order(&self) -> u64 {
         self.stats.bytes
     }
 
-    /// When [`TcpReceiver::on_timer`] should be called; it may move later without notice.
+    /// When to call [`TcpReceiver::on_timer`]; the time may move later without notice.
     #[inline]
     #[must_use]
     pub fn next_wake(&self) -> Time {
         self.due
     }
 
-    /// A delayed acknowledgement may be due; a call too early does nothing.
+    /// Sends a delayed acknowledgement if one is due; a call too early does nothing.
     pub fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
         if self.due <= now {
             self.acknowledge(Flags::NONE, out);
         }
     }
 
-    /// A segment has come. A SYN numbered beyond everything begins a new connection.
+    /// Processes a segment. A SYN numbered above everything else begins a new connection.
     pub fn on_data(&mut self, now: Time, packet: &Packet, out: &mut impl Transmit) -> Arrived {
         if let Some(ack) = self.on_data_in_order(now, packet) {
             out.transmit(ack);
@@ -138,8 +140,9 @@ impl TcpReceiver {
         self.on_data_slow(now, packet, out)
     }
 
-    /// Takes a full segment that follows the highest that has come, which lies beyond a hole and, where blocks are told of, in the one
-    /// that grew last: the common case while there is one. `false`: nothing has been done.
+    /// Takes a full segment that follows the highest received one, beyond a hole and, with SACK, in the block that grew
+    /// last. This is the common case while there is a hole. `false`: nothing was done. acknowledgement. `None`: nothing
+    /// was done, and the segment must go to [`TcpReceiver::on_data`].
     #[inline]
     fn grow_newest(&mut self, now: Time, packet: &Packet) -> bool {
         let Some(highest) = self.beyond.last_mut() else { return false };
@@ -160,9 +163,9 @@ impl TcpReceiver {
         true
     }
 
-    /// Takes a segment that comes in order, with nothing special about it, to a receiver that acknowledges it at once; gives
-    /// the acknowledgement. `None`: nothing has been done, and it is one for [`TcpReceiver::on_data`].
-    // Apart from it for the same reason as `TcpSender::on_ack_in_order`.
+    /// Takes an in-order segment without special features if the receiver acknowledges it at once, and returns the
+    /// acknowledgement. `None`: nothing was done, and the segment must go to [`TcpReceiver::on_data`].
+    // Separate for the same reason as `TcpSender::on_ack_in_order`.
     #[inline(always)]
     pub fn on_data_in_order(&mut self, now: Time, packet: &Packet) -> Option<Segment> {
         let rare = Flags::SYN.0 | Flags::CE.0 | Flags::CWR.0;
@@ -189,7 +192,7 @@ impl TcpReceiver {
         }
         let syn = packet.flags.has(Flags::SYN);
         if syn && seq > self.base {
-            // only a connection's first segment is a SYN: what came ahead of it is sent again
+            // only a connection's first segment is a SYN; segments that arrived before it will be retransmitted
             self.restart(seq);
         }
         if seq < self.base || seq == u32::MAX {
@@ -198,10 +201,10 @@ impl TcpReceiver {
         if syn && seq == self.next && self.config.negotiates() {
             (self.ecn, self.answer) = handshake::answer(self.config.ecn, packet.flags);
         }
-        // without a mark, none before and no CWR there is nothing to take in
+        // without a mark now or earlier, and without CWR, the ECN state stays
         let news = self.marked || packet.flags.0 & (Flags::CE.0 | Flags::CWR.0) != 0;
         let changed = news && self.note_mark(packet.flags, out);
-        // what the left edge waits for, or older: its stamp is echoed (RFC 7323 section 4.3)
+        // the segment at or below the last acknowledgement: its timestamp is echoed (RFC 7323 section 4.3)
         if seq <= self.acked {
             let newer = (packet.stamp.0.wrapping_sub(self.echo.0) as i32) >= 0;
             if newer || (self.ns2_linux && seq == self.acked) {
@@ -212,7 +215,7 @@ impl TcpReceiver {
         let duplicates = self.stats.duplicates;
         let arrived = self.insert(packet);
         let flags = if syn { Flags::SYN.with(self.answer) } else { Flags::NONE };
-        // RFC 5681 section 4.2: only a segment in order, with no gap, may wait, and only one
+        // RFC 5681 section 4.2: an ACK may be delayed only for an in-order segment without a gap, and only for one
         let in_order = arrived.segments == 1 && !gap && self.beyond.is_empty();
         if let Some(delay) = self.config.delayed_ack.filter(|_| in_order && !self.waiting && !syn && !changed) {
             if self.quick_acks == 0 {
@@ -230,8 +233,9 @@ impl TcpReceiver {
         arrived
     }
 
-    /// Takes in whether the segment was marked. Says whether it is to be acknowledged at once: DCTCP tells each change, and
-    /// what waits is acknowledged as it came (RFC 8257 section 3.2); RFC 9768 a mark after none (section 3.2.2.5.1).
+    /// Updates the ECN state. Returns whether the segment must be acknowledged at once. DCTCP reports each change, and
+    /// acknowledges waiting segments with the old state (RFC 8257 section 3.2). RFC 9768 reports a mark that follows an
+    /// unmarked segment (section 3.2.2.5.1).
     #[inline(never)]
     fn note_mark(&mut self, flags: Flags, out: &mut impl Transmit) -> bool {
         let marked = flags.has(Flags::CE);
@@ -254,7 +258,7 @@ impl TcpReceiver {
         false
     }
 
-    /// `tcp_event_data_recv`: after a pause longer than a timeout the sender begins again with slow start.
+    /// `tcp_event_data_recv`: after a pause longer than a timeout the sender restarts with slow start.
     fn look_for_pause(&mut self, now: Time) {
         let pause = now.since(core::mem::replace(&mut self.last, now));
         if pause > self.config.min_rto {
@@ -262,25 +266,25 @@ impl TcpReceiver {
         }
     }
 
-    /// The connection's first segment.
+    /// The number of the connection's first segment.
     pub(super) fn base(&self) -> u32 {
         self.base
     }
 
-    /// Another connection begins without a SYN of this half, after one of which all has come: see [`TcpSender::restart`] for its
-    /// numbers.
+    /// Starts a new connection without a SYN on this half, after the old one is complete. For its numbers see
+    /// [`TcpSender::restart`].
     ///
     /// [`TcpSender::restart`]: super::TcpSender::restart
     pub(super) fn follow(&mut self) {
         self.restart(self.next + 1);
     }
 
-    /// So many bytes are not the application's.
+    /// Subtracts bytes that are not the application's.
     pub(super) fn discount(&mut self, bytes: u64) {
         self.stats.bytes -= bytes;
     }
 
-    /// Sends the acknowledgement that is being delayed, if there is one.
+    /// Sends the delayed acknowledgement, if there is one.
     pub(super) fn acknowledge_waiting(&mut self, out: &mut impl Transmit) {
         if self.waiting {
             self.acknowledge(Flags::NONE, out);
@@ -306,11 +310,11 @@ impl TcpReceiver {
         if packet.flags.has(Flags::SYN) && self.bare_syn { 0 } else { packet.size.saturating_sub(self.header) }
     }
 
-    /// Puts the segment where it belongs.
+    /// Inserts the segment, and returns what has become deliverable in order.
     fn insert(&mut self, packet: &Packet) -> Arrived {
         let seq = packet.seq;
         let payload = self.payload(packet);
-        // most come at the end
+        // most segments belong to the last block
         let last = self.beyond.len().checked_sub(1).filter(|&i| self.beyond[i].start <= seq);
         let at = last.or_else(|| self.beyond.partition_point(|b| b.start <= seq).checked_sub(1));
         if seq < self.next || at.is_some_and(|i| seq < self.beyond[i].end) {
@@ -372,8 +376,8 @@ impl TcpReceiver {
         Arrived::default()
     }
 
-    /// Acknowledges an arrival out of the common run; a duplicate repeats the block that holds it (RFC 2018
-    /// section 4: the first block is the one that the segment lies in).
+    /// Acknowledges a segment outside the fast paths. The first block must contain the segment (RFC 2018 section 4), so
+    /// a duplicate moves its block to the front.
     fn acknowledge_from(&mut self, seq: u32, flags: Flags, out: &mut impl Transmit) {
         if self.sack
             && self.recent.first().is_some_and(|b| !(b.start..b.end).contains(&seq))
@@ -384,7 +388,7 @@ impl TcpReceiver {
         self.acknowledge(flags, out);
     }
 
-    /// Tells of a segment that had come before: the first block is the duplicate's (RFC 2883 section 4).
+    /// Reports a duplicate segment: the first block is the duplicate's (RFC 2883 section 4).
     #[cold]
     fn acknowledge_twice(&mut self, seq: u32, flags: Flags, out: &mut impl Transmit) {
         let mut acks: Vec<Segment> = Vec::new();
@@ -398,7 +402,7 @@ impl TcpReceiver {
         }
     }
 
-    /// Bytes of a SACK option (RFC 2018 section 3): 8 a block and 2, padded to 4.
+    /// Size in bytes of a SACK option (RFC 2018 section 3): 8 per block plus 2, padded to a multiple of 4.
     fn option(blocks: usize) -> u16 {
         8 * blocks as u16 + 4
     }
@@ -407,7 +411,7 @@ impl TcpReceiver {
     fn acknowledge(&mut self, flags: Flags, out: &mut impl Transmit) {
         let mut flags = flags.with(Flags::ACK);
         if flags.has(Flags::SYN) && self.config.negotiates() {
-            // the answer stands in the bits
+            // the ECN answer is already in the flags
         } else if self.delays && self.ecn == Ecn::Accurate {
             flags = flags.with_ace(self.marks.wrapping_add(ACE_OFFSET));
         } else if self.marked {
@@ -432,7 +436,7 @@ impl TcpReceiver {
         if n == 0 {
             return (None, 0);
         }
-        // ns-2 counts the blocks alone
+        // ns-2 counts only the blocks' bytes
         let ns2 = matches!(self.config.profile, Profile::Ns2 | Profile::Ns2Linux);
         (Some(Extra::Tcp(options)), if ns2 { 8 * n as u16 } else { Self::option(n) })
     }

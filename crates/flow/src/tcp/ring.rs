@@ -1,11 +1,11 @@
-//! What is kept of each of a run of segments, found by their numbers: a power of two of places, and a number's place is what its
-//! lower bits say. So a segment is looked up, added and taken off in a few instructions, where a deque would work out where its
-//! first one lies.
+//! A ring buffer with an entry for each of consecutive segments. The capacity is a power of two, and the lower bits of
+//! the sequence number are the index. So lookup, insertion and removal take a few instructions; a deque would have to
+//! compute the index from its head.
 
 use core::fmt;
 use core::ops::{Index, IndexMut};
 
-/// Entries of the segments from `first` on.
+/// Entries of consecutive segments, beginning with `first`.
 pub(super) struct Ring<T> {
     places: Vec<T>,
     first: u32,
@@ -13,17 +13,17 @@ pub(super) struct Ring<T> {
 }
 
 impl<T: Copy + Default> Ring<T> {
-    /// None, and `first` is the next.
+    /// Creates an empty ring; `first` is the next segment.
     pub(super) fn new(first: u32) -> Ring<T> {
         Ring { places: Vec::new(), first, len: 0 }
     }
 
-    /// The same; the room stays.
+    /// Empties the ring and keeps its allocation; `first` is the next segment.
     pub(super) fn begin(&mut self, first: u32) {
         (self.first, self.len) = (first, 0);
     }
 
-    /// The first segment, or the next one if there is none.
+    /// The first segment; if the ring is empty, the next one.
     #[inline(always)]
     pub(super) fn first(&self) -> u32 {
         self.first
@@ -45,13 +45,13 @@ impl<T: Copy + Default> Ring<T> {
         seq as usize & self.places.len().wrapping_sub(1)
     }
 
-    /// How many there are: a power of two, or none yet.
+    /// The capacity: a power of two, or 0 before the first entry.
     #[inline(always)]
     pub(super) fn places(&self) -> usize {
         self.places.len()
     }
 
-    /// Where the segment's entry lies, for the ring's own index.
+    /// The index of the segment's entry.
     #[inline(always)]
     pub(super) fn place(&self, seq: u32) -> Option<usize> {
         (seq.wrapping_sub(self.first) < self.len).then(|| self.index(seq))
@@ -68,7 +68,7 @@ impl<T: Copy + Default> Ring<T> {
         self.get(self.first)
     }
 
-    /// Adds the entry of the next segment; gives its place.
+    /// Appends the entry of the next segment; returns its index.
     #[inline]
     pub(super) fn push(&mut self, entry: T) -> usize {
         if self.len as usize == self.places.len() {
@@ -91,7 +91,7 @@ impl<T: Copy + Default> Ring<T> {
         self.places = places;
     }
 
-    /// Takes off the first entry, if there is one.
+    /// Removes the first entry, if there is one.
     #[inline(always)]
     pub(super) fn pop(&mut self) {
         if self.len > 0 {
@@ -100,7 +100,7 @@ impl<T: Copy + Default> Ring<T> {
         }
     }
 
-    /// Takes off the entries of all segments below `seq`, which is the next one if it lies beyond them all.
+    /// Removes the entries of all segments below `seq`. If `seq` lies beyond them all, it becomes the next segment.
     #[inline(always)]
     pub(super) fn drop_below(&mut self, seq: u32) {
         if seq > self.first {
@@ -140,7 +140,7 @@ mod tests {
     use std::collections::VecDeque;
 
     proptest! {
-        /// A deque and the number of its first one do the same.
+        /// A ring behaves as a deque with the number of its first element.
         #[test]
         fn a_ring_is_a_deque(first in 0u32..100, steps in prop::collection::vec((0u8..8, 0u32..40), 1..200)) {
             let (mut ring, mut deque, mut start) = (Ring::new(first), VecDeque::new(), first);

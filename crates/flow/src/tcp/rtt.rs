@@ -1,37 +1,37 @@
-//! Round-trip estimate and retransmission timeout: RFC 6298, ns-2's ticks, TCP-Linux' milliseconds. Profile `linux`
-//! estimates by itself (`mdev.rs`).
+//! Round-trip time estimate and retransmission timeout: RFC 6298, ns-2's ticks, TCP-Linux' milliseconds. Profile
+//! `linux` has its own estimator (`mdev.rs`).
 
 use paceline_control::Profile;
 use paceline_units::{Span, Time};
 
-/// ns-2's `tcpTick_`, 10 ms; TCP-Linux sets it to a jiffy of 1 ms.
+/// ns-2's `tcpTick_` is 10 ms; TCP-Linux sets it to a jiffy of 1 ms.
 const NS2_TICK: u64 = 10_000_000;
 const LINUX_TICK: u64 = 1_000_000;
 /// Clock granularity G of RFC 6298.
 const GRANULARITY: u64 = 1_000_000;
 
-/// The estimator. `srtt` and `rttvar` are nanoseconds under `rfc`; ticks, times 8 and times 4, under the others.
+/// The estimator. `srtt` and `rttvar` are in nanoseconds under `rfc`; otherwise in ticks, scaled by 8 and by 4.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rtt {
     srtt: u64,
     rttvar: u64,
-    /// Timeout before backing off, not below the minimum of the profile.
+    /// Timeout before backoff; [`Rtt::update`] applies the bounds.
     base: u64,
-    /// Timeout with backing off.
+    /// Timeout with backoff.
     rto: u64,
     backoff: u32,
     profile: Profile,
 }
 
 impl Rtt {
-    /// Before any sample: `initial` is the timeout.
+    /// Creates an estimator without samples; `initial` is the timeout.
     pub(super) fn new(profile: Profile, initial: Span) -> Rtt {
-        // the kernel's estimate comes in nanoseconds, as that of the RFC
+        // the kernel's estimate is in nanoseconds, as the RFC's
         let profile = if profile == Profile::Linux { Profile::Rfc } else { profile };
         Rtt { srtt: 0, rttvar: 0, base: initial.0, rto: initial.0, backoff: 1, profile }
     }
 
-    /// An estimate made elsewhere, which ends backing off. `margin`: what the timeout adds to `srtt`.
+    /// Sets an estimate that was made elsewhere, and resets the backoff. The timeout is `srtt` + `margin`.
     pub(super) fn set(&mut self, srtt: Span, margin: Span, limits: &Limits) {
         self.srtt = srtt.0;
         self.rttvar = margin.0 / 4;
@@ -40,7 +40,7 @@ impl Rtt {
         self.update(limits);
     }
 
-    /// The timeout to set a timer to.
+    /// The current retransmission timeout.
     #[inline]
     pub(super) fn timeout(&self) -> Span {
         Span(self.rto)
@@ -58,7 +58,7 @@ impl Rtt {
         }
     }
 
-    /// Its variation.
+    /// The round-trip time variation.
     pub(super) fn variation(&self) -> Span {
         match self.profile {
             Profile::Rfc => Span(self.rttvar),
@@ -66,13 +66,14 @@ impl Rtt {
         }
     }
 
-    /// A segment sent at `sent` has been acknowledged. `phase`: where the sender's tick lies (ns-2's `boot_time_`).
+    /// Takes a sample: a segment sent at `sent` has been acknowledged. `phase`: the phase of the sender's tick (ns-2's
+    /// `boot_time_`).
     #[inline(always)]
     pub(super) fn sample(&mut self, now: Time, sent: Time, phase: u64, limits: &Limits) {
         self.measured(now, now.since(sent), phase, limits);
     }
 
-    /// The same, of a segment that took `rtt`.
+    /// Takes `rtt` as a sample.
     #[inline(always)]
     pub(super) fn measured(&mut self, now: Time, rtt: Span, phase: u64, limits: &Limits) {
         if self.profile != Profile::Rfc {
@@ -108,7 +109,8 @@ impl Rtt {
         self.update(limits);
     }
 
-    /// The fixed-point filter of `tcp.cc`; TCP-Linux damps a falling round-trip time's share of the variation.
+    /// The fixed-point filter of `tcp.cc`. TCP-Linux damps the increase of the variation when the round-trip time
+    /// falls.
     fn ticks(&mut self, rtt: i64, share: impl Fn(i64, i64) -> i64) {
         let (srtt, var) = (self.srtt as i64, self.rttvar as i64);
         if srtt == 0 {
@@ -128,7 +130,7 @@ impl Rtt {
         self.base = ((self.rttvar * 8 + self.srtt) >> 3) * self.tick();
     }
 
-    /// New data has been acknowledged: no more backing off.
+    /// Resets the backoff: new data has been acknowledged.
     #[inline]
     pub(super) fn settle(&mut self, limits: &Limits) {
         if self.backoff != 1 {
@@ -137,21 +139,21 @@ impl Rtt {
         }
     }
 
-    /// A timeout: RFC 6298 (5.5), `rtt_backoff` of ns-2.
+    /// Backs off after a timeout: RFC 6298 (5.5), ns-2's `rtt_backoff`.
     #[cold]
     pub(super) fn back_off(&mut self, limits: &Limits) {
         if self.backoff < 64 || self.rto < limits.max.0 {
             self.backoff = self.backoff.saturating_mul(2).min(1 << 20);
         }
         if self.profile != Profile::Rfc && self.backoff > 8 {
-            // the old estimate goes into the variation: what comes next starts afresh
+            // the old estimate moves into the variation, and the next sample starts a new one
             self.rttvar += self.srtt >> 3;
             self.srtt = 0;
         }
         self.update(limits);
     }
 
-    /// RFC 6298 (5.7): the SYN had to be sent again.
+    /// RFC 6298 (5.7): the SYN was retransmitted.
     pub(super) fn after_lost_syn(&mut self, limits: &Limits) {
         self.base = self.base.max(3_000_000_000);
         self.backoff = 1;

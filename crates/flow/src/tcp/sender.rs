@@ -1,4 +1,4 @@
-//! The sending end, as a host sees it: what the application does with it, acknowledgements, the time.
+//! The sending end, as a host sees it: writes of the application, acknowledgements, and timers.
 
 use super::TcpConfig;
 use super::connection::{Connection, ENDLESS, FastPath};
@@ -12,25 +12,26 @@ use paceline_units::{Span, Time};
 
 /// The sending end of a connection.
 ///
-/// The caller hands over what the application writes ([`TcpSender::supply`]), acknowledgements and the time; it
-/// gets segments through [`Transmit`](crate::Transmit). [`TcpSender::next_wake`] says when to call [`TcpSender::on_timer`]; it may
-/// move later without notice, and a call too early does nothing.
+/// The caller passes in the application's writes ([`TcpSender::supply`]), acknowledgements and the time. It receives
+/// segments through [`Transmit`](crate::Transmit). [`TcpSender::next_wake`] says when to call [`TcpSender::on_timer`];
+/// that time may move later without notice, and a call too early does nothing.
 #[derive(Debug)]
 #[repr(C)]
 pub struct TcpSender {
     pub(super) conn: Connection,
     pub(super) repair: Repair,
-    /// Acknowledgements that took the fast path of those that report beyond a hole.
+    /// Acknowledgements that took the fast path for reports beyond a hole.
     #[cfg(test)]
     pub(super) beyond: u32,
 }
 
-// What an acknowledgement in order touches, the statistics up to the histogram included, fits into four cache lines with
-// 24 bytes of its holder's; the counts of the histogram lie elsewhere.
+// The fields that an in-order acknowledgement touches, including the statistics up to the histogram, fit into four
+// cache lines together with 24 bytes of the structure around them. The counts of the histogram are elsewhere.
 const _: () = assert!(core::mem::offset_of!(TcpSender, conn.stats) <= 104);
 
 impl TcpSender {
-    /// A sender that has not started. `stream` feeds the little randomness there is: `send_overhead`, ns-2's tick.
+    /// Creates a sender that has not started. `stream` supplies the few random draws: `send_overhead` and the phase of
+    /// ns-2's tick.
     #[must_use]
     pub fn new(config: &TcpConfig, controller: TcpController, stream: random::Stream) -> TcpSender {
         let mut conn = Connection::new(config, controller, stream);
@@ -46,9 +47,9 @@ impl TcpSender {
         sender
     }
 
-    /// Ends the connection and begins a fresh one with nothing supplied; statistics go on counting. Its segments
-    /// are numbered beyond the old ones, so that stragglers of the old connection are recognised. Call
-    /// [`TcpSender::start`] for it.
+    /// Ends the connection and begins a new one with nothing supplied; statistics continue to count. The new segments
+    /// are numbered above the old ones, so that late packets of the old connection are recognised. Call
+    /// [`TcpSender::start`] next.
     pub fn restart(&mut self, now: Time) {
         self.account(now);
         self.conn.begin(self.conn.max.saturating_add(1));
@@ -56,7 +57,7 @@ impl TcpSender {
         self.choose_path();
     }
 
-    /// The handshake of the connection's other half took so long: the first round trip that is known. Before
+    /// Takes the handshake time of the connection's other half as the first round-trip sample. Call it before
     /// [`TcpSender::start`].
     pub(super) fn first_round_trip(&mut self, now: Time, rtt: Span) {
         let conn = &mut self.conn;
@@ -66,20 +67,20 @@ impl TcpSender {
         conn.rto = conn.rtt.timeout();
     }
 
-    /// Starts sending; before it, supplied data waits, and after it the SYN waits for data.
+    /// Starts sending. Data supplied earlier has waited for this; if there is none, the SYN waits for data.
     pub fn start(&mut self, now: Time, out: &mut impl Transmit) {
         self.conn.stats.begin(now);
         self.integrate(now);
         self.conn.first_sent = now;
         let window = f64::from(self.conn.config.initial_window);
         if !self.conn.config.handshake || self.conn.profile == Profile::Ns2Linux {
-            // TCP-Linux does not wait for its SYN
+            // TCP-Linux does not wait for its SYN to be acknowledged
             self.conn.notify(TcpEvent::Established { window }, now);
         }
         self.repair.pump(&mut self.conn, now, out);
     }
 
-    /// An application writes `bytes`: whole segments and, unless it fits, a short last one.
+    /// The application writes `bytes`: full segments and, for a remainder, a short last one.
     pub fn supply(&mut self, bytes: u64, now: Time, out: &mut impl Transmit) {
         if bytes == 0 || self.conn.limit == ENDLESS || self.conn.stopped {
             return;
@@ -88,7 +89,7 @@ impl TcpSender {
         self.supplied(now, out);
     }
 
-    /// The application will never run dry.
+    /// The application always has data.
     pub fn supply_endless(&mut self, now: Time, out: &mut impl Transmit) {
         if !self.conn.stopped {
             self.conn.limit = ENDLESS;
@@ -115,17 +116,17 @@ impl TcpSender {
         self.repair.pump(&mut self.conn, now, out);
     }
 
-    /// The application takes back what has not been sent yet, and may write again. What has been sent, is still repaired.
+    /// The application withdraws unsent data, and may write again. Sent data is still repaired.
     pub fn withdraw(&mut self) {
         self.conn.withdraw();
     }
 
-    /// The application stops: what has not been sent yet never will be. What has, is still repaired.
+    /// The application stops: unsent data is discarded. Sent data is still repaired.
     pub fn stop(&mut self) {
         self.conn.stop();
     }
 
-    /// An acknowledgement that has no fast path at all, or not that of [`TcpSender::on_ack_in_order`].
+    /// Processes an acknowledgement that [`TcpSender::on_ack_in_order`] did not take.
     #[inline(always)]
     pub(crate) fn on_ack_out_of_line(
         &mut self,
@@ -161,7 +162,8 @@ impl TcpSender {
         conn.fill(now, u32::MAX, out);
     }
 
-    /// An acknowledgement of the left edge, with options, where segments are regular.
+    /// Processes an acknowledgement that does not advance `una` and carries options, on a connection with regular
+    /// segments.
     #[inline(always)]
     fn on_ack_beyond(&mut self, now: Time, packet: &Packet, options: &TcpOptions, out: &mut impl Transmit) {
         #[cfg(test)]
@@ -191,7 +193,7 @@ impl TcpSender {
     fn on_ack_slow(&mut self, now: Time, packet: &Packet, options: Option<&TcpOptions>, out: &mut impl Transmit) {
         let conn = &self.conn;
         if packet.seq > conn.max || conn.first_sent == Time::NEVER {
-            return; // of something never sent
+            return; // acknowledges a segment that was never sent
         }
         if packet.seq < conn.una {
             if options.is_some() && matches!(self.repair, Repair::Linux(_)) {
@@ -204,7 +206,7 @@ impl TcpSender {
             return;
         }
         if packet.seq == conn.una && packet.flags.has(Flags::SYN) && conn.profile == Profile::Rfc {
-            return; // the SYN/ACK once more: not a duplicate (RFC 5681 section 2)
+            return; // a repeated SYN/ACK is not a duplicate ACK (RFC 5681 section 2)
         }
         self.integrate(now);
         let conn = &mut self.conn;
@@ -221,7 +223,7 @@ impl TcpSender {
         self.choose_path();
     }
 
-    /// Chooses the fast path of the next acknowledgement in order.
+    /// Chooses the fast path for the next acknowledgement.
     #[inline]
     pub(super) fn choose_path(&mut self) {
         let conn = &mut self.conn;
@@ -233,7 +235,7 @@ impl TcpSender {
         }
     }
 
-    /// A timer may have expired; a call too early does nothing.
+    /// Handles expired timers; a call too early does nothing.
     pub fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
         if self.conn.resumes <= now {
             self.conn.resumes = Time::NEVER;
@@ -244,15 +246,15 @@ impl TcpSender {
         if self.conn.delayed_send <= now && self.conn.pacing.is_some() {
             self.conn.delayed_send = Time::NEVER;
             match &mut self.repair {
-                Repair::Linux(linux) => _ = linux.pump(&mut self.conn, now, out), // most that pace
+                Repair::Linux(linux) => _ = linux.pump(&mut self.conn, now, out), // the recovery of most paced senders
                 repair => repair.pump(&mut self.conn, now, out),
             }
         } else if self.conn.delayed_send <= now {
             self.integrate(now);
             self.conn.delayed_send = Time::NEVER;
-            self.conn.delays_sends = false; // forced: everything that the window allows
+            self.conn.delays_sends = false; // the timer forces out everything that the window allows
             self.repair.pump(&mut self.conn, now, out);
-            // or one segment had waited for its timer after a mark
+            // the timer may also have held back one segment after a mark
             self.conn.delays_sends = self.conn.config.send_overhead > Span::ZERO;
         }
         if self.conn.timer <= now {
@@ -268,12 +270,12 @@ impl TcpSender {
         self.conn.una >= self.conn.limit && self.conn.first_sent != Time::NEVER
     }
 
-    /// Writes that are remembered by themselves: those that did not fill a packet.
+    /// The number of writes with an entry of their own: those that did not fill a segment.
     pub(crate) fn remembered_writes(&self) -> usize {
         self.conn.shorts.len()
     }
 
-    /// When [`TcpSender::on_timer`] should be called; it may move later without notice.
+    /// When to call [`TcpSender::on_timer`]; the time may move later without notice.
     #[inline]
     #[must_use]
     pub fn next_wake(&self) -> Time {
@@ -286,7 +288,7 @@ impl TcpSender {
         self.conn.timer
     }
 
-    /// Counts up to now. Call [`TcpSender::account`] first to integrate the window up to a given time.
+    /// Counters up to now. Call [`TcpSender::account`] first to integrate the window up to a given time.
     #[must_use]
     pub fn stats(&self) -> &SenderStats {
         &self.conn.stats
@@ -296,7 +298,7 @@ impl TcpSender {
         &mut self.conn.stats
     }
 
-    /// Integrates the window up to `now`, so that [`TcpSender::stats`] is complete; before the start there is none.
+    /// Integrates the window up to `now`, so that [`TcpSender::stats`] is complete. It does nothing before the start.
     pub fn account(&mut self, now: Time) {
         if self.conn.first_sent != Time::NEVER || self.conn.stats.packets_sent > 0 {
             self.integrate(now);
@@ -328,7 +330,7 @@ impl TcpSender {
         self.conn.max - self.conn.una
     }
 
-    /// What a plot should show: the controller's gauges, `srtt` and `in_flight`.
+    /// Reports the values to plot: the controller's gauges, `srtt` and `in_flight`.
     pub fn gauges(&self, to: &mut dyn Gauges) {
         self.conn.controller.gauges(to);
         to.seconds("srtt", known(self.srtt().as_secs_f64()));

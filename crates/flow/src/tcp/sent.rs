@@ -1,10 +1,9 @@
-//! What is known of each outstanding segment: when it was last sent, whether again, what the receiver has said of it; and, for
-//! those who ask, the order of transmission.
+//! The scoreboard: for each outstanding segment, when it was last sent, whether it was retransmitted, and what the
+//! receiver has reported of it. Optionally, it keeps the order of transmission.
 //!
-//! Vegas, TCP-Linux and profile `linux` keep it; RFC 6675 needs no more than what was reported (`repair/reported.rs`), and the
-//! others nothing. Sources: RFC 8985 section 5.2 (per-segment state), RFC 2018; the counters are those of
-//! `tcp_packets_in_flight` in `include/net/tcp.h`: what is out, less what was reported, less what is lost, and what of that
-//! was sent again.
+//! Vegas, TCP-Linux and profile `linux` use it. RFC 6675 needs only the reported segments (`repair/reported.rs`), and
+//! the other recoveries need nothing. Sources: RFC 8985 section 5.2 (per-segment state), RFC 2018. The counters are
+//! those of `tcp_packets_in_flight` in `include/net/tcp.h`: segments out, minus SACKed, minus lost, plus retransmitted.
 
 mod reports;
 
@@ -17,38 +16,39 @@ use std::collections::BinaryHeap;
 /// No segment.
 const NONE: u32 = u32::MAX;
 
-/// The receiver has reported it.
+/// The receiver has reported it (SACK).
 const SACKED: u8 = 1;
-/// It counts as lost.
+/// It is marked lost.
 const LOST: u8 = 1 << 1;
 /// A retransmission of it is in flight.
 const AGAIN: u8 = 1 << 2;
-/// It has been sent again at some time.
+/// It has been retransmitted at least once.
 const EVER: u8 = 1 << 3;
-/// It stands in the list by time.
+/// It is in the list by transmission time.
 const LISTED: u8 = 1 << 4;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
     sent: Time,
-    /// Neighbours in order of transmission. Of what was reported, `later` is where to look for the next that was not.
+    /// Neighbours in order of transmission. For a SACKed segment, `later` says where to continue the search for one
+    /// that is not.
     earlier: u32,
     later: u32,
-    /// Which retransmission of the connection its last one was.
+    /// The number of its last retransmission, counted over the connection.
     number: u32,
     marks: u8,
 }
 
-/// A segment that an acknowledgement has told of for the first time.
+/// A segment that an acknowledgement reports as received for the first time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Delivered {
     pub(super) seq: u32,
-    /// Where it lies in the ring, until something is sent.
+    /// Its place in the ring; valid until the next segment is sent.
     pub(super) place: usize,
     pub(super) sent: Time,
-    /// It had been sent again: which of its transmissions arrived is not known.
+    /// It was retransmitted, so it is unknown which transmission arrived.
     pub(super) again: bool,
-    /// The number of the retransmission of it that was in flight, if one was.
+    /// The number of its retransmission that was in flight, if any.
     pub(super) number: Option<u32>,
 }
 
@@ -64,38 +64,40 @@ impl Slot {
 #[derive(Debug)]
 pub(super) struct Sent {
     slots: Ring<Slot>,
-    /// Retransmissions of the connection.
+    /// Number of retransmissions on the connection.
     retransmissions: u32,
-    /// Whether there is a list by time.
+    /// Whether the list by time is kept.
     by_time: bool,
-    /// The list by time of those in flight: its ends.
+    /// The ends of the list of segments in flight, by transmission time.
     oldest: u32,
     newest: u32,
-    /// The first of the list that is not judged ([`Sent::judge`]).
+    /// The first segment of the list that is not judged yet ([`Sent::judge`]).
     unjudged: u32,
-    /// Times in the list go back somewhere before `ordered`: what was taken for lost and had been sent again stands before
-    /// what had left earlier.
+    /// Transmission times in the list decrease somewhere before `ordered`: a retransmitted segment that was no longer
+    /// taken for lost was put before segments that had been sent earlier.
     disordered: bool,
     ordered: u32,
     sacked: u32,
     lost: u32,
     again: u32,
-    /// Segments out and not in flight: the first two less the third, modulo 2^32.
+    /// Segments out and not in flight: `sacked` + `lost` - `again`, modulo 2^32.
     missing: u32,
-    /// Lost and not sent again yet: how many, and the first on top; among them some that are not any more.
+    /// The number of segments marked lost and not yet retransmitted, and a heap with the lowest on top. The heap may
+    /// contain segments that no longer wait.
     waiting: u32,
     firsts: BinaryHeap<Reverse<u32>>,
     /// One past the highest segment ever reported or acknowledged.
     forward: u32,
-    /// The blocks of the last report: what is outstanding of them is known to have been reported.
+    /// The blocks of the last report: their outstanding segments are marked already.
     known: [Block; 3],
-    /// Whether losses are told one by one, and those not told yet.
+    /// Whether losses are reported one by one, and those not reported yet.
     reports_losses: bool,
     unreported_losses: Vec<u32>,
 }
 
 impl Sent {
-    /// Nothing is outstanding, and `first` is the next segment. `by_time`: keep the order of transmission.
+    /// Creates a scoreboard without outstanding segments; `first` is the next segment. `by_time`: keep the order of
+    /// transmission.
     pub(super) fn new(first: u32, by_time: bool) -> Sent {
         Sent {
             slots: Ring::new(first),
@@ -119,12 +121,12 @@ impl Sent {
         }
     }
 
-    /// Whether what is lost is kept for [`Sent::take_lost`].
+    /// Sets whether losses are kept for [`Sent::take_lost`].
     pub(super) fn telling(self, tells: bool) -> Sent {
         Sent { reports_losses: tells, ..self }
     }
 
-    /// The same for a fresh connection; the room stays.
+    /// Resets the scoreboard for a new connection, and keeps its allocations.
     pub(super) fn begin(&mut self, first: u32) {
         let mut slots = core::mem::replace(&mut self.slots, Ring::new(first));
         let mut firsts = core::mem::take(&mut self.firsts);
@@ -142,7 +144,7 @@ impl Sent {
         self.slots.first()..self.slots.end()
     }
 
-    /// Changes marks, and the counters with them.
+    /// Sets the marks of a slot and updates the counters.
     #[inline]
     fn mark(&mut self, i: usize, marks: u8) {
         let slot = &mut self.slots[i];
@@ -204,7 +206,7 @@ impl Sent {
         slot.marks |= LISTED;
     }
 
-    /// The segment is the last of the list; gives the one before it. Its own links are still to be set.
+    /// Makes the segment the last of the list and returns the one before it. The caller sets the segment's own links.
     #[inline(always)]
     fn append(&mut self, seq: u32) -> u32 {
         let newest = core::mem::replace(&mut self.newest, seq);
@@ -240,13 +242,13 @@ impl Sent {
                 (self.disordered, self.ordered) = (false, seq);
             }
         }
-        self.unjudged = seq; // the judgement begins again
+        self.unjudged = seq; // judging starts over
         let slot = &mut self.slots[i];
         (slot.earlier, slot.later) = (NONE, oldest);
         slot.marks |= LISTED;
     }
 
-    /// The segment leaves, for the first time or again. Gives its place in the ring.
+    /// Records a transmission of the segment, the first or a later one. Returns its place in the ring.
     #[inline(always)]
     pub(super) fn leaves(&mut self, seq: u32, now: Time) -> Option<usize> {
         if self.slots.len() == 0 || seq == self.slots.end() {
@@ -257,7 +259,7 @@ impl Sent {
         Some(i)
     }
 
-    /// The segment leaves, which is the one after the last that is outstanding, or the only one.
+    /// Records the first transmission of the segment; it follows the last outstanding one, or nothing is outstanding.
     #[inline(always)]
     pub(super) fn leaves_new(&mut self, seq: u32, now: Time) -> usize {
         if self.slots.len() == 0 {
@@ -271,7 +273,7 @@ impl Sent {
         self.slots.push(Slot { sent: now, earlier, later: NONE, number: 0, marks: LISTED })
     }
 
-    /// How many places the ring has, and the segments that lie there: what is kept beside it moves with it.
+    /// The capacity of the ring. Data kept in a parallel vector must move when it changes.
     #[inline(always)]
     pub(super) fn places(&self) -> usize {
         self.slots.places()
@@ -287,7 +289,7 @@ impl Sent {
         self.link_newest(seq, i);
     }
 
-    /// Everything below `una` is acknowledged; tells what had not been reported.
+    /// Removes everything below `una`, which is acknowledged; passes to `news` the segments that had not been SACKed.
     #[inline]
     pub(super) fn acked(&mut self, una: u32, mut news: impl FnMut(Delivered)) {
         while self.slots.first() < una
@@ -310,13 +312,13 @@ impl Sent {
         self.forward = self.forward.max(una);
     }
 
-    /// Whether all below `una` left once, and nothing has been heard of it.
+    /// Whether all segments below `una` were sent once, with no report on them.
     #[inline]
     pub(super) fn are_plain(&self, una: u32) -> bool {
         (self.slots.first()..una).all(|seq| self.slots.get(seq).is_some_and(|slot| slot.marks == LISTED))
     }
 
-    /// The same as [`Sent::acked`] for segments that [are plain](Sent::are_plain); tells each.
+    /// Does [`Sent::acked`] for segments that [are plain](Sent::are_plain); passes each to `news`.
     #[inline]
     pub(super) fn acked_in_order(&mut self, una: u32, mut news: impl FnMut(Delivered)) {
         while self.slots.first() < una
@@ -334,7 +336,7 @@ impl Sent {
         self.forward = self.forward.max(una);
     }
 
-    /// Takes the first segment, which is the oldest, off the list by time.
+    /// Removes the first outstanding segment, which is the oldest, from the list by time.
     #[inline]
     fn leave_oldest(&mut self, i: usize) {
         let (seq, later) = (self.oldest, self.slots[i].later);
@@ -350,15 +352,15 @@ impl Sent {
         }
     }
 
-    /// The segment counts as lost, it or its retransmission. Says whether it was a retransmission.
+    /// Marks the segment, or its retransmission, as lost. Returns whether it was a retransmission.
     pub(super) fn lose(&mut self, seq: u32) -> bool {
         let Some(i) = self.place(seq) else { return false };
         let marks = self.slots[i].marks;
         if marks & SACKED != 0 || marks & (LOST | AGAIN) == LOST {
-            return false; // the receiver has it, or it waits to be sent again already
+            return false; // the receiver has it, or it already waits for retransmission
         }
         if self.waiting == 0 {
-            self.firsts.clear(); // of those that waited once
+            self.firsts.clear(); // only segments that no longer wait
         }
         self.unlink(seq, i);
         self.mark(i, self.slots[i].marks & !AGAIN | LOST);
@@ -369,19 +371,19 @@ impl Sent {
         marks & AGAIN != 0
     }
 
-    /// Whether [`Sent::take_lost`] has something to give.
+    /// Whether [`Sent::take_lost`] would return any segments.
     #[inline]
     pub(super) fn has_lost(&self) -> bool {
         !self.unreported_losses.is_empty()
     }
 
-    /// What was lost since the last call.
+    /// The segments marked lost since the last call.
     pub(super) fn take_lost(&mut self) -> Vec<u32> {
         core::mem::take(&mut self.unreported_losses)
     }
 
-    /// A retransmission timeout (RFC 8985 section 6.3): lost is the first segment, and what `old` says; all, if the
-    /// receiver has thrown away what it had reported (RFC 2018 section 8).
+    /// Handles a retransmission timeout (RFC 8985 section 6.3): marks as lost the first segment and those for which
+    /// `old` returns true. All are lost if the receiver has discarded what it had reported (RFC 2018 section 8).
     pub(super) fn timed_out(&mut self, old: impl Fn(Time) -> bool) {
         let renounced = self.slots.head().is_some_and(|s| s.marks & SACKED != 0);
         if renounced {
@@ -399,7 +401,7 @@ impl Sent {
         }
     }
 
-    /// What was reported, and what was taken for lost, is forgotten (ns-2's TCP-Linux, when a recovery ends).
+    /// Clears the SACKed and lost marks (ns-2's TCP-Linux, when a recovery ends).
     pub(super) fn forget(&mut self) {
         debug_assert!(!self.by_time, "what is found again has no place in the order");
         for seq in self.outstanding() {
@@ -410,7 +412,7 @@ impl Sent {
         self.firsts.clear();
     }
 
-    /// Nothing was lost after all (`tcp_undo_cwnd_reduction`).
+    /// Clears all lost marks: the losses were spurious (`tcp_undo_cwnd_reduction`).
     pub(super) fn found(&mut self) {
         for seq in self.outstanding().rev() {
             let Some(i) = self.place(seq) else { break };
@@ -424,7 +426,7 @@ impl Sent {
         }
     }
 
-    /// The next segment to send again, in order of number.
+    /// The next segment to retransmit, in order of sequence number.
     #[inline(always)]
     pub(super) fn next_lost(&mut self) -> Option<u32> {
         if self.waiting == 0 { None } else { self.first_waiting() }
@@ -441,7 +443,7 @@ impl Sent {
         None
     }
 
-    /// The segment that was sent longest ago and is in flight, and when; then the one after it.
+    /// The segment in flight that was sent longest ago, with its transmission time.
     pub(super) fn oldest(&self) -> Option<(u32, Time)> {
         self.place(self.oldest).map(|i| (self.oldest, self.slots[i].sent))
     }
@@ -451,21 +453,21 @@ impl Sent {
         self.place(later).map(|i| (later, self.slots[i].sent))
     }
 
-    /// Whether times in the list never go back.
+    /// Whether transmission times in the list never decrease.
     #[inline]
     pub(super) fn is_ordered(&mut self) -> bool {
         self.disordered &= self.oldest != self.ordered;
         !self.disordered
     }
 
-    /// So that all are gone through.
+    /// Forces the search through the whole list.
     #[cfg(test)]
     pub(super) fn take_for_disordered(&mut self) {
         (self.disordered, self.ordered) = (true, NONE);
     }
 
-    /// Moves the part of the list that is judged up to what left before `newest`, a time and a segment, which must not go
-    /// back from one call to the next. Says whether there is such a part.
+    /// Extends the judged part of the list to the segments sent before `newest`, a time and a segment, which must not
+    /// decrease between calls. Returns whether that part has any segments.
     #[inline(always)]
     pub(super) fn judge(&mut self, newest: (Time, u32)) -> bool {
         while let Some(i) = self.place(self.unjudged)
@@ -476,34 +478,34 @@ impl Sent {
         self.oldest != self.unjudged
     }
 
-    /// When the last segment of the part that is judged was sent.
+    /// The transmission time of the last judged segment.
     pub(super) fn last_judged(&self) -> Option<Time> {
         let last = self.place(self.unjudged).map_or(self.newest, |i| self.slots[i].earlier);
         self.place(last).map(|i| self.slots[i].sent)
     }
 
-    /// The segment that was sent longest ago of those that are judged.
+    /// The judged segment that was sent longest ago.
     pub(super) fn oldest_judged(&self) -> Option<(u32, Time)> {
         self.oldest().filter(|&(seq, _)| seq != self.unjudged)
     }
 
-    /// When the first outstanding segment was last sent, and whether it was sent again.
+    /// When the first outstanding segment was last sent, and whether it was retransmitted.
     #[inline(always)]
     pub(super) fn head(&self) -> Option<(Time, bool)> {
         self.slots.head().map(|s| (s.sent, s.marks & EVER != 0))
     }
 
-    /// When the segment was last sent, and whether it was sent again.
+    /// When the segment was last sent, and whether it was retransmitted.
     pub(super) fn get(&self, seq: u32) -> Option<(Time, bool)> {
         self.place(seq).map(|i| (self.slots[i].sent, self.slots[i].marks & EVER != 0))
     }
 
-    /// Whether nothing is known of the segment but that it was sent once.
+    /// Whether the segment has no mark: it is neither SACKed, lost nor retransmitted.
     pub(super) fn is_pristine(&self, seq: u32) -> bool {
         self.place(seq).is_some_and(|i| self.slots[i].marks & (SACKED | LOST | AGAIN) == 0)
     }
 
-    /// Which retransmission of the segment is in flight, if one is.
+    /// The number of the segment's retransmission that is in flight, if any.
     pub(super) fn number(&self, seq: u32) -> Option<u32> {
         let i = self.place(seq)?;
         self.slots[i].delivered(seq, i).number
@@ -521,14 +523,14 @@ impl Sent {
         self.slots.len().wrapping_sub(self.missing)
     }
 
-    /// Segments out, reported, lost, and sent again.
+    /// Number of segments outstanding; below, those SACKed, lost, and retransmitted.
     pub(super) fn out(&self) -> u32 {
         self.slots.len()
     }
     pub(super) fn sacked(&self) -> u32 {
         self.sacked
     }
-    /// Segments below `seq` that were reported.
+    /// Number of SACKed segments below `seq`.
     pub(super) fn sacked_below(&self, seq: u32) -> u32 {
         if self.sacked == 0 {
             return 0;

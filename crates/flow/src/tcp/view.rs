@@ -1,29 +1,28 @@
-//! What somebody outside sees of a connection between two events. Nothing is kept for it: looking changes nothing, and not looking
-//! costs nothing.
+//! A read-only snapshot of a connection between two events, computed from its state on request.
 
 use super::connection::ENDLESS;
 use super::repair::Repair;
 use super::sender::TcpSender;
 use paceline_units::Time;
 
-/// A connection at an instant; counts are from the flow's first start on.
+/// A connection at an instant; counters run from the flow's first start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TcpView {
-    /// The SYN has been answered; without a handshake: it has started.
+    /// The SYN has been acknowledged; without a handshake: the sender has started.
     pub established: bool,
-    /// Payload bytes that the receiver has told of: below the left edge, and beyond it segments that it has reported (SACK), each as a
-    /// full one. Less than before where a sender forgets reports at a timeout.
+    /// Payload bytes that the receiver has reported: those below `una`, plus SACKed segments, each counted as a full
+    /// one. The value decreases where a sender forgets reports at a timeout.
     pub delivered: u64,
-    /// Segments out, less those that were reported; where losses are found by time, less those found lost too.
+    /// Segments outstanding, minus SACKed ones; where losses are found by time (RACK), minus those marked lost too.
     pub in_flight: u32,
-    /// Marked segments that the receiver has told of since the connection began, where it counts them (accurate ECN, DCTCP's).
+    /// Marked segments that the receiver has reported on this connection, if it counts them (accurate ECN, DCTCP).
     pub marked: u32,
-    /// All that the application has written has been sent.
+    /// Everything that the application has written has been sent.
     pub sent_all: bool,
 }
 
 impl TcpSender {
-    /// How the connection stands.
+    /// The current state of the connection.
     #[must_use]
     pub fn view(&self) -> TcpView {
         let conn = &self.conn;

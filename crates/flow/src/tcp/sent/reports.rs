@@ -1,16 +1,16 @@
-//! What the receiver has reported (RFC 2018).
+//! SACK blocks that the receiver has reported (RFC 2018).
 
 use super::{Delivered, EVER, LISTED, SACKED, Sent};
 use paceline_packet::Block;
 
-/// Where what is known to have been reported of a block that begins with `start` ends.
+/// The end of what is known to have been reported of the block that begins with `start`.
 fn known_end(known: &[Block; 3], start: u32) -> u32 {
     known.iter().filter(|block| block.start == start).map(|block| block.end).max().unwrap_or(0)
 }
 
 impl Sent {
-    /// The receiver has what lies in `blocks`: the first of the last report, which has grown by a segment that is news and not taken
-    /// for lost, and the others as they were. `None`: it is another case, for [`Sent::reported`].
+    /// Processes SACK blocks in the common case: the first block of the last report has grown by one new segment, not
+    /// marked lost, and the others are unchanged. `None`: another case, for [`Sent::reported`].
     #[inline(always)]
     pub(in crate::tcp) fn grown(&mut self, blocks: &[Block; 3]) -> Option<Delivered> {
         let seq = self.known[0].end;
@@ -38,13 +38,13 @@ impl Sent {
         Some(slot.delivered(seq, i))
     }
 
-    /// The receiver has what lies in `blocks`; tells what is news.
+    /// Processes SACK blocks; passes newly reported segments to `news`.
     #[inline]
     pub(in crate::tcp) fn reported(&mut self, blocks: &[Block; 3], mut news: impl FnMut(Delivered)) {
         let before = self.known;
         for (n, block) in blocks.iter().enumerate() {
             let end = block.end.min(self.slots.end());
-            let start = block.start.max(self.slots.first().saturating_add(1)); // or the left edge would have moved
+            let start = block.start.max(self.slots.first().saturating_add(1)); // otherwise `una` would have advanced
             let known = known_end(&before, block.start);
             self.known[n] = Block { start: block.start, end: end.max(known) };
             let start = start.max(known);
@@ -55,7 +55,7 @@ impl Sent {
         }
     }
 
-    /// Takes in a block that begins with `seq`; what was reported before is passed over at once.
+    /// Marks the segments from `seq` to `end` as reported; skips those already marked.
     #[inline]
     fn report(&mut self, mut seq: u32, end: u32, news: &mut impl FnMut(Delivered)) {
         while seq < end {
@@ -77,7 +77,7 @@ impl Sent {
         }
     }
 
-    /// The first segment from `seq` on that has not been reported.
+    /// The first segment at or after `seq` that has not been reported.
     pub(in crate::tcp) fn not_sacked(&mut self, seq: u32) -> u32 {
         let reported = |sent: &Sent, seq: u32| {
             let slot = &sent.slots[sent.place(seq)?];
@@ -87,7 +87,7 @@ impl Sent {
         while let Some(to) = reported(self, end) {
             end = to;
         }
-        // The next search from any of these goes there at once.
+        // Let the next search from any of these jump to the end.
         let mut at = seq;
         while at < end {
             let Some(i) = self.place(at) else { break };
