@@ -1,5 +1,5 @@
-//! What every way of repairing losses has in common: the edges of what is outstanding, the timers, the application's data, the
-//! statistics. `ack` has what acknowledgements do to it, `output` how it sends.
+//! The state that all loss recoveries share: the bounds of outstanding data, timers, the application's data,
+//! statistics. `ack` has the processing of acknowledgements, `output` the sending.
 
 use super::TcpConfig;
 use super::delivery::Delivery;
@@ -13,10 +13,10 @@ use paceline_random as random;
 use paceline_units::{Span, Time};
 use std::collections::VecDeque;
 
-/// Whether losses are being repaired.
+/// The phase of loss recovery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Phase {
-    /// No.
+    /// No recovery.
     Open,
     /// Fast recovery, until `recover` is acknowledged.
     Recovery,
@@ -24,16 +24,16 @@ pub(super) enum Phase {
     Loss,
 }
 
-/// The fast path that an acknowledgement in order may take.
+/// The fast path that the next acknowledgement may take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum FastPath {
     /// None.
     No,
-    /// Nothing is being repaired, and the receiver's window stands.
+    /// No recovery is under way, and the receive window is the configured one.
     Any,
-    /// The same, and segments are regular and leave at once, and the window is Reno's.
+    /// As `Any`; in addition segments are regular and leave at once, and the window is Reno's.
     Reno,
-    /// Losses are found by time: nothing is being repaired, and segments are regular.
+    /// Losses are found by time (RACK): no recovery is under way, and segments are regular.
     Rack,
 }
 
@@ -47,7 +47,7 @@ pub(super) enum Action {
     Ecn,
 }
 
-/// So many duplicates tell of a loss (RFC 5681 section 3.2, RFC 6675's DupThresh).
+/// The number of duplicate ACKs that indicate a loss (RFC 5681 section 3.2, RFC 6675's DupThresh).
 pub(super) const DUPLICATES: u32 = 3;
 
 /// Unlimited supply: more segments than a connection can number.
@@ -57,31 +57,31 @@ pub(super) const ENDLESS: u32 = u32::MAX - 1;
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Connection {
-    /// Next segment the receiver expects; next to send in order; one past the highest sent; one past the last
-    /// that the application has supplied.
+    /// `una`: the next segment that the receiver expects; `nxt`: the next to send in order; `max`: one past the highest
+    /// sent; `limit`: one past the last that the application has supplied.
     pub(super) una: u32,
     pub(super) nxt: u32,
     pub(super) max: u32,
     pub(super) limit: u32,
     pub(super) receive_window: u32,
-    /// What duplicates add to the window in fast recovery.
+    /// Window inflation by duplicate ACKs in fast recovery.
     pub(super) inflation: u32,
     pub(super) dupacks: u32,
     pub(super) fast_path: FastPath,
     pub(super) phase: Phase,
-    /// A segment's round trip is being timed (Karn: it has been sent once).
+    /// A segment's round trip is being timed (Karn: it was sent only once).
     pub(super) timing: bool,
     /// Segments may be short, a SYN, or ECN-capable.
     pub(super) irregular: bool,
     pub(super) wire: u16,
-    /// Sending waits for `delayed_send`.
+    /// Sending waits for `delayed_send`: there is a pacer, a random send delay, or a mark at the minimum window.
     pub(super) delays_sends: bool,
     pub(super) profile: Profile,
     pub(super) timed: u32,
     pub(super) segment: u32,
-    /// `sent` knows what is outstanding.
+    /// Outstanding segments are recorded in `sent`.
     pub(super) keeps_sent: bool,
-    /// ns-2's Vegas has an output of its own, which leaves a pending timer alone.
+    /// ns-2's Vegas has its own output function, which does not restart a pending timer.
     pub(super) keeps_timer: bool,
     pub(super) timed_at: Time,
     /// When the retransmission timer expires.
@@ -90,68 +90,70 @@ pub(super) struct Connection {
     pub(super) controller: TcpController,
     pub(super) last_sent: Time,
     pub(super) stats: SenderStats,
-    // ---- rarely used from here
-    /// Segments that are not full, in order: number and payload.
-    // Not the last of what has room for the tag of `Sender`, so that this lies further up, in the statistics' histogram.
+    // ---- rarely used from here on
+    /// Segments that are not full, in order: number and payload size.
+    // Not the last field with a niche for the tag of `Sender`, so that the tag is further up, in the statistics'
+    // histogram.
     pub(super) shorts: VecDeque<(u32, u16)>,
     pub(super) sent: Box<Sent>,
     pub(super) rtt: Rtt,
-    /// One past the highest segment sent when the last recovery began, or at the last timeout (RFC 6582's `recover`, RFC
-    /// 6675's RecoveryPoint). Other profiles than `rfc` move it at a mark too.
+    /// One past the highest segment sent when the last recovery began, or at the last timeout (RFC 6582's `recover`,
+    /// RFC 6675's RecoveryPoint). Profiles other than `rfc` also move it at a mark.
     pub(super) recover: u32,
-    /// Profile `rfc`: one past the highest segment sent when the window was last reduced, for whatever reason: one
-    /// reduction a window of data (RFC 3168 section 6.1.2).
+    /// Profile `rfc`: one past the highest segment sent when the window was last reduced, for any reason. There is one
+    /// reduction per window of data (RFC 3168 section 6.1.2).
     pub(super) reduced: u32,
-    /// The segment that the retransmission timer sent again last, if any (RFC 5681 section 3.1).
+    /// The segment that the last retransmission timeout was for, if any (RFC 5681 section 3.1).
     pub(super) timed_out: Option<u32>,
-    /// The connection's first segment: the SYN.
+    /// The connection's first segment, the SYN.
     pub(super) base: u32,
     pub(super) action: Action,
-    /// New segments that limited transmit has sent: not part of FlightSize (RFC 5681 section 3.2).
+    /// Number of new segments sent by limited transmit; FlightSize excludes them (RFC 5681 section 3.2).
     pub(super) limited: u32,
-    /// The first partial acknowledgement of this recovery has come.
+    /// A partial acknowledgement has arrived in this recovery.
     pub(super) partial: bool,
-    /// What both ends have of ECN; what the path does to its bits; how the two of the SYN/ACK arrived, until the next segment tells.
+    /// The negotiated ECN mode, and what the path does to the ECN bits. Below, `reflects`: the codepoint with which the
+    /// SYN/ACK arrived, until the next segment reports it.
     pub(super) ecn: Ecn,
     pub(super) bits: Bits,
-    /// How often the SYN was sent again.
+    /// Number of retransmissions of the SYN.
     pub(super) syns_again: u8,
     pub(super) reflects: Option<Codepoint>,
     pub(super) marked_syn_ack: bool,
     /// The next new segment carries CWR (RFC 3168).
     pub(super) cwr: bool,
-    /// The acknowledgement that is being read tells of a mark; so many marked segments has the receiver told of (RFC 9768's
-    /// s.cep, from 0), and of how many of them the last sample told.
+    /// `echo`: the current acknowledgement reports a mark; `marks`: number of marked segments that the receiver has
+    /// reported (RFC 9768's s.cep, from 0); `marks_sampled`: its value at the last rate sample.
     pub(super) echo: bool,
     pub(super) marks: u32,
     pub(super) marks_sampled: u32,
-    /// Mean of the segments that an acknowledgement newly covers, in 64ths, while marks are counted by RFC 9768.
+    /// Mean number of segments that an acknowledgement newly covers, in 64ths; kept for RFC 9768's counter.
     pub(super) coverage: u32,
     pub(super) stopped: bool,
-    /// When a send held back by `send_overhead`, or by a mark at a window of one, is due.
+    /// When a send is due that `send_overhead`, the pacer, or a mark at a window of one segment holds back.
     pub(super) delayed_send: Time,
-    /// When the host's interface takes more than it would when it was last asked.
+    /// When the host's interface, last found full, takes more segments.
     pub(super) resumes: Time,
     pub(super) draws: u64,
     pub(super) stream: random::Stream,
     pub(super) phase_of_tick: u64,
     pub(super) first_sent: Time,
-    /// What the controller needs; what it does not is not kept.
+    /// What the controller needs; state for other needs is not kept.
     pub(super) needs: Needs,
     pub(super) delivery: Option<Box<Delivery>>,
     pub(super) pacing: Option<Box<Pacing>>,
     pub(super) config: Box<TcpConfig>,
     fresh: TcpController,
-    /// No fast path is taken: what a test compares the fast ones with.
+    /// Disables the fast paths, for comparison in a test.
     #[cfg(test)]
     pub(super) slow_only: bool,
-    /// Samples that the controller took its short way with.
+    /// Rate samples that the controller processed on its fast path.
     #[cfg(test)]
     pub(super) usual: u32,
 }
 
 impl Connection {
-    /// One that has not begun; [`Connection::begin`] comes next.
+    /// Creates a connection that has not begun; call [`Connection::begin`] next.
     pub(super) fn new(config: &TcpConfig, controller: TcpController, stream: random::Stream) -> Connection {
         let by_time = config.rack();
         let needs = controller.needs();
@@ -220,7 +222,7 @@ impl Connection {
         }
     }
 
-    /// Begins with segment `base`; statistics go on counting.
+    /// Begins a connection with segment `base`; statistics continue to count.
     pub(super) fn begin(&mut self, base: u32) {
         let config = &self.config;
         self.una = base;
@@ -272,13 +274,13 @@ impl Connection {
         self.stopped = false;
     }
 
-    /// Takes in what an application writes: whole segments and, unless it fits, a short last one.
+    /// Adds the application's write: full segments and, for a remainder, a short last one.
     pub(super) fn write(&mut self, bytes: u64) {
         let segment = u64::from(self.segment);
         let (full, rest) = (bytes / segment, bytes % segment);
         let segments = u32::try_from(full + u64::from(rest > 0)).unwrap_or(u32::MAX);
         if self.limit == self.base && self.config.bare_syn() {
-            self.limit += 1; // the SYN waits for something to say
+            self.limit += 1; // the SYN waits for data
         }
         self.limit = self.limit.saturating_add(segments).min(ENDLESS);
         if rest > 0 && !self.config.whole_segments && self.limit < ENDLESS {
@@ -288,13 +290,13 @@ impl Connection {
         }
     }
 
-    /// The application stops: what has not been sent yet never will be.
+    /// The application stops: unsent data is discarded.
     pub(super) fn stop(&mut self) {
         self.withdraw();
         self.stopped = true;
     }
 
-    /// What has not been sent yet is taken back.
+    /// Withdraws unsent data.
     pub(super) fn withdraw(&mut self) {
         self.limit = self.max;
         while self.shorts.back().is_some_and(|&(seq, _)| seq >= self.limit) {

@@ -1,15 +1,15 @@
-//! What the handshake agrees on for ECN, and what it tells of the path.
+//! Negotiation of ECN in the handshake, and what the handshake shows about ECN on the path.
 //!
-//! Source: RFC 9768 section 3.1 (tables 2 and 3, which take in RFC 3168 section 6.1.1) and sections 3.2.2.1 to 3.2.2.4. DCTCP
-//! agrees as RFC 3168 does (RFC 8257 section 3.2 leaves it so); both ends are configured for it.
+//! Source: RFC 9768 section 3.1 (tables 2 and 3, which include RFC 3168 section 6.1.1) and sections 3.2.2.1 to 3.2.2.4.
+//! DCTCP negotiates as RFC 3168 does (RFC 8257 section 3.2 leaves this open); both ends are configured for it.
 
 use paceline_control::Ecn;
 use paceline_packet::{ACE_OFFSET, Flags};
 
-/// All three bits.
+/// The three bits of the ACE field.
 const ACE: Flags = Flags(Flags::AE.0 | Flags::CWR.0 | Flags::ECE.0);
 
-/// The two bits of ECN in the IP header.
+/// The ECN field of the IP header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Codepoint {
     NotEct,
@@ -19,7 +19,7 @@ pub(super) enum Codepoint {
 }
 
 impl Codepoint {
-    /// As they arrived.
+    /// The codepoint of a packet on arrival.
     pub(super) const fn of(flags: Flags) -> Codepoint {
         if flags.has(Flags::CE) {
             Codepoint::Ce
@@ -32,8 +32,8 @@ impl Codepoint {
         }
     }
 
-    /// The bits of the header that tell of them: of a SYN in its acknowledgement, of that in the first segment after it (tables 2
-    /// and 3).
+    /// The ACE bits that report the codepoint: a SYN's in the SYN/ACK, the SYN/ACK's in the first segment after it
+    /// (tables 2 and 3).
     pub(super) const fn reflected(self) -> Flags {
         Flags::NONE.with_ace(match self {
             Codepoint::NotEct => 0b010,
@@ -44,7 +44,7 @@ impl Codepoint {
     }
 }
 
-/// What a SYN asks for.
+/// The flags with which a SYN requests the ECN mode.
 pub(super) const fn request(own: Ecn) -> Flags {
     match own {
         Ecn::Off => Flags::NONE,
@@ -53,22 +53,22 @@ pub(super) const fn request(own: Ecn) -> Flags {
     }
 }
 
-/// What the end that a SYN comes to makes of it: the feedback that both have, and the bits that say so.
+/// The answer to a SYN: the negotiated ECN mode, and the flags of the SYN/ACK.
 pub(super) fn answer(own: Ecn, syn: Flags) -> (Ecn, Flags) {
     match (own, syn.ace()) {
         (Ecn::Off, _) => (Ecn::Off, Flags::NONE),
         (Ecn::Accurate, 0b111) => (Ecn::Accurate, Codepoint::of(syn).reflected()),
-        // RFC 3168 knows nothing of AE; a nonce's SYN has none either
+        // RFC 3168 does not have AE; a SYN with the ECN nonce does not set it either
         (Ecn::Accurate, 0b011) => (Ecn::Classic, Flags::ECE),
         (Ecn::Classic | Ecn::Dctcp, 0b011 | 0b111) => (own, Flags::ECE),
-        // forward compatibility: what is none of the above and has AE asks for more than is known (section 3.1.3)
+        // forward compatibility: a value with AE, other than those above, requests an unknown extension (section 3.1.3)
         (Ecn::Accurate, 0b100..) => (Ecn::Accurate, Codepoint::of(syn).reflected()),
         _ => (Ecn::Off, Flags::NONE),
     }
 }
 
-/// What the end that sent the SYN makes of the answer: the feedback that both have, and, of accurate ECN, how the SYN's two bits
-/// arrived; `None`: the answer does not say.
+/// Evaluates the SYN/ACK's flags at the end that sent the SYN: the negotiated ECN mode and, with accurate ECN, the
+/// codepoint with which the SYN arrived; `None`: the answer does not say.
 pub(super) fn agreed(own: Ecn, answer: Flags) -> (Ecn, Option<Codepoint>) {
     match (own, answer.ace()) {
         (Ecn::Off, _) => (Ecn::Off, None),
@@ -76,34 +76,36 @@ pub(super) fn agreed(own: Ecn, answer: Flags) -> (Ecn, Option<Codepoint>) {
         (Ecn::Accurate, 0b011) => (own, Some(Codepoint::Ect1)),
         (Ecn::Accurate, 0b100) => (own, Some(Codepoint::Ect0)),
         (Ecn::Accurate, 0b110) => (own, Some(Codepoint::Ce)),
-        // reserved: as if it had arrived unchanged (section 3.1.3)
+        // reserved: treated as if the SYN had arrived unchanged (section 3.1.3)
         (Ecn::Accurate, 0b101) => (own, None),
         (Ecn::Accurate, 0b001) => (Ecn::Classic, None),
         (Ecn::Classic | Ecn::Dctcp, 0b001 | 0b101) => (own, None),
-        // no ECN there; or it only repeats the SYN's bits
+        // no ECN at the other end; or it only repeats the SYN's bits
         _ => (Ecn::Off, None),
     }
 }
 
-/// What the path does to the bits of a connection that has agreed on accurate ECN.
+/// What the path does to the bits of a connection that has negotiated accurate ECN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Bits {
-    /// Nothing wrong has been seen.
+    /// No fault has been detected.
     Whole,
-    /// Something changed the SYN's two bits into ones that no queue may make of them: segments are not ECN-capable (section 3.2.2.3).
+    /// The SYN's ECN field changed in a way that no queue causes: segments are sent as not ECN-capable (section
+    /// 3.2.2.3).
     Mangled,
-    /// Something clears the count: segments are not ECN-capable, and what the count says is no mark (section 3.2.2.4).
+    /// The ACE counter is cleared on the path: segments are sent as not ECN-capable, and the counter is ignored
+    /// (section 3.2.2.4).
     Zeroed,
 }
 
 impl Bits {
-    /// By a SYN that left without ECN: no queue may mark it, and nothing may make it ECN-capable.
+    /// Evaluates a SYN that was sent as Not-ECT: no queue may mark it, and nothing may make it ECN-capable.
     pub(super) fn of_handshake(arrived: Option<Codepoint>) -> Bits {
         if arrived.is_none_or(|arrived| arrived == Codepoint::NotEct) { Bits::Whole } else { Bits::Mangled }
     }
 
-    /// By the first acknowledgement after the handshake's, of `acked` segments beyond the SYN: the count begins with 5, and is zero
-    /// by right after three marks.
+    /// Evaluates the first acknowledgement after the handshake, of `acked` segments beyond the SYN: the counter begins
+    /// with 5, so three marks make it zero legitimately.
     pub(super) fn of_first_count(self, count: u32, acked: u32) -> Bits {
         if count == 0 && acked < 8 - ACE_OFFSET { Bits::Zeroed } else { self }
     }
@@ -119,12 +121,13 @@ mod tests {
         NONE.with_ace(ace)
     }
 
-    /// RFC 9768 table 2: what A asks, what B answers, what A has then. Where B has ECN of these it is asked itself.
+    /// RFC 9768 table 2: A's request, B's answer, and the mode that A then has. If B supports ECN, its own result is
+    /// checked too.
     #[test]
     fn the_table_of_negotiations() {
         let ect1 = Flags::ECT.with(Flags::L4S);
         let table = [
-            // A, B, the SYN's two bits on arrival, SYN, SYN/ACK, agreed
+            // A, B, the SYN's ECN field on arrival, SYN, SYN/ACK, negotiated mode
             (Ecn::Accurate, Ecn::Accurate, NONE, 0b111, 0b010, Ecn::Accurate),
             (Ecn::Accurate, Ecn::Accurate, ect1, 0b111, 0b011, Ecn::Accurate),
             (Ecn::Accurate, Ecn::Accurate, Flags::ECT, 0b111, 0b100, Ecn::Accurate),
@@ -144,7 +147,7 @@ mod tests {
             assert_eq!((theirs, answer.ace()), (both, syn_ack), "{a:?} {b:?} {arrives:?}");
             assert_eq!(agreed(a, answer).0, both, "{a:?} {b:?} {arrives:?}");
         }
-        // a nonce's answer is reserved now, and a broken one repeats what it was asked
+        // a nonce's answer is now reserved, and a broken one repeats the request
         assert_eq!(agreed(Ecn::Accurate, bits(0b101)), (Ecn::Accurate, None));
         assert_eq!(agreed(Ecn::Accurate, bits(0b111)), (Ecn::Off, None));
         assert_eq!(agreed(Ecn::Classic, bits(0b011)), (Ecn::Off, None));

@@ -141,8 +141,7 @@ impl TcpReceiver {
     }
 
     /// Takes a full segment that follows the highest received one, beyond a hole and, with SACK, in the block that grew
-    /// last. This is the common case while there is a hole. `false`: nothing was done. acknowledgement. `None`: nothing
-    /// was done, and the segment must go to [`TcpReceiver::on_data`].
+    /// last. This is the common case while there is a hole. `false`: nothing was done.
     #[inline]
     fn grow_newest(&mut self, now: Time, packet: &Packet) -> bool {
         let Some(highest) = self.beyond.last_mut() else { return false };

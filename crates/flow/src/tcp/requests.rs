@@ -1,10 +1,10 @@
-//! A connection that its client opens, and on which it asks for what it is sent: requests up, answers down, as HTTP/1.1 has it
-//! (RFC 9112), with TLS 1.3 or without.
+//! A connection that the client opens, and on which it requests the data that it receives: requests up, answers down,
+//! as in HTTP/1.1 (RFC 9112), with or without TLS 1.3.
 //!
-//! A TCP connection has two halves, each a sender at one end and a receiver at the other, and so has this one: the client's
-//! half has the handshake, TLS and the requests, each with its retransmission timer, the server's has the answers.
-//! What the halves do not do is ride on each other: an acknowledgement of a request is a segment of its own beside the answer,
-//! and one of an answer leaves with the next request, not in it.
+//! A TCP connection has two halves, each with a sender at one end and a receiver at the other. The client's half has
+//! the handshake, TLS and the requests; the server's half has the answers; each has a retransmission timer. The halves
+//! do not piggyback: an acknowledgement of a request is a separate segment beside the answer, and one of an answer is
+//! sent with the next request, not in it.
 
 use super::{TcpConfig, TcpReceiver, TcpSender};
 use crate::tls::{ANSWER, FINISHED, HELLO};
@@ -15,7 +15,7 @@ use paceline_packet::{Flags, Packet, TcpOptions};
 use paceline_random as random;
 use paceline_units::Time;
 
-/// How a client asks.
+/// The settings of a client's requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Requests {
     /// Bytes of a request.
@@ -24,7 +24,8 @@ pub struct Requests {
     pub tls: bool,
 }
 
-/// The settings of the client's half: NewReno's law, and acknowledgements at once, as the answer would carry them.
+/// The settings of the client's half: NewReno as the controller, and immediate acknowledgements, since the answer would
+/// carry them.
 fn upstream(config: &TcpConfig) -> TcpConfig {
     let usual = scheme("newreno").map(|newreno| TcpConfig::new(config.profile, newreno));
     let recovery = match config.recovery {
@@ -43,17 +44,17 @@ fn upstream(config: &TcpConfig) -> TcpConfig {
     }
 }
 
-/// The settings of the server's half, for which the client's has shaken hands.
+/// The settings of the server's half. It has no handshake, because the client's half does it.
 fn downstream(config: &TcpConfig) -> TcpConfig {
     TcpConfig { handshake: false, requests: None, ..config.clone() }
 }
 
-/// Marks what leaves as of the client's half.
+/// Marks the transmitted segments as belonging to the client's half.
 struct Upstream<'a, T>(&'a mut T);
 
 impl<T: Transmit> Transmit for Upstream<'_, T> {
     fn transmit(&mut self, segment: Segment) {
-        // its data go the flow's way back, its acknowledgements there
+        // its data takes the flow's reverse path, its acknowledgements the forward path
         let flags = Flags(segment.flags.0 ^ Flags::ACK.0).with(Flags::REQUESTS);
         self.0.transmit(Segment { flags, ..segment });
     }
@@ -71,35 +72,36 @@ impl<T: Transmit> Transmit for Upstream<'_, T> {
     }
 }
 
-/// A packet of the client's half as its own ends know it; `None` for one of the server's.
+/// A packet of the client's half, with the flags that its own ends expect; `None` for one of the server's half.
 fn of_upstream(packet: &Packet) -> Option<Packet> {
     let flags = Flags(packet.flags.0 ^ Flags::ACK.0).without(Flags::REQUESTS);
     packet.flags.has(Flags::REQUESTS).then_some(Packet { flags, ..*packet })
 }
 
-/// The server's end: it sends a flow's data, when they have been asked for.
+/// The server's end: it sends a flow's data after requests for it.
 #[derive(Debug)]
 pub struct TcpServer {
     answers: TcpSender,
     upstream: TcpReceiver,
     requests: Requests,
-    /// The connection, by the number of its first segment; what had come by then of those before it.
+    /// The connection, identified by the number of its first segment; and the bytes received on earlier connections.
     connection: Option<u32>,
     before: u64,
-    /// When it was first called on, unless it was called again (Karn).
+    /// When the SYN arrived; `None` if it arrived more than once (Karn).
     called: Option<Time>,
-    /// The client has sent more than its SYN.
+    /// The client has sent data.
     opened: bool,
-    /// TLS's answer has been written.
+    /// The server's TLS handshake messages have been written.
     secured: bool,
-    /// Requests of this connection that have come; of all, those that have been taken, and those that have not.
+    /// Requests received on this connection; and, of all connections, those returned by `take_request`, and those still
+    /// waiting.
     come: u64,
     taken: u32,
     ready: u32,
 }
 
 impl TcpServer {
-    /// A server that waits for a client; `stream` feeds the little randomness that there is.
+    /// Creates a server that waits for a client; `stream` supplies the few random draws.
     #[must_use]
     pub fn new(config: &TcpConfig, requests: Requests, controller: TcpController, stream: random::Stream) -> TcpServer {
         TcpServer {
@@ -117,7 +119,7 @@ impl TcpServer {
         }
     }
 
-    /// A packet of the client has come.
+    /// Processes a packet of the client.
     pub fn on_packet(&mut self, now: Time, packet: &Packet, options: Option<&TcpOptions>, out: &mut impl Transmit) {
         let Some(packet) = of_upstream(packet) else {
             return self.answers.on_ack_out_of_line(now, packet, options, out);
@@ -128,12 +130,12 @@ impl TcpServer {
         if self.connection != Some(base) {
             self.connect(now, base, had, packet.flags.has(Flags::SYN));
         } else if packet.flags.has(Flags::SYN) {
-            self.called = None; // which of the two the client's next segment answers nobody knows
+            self.called = None; // ambiguous: the client's next segment may answer either SYN/ACK
         }
         self.read(now, out);
     }
 
-    /// A client opens a connection.
+    /// Starts a connection that a client opens.
     fn connect(&mut self, now: Time, base: u32, had: u64, calls: bool) {
         if self.connection.is_some() {
             self.answers.restart(now);
@@ -146,7 +148,7 @@ impl TcpServer {
         self.come = 0;
     }
 
-    /// Reads what has come in order.
+    /// Processes data received in order.
     fn read(&mut self, now: Time, out: &mut impl Transmit) {
         let mut bytes = self.upstream.stats().bytes - self.before;
         if bytes == 0 {
@@ -171,14 +173,14 @@ impl TcpServer {
         self.come = come;
     }
 
-    /// The number of a request that has come, of all from 0 on; `None`: of each that has come it was told.
+    /// The number of the next request that has arrived and was not yet returned; requests are numbered from 0.
     pub fn take_request(&mut self) -> Option<u32> {
         self.ready = self.ready.checked_sub(1)?;
         self.taken += 1;
         Some(self.taken - 1)
     }
 
-    /// The application writes more of its answers, in the order of the requests.
+    /// The application writes more of the answers, in the order of the requests.
     pub fn supply(&mut self, bytes: u64, now: Time, out: &mut impl Transmit) {
         self.answers.supply(bytes, now, out);
     }
@@ -193,13 +195,13 @@ impl TcpServer {
         self.answers.on_timer(now, out);
     }
 
-    /// See [`TcpSender::next_wake`]: the client's half acknowledges at once.
+    /// See [`TcpSender::next_wake`]. The half of the client needs no timer here, since it acknowledges at once.
     #[must_use]
     pub fn next_wake(&self) -> Time {
         self.answers.next_wake()
     }
 
-    /// The half that sends the answers.
+    /// The sender of the answers.
     #[must_use]
     pub fn answers(&self) -> &TcpSender {
         &self.answers
@@ -210,7 +212,7 @@ impl TcpServer {
         self.answers.account(now);
     }
 
-    /// Counts up to now, of the half that sends the answers; TLS's is among what was acknowledged.
+    /// Counters up to now of the sender of the answers; acknowledged bytes include TLS's.
     #[must_use]
     pub fn stats(&self) -> &SenderStats {
         self.answers.stats()
@@ -221,20 +223,20 @@ impl TcpServer {
     }
 }
 
-/// The client's end: it asks, and receives a flow's data.
+/// The client's end: it sends requests, and receives a flow's data.
 #[derive(Debug)]
 pub struct TcpClient {
     answers: TcpReceiver,
     upstream: TcpSender,
     requests: Requests,
     opened: bool,
-    /// Bytes of TLS's answer that have not come; requests that wait for it.
+    /// Bytes of the server's TLS handshake not yet received, and requests that wait for them.
     unsecured: u64,
     waiting: u32,
 }
 
 impl TcpClient {
-    /// A client that has not asked; `stream` feeds the little randomness that there is.
+    /// Creates a client that has sent no request; `stream` supplies the few random draws.
     #[must_use]
     pub fn new(config: &TcpConfig, requests: Requests, stream: random::Stream) -> TcpClient {
         let law = scheme("newreno").ok().and_then(|scheme| TcpController::new(scheme, config.profile, &[]).ok());
@@ -249,7 +251,7 @@ impl TcpClient {
         }
     }
 
-    /// It asks once more; `fresh`: on another connection, all that was asked for before having come.
+    /// Sends a request. `fresh`: on a new connection; everything requested before must have arrived.
     pub fn request(&mut self, fresh: bool, now: Time, out: &mut impl Transmit) {
         if fresh || !self.opened {
             self.open(now, out);
@@ -274,13 +276,13 @@ impl TcpClient {
         }
     }
 
-    /// What leaves takes along the acknowledgement that waits.
+    /// Writes data of the client's half, and sends a waiting acknowledgement with it.
     fn write(&mut self, bytes: u64, now: Time, out: &mut impl Transmit) {
         self.upstream.supply(bytes, now, &mut Upstream(out));
         self.answers.acknowledge_waiting(out);
     }
 
-    /// A packet of the server has come.
+    /// Processes a packet of the server.
     pub fn on_packet(&mut self, now: Time, packet: &Packet, options: Option<&TcpOptions>, out: &mut impl Transmit) {
         if let Some(ack) = of_upstream(packet) {
             return self.upstream.on_ack_out_of_line(now, &ack, options, &mut Upstream(out));
@@ -300,25 +302,25 @@ impl TcpClient {
         }
     }
 
-    /// The time that [`TcpClient::next_wake`] named has come; a call too early does nothing.
+    /// The time that [`TcpClient::next_wake`] returned has arrived; a call too early does nothing.
     pub fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
         self.answers.on_timer(now, out);
         self.upstream.on_timer(now, &mut Upstream(out));
     }
 
-    /// When [`TcpClient::on_timer`] should be called; it may move later without notice.
+    /// When to call [`TcpClient::on_timer`]; the time may move later without notice.
     #[must_use]
     pub fn next_wake(&self) -> Time {
         self.answers.next_wake().min(self.upstream.next_wake())
     }
 
-    /// Counts up to now, of the answers; what is TLS's of them is not among the application's bytes.
+    /// Counters up to now of the answers; the application's bytes exclude TLS's.
     #[must_use]
     pub fn stats(&self) -> &ReceiverStats {
         self.answers.stats()
     }
 
-    /// Counts up to now, of the half that sends the requests.
+    /// Counters up to now of the sender of the requests.
     #[must_use]
     pub fn upstream(&self) -> &SenderStats {
         self.upstream.stats()

@@ -11,14 +11,14 @@ use paceline_packet::Packet;
 use paceline_units::Time;
 
 impl Connection {
-    /// An acknowledgement for which there is no fast path.
+    /// Processes an acknowledgement that took no fast path.
     pub(super) fn on_ack_classic(&mut self, now: Time, packet: &Packet, out: &mut impl Transmit) {
         let ns2 = self.config.profile == Profile::Ns2;
         let newreno = self.config.recovery == Recovery::NewReno;
         if packet.seq > self.una {
             if newreno && self.phase == Phase::Recovery && packet.seq < self.recover {
                 self.partial_ack(now, packet, out);
-                // ns-2 still counts itself among duplicates here and sends two at most
+                // ns-2 still treats this as a duplicate and sends at most two segments
                 return self.pump(now, if ns2 { 2 } else { u32::MAX }, out);
             }
             let recovered = self.phase == Phase::Recovery;
@@ -37,7 +37,7 @@ impl Connection {
             return self.pump(now, u32::MAX, out);
         }
         if self.una == self.max {
-            return; // nothing is outstanding: not a duplicate (RFC 5681 section 2)
+            return; // nothing is outstanding, so it is not a duplicate ACK (RFC 5681 section 2)
         }
         self.dupacks = self.dupacks.saturating_add(1);
         if self.phase == Phase::Recovery {
@@ -52,12 +52,12 @@ impl Connection {
         }
     }
 
-    /// The third duplicate.
+    /// Handles the third duplicate ACK.
     fn fast_retransmit(&mut self, now: Time, out: &mut impl Transmit) {
         if self.profile == Profile::Ns2 {
             return self.fast_retransmit_ns2(now, out);
         }
-        // RFC 6582 section 3.2 step 2; before the first recovery there is nothing to wait for
+        // RFC 6582 section 3.2 step 2; before the first recovery `recover` does not apply
         if self.una <= self.recover && self.recover > self.base {
             return;
         }
@@ -75,7 +75,7 @@ impl Connection {
         self.repair(now, out);
     }
 
-    /// Tahoe: slow start from the lost segment. The pump that follows sends it.
+    /// Tahoe: slow start from the lost segment; the caller's `pump` sends it.
     fn begin_again(&mut self, threshold: Threshold, now: Time) {
         self.stats.fast_retransmits += 1;
         self.notify(TcpEvent::Timeout(threshold), now);
@@ -89,7 +89,8 @@ impl Connection {
         // once per window of data (bugFix_ and bugfix_ss_)
         if self.una <= self.recover && self.una != self.base + 1 {
             if self.action == Action::Ecn && self.config.recovery != Recovery::Tahoe {
-                // a mark has just cut the window: repair, but do not cut again (RFC 3168 section 6.1.2)
+                // a mark has just reduced the window: repair the loss without another reduction (RFC 3168 section
+                // 6.1.2)
                 self.action = Action::Duplicates;
                 self.repair(now, out);
             }
@@ -105,7 +106,7 @@ impl Connection {
         self.repair(now, out);
     }
 
-    /// Sends the first outstanding segment again and enters fast recovery.
+    /// Retransmits the first outstanding segment and enters fast recovery.
     fn repair(&mut self, now: Time, out: &mut impl Transmit) {
         self.stats.fast_retransmits += 1;
         self.timing = false;
@@ -124,7 +125,7 @@ impl Connection {
             self.set_timer(now);
         }
         let segments = self.advance(now, packet);
-        // deflate by what is acknowledged, add one back
+        // deflate by the number of acknowledged segments, then add one
         if self.inflation > segments {
             self.inflation -= segments - 1;
         } else {
@@ -143,7 +144,7 @@ impl Connection {
         self.emit(now, self.una, out);
     }
 
-    /// RFC 6582 section 3.2 step 3, "full acknowledgements"; Reno leaves with the first new acknowledgement.
+    /// RFC 6582 section 3.2 step 3, "full acknowledgements"; Reno ends recovery at the first new acknowledgement.
     fn full_ack(&mut self, now: Time, packet: &Packet) {
         self.take(now, packet);
         self.dupacks = 0;

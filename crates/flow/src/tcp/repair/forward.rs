@@ -1,15 +1,15 @@
-//! What ns-2's TCP-Linux takes for lost: forward acknowledgement.
+//! Loss detection of ns-2's TCP-Linux: forward acknowledgement (FACK).
 //!
-//! Source: the behaviour of `scoreboard1.cc` of ns-2.35, which goes through all segments with every acknowledgement that
-//! carries blocks. Here an acknowledgement costs what it changes, and gives the same marks: those below the forward edge
-//! are judged as the edge passes, retransmissions in the order in which they left.
+//! Source: the behaviour of `scoreboard1.cc` of ns-2.35, which searches all segments at every acknowledgement with SACK
+//! blocks. Here an acknowledgement costs as much as it changes, with the same resulting marks: segments below the
+//! forward edge are judged as the edge passes, retransmissions in the order of their transmission.
 
 use crate::tcp::connection::DUPLICATES;
 use crate::tcp::sent::Sent;
 use paceline_packet::{Block, TcpOptions};
 use std::collections::VecDeque;
 
-/// A retransmission: of which segment, its number, and the next new segment when it left.
+/// A retransmission: its segment, its number, and the next new segment at its transmission.
 #[derive(Clone, Copy, Debug)]
 struct Again {
     seq: u32,
@@ -17,20 +17,20 @@ struct Again {
     next: u32,
 }
 
-/// The forward edge, and the retransmissions that it is to judge.
+/// The forward edge, and the retransmissions still to be judged.
 #[derive(Debug)]
 pub(super) struct Forward {
-    /// Highest segment reported, if any is.
+    /// The highest segment SACKed, if any.
     edge: Option<u32>,
-    /// One past the highest segment that may be reported or lost.
+    /// One past the highest segment that may be SACKed or lost.
     end: u32,
-    /// Below it none is in flight for the first time.
+    /// Below this, no segment's first transmission is in flight.
     judged: u32,
-    /// Number of the newest retransmission that was acknowledged; before any, one less than the first's.
+    /// The number of the newest acknowledged retransmission; before any, one less than the first number.
     acked: i64,
-    /// Retransmissions in order, of which some have been answered or lost since.
+    /// Retransmissions in order; some have been acknowledged or lost since.
     order: VecDeque<Again>,
-    /// Room for what [`Forward::judge`] needs, empty between its calls.
+    /// Buffers of [`Forward::judge`], kept for their allocation and empty between calls.
     turns: Vec<(u32, i64)>,
     kept: Vec<Again>,
 }
@@ -49,30 +49,30 @@ impl Default for Forward {
     }
 }
 
-/// What an acknowledgement told.
+/// The information in an acknowledgement.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct News {
     pub(super) sacked: bool,
     pub(super) lost: bool,
-    /// It may answer a retransmission: its round trip is ambiguous.
+    /// It may answer a retransmission, so its round-trip time is ambiguous.
     pub(super) ambiguous: bool,
 }
 
 impl Forward {
-    /// Forgets everything, but not the room for it.
+    /// Resets the state and keeps the allocations.
     fn clear(&mut self, sent: &Sent) {
         self.order.clear();
         (self.edge, self.end, self.judged) = (None, 0, 0);
         self.acked = i64::from(sent.next_number()) - 1;
     }
 
-    /// Recovery is over: what was reported, and what was taken for lost, is forgotten.
+    /// The recovery has ended: clears all SACKed and lost marks.
     pub(super) fn recovered(&mut self, sent: &mut Sent) {
         sent.forget();
         self.clear(sent);
     }
 
-    /// Drops what lies below `una`. Says whether a newer retransmission than before was acknowledged.
+    /// Drops segments below `una`. Returns whether a newer retransmission than before was acknowledged.
     fn clean(&mut self, sent: &mut Sent, una: u32, news: &mut News) -> bool {
         let mut newer = false;
         sent.acked(una, |delivered| {
@@ -85,7 +85,7 @@ impl Forward {
         newer
     }
 
-    /// Takes in an acknowledgement, of what lies below `max`.
+    /// Processes an acknowledgement; segments below `max` have been sent.
     pub(super) fn update(
         &mut self,
         sent: &mut Sent,
@@ -101,7 +101,7 @@ impl Forward {
         let mut blocks = [Block::default(); 3];
         let mut n = 0;
         for block in options.into_iter().flat_map(TcpOptions::blocks) {
-            // the left edge itself is missing, or it would have been acknowledged
+            // the segment `una` itself is missing, otherwise it would have been acknowledged
             let (start, end) = (block.start.max(una.saturating_add(1)), block.end.min(max));
             if start < end {
                 blocks[n] = Block { start, end };
@@ -123,12 +123,12 @@ impl Forward {
         self.judge(sent, una, &blocks, edge, thorough, news);
     }
 
-    /// Marks what the blocks cover, and what lies far enough behind the forward edge as lost.
+    /// Marks the segments in the blocks as SACKed, and those far enough below the forward edge as lost.
     ///
-    /// ns-2 does this segment after segment, so two things count for a retransmission that is judged: which was the newest
-    /// to be answered when its turn came, for a block may answer newer ones behind it; and, if the acknowledgement says
-    /// nothing new of the edge or of retransmissions (it is not `thorough`), whether its turn comes, for then ns-2 stops
-    /// with the first segment beyond the blocks.
+    /// ns-2 does this segment by segment, which matters for retransmissions in two ways. First, each one is compared
+    /// with the newest retransmission acknowledged before its turn, since a block may acknowledge newer ones further
+    /// on. Second, if the acknowledgement has nothing new about the edge or retransmissions (it is not `thorough`),
+    /// ns-2 stops at the first segment beyond the blocks, so later ones get no turn.
     fn judge(&mut self, sent: &mut Sent, una: u32, blocks: &[Block; 3], edge: u32, thorough: bool, news: &mut News) {
         let before = self.acked;
         let mut newest = before;
@@ -141,7 +141,7 @@ impl Forward {
             }
             news.sacked = true;
         });
-        // Those in flight for the first time are behind the edge by more than duplicates explain once, when it passes.
+        // A first transmission is judged once, when the edge has passed it by more than DupThresh segments.
         for seq in self.judged.max(una)..edge.saturating_sub(DUPLICATES) {
             if sent.is_pristine(seq) {
                 sent.lose(seq);
@@ -154,7 +154,7 @@ impl Forward {
         }
         let beyond = blocks.iter().map(|b| b.end).max().filter(|&end| end > 0 && !thorough && self.turns.is_empty());
         let turns_end = beyond.map_or(u32::MAX, |end| sent.not_sacked(end) + 1);
-        // The older the retransmission, the sooner it counts as lost: behind one that does not, none does.
+        // Older retransmissions are lost earlier: if one is not lost, no later one is.
         while let Some(&again) = self.order.front() {
             let Again { seq, number, next } = again;
             let stands = sent.number(seq) == Some(number);
@@ -180,7 +180,7 @@ impl Forward {
         self.turns.clear();
     }
 
-    /// After a timeout everything that was not reported counts as lost.
+    /// After a timeout, marks all segments that are not SACKed as lost.
     pub(super) fn all_lost(&mut self, sent: &mut Sent, nxt: u32) {
         sent.timed_out(|_| true);
         self.end = self.end.max(nxt);
@@ -188,7 +188,7 @@ impl Forward {
         self.acked = i64::from(sent.next_number()) - 1;
     }
 
-    /// A lost segment has left again; the next new one is `next`.
+    /// A lost segment was retransmitted; `next` is the next new segment.
     pub(super) fn sent_again(&mut self, sent: &Sent, seq: u32, next: u32) {
         if let Some(number) = sent.number(seq) {
             self.order.push_back(Again { seq, number, next });

@@ -1,4 +1,4 @@
-//! How losses are found and repaired: the five ways, each with its own state, and which events go to them.
+//! Loss detection and recovery: five algorithms, each with its own state, and the dispatch of events to them.
 
 mod classic;
 mod forward;
@@ -20,12 +20,12 @@ use paceline_units::Time;
 use sack::Sack;
 use vegas::FineTimer;
 
-/// A way of repairing losses. `Linux` and `Ns2Linux` are profiles with one way each; in the others it is the setting `recovery`.
-// A tag of one byte: the tag of `Sender` is to lie in the statistics' histogram, not here.
+/// A loss recovery algorithm. `Linux` and `Ns2Linux` belong to profiles; otherwise the setting `recovery` chooses.
+// A one-byte tag: the tag of `Sender` must be in the statistics' histogram, not here.
 #[derive(Debug)]
 #[repr(u8)]
 pub(super) enum Repair {
-    /// Tahoe, Reno, NewReno: duplicates alone.
+    /// Tahoe, Reno, NewReno: duplicate ACKs only.
     Classic,
     /// Selective acknowledgements: RFC 6675, or ns-2's Sack1.
     Sack(Box<Sack>),
@@ -33,12 +33,13 @@ pub(super) enum Repair {
     Vegas(Box<FineTimer>),
     /// ns-2's TCP-Linux.
     Ns2Linux(Box<Ns2Linux>),
-    /// RACK-TLP with proportional rate reduction, as a current kernel has it: that profile, and whose losses are found so.
+    /// RACK-TLP with proportional rate reduction, as in a current kernel: for profile `linux`, and for `recovery =
+    /// "rack"`.
     Linux(Box<Linux>),
 }
 
 impl Repair {
-    /// That of a connection that begins.
+    /// Creates the recovery state of a new connection.
     pub(super) fn new(conn: &mut Connection) -> Repair {
         match (conn.profile, conn.config.recovery) {
             (Profile::Linux, _) | (_, Recovery::Rack) => Repair::Linux(Box::new(Linux::new(conn))),
@@ -49,7 +50,7 @@ impl Repair {
         }
     }
 
-    /// An acknowledgement for which there is no fast path.
+    /// Processes an acknowledgement that took no fast path.
     pub(super) fn on_ack(
         &mut self,
         conn: &mut Connection,
@@ -68,7 +69,7 @@ impl Repair {
         }
     }
 
-    /// Segments that an acknowledgement of all below `seq` covers and earlier ones have reported.
+    /// Number of SACKed segments between `una` and `seq`.
     pub(super) fn reported_below(&self, conn: &Connection, seq: u32) -> u32 {
         match self {
             Repair::Linux(_) => conn.sent.sacked_below(seq),
@@ -77,7 +78,7 @@ impl Repair {
         }
     }
 
-    /// Sends what the window and the state of the repair allow.
+    /// Sends what the window and the recovery state allow.
     pub(super) fn pump(&mut self, conn: &mut Connection, now: Time, out: &mut impl Transmit) {
         match self {
             Repair::Sack(sack) if conn.phase == Phase::Recovery => sack.pump(conn, now, out),
@@ -88,7 +89,7 @@ impl Repair {
         }
     }
 
-    /// The retransmission timer has expired.
+    /// Handles an expired retransmission timer.
     #[cold]
     pub(super) fn expired(&mut self, conn: &mut Connection, now: Time, out: &mut impl Transmit) {
         match self {
@@ -116,14 +117,14 @@ impl Repair {
         }
     }
 
-    /// The application writes after nothing was outstanding.
+    /// The application writes after a time with nothing outstanding.
     pub(super) fn resumed(&mut self, conn: &mut Connection, now: Time) {
         if let Repair::Linux(linux) = self {
             linux.restart_window(conn, now);
         }
     }
 
-    /// What a plot shows as the window: while it is being reduced, what it has come down to.
+    /// The window for plots: during a reduction, its current value.
     pub(super) fn shown_window(&self, conn: &Connection) -> f64 {
         match self {
             Repair::Ns2Linux(linux) => linux.shown_window(conn),
@@ -133,7 +134,7 @@ impl Repair {
         }
     }
 
-    /// The fast path of the next acknowledgement in order, if nothing but the window's growth is left to do then.
+    /// The fast path of the next in-order acknowledgement; there is one if it only has to grow the window.
     #[inline]
     pub(super) fn fast_path(&self, conn: &Connection) -> FastPath {
         let clear = match self {
@@ -167,7 +168,7 @@ mod tests {
     use paceline_random::Stream;
     use paceline_units::Span;
 
-    /// A host that lets segments go a little later.
+    /// A host from which segments leave a little later.
     #[derive(Default)]
     struct Host(Vec<Segment>);
 
@@ -182,7 +183,7 @@ mod tests {
         }
     }
 
-    /// A sender of one write, whose SYN has been acknowledged after 100 ms.
+    /// A sender of one write whose SYN was acknowledged after 100 ms.
     fn established(scheme: &str, profile: Profile, bytes: u64, host: &mut Host) -> TcpSender {
         let scheme = registry::scheme(scheme).unwrap_or_else(|e| panic!("{e}"));
         let controller = TcpController::new(scheme, profile, &[]).unwrap_or_else(|e| panic!("{e}"));
@@ -196,7 +197,7 @@ mod tests {
         sender
     }
 
-    /// What is sent again carries the time at which it leaves the host: so undoing by time stamps compares with that.
+    /// A retransmission is timed when it leaves the host, because undo compares timestamps with that time.
     #[test]
     fn linux_a_retransmission_is_stamped_as_it_leaves() {
         let mut host = Host::default();
@@ -208,8 +209,8 @@ mod tests {
         assert_eq!(linux.retransmitted_at(), Some(now + LATER));
     }
 
-    /// Brakmo and Peterson section 3.1: losses of segments sent before the window was last reduced reduce it no further; a
-    /// timeout is such a reduction.
+    /// Brakmo and Peterson section 3.1: a loss of a segment sent before the last reduction does not reduce the window
+    /// again; a timeout is such a reduction.
     #[test]
     fn vegas_a_timeout_counts_as_a_cut() {
         let mut host = Host::default();

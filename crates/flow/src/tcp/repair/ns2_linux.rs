@@ -1,4 +1,4 @@
-//! The machine of ns-2's TCP-Linux: SACK with forward acknowledgement, rate halving, a time stamp in every segment.
+//! The sender of ns-2's TCP-Linux: SACK with forward acknowledgement, rate halving, a timestamp in every segment.
 //!
 //! Source: the behaviour of `tcp-linux.cc` and `scoreboard1.cc` of ns-2.35 (Wei and Cao, "NS-2 TCP-Linux", WNS2
 //! 2006), which follow Linux 2.6.22.
@@ -10,21 +10,21 @@ use paceline_control::{Controller, TcpEvent, Threshold, WindowController};
 use paceline_packet::{Packet, TcpOptions};
 use paceline_units::Time;
 
-/// `tcp_max_burst`: how far the window may exceed what is in flight when recovery ends.
+/// `tcp_max_burst`: how far the window may exceed the segments in flight when recovery ends.
 const MAX_BURST: u32 = 3;
 
-/// What is judged lost, and the rate halving.
+/// The state of loss detection and rate halving.
 #[derive(Default, Debug)]
 pub(in crate::tcp) struct Ns2Linux {
     forward: Forward,
-    /// While the rate is being halved: how many segments may be in flight (`next_pkts_in_flight_`).
+    /// During rate halving: the number of segments that may be in flight (`next_pkts_in_flight_`).
     halving: u32,
-    /// The window as ns-2 shows it: while the rate is being halved, what it has come down to.
+    /// The window that ns-2 displays: during rate halving, its current value.
     shown: u32,
 }
 
 impl Ns2Linux {
-    /// An acknowledgement.
+    /// Processes an acknowledgement.
     pub(super) fn on_ack(
         &mut self,
         conn: &mut Connection,
@@ -42,7 +42,7 @@ impl Ns2Linux {
         self.forward.update(&mut conn.sent, (una, max), options, &mut news);
         time(conn, now, packet);
 
-        // ns-2 keeps send times in seconds and takes 0 for "none"
+        // ns-2 stores transmission times in seconds, and 0 means "none"
         let rtt = sent.filter(|t| new && !news.ambiguous && *t > Time::ZERO).map(|t| now.since(t));
         let echo = conn.echo && una > conn.base + 1;
         if new {
@@ -64,7 +64,7 @@ impl Ns2Linux {
         self.pump(conn, now, out);
     }
 
-    /// `tcp_fastretrans_alert`: leaves recovery, or enters it.
+    /// `tcp_fastretrans_alert`: leaves or enters recovery.
     fn alert(&mut self, conn: &mut Connection, now: Time, lost: bool, echo: bool) {
         if conn.phase != Phase::Open && conn.una >= conn.recover {
             self.forward.recovered(&mut conn.sent);
@@ -91,13 +91,13 @@ impl Ns2Linux {
         }
     }
 
-    /// The window as ns-2 shows it (`save_from_linux`, before sending).
+    /// The window that ns-2 displays (`save_from_linux`, before sending).
     #[cold]
     pub(super) fn shown_window(&self, conn: &Connection) -> f64 {
         conn.controller.window().max(f64::from(self.shown))
     }
 
-    /// Sends while less is in flight than the window, or than the halved rate still allows.
+    /// Sends while fewer segments are in flight than the window, or than rate halving still allows.
     pub(super) fn pump(&mut self, conn: &mut Connection, now: Time, out: &mut impl Transmit) {
         self.shown = self.halving;
         self.halving = self.halving.min(conn.sent.in_flight() + 1);
@@ -119,7 +119,7 @@ impl Ns2Linux {
         }
     }
 
-    /// The retransmission timer has expired: `enter_loss`, or idle.
+    /// Handles the expired retransmission timer: `enter_loss`, or idle.
     pub(super) fn expired(&mut self, conn: &mut Connection, now: Time, out: &mut impl Transmit) {
         conn.timing = false;
         conn.action = Action::Timeout;
@@ -143,7 +143,7 @@ impl Ns2Linux {
     }
 }
 
-/// Each acknowledgement gives a round-trip sample and restarts the timer.
+/// Takes a round-trip time sample from the acknowledgement, and restarts the timer.
 fn time(conn: &mut Connection, now: Time, packet: &Packet) {
     let limits = conn.limits();
     let echoed = packet.stamp.elapsed(now);

@@ -1,18 +1,19 @@
-//! Proportional rate reduction: how a window shrinks to ssthresh over a round trip (RFC 9937, before it RFC 6937).
+//! Proportional rate reduction: reduces a window to ssthresh over a round trip (RFC 9937, which replaces RFC 6937).
 //!
-//! Below ssthresh the conservative bound (PRR-CRB); for an acknowledgement that moves the left edge and tells of no further loss
-//! (`SafeACK`) the slow-start bound's additional segment (PRR-SSRB). The kernel's `tcp_cwnd_reduction` is the same.
+//! Below ssthresh, the conservative bound applies (PRR-CRB). An acknowledgement that advances `una` and reports no
+//! further loss (`SafeACK`) allows the slow-start bound's additional segment (PRR-SSRB). The kernel's
+//! `tcp_cwnd_reduction` does the same.
 
 /// A reduction under way, in segments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Prr {
-    /// What was in flight before it (RecoverFS; the kernel: the window), and the window after it.
+    /// Segments in flight before it (RecoverFS; in the kernel, the window), and the window after it.
     prior: u32,
     ssthresh: u32,
-    /// Delivered and sent since it began.
+    /// Segments delivered and sent since it began.
     delivered: u32,
     pub(super) out: u32,
-    /// What may be in flight now.
+    /// The number of segments that may be in flight now.
     pub(super) window: u32,
 }
 
@@ -21,8 +22,8 @@ impl Prr {
         Prr { prior: prior.max(1), ssthresh, delivered: 0, out: 0, window: prior.max(1) }
     }
 
-    /// An acknowledgement has told of `delivered` segments; `pipe` are in flight. `safe`: it has moved the left edge
-    /// and told of no further loss.
+    /// Processes an acknowledgement that delivers `delivered` segments; `pipe` are in flight. `safe`: it advances `una`
+    /// and reports no further loss.
     pub(super) fn on_ack(&mut self, pipe: u32, delivered: u32, safe: bool) {
         if delivered == 0 {
             return;
@@ -36,7 +37,7 @@ impl Prr {
             let limit = self.delivered.saturating_sub(self.out).max(delivered) + u32::from(safe);
             limit.min(self.ssthresh - pipe)
         };
-        // a fast retransmission leaves in any case
+        // the fast retransmission is always sent
         let send = send.max(u32::from(self.out == 0));
         self.window = pipe.saturating_add(send).max(1);
     }
@@ -46,12 +47,12 @@ impl Prr {
 mod tests {
     use super::*;
 
-    /// RFC 6937 section 3.1, first example: 20 segments out, one is lost, ssthresh 10, 19 acknowledgements. The window is
-    /// RecoverFS = 20. RACK counts the lost segment at the third report.
+    /// RFC 6937 section 3.1, first example: 20 segments out, one lost, ssthresh 10, 19 acknowledgements. The window is
+    /// RecoverFS = 20. RACK marks the lost segment at the third report.
     #[test]
     fn rfc_6937_3_1_a_single_loss() {
         let mut prr = Prr::new(20, 10);
-        let (mut pipe, mut pattern) = (17, Vec::new()); // 20, less the first three: one lost, two reported before
+        let (mut pipe, mut pattern) = (17, Vec::new()); // 20, minus the first three: one lost, two reported before
         for _ in 0..17 {
             prr.on_ack(pipe, 1, false);
             let send = prr.window - pipe;
@@ -64,16 +65,17 @@ mod tests {
         assert_eq!((prr.out, pipe, prr.window), (9, 9, 10));
     }
 
-    /// Section 3.1, second example: 15 of 20 segments are lost, four acknowledgements find them: 4 to go on with.
+    /// Section 3.1, second example: 15 of 20 segments are lost; four acknowledgements find them, so 4 segments may be
+    /// sent.
     #[test]
     fn rfc_6937_3_1_a_burst_of_losses() {
         let mut prr = Prr::new(20, 10);
-        // the acknowledgement of segment 16, and all below 16 are lost: pipe 4, and 3, 2, 1 after it
+        // the acknowledgement of segment 16 arrives, and all segments below it are lost: pipe 4, then 3, 2, 1
         let mut pipe = 4;
         for (i, safe) in [false, false, true, true].into_iter().enumerate() {
             prr.on_ack(pipe, 1, safe);
             let send = prr.window - pipe;
-            // conservation: one for one; with the left edge moving, one more (slow start)
+            // conservation: one for one; if `una` advances, one more (slow start)
             assert_eq!(send, if safe { 2 } else { 1 }, "{i}");
             prr.out += send;
             pipe = pipe + send - 1;
@@ -88,7 +90,7 @@ mod tests {
     #[test]
     fn rfc_6937_3_what_was_missed_is_made_up() {
         let mut prr = Prr::new(20, 10);
-        prr.on_ack(8, 4, false); // prr_out 0: the application had nothing, or the first acknowledgement tells of four
+        prr.on_ack(8, 4, false); // prr_out 0: the application had no data, or the first acknowledgement delivers four
         assert_eq!(prr.window, 10, "min(ssthresh - pipe, limit)");
         prr.on_ack(2, 4, false);
         assert_eq!(prr.window, 10, "prr_delivered - prr_out = 8");

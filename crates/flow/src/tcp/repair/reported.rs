@@ -1,16 +1,16 @@
-//! What a receiver has reported beyond the left edge, and what RFC 6675 section 4 asks of it.
+//! The SACK scoreboard of RFC 6675 section 4.
 
 use crate::tcp::connection::DUPLICATES;
 use paceline_packet::{Block, TcpOptions};
 
-/// The reported segments, as ranges: nothing is kept of a segment that came in order.
+/// The SACKed segments, as ranges. Segments that arrived in order need no entry.
 #[derive(Debug)]
 pub(super) struct Reported {
-    /// In order, disjoint, not adjacent.
+    /// Sorted, disjoint, not adjacent.
     blocks: Vec<Block>,
-    /// Segments in `blocks`.
+    /// Number of segments in `blocks`.
     total: u32,
-    /// A segment, and how many of those below it lie in `blocks`: what is asked again and again moves little.
+    /// A segment, and the number of segments below it in `blocks`: a cache, since successive queries differ little.
     counted: (u32, u32),
 }
 
@@ -23,7 +23,7 @@ impl Reported {
         self.blocks.is_empty()
     }
 
-    /// Segments reported beyond the left edge.
+    /// Number of SACKed segments.
     pub(super) fn total(&self) -> u32 {
         self.total
     }
@@ -34,8 +34,8 @@ impl Reported {
         self.counted.1 = 0;
     }
 
-    /// Forgets what lies below `una`; all, if the receiver asks for what it had reported: it has dropped it, and maybe more
-    /// (RFC 2018 section 8).
+    /// Drops the blocks below `una`. If the receiver requests data that it had reported, it has discarded that, and
+    /// maybe more: all blocks are dropped (RFC 2018 section 8).
     fn trim(&mut self, una: u32) {
         let before = self.total;
         let gone = self.blocks.iter().take_while(|b| b.end <= una).count();
@@ -47,13 +47,13 @@ impl Reported {
         self.counted = if seq <= una { (una, 0) } else { (seq, below.saturating_sub(before - self.total)) };
     }
 
-    /// Takes in the blocks of an acknowledgement; absurd ones are cut to what has been sent. Says whether anything
-    /// was news.
+    /// Adds the SACK blocks of an acknowledgement; invalid ones are clipped to the segments sent. Returns whether any
+    /// segment was new.
     pub(super) fn update(&mut self, una: u32, max: u32, extra: Option<&TcpOptions>) -> bool {
         self.trim(una);
         let before = self.total;
         for block in extra.into_iter().flat_map(TcpOptions::blocks) {
-            // the left edge itself is missing, or it would have been acknowledged
+            // the segment `una` itself is missing, otherwise it would have been acknowledged
             let (start, end) = (block.start.max(una.saturating_add(1)), block.end.min(max));
             if start < end {
                 self.add(start, end);
@@ -81,12 +81,12 @@ impl Reported {
         }
     }
 
-    /// One past the highest segment that the receiver has reported.
+    /// One past the highest SACKed segment.
     pub(super) fn highest(&self) -> Option<u32> {
         self.blocks.last().map(|b| b.end)
     }
 
-    /// The first segment from `seq` on that the receiver does not have.
+    /// The first segment at or after `seq` that is not SACKed.
     pub(super) fn hole(&self, seq: u32) -> u32 {
         let i = self.blocks.partition_point(|b| b.end <= seq);
         match self.blocks.get(i) {
@@ -95,14 +95,14 @@ impl Reported {
         }
     }
 
-    /// Segments in `from..to` that the receiver has.
+    /// Number of SACKed segments in `from..to`.
     pub(super) fn covered(&self, from: u32, to: u32) -> u32 {
         let i = self.blocks.partition_point(|b| b.end <= from);
         let inside = self.blocks[i..].iter().take_while(|b| b.start < to);
         inside.map(|b| b.end.min(to) - b.start.max(from)).sum()
     }
 
-    /// Segments below `seq` that the receiver has, beyond the left edge.
+    /// Number of SACKed segments below `seq`.
     fn covered_below(&mut self, seq: u32) -> u32 {
         let (at, below) = self.counted;
         let below = if seq < at { below - self.covered(seq, at) } else { below + self.covered(at, seq) };
@@ -110,7 +110,7 @@ impl Reported {
         below
     }
 
-    /// IsLost: holes below this have three segments reported above them. (Three discontiguous ones are
+    /// IsLost: holes below the returned segment have three SACKed segments above them. (Three discontiguous ones are
     /// three segments too.)
     pub(super) fn lost_below(&self) -> u32 {
         let mut need = DUPLICATES;
@@ -124,7 +124,7 @@ impl Reported {
         0
     }
 
-    /// SetPipe: what is in flight of `una..max`, of which the holes below `high` (HighRxt) have been sent again.
+    /// SetPipe: the number of segments of `una..max` in flight; holes below `high` (HighRxt) were retransmitted.
     pub(super) fn in_flight(&mut self, una: u32, max: u32, high: u32) -> u32 {
         let lost = self.lost_below().clamp(una, max);
         let not_lost = (max - lost) - self.covered(lost, max);

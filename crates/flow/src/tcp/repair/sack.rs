@@ -1,7 +1,7 @@
 //! Recovery with selective acknowledgements.
 //!
-//! Sources: RFC 2018 (blocks), RFC 6675 (Update, IsLost, SetPipe, NextSeg, rescue retransmission), RFC 9937 (how the window
-//! shrinks, where `prr` is set). `sack1` has what ns-2 does otherwise.
+//! Sources: RFC 2018 (blocks), RFC 6675 (Update, IsLost, SetPipe, NextSeg, rescue retransmission), RFC 9937 (the
+//! reduction, where `prr` is set). `sack1` has ns-2's differences.
 
 use super::prr::Prr;
 use super::reported::Reported;
@@ -11,8 +11,8 @@ use paceline_control::{Profile, TcpEvent, WindowController};
 use paceline_packet::{Packet, TcpOptions};
 use paceline_units::Time;
 
-/// What was known before an acknowledgement came: the left edge, how many segments beyond it were reported, and below which
-/// those that were not are lost.
+/// The state before an acknowledgement: `una`, the number of SACKed segments, and the segment below which holes are
+/// lost.
 #[derive(Clone, Copy, Debug)]
 struct Before {
     una: u32,
@@ -20,17 +20,18 @@ struct Before {
     lost: u32,
 }
 
-/// What the receiver has, and what has been sent again.
+/// The scoreboard and the state of retransmission.
 #[derive(Debug)]
 pub(in crate::tcp) struct Sack {
     pub(super) reported: Reported,
     /// One past the highest segment retransmitted in this recovery (HighRxt).
     pub(super) high: u32,
-    /// ns-2's estimate of what is in flight.
+    /// ns-2's estimate of the segments in flight.
     pub(super) pipe: i64,
-    /// A rescue retransmission needs all below this acknowledged (RFC 6675's RescueRxt; NextSeg rule 4).
+    /// A rescue retransmission requires that everything below this is acknowledged (RFC 6675's RescueRxt; NextSeg rule
+    /// 4).
     rescue: u32,
-    /// After a timeout duplicates say nothing until new data is acknowledged (ns-2's `timeout_`).
+    /// After a timeout, duplicate ACKs are ignored until new data is acknowledged (ns-2's `timeout_`).
     pub(super) mute: bool,
     /// Profile `rfc` with `prr`: the reduction under way.
     prr: Option<Prr>,
@@ -41,13 +42,13 @@ impl Sack {
         Sack { reported: Reported::new(base), high: base, pipe: 0, rescue: base, mute: false, prr: None }
     }
 
-    /// Whether there is nothing to look at.
+    /// Whether an acknowledgement needs no scoreboard processing.
     pub(super) fn is_clear(&self) -> bool {
         self.reported.is_empty() && !self.mute
     }
 
-    /// The retransmission timer has expired. ns-2 forgets the blocks then. RFC 6675 section 5.1 and the erratum 1610 to RFC 2018
-    /// let a sender keep them that notices when the receiver has dropped what it had reported ([`Reported::update`]).
+    /// Handles a retransmission timeout. ns-2 then drops the blocks. RFC 6675 section 5.1 and erratum 1610 to RFC 2018
+    /// let a sender keep them if it notices when the receiver has discarded reported data ([`Reported::update`]).
     pub(super) fn timed_out(&mut self, conn: &Connection) {
         if conn.profile == Profile::Ns2 {
             self.reported.clear();
@@ -57,7 +58,7 @@ impl Sack {
         self.prr = None;
     }
 
-    /// What a plot shows as the window: while it is being reduced, what it has come down to.
+    /// The window for plots: during a reduction, its current value.
     pub(super) fn shown_window(&self, conn: &Connection) -> f64 {
         self.prr.as_ref().map_or_else(|| conn.controller.window(), |prr| f64::from(prr.window))
     }
@@ -72,7 +73,7 @@ impl Sack {
         })
     }
 
-    /// An acknowledgement for which there is no fast path.
+    /// Processes an acknowledgement that took no fast path.
     pub(super) fn on_ack(
         &mut self,
         conn: &mut Connection,
@@ -104,11 +105,11 @@ impl Sack {
             conn.action = Action::Exited;
             conn.notify(TcpEvent::Recovered { at_most: f64::INFINITY }, now);
         }
-        // a duplicate is what reports something new, even if it moves the left edge (section 2)
+        // a duplicate ACK is one that reports something new, even if it advances `una` (section 2)
         if news {
             conn.dupacks = conn.dupacks.saturating_add(1);
             let lost = self.reported.lost_below() > una;
-            // after a timeout not before all that was sent until then is acknowledged (section 5.1)
+            // after a timeout, only when everything sent before it has been acknowledged (section 5.1)
             if (conn.dupacks >= DUPLICATES || lost) && una >= conn.recover {
                 return self.enter(conn, before, now, out);
             }
@@ -116,7 +117,7 @@ impl Sack {
         self.pump_holes(conn, now, out);
     }
 
-    /// Section 5 step (4).
+    /// Enters recovery: section 5 step (4).
     fn enter(&mut self, conn: &mut Connection, before: Before, now: Time, out: &mut impl Transmit) {
         if conn.reduces() {
             conn.notify(TcpEvent::Lost { duplicates: 0, again: false }, now);
@@ -131,7 +132,7 @@ impl Sack {
         let una = conn.una;
         self.high = una;
         if conn.config.prr {
-            // RecoverFS: what is reported already will not be delivered in this recovery (RFC 9937 section 6)
+            // RecoverFS: segments already SACKed will not be delivered in this recovery (RFC 9937 section 6)
             let in_flight = (conn.max - before.una).saturating_sub(before.reported);
             self.prr = Some(Prr::new(in_flight, conn.controller.window() as u32));
             self.reduce(conn, before);
@@ -145,7 +146,7 @@ impl Sack {
         self.pump(conn, now, out);
     }
 
-    /// RFC 9937 section 6, for each acknowledgement that begins a recovery or comes in one.
+    /// RFC 9937 section 6, for the acknowledgement that begins a recovery and each one in it.
     fn reduce(&mut self, conn: &Connection, before: Before) {
         let Some(prr) = &mut self.prr else { return };
         let lost = self.reported.lost_below();
@@ -156,9 +157,8 @@ impl Sack {
         prr.on_ack(pipe, delivered, conn.una > before.una && !further);
     }
 
-    /// Sends what the window allows outside of recovery, in order, but nothing that the receiver has reported; what it has
-    /// reported has left the network. That is limited transmit (section 5 step (3)), and what fills the holes after a
-    /// timeout (section 5.1).
+    /// Sends what the window allows outside recovery, in order, skipping SACKed segments, which have left the network.
+    /// This does limited transmit (section 5 step (3)), and fills the holes after a timeout (section 5.1).
     pub(super) fn pump_holes(&mut self, conn: &mut Connection, now: Time, out: &mut impl Transmit) {
         if self.reported.is_empty() {
             return conn.pump(now, u32::MAX, out);
@@ -171,7 +171,7 @@ impl Sack {
         while pipe < window {
             let next = conn.nxt;
             let seq = self.reported.hole(next);
-            // new data in place of what was reported is what limited transmit adds
+            // limited transmit adds new data in place of SACKed segments
             let more = seq >= conn.max && seq - conn.una >= window;
             if seq >= edge || more && !conn.config.limited_transmit || !conn.admits(now, out) {
                 break;
@@ -183,11 +183,11 @@ impl Sack {
         }
     }
 
-    /// Sends while the window exceeds what is in flight: holes first, then new data (RFC 6675 section 5 step (C)).
+    /// Sends while the window exceeds the pipe: holes first, then new data (RFC 6675 section 5 step (C)).
     pub(super) fn pump(&mut self, conn: &mut Connection, now: Time, out: &mut impl Transmit) {
         let window = self.prr.as_ref().map_or(conn.controller.window() as u32, |prr| prr.window);
         let ns2 = conn.profile == Profile::Ns2;
-        // the pipe is counted once and then goes up by one with each segment sent
+        // the pipe is counted once, then incremented with each segment sent
         let (una, max) = (conn.una, conn.max);
         let mut pipe = if ns2 { self.pipe } else { i64::from(self.reported.in_flight(una, max, self.high)) };
         while pipe < i64::from(window) {
@@ -205,7 +205,7 @@ impl Sack {
         self.pipe = pipe;
     }
 
-    /// RFC 6675 NextSeg; ns-2's order is the same without rules 3 and 4.
+    /// RFC 6675 NextSeg; ns-2 uses the same order without rules 3 and 4.
     fn next_segment(&mut self, conn: &Connection) -> Option<u32> {
         let ns2 = conn.profile == Profile::Ns2;
         let (una, max, recover) = (conn.una, conn.max, conn.recover);
@@ -213,7 +213,7 @@ impl Sack {
         let next = conn.nxt;
         let fresh = next < conn.limit && next < edge;
         let hole = self.next_hole(una);
-        // rule 1; ns-2 does not ask whether it is lost
+        // rule 1; ns-2 does not check IsLost
         if let Some(seq) = hole.filter(|&seq| ns2 || seq < self.reported.lost_below()) {
             self.high = seq + 1;
             return (seq < edge).then_some(seq);
@@ -228,7 +228,7 @@ impl Sack {
             self.high = seq + 1;
             return Some(seq); // rule 3
         }
-        // rule 4: the highest outstanding segment, once, lest its loss cost a timeout
+        // rule 4: the highest outstanding segment, once, so that its loss does not cause a timeout
         if una > self.rescue {
             self.rescue = recover;
             return (una..max).rev().find(|&s| self.reported.hole(s) == s);

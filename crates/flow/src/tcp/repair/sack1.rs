@@ -1,5 +1,5 @@
-//! ns-2's Sack1, where it parts from RFC 6675: its pipe is a counter, and every hole below the highest block is taken for
-//! lost.
+//! ns-2's Sack1, where it differs from RFC 6675: its pipe is a counter, and every hole below the highest block is
+//! treated as lost.
 //!
 //! Source: the behaviour of `tcp-sack1.cc` and `scoreboard-rq.cc` of ns-2.35.
 
@@ -11,7 +11,7 @@ use paceline_packet::{Packet, TcpOptions};
 use paceline_units::Time;
 
 impl Sack {
-    /// An acknowledgement for which there is no fast path, under `ns2`.
+    /// Processes an acknowledgement that took no fast path, under `ns2`.
     pub(super) fn on_ack_sack1(
         &mut self,
         conn: &mut Connection,
@@ -69,7 +69,7 @@ impl Sack {
             }
         }
         if conn.phase == Phase::Recovery {
-            return; // Sack1 sends no more with the acknowledgement that begins recovery
+            return; // Sack1 sends nothing more with the acknowledgement that begins recovery
         }
         if conn.dupacks == 0 {
             conn.pump(now, u32::MAX, out);

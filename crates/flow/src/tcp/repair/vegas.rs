@@ -1,7 +1,7 @@
-//! Vegas' own recovery: fine-grained timeouts, looked at on duplicates.
+//! Vegas' own recovery: fine-grained timeouts, checked on duplicate ACKs.
 //!
-//! Source: Brakmo and Peterson, IEEE JSAC 13(8), 1995, section 3.1; the details are those of `tcp-vegas.cc` of
-//! ns-2.35, which under `rfc` differ only in the coarse timer (no backing off at a fast retransmission).
+//! Source: Brakmo and Peterson, IEEE JSAC 13(8), 1995, section 3.1. The details are those of `tcp-vegas.cc` of ns-2.35.
+//! One difference under `rfc` is the coarse timer, which is not backed off at a fast retransmission.
 
 use crate::Transmit;
 use crate::tcp::connection::{Action, Connection, DUPLICATES};
@@ -9,16 +9,16 @@ use paceline_control::{Controller, Profile, TcpEvent};
 use paceline_packet::Packet;
 use paceline_units::{Span, Time};
 
-/// The fine-grained timeout and what belongs to it.
+/// The state of the fine-grained timeout.
 #[derive(Debug, Default)]
 pub(in crate::tcp) struct FineTimer {
-    /// 8 x smoothed round-trip time and 4 x variation, in seconds (`v_sa_`, `v_sd_`); none before the first sample.
+    /// 8 x smoothed round-trip time and 4 x variation, in seconds (`v_sa_`, `v_sd_`); `None` before the first sample.
     smoothed: Option<(f64, f64)>,
     /// The timeout in seconds.
     timeout: f64,
-    /// So many of the next acknowledgements look at the timer again.
+    /// The number of further new acknowledgements that check the timer.
     worried: u32,
-    /// When the window was last cut: a segment sent before says nothing about the new window.
+    /// When the window was last reduced: a loss of a segment sent before does not reduce it again.
     cut_at: Option<Time>,
 }
 
@@ -28,7 +28,7 @@ impl FineTimer {
         self.timeout = (2.0 * rtt + rtt) / 2.0;
     }
 
-    /// Gains of 1/8 and 1/4; the timeout is srtt + 4 x variation, halved out of the scaling, and a sixteenth more.
+    /// Gains of 1/8 and 1/4. The timeout is (2 srtt + 4 variation) / 2, plus a sixteenth of that.
     fn sample(&mut self, rtt: f64) {
         let Some((sa, sd)) = &mut self.smoothed else { return };
         let error = rtt - *sa / 8.0;
@@ -38,7 +38,7 @@ impl FineTimer {
         self.timeout += self.timeout / 16.0;
     }
 
-    /// Whether no acknowledgement needs to look at the timer.
+    /// Whether an acknowledgement need not check the timer.
     pub(super) fn is_calm(&self) -> bool {
         self.worried == 0 && self.smoothed.is_some()
     }
@@ -57,7 +57,7 @@ impl FineTimer {
         conn.sent.get(conn.una).is_some_and(|(sent, _)| now.since(sent).as_secs_f64() >= self.timeout)
     }
 
-    /// An acknowledgement for which there is no fast path.
+    /// Processes an acknowledgement that took no fast path.
     pub(super) fn on_ack(&mut self, conn: &mut Connection, now: Time, packet: &Packet, out: &mut impl Transmit) {
         if self.smoothed.is_none() {
             self.begin(now.since(conn.first_sent).as_secs_f64());
@@ -72,7 +72,7 @@ impl FineTimer {
         }
     }
 
-    /// The round trip of the newest segment below `una`, if it was sent once; all below are forgotten.
+    /// The round-trip time of the newest segment below `una`, if it was sent once; drops all segments below `una`.
     #[inline]
     fn round_trip(conn: &mut Connection, now: Time, una: u32) -> Option<Span> {
         let mut newest = None;
@@ -80,7 +80,7 @@ impl FineTimer {
         newest.filter(|d| !d.again).map(|d| now.since(d.sent))
     }
 
-    /// The fast path: new data acknowledged, nothing lost of late. The left edge has moved already.
+    /// The fast path: new data is acknowledged, without a recent loss. `una` is already advanced.
     #[inline]
     pub(in crate::tcp) fn on_ack_in_order(&mut self, conn: &mut Connection, now: Time, segments: u32, in_flight: u32) {
         let rtt = FineTimer::round_trip(conn, now, conn.una);
@@ -100,13 +100,13 @@ impl FineTimer {
         if conn.dupacks > DUPLICATES && (ns2 || conn.action == Action::Duplicates) {
             conn.notify(TcpEvent::Recovered { at_most: f64::INFINITY }, now);
         }
-        // the SYN is sent at instant 0 of ns-2's agent, which takes that for "never"
+        // the SYN is sent at time 0 of ns-2's agent, which means "never" there
         let rtt = FineTimer::round_trip(conn, now, packet.seq).filter(|_| packet.seq - 1 != conn.base);
         conn.new_ack(now, packet, rtt);
         if let Some(rtt) = rtt.filter(|r| *r > Span::ZERO) {
             self.sample(rtt.0 as f64 * 1e-9);
         }
-        // section 3.1: the first and second acknowledgement after a retransmission look at the timer too
+        // section 3.1: the first and second acknowledgement after a retransmission also check the timer
         if self.worried > 0 {
             self.worried -= 1;
             if conn.una < conn.max && self.expired(conn, now) {
@@ -122,14 +122,14 @@ impl FineTimer {
         let ns2 = conn.profile == Profile::Ns2;
         conn.dupacks = conn.dupacks.saturating_add(1);
         if !(self.expired(conn, now) || conn.dupacks == DUPLICATES) {
-            // after a timeout duplicates tell of what was sent again for nothing, and inflate no window
+            // after a timeout, duplicate ACKs come from unnecessary retransmissions, and do not inflate the window
             let repairing = ns2 || conn.action == Action::Duplicates;
             if conn.dupacks > DUPLICATES && repairing {
                 conn.notify(TcpEvent::Duplicate, now);
             }
             return;
         }
-        // what went out before the timeout must be acknowledged first; for ns-2 one more segment
+        // everything sent before the timeout must be acknowledged first; in ns-2, one more segment
         if conn.action == Action::Timeout && (conn.una < conn.recover || ns2 && conn.una == conn.recover) {
             return;
         }

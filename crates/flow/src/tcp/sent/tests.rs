@@ -1,4 +1,4 @@
-//! What is known of segments, step by step.
+//! Tests of the scoreboard.
 
 use super::*;
 
@@ -50,8 +50,8 @@ fn rfc_2018_8_a_receiver_that_renounces() {
     assert_eq!((sent.lost(), order(&sent)), (0, vec![1, 2, 3]));
 }
 
-/// What is known of the last report changes nothing: one that remembers it, and takes in a block that has grown by a segment at
-/// once, knows the same as one that looks at each block anew.
+/// Remembering the last report changes nothing: a scoreboard that remembers it, and takes a fast path for a block that
+/// has grown by a segment, has the same state as one that processes every block in full.
 #[test]
 fn reports_are_taken_in_as_if_each_were_the_first() {
     use paceline_random::{Sequence, Stream};
@@ -79,7 +79,7 @@ fn reports_are_taken_in_as_if_each_were_the_first() {
                 5 if a == 1 => pair.iter_mut().for_each(Sent::found),
                 6 => blocks = [Block { start: una + a, end: una + a + b }, blocks[0], blocks[1]],
                 7 => blocks.rotate_left(1),
-                _ => blocks[0].end += u32::from(below(8) > 0), // mostly it is the same block that grows
+                _ => blocks[0].end += u32::from(below(8) > 0), // usually the same block grows
             }
             let [one, other] = pair.each_mut();
             other.known = [Block::default(); 3];

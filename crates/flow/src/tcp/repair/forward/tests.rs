@@ -1,4 +1,4 @@
-//! What is taken for lost beside one that goes through all segments with every acknowledgement, as ns-2's does.
+//! Compares loss detection with a reference that searches all segments at every acknowledgement, as ns-2 does.
 
 use super::{Forward, News};
 use crate::tcp::connection::DUPLICATES;
@@ -8,20 +8,20 @@ use paceline_units::Time;
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
-/// What is known of a segment.
+/// The state of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Mark {
     InFlight,
     Sacked,
     Lost,
-    /// Sent again as number `id` of this recovery, when the next new segment was `next`.
+    /// Retransmitted as number `id` of this recovery, when the next new segment was `next`.
     Again {
         next: u32,
         id: i64,
     },
 }
 
-/// The same, segment after segment.
+/// The reference, segment by segment.
 #[derive(Debug)]
 struct Plain {
     marks: VecDeque<Mark>,
@@ -31,7 +31,7 @@ struct Plain {
     lost: u32,
     again: i64,
     again_acked: i64,
-    /// Below it no segment waits for its retransmission.
+    /// Below this, no segment waits for its retransmission.
     cursor: u32,
 }
 
@@ -55,7 +55,7 @@ impl Plain {
         *self = Plain::default();
     }
 
-    /// Drops what lies below `una`. Says whether a newer retransmission than before was acknowledged.
+    /// Drops segments below `una`. Returns whether a newer retransmission than before was acknowledged.
     fn clean(&mut self, una: u32, news: &mut News) -> bool {
         let mut newer = false;
         while self.first < una {
@@ -80,7 +80,7 @@ impl Plain {
         newer
     }
 
-    /// Takes in an acknowledgement.
+    /// Processes an acknowledgement.
     fn update(&mut self, una: u32, max: u32, extra: Option<&TcpOptions>, news: &mut News) {
         let mut thorough = self.clean(una, news);
         if self.marks.is_empty() {
@@ -117,7 +117,7 @@ impl Plain {
         self.judge(blocks, forward, thorough, news);
     }
 
-    /// Marks what the blocks cover, and what lies far enough behind the forward edge as lost.
+    /// Marks the segments in the blocks as SACKed, and those far enough below the forward edge as lost.
     fn judge(&mut self, blocks: &[Block], forward: u32, mut thorough: bool, news: &mut News) {
         let mut block = 0;
         for i in 0..self.marks.len() {
@@ -160,7 +160,7 @@ impl Plain {
         }
     }
 
-    /// After a timeout everything that was not reported counts as lost.
+    /// After a timeout, marks all segments that are not SACKed as lost.
     fn all_lost(&mut self, una: u32, nxt: u32) {
         if self.marks.is_empty() {
             self.first = una;
@@ -179,7 +179,7 @@ impl Plain {
         self.cursor = self.first;
     }
 
-    /// The next segment to send again.
+    /// The next segment to retransmit.
     fn next_lost(&mut self) -> Option<u32> {
         self.cursor = self.cursor.max(self.first);
         loop {
@@ -199,12 +199,12 @@ impl Plain {
     }
 }
 
-/// What happens to both.
+/// An event for both.
 #[derive(Clone, Debug)]
 enum Step {
-    /// An acknowledgement: how far the left edge moves, and blocks from there on: how far away, and how long.
+    /// An acknowledgement: how far `una` advances, and blocks relative to it: their distance and their length.
     Ack(u32, Vec<(u32, u32)>),
-    /// New segments leave, and segments that are lost.
+    /// Sends new segments, and lost segments.
     Send(u32, u32),
     Timeout,
     Recovered,
@@ -231,7 +231,7 @@ proptest! {
         for step in steps {
             match step {
                 Step::Ack(edge, blocks) => {
-                    // a receiver acknowledges all that it has in order
+                    // a receiver acknowledges everything that it has in order
                     una = sent.not_sacked((una + edge).min(nxt));
                     let mut options = TcpOptions::NONE;
                     for (to, (from, long)) in options.sack.iter_mut().zip(blocks) {
@@ -267,7 +267,7 @@ proptest! {
             prop_assert_eq!(forward.edge, plain.forward);
             prop_assert_eq!((sent.sacked(), sent.lost() - sent.again()), (plain.sacked, plain.lost));
             prop_assert_eq!(sent.in_flight(), nxt - una - plain.sacked - plain.lost);
-            // numbers go on over a timeout, where ns-2's begin again
+            // numbers continue after a timeout; ns-2's restart
             let first = i64::from(sent.next_number()) - plain.again;
             prop_assert_eq!(forward.acked - first, plain.again_acked);
             for seq in una..nxt {

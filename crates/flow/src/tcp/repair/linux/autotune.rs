@@ -1,43 +1,46 @@
-//! The bounds that a kernel's buffers set to what is outstanding: the receiver's, which grows with what arrives ("dynamic
-//! right-sizing"), and the sender's.
+//! The limits that a kernel's buffers set on outstanding data: the receive buffer, which grows with the arriving data
+//! ("dynamic right-sizing"), and the send buffer.
 //!
 //! Sources: M. Fisk and W. Feng, "Dynamic right-sizing in TCP", LACSI 2001; the behaviour of a kernel 6.18
-//! (`tcp_rcv_space_adjust`, `tcp_rcvbuf_grow`, `tcp_grow_window`), with whose own numbers the test below holds it. The
-//! receiver's window is reckoned here, at the sender, from what acknowledgements tell: in order, by the round-trip time, as the
-//! receiver reckons it when it sends them. So no acknowledgement needs to carry it.
+//! (`tcp_rcv_space_adjust`, `tcp_rcvbuf_grow`, `tcp_grow_window`), whose own numbers are compared in the test below.
+//! The receive window is computed here, at the sender, from the acknowledgements: in their order and by the round-trip
+//! time, as the receiver would compute it. So no acknowledgement needs to carry it.
 
 use crate::tcp::TcpConfig;
 use paceline_units::{Span, Time};
 
-/// `tcp_rmem[1]`: the receive buffer at first, in bytes of memory.
+/// `tcp_rmem[1]`: the initial receive buffer in bytes of memory.
 const FIRST: u64 = 131_072;
-/// The window in the SYN-ACK: what 16 bits say without a scale, in whole segments.
+/// The window in the SYN-ACK: 16 bits without a scale, rounded down to whole segments.
 const FIRST_WINDOW: u64 = 65_535;
-/// `TCP_INIT_CWND`: what the receiver expects of a round trip at first, in segments.
+/// `TCP_INIT_CWND`: the number of segments that the receiver initially expects in a round trip.
 const EXPECTED: u64 = 10;
-/// What of 256 bytes of receive memory is payload before a segment has come (`TCP_DEFAULT_SCALING_RATIO`).
+/// Receive memory is split in units of 256 bytes; `ratio` of each are payload (`TCP_DEFAULT_SCALING_RATIO`).
 const UNIT: u64 = 256;
 
-/// The state.
+/// The state of buffer tuning.
 #[derive(Debug)]
 pub(super) struct Autotune {
     segment: u64,
-    /// The most memory that the receive buffer may take; unlimited: nothing is tuned.
+    /// The maximum memory of the receive buffer; `None`: unlimited, and nothing is tuned.
     rmem_max: Option<u64>,
     /// Payload in 256 bytes of receive memory (`scaling_ratio`).
     ratio: u64,
     /// Memory of the receive buffer (`sk_rcvbuf`).
     buffer: u64,
-    /// Most that arrived in a round trip (`rcvq_space.space`), since when and from which segment on one is being counted.
+    /// The most bytes received in a round trip (`rcvq_space.space`); the start time and first segment of the current
+    /// one.
     space: u64,
     since: Time,
     from: u32,
-    /// What the window grows to, two segments for each that arrives (`window_clamp`, `rcv_ssthresh`).
+    /// The limit of the window, and the window, which grows by two segments for each one received (`window_clamp`,
+    /// `rcv_ssthresh`).
     clamp: u64,
     window: u64,
-    /// What the sender's buffer holds, in segments.
+    /// The size of the send buffer in segments.
     sndbuf_segments: u32,
-    /// The lesser of the two, in segments; it may be behind the window, of which segments out of order take their share.
+    /// The smaller of the two limits, in segments. `behind`: it may be below the window, because out-of-order segments
+    /// took a share.
     bound: u32,
     behind: bool,
 }
@@ -45,7 +48,7 @@ pub(super) struct Autotune {
 impl Autotune {
     pub(super) fn new(config: &TcpConfig, base: u32) -> Autotune {
         let segment = u64::from(config.segment.max(1));
-        // a packet's memory: its frame with the buffer's headroom and tail, a power of 2, and what describes it
+        // memory of a packet: its frame with headroom and tail, rounded up to a power of 2, and its descriptor
         let memory = (u64::from(config.wire()) + 400).next_power_of_two() + 256;
         let rmem_max = config.receive_buffer;
         let window = FIRST_WINDOW / segment * segment;
@@ -73,7 +76,7 @@ impl Autotune {
         memory * self.ratio / UNIT
     }
 
-    /// What may be outstanding, in segments; at least one.
+    /// The number of segments that may be outstanding; at least one.
     #[inline]
     pub(super) fn bound(&self) -> u32 {
         self.bound
@@ -84,12 +87,12 @@ impl Autotune {
         self.bound = u32::try_from(window).unwrap_or(u32::MAX).min(self.sndbuf_segments).max(1);
     }
 
-    /// The connection stands; its data begins with segment `from`.
+    /// The connection is established; its data begins with segment `from`.
     pub(super) fn begin(&mut self, now: Time, from: u32) {
         (self.since, self.from) = (now, from);
     }
 
-    /// `acked` segments have arrived in order, the last of them before `una`, and others out of order up to `forward`.
+    /// Processes `acked` segments that arrived in order, up to `una`; others have arrived out of order up to `forward`.
     #[inline]
     pub(super) fn arrived(&mut self, now: Time, una: u32, acked: u32, forward: u32, rtt: Span) {
         if self.rmem_max.is_none() || acked == 0 {
@@ -105,8 +108,8 @@ impl Autotune {
         }
     }
 
-    /// `fresh` segments have arrived out of order, up to `forward`; with them `held` wait there (`tcp_data_queue_ofo`). Their
-    /// memory is not the window's, whose right edge stays where it is at the least.
+    /// Processes `fresh` segments that arrived out of order, up to `forward`; `held` is the number waiting there,
+    /// including these (`tcp_data_queue_ofo`). Their memory is not the window's, whose right edge never moves back.
     #[inline]
     pub(super) fn arrived_beyond(&mut self, una: u32, fresh: u32, forward: u32, held: u32) {
         if self.rmem_max.is_some() {
@@ -123,7 +126,7 @@ impl Autotune {
         self.bound = self.bound.max(u32::try_from(free).unwrap_or(u32::MAX).min(self.sndbuf_segments));
     }
 
-    /// A round trip is over: `tcp_rcv_space_adjust`.
+    /// Ends a round trip: `tcp_rcv_space_adjust`.
     #[inline(never)]
     fn round(&mut self, now: Time, una: u32, beyond: u32) {
         let copied = u64::from(una - self.from) * self.segment;
@@ -134,7 +137,8 @@ impl Autotune {
         self.since = now;
     }
 
-    /// `tcp_rcvbuf_grow`: twice what came in a round trip, for the measure is one late, and as it grew, twice that again.
+    /// `tcp_rcvbuf_grow`: twice the bytes of a round trip, because the measurement lags by one, plus twice their
+    /// relative growth.
     fn grow(&mut self, copied: u64, beyond: u64) {
         let before = core::mem::replace(&mut self.space, copied).max(1);
         let twice = 2 * copied;
@@ -143,7 +147,7 @@ impl Autotune {
         self.provide(twice + 2 * growth + beyond);
     }
 
-    /// Makes the buffer large enough for a window, within its bound.
+    /// Enlarges the buffer for a window, within its limit.
     fn provide(&mut self, window: u64) {
         let memory = (u128::from(window) * u128::from(UNIT) / u128::from(self.ratio)) as u64;
         let memory = memory.min(self.rmem_max.unwrap_or(u64::MAX));
@@ -154,9 +158,10 @@ impl Autotune {
     }
 }
 
-/// Segments in a send buffer of so many bytes of memory (`tcp_wmem[2]`): fifteen sixteenths of it are payload. A kernel 6.18
+/// Segments in a send buffer of `memory` bytes (`tcp_wmem[2]`): fifteen sixteenths of it are payload. A kernel 6.18
 /// kept 3,932,160 B of an application's writes in its 4,194,304 B.
-// While it is below that bound it is at least twice what the window takes (tcp_sndbuf_expand), and never binds.
+// Below that limit, the buffer is at least twice what the window takes (tcp_sndbuf_expand), and does not limit the
+// sender.
 fn segments_in(memory: u64, segment: u64) -> u32 {
     u32::try_from(memory / 16 * 15 / segment).unwrap_or(u32::MAX).max(1)
 }
@@ -171,8 +176,8 @@ mod tests {
         Autotune::new(&TcpConfig { receive_buffer: receive, send_buffer: send, ..linux }, 0)
     }
 
-    /// `rcv_space` and `rb` of `ss -tim` at the receiver: a kernel 6.18, 100 Mbit/s, a round trip of 1 s, `tcp_rmem[2]`
-    /// 6 MiB.
+    /// `rcv_space` and `rb` of `ss -tim` at the receiver: a kernel 6.18, 100 Mbit/s, a round-trip time of 1 s,
+    /// `tcp_rmem[2]` 6 MiB.
     #[test]
     fn grows_as_a_kernel_did() {
         let mut tune = tune(Some(6_291_456), None);
@@ -207,7 +212,7 @@ mod tests {
         assert_eq!(tune.bound(), 2715); // unacked of `ss -tim`: 2716, the last one short
     }
 
-    /// A hole does not hold the sender back: the buffer is made larger by what lies beyond it (6.16 and later).
+    /// A hole does not hold the sender back: the buffer grows by the data beyond it (6.16 and later).
     #[test]
     fn what_lies_beyond_a_hole_makes_room_for_itself() {
         let mut tune = tune(Some(6_291_456), None);
@@ -220,7 +225,7 @@ mod tests {
         tune.arrived(Time::ZERO, 95, 55, 95, Span::ZERO);
         assert_eq!(u64::from(tune.bound()), tune.window / 1448);
         assert!(tune.bound() > 200, "{}", tune.bound());
-        // at the most that it may have, the right edge stays where it is
+        // at the maximum buffer, the right edge stays
         let mut tune = super::tests::tune(Some(131_072), None);
         tune.arrived(Time::ZERO, 40, 40, 40, Span::ZERO);
         tune.arrived_beyond(40, 50, 95, 50);

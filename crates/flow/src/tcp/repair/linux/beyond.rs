@@ -1,5 +1,5 @@
-//! The common case while losses are being repaired: a duplicate acknowledgement reports segments beyond a hole. What it does is what
-//! `on_ack` does, but for the questions whose answers are known; `fast_paths` holds the two together.
+//! The common case during recovery: a duplicate acknowledgement reports segments beyond a hole. It does what `on_ack`
+//! does, without the tests whose results are known here; `fast_paths` compares the two.
 
 use super::{Linux, News, State};
 use crate::Transmit;
@@ -8,8 +8,8 @@ use paceline_packet::{Block, Packet, TcpOptions};
 use paceline_units::Time;
 
 impl Linux {
-    /// Whether all that such an acknowledgement can do is to report, and to find losses by it: no probe, no undoing, no end of a
-    /// recovery, and no duplicate told of (RFC 2883 section 4).
+    /// Whether the acknowledgement can only report segments, and so find losses: no probe, no undo, no end of a
+    /// recovery, and no DSACK (RFC 2883 section 4).
     #[inline(always)]
     fn only_reports(&self, conn: &Connection, options: &TcpOptions) -> bool {
         let [first, second, _] = options.sack;
@@ -23,8 +23,8 @@ impl Linux {
         plain && settled && self.probe.is_over() && self.undo.retransmissions != Some(0)
     }
 
-    /// Takes an acknowledgement of the left edge, with something outstanding beyond it. `false`: nothing has been done, and it is one
-    /// for `on_ack`.
+    /// Processes an acknowledgement that does not advance `una` while data is outstanding. `false`: nothing was done,
+    /// and it must go to `on_ack`.
     #[inline(never)]
     pub(in crate::tcp) fn on_ack_beyond(
         &mut self,
@@ -72,12 +72,12 @@ impl Linux {
             }
         }
         if news.set_timer {
-            self.rearm(conn, now); // no probe while something is reported
+            self.rearm(conn, now); // no probe while segments are SACKed
         }
         if conn.needs.deliveries {
             self.model_as_usual(conn, now, in_flight);
         } else {
-            // a copy, so that what lies in registers above need not have an address
+            // a copy, so that the values in registers above need no address
             let News { delivered, sacked, lost, .. } = news;
             self.control(conn, now, in_flight, rtt, &News { delivered, sacked, lost, ..News::default() });
         }

@@ -1,7 +1,7 @@
-//! Profile `linux`: how recoveries begin, go on, are undone and end (`tcp_fastretrans_alert`).
+//! Recoveries begin, continue, are undone and end here (`tcp_fastretrans_alert`).
 //!
-//! Sources: RFC 8985 section 6 (losses, timeouts), RFC 6937 (reduction), RFC 3522 and RFC 4015 (undoing by time stamps),
-//! RFC 3708 (undoing by DSACKs), RFC 3168 section 6.1.2 (marks).
+//! Sources: RFC 8985 section 6 (losses, timeouts), RFC 6937 (reduction), RFC 3522 and RFC 4015 (undo by timestamps),
+//! RFC 3708 (undo by DSACKs), RFC 3168 section 6.1.2 (marks).
 
 use super::tlp::Pending;
 use super::{Linux, News, State, Undo};
@@ -12,16 +12,16 @@ use paceline_packet::Stamp;
 use paceline_units::{Span, Time};
 
 impl Linux {
-    /// An acknowledgement that is not plainly in order. `before`: the left edge before it.
+    /// Processes an acknowledgement that is not plainly in order. `before`: `una` before it.
     pub(super) fn alert(&mut self, conn: &mut Connection, now: Time, before: u32, news: &mut News) {
         if news.echo {
-            self.undo.before = None; // a mark is not undone
+            self.undo.before = None; // a reduction for a mark is not undone
         }
         if self.state == State::Open {
             self.undo.stamp = None;
         } else if conn.una >= self.high {
             match self.state {
-                // something beyond must be acknowledged for CWR to have arrived
+                // data beyond `high` must be acknowledged, so that CWR has arrived
                 State::Reducing if conn.una != self.high => self.end_reduction(conn, now),
                 State::Recovery => {
                     self.try_undo(conn, now);
@@ -87,7 +87,7 @@ impl Linux {
         }
     }
 
-    /// `tcp_try_keep_open`: nothing is lost, but something may be reported, or sent again.
+    /// `tcp_try_keep_open`: no segment is lost, but some may be SACKed or retransmitted.
     #[inline]
     pub(super) fn keep_open(&mut self, conn: &Connection) {
         let again = conn.sent.again() > 0 || conn.sent.head().is_some_and(|(_, ever)| ever);
@@ -114,7 +114,8 @@ impl Linux {
         }
     }
 
-    /// RFC 8985 section 6.2 step 5. Gives the retransmissions found lost, and when to look again.
+    /// RFC 8985 section 6.2 step 5. Returns the number of retransmissions found lost, and the time until the next
+    /// check.
     #[inline(always)]
     pub(super) fn detect(&mut self, conn: &mut Connection, now: Time) -> (u32, Option<Span>) {
         let recovering = self.state >= State::Recovery;
@@ -139,7 +140,7 @@ impl Linux {
         self.state = State::Recovery;
     }
 
-    /// The reordering timer's way into recovery: no acknowledgement, but one segment counts as delivered.
+    /// Enters recovery on the reordering timer: without an acknowledgement, one segment counts as delivered.
     pub(super) fn recover_by_timer(&mut self, conn: &mut Connection, now: Time) {
         if self.state != State::Recovery {
             self.enter_recovery(conn, now, false);
@@ -149,7 +150,7 @@ impl Linux {
         }
     }
 
-    /// `tcp_init_cwnd_reduction`: the controller decides, PRR gets there.
+    /// `tcp_init_cwnd_reduction`: the controller sets the target, PRR approaches it.
     pub(super) fn begin_reduction(&mut self, conn: &mut Connection, now: Time, event: TcpEvent) {
         let prior = self.window(conn);
         self.high = conn.max;
@@ -163,7 +164,7 @@ impl Linux {
         }
     }
 
-    /// `tcp_end_cwnd_reduction`: the window is what the controller had decided.
+    /// `tcp_end_cwnd_reduction`: the window becomes the controller's target.
     pub(super) fn end_reduction(&mut self, conn: &mut Connection, now: Time) {
         if self.prr.take().is_some() || conn.needs.deliveries {
             conn.notify(TcpEvent::Recovered { at_most: f64::INFINITY }, now);
@@ -174,7 +175,7 @@ impl Linux {
         self.keep_open(conn);
     }
 
-    /// `tcp_check_dsack`: a retransmission was for nothing.
+    /// `tcp_check_dsack`: a retransmission was unnecessary.
     fn count_dsack(&mut self, conn: &Connection, before: u32, news: &News) {
         let (Some(end), Some(marker)) = (news.dsack, self.undo.marker) else { return };
         if end > marker && end <= before.max(conn.una) {
@@ -182,13 +183,14 @@ impl Linux {
         }
     }
 
-    /// Whether the acknowledgement answers an original: its time stamp is older than the first retransmission (RFC 3522
-    /// section 3.2 step 5). The receiver echoes what moved its left edge (RFC 7323 section 4.3).
+    /// Whether the acknowledgement answers an original transmission: its timestamp is older than the first
+    /// retransmission (RFC 3522 section 3.2 step 5). The receiver echoes the segment that advanced its left edge (RFC
+    /// 7323 section 4.3).
     fn acks_original(&self, now: Time) -> bool {
         self.undo.stamp.is_some_and(|sent| Stamp::at(sent).elapsed(now) < self.undo.echoed)
     }
 
-    /// `tcp_may_undo`, `tcp_undo_cwnd_reduction`: gives window and threshold back (RFC 4015 section 3.2).
+    /// `tcp_may_undo`, `tcp_undo_cwnd_reduction`: restores window and ssthresh (RFC 4015 section 3.2).
     fn try_undo(&mut self, conn: &mut Connection, now: Time) -> bool {
         let spurious = self.undo.retransmissions == Some(0) || self.acks_original(now);
         if self.undo.marker.is_none() || !spurious {
@@ -208,14 +210,14 @@ impl Linux {
         true
     }
 
-    /// `tcp_try_undo_partial`: a hole was filled by what was only late, which is reordering.
+    /// `tcp_try_undo_partial`: a late original filled a hole, which is reordering.
     fn try_undo_partial(&mut self, conn: &mut Connection, now: Time) -> bool {
         if self.undo.marker.is_none() || !self.acks_original(now) {
             return false;
         }
         self.rack.reordering_seen = true;
         if conn.sent.again() > 0 {
-            return true; // the rest may be late too
+            return true; // the rest may also be late
         }
         self.try_undo(conn, now);
         self.keep_open(conn);
@@ -243,7 +245,7 @@ impl Linux {
         conn.cwr |= conn.config.ecn.is_on();
         conn.action = Action::Timeout;
         conn.recover = conn.max;
-        // what was sent lately is still on its way (RFC 8985 section 6.3)
+        // segments sent recently are still in flight (RFC 8985 section 6.3)
         conn.inflation = if conn.needs.deliveries { 0 } else { conn.sent.in_flight() };
         conn.notify_losses(now);
     }

@@ -1,5 +1,5 @@
-//! The common case: an acknowledgement in order comes while nothing is being repaired. What it does is what `on_ack` does,
-//! but for the questions whose answers are known; `fast_paths` holds the two together.
+//! The common case: an in-order acknowledgement outside recovery. It does what `on_ack` does, without the tests whose
+//! results are known here; `fast_paths` compares the two.
 
 use super::{Linux, News, State};
 use crate::Transmit;
@@ -8,14 +8,14 @@ use paceline_packet::Packet;
 use paceline_units::{Span, Time};
 
 impl Linux {
-    /// Whether nothing is being repaired, reported or probed.
+    /// Whether there is no recovery, no SACKed segment and no probe.
     pub(in crate::tcp::repair) fn is_calm(&self, conn: &Connection) -> bool {
         let calm = self.state == State::Open && self.prr.is_none() && self.probe.is_over();
         calm && conn.sent.sacked() + conn.sent.lost() + conn.sent.again() == 0
     }
 
-    /// Takes an acknowledgement without options of segments that left once. `false`: nothing has been done, and it is one for
-    /// `on_ack`.
+    /// Processes an acknowledgement without options, of segments that were sent once. `false`: nothing was done, and it
+    /// must go to `on_ack`.
     #[inline(never)]
     pub(in crate::tcp) fn on_ack_in_order(
         &mut self,
@@ -65,7 +65,7 @@ impl Linux {
             let news = News { delivered: segments, acked: true, ..News::default() };
             self.control(conn, now, in_flight, Some(now.since(last)), &news);
         }
-        // What is sent restarts the timer. Nothing asks for it before that.
+        // Sending restarts the timer, and nothing reads it before that.
         if !self.pump_if_due(conn, now, out) && (ack == conn.max || !self.schedule_probe(conn, now, true)) {
             self.rearm(conn, now);
         }

@@ -1,14 +1,14 @@
-//! Linux's round-trip estimator (`tcp_rtt_estimator`, `tcp_set_rto`): RFC 6298 with the minimum timeout applied to the
-//! variation, which falls once a round trip at most and is spared what a falling round-trip time adds.
+//! Linux's round-trip time estimator (`tcp_rtt_estimator`, `tcp_set_rto`): RFC 6298, but the minimum timeout applies to
+//! the variation. The variation falls at most once per round trip, and a falling round-trip time hardly raises it.
 
 use paceline_units::Span;
 
-/// The estimate, in nanoseconds: srtt times 8, deviations times 4, as the kernel keeps them.
+/// The estimate in nanoseconds: srtt scaled by 8, deviations by 4, as in the kernel.
 #[derive(Debug, Default)]
 pub(super) struct Estimator {
     srtt: u64,
     mdev: u64,
-    /// Greatest deviation of this round, and the variation that counts.
+    /// The largest deviation of this round, and the variation for the timeout.
     mdev_max: u64,
     rttvar: u64,
     /// The round ends when this segment is acknowledged.
@@ -16,11 +16,11 @@ pub(super) struct Estimator {
 }
 
 impl Estimator {
-    /// A sample. `una` and `next`: the edges of what is outstanding; `min_rto`: the minimum timeout.
+    /// Takes a sample. `una` and `next`: the bounds of outstanding data; `min_rto`: the minimum timeout.
     pub(super) fn sample(&mut self, rtt: Span, una: u32, next: u32, min_rto: Span) {
         if self.srtt == 0 {
             self.srtt = (rtt.0 << 3).max(1);
-            self.mdev = rtt.0 << 1; // the timeout begins with three round trips
+            self.mdev = rtt.0 << 1; // the initial timeout is three round-trip times
             self.rttvar = self.mdev.max(min_rto.0);
             self.mdev_max = self.rttvar;
             self.round = next;
@@ -30,7 +30,7 @@ impl Estimator {
         self.srtt = (self.srtt - (self.srtt >> 3) + rtt.0).max(1);
         let old = self.mdev >> 2;
         self.mdev = match error.checked_sub(old) {
-            // a round-trip time that falls would raise the timeout: an eighth of it only
+            // a falling round-trip time would raise the timeout: use an eighth of the increase
             Some(more) if fell => self.mdev + (more >> 3),
             Some(more) => self.mdev + more,
             None => self.mdev + error - old,
@@ -51,7 +51,7 @@ impl Estimator {
         Span(self.srtt >> 3)
     }
 
-    /// What the timeout adds to it: four deviations, at least the minimum timeout.
+    /// The timeout minus srtt: four deviations, at least the minimum timeout.
     pub(super) fn margin(&self) -> Span {
         Span(self.rttvar)
     }

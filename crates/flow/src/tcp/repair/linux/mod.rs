@@ -1,9 +1,9 @@
 //! The sender of profile `linux`: a current kernel's `tcp_ack`, with RACK-TLP and proportional rate reduction.
 //!
-//! Sources: RFC 8985 (RACK-TLP), RFC 6937 (PRR), RFC 6298 and RFC 7323 (timer, time stamps), RFC 4015 with RFC 3522
-//! (undoing), RFC 2883 (DSACK), RFC 3168 (ECN), RFC 7661 (a window that is not used); where they leave room, the
-//! behaviour of `net/ipv4/tcp_input.c`. Here is what an acknowledgement does, in `in_order` and `beyond` the common ones; `episode` enters and leaves recoveries,
-//! `tlp` has sending and the timers.
+//! Sources: RFC 8985 (RACK-TLP), RFC 6937 (PRR), RFC 6298 and RFC 7323 (timer, timestamps), RFC 4015 with RFC 3522
+//! (undo), RFC 2883 (DSACK), RFC 3168 (ECN), RFC 7661 (unused windows). Where they leave a choice, it follows
+//! `net/ipv4/tcp_input.c`. This file processes acknowledgements, `in_order` and `beyond` the common ones; `episode`
+//! enters and leaves recoveries; `tlp` has sending and the timers.
 
 mod autotune;
 mod beyond;
@@ -29,78 +29,78 @@ use tlp::{Pending, Probe};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum State {
     Open,
-    /// Something was reported out of order, or sent again.
+    /// Segments were SACKed or retransmitted.
     Disorder,
-    /// The window is being reduced because of a mark.
+    /// The window is being reduced for a mark (Linux: CWR).
     Reducing,
-    /// Because of a loss.
+    /// The window is being reduced for a loss.
     Recovery,
     /// After a timeout.
     Loss,
 }
 
-/// What it takes to undo a reduction (`tcp_init_undo`).
+/// What is needed to undo a reduction (`tcp_init_undo`).
 #[derive(Debug, Default)]
 pub(super) struct Undo {
-    /// The left edge when recovery began, if it may be undone.
+    /// `una` when the recovery began, if it may be undone.
     pub(super) marker: Option<u32>,
-    /// Retransmissions of which no DSACK has told; unknown before the first.
+    /// Retransmissions that no DSACK has reported as duplicates; unknown before the first.
     pub(super) retransmissions: Option<u32>,
-    /// Window and threshold before.
+    /// Window and ssthresh before the reduction.
     pub(super) before: Option<(f64, f64)>,
-    /// When the first retransmission left; how long ago the last acknowledgement's time stamp was made.
+    /// When the first retransmission left; and the age of the last acknowledgement's timestamp.
     pub(super) stamp: Option<Time>,
     pub(super) echoed: Span,
 }
 
-/// What a current kernel keeps beside the connection.
+/// Linux's recovery state.
 #[derive(Debug)]
 pub(in crate::tcp) struct Linux {
     state: State,
     rack: Rack,
     probe: Probe,
     pending: Pending,
-    /// The reduction under way.
+    /// The reduction under way, if any.
     prr: Option<Prr>,
     estimator: Estimator,
     tune: Autotune,
     undo: Undo,
-    /// The present recovery ends with the acknowledgement of this (`high_seq`).
+    /// The current recovery ends when this segment is acknowledged (`high_seq`).
     high: u32,
-    /// Timeouts in a row.
+    /// Number of consecutive timeouts.
     timeouts: u32,
-    /// The window is what limits the sender; it was in the round that ends with `used_until`, or so many segments
-    /// were outstanding at most (`tcp_cwnd_validate`).
+    /// `limited`: the window limited the sender in the round that ends with `used_until`; `max_packets_out`: the most
+    /// segments outstanding in it (`tcp_cwnd_validate`).
     limited: bool,
     used_until: u32,
     max_packets_out: u32,
-    /// At most so many segments since this time, while the window was not the limit.
+    /// The most segments outstanding since `used_since`, while the window was not the limit.
     used: u32,
     used_since: Time,
 }
 
-/// What an acknowledgement has told.
+/// The information in an acknowledgement.
 #[derive(Default)]
 pub(super) struct News {
-    /// Segments reported or acknowledged for the first time.
+    /// Segments SACKed or acknowledged for the first time.
     pub(super) delivered: u32,
     pub(super) acked: bool,
     pub(super) sacked: bool,
     pub(super) dsack: Option<u32>,
     pub(super) echo: bool,
-    /// Segments that were found lost, and whether retransmissions were among them.
+    /// Segments found lost, and whether any of them were retransmissions.
     pub(super) lost: u32,
     pub(super) lost_again: bool,
-    /// The timer is to be set anew.
+    /// The timer must be restarted.
     set_timer: bool,
     again_acked: bool,
-    /// When the first and the last of those sent once were sent: acknowledged, reported.
+    /// Transmission times of the first and the last segment among those sent once: acknowledged ones, SACKed ones.
     acked_sent: Option<(Time, Time)>,
     sacked_sent: Option<(Time, Time)>,
 }
 
 impl News {
-    /// The reordering timer has the timer.
+    /// Keeps the timer as it is: it is set to the reordering timeout.
     pub(super) fn leave_timer(&mut self) {
         self.set_timer = false;
     }
@@ -121,7 +121,7 @@ impl News {
 }
 
 impl Linux {
-    /// That of a connection that begins. Its buffers bound the receiver's window.
+    /// Creates the state of a new connection. The connection's buffers limit its receive window.
     pub(super) fn new(conn: &mut Connection) -> Linux {
         let base = conn.base;
         let tune = Autotune::new(&conn.config, base);
@@ -145,7 +145,7 @@ impl Linux {
         }
     }
 
-    /// The blocks of an acknowledgement; the first may tell of a duplicate (RFC 2883 section 4).
+    /// Processes the SACK blocks of an acknowledgement; the first may be a DSACK (RFC 2883 section 4).
     fn take_blocks(
         &mut self,
         conn: &mut Connection,
@@ -165,7 +165,7 @@ impl Linux {
         self.reported(conn, now, &blocks, news);
     }
 
-    /// The receiver has what lies in `blocks`.
+    /// Marks the segments in `blocks` as SACKed.
     fn reported(&mut self, conn: &mut Connection, now: Time, blocks: &[Block; 3], news: &mut News) {
         let (rack, delivery, highest) = (&mut self.rack, &mut conn.delivery, conn.sent.forward());
         conn.sent.reported(blocks, |d| {
@@ -177,7 +177,7 @@ impl Linux {
         });
     }
 
-    /// An acknowledgement (`tcp_ack`).
+    /// Processes an acknowledgement (`tcp_ack`).
     pub(super) fn on_ack(
         &mut self,
         conn: &mut Connection,
@@ -242,7 +242,7 @@ impl Linux {
         self.pump(conn, now, out);
     }
 
-    /// An acknowledgement that others have overtaken: its blocks may tell something new all the same.
+    /// Processes an acknowledgement that later ones have overtaken; its SACK blocks may still be new.
     pub(in crate::tcp) fn on_stale(
         &mut self,
         conn: &mut Connection,
@@ -259,14 +259,14 @@ impl Linux {
         }
     }
 
-    /// `tcp_ack_update_rtt`: segments sent once give the samples, else the time stamp (RFC 7323 section 4). Gives the
-    /// newest segment's round-trip time.
+    /// `tcp_ack_update_rtt`: takes the sample from segments sent once, otherwise from the timestamp (RFC 7323 section
+    /// 4). Returns the newest segment's round-trip time.
     #[inline(always)]
     fn time(&mut self, conn: &mut Connection, now: Time, packet: &Packet, news: &mut News) -> Option<Span> {
         let acked = news.acked_sent.filter(|_| !news.again_acked);
         let first = acked.or(news.sacked_sent).map(|(first, _)| now.since(first));
         if let (Some((sent, _)), None, Some((head, _))) = (news.sacked_sent, acked, conn.sent.head()) {
-            // the report is of something newer than the first segment's last transmission: the timer may start anew
+            // the SACKed segment was sent after the first outstanding one was last sent: the timer may restart
             news.set_timer |= sent >= head;
         }
         let echoed = packet.stamp.elapsed(now);
@@ -278,7 +278,7 @@ impl Linux {
         acked.or(news.sacked_sent).map(|(_, last)| now.since(last))
     }
 
-    /// A round-trip time: what `tcp_rtt_estimator` and `tcp_set_rto` make of it.
+    /// Takes a round-trip time sample: `tcp_rtt_estimator` and `tcp_set_rto`.
     #[inline(always)]
     fn sample(&mut self, conn: &mut Connection, now: Time, rtt: Span) {
         let limits = conn.limits();
@@ -292,13 +292,13 @@ impl Linux {
         conn.rto = conn.rtt.timeout();
     }
 
-    /// `tcp_cong_control`: the reduction goes on, or the window grows.
+    /// `tcp_cong_control`: continues the reduction, or grows the window.
     fn control(&mut self, conn: &mut Connection, now: Time, in_flight: u32, rtt: Option<Span>, news: &News) {
         if conn.needs.deliveries {
             return self.model(conn, now, in_flight);
         }
         let segments = news.delivered;
-        // tcp_may_raise_cwnd: where reordering is known, reports count as acknowledgements do
+        // tcp_may_raise_cwnd: with known reordering, SACKs count as acknowledgements do
         let grows = self.prr.is_none() && (news.acked || news.sacked && self.rack.reordering_seen);
         if let Some(prr) = &mut self.prr {
             prr.on_ack(conn.sent.in_flight(), segments, news.acked && news.lost == 0);
@@ -308,7 +308,7 @@ impl Linux {
         }
         let event = if grows {
             let window = conn.controller.window();
-            // tcp_is_cwnd_limited: slow start may go to twice what was outstanding
+            // tcp_is_cwnd_limited: slow start may grow to twice the outstanding segments
             let slow = window < conn.controller.threshold() && window < 2.0 * f64::from(self.max_packets_out);
             let edge = window.ceil() as u32;
             let in_flight = if self.limited || slow { in_flight.max(edge) } else { in_flight.min(edge - 1) };
@@ -320,14 +320,14 @@ impl Linux {
         conn.controller.on_feedback(&event, &path);
     }
 
-    /// The same for a controller that models its path, and owns its window in recoveries too (`cong_control`).
+    /// [`Linux::control`] for a controller that models its path and sets its window in recoveries too (`cong_control`).
     fn model(&mut self, conn: &mut Connection, now: Time, prior_in_flight: u32) {
         if let Some(sample) = self.rate_sample(conn, now, prior_in_flight) {
             Linux::deliver(conn, now, &sample);
         }
     }
 
-    /// The same where the controller mostly has little to do.
+    /// [`Linux::model`] for the common case, in which the controller has little to do.
     #[inline(never)]
     fn model_as_usual(&mut self, conn: &mut Connection, now: Time, prior_in_flight: u32) {
         let Some(sample) = self.rate_sample(conn, now, prior_in_flight) else { return };
@@ -338,7 +338,7 @@ impl Linux {
             }
             return;
         }
-        let copy = sample; // above it lies in registers
+        let copy = sample; // so that the original stays in registers
         Linux::deliver(conn, now, &copy);
     }
 
@@ -369,7 +369,7 @@ impl Linux {
         }
     }
 
-    /// The window as the kernel has it: while it is being reduced, what it has come down to.
+    /// The window in the kernel's sense: during a reduction, its current value.
     #[inline(always)]
     fn window(&self, conn: &Connection) -> u32 {
         match &self.prr {
@@ -383,14 +383,14 @@ impl Linux {
         self.undo.stamp
     }
 
-    /// What a plot shows as the window.
+    /// The window for plots.
     #[cold]
     pub(super) fn shown_window(&self, conn: &Connection) -> f64 {
         self.prr.as_ref().map_or_else(|| conn.controller.window(), |prr| f64::from(prr.window))
     }
 
-    /// `tcp_cwnd_validate`, after sending: whether the window was the limit (RFC 7661); not for longer than a timeout,
-    /// and it shrinks half the way to what was used (RFC 2861).
+    /// `tcp_cwnd_validate`, after sending: records whether the window was the limit (RFC 7661). If it was not for a
+    /// timeout, the window moves halfway to the used part (RFC 2861).
     #[inline(always)]
     pub(super) fn validate(&mut self, conn: &mut Connection, now: Time, limited: bool) {
         let out = conn.sent.out();
@@ -419,11 +419,11 @@ impl Linux {
         }
     }
 
-    /// `tcp_cwnd_restart`, before sending after nothing was outstanding: half the window for every timeout since the
-    /// last segment, at least the initial window (RFC 2861, RFC 5681 section 4.1).
+    /// `tcp_cwnd_restart`, before sending when nothing was outstanding: halves the window for each timeout since the
+    /// last segment, down to the initial window (RFC 2861, RFC 5681 section 4.1).
     pub(super) fn restart_window(&mut self, conn: &mut Connection, now: Time) {
         if conn.needs.deliveries || conn.profile != Profile::Linux {
-            return; // whoever models the path knows better; `rfc` has RFC 5681's
+            return; // controllers with a path model restart by themselves; `rfc` uses RFC 5681's rule
         }
         let mut idle = now.since(conn.last_sent);
         let restart = f64::from(conn.config.initial_window).min(conn.controller.window());

@@ -1,34 +1,35 @@
-//! RACK: a segment is lost if one sent later has arrived, and time for reordering has passed since (RFC 8985).
+//! RACK: a segment is lost if one sent later has arrived, and the reordering window has passed (RFC 8985).
 
 use crate::tcp::connection::DUPLICATES;
 use crate::tcp::sent::{Delivered, Sent};
 use paceline_units::{Span, Time};
 
-/// So many recoveries without a DSACK, and the reordering window is its least again (RFC 8985 section 6.2 step 4).
+/// After this number of recoveries without a DSACK, the reordering window returns to its minimum (RFC 8985 section 6.2
+/// step 4).
 const PERSISTENCE: u32 = 16;
 
 /// The state of RFC 8985 section 5.3.
 #[derive(Debug)]
 pub(super) struct Rack {
-    /// The most recently sent segment that has arrived: when it was sent, its number, its round trip.
+    /// The most recently sent segment that has arrived: its transmission time, its number, its round-trip time.
     newest: Option<(Time, u32)>,
     rtt: Span,
     pub(super) min_rtt: Option<Span>,
-    /// A segment has arrived since the last look for losses.
+    /// A segment has arrived since the last check for losses.
     pub(super) advanced: bool,
     pub(super) reordering_seen: bool,
-    /// DSACKs count once a round, which ends with this segment.
+    /// DSACKs count once per round, which ends with this segment.
     dsack_round: Option<u32>,
     multiple: u32,
     persist: u32,
 }
 
-/// What a look for losses has found.
+/// The result of a check for losses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Found {
     /// Retransmissions among the segments now lost.
     pub(super) again: u32,
-    /// How long until the next look, if some must wait.
+    /// The time until the next check, if segments must wait.
     pub(super) wait: Option<Span>,
 }
 
@@ -46,12 +47,12 @@ impl Rack {
         }
     }
 
-    /// Sections 6.2 step 1 and 2: a segment has arrived. `highest`: one past the highest that had arrived before.
+    /// Section 6.2 steps 1 and 2: a segment has arrived. `highest`: one past the highest that had arrived before.
     #[inline(always)]
     pub(super) fn arrived(&mut self, now: Time, delivered: &Delivered, highest: u32) {
         let Delivered { seq, sent, again, .. } = *delivered;
         let rtt = now.since(sent);
-        // step 3: below what had arrived, and sent once
+        // step 3: below the highest arrived segment, and sent once
         if seq < highest && !again {
             self.reordering_seen = true;
         }
@@ -67,7 +68,7 @@ impl Rack {
         }
     }
 
-    /// Section 6.2 step 4, the part that adapts to DSACKs. `una` and `next`: the edges of what is outstanding.
+    /// Section 6.2 step 4: adapts to DSACKs. `una` and `next`: the bounds of outstanding data.
     pub(super) fn adapt(&mut self, dsack: bool, una: u32, next: u32) {
         if self.dsack_round.is_some_and(|round| una >= round) {
             self.dsack_round = None;
@@ -79,7 +80,7 @@ impl Rack {
         }
     }
 
-    /// A recovery is over.
+    /// A recovery has ended.
     pub(super) fn recovered(&mut self) {
         self.persist = self.persist.saturating_sub(1);
         if self.persist == 0 {
@@ -87,8 +88,8 @@ impl Rack {
         }
     }
 
-    /// The reordering window: nothing while no reordering has been seen and a recovery goes on, or so much has been
-    /// reported that a fast retransmission is due; else a quarter of the least round trip, at most SRTT.
+    /// The reordering window. It is zero without known reordering, if a recovery is under way or DupThresh segments are
+    /// SACKed; otherwise a quarter of the minimum round-trip time, times `multiple`, at most SRTT.
     pub(super) fn window(&self, recovering: bool, sacked: u32, srtt: Span) -> Span {
         if !self.reordering_seen && (recovering || sacked >= DUPLICATES) {
             return Span::ZERO;
@@ -97,12 +98,12 @@ impl Rack {
         Span((min_rtt * u64::from(self.multiple) / 4).min(srtt.0))
     }
 
-    /// How long ago a segment must have been sent that counts as lost at once.
+    /// The age at which a segment sent before the newest arrived one is lost.
     pub(super) fn limit(&self, window: Span) -> Span {
         self.rtt + window
     }
 
-    /// Section 6.2 step 5: marks what is lost, in order of transmission.
+    /// Section 6.2 step 5: marks segments lost, in order of transmission.
     #[inline(always)]
     pub(super) fn detect(&mut self, now: Time, segments: &mut Sent, window: Span) -> Found {
         self.advanced = false;
@@ -110,11 +111,11 @@ impl Rack {
             Some(newest) if !segments.is_ordered() || segments.judge(newest) => {
                 self.detect_among(now, newest, segments, self.limit(window))
             }
-            _ => Found::default(), // mostly all that was sent before has arrived or is lost already
+            _ => Found::default(), // usually all segments sent before have arrived or are lost already
         }
     }
 
-    /// The same where some of what is in flight was sent before the newest that has arrived.
+    /// [`Rack::detect`] if segments in flight were sent before the newest that has arrived.
     #[inline(never)]
     fn detect_among(&mut self, now: Time, newest: (Time, u32), segments: &mut Sent, limit: Span) -> Found {
         let mut found = Found::default();
@@ -122,7 +123,7 @@ impl Rack {
             let last = segments.last_judged();
             while let Some((seq, sent)) = segments.oldest_judged() {
                 if now.since(sent) < limit {
-                    // The last must wait longest.
+                    // The last one must wait longest.
                     found.wait = last.map(|sent| Span(limit.0 - now.since(sent).0));
                     break;
                 }
@@ -154,7 +155,7 @@ mod tests {
         Time(n * 1_000_000)
     }
 
-    /// Ten segments, one a millisecond from 0 on; all those of `arrive` are reported at `now`.
+    /// Sends ten segments, one per millisecond from 0 on; those of `arrive` are reported at `now`.
     fn after(rack: &mut Rack, arrive: &[(u32, u32)], now: Time) -> Sent {
         let mut sent = Sent::new(0, true);
         for seq in 0..10 {
@@ -173,7 +174,7 @@ mod tests {
         let mut rack = Rack::new();
         let mut sent = after(&mut rack, &[(3, 6)], ms(105));
         assert!(rack.advanced);
-        // three reported: no reordering window; 5 was sent at 5 ms and took 100 ms
+        // three SACKed: no reordering window; 5 was sent at 5 ms and took 100 ms
         let window = rack.window(false, sent.sacked(), Span::from_millis(100));
         assert_eq!(window, Span::ZERO);
         let found = rack.detect(ms(105), &mut sent, window);
@@ -186,7 +187,7 @@ mod tests {
         let srtt = Span::from_millis(100);
         let mut rack = Rack::new();
         let mut sent = after(&mut rack, &[(3, 5)], ms(104));
-        // two reported: a quarter of the least round trip, and a timer for the rest
+        // two SACKed: a quarter of the minimum round-trip time, and a timer for the rest
         let window = rack.window(false, sent.sacked(), srtt);
         assert_eq!(window, Span::from_millis(25));
         let found = rack.detect(ms(104), &mut sent, window);
@@ -194,7 +195,7 @@ mod tests {
         assert_eq!((sent.lost(), found.wait), (0, Some(Span::from_millis(23))));
         rack.detect(ms(127), &mut sent, window);
         assert_eq!(sent.lost(), 3);
-        // recovery has begun and nothing was reordered: no waiting
+        // in recovery without reordering: no wait
         assert_eq!(rack.window(true, 0, srtt), Span::ZERO);
         let _ = after(&mut rack, &[(3, 5), (2, 3)], ms(104));
         assert!(rack.reordering_seen, "step 3");
@@ -233,8 +234,8 @@ mod tests {
         assert_eq!(rack.newest, Some((ms(90), 1)));
     }
 
-    /// What is in order by time is judged by its ends: the same as one after the other, whatever is reported, lost, sent
-    /// again, and found again.
+    /// A list in order of transmission is judged from its ends. The result is that of a full search, whatever is
+    /// reported, lost, retransmitted and found again.
     #[test]
     fn judges_by_the_ends_as_one_after_the_other() {
         use paceline_random::{Sequence, Stream};

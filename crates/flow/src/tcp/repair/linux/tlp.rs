@@ -1,4 +1,4 @@
-//! Profile `linux`: sending, the timer's three uses, and tail loss probes (RFC 8985 section 7).
+//! Profile `linux`: sending, the three uses of the timer, and tail loss probes (RFC 8985 section 7).
 
 use super::{Linux, News, State};
 use crate::Transmit;
@@ -6,7 +6,7 @@ use crate::tcp::connection::Connection;
 use paceline_control::{Profile, TcpEvent};
 use paceline_units::{Span, Time};
 
-/// What the one timer is set to do (`icsk_pending`).
+/// The action for which the one timer is set (`icsk_pending`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Pending {
     Nothing,
@@ -18,15 +18,15 @@ pub(super) enum Pending {
     Reordering,
 }
 
-/// `TCP_TIMEOUT_MIN`: what the kernel adds to short timeouts, two ticks of its clock.
+/// `TCP_TIMEOUT_MIN`: two clock ticks that the kernel adds to short timeouts.
 const TICKS: Span = Span::from_millis(2);
 
-/// The probe of this episode (RFC 8985 section 7.1).
+/// The probe of the current episode (RFC 8985 section 7.1).
 #[derive(Debug, Default)]
 pub(super) struct Probe {
     /// One past the highest segment sent when the probe left (TLP.end_seq).
     end: Option<u32>,
-    /// It repeats a segment (TLP.is_retrans).
+    /// It is a retransmission (TLP.is_retrans).
     repeats: bool,
 }
 
@@ -40,8 +40,8 @@ impl Probe {
     }
 }
 
-/// The probe timeout: 2 SRTT, and the longest delay of an acknowledgement if only one segment is out, for which the
-/// kernel takes the minimum retransmission timeout (RFC 8985 section 7.2, WCDelAckT).
+/// The probe timeout: 2 SRTT, plus the maximum acknowledgement delay if only one segment is outstanding (RFC 8985
+/// section 7.2, WCDelAckT). The kernel uses the minimum retransmission timeout for that delay.
 fn probe_timeout(srtt: Span, out: u32, delay: Span) -> Span {
     srtt * 2 + if out == 1 { delay } else { TICKS }
 }
@@ -52,7 +52,8 @@ impl Linux {
         conn.timer = at;
     }
 
-    /// `tcp_rearm_rto`: from now; from the first segment's transmission, if another use of the timer has let time pass.
+    /// `tcp_rearm_rto`: counts from now; or from the first segment's transmission, if the timer had another use
+    /// meanwhile.
     pub(super) fn rearm(&mut self, conn: &mut Connection, now: Time) {
         if conn.una == conn.max {
             return self.arm(conn, Pending::Nothing, Time::NEVER);
@@ -62,8 +63,8 @@ impl Linux {
         self.arm(conn, Pending::Retransmission, (from + conn.rto).max(now + Span::from_millis(1)));
     }
 
-    /// Section 7.2: a probe in 2 SRTT, unless losses are being repaired or something was reported out of order.
-    /// `anew`: an acknowledgement has just restarted the retransmission timer. Says whether the probe is set.
+    /// Section 7.2: schedules a probe in 2 SRTT, unless a recovery is under way or segments are SACKed. `anew`: an
+    /// acknowledgement has just restarted the retransmission timer. Returns whether the probe is set.
     #[inline(always)]
     pub(super) fn schedule_probe(&mut self, conn: &mut Connection, now: Time, anew: bool) -> bool {
         let calm = matches!(self.state, State::Open | State::Reducing) && conn.sent.sacked() == 0;
@@ -77,13 +78,14 @@ impl Linux {
             _ => probe_timeout(srtt, conn.sent.out(), conn.config.delayed_ack.unwrap_or_default()),
         };
         let from = conn.sent.head().filter(|_| !anew).map_or(now, |(sent, _)| sent);
-        // not later than the retransmission timer would be
+        // no later than the retransmission timer
         let at = (now + timeout).min((from + conn.rto).max(now + Span::from_millis(1)));
         self.arm(conn, Pending::Probe, at);
         true
     }
 
-    /// Section 7.3: one new segment if there is one, window or not; else the last one again. One probe an episode.
+    /// Section 7.3: sends one new segment if there is one, regardless of the window; otherwise the last one again. One
+    /// probe per episode.
     fn send_probe(&mut self, conn: &mut Connection, now: Time, out: &mut impl Transmit) {
         if self.probe.end.is_none() {
             let fresh = conn.nxt < conn.limit.min(conn.una.saturating_add(conn.receive_window));
@@ -97,18 +99,18 @@ impl Linux {
         self.rearm(conn, now);
     }
 
-    /// Section 7.4.2: what an acknowledgement says of the probe. `blocks`: it carries SACK blocks.
+    /// Section 7.4.2: evaluates an acknowledgement for the probe. `blocks`: it carries SACK blocks.
     pub(super) fn probe_acked(&mut self, conn: &mut Connection, now: Time, ack: u32, blocks: bool, news: &News) {
         let Some(end) = self.probe.end.filter(|&end| ack >= end) else { return };
         if !self.probe.repeats || news.dsack.is_some_and(|d| d == end) {
-            self.probe.forget(); // new data was delivered; or both the segment and its repetition: no loss
+            self.probe.forget(); // new data was delivered; or both the segment and its retransmission were: no loss
         } else if ack > end {
-            // the probe has repaired a loss: one reduction, at once
+            // the probe repaired a loss: reduce once, immediately
             self.begin_reduction(conn, now, TcpEvent::Lost { duplicates: 0, again: false });
             self.undo.marker = None;
             self.end_reduction(conn, now);
         } else if !news.acked && !blocks {
-            self.probe.forget(); // a duplicate without SACK: both have come
+            self.probe.forget(); // a duplicate without SACK: both have arrived
         }
     }
 
@@ -116,7 +118,7 @@ impl Linux {
         let again = seq < conn.max;
         conn.emit(now, seq, out);
         if again {
-            // segments carry the time at which they leave the host
+            // segments are timed when they leave the host
             self.undo.stamp.get_or_insert(out.left(now));
             self.undo.retransmissions = Some(self.undo.retransmissions.unwrap_or(0) + 1);
         }
@@ -125,7 +127,7 @@ impl Linux {
         }
     }
 
-    /// The same as [`Linux::pump`], without a call where the window is full or the pacer's gap not over.
+    /// [`Linux::pump`], without the call if the window is full or the pacer's gap is not over.
     #[inline(always)]
     pub(super) fn pump_if_due(&mut self, conn: &mut Connection, now: Time, out: &mut impl Transmit) -> bool {
         if conn.sent.in_flight() >= self.window(conn) {
@@ -139,7 +141,8 @@ impl Linux {
         self.pump(conn, now, out)
     }
 
-    /// Sends while the window exceeds what is in flight: what is lost first, then new data. Says whether new data was sent.
+    /// Sends while the window exceeds the segments in flight: lost segments first, then new data. Returns whether new
+    /// data was sent.
     #[inline(never)]
     pub(in crate::tcp) fn pump(&mut self, conn: &mut Connection, now: Time, out: &mut impl Transmit) -> bool {
         let window = self.window(conn);
@@ -177,14 +180,15 @@ impl Linux {
         if new || limited {
             self.validate(conn, now, limited);
         }
-        // The kernel restarts the retransmission timer with each new segment if a probe was due; with the last is enough.
+        // The kernel restarts the retransmission timer with each new segment if a probe was due; doing it with the last
+        // is enough.
         if new && !self.schedule_probe(conn, now, false) && self.pending == Pending::Probe {
             self.rearm(conn, now);
         }
         new
     }
 
-    /// The timer has expired.
+    /// Handles the expired timer.
     pub(in crate::tcp::repair) fn expired(&mut self, conn: &mut Connection, now: Time, out: &mut impl Transmit) {
         if conn.una == conn.max {
             self.arm(conn, Pending::Nothing, Time::NEVER);

@@ -1,9 +1,9 @@
-//! The scoreboard against the words of RFC 6675 section 4, segment by segment.
+//! Compares the scoreboard with the text of RFC 6675 section 4, segment by segment.
 
 use super::*;
 use proptest::prelude::*;
 
-/// Whether the receiver has the segment, of `una..max`.
+/// Whether the receiver has the segment, which is at or above `una`.
 fn reported(had: &[bool], una: u32, seq: u32) -> bool {
     had[(seq - una) as usize]
 }
@@ -25,11 +25,11 @@ proptest! {
         moved in 0u32..10,
     ) {
         let mut had = had;
-        had[0] = false; // or the left edge would have moved
+        had[0] = false; // otherwise `una` would have advanced
         let una = 7;
         let max = una + had.len() as u32;
         let mut board = Reported::new(una);
-        // blocks as a receiver may tell of them: parts of what it has, in any order; in the end all of it
+        // the blocks that a receiver may report: parts of what it has, in any order; finally all of it
         let runs: Vec<(u32, u32)> = (una..max)
             .filter(|&s| reported(&had, una, s) && !reported(&had, una, s - 1))
             .map(|s| (s, (s..max).find(|&e| !reported(&had, una, e)).unwrap_or(max)))
@@ -44,7 +44,7 @@ proptest! {
             board.add(start, end);
         }
         let high = una + high;
-        // the left edge moves to a segment that the receiver has not
+        // `una` advances to a segment that the receiver does not have
         let una_now = (una + moved..max).find(|&s| !reported(&had, una, s)).unwrap_or(max);
         board.update(una_now, max, None);
         let (una, had) = (una_now, &had[(una_now - una) as usize..]);
@@ -61,7 +61,7 @@ proptest! {
         }
     }
 
-    /// A receiver that asks for what it had reported has dropped it: nothing that it has told counts any more.
+    /// A receiver that requests data that it had reported has discarded it, so none of its reports count any more.
     #[test]
     fn a_receiver_that_drops_what_it_had(start in 2u32..20, size in 1u32..20, ack in 1u32..45) {
         let mut board = Reported::new(0);
