@@ -1,4 +1,4 @@
-//! What acknowledgements do: what has arrived, what was lost, what that means for the window (RFC 9002 section 6, appendix A).
+//! Processing of acknowledgements: arrivals, losses, and their effect on the window (RFC 9002 section 6, appendix A).
 
 use super::Snapshot;
 use super::connection::{Connection, End, LostPacket, Phase};
@@ -12,7 +12,7 @@ use paceline_units::{Span, Time};
 /// kPacketThreshold.
 const PACKET_THRESHOLD: u32 = 3;
 
-/// A packet that an acknowledgement tells of for the first time.
+/// A newly acknowledged packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Newly {
     number: u32,
@@ -21,7 +21,7 @@ pub(super) struct Newly {
     left: Snapshot,
 }
 
-/// A packet that was found lost.
+/// A packet that was declared lost.
 #[derive(Clone, Copy, Debug)]
 struct Lost {
     number: u32,
@@ -30,10 +30,10 @@ struct Lost {
 }
 
 impl Connection {
-    /// An acknowledgement of these ranges, of which `more` are older than the first, newest first.
+    /// Processes an acknowledgement; `more` has the ranges after the first two, newest first.
     pub(super) fn on_ack(&mut self, now: Time, range: &AckRange, more: &[Block]) {
         if range.largest >= self.log.next() || range.largest < self.base {
-            return; // of what never left, or of another connection
+            return; // of a packet never sent, or of another connection
         }
         self.sample(now, range);
         self.congestion.on_ack_begin(&self.rtt);
@@ -48,7 +48,7 @@ impl Connection {
         }
     }
 
-    /// All up to `largest` have arrived: by far the most common.
+    /// Processes an acknowledgement of all packets up to `largest`, the most common case.
     #[inline]
     fn take_oldest(&mut self, now: Time, largest: u32) {
         let before = self.log.base();
@@ -76,17 +76,17 @@ impl Connection {
         self.acked_some(now);
     }
 
-    /// Some were acknowledged, and the window has grown for each.
+    /// Ends the processing of newly acknowledged packets: the window grows.
     #[inline]
     fn acked_some(&mut self, now: Time) {
         self.congestion.on_ack_end(now, self.limited);
-        // a server that does not answer may only be silent (section 6.2.1)
+        // to a server, a missing answer may only mean that the client has nothing to say (section 6.2.1)
         if self.phase == Phase::Established || self.end == End::Answerer {
             self.pto_count = 0;
         }
     }
 
-    /// Some of what is out has arrived: losses are found before the window grows, as in OnAckReceived.
+    /// Processes any other acknowledgement; losses are detected before the window grows, as in OnAckReceived.
     #[inline(never)]
     fn take_any(&mut self, now: Time, range: &AckRange, more: &[Block]) {
         let base = self.log.base();
@@ -109,7 +109,7 @@ impl Connection {
         self.log.prune();
     }
 
-    /// The round trip of the greatest number, if that is new (section 5.1).
+    /// Takes a round-trip sample if the largest number is newly acknowledged (section 5.1).
     #[inline]
     fn sample(&mut self, now: Time, range: &AckRange) {
         if range.largest < self.acked_end {
@@ -128,7 +128,7 @@ impl Connection {
         self.stats.round_trip(latest);
     }
 
-    /// Says whether it was ECN-capable, and not acknowledged before.
+    /// Marks a packet as acknowledged. Returns whether it is newly acknowledged and was ECN-capable.
     fn packet_acked(&mut self, number: u32) -> bool {
         let left = *self.log.snapshot(number);
         let Some(packet) = self.log.get_mut(number).filter(|packet| packet.state == State::Out) else { return false };
@@ -141,7 +141,7 @@ impl Connection {
         ect
     }
 
-    /// What a packet carried has arrived.
+    /// Processes the arrival of a packet's contents.
     #[inline(always)]
     fn arrived_at_last(&mut self, carried: &Carried) {
         match carried {
@@ -174,12 +174,12 @@ impl Connection {
         }
     }
 
-    /// What had been taken for lost may have arrived. What was lost long ago is forgotten.
+    /// Processes acknowledgements of packets that were declared lost; drops packets lost long ago.
     #[cold]
     fn note_late(&mut self, now: Time, range: &AckRange, more: &[Block]) {
         let keep = self.rtt.probe_timeout(self.config.max_ack_delay) * 3;
         let is_old = |lost: &LostPacket| between(lost.sent, now) > keep;
-        // the oldest comes first
+        // the oldest is the first
         if !self.lost.first().is_some_and(is_old) && !acknowledges_any(range, more, &self.lost) {
             return;
         }
@@ -201,7 +201,7 @@ impl Connection {
         }
     }
 
-    /// What the acknowledgement tells of marks; `capable` newly acknowledged packets left with ECT.
+    /// Processes the ECN counts of an acknowledgement; `capable` newly acknowledged packets were sent with ECT.
     #[inline]
     fn read_marks(&mut self, now: Time, range: &AckRange, capable: u32) {
         if !self.config.ecn || self.newly.is_empty() {
@@ -214,7 +214,7 @@ impl Connection {
         }
     }
 
-    /// Finds what was lost: three packets or an eighth of a round trip late (section 6.1).
+    /// Declares packets lost that are three packets or 9/8 of a round trip late (section 6.1).
     pub(super) fn detect_losses(&mut self, now: Time) {
         self.loss_time = Time::NEVER;
         if self.is_unacked() {
@@ -241,12 +241,12 @@ impl Connection {
         }
     }
 
-    /// Whether enough packets that left after this one have come that it counts as lost.
+    /// Whether enough packets sent after this one have been acknowledged that it counts as lost.
     pub(super) fn is_overtaken(&self, number: u32) -> bool {
         self.acked_end > number + PACKET_THRESHOLD
     }
 
-    /// What losing these does, of which the newest left at `newest`.
+    /// Reports these losses to the congestion control; the newest was sent at `newest`.
     #[cold]
     #[inline(never)]
     fn lose(&mut self, now: Time, lost: &[Lost], newest: Time) {
@@ -268,7 +268,8 @@ impl Connection {
         self.log.prune();
     }
 
-    /// Whether two of these lie further apart than three probe timeouts, with nothing acknowledged between them (section 7.6).
+    /// Whether two of these were sent more than three probe timeouts apart, with nothing acknowledged between them
+    /// (section 7.6).
     fn is_persistent(&self, lost: &[Lost]) -> bool {
         let after = lost.iter().skip_while(|packet| packet.sent <= self.first_sample);
         let longest = self.rtt.persistent(self.config.max_ack_delay);
@@ -287,7 +288,7 @@ impl Connection {
         false
     }
 
-    /// What a lost packet carried and is still wanted leaves again (RFC 9000 section 13.3).
+    /// Queues the contents of a lost packet that are still needed for retransmission (RFC 9000 section 13.3).
     fn send_again(&mut self, carried: &Carried) {
         match carried {
             Carried::Nothing => {}
@@ -318,21 +319,21 @@ impl Connection {
         }
     }
 
-    /// The oldest packets that are out leave again, without being taken for lost: what they carried may have come.
+    /// Queues the contents of the oldest outstanding packets again, without declaring them lost.
     pub(super) fn send_oldest_again(&mut self, max: usize) {
         let oldest: Vec<Carried> = self.log.out().take(max).map(|(_, packet)| packet.carried.clone()).collect();
         oldest.iter().for_each(|carried| self.send_again(carried));
     }
 }
 
-/// Whether an acknowledgement tells of this packet.
+/// Whether an acknowledgement contains this packet.
 #[inline]
 fn acknowledges(range: &AckRange, more: &[Block], number: u32) -> bool {
     let within = |block: &Block| (block.start..block.end).contains(&number);
     (range.smallest..=range.largest).contains(&number) || within(&range.older) || more.iter().any(within)
 }
 
-/// Whether it tells of any of these, which are in the order of their numbers.
+/// Whether it contains any of these, which are sorted by number.
 #[inline]
 fn acknowledges_any(range: &AckRange, more: &[Block], lost: &[LostPacket]) -> bool {
     let holds_one = |start: u32, end: u32| {

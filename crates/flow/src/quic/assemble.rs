@@ -1,4 +1,4 @@
-//! Packets on their way out: when one may leave, and what it carries.
+//! Outgoing packets: when one may be sent, and its contents.
 
 use super::connection::{Connection, End, Phase};
 use super::datagrams::Waiting;
@@ -10,24 +10,24 @@ use paceline_packet::quic::{AckRange, Frame, INITIAL_DATAGRAM, LONG_HEADER, Stre
 use paceline_packet::{Extra, Flags, Stamp};
 use paceline_units::{Span, Time};
 
-/// A frame of a stream in what is left of a packet pays from so many bytes on.
+/// Minimum bytes left in a packet that are worth another stream frame.
 const WORTHWHILE: u16 = 32;
 
-/// Bytes that no acknowledgement exceeds as long as the other end's address is not validated.
+/// Upper bound in bytes of an acknowledgement before the other end's address is validated.
 const LONGEST_ACK: u16 = 200;
 
-/// What a packet is made of.
+/// The contents of a packet.
 struct Contents {
     frames: Box<[Frame]>,
     /// UDP payload.
     bytes: u16,
     ack_eliciting: bool,
-    /// Data that left before.
+    /// It carries data that was sent before.
     again: bool,
 }
 
 impl Connection {
-    /// Sends what may be sent.
+    /// Sends all packets that may be sent.
     pub(super) fn pump(&mut self, now: Time, out: &mut impl Transmit) {
         self.resumes = Time::NEVER;
         if self.is_plain() {
@@ -43,7 +43,7 @@ impl Connection {
         self.arm(now);
     }
 
-    /// Whether nothing is to leave but data of streams.
+    /// Whether only stream data is to be sent.
     #[inline]
     fn is_plain(&self) -> bool {
         let quiet = !self.received.is_wanted() && self.control.is_empty() && self.datagrams.is_empty();
@@ -55,13 +55,13 @@ impl Connection {
             && !self.crypto.is_ready()
     }
 
-    /// Whether the handshake is done, and the end is not near.
+    /// Whether the handshake is complete and the connection is not about to end.
     #[inline]
     fn is_steady(&self) -> bool {
         self.phase == Phase::Established && self.unvalidated.is_none() && !self.stopped
     }
 
-    /// Sends data of streams, and nothing else.
+    /// Sends stream data only.
     #[inline]
     fn pump_stream(&mut self, now: Time, out: &mut impl Transmit) {
         let datagram = self.config.datagram;
@@ -79,7 +79,7 @@ impl Connection {
         self.note_app_limited();
     }
 
-    /// Sends a packet of what streams have left; `false`: nothing may leave.
+    /// Sends a packet with the next stream data; `false`: there is none that may be sent.
     #[inline(never)]
     fn send_pieces(&mut self, now: Time, header: u16, out: &mut impl Transmit) -> bool {
         let datagram = self.config.datagram;
@@ -94,7 +94,7 @@ impl Connection {
         true
     }
 
-    /// Sends whatever there is.
+    /// Sends packets with any contents.
     #[inline(never)]
     fn pump_any(&mut self, now: Time, out: &mut impl Transmit) {
         loop {
@@ -113,7 +113,7 @@ impl Connection {
         }
         if self.received.due() <= now {
             if self.is_amplifying(LONGEST_ACK) {
-                self.received.end(); // the next packet of the other end lets it leave
+                self.received.end(); // the other end's next packet allows it
             } else {
                 self.send_ack(now, out);
             }
@@ -124,7 +124,7 @@ impl Connection {
         }
     }
 
-    /// Whether anything waits that wants an acknowledgement.
+    /// Whether any ack-eliciting frame waits.
     #[inline]
     pub(super) fn has_frames(&self) -> bool {
         self.sends_data() && (self.outgoing.is_ready() || !self.datagrams.is_empty())
@@ -132,7 +132,7 @@ impl Connection {
             || self.crypto.is_ready()
     }
 
-    /// Whether window, pacing and the host's interface let a packet leave; if not by when to ask again.
+    /// Whether window, pacing and the host's interface allow a packet; if not, sets when to try again.
     #[inline]
     fn has_room(&mut self, now: Time, out: &impl Transmit) -> bool {
         if self.congestion.in_flight() + u64::from(self.config.datagram) > self.congestion.window() {
@@ -152,7 +152,7 @@ impl Connection {
         true
     }
 
-    /// Pacing holds packets back: whether they would fill the window, were it not for that (RFC 9002 section 7.8).
+    /// Whether the packets that pacing holds back would fill the window (RFC 9002 section 7.8).
     #[inline(never)]
     fn would_fill(&self) -> bool {
         let (window, in_flight) = (self.congestion.window(), self.congestion.in_flight());
@@ -161,7 +161,7 @@ impl Connection {
         self.outgoing.offers(short)
     }
 
-    /// Nothing is left to send: whether that, and not the window, is the limit.
+    /// Nothing is left to send: records whether the application, and not the window, is the limit.
     #[inline]
     fn note_app_limited(&mut self) {
         let room = self.congestion.window().saturating_sub(self.congestion.in_flight());
@@ -171,11 +171,11 @@ impl Connection {
         }
     }
 
-    /// A packet that wants an acknowledgement leaves; `false`: there was nothing for it.
+    /// Sends an ack-eliciting packet; `false`: there was nothing for one.
     fn send(&mut self, now: Time, out: &mut impl Transmit) -> bool {
         let made = self.assemble(now, short_header(self.unacknowledged()));
         if !made.ack_eliciting {
-            // limits let no data leave; what was to be acknowledged is
+            // limits allow no data, but a pending acknowledgement is sent
             self.leave_unwatched(now, made, out);
             return false;
         }
@@ -183,7 +183,7 @@ impl Connection {
         true
     }
 
-    /// A packet of whatever waits.
+    /// Assembles a packet of any waiting frames.
     #[inline(never)]
     fn assemble(&mut self, now: Time, header: u16) -> Contents {
         let mut frames = Vec::new();
@@ -207,7 +207,7 @@ impl Connection {
             if let Some((run, was_sent)) = self.crypto.take(u64::from(max)) {
                 again = was_sent;
                 let length = (run.end - run.start) as u16;
-                // first, so that the other end knows at once whose packet it is
+                // first, so that the other end can assign the packet to its connection at once
                 frames.insert(0, Frame::Crypto { connection: self.base, offset: run.start as u32, length });
             }
         }
@@ -221,8 +221,8 @@ impl Connection {
         self.fill(header, frames, again)
     }
 
-    /// Datagrams that fit into `room`, but for those that wait for streams; gives the bytes that they take. One that is larger than a
-    /// packet leaves in several (an application's business: RFC 9221 section 5).
+    /// Adds datagrams that fit into `room` and have no lower priority than the streams; returns the bytes that they
+    /// take. A datagram larger than a packet is split (fragmentation is left to the application: RFC 9221 section 5).
     fn add_datagrams(&mut self, frames: &mut Vec<Frame>, room: u16) -> u16 {
         let first = self.outgoing.rank().unwrap_or(u8::MAX);
         let mut taken = 0;
@@ -230,7 +230,7 @@ impl Connection {
             let room = room - taken;
             let max = room.saturating_sub(1 + 2);
             let length = waiting.left.min(u64::from(max)) as u16;
-            // one that would fit a packet of its own is not cut for the rest of another
+            // a datagram that fits into a packet is not split to fill up another one
             let whole = u64::from(self.config.datagram - LONG_HEADER);
             if length == 0 || u64::from(length) < waiting.left && waiting.left <= whole && room < whole as u16 {
                 break;
@@ -249,7 +249,7 @@ impl Connection {
         taken
     }
 
-    /// What is left of the packet is filled with datagrams and data of streams; a probe that has nothing to say says so.
+    /// Fills the rest of the packet with datagrams and stream data; a probe without data gets a PING.
     fn fill(&mut self, header: u16, mut frames: Vec<Frame>, mut again: bool) -> Contents {
         let mut bytes = header + frames.iter().map(Frame::size).sum::<u16>();
         if self.sends_data() {
@@ -258,7 +258,7 @@ impl Connection {
                     let room = self.config.datagram.saturating_sub(bytes);
                     bytes += self.add_datagrams(&mut frames, room);
                 }
-                // each says how long it is, which takes two bytes
+                // each stream frame has a length field of two bytes
                 let room = self.config.datagram.checked_sub(bytes + 2).filter(|&room| room >= WORTHWHILE);
                 let Some(room) = room else { break };
                 let Some(offer) = self.outgoing.take(room) else { break };
@@ -282,8 +282,8 @@ impl Connection {
         Contents { frames: frames.into_boxed_slice(), bytes, ack_eliciting: eliciting, again }
     }
 
-    /// An acknowledgement leaves by itself. Where it tells of holes, the other end is asked once a round trip to say that it has
-    /// come: then the holes are told of no more (RFC 9000 section 13.2.4).
+    /// Sends a packet with only an acknowledgement. If there are holes, it adds a PING once per round trip: when that
+    /// is acknowledged, the holes need not be reported again (RFC 9000 section 13.2.4).
     pub(super) fn send_ack(&mut self, now: Time, out: &mut impl Transmit) {
         let Some(range) = self.received.take(now) else { return };
         self.arrived.acks += 1;
@@ -294,7 +294,7 @@ impl Connection {
         self.leave_forgotten(now, size, Extra::QuicAck(range), out);
     }
 
-    /// The same where there are holes, or it is to be filled up.
+    /// [`Connection::send_ack`] when there are holes, or the packet must be padded.
     #[inline(never)]
     fn send_any_ack(&mut self, now: Time, range: AckRange, out: &mut impl Transmit) {
         let more = if self.received.has_more() { self.received.more() } else { Box::default() };
@@ -316,19 +316,19 @@ impl Connection {
         self.leave_forgotten(now, size, extra, out);
     }
 
-    /// The largest packet: no more than every path takes before the other end's address is validated.
+    /// The size limit of packets: before the other end's address is validated, what every path carries.
     pub(super) fn largest(&self) -> u16 {
         let max = if self.unvalidated.is_some() { INITIAL_DATAGRAM } else { u16::MAX };
         self.config.datagram.min(max)
     }
 
-    /// Whether this end's packets are Initial ones, which are filled up: without what they bring the other end may not answer
-    /// (RFC 9000 sections 8.1 and 14.1).
+    /// Whether this end's packets are Initial ones, which are padded: until enough bytes arrive, the other end may not
+    /// answer (RFC 9000 sections 8.1 and 14.1).
     fn fills_up(&self) -> bool {
         self.end == End::Opener && self.phase == Phase::Opening
     }
 
-    /// A packet that wants no acknowledgement leaves, if it says anything.
+    /// Sends a non-ack-eliciting packet, if it has an acknowledgement or a close.
     #[cold]
     fn leave_unwatched(&mut self, now: Time, made: Contents, out: &mut impl Transmit) {
         if made.frames.iter().any(|frame| matches!(frame, Frame::Ack(..) | Frame::Close { .. })) {
@@ -336,13 +336,13 @@ impl Connection {
         }
     }
 
-    /// The same, of which nothing is remembered but its number.
+    /// Sends a non-ack-eliciting packet, of which only the number is kept.
     fn leave_forgotten(&mut self, now: Time, bytes: u16, extra: Extra, out: &mut impl Transmit) {
         let number = self.log.push_silent(now, bytes);
         self.leave(now, number, bytes, Flags::NONE, extra, out);
     }
 
-    /// The connection ends, and says so (RFC 9000 section 10.2).
+    /// Sends CONNECTION_CLOSE and closes the connection (RFC 9000 section 10.2).
     #[cold]
     fn say_close(&mut self, now: Time, out: &mut impl Transmit) {
         let frame = Frame::Close { code: self.violation.map_or(0, Violation::code) };
@@ -352,13 +352,13 @@ impl Connection {
         self.close_sent_at = now;
     }
 
-    /// Numbers that an answer may have to tell apart.
+    /// The number of unacknowledged packet numbers, which sets the length of the encoded number.
     #[inline]
     fn unacknowledged(&self) -> u32 {
         self.log.next() - self.acked_end
     }
 
-    /// A packet with frames that want an acknowledgement leaves.
+    /// Sends a packet with ack-eliciting frames.
     #[inline(never)]
     fn emit(&mut self, now: Time, frames: Box<[Frame]>, bytes: u16, again: bool, out: &mut impl Transmit) {
         let ect = self.leave_watched(now, Extra::Quic(frames.clone()), bytes, again, out);
@@ -366,14 +366,14 @@ impl Connection {
         self.probes = self.probes.saturating_sub(1);
     }
 
-    /// The same with data of one stream, and nothing else; no probe is owed.
+    /// [`Connection::emit`] for a packet with data of one stream only, when no probe is due.
     #[inline(always)]
     fn emit_piece(&mut self, now: Time, piece: &StreamPiece, bytes: u16, again: bool, out: &mut impl Transmit) {
         let ect = self.leave_watched(now, Extra::QuicStream(*piece), bytes, again, out);
         self.watch(now, bytes, ect, out).fill(Carried::Stream(*piece));
     }
 
-    /// A packet leaves that [`Connection::watch`] is to be told of; gives whether it is ECN-capable.
+    /// Transmits a packet that [`Connection::watch`] then records; returns whether it is ECN-capable.
     #[inline(always)]
     fn leave_watched(&mut self, now: Time, extra: Extra, bytes: u16, again: bool, out: &mut impl Transmit) -> bool {
         let ect = self.config.ecn && self.ecn.leaves();
@@ -387,7 +387,7 @@ impl Connection {
         ect
     }
 
-    /// The packet that left last counts until it is acknowledged or lost; the place for what it carried.
+    /// Records the last packet as in flight; returns the place for its contents.
     #[inline(always)]
     fn watch(&mut self, now: Time, bytes: u16, ect: bool, out: &impl Transmit) -> &mut Carried {
         let left = out.left(now);

@@ -1,12 +1,13 @@
-//! What QUIC's feedback is to a window controller: the one place where bytes of packets become what [`TcpController`]s are told.
+//! Converts QUIC's feedback, in bytes of packets, into the events of a [`TcpController`].
 //!
-//! Sources: RFC 9002 section 7 and appendix B; what a law is beyond it stands in the controller. Used by our own machine and by
-//! the adaptor for quinn, so that both obey the same law.
+//! Sources: RFC 9002 section 7 and appendix B; the algorithms themselves are in the controllers. Paceline's own sender
+//! and the adaptor for quinn both use it, so that both follow the same algorithm.
 //!
-//! A window of n is n full datagrams of `datagram` bytes. Each full datagram's worth of acknowledged bytes is an event of
-//! its own, as RFC 9002 counts packet by packet: a TCP that hears once of two segments grows its slow start by one (RFC 5681
-//! equation 2), QUIC by both. In place of FlightSize the law sees the window: RFC 9002 halves the window where RFC 5681 halves what
-//! is in flight. The window is never below two datagrams (kMinimumWindow).
+//! A window of n is n full datagrams of `datagram` bytes. Each full datagram of acknowledged bytes is a separate event,
+//! because RFC 9002 counts packet by packet. A TCP that receives one acknowledgement for two segments grows its slow
+//! start by one (RFC 5681 equation 2), QUIC by both. In place of FlightSize the controller sees the window: RFC 9002
+//! halves the window where RFC 5681 halves the data in flight. The window is never below two datagrams
+//! (kMinimumWindow).
 
 use super::Rtt;
 use super::bucket::Bucket;
@@ -20,12 +21,12 @@ use paceline_units::{Span, Time};
 
 /// kMinimumWindow, in datagrams.
 const MINIMUM_WINDOW: f64 = 2.0;
-/// RFC 9002 section 7.7's N: by how much pacing is faster than a window a round trip.
+/// RFC 9002 section 7.7's N: the factor between the pacing rate and one window per round trip.
 const PACING_GAIN: f64 = 1.25;
-/// What may leave at once where a window is paced, in datagrams: an initial window (section 7.7).
+/// The burst allowed when a window is paced, in datagrams: an initial window (section 7.7).
 const BURST: u32 = 10;
 
-/// What was before a window was cut, in case it was for nothing.
+/// The state before a reduction, kept in case it was spurious.
 #[derive(Clone, Copy, Debug)]
 struct Before {
     window: f64,
@@ -38,19 +39,19 @@ pub struct Congestion {
     controller: TcpController,
     needs: Needs,
     datagram: u32,
-    /// The window in datagrams and in bytes, as the controller said it last.
+    /// The controller's current window, in datagrams and in bytes.
     window: f64,
     congestion_window: u64,
     profile: Profile,
     /// bytes_in_flight.
     bytes_in_flight: u64,
-    /// What was in flight before the acknowledgement that is being read.
+    /// Bytes in flight before the current acknowledgement.
     prior_in_flight: u64,
-    /// Acknowledged bytes that are not yet a datagram's worth, and may let the window grow.
+    /// Acknowledged bytes that may grow the window but do not fill a datagram yet.
     credit: u64,
     /// congestion_recovery_start_time.
     congestion_recovery_start_time: Option<Time>,
-    /// The controller was told of its beginning and not yet of its end.
+    /// The controller has received the start of a recovery and not yet its end.
     recovering: bool,
     before: Option<Before>,
     sampler: Option<Box<Sampler>>,
@@ -58,7 +59,7 @@ pub struct Congestion {
     pacing: Pacing,
     bucket: Bucket,
     rtt: Rtt,
-    /// One past the greatest number acknowledged, and the next.
+    /// One past the largest number acknowledged, and one past the largest sent.
     acked: u32,
     next: u32,
     marked: u32,
@@ -66,20 +67,21 @@ pub struct Congestion {
     cuts: Cuts,
 }
 
-/// How often the window was cut.
+/// Number of window reductions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Cuts {
     /// By losses and persistent congestion.
     pub losses: u64,
     /// By marks.
     pub marks: u64,
-    /// Of these taken back: what had seemed lost came late.
+    /// Reductions undone, because packets declared lost arrived late.
     pub undone: u64,
 }
 
 impl Congestion {
-    /// Of a path that takes datagrams of `datagram` bytes (UDP payload), around a fresh `controller` of this profile, whose window
-    /// opens to `initial_window` bytes. `stream` feeds a controller that draws.
+    /// Creates the congestion control of a path for datagrams of `datagram` bytes (UDP payload), around a new
+    /// `controller` of this profile, with a window of `initial_window` bytes. `stream` supplies the controller's random
+    /// draws.
     #[must_use]
     pub fn new(
         mut controller: TcpController,
@@ -122,7 +124,7 @@ impl Congestion {
         congestion
     }
 
-    /// The initial window that RFC 9002 section 7.2 recommends for datagrams of so many bytes.
+    /// The initial window in bytes that RFC 9002 section 7.2 recommends for datagrams of this size.
     #[must_use]
     pub fn initial_window(datagram: u16) -> u64 {
         let datagram = u64::from(datagram);
@@ -142,13 +144,13 @@ impl Congestion {
         self.window
     }
 
-    /// The controller may have changed its window, or the round trip is another: what is asked for with each packet is worked out here.
+    /// Updates the cached window and pacing rate, after the controller or the round-trip time may have changed.
     #[inline(always)]
     fn refresh(&mut self) {
         let window = self.controller.window();
         self.window = if window > MINIMUM_WINDOW { window } else { MINIMUM_WINDOW };
         let bytes = self.window * f64::from(self.datagram);
-        // by way of i64, which is one instruction
+        // through i64, which takes one instruction
         self.congestion_window = bytes as i64 as u64;
         if !self.needs.pacing && self.rtt.is_known() {
             self.bucket.set_rate(window_rate(bytes, self.rtt.smoothed_rtt), self.datagram, BURST);
@@ -168,26 +170,26 @@ impl Congestion {
         &self.controller
     }
 
-    /// How often the window was cut.
+    /// The number of window reductions.
     #[must_use]
     pub fn cuts(&self) -> Cuts {
         self.cuts
     }
 
-    /// What the controller needs beyond events.
+    /// The controller's needs beyond events.
     #[must_use]
     pub fn needs(&self) -> Needs {
         self.needs
     }
 
-    /// The path takes datagrams of so many bytes from now on. The window in bytes follows (RFC 9002 section 7.2).
+    /// Sets the size of datagrams. The window in bytes changes with it (RFC 9002 section 7.2).
     pub fn set_datagram(&mut self, datagram: u16) {
         self.datagram = u32::from(datagram.max(1));
         self.refresh();
     }
 
-    /// Bytes a second at which packets leave: the controller's own rate, else a window and a quarter a round trip (section 7.7).
-    /// Infinite before there is a round trip.
+    /// The pacing rate in bytes per second: the controller's own, otherwise 1.25 windows per smoothed round-trip time
+    /// (section 7.7). Infinite before the first sample.
     #[inline]
     #[must_use]
     pub fn pacing_rate(&self) -> f64 {
@@ -200,7 +202,7 @@ impl Congestion {
         window_rate(self.window * f64::from(self.datagram), self.rtt.smoothed_rtt)
     }
 
-    /// When pacing lets the next packet leave; a time that is not after `now` says: at once.
+    /// When pacing allows the next packet; a time not after `now` means at once.
     #[inline]
     pub fn due(&mut self, now: Time) -> Time {
         if self.needs.pacing { self.due_by_controller(now) } else { self.bucket.due() }
@@ -212,8 +214,8 @@ impl Congestion {
         self.pacing.due(now, || controller.send_quantum().max(datagram))
     }
 
-    /// So many bytes are handed over, which [`Congestion::due`] is to know. A host that delays them on their way out does not slow them:
-    /// the next are handed over as if it had not.
+    /// Charges a packet to the pacer behind [`Congestion::due`]. A delay in the host does not slow pacing down: the
+    /// next packets are passed to the host as if there were none.
     #[inline(always)]
     pub fn pace(&mut self, now: Time, bytes: u16) {
         if self.needs.pacing { self.pace_by_controller(now, bytes) } else { self.bucket.take(now, bytes) }
@@ -227,7 +229,7 @@ impl Congestion {
         }
     }
 
-    /// Until when pacing holds the next packet back; `None`: it may leave now.
+    /// When pacing allows the next packet; `None`: it may be sent now.
     #[must_use]
     pub fn waits(&self, now: Time) -> Option<Time> {
         if self.needs.pacing {
@@ -236,8 +238,8 @@ impl Congestion {
         Some(self.bucket.due()).filter(|due| *due > now)
     }
 
-    /// The packet `number`, of `bytes` (UDP payload), that counts leaves. Gives what is to be told again when it is acknowledged or lost, to
-    /// a controller that wants it.
+    /// Records the transmission of packet `number`, of `bytes` (UDP payload), which counts as in flight. Returns a
+    /// snapshot to pass back when it is acknowledged or lost, if the controller needs delivery samples.
     #[inline(always)]
     pub fn on_sent(&mut self, now: Time, number: u32, bytes: u16) -> Option<Snapshot> {
         if self.bytes_in_flight == 0 {
@@ -251,7 +253,7 @@ impl Congestion {
         Some(sampler.sent(now, self.bytes_in_flight.min(u64::from(u32::MAX)) as u32, alone))
     }
 
-    /// The first packet of all leaves, or the first after all before it was told of.
+    /// Reports that sending resumes with nothing in flight; not for the first packet of all.
     #[cold]
     fn resumed(&mut self, now: Time) {
         if self.next == 0 {
@@ -262,7 +264,7 @@ impl Congestion {
         self.notify(now, TcpEvent::Resumed { idle, app_limited });
     }
 
-    /// There is nothing more to send though the window has room: samples of what leaves now are the application's.
+    /// Marks the connection application-limited: there is nothing to send although the window has room.
     #[inline]
     pub fn on_app_limited(&mut self) {
         if let Some(sampler) = &mut self.sampler {
@@ -270,14 +272,14 @@ impl Congestion {
         }
     }
 
-    /// An acknowledgement is going to be read; `rtt` has its sample.
+    /// Begins the processing of an acknowledgement; `rtt` includes its sample.
     #[inline]
     pub fn on_ack_begin(&mut self, rtt: &Rtt) {
         self.rtt = *rtt;
         self.prior_in_flight = self.bytes_in_flight;
     }
 
-    /// It acknowledges the packet `number`, of `bytes`, that left at `sent`, newly.
+    /// Processes the new acknowledgement of packet `number`, of `bytes`, sent at `sent`.
     #[inline]
     pub fn on_acked(&mut self, now: Time, left: &Snapshot, sent: Time, number: u32, bytes: u16) {
         self.bytes_in_flight = self.bytes_in_flight.saturating_sub(u64::from(bytes));
@@ -300,7 +302,7 @@ impl Congestion {
         self.notify(now, TcpEvent::Recovered { at_most: f64::INFINITY });
     }
 
-    /// All packets that it acknowledges have been told of; `limited`: the window was what limited the sender, not the application.
+    /// Ends the processing of an acknowledgement; `limited`: the window limited the sender, not the application.
     #[inline(always)]
     pub fn on_ack_end(&mut self, now: Time, limited: bool) {
         let datagram = u64::from(self.datagram);
@@ -315,7 +317,7 @@ impl Congestion {
         self.refresh();
     }
 
-    /// So many full datagrams were acknowledged, outside of recovery.
+    /// Grows the window for `full` datagrams acknowledged outside recovery.
     #[inline(always)]
     fn grow(&mut self, now: Time, full: u32, limited: bool) {
         let flight = datagrams(self.prior_in_flight, self.datagram);
@@ -361,7 +363,7 @@ impl Congestion {
         }
     }
 
-    /// The packet `number` was found lost.
+    /// Records the loss of packet `number`.
     #[cold]
     pub fn on_lost(&mut self, left: &Snapshot, number: u32, bytes: u16) {
         self.on_discarded(bytes);
@@ -370,13 +372,13 @@ impl Congestion {
         }
     }
 
-    /// A packet will never be told of again, without having been lost: its keys are gone.
+    /// Removes a packet that will be neither acknowledged nor lost, because its keys were discarded.
     pub fn on_discarded(&mut self, bytes: u16) {
         self.bytes_in_flight = self.bytes_in_flight.saturating_sub(u64::from(bytes));
     }
 
-    /// All packets found lost at once have been told of, of which the newest left at `sent`: the window is cut once for what left
-    /// before the cut (OnCongestionEvent).
+    /// Ends the processing of packets lost together; the newest was sent at `sent`. The window is reduced at most once
+    /// for packets sent before the reduction (OnCongestionEvent).
     #[cold]
     pub fn on_congestion(&mut self, now: Time, sent: Time) {
         if self.begins(now, sent) {
@@ -386,8 +388,8 @@ impl Congestion {
         self.notify_lost(now);
     }
 
-    /// Of `acked` packets newly acknowledged `marked` came with CE; the newest of them left at `sent` (ProcessECN). Before the events
-    /// of the packets themselves.
+    /// Processes ECN feedback: of `acked` newly acknowledged packets, `marked` arrived with CE; the newest was sent at
+    /// `sent` (ProcessECN). Call it before [`Congestion::on_acked`] for these packets.
     pub fn on_marks(&mut self, now: Time, acked: u32, marked: u32, sent: Time) {
         self.marked += marked;
         if self.needs.ecn.counts() {
@@ -402,7 +404,7 @@ impl Congestion {
         }
     }
 
-    /// Whether a recovery period begins: not for what left before the last one's beginning.
+    /// Begins a recovery period, unless the packet was sent before the last one began. Returns whether it did.
     fn begins(&mut self, now: Time, sent: Time) -> bool {
         if self.congestion_recovery_start_time.is_some_and(|start| sent <= start) {
             return false;
@@ -414,20 +416,21 @@ impl Congestion {
         true
     }
 
-    /// Nothing came through for so long that the window begins with the least (section 7.6.2). After [`Congestion::on_congestion`].
+    /// Handles persistent congestion: the window restarts at its minimum (section 7.6.2). Call it after
+    /// [`Congestion::on_congestion`].
     #[cold]
     pub fn on_persistent(&mut self, now: Time) {
         self.before = None;
         self.congestion_recovery_start_time = None;
         self.recovering = false;
         self.notify(now, TcpEvent::Timeout(Threshold::Keep));
-        // A TCP begins with one segment, QUIC with two datagrams: as if one of them had been acknowledged.
+        // TCP restarts with one segment, QUIC with two datagrams: add one acknowledgement.
         let path = self.path(now);
         self.controller.on_feedback(&TcpEvent::Acked { segments: 1, in_flight: 1, rtt: None }, &path);
         self.refresh();
     }
 
-    /// All that was lost in the last recovery period has come after all: its reduction was for nothing.
+    /// Undoes the last reduction: all packets declared lost in the last recovery period have arrived.
     #[cold]
     pub fn on_spurious(&mut self, now: Time) {
         if let Some(Before { window, threshold }) = self.before.take() {
@@ -438,13 +441,13 @@ impl Congestion {
         }
     }
 
-    /// When the last recovery period began, if its reduction can still be taken back.
+    /// When the last recovery period began, if its reduction can still be undone.
     #[must_use]
     pub fn undoable(&self) -> Option<Time> {
         self.before.and(self.congestion_recovery_start_time)
     }
 
-    /// The window was cut, and nothing that left since has been acknowledged (section 7.3.2).
+    /// Whether the window was reduced and no packet sent since has been acknowledged (section 7.3.2).
     #[must_use]
     pub fn is_recovering(&self) -> bool {
         self.recovering
@@ -485,26 +488,27 @@ impl Congestion {
         }
     }
 
-    /// What a plot should show: the controller's gauges.
+    /// Reports the values to plot: the controller's gauges.
     pub fn gauges(&self, to: &mut dyn Gauges) {
         self.controller.gauges(to);
     }
 }
 
-/// What a law that goes by what is in flight is told, of so many datagrams: more than its window if that limited the sender, else less.
+/// The datagrams in flight as reported to a controller that compares them with its window: more than the window if the
+/// window limited the sender, otherwise less.
 #[inline]
 fn used(flight: u32, window: f64, limited: bool) -> u32 {
     let window = window as u32;
     if limited { flight.max(window + 1) } else { flight.min(window.saturating_sub(1)) }
 }
 
-/// The rate that paces a window (section 7.7).
+/// The pacing rate of a window, in bytes per second (section 7.7).
 #[inline]
 fn window_rate(window: f64, srtt: Span) -> f64 {
     PACING_GAIN * window / (srtt.0.max(1) as i64 as f64 * 1e-9)
 }
 
-/// So many bytes in full datagrams, rounded up.
+/// The number of full datagrams in `bytes`, rounded up.
 #[inline]
 fn datagrams(bytes: u64, datagram: u32) -> u32 {
     bytes.div_ceil(u64::from(datagram)) as u32

@@ -1,7 +1,7 @@
-//! One end of a connection: what it knows, what comes, what time does. `ack` has what acknowledgements do, `assemble` how packets
-//! are made.
+//! One end of a connection: its state, arriving packets, timers. `ack` processes acknowledgements, `assemble` builds
+//! packets.
 //!
-//! Packet numbers are in one space: those of the handshake are not told from the others, and keys are not there.
+//! There is a single packet number space for the handshake and the data. Keys are not modelled.
 
 use super::datagrams::{Assembly, Part, Waiting};
 use super::ecn::Validation;
@@ -21,16 +21,16 @@ use paceline_random as random;
 use paceline_units::{Span, Time};
 use std::collections::VecDeque;
 
-/// Which end.
+/// The role in the handshake.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum End {
-    /// It opens the connection: the flow's sender, or the receiver of one with requests.
+    /// It opens the connection: the flow's sender, or the receiver of a flow with requests.
     Opener,
-    /// It answers.
+    /// It accepts the connection.
     Answerer,
 }
 
-/// How far the connection is.
+/// The phase of the connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Phase {
     /// Not begun.
@@ -39,17 +39,17 @@ pub(super) enum Phase {
     Opening,
     /// Data may be sent.
     Established,
-    /// It is over.
+    /// The connection is closed.
     Closed,
 }
 
-/// A packet that was taken for lost.
+/// A packet that was declared lost.
 #[derive(Debug)]
 pub(super) struct LostPacket {
     pub(super) number: u32,
     pub(super) sent: Time,
     pub(super) carried: Carried,
-    /// In the last recovery period.
+    /// It was lost in the last recovery period.
     pub(super) counts: bool,
 }
 
@@ -58,30 +58,30 @@ pub(super) struct LostPacket {
 pub(super) struct Connection {
     pub(super) end: End,
     pub(super) phase: Phase,
-    /// It is the flow's receiver: its packets go back.
+    /// It is the flow's receiver: its packets take the reverse path.
     pub(super) receives: bool,
-    /// The answerer's numbers are not known yet, beyond those of the connection before.
+    /// The first number of the answerer's packets is unknown, except that it follows the previous connection's.
     peer_base_unknown: bool,
-    /// The window, not the application, was what limited sending.
+    /// The congestion window, not the application, limited sending.
     pub(super) limited: bool,
     pub(super) config: Box<QuicConfig>,
     pub(super) congestion: Congestion,
     pub(super) rtt: Rtt,
     pub(super) log: SentLog,
-    /// What was taken for lost not long ago: it may come after all.
+    /// Packets recently declared lost; they may still be acknowledged.
     pub(super) lost: Vec<LostPacket>,
-    /// One past the greatest number acknowledged; `base` before there is one.
+    /// One past the largest number acknowledged; `base` before the first.
     pub(super) acked_end: u32,
-    /// Packets that are out, all of which want an acknowledgement; when the last of them left.
+    /// The number of outstanding packets, all ack-eliciting; when the last one left.
     pub(super) out: u32,
     pub(super) time_of_last_ack_eliciting_packet: Time,
-    /// When the next packet is taken for lost by time; when the other end is asked for an acknowledgement.
+    /// When the next packet is declared lost by time; when the loss detection timer expires.
     pub(super) loss_time: Time,
     pub(super) timer: Time,
     pub(super) pto_count: u32,
-    /// So many packets leave whatever the window says.
+    /// The number of packets to send regardless of the window.
     pub(super) probes: u8,
-    /// When there was a first round trip: losses before it are no persistent congestion.
+    /// When the first round-trip sample was taken: earlier losses establish no persistent congestion.
     pub(super) first_sample: Time,
     pub(super) received: Received,
     pub(super) outgoing: Outgoing,
@@ -93,29 +93,30 @@ pub(super) struct Connection {
     pub(super) datagram_number: u32,
     assembly: Assembly,
     pub(super) ecn: Validation,
-    /// The first packet of the connection, of either end.
+    /// The number of the connection's first packet, for this end and for the other.
     pub(super) base: u32,
     peer_base: u32,
-    /// What came and left before the other end's address was validated; `None` once it is.
+    /// Bytes received and sent before the other end's address is validated; `None` after that.
     pub(super) unvalidated: Option<(u64, u64)>,
-    /// When pacing, or the host's interface, lets the next packet leave.
+    /// When pacing or the host's interface allows the next packet.
     pub(super) resumes: Time,
-    /// When the connection ends if nothing comes.
+    /// When the connection times out if nothing arrives.
     idle_at: Time,
-    /// Something has come since the idle timer began anew with what left.
+    /// A packet has arrived since a sent packet restarted the idle timer.
     pub(super) received_since_restart: bool,
-    /// When the other end is next asked to say that it has seen acknowledgements.
+    /// When to send the next PING, so that the other end acknowledges our acknowledgements.
     pub(super) next_ping: Time,
-    /// When the next stream is reset.
+    /// When the next deadline of a stream, a datagram or a waiting frame expires.
     pub(super) next_deadline: Time,
-    /// When the first frame is too old that waits for a stream.
+    /// When the deadline of the first frame expires that waits for a stream.
     pub(super) waiting_due: Time,
     pub(super) stopped: bool,
     pub(super) violation: Option<Violation>,
-    /// When this end last said that it is over, and whether the other end has not heard it.
+    /// When this end last sent CONNECTION_CLOSE, and whether it must send it again.
     pub(super) close_sent_at: Time,
     pub(super) unheard_close: bool,
-    /// Of packets, and of what the first track writes; the same of what the others write, and what has come of them.
+    /// `stats`: of packets and of the first track; `arrived`: of received packets. Below: of the other tracks, sent and
+    /// received.
     pub(super) stats: SenderStats,
     pub(super) arrived: ReceiverStats,
     pub(super) led: Vec<SenderStats>,
@@ -124,13 +125,13 @@ pub(super) struct Connection {
     pub(super) spurious: u64,
     fresh: TcpController,
     stream: random::Stream,
-    /// What the acknowledgement that is being read tells of for the first time.
+    /// The packets that the current acknowledgement newly acknowledges.
     pub(super) newly: Vec<super::ack::Newly>,
     grants: Vec<Grant>,
 }
 
 impl Connection {
-    /// The sender's or the receiver's end of a flow. Who asks opens the connection.
+    /// Creates the sender's or the receiver's end of a flow. The end that sends requests opens the connection.
     pub(super) fn new(
         receives: bool,
         config: &QuicConfig,
@@ -201,7 +202,7 @@ impl Connection {
         Congestion::new(fresh.clone(), config.profile, config.datagram, config.initial_window(), stream)
     }
 
-    /// A fresh connection, whose packets are numbered from `base` on, the other end's from `peer_base`.
+    /// Begins a new connection; its packets are numbered from `base`, the other end's from `peer_base`.
     pub(super) fn begin(&mut self, base: u32, peer_base: u32) {
         let config = &self.config;
         self.phase = if config.handshake == Handshake::Done { Phase::Established } else { Phase::Idle };
@@ -232,12 +233,13 @@ impl Connection {
         self.crypto_in.clear();
         self.datagrams.clear();
         self.assembly = Assembly::default();
-        // an end that only acknowledges has nothing that could be marked
+        // an end that only acknowledges sends no markable packets
         let sends = self.end == End::Opener || config.request.is_some();
         self.ecn = Validation::new(config.ecn && sends);
         (self.base, self.peer_base) = (base, peer_base);
         let validates = self.end == End::Answerer && config.handshake != Handshake::Done;
-        // of a client that resumes a session and asks in its first flight a token tells where it is (RFC 9000 section 8.1.3)
+        // a client that resumes a session and sends requests in its first flight presents an address token (RFC 9000
+        // section 8.1.3)
         let known = config.request.is_some() && config.handshake == Handshake::ZeroRtt;
         self.unvalidated = validates.then_some((if known { u64::MAX / (2 * AMPLIFICATION) } else { 0 }, 0));
         self.peer_base_unknown =
@@ -249,13 +251,13 @@ impl Connection {
         (self.close_sent_at, self.unheard_close) = (Time::NEVER, false);
     }
 
-    /// The counts of a track.
+    /// The counters of a track.
     #[inline]
     pub(super) fn sent_of(&mut self, track: u8) -> &mut SenderStats {
         if track == 0 { &mut self.stats } else { &mut self.led[usize::from(track) - 1] }
     }
 
-    /// Bytes that the application has of a track.
+    /// The counter of a track's bytes delivered to the application.
     #[inline]
     fn bytes_of(&mut self, track: u8) -> &mut u64 {
         if track == 0 { &mut self.arrived.bytes } else { self.bytes_of_led(usize::from(track) - 1) }
@@ -269,7 +271,7 @@ impl Connection {
         &mut self.led_bytes[place]
     }
 
-    /// The opener says hello.
+    /// Opens the connection: the opener sends its ClientHello.
     pub(super) fn open(&mut self, now: Time) {
         self.stats.begin(now);
         if self.phase == Phase::Idle && self.end == End::Opener {
@@ -279,31 +281,32 @@ impl Connection {
         self.alive(now);
     }
 
-    /// Whether data may be sent.
+    /// Whether application data may be sent.
     #[inline]
     pub(super) fn sends_data(&self) -> bool {
         self.phase == Phase::Established || self.sends_early()
     }
 
-    /// Whether they are sent before the handshake is done.
+    /// Whether application data is sent before the handshake is complete (0-RTT).
     #[inline]
     pub(super) fn sends_early(&self) -> bool {
         self.phase == Phase::Opening && self.end == End::Opener && self.config.handshake == Handshake::ZeroRtt
     }
 
-    /// Whether nothing of the connection has been acknowledged.
+    /// Whether nothing of this connection has been acknowledged yet.
     #[inline]
     pub(super) fn is_unacked(&self) -> bool {
         self.acked_end == self.base
     }
 
-    /// Whether the other end may not know yet that this is another connection than the one before.
+    /// Whether the other end may not know yet that a new connection has replaced the previous one.
     #[inline]
     pub(super) fn is_unheard(&self) -> bool {
         self.base > 0 && self.is_unacked() && self.end == End::Opener
     }
 
-    /// Something came, or is the first since then that left to be acknowledged: the idle timer begins anew (RFC 9000 section 10.1).
+    /// Restarts the idle timer: a packet arrived, or the first ack-eliciting packet since then was sent (RFC 9000
+    /// section 10.1).
     #[inline]
     pub(super) fn alive(&mut self, now: Time) {
         if let Some(timeout) = self.config.idle_timeout {
@@ -312,7 +315,7 @@ impl Connection {
         }
     }
 
-    /// The fast path of [`Connection::on_packet`]: data of a stream, and nothing out of the ordinary. `false`: nothing has been done.
+    /// The fast path of [`Connection::on_packet`] for stream data in the common case. `false`: nothing was done.
     #[inline(always)]
     pub(super) fn on_data_in_order(&mut self, now: Time, packet: &Packet, piece: &StreamPiece) -> bool {
         let steady =
@@ -324,7 +327,7 @@ impl Connection {
         self.arrived.on_received(now, packet.size);
         *self.bytes_of(piece.track) += given;
         if !self.received.note_in_order(now, packet.seq, packet.flags) {
-            // its data are new: so is it
+            // its data is new, so the packet is not a duplicate
             self.received.note(now, packet.seq, packet.flags);
             self.received.want(now, packet.seq, packet.flags, false);
             self.arrived.marks += u64::from(packet.flags.has(paceline_packet::Flags::CE));
@@ -332,8 +335,8 @@ impl Connection {
         true
     }
 
-    /// The fast path of [`Connection::on_packet`] for a packet that wants no acknowledgement, the next of all. `false`: nothing has
-    /// been done.
+    /// The fast path of [`Connection::on_packet`] for a non-ack-eliciting packet with the next number. `false`: nothing
+    /// was done.
     #[inline]
     pub(super) fn note_silent_in_order(&mut self, packet: &Packet) -> bool {
         let steady = self.phase == Phase::Established && self.config.idle_timeout.is_none();
@@ -344,8 +347,8 @@ impl Connection {
         true
     }
 
-    /// A packet of the other end has come; `extra` is its side record. Gives whether it is of use: not of another connection, and
-    /// not a copy.
+    /// Processes a packet of the other end; `extra` is its side record. Returns whether it was used: it belongs to this
+    /// connection and is no duplicate.
     pub(super) fn on_packet(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>) -> bool {
         let frames: &[Frame] = match extra {
             Some(Extra::Quic(frames)) => frames,
@@ -358,7 +361,7 @@ impl Connection {
             _ => frames.iter().any(Frame::has_data),
         };
         if !brings {
-            self.arrived.last = last; // a flow is not over later for its acknowledgements and its end
+            self.arrived.last = last; // acknowledgements and the close do not extend the flow's duration
         }
         self.arrived.marks += u64::from(packet.flags.has(paceline_packet::Flags::CE));
         if let [Frame::Crypto { connection, .. }, ..] | [Frame::Early { connection, .. }, ..] = *frames
@@ -377,7 +380,7 @@ impl Connection {
             return self.closes_again(now, frames);
         }
         if self.peer_base_unknown {
-            // the answerer's handshake says where its numbers begin; what comes before it is of the connection before
+            // the answerer's handshake contains its first number; packets before it belong to the previous connection
             let Some(&Frame::Crypto { connection, .. }) = frames.first().filter(|_| packet.seq >= self.peer_base)
             else {
                 return false;
@@ -405,7 +408,7 @@ impl Connection {
             Some(Extra::QuicAck(range)) => {
                 self.on_ack(now, range, &[]);
                 if self.receives {
-                    self.arm(now); // it may have nothing to send
+                    self.arm(now); // the receiver may have nothing to send
                 }
             }
             _ => self.on_frames(now, packet, frames),
@@ -428,7 +431,7 @@ impl Connection {
         match *frame {
             Frame::Ack(range, ref more) => {
                 self.on_ack(now, &range, more);
-                self.arm(now); // it may have nothing to send
+                self.arm(now); // this end may have nothing to send
             }
             Frame::Stream(ref piece) => self.on_piece(piece),
             Frame::Crypto { offset, length, .. } => self.on_crypto(u64::from(offset), u64::from(length)),
@@ -476,7 +479,7 @@ impl Connection {
         }
     }
 
-    /// Streams were acknowledged to their end: where they were answers, others may be opened.
+    /// Streams were acknowledged completely: if they were answers, the other end may open more.
     #[cold]
     pub(super) fn completed(&mut self) {
         if self.config.request.is_some() && self.end == End::Answerer {
@@ -495,9 +498,10 @@ impl Connection {
         self.control.extend(self.grants.drain(..).map(Grant::frame));
     }
 
-    /// What comes after the end tells that the other end does not know of it, if it left a round trip after that was said: gives whether
-    /// it is to be told again. A real end does not answer for ever (RFC 9000 section 10.2.1), but then its host does, by a stateless
-    /// reset (10.3); who has said the same is answered no more (10.2.2).
+    /// A packet that arrives after the close shows that the other end does not know of it, if it was sent a round trip
+    /// after. Returns whether to send the close again. A real end need not answer for ever (RFC 9000 section 10.2.1),
+    /// but its host then does, by a stateless reset (10.3). An end that has sent a close itself gets no more answers
+    /// (10.2.2).
     #[cold]
     fn closes_again(&mut self, now: Time, frames: &[Frame]) -> bool {
         if frames.iter().any(|frame| matches!(frame, Frame::Close { .. })) {
@@ -507,7 +511,7 @@ impl Connection {
         self.unheard_close
     }
 
-    /// It is over: nothing is sent or taken any more, but that it is.
+    /// Closes the connection: nothing but the close is sent, and arriving data is ignored.
     pub(super) fn close(&mut self) {
         self.phase = Phase::Closed;
         (self.timer, self.loss_time, self.resumes, self.idle_at) = (Time::NEVER, Time::NEVER, Time::NEVER, Time::NEVER);
@@ -516,13 +520,13 @@ impl Connection {
         self.control.clear();
     }
 
-    /// When [`Connection::on_timer`] is needed.
+    /// When to call [`Connection::on_timer`].
     #[inline]
     pub(super) fn next_wake(&self) -> Time {
         self.timer.min(self.received.due()).min(self.resumes).min(self.idle_at.min(self.next_deadline))
     }
 
-    /// The time has come, or an earlier one.
+    /// Handles expired timers; a call too early does nothing.
     pub(super) fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
         if self.phase == Phase::Closed {
             return;
@@ -544,7 +548,8 @@ impl Connection {
         self.pump(now, out);
     }
 
-    /// The probe timer has expired (RFC 9002 section 6.2.4): two packets leave, with new data or else what is oldest.
+    /// Handles a probe timeout (RFC 9002 section 6.2.4): sends two packets, with new data or else with the oldest
+    /// outstanding data.
     #[cold]
     fn probe(&mut self) {
         self.pto_count += 1;
@@ -555,8 +560,8 @@ impl Connection {
         }
         self.probes = if self.out == 0 { 1 } else { 2 };
         let waits = self.sends_data() && (self.outgoing.rank().is_some() || !self.datagrams.is_empty());
-        // what is oldest of a connection of which nothing was acknowledged has the handshake, without which nothing else is read
-        // (section 6.2.1: its probes come first)
+        // before anything is acknowledged, the oldest data is the handshake's, without which the other end can process
+        // nothing (section 6.2.1: probes for it come first)
         if !waits || self.is_unacked() {
             self.send_oldest_again(2);
         }
@@ -565,8 +570,8 @@ impl Connection {
         }
     }
 
-    /// Sets the timer of losses and probes (SetLossDetectionTimer). A probe timeout that a new round trip made shorter may be over by
-    /// now: it is due now, not before what has come since.
+    /// Sets the timer for losses and probes (SetLossDetectionTimer). If a new sample has shortened the probe timeout so
+    /// that it has passed, it expires now, not in the past.
     #[inline]
     pub(super) fn arm(&mut self, now: Time) {
         self.timer = if self.phase == Phase::Closed {
@@ -574,7 +579,7 @@ impl Connection {
         } else if self.loss_time < Time::NEVER {
             self.loss_time
         } else if self.unvalidated.is_some() && self.is_amplifying(self.largest()) {
-            Time::NEVER // nothing may leave before something comes (RFC 9002 section 6.2.2.1)
+            Time::NEVER // nothing may be sent before more arrives (RFC 9002 section 6.2.2.1)
         } else if self.out > 0 || self.end == End::Opener && self.phase == Phase::Opening {
             let delay = if self.phase == Phase::Established { self.config.max_ack_delay } else { Span::ZERO };
             now.max(
@@ -585,7 +590,7 @@ impl Connection {
         };
     }
 
-    /// The window in full datagrams.
+    /// The congestion window in full datagrams.
     #[inline]
     pub(super) fn window_packets(&self) -> f64 {
         self.congestion.window_datagrams()

@@ -1,4 +1,4 @@
-//! Streams on their receiving side (RFC 9000 section 3.2): what has come, in order, and how much more may.
+//! The receiving side of streams (RFC 9000 section 3.2): data received in order, and flow control.
 
 use super::numbered::Numbered;
 use super::portions::{Heads, Portion, PortionKind};
@@ -9,20 +9,20 @@ use paceline_packet::quic::{Frame, StreamPiece};
 /// A stream.
 #[derive(Debug, Default)]
 struct Stream {
-    /// What has come; one past the greatest byte; its end, once known.
+    /// Received ranges; one past the highest byte; the final size, once known.
     have: Ranges,
     end: u64,
     size: Option<u64>,
-    /// What the application has been given.
+    /// Bytes delivered to the application.
     given: u64,
-    /// How far the other end may go.
+    /// MAX_STREAM_DATA.
     limit: u64,
-    /// Ends of frames that are not complete, and the end of the last that is.
+    /// The ends of frames that are not complete, and the end of the last complete one.
     marks: Vec<FrameEnd>,
     complete_to: u64,
     done: bool,
     track: u8,
-    /// Of what is not given yet, if all is sent on.
+    /// The starts of frames in data not yet delivered, if it is relayed.
     heads: Heads,
 }
 
@@ -34,20 +34,21 @@ pub(super) struct FrameEnd {
     key: bool,
 }
 
-/// A frame of the application that has come, all of it and all before it in its stream; or a stream that was reset.
+/// A frame of the application that has arrived completely, with everything before it in its stream; or a stream that
+/// was reset.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Object {
-    /// When it was captured, by its sender's clock.
+    /// When it was captured, by the sender's clock.
     pub captured: Stamp,
-    /// The number of its stream among the connection's, or of the datagram.
+    /// The number of its stream on the connection, or of the datagram.
     pub number: u32,
-    /// Bytes of it.
+    /// Its size in bytes.
     pub size: u64,
     /// It is a key frame.
     pub key: bool,
-    /// The stream was reset: what is missing of it will not come.
+    /// The stream was reset: the missing part will not arrive.
     pub reset: bool,
-    /// Which of the connection's tracks it is of.
+    /// The track of the connection that it belongs to.
     pub track: u8,
 }
 
@@ -56,26 +57,26 @@ pub struct Object {
 pub(super) struct Incoming {
     streams: Numbered<Stream>,
     window: u64,
-    /// MAX_DATA as it was told last, its window, and bytes that the application has taken.
+    /// The last MAX_DATA sent, its window, and the bytes delivered to the application.
     max_data: u64,
     data_window: u64,
     taken: u64,
-    /// What counts against it: how far each stream has come.
+    /// Bytes that count against MAX_DATA: the highest offset of each stream.
     seen: u64,
-    /// MAX_STREAMS likewise.
+    /// The last MAX_STREAMS sent, its window, and the number of closed streams.
     max_streams: u32,
     streams_window: u32,
     closed: u32,
-    /// The other end opens streams to ask on: they are open until they are answered.
+    /// The other end opens streams for requests; these stay open until they are answered.
     answered: bool,
-    /// Frames that have come since they were last asked for: of the first track, of those that it leads.
+    /// Frames that have arrived since the last query: of the first track, and of those that it leads.
     pub(super) objects: Vec<Object>,
     pub(super) led: Vec<Object>,
-    /// What has come since it was last asked for, if it is sent on.
+    /// Data that has arrived since the last query, if it is relayed.
     pub(super) portions: Option<Vec<Portion>>,
 }
 
-/// What the other end is to be told.
+/// A new flow-control limit for the other end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Grant {
     /// MAX_DATA.
@@ -86,7 +87,7 @@ pub(super) enum Grant {
     Streams(u32),
 }
 
-/// What the other end did that it must not.
+/// A protocol violation by the other end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Violation {
     /// FLOW_CONTROL_ERROR.
@@ -118,8 +119,9 @@ impl Grant {
     }
 }
 
-/// How much of a limit is left when it is raised: seven eighths. With a half a sender that the limit holds would have half of it in flight: what it
-/// sends of a grant uses just under a half, and the next grant waits for the packet that the limit holds.
+/// The remaining part of a limit at which it is raised: seven eighths. With a half, a sender limited by flow control
+/// would keep only half of the window in flight: the data of a grant uses just under a half, and the next grant waits
+/// for the packet that the limit holds back.
 const fn unused(window: u64) -> u64 {
     window - window / 8
 }
@@ -143,34 +145,34 @@ impl Incoming {
         }
     }
 
-    /// The other end asks on its streams.
+    /// Makes it the receiving side of requests: the other end opens the streams.
     pub(super) fn answering(self) -> Incoming {
         Incoming { answered: true, ..self }
     }
 
-    /// The streams are this end's own, on which the other one answers: it grants none.
+    /// Makes it the receiving side of answers: this end opens the streams, so it grants none.
     pub(super) fn asking(self) -> Incoming {
         Incoming { max_streams: u32::MAX, streams_window: 0, ..self }
     }
 
-    /// How many the other end has opened.
+    /// The number of streams that the other end has opened.
     pub(super) fn opened(&self) -> u32 {
         self.streams.next()
     }
 
-    /// A stream has been answered, and its answer acknowledged: it is over.
+    /// Closes a request's stream: its answer was acknowledged.
     pub(super) fn on_answer_acked(&mut self, grants: &mut Vec<Grant>) {
         self.closed += u32::from(self.answered);
         self.grant(grants);
     }
 
-    /// Something has come to its end.
+    /// Records a complete frame or a reset stream.
     #[inline]
     pub(super) fn push_object(&mut self, object: Object) {
         if object.track == 0 { &mut self.objects } else { &mut self.led }.push(object);
     }
 
-    /// A frame has come in datagrams.
+    /// Records a frame that arrived in datagrams.
     #[inline]
     pub(super) fn push_datagram(&mut self, object: Object) {
         self.push_object(object);
@@ -181,7 +183,7 @@ impl Incoming {
         }
     }
 
-    /// The connection is over. Gives what has come, if it is sent on: streams that had not ended never will.
+    /// Ends the connection. If data is relayed, returns what has arrived; unfinished streams count as reset.
     pub(super) fn end(&mut self) -> Option<Vec<Portion>> {
         let mut portions = self.portions.take()?;
         let open =
@@ -195,7 +197,7 @@ impl Incoming {
         Some(portions)
     }
 
-    /// The place of a stream among all; `None`: it is over.
+    /// The index of a stream; `None`: it is closed.
     #[inline]
     fn place(&mut self, id: u32) -> Result<Option<u32>, Violation> {
         let place = id / 4;
@@ -211,8 +213,8 @@ impl Incoming {
         Ok(Some(place))
     }
 
-    /// Data have come that follow the newest of a stream, within all limits: gives the bytes that the application has in order now and had
-    /// not before, which are none behind a hole. `None`: nothing has been done.
+    /// Takes data that follows the newest of a stream, within all limits. Returns the bytes newly delivered in order,
+    /// which are none behind a hole. `None`: nothing was done.
     #[inline(always)]
     pub(super) fn newest_piece(&mut self, piece: &StreamPiece) -> Option<u64> {
         let length = u64::from(piece.length);
@@ -222,7 +224,7 @@ impl Incoming {
             return None;
         }
         let whole = stream.given == piece.offset;
-        // grants leave when a part of a window is used, of what is in order
+        // limits are raised when a part of the window is used by in-order data
         let within = if whole {
             end + unused(self.window) <= stream.limit && self.taken + length + unused(self.data_window) <= self.max_data
         } else {
@@ -241,7 +243,7 @@ impl Incoming {
         Some(length)
     }
 
-    /// Data have come. Gives the bytes that the application has in order now and had not before, and whether they had come before.
+    /// Takes stream data. Returns the bytes newly delivered in order, and whether all of the data had arrived before.
     #[inline]
     pub(super) fn piece(&mut self, piece: &StreamPiece, grants: &mut Vec<Grant>) -> Result<(u64, bool), Violation> {
         let Some(place) = self.place(piece.stream)? else { return Ok((0, true)) };
@@ -270,7 +272,7 @@ impl Incoming {
         let given = prefix - before;
         stream.given = prefix;
         self.taken += given;
-        // a piece that was cut anew when it was sent again may end a frame twice
+        // retransmitted data may be cut differently, so that a frame ends twice
         if piece.last && end > stream.complete_to && !stream.marks.iter().any(|mark| mark.end == end) {
             stream.marks.push(FrameEnd { end, captured: piece.captured, key: piece.key });
             stream.marks.sort_unstable_by_key(|mark| mark.end);
@@ -295,7 +297,7 @@ impl Incoming {
         Ok((given, fresh == 0 && piece.length > 0))
     }
 
-    /// Tells of the frames of a stream that are complete.
+    /// Reports the frames of a stream that are complete.
     fn push_complete(stream: &mut Stream, number: u32, objects: &mut Vec<Object>) {
         let complete = stream.marks.partition_point(|mark| mark.end <= stream.given);
         for FrameEnd { end, captured, key } in stream.marks.drain(..complete) {
@@ -305,7 +307,7 @@ impl Incoming {
         }
     }
 
-    /// A stream was reset when so many of its bytes had been sent.
+    /// Processes the reset of a stream at its final `size`.
     pub(super) fn reset(&mut self, id: u32, size: u64, grants: &mut Vec<Grant>) -> Result<(), Violation> {
         let Some(place) = self.place(id)? else { return Ok(()) };
         let stream = &mut self.streams[place];
@@ -313,7 +315,7 @@ impl Incoming {
             return Err(Violation::FinalSize);
         }
         if !stream.done {
-            // what never comes counts as taken (section 4.5)
+            // data that will never arrive counts as delivered (section 4.5)
             self.taken += size - stream.given;
             self.seen += size - stream.end;
             (stream.given, stream.end) = (size, size);
@@ -323,7 +325,7 @@ impl Incoming {
         Ok(())
     }
 
-    /// A stream is over.
+    /// Closes a stream.
     fn close(&mut self, number: u32, reset: bool) {
         let stream = &mut self.streams[number];
         stream.done = true;
@@ -341,8 +343,8 @@ impl Incoming {
         self.streams.retire(|stream| stream.done);
     }
 
-    /// Raises limits of which a part is used; that of streams where it gains half of what may still be opened, so that streams which stay
-    /// open do not hold up those that come and go.
+    /// Raises limits that are partly used. MAX_STREAMS is raised when that adds at least half of the streams that may
+    /// still be opened, so that long-lived streams do not hold up short ones.
     #[inline]
     fn grant(&mut self, grants: &mut Vec<Grant>) {
         if self.max_data - self.taken.min(self.max_data) < unused(self.data_window) {
@@ -357,7 +359,7 @@ impl Incoming {
         }
     }
 
-    /// The limit that is in force: what is told again if what told of it was lost.
+    /// The current limit, to be sent again after its frame was lost.
     pub(super) fn current(&self, grant: Grant) -> Option<Grant> {
         match grant {
             Grant::Data(_) => Some(Grant::Data(self.max_data)),
@@ -374,7 +376,7 @@ impl Incoming {
 mod tests {
     use super::*;
 
-    /// A frame whose end came by a piece of another cut than the one that was late is told of once.
+    /// A frame whose end arrives twice, because a retransmission was cut differently, is reported once.
     #[test]
     fn a_frame_is_told_of_once_however_it_was_cut() {
         let mut incoming = Incoming::new(1 << 30, 1 << 30, 10);

@@ -1,9 +1,13 @@
 //! QUIC: both ends of a connection, sans-I/O, around any window controller (RFC 9000, RFC 9002, RFC 9221).
 //!
-//! Volumes are bytes. Packets are numbered once, and what was lost leaves again in others. The caller owns the clock and the network.
-//! Look first at [`QuicSender`] and [`QuicReceiver`], which are the two ends as a host sees them, then at `connection.rs` for the state
-//! that both have; `ack.rs` has what acknowledgements do, `assemble.rs` what packets are made of, `outgoing.rs` and `incoming.rs` the
-//! streams, `tracks.rs` flows that share a connection, `relay.rs` what comes by one and leaves by another. [`Congestion`] makes of it all what a controller is told. [`QuicConfig`] has every setting.
+//! Data is counted in bytes. Each packet has a new number, and lost data is sent again in other packets. The caller
+//! owns the clock and the network.
+//!
+//! Start with [`QuicSender`] and [`QuicReceiver`], the two ends as a host sees them; then read `connection.rs` for
+//! their common state. `ack.rs` processes acknowledgements, `assemble.rs` builds packets, `outgoing.rs` and
+//! `incoming.rs` have the streams, `tracks.rs` has flows that share a connection, `relay.rs` forwards data from one
+//! connection to another. [`Congestion`] converts QUIC's feedback into a controller's events. [`QuicConfig`] has every
+//! setting.
 
 mod ack;
 mod assemble;

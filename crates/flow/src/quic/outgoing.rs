@@ -1,4 +1,4 @@
-//! Streams on their sending side (RFC 9000 section 3.1): what is written, what has left, what is to be sent again.
+//! The sending side of streams (RFC 9000 section 3.1): written, sent and lost data.
 
 mod stream;
 
@@ -12,42 +12,42 @@ use stream::{Key, Mark, Stream};
 
 pub(super) use stream::{Expired, Kind};
 
-/// Bytes of a stream whose writer never runs dry; a connection has up to 255 of them.
+/// Length of a stream whose writer always has data; a connection has up to 255 of them.
 pub(super) const ENDLESS: u64 = 1 << 53;
-/// Streams of a connection's opener are numbered from here on: unidirectional ones 2, 6, 10..., those of requests and answers, which go
-/// both ways, 0, 4, 8... (section 2.1).
+/// The first stream ids of a connection's opener: unidirectional streams are 2, 6, 10...; bidirectional ones, for
+/// requests and answers, are 0, 4, 8... (section 2.1).
 pub(super) const FIRST_UNIDIRECTIONAL: u32 = 2;
 pub(super) const FIRST_BIDIRECTIONAL: u32 = 0;
 const ID_STEP: u32 = 4;
 
-/// What of a stream leaves next.
+/// The next piece of a stream to send.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Offer {
     pub(super) piece: StreamPiece,
-    /// It was sent before.
+    /// Its data was sent before.
     pub(super) again: bool,
-    /// Bytes of its frame, as the last of a packet.
+    /// Size in bytes of its frame, as the last one of a packet.
     pub(super) size: u16,
 }
 
-/// What an acknowledgement of a piece changed.
+/// The effect of acknowledging a piece.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Gain {
-    /// Bytes that had not been acknowledged before.
+    /// Bytes newly acknowledged.
     pub(super) bytes: u64,
-    /// The stream is acknowledged to its end.
+    /// The stream is now acknowledged completely.
     pub(super) completed: bool,
 }
 
-/// What a track has written.
+/// The unacknowledged and unsent data of a track.
 #[derive(Clone, Copy, Default, Debug)]
 struct Owing {
-    /// Bytes that are not acknowledged, of streams that were not reset; of these never sent.
+    /// Bytes not acknowledged, on streams that were not reset; and the part of them never sent.
     owed: u64,
     unsent: u64,
 }
 
-/// Where the account of a track but the first lies: that of the first is what is left of all.
+/// The index of a track's account in `led`. The first track has none; its account is the total minus the others.
 const fn led(track: u8) -> usize {
     (track as usize).wrapping_sub(1)
 }
@@ -55,31 +55,31 @@ const fn led(track: u8) -> usize {
 /// All streams that an end sends.
 #[derive(Debug)]
 pub(super) struct Outgoing {
-    /// In the order of their opening.
+    /// In the order of opening.
     streams: Numbered<Stream>,
-    /// Those that have something to send.
+    /// Streams with data to send.
     ready: BTreeSet<Key>,
-    /// What leaves next, unless it is not known.
+    /// The stream to send from next, if known.
     front: Option<Key>,
-    /// By rank the track that was served last, where tracks of one rank take turns; else empty.
+    /// For each rank, the track served last, if tracks of equal rank take turns; otherwise empty.
     turns: Vec<u8>,
-    /// The number of the first of all.
+    /// The id of the first stream.
     first_id: u32,
-    /// How many the other end lets be opened in all.
+    /// The number of streams that the other end allows in total.
     max_streams: u32,
-    /// MAX_DATA, and what counts against it: bytes sent for the first time.
+    /// The other end's MAX_DATA, and the bytes that count against it: those sent for the first time.
     max_data: u64,
     spent: u64,
-    /// What each stream may send before it is told more.
+    /// The initial MAX_STREAM_DATA of each stream.
     window: u64,
-    /// What all tracks have written, and what each but the first.
+    /// The accounts of all tracks together, and of each but the first.
     all: Owing,
     led: Vec<Owing>,
 }
 
 impl Outgoing {
-    /// None yet, the first to be numbered `first_id`; the other end takes `max_data` bytes in all, `window` of each stream, and
-    /// `max_streams`.
+    /// Creates an empty set; the first stream gets id `first_id`. The other end allows `max_data` bytes in total,
+    /// `window` bytes per stream, and `max_streams` streams.
     pub(super) fn new(first_id: u32, max_data: u64, window: u64, max_streams: u32) -> Outgoing {
         Outgoing {
             streams: Numbered::new(),
@@ -96,29 +96,29 @@ impl Outgoing {
         }
     }
 
-    /// There are tracks of these ranks, the first one's first.
+    /// Sets the ranks of the tracks, beginning with the first track.
     pub(super) fn set_tracks(&mut self, ranks: &[u8]) {
         self.led = vec![Owing::default(); ranks.len().saturating_sub(1)];
         let alike = (1..ranks.len()).any(|at| ranks[..at].contains(&ranks[at]));
         self.turns = if alike { vec![u8::MAX; usize::from(u8::MAX) + 1] } else { Vec::new() };
     }
 
-    /// How many have been opened.
+    /// The number of streams opened.
     pub(super) fn opened(&self) -> u32 {
         self.streams.next()
     }
 
-    /// Whether another may be opened.
+    /// Whether another stream may be opened.
     pub(super) fn may_open(&self) -> bool {
         self.opened() < self.max_streams
     }
 
-    /// So many may be opened in all (MAX_STREAMS).
+    /// Raises the number of streams that may be opened in total (MAX_STREAMS).
     pub(super) fn set_max_streams(&mut self, limit: u32) {
         self.max_streams = self.max_streams.max(limit);
     }
 
-    /// Opens one; the caller has asked whether it may. Gives its place among all.
+    /// Opens a stream and returns its index; call [`Outgoing::may_open`] first.
     pub(super) fn open(&mut self, kind: Kind) -> u32 {
         let place = self.opened();
         self.streams.push(Stream {
@@ -140,8 +140,8 @@ impl Outgoing {
         })
     }
 
-    /// Opens those up to this place that the other end has opened, to answer on them (section 3.2: an earlier one's data may come
-    /// later).
+    /// Opens the streams up to this index that the other end has opened, to answer on them (section 3.2: data of an
+    /// earlier one may arrive later).
     pub(super) fn open_up_to(&mut self, place: u32, kind: Kind) {
         while self.opened() <= place {
             self.open(kind);
@@ -158,7 +158,7 @@ impl Outgoing {
         Some((place, self.streams.get_mut(place)?))
     }
 
-    /// Appends to a stream; `finish`: nothing follows.
+    /// Appends to a stream; `finish`: this is the end of the stream.
     pub(super) fn write(&mut self, place: u32, bytes: u64, finish: bool) {
         let Some(stream) = self.get(place) else { return };
         let bytes = bytes.min(ENDLESS - stream.written.min(ENDLESS));
@@ -172,7 +172,8 @@ impl Outgoing {
         self.list(place);
     }
 
-    /// Appends a frame to a stream, which is reset if that is not acknowledged when it is `due`; `finish`: nothing follows.
+    /// Appends a frame to a stream; the stream is reset if the frame is not acknowledged by `due`. `finish`: this is
+    /// the end of the stream.
     pub(super) fn write_frame(
         &mut self,
         place: u32,
@@ -185,13 +186,13 @@ impl Outgoing {
         self.write(place, bytes, finish);
     }
 
-    /// Appends a part of a frame to a stream; `whole`: its last.
+    /// Appends a part of a frame to a stream; `whole`: its last part.
     pub(super) fn write_part(&mut self, place: u32, bytes: u64, frame: (Stamp, Time), key: bool, whole: bool) {
         self.mark(place, bytes, frame, key, whole);
         self.write(place, bytes, false);
     }
 
-    /// What is written next to a stream is of a frame: of the one that is not whole, if there is such.
+    /// Records that the next bytes of a stream belong to a frame: the incomplete one, if there is one.
     fn mark(&mut self, place: u32, bytes: u64, (captured, due): (Stamp, Time), key: bool, whole: bool) {
         let Some(stream) = self.get(place) else { return };
         let end = stream.written + bytes;
@@ -201,18 +202,18 @@ impl Outgoing {
         }
     }
 
-    /// Whether a stream was reset: nothing can be written to it.
+    /// Whether a stream was reset, so that nothing can be written to it.
     pub(super) fn is_reset(&mut self, place: u32) -> bool {
         self.get(place).is_none_or(|stream| stream.reset)
     }
 
-    /// A stream will never run dry.
+    /// Makes a stream endless: its writer always has data.
     pub(super) fn write_endlessly(&mut self, place: u32) {
         self.write(place, ENDLESS, false);
     }
 
-    /// What a track wrote and never sent is taken back; with `finish` nothing follows on its streams. Those that had been finished are
-    /// reset, since what leaves of them would not be what was said to be the whole (RFC 9000 section 3.1); gives these.
+    /// Withdraws a track's unsent data; with `finish`, also ends its streams. Finished streams are reset, because a
+    /// truncated one must not appear complete (RFC 9000 section 3.1); returns these.
     pub(super) fn withdraw(&mut self, track: u8, finish: bool) -> Vec<Expired> {
         let mut cut = Vec::new();
         for place in self.streams.numbers() {
@@ -234,7 +235,7 @@ impl Outgoing {
         cut
     }
 
-    /// Bytes of a track will not be acknowledged, of which some will not be sent.
+    /// Subtracts bytes that will not be acknowledged, and the part of them that will not be sent.
     #[inline]
     fn give_up(&mut self, track: u8, owed: u64, unsent: u64) {
         for owing in [Some(&mut self.all), self.led.get_mut(led(track))].into_iter().flatten() {
@@ -243,18 +244,18 @@ impl Outgoing {
         }
     }
 
-    /// Whether all that was written has been acknowledged, or given up.
+    /// Whether everything written has been acknowledged or given up.
     #[inline]
     pub(super) fn is_settled(&self) -> bool {
         self.all.owed == 0
     }
 
-    /// Whether all that a track wrote has been acknowledged, or given up.
+    /// Whether everything that a track wrote has been acknowledged or given up.
     pub(super) fn has_settled(&self, track: u8) -> bool {
         self.of_track(track).owed == 0
     }
 
-    /// Bytes of a track that have never left.
+    /// Bytes of a track that were never sent.
     pub(super) fn unsent(&self, track: u8) -> u64 {
         self.of_track(track).unsent
     }
@@ -268,13 +269,14 @@ impl Outgoing {
         self.led.get(led(track)).copied().unwrap_or_else(others)
     }
 
-    /// Whether something could leave but for the congestion window and the connection's limit.
+    /// Whether any stream has data to send, apart from the congestion window and the connection's limit.
     #[inline]
     pub(super) fn is_ready(&self) -> bool {
         self.front.is_some() || !self.ready.is_empty()
     }
 
-    /// Whether so many bytes could leave but for the congestion window, as far as the other end's limits go.
+    /// Whether the streams have at least `bytes` to send within the other end's limits, apart from the congestion
+    /// window.
     #[inline(never)]
     pub(super) fn offers(&self, bytes: u64) -> bool {
         let (mut offered, mut left) = (0, self.max_data - self.spent);
@@ -291,14 +293,15 @@ impl Outgoing {
         offered >= bytes
     }
 
-    /// The first that may leave though the connection's limit is reached: what was lost, and ends of streams (RFC 9000 section 4.1).
+    /// The first stream that may send although the connection's limit is reached: lost data, and a FIN (RFC 9000
+    /// section 4.1).
     #[cold]
     fn beyond_limit(&self) -> Option<Key> {
         let stream = |key: &Key| &self.streams[key.place];
         self.ready.iter().find(|key| !stream(key).lost.is_empty() || stream(key).owes_fin()).copied()
     }
 
-    /// Puts a stream where it belongs among those that have something to send.
+    /// Updates a stream's entry in `ready`.
     #[inline(never)]
     fn list(&mut self, place: u32) {
         let stream = &mut self.streams[place];
@@ -319,14 +322,14 @@ impl Outgoing {
         self.front = None;
     }
 
-    /// The rank of what leaves next, if the connection's limit lets anything.
+    /// The rank of the next data to send, if the connection's limit allows any.
     pub(super) fn rank(&self) -> Option<u8> {
         let first =
             if self.spent == self.max_data { self.beyond_limit() } else { self.front.or(self.ready.first().copied()) };
         first.map(|key| key.rank)
     }
 
-    /// Finds what leaves next: of tracks of one rank, the one after that which was served last.
+    /// Selects the stream to send from next: among tracks of equal rank, the one after the track served last.
     #[inline(never)]
     fn choose(&mut self) -> Option<Key> {
         let mut key = *self.ready.first()?;
@@ -339,22 +342,22 @@ impl Outgoing {
         self.front
     }
 
-    /// A track has been served: it is another's turn.
+    /// Records that a track was served, so that the next one takes its turn.
     #[cold]
     fn turn(&mut self, key: Key) {
         self.turns[usize::from(key.rank)] = key.track;
         self.front = None;
     }
 
-    /// What leaves next in a packet with room for `room` bytes of a frame, the `last` of its packet; it is taken to leave. `None` if
-    /// nothing can: nothing is there, the connection's limit is reached, or there is too little room.
+    /// Takes the next piece for a packet with `room` bytes left for a frame, the last of its packet; it counts as sent.
+    /// `None` if there is no data, the connection's limit is reached, or there is too little room.
     #[inline]
     pub(super) fn take(&mut self, room: u16) -> Option<Offer> {
         self.take_full(room).map(|piece| Offer { piece, again: false, size: room }).or_else(|| self.take_any(room))
     }
 
-    /// The same, where the first stream has no frames, no turns to keep, and more new data than fit: by far the most common. `None`:
-    /// nothing has been done.
+    /// [`Outgoing::take`] in the most common case: the first stream has no frames and no turns, and more new data than
+    /// fits. `None`: nothing was done.
     #[inline(always)]
     pub(super) fn take_full(&mut self, room: u16) -> Option<StreamPiece> {
         let place = self.front?.place;
@@ -398,7 +401,7 @@ impl Outgoing {
         })
     }
 
-    /// The connection's limit lets nothing new leave.
+    /// Takes a piece that the connection's limit, already reached, still allows.
     #[cold]
     fn take_again(&mut self, room: u16) -> Option<Offer> {
         let key = self.beyond_limit()?;
@@ -407,7 +410,7 @@ impl Outgoing {
         Some(offer)
     }
 
-    /// A piece of a stream: what was lost first, else up to `left` new bytes.
+    /// Cuts a piece of a stream: lost data first, otherwise up to `left` new bytes.
     #[inline]
     fn cut(stream: &mut Stream, room: u16, left: u64) -> Option<Offer> {
         let (start, end, again) = match stream.lost.first() {
@@ -446,7 +449,7 @@ impl Outgoing {
         Some(Offer { piece, again, size: header + length })
     }
 
-    /// A piece is of one frame: where it ends at the latest, which was to be by `end`.
+    /// Limits a piece to one frame: returns its end, which is at most `end`.
     #[inline(never)]
     fn within_frame(stream: &Stream, piece: &mut StreamPiece, end: u64) -> u64 {
         let at = stream.marks.partition_point(|mark| mark.end <= piece.offset);
@@ -456,11 +459,11 @@ impl Outgoing {
         end.min(mark.end)
     }
 
-    /// A piece has arrived.
+    /// Processes the acknowledgement of a piece.
     #[inline(always)]
     pub(super) fn acked(&mut self, piece: &StreamPiece) -> Gain {
         let Some((place, stream)) = self.of_id(piece.stream) else { return Gain::default() };
-        // in order, with more to come: by far the most common
+        // in order, with more to follow: the most common case
         let plain = stream.lost.is_empty() && stream.marks.is_empty() && !stream.finished && !stream.reset;
         if plain && piece.track == 0 && stream.acked.follow(piece.offset..piece.end()) {
             let bytes = u64::from(piece.length);
@@ -506,7 +509,7 @@ impl Outgoing {
         Gain { bytes, completed }
     }
 
-    /// A piece was lost: what of it was not acknowledged since is to be sent again.
+    /// Marks a lost piece for retransmission, except what has been acknowledged meanwhile.
     pub(super) fn lost(&mut self, piece: &StreamPiece) {
         let Some((place, stream)) = self.of_id(piece.stream) else { return };
         if stream.reset || stream.done {
@@ -519,30 +522,30 @@ impl Outgoing {
         self.list(place);
     }
 
-    /// The other end takes so many bytes on all streams (MAX_DATA).
+    /// Raises the limit of bytes on all streams (MAX_DATA).
     pub(super) fn set_max_data(&mut self, limit: u64) {
         self.max_data = self.max_data.max(limit);
     }
 
-    /// The other end takes so many bytes of a stream (MAX_STREAM_DATA).
+    /// Raises the limit of bytes on a stream (MAX_STREAM_DATA).
     pub(super) fn set_limit(&mut self, id: u32, limit: u64) {
         let Some((place, stream)) = self.of_id(id) else { return };
         stream.limit = stream.limit.max(limit);
         self.list(place);
     }
 
-    /// When the next deadline of a stream is.
+    /// The earliest deadline of a stream.
     pub(super) fn next_deadline(&self) -> Time {
         self.streams.iter().map(Stream::due).min().unwrap_or(Time::NEVER)
     }
 
-    /// Resets the streams whose deadline has come.
+    /// Resets the streams whose deadline has passed.
     pub(super) fn expire(&mut self, now: Time) -> Vec<Expired> {
         let due: Vec<u32> = self.streams.numbers().filter(|&place| self.streams[place].due() <= now).collect();
         due.into_iter().map(|place| self.reset_at(place)).collect()
     }
 
-    /// Resets a stream, unless that was done, or all of it is acknowledged.
+    /// Resets a stream, unless it was reset before or is acknowledged completely.
     pub(super) fn reset(&mut self, place: u32) -> Option<Expired> {
         let stream = self.get(place)?;
         (!stream.reset).then(|| self.reset_at(place))
@@ -560,8 +563,9 @@ impl Outgoing {
         expired
     }
 
-    /// Where too much waits, the stream to give up, of the tracks for which that `may` be done: of those that leave last the oldest of
-    /// which nothing has left, unless it is its track's newest, or else the oldest. Gives its rank as well.
+    /// The stream to drop if too much waits, among tracks for which `may` holds. Of those with the lowest priority, it
+    /// is the oldest of which nothing was sent and which is not its track's newest; if there is none, the oldest. Also
+    /// returns its rank.
     pub(super) fn lowest_priority(&self, may: impl Fn(u8) -> bool) -> Option<(u8, u32)> {
         let waits =
             |stream: &&Stream| !stream.reset && !stream.done && stream.next < stream.written && may(stream.kind.track);
@@ -576,7 +580,7 @@ impl Outgoing {
         Some((rank, (stream.id - self.first_id) / ID_STEP))
     }
 
-    /// The other end knows that a stream was reset.
+    /// Processes the acknowledgement of a RESET_STREAM.
     pub(super) fn reset_acked(&mut self, id: u32) {
         if let Some((_, stream)) = self.of_id(id) {
             stream.done = true;

@@ -1,30 +1,30 @@
-//! What has come, and when it is acknowledged (RFC 9000 section 13.2).
+//! Received packets, and when they are acknowledged (RFC 9000 section 13.2).
 
 use super::ranges::Ranges;
 use paceline_packet::quic::AckRange;
 use paceline_packet::{Block, Flags, Packet};
 use paceline_units::{Span, Time};
 
-/// So many ranges an acknowledgement tells of at most; older ones are forgotten (section 13.2.3).
+/// Maximum number of ranges in an acknowledgement; older ones are dropped (section 13.2.3).
 const MAX_ACK_RANGES: usize = 32;
 
-/// The packets that have come.
+/// The packet numbers received.
 #[derive(Debug)]
 pub(super) struct Received {
     ranges: Ranges,
-    /// Nothing below it is taken any more: it may have come before.
+    /// Packets below this are ignored, because they may be duplicates.
     floor: u64,
-    /// When the greatest came.
+    /// When the largest number arrived.
     largest_at: Time,
-    /// Of those that want an acknowledgement: how many wait for one, the greatest number.
+    /// Ack-eliciting packets: the number not acknowledged yet, and the largest number.
     waiting: u32,
     largest_ack_eliciting: Option<u32>,
-    /// By when one leaves at the latest.
+    /// When an acknowledgement must be sent at the latest.
     due: Time,
-    /// With ECT and with CE.
+    /// Number of packets received with ECT and with CE.
     ect: u32,
     ce: u32,
-    /// After how many, and how long (draft-ietf-quic-ack-frequency may change both).
+    /// Acknowledge after this many packets, and after this delay (draft-ietf-quic-ack-frequency may change both).
     threshold: u32,
     delay: Span,
 }
@@ -45,28 +45,28 @@ impl Received {
         }
     }
 
-    /// One past the greatest number that has come.
+    /// One past the largest number received.
     pub(super) fn next(&self) -> u32 {
         self.ranges.last().map_or(0, |last| last.end as u32)
     }
 
-    /// Numbers begin here: those below are of the connection before.
+    /// Sets the first number; lower ones belong to the previous connection.
     pub(super) fn start_at(&mut self, base: u32) {
         self.floor = u64::from(base);
     }
 
-    /// The other end asks for acknowledgements after so many packets and so long.
+    /// The other end requests acknowledgements after this many packets and this delay (ACK_FREQUENCY).
     pub(super) fn set_frequency(&mut self, threshold: u16, delay: Span) {
         (self.threshold, self.delay) = (u32::from(threshold.max(1)), delay);
     }
 
-    /// Whether a packet of this number can be new for all that is known.
+    /// Whether a packet with this number may be new.
     #[inline]
     pub(super) fn may_be_new(&self, number: u32) -> bool {
         u64::from(number) >= self.floor
     }
 
-    /// The packet has come as the next of all, without a mark, and wants an acknowledgement; `false`: nothing has been done.
+    /// Takes an unmarked ack-eliciting packet with the next number; `false`: nothing was done.
     #[inline(always)]
     pub(super) fn note_in_order(&mut self, now: Time, number: u32, flags: Flags) -> bool {
         let plain = self.ect == 0 && flags.0 & (Flags::CE.0 | Flags::ECT.0) == 0;
@@ -79,7 +79,7 @@ impl Received {
         true
     }
 
-    /// The same of one that wants no acknowledgement.
+    /// Takes an unmarked non-ack-eliciting packet with the next number; `false`: nothing was done.
     #[inline]
     pub(super) fn note_silent_in_order(&mut self, packet: &Packet) -> bool {
         let number = u64::from(packet.seq);
@@ -91,7 +91,7 @@ impl Received {
         true
     }
 
-    /// One more waits to be acknowledged.
+    /// Schedules the acknowledgement of one more packet.
     #[inline]
     fn wait(&mut self, now: Time, at_once: bool) {
         self.waiting += 1;
@@ -102,7 +102,7 @@ impl Received {
         }
     }
 
-    /// The packet has come; `false`: it had before.
+    /// Takes a packet; `false`: it is a duplicate.
     #[inline]
     pub(super) fn note(&mut self, now: Time, number: u32, flags: Flags) -> bool {
         let largest = self.ranges.last().map(|range| range.end);
@@ -122,7 +122,7 @@ impl Received {
             self.ranges.keep_last(MAX_ACK_RANGES);
             self.raise_floor();
         }
-        // the codepoint that the sender chose is replaced by CE
+        // CE replaces the codepoint that the sender set
         if flags.has(Flags::CE) {
             self.ce += 1;
         } else if flags.has(Flags::ECT) {
@@ -131,7 +131,8 @@ impl Received {
         true
     }
 
-    /// The same packet wants an acknowledgement; `at_once`: without delay, as those of the handshake (section 13.2.1).
+    /// Schedules the acknowledgement of an ack-eliciting packet; `at_once`: without delay, as in the handshake (section
+    /// 13.2.1).
     #[inline]
     pub(super) fn want(&mut self, now: Time, number: u32, flags: Flags, at_once: bool) {
         // out of order, or after a hole
@@ -141,41 +142,42 @@ impl Received {
         self.wait(now, at_once || !regular || flags.has(Flags::CE));
     }
 
-    /// Whether all from one number to another have come: acknowledgements between them want none.
+    /// Whether all numbers between these have arrived: packets that elicit no acknowledgement leave gaps between those
+    /// that do.
     fn is_whole(&self, from: u32, to: u32) -> bool {
         self.ranges.last().is_some_and(|last| last.start <= u64::from(from) && u64::from(to) < last.end)
     }
 
-    /// When an acknowledgement leaves at the latest.
+    /// When an acknowledgement must be sent at the latest.
     #[inline]
     pub(super) fn due(&self) -> Time {
         self.due
     }
 
-    /// None leaves any more.
+    /// Cancels the scheduled acknowledgement.
     pub(super) fn end(&mut self) {
         self.due = Time::NEVER;
     }
 
-    /// Whether one is wanted, now or later.
+    /// Whether an acknowledgement is due, now or later.
     #[inline]
     pub(super) fn is_wanted(&self) -> bool {
         self.waiting > 0
     }
 
-    /// Whether there is more than [`Received::take`] tells.
+    /// Whether there are more ranges than [`Received::take`] returns.
     #[inline]
     pub(super) fn has_more(&self) -> bool {
         self.ranges.len() > 2
     }
 
-    /// Whether there are several ranges: what the other end has been told of could be forgotten.
+    /// Whether there are several ranges, so that older ones need to be dropped at some time.
     #[inline]
     pub(super) fn has_holes(&self) -> bool {
         self.ranges.len() > 1
     }
 
-    /// The acknowledgement, which leaves now, but for [`Received::more`]; `None` if nothing has come.
+    /// Builds the acknowledgement to send now, except for [`Received::more`]; `None` if nothing has arrived.
     #[inline]
     pub(super) fn take(&mut self, now: Time) -> Option<AckRange> {
         let last = self.ranges.last()?;
@@ -192,27 +194,27 @@ impl Received {
         })
     }
 
-    /// What it tells of older ones than two ranges.
+    /// The acknowledgement's ranges after the first two.
     #[inline(never)]
     pub(super) fn more(&self) -> Box<[Block]> {
         self.older().skip(1).collect()
     }
 
-    /// All ranges but the highest, from there on down.
+    /// All ranges but the highest, in descending order.
     #[inline]
     fn older(&self) -> impl Iterator<Item = Block> {
         let block = |range: &core::ops::Range<u64>| Block { start: range.start as u32, end: range.end as u32 };
         self.ranges.iter().rev().skip(1).map(block)
     }
 
-    /// The other end knows of all up to `largest`, and of what was lost among them: it is told of no more.
+    /// The other end has received the acknowledgement of all packets up to `largest`: older ranges are dropped.
     pub(super) fn on_ack_acked(&mut self, largest: u32) {
-        // the range that holds it stays, from which the next acknowledgement is told
+        // the range that contains it stays, as the next acknowledgement begins there
         self.ranges.forget_below(u64::from(largest));
         self.raise_floor();
     }
 
-    /// What was forgotten would be taken for new (section 13.2.3).
+    /// Raises the floor: packets of dropped ranges would be taken for new (section 13.2.3).
     fn raise_floor(&mut self) {
         self.floor = self.ranges.first().map_or(self.floor, |first| self.floor.max(first.start));
     }
@@ -234,7 +236,7 @@ mod tests {
         received.due()
     }
 
-    /// Section 13.2: every second, after 25 ms, at once where order is broken or a mark came.
+    /// Section 13.2: acknowledge every second packet, after 25 ms, or at once after a gap or a mark.
     #[test]
     fn when_an_acknowledgement_leaves() {
         let mut received = Received::new(2, DELAY);
@@ -252,7 +254,7 @@ mod tests {
         assert_eq!(comes(&mut received, 5, 5, Flags::CE), ms(5), "marked");
         let range = received.take(ms(6)).unwrap();
         assert_eq!((range.ce, range.delay, range.smallest), (1, 1000, 0));
-        // one that wants no acknowledgement leaves no hole
+        // a non-ack-eliciting packet leaves no hole
         assert!(received.note(ms(7), 6, Flags::NONE));
         assert_eq!(comes(&mut received, 7, 7, Flags::NONE), ms(32));
         assert!(!received.note(ms(8), 7, Flags::NONE), "a copy");

@@ -1,4 +1,4 @@
-//! The end that sends a flow's data, as a host sees it; it opens the connection, unless its receiver asks.
+//! The end that sends a flow's data, as a host sees it. It opens the connection, unless the receiver sends requests.
 
 use super::connection::{Connection, Phase};
 use super::outgoing::Kind;
@@ -14,28 +14,28 @@ use std::collections::VecDeque;
 
 /// The sending end of a flow over QUIC.
 ///
-/// What the application writes becomes data of streams or datagrams, by the [`Carriage`] of its settings. Other flows may be tracks of
-/// its connection: what they write comes by [`QuicSender::write_track`].
+/// The application's writes become data of streams or datagrams, according to the [`Carriage`] of its settings. Other
+/// flows may be tracks of its connection; their writes arrive by [`QuicSender::write_track`].
 #[derive(Debug)]
 pub struct QuicSender {
     pub(super) connection: Connection,
     pub(super) started: bool,
-    /// Its own, then those that it leads.
+    /// Its own track, then those of the flows that it leads.
     pub(super) tracks: Vec<Track>,
-    /// Their numbers, the most urgent first.
+    /// Track numbers, the most urgent first.
     order: Vec<u8>,
-    /// Its own part of the rate, if it leads others.
+    /// Its own share of the rate, if it leads other flows.
     part: Option<Rate>,
     cuts: Cuts,
-    /// Requests: of the connections before this one, and those that have come and were not taken.
+    /// The number of requests on earlier connections, and the requests that have arrived and were not yet taken.
     earlier_requests: u32,
     pending_requests: VecDeque<u32>,
-    /// Something has come in that is to be sent on.
+    /// Data to be relayed has arrived.
     pub(super) has_relayed: bool,
 }
 
 impl QuicSender {
-    /// A sender that has not started; `stream` feeds a controller that draws.
+    /// Creates a sender that has not started; `stream` supplies the controller's random draws.
     #[must_use]
     pub fn new(config: &QuicConfig, controller: TcpController, stream: random::Stream) -> QuicSender {
         QuicSender {
@@ -51,7 +51,7 @@ impl QuicSender {
         }
     }
 
-    /// It leads these tracks, numbered from 1 on. Before it starts.
+    /// Adds the tracks of the flows that it leads, numbered from 1 on. Call it before the start.
     pub fn lead(&mut self, tracks: impl IntoIterator<Item = TrackConfig>) {
         self.tracks.extend(tracks.into_iter().take(usize::from(u8::MAX) - 1).map(Track::new));
         self.order = (0..self.tracks.len() as u8).collect();
@@ -74,29 +74,29 @@ impl QuicSender {
         self.connection.pump(now, out);
     }
 
-    /// A fresh connection with nothing written; statistics go on counting. Call [`QuicSender::start`] for it.
+    /// Begins a new connection with nothing written; statistics continue to count. Call [`QuicSender::start`] next.
     pub fn restart(&mut self, now: Time) {
         self.account(now);
         let cuts = self.connection.congestion.cuts();
         (self.cuts.losses, self.cuts.marks) = (self.cuts.losses + cuts.losses, self.cuts.marks + cuts.marks);
         let next = self.connection.log.next();
-        // the other end's numbers go on above all that has come of this connection
+        // the other end continues its numbers above all that arrived on this connection
         self.connection.begin(next, self.connection.received.next());
         self.set_tracks();
         self.tracks.iter_mut().for_each(Track::clear);
     }
 
-    /// The application writes `bytes`: of a frame, if its carriage knows frames, which is a key frame or not.
+    /// The application writes `bytes`: a frame, if its carriage has frames; `key`: it is a key frame.
     pub fn supply(&mut self, bytes: u64, key: bool, now: Time, out: &mut impl Transmit) {
         self.write_track(0, TrackWrite::Frame { bytes, captured: now, key }, now, out);
     }
 
-    /// The application will never run dry.
+    /// The application always has data.
     pub fn supply_endless(&mut self, now: Time, out: &mut impl Transmit) {
         self.write_track(0, TrackWrite::Endless, now, out);
     }
 
-    /// The application of a track, 0 being its own, did this.
+    /// Processes an action of the application of a track; 0 is its own track.
     pub fn write_track(&mut self, track: u8, write: TrackWrite, now: Time, out: &mut impl Transmit) {
         let place = usize::from(track);
         if self.connection.stopped {
@@ -127,7 +127,7 @@ impl QuicSender {
         }
     }
 
-    /// Opens another connection, if nothing came of this one for too long.
+    /// Opens a new connection if this one has timed out.
     pub(super) fn open_again(&mut self, now: Time) {
         if self.started && self.is_closed() {
             self.restart(now);
@@ -135,7 +135,7 @@ impl QuicSender {
         }
     }
 
-    /// The stream that all of a track is written to.
+    /// The stream that all data of a track is written to.
     fn stream(&mut self, track: u8) -> Option<u32> {
         let place = usize::from(track);
         if self.tracks[place].current.is_none() && self.connection.outgoing.may_open() {
@@ -144,20 +144,20 @@ impl QuicSender {
         self.tracks[place].current
     }
 
-    /// Opens a stream of a track.
+    /// Opens a stream for a track.
     pub(super) fn open_stream(&mut self, track: u8) -> u32 {
         let rank = self.tracks[usize::from(track)].config.rank;
         self.connection.outgoing.open(Kind { rank, track })
     }
 
-    /// Appends to a stream what was captured then; `finish`: nothing follows.
+    /// Appends a frame to a stream; `finish`: this is the end of the stream.
     fn write_frame(&mut self, stream: u32, (bytes, captured, key): (u64, Time, bool), due: Time, finish: bool) {
         let connection = &mut self.connection;
         connection.next_deadline = connection.next_deadline.min(due);
         connection.outgoing.write_frame(stream, bytes, (Stamp::at(captured), due), key, finish);
     }
 
-    /// What waits of a track becomes data of streams, as far as those may be opened.
+    /// Writes a track's waiting data to streams, as far as more may be opened.
     fn write(&mut self, track: u8) {
         let place = usize::from(track);
         while let Some(&(bytes, captured, key)) = self.tracks[place].waiting.front() {
@@ -189,7 +189,7 @@ impl QuicSender {
                     }
                     let Some(stream) = self.stream(track) else { return };
                     if self.connection.outgoing.is_reset(stream) {
-                        // what is left of a group that was given up is of no use
+                        // the rest of a dropped group is useless
                         self.connection.sent_of(track).frames_reset += 1;
                     } else {
                         self.write_frame(stream, frame, due, false);
@@ -203,7 +203,7 @@ impl QuicSender {
         }
     }
 
-    /// What waits for a stream is given up when it is too old.
+    /// Drops frames that wait for a stream and whose deadline has passed.
     fn expire_waiting(&mut self, now: Time) {
         for track in 0..self.tracks.len() as u8 {
             let frames = self.tracks[usize::from(track)].expire(now);
@@ -212,14 +212,14 @@ impl QuicSender {
         self.await_deadlines();
     }
 
-    /// The connection wakes for what waits for a stream.
+    /// Sets the connection's timer for frames that wait for a stream.
     fn await_deadlines(&mut self) {
         let due = self.tracks.iter().map(Track::due).min().unwrap_or(Time::NEVER);
         self.connection.waiting_due = due;
         self.connection.next_deadline = self.connection.next_deadline.min(due);
     }
 
-    /// A track takes back what has not been sent yet; if it `stops`, nothing follows on its streams.
+    /// Withdraws a track's unsent data; if it `stops`, also ends its streams.
     fn take_back(&mut self, track: u8, stops: bool) {
         for stream in self.connection.outgoing.withdraw(track, stops) {
             self.connection.was_reset(&stream);
@@ -230,12 +230,12 @@ impl QuicSender {
         track.endless = false;
     }
 
-    /// The application takes back what has not been sent yet.
+    /// The application withdraws unsent data.
     pub fn withdraw(&mut self) {
         self.take_back(0, false);
     }
 
-    /// The application stops, and the connection with it: what has not been sent yet never will be.
+    /// The application stops, and the connection ends: unsent data is discarded.
     pub fn stop(&mut self) {
         for track in 0..self.tracks.len() as u8 {
             self.take_back(track, true);
@@ -243,8 +243,8 @@ impl QuicSender {
         self.connection.stopped = true;
     }
 
-    /// Whether an acknowledgement without older ranges came in a packet out of which nothing else follows, in order: its packet has
-    /// been noted then, and [`QuicSender::on_range`] is to follow. `false`: nothing has been done.
+    /// Notes the packet of an acknowledgement without older ranges, if it is in order and no other processing is
+    /// needed; [`QuicSender::on_range`] must follow. `false`: nothing was done.
     #[inline]
     pub fn note_ack_in_order(&mut self, packet: &Packet) -> bool {
         self.tracks.len() == 1 && self.connection.note_silent_in_order(packet)
@@ -260,11 +260,11 @@ impl QuicSender {
         self.connection.pump(now, out);
     }
 
-    /// A packet of the receiver has come; `extra` is its side record.
+    /// Processes a packet of the receiver; `extra` is its side record.
     pub fn on_packet(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>, out: &mut impl Transmit) {
         let asks = self.connection.config.request.is_some();
         if asks && matches!(extra, Some(Extra::Quic(_))) {
-            self.account(now); // a connection may end with it
+            self.account(now); // the packet may end a connection
         }
         let before = (self.connection.base, self.connection.incoming.opened(), self.connection.congestion.cuts());
         if self.connection.on_packet(now, packet, extra) {
@@ -279,7 +279,7 @@ impl QuicSender {
         }
     }
 
-    /// Requests may have come, and with the first a connection, of another `base` than before.
+    /// Collects newly arrived requests. If they opened a connection, its `base` differs from the one passed.
     fn on_requests(&mut self, (base, opened, cuts): (u32, u32, Cuts)) {
         if base != self.connection.base {
             self.earlier_requests += opened;
@@ -289,12 +289,13 @@ impl QuicSender {
         self.pending_requests.extend(streams.drain(..).map(|request| before + request.number));
     }
 
-    /// The number of a request that has come since it was last asked for, of all from 0 on.
+    /// The number of the next request that has arrived and was not yet returned; requests are numbered from 0.
     pub fn take_request(&mut self) -> Option<u32> {
         self.pending_requests.pop_front()
     }
 
-    /// The application writes `bytes` of the answer to a request of this connection, the `last` of it or not.
+    /// The application writes `bytes` of the answer to a request of this connection; `last` marks the end of the
+    /// answer.
     pub fn answer(&mut self, request: u32, bytes: u64, last: bool, now: Time, out: &mut impl Transmit) {
         let Some(place) = request.checked_sub(self.earlier_requests).filter(|_| !self.connection.stopped) else {
             return;
@@ -309,7 +310,7 @@ impl QuicSender {
         self.connection.pump(now, out);
     }
 
-    /// The time that [`QuicSender::next_wake`] named has come; a call too early does nothing.
+    /// The time that [`QuicSender::next_wake`] returned has arrived; a call too early does nothing.
     pub fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
         if self.started && self.connection.next_wake() <= now {
             if self.connection.waiting_due <= now {
@@ -321,14 +322,14 @@ impl QuicSender {
         }
     }
 
-    /// When [`QuicSender::on_timer`] should be called.
+    /// When to call [`QuicSender::on_timer`].
     #[inline]
     #[must_use]
     pub fn next_wake(&self) -> Time {
         self.connection.next_wake()
     }
 
-    /// Whether all that it wrote itself has been acknowledged, or given up.
+    /// Whether everything written to its own track has been acknowledged or given up.
     #[must_use]
     pub fn acked_all(&self) -> bool {
         self.started && self.has_settled(0)
@@ -340,7 +341,7 @@ impl QuicSender {
         quiet && waiting.is_empty() && !endless && self.connection.outgoing.has_settled(track)
     }
 
-    /// How a track that it leads is, and the rate that it is to have.
+    /// The state of a track that it leads, with the track's target rate.
     #[must_use]
     pub fn state(&self, track: u8, target: Option<Rate>) -> TrackState {
         let stats = &self.connection.led[usize::from(track) - 1];
@@ -355,33 +356,33 @@ impl QuicSender {
         }
     }
 
-    /// Its own part of [`QuicSender::rate`], of which those that it leads have theirs.
+    /// Sets its own share of [`QuicSender::rate`]; the tracks that it leads have their own shares.
     pub fn allot(&mut self, part: Option<Rate>) {
         self.part = part;
     }
 
-    /// What a track claims of [`QuicSender::rate`] if it has no rate of its own, in bits a second with all headers: what waits and
-    /// what it has sent lately, as a rate over a second.
+    /// The share of [`QuicSender::rate`] that a track without a rate of its own claims, in bits a second including all
+    /// headers: its waiting data plus its recently acknowledged data, per second.
     pub fn claim(&mut self, track: u8, now: Time) -> f64 {
         let (acked, unsent) = (self.connection.sent_of(track).bytes_acked, self.unsent(track));
         let claimed = self.tracks[usize::from(track)].lately.claim(acked, unsent, now);
         self.connection.config.with_headers(claimed)
     }
 
-    /// Bytes of a track that have not left.
+    /// Unsent bytes of a track.
     pub(super) fn unsent(&self, track: u8) -> u64 {
         let waiting: u64 = self.tracks[usize::from(track)].waiting.iter().map(|(bytes, ..)| bytes).sum();
         let datagrams = self.connection.datagrams.iter().filter(|waiting| waiting.track == track);
         self.connection.outgoing.unsent(track) + waiting + datagrams.map(|datagram| datagram.left).sum::<u64>()
     }
 
-    /// Streams, datagrams and packets that are remembered one by one.
+    /// The number of entries kept for single writes and datagrams.
     #[must_use]
     pub fn remembered_writes(&self) -> usize {
         self.tracks.iter().map(|track| track.waiting.len()).sum::<usize>() + self.connection.datagrams.len()
     }
 
-    /// Counts up to now.
+    /// Counters up to now.
     #[must_use]
     pub fn stats(&self) -> &SenderStats {
         &self.connection.stats
@@ -391,7 +392,7 @@ impl QuicSender {
         &mut self.connection.stats
     }
 
-    /// Completes the integrals of [`QuicSender::stats`], and the counts that the congestion control keeps.
+    /// Completes the integrals of [`QuicSender::stats`], and the counters of window reductions.
     pub fn account(&mut self, now: Time) {
         let window = self.connection.window_packets();
         let stats = &mut self.connection.stats;
@@ -409,14 +410,14 @@ impl QuicSender {
         self.connection.window_packets()
     }
 
-    /// What an encoder should aim at: its part of [`QuicSender::rate`].
+    /// The target rate for an encoder: its share of [`QuicSender::rate`].
     #[must_use]
     pub fn target(&self) -> Option<Rate> {
         if self.tracks.len() > 1 { self.part } else { self.rate() }
     }
 
-    /// What the connection carries, in bits a second with all headers: what the window lets through in a round trip, or the
-    /// controller's own rate if that is less; `None` before there is a round trip.
+    /// The rate of the connection, in bits a second including all headers: the window per smoothed round-trip time, or
+    /// the controller's own rate if that is lower; `None` before the first round-trip sample.
     #[must_use]
     pub fn rate(&self) -> Option<Rate> {
         let connection = &self.connection;
@@ -429,7 +430,7 @@ impl QuicSender {
         Some(Rate::from_bps(connection.config.with_headers(rate * 8.0).min(1e15) as u64))
     }
 
-    /// How long what has not left takes to leave at that rate.
+    /// How long the unsent data takes to leave at that rate.
     #[must_use]
     pub fn queueing(&self) -> Span {
         queueing(self.unsent(0), self.target())
@@ -447,25 +448,25 @@ impl QuicSender {
         &self.connection.rtt
     }
 
-    /// Streams that were reset because their deadline came.
+    /// Number of streams reset at their deadline.
     #[must_use]
     pub fn reset_streams(&self) -> u64 {
         self.connection.reset_streams
     }
 
-    /// Packets that had been taken for lost and came after all.
+    /// Number of packets that were declared lost and acknowledged later.
     #[must_use]
     pub fn spurious_losses(&self) -> u64 {
         self.connection.spurious
     }
 
-    /// Whether the connection is over.
+    /// Whether the connection is closed.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.connection.phase == Phase::Closed
     }
 
-    /// What a plot should show: the controller's gauges, `srtt`, and `in_flight` in full datagrams, as TCP's.
+    /// Reports the values to plot: the controller's gauges, `srtt`, and `in_flight` in full datagrams.
     pub fn gauges(&self, to: &mut dyn Gauges) {
         let connection = &self.connection;
         connection.congestion.gauges(to);

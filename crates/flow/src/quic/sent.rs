@@ -1,42 +1,42 @@
-//! What left and was not told of yet, and what was taken for lost and may still be.
+//! Outstanding packets, with the recently lost and acknowledged ones among them.
 
 use super::Snapshot;
 use paceline_packet::quic::{Frame, StreamPiece};
 use paceline_units::Time;
 
-/// What a packet carried that matters when it is acknowledged or lost.
+/// The contents of a packet that matter when it is acknowledged or lost.
 #[derive(Clone, Debug)]
 pub(super) enum Carried {
     /// Nothing: it was an acknowledgement.
     Nothing,
     /// Data of one stream.
     Stream(StreamPiece),
-    /// Several frames, or rare ones.
+    /// Several frames, or uncommon ones.
     Frames(Box<[Frame]>),
 }
 
 impl Carried {
-    /// Puts it where nothing on the heap is any more: to drop what was there would ask whether there is.
+    /// Overwrites a value that owns no heap memory; this saves the check that dropping the old value would need.
     #[inline(always)]
     pub(super) fn fill(&mut self, carried: Carried) {
         core::mem::forget(core::mem::replace(self, carried));
     }
 }
 
-/// What is known of a packet.
+/// The state of a sent packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum State {
-    /// On its way, and in flight.
+    /// In flight.
     Out,
     /// Acknowledged.
     Acked,
-    /// Taken for lost.
+    /// Declared lost.
     Lost,
-    /// It wants no acknowledgement.
+    /// It is not ack-eliciting.
     Silent,
 }
 
-/// A packet that left.
+/// A sent packet.
 #[derive(Clone, Debug)]
 pub(super) struct SentPacket {
     pub(super) sent: Time,
@@ -44,30 +44,31 @@ pub(super) struct SentPacket {
     /// UDP payload.
     pub(super) bytes: u16,
     pub(super) state: State,
-    /// It was ECN-capable.
+    /// It was sent as ECN-capable.
     pub(super) ect: bool,
 }
 
-/// What stands where no packet is.
+/// The value of an empty place.
 const NONE: SentPacket =
     SentPacket { sent: Time::ZERO, carried: Carried::Nothing, bytes: 0, state: State::Silent, ect: false };
 
-/// The packets of a connection by number, the oldest that matters first: a ring, in which each number has its place.
+/// The packets of a connection by number, from the oldest outstanding one on: a ring buffer indexed by the number's
+/// lower bits.
 #[derive(Debug, Default)]
 pub(super) struct SentLog {
-    /// The lowest number that is kept, and the next packet's.
+    /// The lowest number kept, and the next packet's number.
     base: u32,
     next: u32,
-    /// As many places as a power of two. What is not kept any more has nothing on the heap.
+    /// The length is a power of two. Entries outside `base..next` own no heap memory.
     packets: Vec<SentPacket>,
-    /// What the rate sampler knew when each left; empty where there is none.
+    /// The rate sampler's snapshot for each packet; empty without a sampler.
     snapshots: Vec<Snapshot>,
-    /// Below it none is [`State::Out`].
+    /// Below this, no packet is [`State::Out`].
     settled: u32,
 }
 
 impl SentLog {
-    /// The first has this number; `samples`: snapshots are kept.
+    /// Creates an empty log; `base` is the first number. `samples`: keep snapshots.
     pub(super) fn new(base: u32, samples: bool) -> SentLog {
         const PLACES: usize = 8;
         let snapshots = vec![Snapshot::default(); if samples { PLACES } else { 0 }];
@@ -80,7 +81,7 @@ impl SentLog {
         self.next
     }
 
-    /// The lowest number that is kept.
+    /// The lowest number kept.
     #[inline]
     pub(super) fn base(&self) -> u32 {
         self.base
@@ -91,13 +92,13 @@ impl SentLog {
         number as usize & (self.packets.len() - 1)
     }
 
-    /// The packet with the number [`SentLog::next`] leaves at `sent`, with `bytes` of UDP payload; the place for what it carries.
+    /// Adds packet [`SentLog::next`], sent at `sent` with `bytes` of UDP payload; returns the place for its contents.
     #[inline(always)]
     pub(super) fn push(&mut self, sent: Time, bytes: u16, ect: bool) -> &mut Carried {
         self.push_any(sent, bytes, ect, State::Out)
     }
 
-    /// The same, with what the rate sampler knows.
+    /// [`SentLog::push`] with a snapshot of the rate sampler.
     #[inline(never)]
     pub(super) fn push_sampled(&mut self, sent: Time, bytes: u16, ect: bool, left: Snapshot) -> &mut Carried {
         let number = self.next;
@@ -135,12 +136,12 @@ impl SentLog {
         (self.packets, self.snapshots) = (packets, snapshots);
     }
 
-    /// The same of a packet that wants no acknowledgement. Gives its number.
+    /// Adds a non-ack-eliciting packet; returns its number.
     #[inline]
     pub(super) fn push_silent(&mut self, now: Time, bytes: u16) -> u32 {
         let number = self.next;
         if self.base == self.next {
-            // no one will ask for it
+            // nothing will look it up
             (self.base, self.next) = (number + 1, number + 1);
             self.settled = self.settled.max(self.base);
         } else {
@@ -161,13 +162,13 @@ impl SentLog {
         if self.keeps(number) { self.packets.get_mut(place) } else { None }
     }
 
-    /// What was known when it left, if it is kept or was the last to be taken out.
+    /// The packet's snapshot, if the packet is kept or was the last one removed.
     #[inline]
     pub(super) fn snapshot(&self, number: u32) -> &Snapshot {
         if self.snapshots.is_empty() { &Snapshot::NONE } else { &self.snapshots[self.place(number)] }
     }
 
-    /// The oldest that is out and below `end`.
+    /// The oldest packet in flight below `end`.
     #[inline]
     pub(super) fn first_out(&mut self, end: u32) -> Option<(u32, &mut SentPacket)> {
         self.settled = self.settled.max(self.base);
@@ -181,7 +182,7 @@ impl SentLog {
         None
     }
 
-    /// All that are out, oldest first.
+    /// All packets in flight, oldest first.
     pub(super) fn out(&self) -> impl Iterator<Item = (u32, &SentPacket)> {
         let all = (self.settled.max(self.base)..self.next).map(|number| (number, &self.packets[self.place(number)]));
         all.filter(|(_, packet)| packet.state == State::Out)
@@ -192,7 +193,7 @@ impl SentLog {
         self.packets.get(self.place(number)).filter(|_| self.keeps(number))
     }
 
-    /// Forgets what is done with at the beginning.
+    /// Drops packets at the front that are no longer in flight.
     #[inline(always)]
     pub(super) fn prune(&mut self) {
         while self.base < self.next && self.packets[self.place(self.base)].state != State::Out {
@@ -200,7 +201,7 @@ impl SentLog {
         }
     }
 
-    /// Forgets the oldest, if there is one, and gives what is known of it; what it carries is to be taken out of it.
+    /// Removes the oldest packet, if there is one, and returns it; the caller must take its contents.
     #[inline]
     pub(super) fn pop(&mut self) -> Option<&mut SentPacket> {
         let place = self.place(self.base);

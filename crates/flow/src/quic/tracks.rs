@@ -1,5 +1,5 @@
-//! Tracks: flows that share a connection, as MoQ's tracks do (draft-ietf-moq-transport). One leads and has the connection; what the
-//! others write is handed to it, and it tells them what became of that.
+//! Tracks: flows that share a connection, as MoQ's tracks do (draft-ietf-moq-transport). One flow leads and has the
+//! connection; it receives the writes of the others, and reports their state back.
 
 use super::relay::Onward;
 use super::{Carriage, Object, Portion, TrackConfig};
@@ -8,10 +8,10 @@ use paceline_packet::Transit;
 use paceline_units::{Rate, Span, Time};
 use std::collections::{BTreeMap, VecDeque};
 
-/// How long what a track has sent counts for what it claims.
+/// The time constant of a track's recent rate.
 const LATELY: Span = Span::from_secs(1);
 
-/// What a track has sent lately: payload that was acknowledged, of which a byte counts for less and less over about [`LATELY`].
+/// The recently acknowledged payload of a track; each byte's weight falls linearly over about [`LATELY`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lately {
     bytes: f64,
@@ -20,11 +20,11 @@ pub(super) struct Lately {
 }
 
 impl Lately {
-    /// Nothing.
+    /// The initial state.
     const NOTHING: Lately = Lately { bytes: 0.0, acked: 0, at: Time::ZERO };
 
-    /// Bits of payload a second, of a track of which `acked` have been acknowledged and `unsent` wait: what waits is to leave in
-    /// [`LATELY`].
+    /// The rate in bits of payload per second that a track claims, with `acked` bytes acknowledged and `unsent` bytes
+    /// waiting. It lets the waiting data leave within [`LATELY`].
     pub(super) fn claim(&mut self, acked: u64, unsent: u64, now: Time) -> f64 {
         let over = now.since(self.at).as_secs_f64() / LATELY.as_secs_f64();
         self.bytes = self.bytes * (1.0 - over).max(0.0) + acked.saturating_sub(self.acked) as f64;
@@ -33,23 +33,23 @@ impl Lately {
     }
 }
 
-/// What one of a connection's tracks has written and no stream has taken.
+/// A track of a connection, with the writes that no stream has taken.
 #[derive(Debug)]
 pub(super) struct Track {
     pub(super) config: TrackConfig,
-    /// The stream that is being written, if writes share one.
+    /// The stream to write to, if writes share one.
     pub(super) current: Option<u32>,
-    /// What could not be written: the other end lets no more streams be opened. Bytes, when it was captured, whether it is a key frame.
+    /// Writes that wait because the other end allows no more streams: bytes, capture time, whether it is a key frame.
     pub(super) waiting: VecDeque<(u64, Time, bool)>,
-    /// The key frame of the group that is written was given up before it had a stream.
+    /// The key frame of the current group was dropped before it had a stream.
     pub(super) lost_key: bool,
-    /// Its writer never runs dry.
+    /// Its writer always has data.
     pub(super) endless: bool,
-    /// What it has sent lately.
+    /// Its recent rate.
     pub(super) lately: Lately,
-    /// Of a relay: by the number of a stream that comes in what becomes of it.
+    /// For a relay: the outgoing side of each incoming stream, by the stream's number.
     pub(super) onward: BTreeMap<u32, Onward>,
-    /// How old what it sends on is.
+    /// The age of relayed data.
     pub(super) transit: Transit,
 }
 
@@ -67,13 +67,13 @@ impl Track {
         }
     }
 
-    /// When the first frame that waits is too old.
+    /// When the deadline of the first waiting frame passes.
     pub(super) fn due(&self) -> Time {
         let first = self.waiting.front().zip(self.config.deadline);
         first.map_or(Time::NEVER, |(&(_, captured, _), deadline)| captured + deadline)
     }
 
-    /// Gives up what waits and is too old, and what is left of its group; how many frames that are.
+    /// Drops waiting frames whose deadline has passed, and the rest of their groups; returns the number of frames.
     pub(super) fn expire(&mut self, now: Time) -> u64 {
         let before = self.waiting.len();
         let is_group = self.config.carriage == Carriage::StreamPerGroup;
@@ -87,7 +87,7 @@ impl Track {
         (before - self.waiting.len()) as u64
     }
 
-    /// Nothing has been written.
+    /// Resets the track: nothing is written.
     pub(super) fn clear(&mut self) {
         (self.current, self.endless, self.lost_key) = (None, false, false);
         self.waiting.clear();
@@ -95,59 +95,59 @@ impl Track {
     }
 }
 
-/// What the application of a led track did, for the flow that leads.
+/// An action of a led track's application, for the leading flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TrackWrite {
-    /// It wrote so many bytes, captured then: of a key frame or not.
+    /// It wrote a frame.
     Frame {
         /// Bytes.
         bytes: u64,
-        /// When they were captured.
+        /// When it was captured.
         captured: Time,
         /// It is a key frame.
         key: bool,
     },
-    /// It is a relay's, and this has come in.
+    /// It is a relay's, and this data has arrived.
     Portion(Portion),
-    /// It will never run dry.
+    /// The application always has data.
     Endless,
-    /// It takes back what has not been sent; if it stops, it writes nothing more.
+    /// It withdraws unsent data; if it stops, it writes nothing more.
     Withdraw {
         /// It stops.
         stops: bool,
     },
 }
 
-/// How a track is: the leader tells it.
+/// The state of a track, as reported by the leading flow.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TrackState {
-    /// Payload that was acknowledged.
+    /// Acknowledged payload in bytes.
     pub bytes_acked: u64,
-    /// Frames that were written, and those of them that were given up at their deadline.
+    /// Frames written.
     pub frames: u64,
-    /// The latter.
+    /// Frames dropped at their deadline.
     pub frames_reset: u64,
-    /// Frames that a relay gave up since too much waited.
+    /// Frames that a relay dropped because too much waited.
     pub frames_dropped: u64,
-    /// Bytes that have not left.
+    /// Unsent bytes.
     pub unsent: u64,
-    /// All that was written has been acknowledged, or given up.
+    /// Everything written has been acknowledged or given up.
     pub acked_all: bool,
-    /// The rate that it may have; `None` before there is a round trip.
+    /// Its share of the rate; `None` before the first round-trip sample.
     pub target: Option<Rate>,
 }
 
-/// The sending end of a flow that is a track of another's connection.
+/// The sending end of a flow that is a track of another flow's connection.
 #[derive(Debug)]
 pub struct TrackSender {
-    /// What it wrote and the leader has not taken.
+    /// Writes that the leading flow has not taken.
     writes: VecDeque<TrackWrite>,
     state: TrackState,
     stats: SenderStats,
 }
 
 impl TrackSender {
-    /// A track of a connection whose full packets have `wire` bytes.
+    /// Creates a track of a connection whose full packets have `wire` bytes.
     #[must_use]
     pub fn new(wire: u16) -> TrackSender {
         let state = TrackState {
@@ -162,17 +162,17 @@ impl TrackSender {
         TrackSender { writes: VecDeque::new(), state, stats: SenderStats::new(wire) }
     }
 
-    /// The application writes.
+    /// Queues an action of the application.
     pub fn write(&mut self, write: TrackWrite) {
         self.writes.push_back(write);
     }
 
-    /// What the leader is to do next.
+    /// Takes the next action, for the leading flow.
     pub fn take(&mut self) -> Option<TrackWrite> {
         self.writes.pop_front()
     }
 
-    /// The leader tells how it is.
+    /// Sets the state, as reported by the leading flow.
     pub fn set_state(&mut self, state: TrackState) {
         self.state = state;
         self.stats.bytes_acked = state.bytes_acked;
@@ -180,31 +180,31 @@ impl TrackSender {
         self.stats.frames_dropped = state.frames_dropped;
     }
 
-    /// Whether all that was written has been acknowledged, or given up.
+    /// Whether everything written has been acknowledged or given up.
     #[must_use]
     pub fn acked_all(&self) -> bool {
         self.writes.is_empty() && self.state.acked_all
     }
 
-    /// What an encoder should aim at.
+    /// The target rate for an encoder.
     #[must_use]
     pub fn target(&self) -> Option<Rate> {
         self.state.target
     }
 
-    /// How long what has not left takes to leave at that rate.
+    /// How long the unsent data takes to leave at that rate.
     #[must_use]
     pub fn queueing(&self) -> Span {
         queueing(self.state.unsent, self.state.target)
     }
 
-    /// Writes that the leader has not taken.
+    /// The number of writes that the leading flow has not taken.
     #[must_use]
     pub fn remembered_writes(&self) -> usize {
         self.writes.len()
     }
 
-    /// Counts up to now: packets, round trips and the window are the leader's.
+    /// Counters up to now; packets, round trips and the window are counted by the leading flow.
     #[must_use]
     pub fn stats(&self) -> &SenderStats {
         &self.stats
@@ -215,38 +215,38 @@ impl TrackSender {
     }
 }
 
-/// How long so many bytes take at a rate; none if that is not known.
+/// How long `bytes` take at a rate; zero if the rate is unknown.
 pub(super) fn queueing(bytes: u64, target: Option<Rate>) -> Span {
     let seconds = |rate: Rate| (8.0 * bytes as f64 / rate.bps().max(1.0)).min(1e6);
     target.map_or(Span::ZERO, |rate| Span::from_secs_f64(seconds(rate)))
 }
 
-/// The receiving end of such a flow.
+/// The receiving end of a flow that is a track of another flow's connection.
 #[derive(Debug, Default)]
 pub struct TrackReceiver {
     stats: ReceiverStats,
 }
 
 impl TrackReceiver {
-    /// Its application has so many bytes by now.
+    /// Sets the number of bytes delivered to its application.
     pub fn given(&mut self, now: Time, bytes: u64) {
         if bytes > self.stats.bytes {
             (self.stats.bytes, self.stats.last) = (bytes, now);
         }
     }
 
-    /// Counts up to now.
+    /// Counters up to now.
     #[must_use]
     pub fn stats(&self) -> &ReceiverStats {
         &self.stats
     }
 }
 
-/// What has come of a led track.
+/// The received data of a led track.
 #[derive(Clone, Debug)]
 pub struct TrackArrivals {
-    /// Bytes that its application has in all.
+    /// Bytes delivered to its application in total.
     pub bytes: u64,
-    /// What has come to its end since this was last asked.
+    /// Frames completed, and streams reset, since the last query.
     pub objects: Vec<Object>,
 }
