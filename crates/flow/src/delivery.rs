@@ -1,51 +1,51 @@
-//! How fast the path delivers: what was known when each outstanding packet left, and what its delivery says.
+//! Delivery rate sampling: a snapshot when each packet is sent, and a rate sample when it is delivered.
 //!
-//! Source: draft-ietf-ccwg-bbr (August 2026), "Detailed Delivery Rate Sampling Algorithm"; Linux `net/ipv4/tcp_rate.c`. A
-//! machine counts in units of its own: TCP's in segments, each as a full one, as Linux does; QUIC's in bytes.
+//! Source: draft-ietf-ccwg-bbr (August 2026), "Detailed Delivery Rate Sampling Algorithm"; Linux `net/ipv4/tcp_rate.c`.
+//! The unit depends on the protocol: TCP counts segments, each as a full one, as Linux does; QUIC counts bytes.
 
 use paceline_control::{LostSegment, RateSample};
 use paceline_units::{Span, Time};
 
-/// What was known when a packet left (P), in the machine's units.
+/// The state when a packet was sent (P), in the protocol's units.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Snapshot {
     first_send_time: Time,
     delivered_time: Time,
     delivered: u64,
     lost: u64,
-    /// In flight once it had left, itself included.
+    /// In flight after it was sent, itself included.
     pub(crate) tx_in_flight: u32,
     app_limited: bool,
 }
 
-/// The newest packet that an acknowledgement delivers, with what was known when it left.
+/// The newest packet that an acknowledgement delivers, with its snapshot.
 #[derive(Clone, Copy, Debug)]
 struct Newest {
     send_time: Time,
     number: u32,
-    /// Its round trip is ambiguous: it was sent before under the same number.
+    /// Its round-trip time is ambiguous: it was retransmitted under the same number.
     again: bool,
     left: Snapshot,
 }
 
-/// The connection's side (C).
+/// The connection's state (C).
 #[derive(Clone, Debug)]
 pub(crate) struct Sampler {
     delivered: u64,
     delivered_time: Time,
     first_send_time: Time,
     lost: u64,
-    /// Samples are the application's until so much is delivered; 0: they are not.
+    /// Samples are application-limited until this much is delivered; 0: they are not.
     app_limited: u64,
     min_rtt: Span,
-    /// Of the acknowledgement that is being read: the newest packet, and counts.
+    /// For the current acknowledgement: the newest packet, and totals.
     newest: Option<Newest>,
     newly_acked: u64,
     newly_lost: u64,
 }
 
 impl Snapshot {
-    /// Of a packet of which nothing was kept.
+    /// The snapshot of a packet for which none was kept.
     pub(crate) const NONE: Snapshot = Snapshot {
         first_send_time: Time::ZERO,
         delivered_time: Time::ZERO,
@@ -71,7 +71,7 @@ impl Sampler {
         }
     }
 
-    /// OnPacketSent: a packet leaves at `time`, with which `in_flight` is in flight; `alone`: nothing else is.
+    /// OnPacketSent: a packet is sent at `time`; `in_flight` includes it; `alone`: nothing else is in flight.
     #[inline(always)]
     pub(crate) fn sent(&mut self, time: Time, in_flight: u32, alone: bool) -> Snapshot {
         if alone {
@@ -88,7 +88,7 @@ impl Sampler {
         }
     }
 
-    /// UpdateRateSample: an acknowledgement tells for the first time of a packet of `size`, which left at `sent`.
+    /// UpdateRateSample: an acknowledgement newly delivers a packet of `size`, sent at `sent`.
     #[inline]
     pub(crate) fn delivered(
         &mut self,
@@ -106,7 +106,7 @@ impl Sampler {
         }
     }
 
-    /// A packet of `size` was found lost; `unit`: bytes of a unit.
+    /// Records the loss of a packet of `size`; `unit`: bytes per unit.
     pub(crate) fn lost(&mut self, left: &Snapshot, number: u32, size: u64, unit: u64) -> LostSegment {
         self.lost += size;
         self.newly_lost += size;
@@ -120,7 +120,7 @@ impl Sampler {
         }
     }
 
-    /// GenerateRateSample, in units of `unit` bytes; `None`: the acknowledgement delivers nothing.
+    /// GenerateRateSample, with `unit` bytes per unit; `None`: the acknowledgement delivers nothing.
     #[inline]
     pub(crate) fn sample(&mut self, now: Time, unit: u64, in_flight: u32) -> Option<RateSample> {
         if self.app_limited != 0 && self.delivered > self.app_limited {

@@ -1,6 +1,6 @@
-//! Machines of other crates: ends of a flow that take and give whole datagrams, in a form of packets that is their own, in place
-//! of [`Packet`](paceline_packet::Packet)s. A real implementation of a transport is one, driven in real time; nothing here makes
-//! one. Who has made it hands datagrams over; what is around a machine sees of it what it sees of any other.
+//! Machines that other crates implement. They exchange whole datagrams in their own packet format, in place of
+//! [`Packet`](paceline_packet::Packet)s: for example, a real implementation of a transport in real time. This crate
+//! creates none. Their creator carries the datagrams; all other code sees the same interface as for any machine.
 
 use crate::quic::Object;
 use crate::{ReceiverStats, SenderStats};
@@ -9,77 +9,78 @@ use paceline_control::Gauges;
 use paceline_packet::Flags;
 use paceline_units::{Rate, Span, Time};
 
-/// What both ends do with datagrams and the time. Times are the flow's own and never go back.
+/// Datagrams and timers of either end. Times are the flow's own and never decrease.
 pub trait Datagrams: Debug + Send {
-    /// A datagram of the other end has come, with these ECN bits.
+    /// Processes a datagram of the other end that arrived with these ECN bits.
     fn on_datagram(&mut self, now: Time, bytes: &[u8], ecn: Flags);
 
-    /// Appends the next datagram that is to leave now, and gives its ECN bits; `None`: there is none, and nothing is appended.
+    /// Appends the next datagram to send now to `to`, and returns its ECN bits; `None`: there is none, and nothing is
+    /// appended.
     fn datagram(&mut self, now: Time, to: &mut Vec<u8>) -> Option<Flags>;
 
-    /// The time that [`Datagrams::next_wake`] named has come; a call too early does nothing.
+    /// The time that [`Datagrams::next_wake`] returned has arrived; a call too early does nothing.
     fn on_timer(&mut self, now: Time);
 
-    /// When [`Datagrams::on_timer`] should be called.
+    /// When to call [`Datagrams::on_timer`].
     fn next_wake(&self) -> Time;
 
-    /// Tells the other end that this is the end; what it takes to say so is the next datagram.
+    /// Closes the connection; the next datagram tells the other end.
     fn close(&mut self, now: Time);
 }
 
-/// The sending end, as [`Sender`](crate::Sender) has it.
+/// The sending end; see [`Sender`](crate::Sender).
 pub trait ForeignSender: Datagrams {
-    /// The flow begins.
+    /// Starts the flow.
     fn start(&mut self, now: Time);
 
-    /// The application writes `bytes`: of a key frame, or not.
+    /// The application writes `bytes`; `key`: they are a key frame.
     fn supply(&mut self, bytes: u64, key: bool, now: Time);
 
-    /// The application will never run dry.
+    /// The application always has data.
     fn supply_endless(&mut self, now: Time);
 
-    /// The application takes back what has not been sent yet.
+    /// The application withdraws unsent data.
     fn withdraw(&mut self);
 
-    /// The application stops: what has not been sent yet never will be.
+    /// The application stops: unsent data is discarded.
     fn stop(&mut self);
 
-    /// Begins afresh, with nothing supplied; statistics go on counting.
+    /// Resets the sender, with nothing supplied; statistics continue to count.
     fn restart(&mut self, now: Time);
 
-    /// What an encoder should aim at, in bits a second with all headers; `None` if that is not known.
+    /// The target rate for an encoder, in bits a second including all headers; `None` if unknown.
     fn target(&self) -> Option<Rate>;
 
-    /// How long what waits takes to leave at that rate.
+    /// How long the waiting data takes to leave at that rate.
     fn queueing(&self) -> Span;
 
-    /// Whether all that was supplied has been acknowledged, or given up.
+    /// Whether everything supplied has been acknowledged or given up.
     fn acked_all(&self) -> bool;
 
-    /// Writes that wait, each of which is remembered by itself.
+    /// The number of entries kept for single waiting writes.
     fn remembered_writes(&self) -> usize;
 
-    /// Counts up to now.
+    /// Counters up to now.
     fn stats(&self) -> &SenderStats;
 
-    /// The same, to begin a measurement in.
+    /// Mutable access to the counters, to begin a measurement.
     fn stats_mut(&mut self) -> &mut SenderStats;
 
-    /// Brings the integrals in [`ForeignSender::stats`] up to `now`.
+    /// Advances the integrals in [`ForeignSender::stats`] to `now`.
     fn account(&mut self, now: Time);
 
     /// The congestion window in packets.
     fn congestion_window(&self) -> f64;
 
-    /// Tells `to` what a plot should show.
+    /// Reports to `to` the values to plot.
     fn gauges(&self, to: &mut dyn Gauges);
 }
 
-/// The receiving end, as [`Receiver`](crate::Receiver) has it.
+/// The receiving end; see [`Receiver`](crate::Receiver).
 pub trait ForeignReceiver: Datagrams {
-    /// Frames that have come to their end since the last call, in that order.
+    /// Frames completed since the last call, in order of completion.
     fn take_objects(&mut self) -> Vec<Object>;
 
-    /// Counts up to now.
+    /// Counters up to now.
     fn stats(&self) -> &ReceiverStats;
 }

@@ -1,7 +1,7 @@
-//! When packets may leave (RFC 5348 sections 4.6 and 8.3).
+//! Pacing of TFRC's packets (RFC 5348 sections 4.6 and 8.3), and of other senders without a window.
 //!
-//! Packet i + 1 has the nominal time of packet i and s / X_inst. Nominal times are kept to fractions of a nanosecond,
-//! so that the rate is exact on average.
+//! The nominal time of packet i + 1 is that of packet i plus s / X_inst. Nominal times include fractions of a
+//! nanosecond, so that the mean rate is exact.
 
 use paceline_random::Sequence;
 use paceline_units::{Span, Time};
@@ -10,24 +10,24 @@ use paceline_units::{Span, Time};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pacer {
     last: Time,
-    /// Of a nanosecond, beyond `last`.
+    /// A fraction of a nanosecond to add to `last`.
     fraction: f64,
     due: Time,
     due_fraction: f64,
     draws: Sequence,
     jitter: f64,
-    /// The gap that is running is multiplied by `stretch` and longer by `extra` nanoseconds.
+    /// The current gap is multiplied by `stretch` and extended by `extra` nanoseconds.
     stretch: f64,
     extra: f64,
     /// In nanoseconds.
     overhead: f64,
 }
 
-/// Packets that leave in one call at most. A report can name any rate, and what a round trip takes at it would keep the
-/// caller busy, and its memory filled, for as long as the other end likes; 16,384 are a round trip of 100 ms at 2 Gbit/s.
+/// The maximum number of packets sent in one call. A report can contain any rate; without a limit, the other end could
+/// keep the caller busy and fill its memory. 16,384 packets are a round trip of 100 ms at 2 Gbit/s.
 pub(crate) const MAX_PACKETS_PER_CALL: u32 = 1 << 14;
 
-/// A gap of s / X_inst with X_inst = `rate`, in nanoseconds; at least one, so that a rate beyond reason ends.
+/// A gap of s / X_inst with X_inst = `rate`, in nanoseconds; at least one, so that loops end at absurd rates.
 fn gap(segment: f64, rate: f64) -> f64 {
     (segment * 1e9 / rate).max(1.0)
 }
@@ -47,7 +47,7 @@ impl Pacer {
         }
     }
 
-    /// Each gap is longer by a draw from 0 to `overhead`.
+    /// Extends each gap by a random time from 0 to `overhead`.
     pub(crate) fn with_overhead(self, overhead: Span) -> Pacer {
         Pacer { overhead: overhead.0 as f64, ..self }
     }
@@ -64,7 +64,7 @@ impl Pacer {
         self.due
     }
 
-    /// The first packet may leave now.
+    /// Allows the first packet now.
     pub(crate) fn start(&mut self, now: Time) {
         self.due = now;
         self.due_fraction = 0.0;
@@ -72,7 +72,7 @@ impl Pacer {
         self.fraction = 0.0;
     }
 
-    /// Nothing has waited for its time up to now: the time that has gone by meanwhile gives no credit.
+    /// No packet has waited until now, so the time that has passed gives no credit.
     #[inline]
     pub(crate) fn idle(&mut self, now: Time) {
         if self.due < now {
@@ -81,7 +81,7 @@ impl Pacer {
         }
     }
 
-    /// A packet leaves; unused times older than `credit` are lost. The next one follows at `rate`.
+    /// Charges a sent packet, and schedules the next one at `rate`. Unused times older than `credit` expire.
     #[inline]
     pub(crate) fn sent(&mut self, now: Time, credit: Span, segment: f64, rate: f64) {
         let oldest = now - credit;
@@ -100,7 +100,7 @@ impl Pacer {
         self.follow(segment, rate);
     }
 
-    /// The next packet leaves a gap after now, whatever went before (ns-2's timer).
+    /// Schedules the next packet a gap after now, regardless of earlier ones (ns-2's timer).
     #[inline]
     pub(crate) fn restart(&mut self, now: Time, segment: f64, rate: f64) {
         self.due = now;
@@ -116,15 +116,15 @@ impl Pacer {
         self.due_fraction = nanos - whole as f64;
     }
 
-    /// So many packets have left at once, or the host's interface is so full, that the next one is due after `time` at the
-    /// earliest: its credit is lost.
+    /// Makes the next packet due after `time` at the earliest, without credit: this call has sent enough packets, or
+    /// the host's interface is full.
     #[cold]
     pub(crate) fn enough(&mut self, time: Time) {
         self.due = self.due.max(time + Span(1));
         self.due_fraction = 0.0;
     }
 
-    /// The rate has changed: a packet that waits is due a gap at the new rate after the last one, but not before now. A
+    /// Applies a new rate: a waiting packet is due a gap at the new rate after the last one, but not before now. A
     /// higher rate gives no credit for the past.
     pub(crate) fn repace(&mut self, now: Time, segment: f64, rate: f64) {
         if self.due <= now || self.due == Time::NEVER {
@@ -137,7 +137,7 @@ impl Pacer {
         }
     }
 
-    /// The first time on the grid of `rate` from the nominal time on that lies after now (ns-2's timer runs on while
+    /// Moves the due time, in steps of a gap at `rate`, to the first time after now (ns-2's timer keeps running while
     /// there is nothing to send).
     pub(crate) fn skip(&mut self, now: Time, segment: f64, rate: f64) {
         let gap = gap(segment, rate) as u64;
@@ -163,14 +163,14 @@ mod tests {
         for _ in 0..3_000_000 {
             pacer.sent(pacer.due(), Span::ZERO, 1000.0, 3e9);
         }
-        // 3 million packets of 333.3 ns
+        // 3 million packets, one each 333.3 ns
         assert!(pacer.due().0.abs_diff(1_000_000_000) <= 1, "{:?}", pacer.due());
     }
 
     #[test]
     fn section_4_6_credit_for_a_round_trip_at_most() {
         let mut pacer = pacer(0.0);
-        pacer.sent(Time::ZERO, Span::ZERO, 1000.0, 1e5); // a packet each 10 ms
+        pacer.sent(Time::ZERO, Span::ZERO, 1000.0, 1e5); // a packet every 10 ms
         let now = Time::from_secs_f64(10.0);
         let mut sent = 0;
         while pacer.due() <= now {
@@ -225,7 +225,7 @@ mod tests {
             let before = pacer.due();
             let rate = if i % 2 == 0 { 1e6 } else { 1e5 }; // 1 or 10 ms
             pacer.sent(before, Span::ZERO, 1000.0, rate);
-            // the draw stays the same where the rate changes meanwhile
+            // the draw is kept when the rate changes
             pacer.repace(before, 1000.0, 1e6);
             let gap = pacer.due().since(before).as_secs_f64() * 1e3;
             (min, max, sum) = (min.min(gap), max.max(gap), sum + gap);

@@ -1,19 +1,20 @@
-//! When a flow that paces may send: a quantum at once, then none until it would have left at the rate.
+//! Pacing of TCP and of QUIC's rate controllers: a quantum is sent at once, and the next one when the rate has covered
+//! it.
 //!
-//! Source: draft-ietf-ccwg-bbr (August 2026), "Pacing Rate" and "Send Quantum"; Linux `tcp_update_skb_after_send`, from which the
-//! credit is: a timer that came late is made up for, by at most half of what the next segments take.
+//! Source: draft-ietf-ccwg-bbr (August 2026), "Pacing Rate" and "Send Quantum". As in Linux
+//! `tcp_update_skb_after_send`, a late timer gives credit, which shortens each following gap by at most half.
 
 use paceline_units::{Span, Time};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Pacing {
-    /// C.next_send_time, and the fraction of a nanosecond beyond it.
+    /// C.next_send_time, and a fraction of a nanosecond to add to it.
     next: Time,
     fraction: f64,
-    /// Of the quantum that leaves at this time so many bytes are left.
+    /// The start of the current quantum, and the bytes left of it.
     began: Time,
     left: u32,
-    /// How late this quantum is, as far as it is not made up for.
+    /// How late the current quantum is, minus what following gaps have made up for, in nanoseconds.
     credit: f64,
 }
 
@@ -22,7 +23,7 @@ impl Pacing {
         Pacing { next: Time::ZERO, fraction: 0.0, began: Time::NEVER, left: 0, credit: 0.0 }
     }
 
-    /// When the next segment may leave; a time that is not after `now` says that it may at once, with up to `quantum` bytes.
+    /// When the next segment may be sent; a time not after `now` means at once, with up to `quantum` bytes.
     #[inline]
     pub(crate) fn due(&mut self, now: Time, quantum: impl FnOnce() -> u32) -> Time {
         if self.began == now && self.left > 0 {
@@ -39,22 +40,22 @@ impl Pacing {
         self.next
     }
 
-    /// Until when nothing may leave; `None` if something may now.
+    /// When the next segment may be sent, if not now.
     #[inline(always)]
     pub(crate) fn waits(&self, now: Time) -> Option<Time> {
         let begun = self.began == now && self.left > 0;
         (self.next > now && !begun).then_some(self.next)
     }
 
-    /// A segment of `bytes` leaves at `rate` bytes a second.
+    /// Charges a segment of `bytes` at `rate` bytes per second.
     #[inline]
     pub(crate) fn sent(&mut self, now: Time, bytes: u32, rate: f64) {
         self.left = self.left.saturating_sub(bytes);
         if self.next < now {
-            (self.next, self.fraction) = (now, 0.0); // sent without asking: a probe
+            (self.next, self.fraction) = (now, 0.0); // a probe, sent without calling `due`
         }
         let whole = f64::from(bytes) * 1e9 / rate;
-        // it is never negative
+        // never negative
         let early = if self.credit < whole / 2.0 { self.credit } else { whole / 2.0 };
         self.credit -= early;
         let nanos = whole - early + self.fraction;
@@ -64,7 +65,7 @@ impl Pacing {
     }
 }
 
-/// Nanoseconds, of less than 292 years: by way of i64, which is one instruction.
+/// Converts nanoseconds, below 292 years; through i64, which takes one instruction.
 #[inline(always)]
 fn float(span: Span) -> f64 {
     span.0 as i64 as f64
@@ -74,7 +75,7 @@ fn float(span: Span) -> f64 {
 mod tests {
     use super::*;
 
-    /// 1000 B at 3 MB/s take 333,333.3 ns; two leave at once.
+    /// 1000 B at 3 MB/s take 333,333.3 ns; two are sent at once.
     #[test]
     fn a_quantum_leaves_at_once_and_the_rate_is_exact() {
         let mut pacing = Pacing::new();

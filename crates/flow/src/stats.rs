@@ -1,70 +1,71 @@
-//! What senders and receivers count, whatever their machine.
+//! Counters of senders and receivers, common to all machines.
 
 use paceline_units::{Histogram, Span, Time};
 
-/// Cumulative counts of a sender; see [`SenderStats::since`] for leaving out a warm-up.
+/// Cumulative counters of a sender; use [`SenderStats::since`] to exclude a warm-up.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct SenderStats {
-    /// Segments sent, retransmissions and SYNs included.
+    /// Segments sent, including retransmissions and SYNs.
     pub packets_sent: u64,
     /// Integral of the congestion window over time: segments times seconds.
     pub window_integral: f64,
-    /// Until when [`SenderStats::window_integral`] counts.
+    /// The end of [`SenderStats::window_integral`].
     pub until: Time,
-    /// Sum of the round-trip times of acknowledged segments.
+    /// Sum of round-trip time samples.
     pub rtt_sum: Span,
-    /// Their number: one for each acknowledgement of new data.
+    /// Number of round-trip time samples: one for each acknowledgement of new data.
     pub rtt_count: u64,
-    /// The least since a measurement began, or since the flow's start without one; `Span::MAX` without any.
+    /// The minimum since the measurement began, or since the flow's start; `Span::MAX` without a sample.
     rtt_min: Span,
-    /// The greatest.
+    /// The maximum over the same time.
     pub rtt_max: Span,
-    /// Payload bytes acknowledged; of a machine that sends nothing twice, sent.
+    /// Payload bytes acknowledged; for a machine without retransmission, sent.
     pub bytes_acked: u64,
-    /// Their distribution.
+    /// Distribution of the round-trip time samples.
     pub rtt: Histogram,
-    /// How many there were when a measurement began, and the least and the greatest of these.
+    /// The number of samples when the measurement began, and their minimum and maximum.
     measured_from: u64,
     rtt_before: (Span, Span),
-    /// Segments sent again.
+    /// Segments retransmitted.
     pub retransmitted: u64,
-    /// Expiries of the retransmission timer with data outstanding.
+    /// Expirations of the retransmission timer with data outstanding.
     pub timeouts: u64,
-    /// Retransmissions started by duplicates, SACKs, or Vegas' fine timer.
+    /// Fast retransmits, triggered by duplicate ACKs, SACKs, or Vegas' fine-grained timer.
     pub fast_retransmits: u64,
-    /// Reductions of the window by losses, marks and timeouts.
+    /// Window reductions by losses, marks and timeouts.
     pub window_cuts: u64,
-    /// Of these, by marks.
+    /// Window reductions by marks; included above.
     pub ecn_cuts: u64,
     /// When counting began.
     pub from: Time,
-    /// Bytes on the wire of a full segment, and by how many bytes in all the segments sent were smaller than that (so
-    /// full ones cost nothing to count).
+    /// Bytes of a full segment on the wire, and the total number of bytes by which sent segments were smaller. Full
+    /// segments so cost nothing to count.
     pub(crate) full: u16,
     pub(crate) smaller: i64,
-    /// Greatest congestion window in segments, from the flow's start; zero without one.
+    /// Maximum congestion window in segments since the flow's start; zero without a window.
     pub window_max: f64,
-    /// Timeouts that were not backed off: the first of a series.
+    /// Timeouts without backoff: the first of a series.
     pub first_timeouts: u64,
-    /// Sum of their lengths.
+    /// Sum of the lengths of these timeouts.
     pub first_timeout_sum: Span,
-    /// Losses at which the controller knew a base round-trip time, and the sum of these in seconds.
+    /// The number of losses at which the controller had a base round-trip time, and the sum of these times in seconds.
     pub(crate) bases: u64,
     pub(crate) base_sum: f64,
-    /// Reports of a loss event rate, and the sum of what they said (RFC 5348 section 3.2.2).
+    /// The number of reported loss event rates, and their sum (RFC 5348 section 3.2.2).
     pub(crate) loss_reports: u64,
     pub(crate) loss_event_rates: f64,
-    /// Frames that the application wrote, where the machine knows frames: QUIC's.
+    /// Frames that the application wrote, if the machine has frames (QUIC).
     pub frames: u64,
-    /// Frames that were given up at their deadline: not acknowledged, or as datagrams not sent, by then.
+    /// Frames given up at their deadline: not acknowledged by then, or, as datagrams, not sent.
     pub frames_reset: u64,
-    /// Frames that a relay gave up since more waited than its queue holds, or that an RTP sender threw away since they had waited.
+    /// Frames that a relay dropped because its queue was full, or that an RTP sender dropped because they had waited
+    /// too long.
     pub frames_dropped: u64,
 }
 
 impl SenderStats {
-    /// Nothing yet; a full segment has `full` bytes on the wire.
+    /// Creates counters at zero; a full segment has `full` bytes on the wire.
     #[must_use]
     pub fn new(full: u16) -> SenderStats {
         SenderStats {
@@ -100,13 +101,13 @@ impl SenderStats {
         }
     }
 
-    /// A report of the receiver named this loss event rate.
+    /// Counts a loss event rate that the receiver reported.
     pub(crate) fn loss_event_rate(&mut self, p: f64) {
         self.loss_reports += 1;
         self.loss_event_rates += p;
     }
 
-    /// Mean of the loss event rates that the receiver reported; `None` without a report of one.
+    /// Mean of the reported loss event rates; `None` without one.
     #[must_use]
     pub fn mean_loss_event_rate(&self) -> Option<f64> {
         (self.loss_reports > 0).then(|| self.loss_event_rates / self.loss_reports as f64)
@@ -125,7 +126,7 @@ impl SenderStats {
         (self.packets_sent * u64::from(self.full)).saturating_add_signed(-self.smaller)
     }
 
-    /// Counts a round-trip time.
+    /// Counts a round-trip time sample.
     #[inline]
     pub fn round_trip(&mut self, rtt: Span) {
         self.rtt_sum += rtt;
@@ -139,7 +140,7 @@ impl SenderStats {
         self.rtt.count(rtt);
     }
 
-    /// The flow starts, or begins afresh: counts run from its first start on.
+    /// The flow starts or restarts; counters run from its first start.
     pub fn begin(&mut self, now: Time) {
         if self.packets_sent == 0 {
             self.until = now;
@@ -147,29 +148,29 @@ impl SenderStats {
         }
     }
 
-    /// The window was `window` up to `now`.
+    /// Integrates the window, which was `window` up to `now`.
     #[inline]
     pub fn advance(&mut self, now: Time, window: f64) {
         self.window_integral += window * (now.since(self.until).0 as i64 as f64 * 1e-9);
         self.until = now;
     }
 
-    /// From here on the extremes of the round-trip time are kept anew.
+    /// Restarts the minimum and maximum of the round-trip time.
     pub(crate) fn begin_measuring(&mut self) {
         self.rtt_before = (self.lifetime_min_rtt(), self.rtt_before.1.max(self.rtt_max));
         (self.rtt_min, self.rtt_max) = (Span::MAX, Span::ZERO);
         self.measured_from = self.rtt_count;
     }
 
-    /// The least round-trip time from the flow's start on; `Span::MAX` without any.
+    /// The minimum round-trip time since the flow's start; `Span::MAX` without a sample.
     #[inline]
     pub(crate) fn lifetime_min_rtt(&self) -> Span {
         self.rtt_min.min(self.rtt_before.0)
     }
 
-    /// What happened after `earlier`, a copy taken before. Minimum and maximum of the round-trip time are exact if it is
-    /// the one from where a measurement began; else they are bounds from the distribution, to its resolution (0.2 % or 1 us):
-    /// no sample lies outside of them.
+    /// The counters since `earlier`, a previous copy. Minimum and maximum of the round-trip time are exact if the copy
+    /// was made when the measurement began. Otherwise they are bounds from the distribution, to its resolution (0.2 %
+    /// or 1 us): no sample lies outside them.
     #[must_use]
     pub fn since(&self, earlier: &SenderStats) -> SenderStats {
         let rtt = self.rtt.since(&earlier.rtt);
@@ -196,7 +197,7 @@ impl SenderStats {
             window_cuts: self.window_cuts - earlier.window_cuts,
             ecn_cuts: self.ecn_cuts - earlier.ecn_cuts,
             bytes_acked: self.bytes_acked - earlier.bytes_acked,
-            // a flow that began after the warm-up counts from its beginning
+            // a flow that began after the warm-up counts from its start
             from: earlier.until.max(self.from),
             full: self.full,
             smaller: self.smaller - earlier.smaller,
@@ -220,26 +221,26 @@ impl SenderStats {
         (seconds > 0.0).then(|| self.window_integral / seconds)
     }
 
-    /// Mean length of the timeouts that were not backed off, T_0 of Padhye et al. (1998); `None` without one.
+    /// Mean length of timeouts without backoff, T_0 of Padhye et al. (1998); `None` without one.
     #[must_use]
     pub fn mean_timeout(&self) -> Option<Span> {
         (self.first_timeouts > 0).then(|| self.first_timeout_sum / self.first_timeouts)
     }
 
-    /// Mean, over losses by duplicates or timeout, of the controller's base round-trip time as it stood then, in seconds;
-    /// `None` without one.
+    /// Mean of the controller's base round-trip times at losses by duplicate ACKs or timeout, in seconds; `None`
+    /// without one.
     #[must_use]
     pub fn mean_base_rtt(&self) -> Option<f64> {
         (self.bases > 0).then(|| self.base_sum / self.bases as f64)
     }
 
-    /// The losses at which the controller knew a base round-trip time, and the sum of these in seconds.
+    /// The number of losses at which the controller had a base round-trip time, and the sum of these times in seconds.
     #[must_use]
     pub fn base_rtts(&self) -> (u64, f64) {
         (self.bases, self.base_sum)
     }
 
-    /// Least round-trip time; `None` without a sample.
+    /// Minimum round-trip time; `None` without a sample.
     #[must_use]
     pub fn rtt_min(&self) -> Option<Span> {
         (self.rtt_count > 0).then_some(self.lifetime_min_rtt())
@@ -251,15 +252,15 @@ impl SenderStats {
         (self.rtt_count > 0).then(|| self.rtt_sum / self.rtt_count)
     }
 
-    /// The round-trip time that the share `q` (0 to 1) of the samples does not exceed, to 0.2 %, within the least and the greatest.
+    /// The round-trip time that the share `q` (0 to 1) of the samples does not exceed, to 0.2 %, clamped to minimum and
+    /// maximum.
     #[must_use]
     pub fn rtt_quantile(&self, q: f64) -> Option<Span> {
         self.rtt.quantile(q, (self.lifetime_min_rtt(), self.rtt_max.max(self.rtt_before.1)))
     }
 }
 
-/// What a sender within another has counted but for what it sent, before and after something that brings it one report at
-/// most.
+/// A copy of some counters of an inner sender, taken before and after a call that processes at most one report.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Counted {
     window_integral: f64,
@@ -284,8 +285,8 @@ impl Counted {
 }
 
 impl SenderStats {
-    /// Counts here too what the sender within has counted; `p` is what it was last told. Gives its new round-trip time, if
-    /// it has one.
+    /// Adds what an inner sender has counted; `p` is the loss event rate last reported to it. Returns its new
+    /// round-trip time sample, if any.
     pub(crate) fn add(&mut self, before: &Counted, after: &Counted, p: f64) -> Option<Span> {
         self.window_integral += after.window_integral - before.window_integral;
         self.timeouts += after.timeouts - before.timeouts;
@@ -301,30 +302,30 @@ impl SenderStats {
     }
 }
 
-/// Cumulative counts of a receiver.
-// Those that every segment changes do not lie side by side: adding to two of them as to one vector costs more than adding
-// to each.
+/// Cumulative counters of a receiver.
+// Fields that change with every segment are not adjacent: the compiler would vectorize their increments, which costs
+// more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(C)]
 pub struct ReceiverStats {
     /// Segments received, duplicates included.
     pub packets: u64,
-    /// Segments received that had come before.
+    /// Duplicate segments received.
     pub duplicates: u64,
     /// Bytes on the wire received.
     pub wire_bytes: u64,
-    /// Segments that came marked (RFC 3168).
+    /// Segments that arrived marked (RFC 3168).
     pub marks: u64,
-    /// Payload bytes given to the application: in order by TCP, as they come by others.
+    /// Payload bytes delivered to the application: by TCP in order, by others as they arrive.
     pub bytes: u64,
-    /// When the last segment came; zero before the first.
+    /// When the last segment arrived; zero before the first.
     pub last: Time,
     /// Acknowledgements sent.
     pub acks: u64,
 }
 
 impl ReceiverStats {
-    /// A packet of so many bytes on the wire has come.
+    /// Counts a received packet of `size` bytes on the wire.
     #[inline(always)]
     pub(crate) fn on_received(&mut self, now: Time, size: u16) {
         self.packets += 1;
@@ -332,7 +333,7 @@ impl ReceiverStats {
         self.last = now;
     }
 
-    /// What happened after `earlier`, a copy taken before.
+    /// The counters since `earlier`, a previous copy.
     #[must_use]
     pub fn since(&self, earlier: &ReceiverStats) -> ReceiverStats {
         ReceiverStats {
@@ -347,12 +348,12 @@ impl ReceiverStats {
     }
 }
 
-/// What an arrival has brought to the application.
+/// What an arriving segment delivered to the application.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Arrived {
     /// Payload bytes.
     pub bytes: u64,
-    /// Segments, a SYN without payload left out.
+    /// Number of segments, excluding a SYN without payload.
     pub segments: u32,
 }
 

@@ -1,51 +1,52 @@
-//! What an application has written, as packets that are numbered from 0 on and sent once.
+//! The application's data as packets, numbered from 0 and sent once.
 
 use std::collections::VecDeque;
 
 /// Unlimited supply: more packets than a flow can number.
 const ENDLESS: u32 = u32::MAX - 1;
 
-/// The packets of a flow that is never sent twice: those that have left, and those that wait.
+/// The packets of a flow without retransmission: those sent, and those waiting.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Supply {
-    /// Next packet; one past the last that the application has supplied.
+    /// The next packet; one past the last that the application has supplied.
     next: u32,
     end: u32,
-    /// Packets that are not full, in order: number and payload.
+    /// Packets that are not full, in order: number and payload size.
     shorts: VecDeque<(u32, u16)>,
 }
 
 impl Supply {
-    /// The next packet's number: so many have left.
+    /// The next packet's number, which is the number of packets sent.
     #[inline]
     pub(crate) fn next(&self) -> u32 {
         self.next
     }
 
-    /// One past the last packet that is supplied.
+    /// One past the last supplied packet.
     #[inline]
     pub(crate) fn end(&self) -> u32 {
         self.end
     }
 
-    /// Whether something waits.
+    /// Whether packets wait.
     #[inline]
     pub(crate) fn is_left(&self) -> bool {
         self.next < self.end
     }
 
-    /// Packets that are not full and wait.
+    /// The number of waiting packets that are not full.
     pub(crate) fn shorts(&self) -> usize {
         self.shorts.len()
     }
 
-    /// Whether it never runs dry.
+    /// Whether the supply is endless.
     #[inline]
     pub(crate) fn is_endless(&self) -> bool {
         self.end == ENDLESS
     }
 
-    /// Adds `bytes` as full packets of `segment` and, unless `whole` fills it up, a short last one. Returns how many.
+    /// Adds `bytes` as full packets of `segment` and, for a remainder, a short last one; `whole` pads that. Returns the
+    /// number of packets.
     pub(crate) fn add(&mut self, bytes: u64, segment: u16, whole: bool) -> u32 {
         let segment = u64::from(segment.max(1));
         let (full, rest) = (bytes / segment, bytes % segment);
@@ -57,24 +58,24 @@ impl Supply {
         packets
     }
 
-    /// It will never run dry.
+    /// Makes the supply endless.
     pub(crate) fn add_endlessly(&mut self) {
         self.end = ENDLESS;
     }
 
-    /// So many packets wait, all of them full.
+    /// Sets the number of waiting packets, all of them full.
     #[inline]
     pub(crate) fn set_left(&mut self, packets: u32) {
         self.end = self.next.saturating_add(packets).min(ENDLESS);
     }
 
-    /// What has not been sent never will be.
+    /// Discards unsent packets.
     pub(crate) fn clear(&mut self) {
         self.end = self.next;
         self.shorts.clear();
     }
 
-    /// A packet that carries nothing leaves in place of the next one; only if nothing waits. Returns its number.
+    /// Uses the next number for a packet without payload; call it only if nothing waits. Returns the number.
     pub(crate) fn pass(&mut self) -> u32 {
         let number = self.next;
         self.next = self.next.saturating_add(1);
@@ -82,7 +83,7 @@ impl Supply {
         number
     }
 
-    /// The next packet leaves: its number and its payload, which is `full` unless it is a short one.
+    /// Takes the next packet: its number and its payload size, which is `full` unless it is a short one.
     #[inline]
     pub(crate) fn take(&mut self, full: u16) -> (u32, u16) {
         let number = self.next;

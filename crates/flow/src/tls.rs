@@ -1,8 +1,9 @@
-//! The bytes of TLS 1.3 (RFC 8446), over TCP and within QUIC (RFC 9001): a hello, an answer, an end. Keys and certificates are not there.
+//! Handshake sizes of TLS 1.3 (RFC 8446), over TCP and within QUIC (RFC 9001). Keys and certificates are not modelled.
 
-/// Bytes of a ClientHello of today's browsers and libraries; what carries it over QUIC is filled up to 1200 (RFC 9000 section 14.1).
+/// Bytes of a ClientHello of current browsers and libraries; over QUIC its datagram is padded to 1200 (RFC 9000 section
+/// 14.1).
 pub(crate) const HELLO: u64 = 320;
-/// Bytes of a server's answer with a chain of two certificates, and of one that resumes a session.
+/// Bytes of a server's answer with a chain of two certificates, and of an answer that resumes a session.
 pub(crate) const ANSWER: u64 = 2800;
 pub(crate) const RESUMED: u64 = 250;
 /// Bytes of the client's Finished.

@@ -1,7 +1,8 @@
-//! Datagrams without congestion control (RFC 768): what the application hands over leaves at once, and nothing comes back.
+//! Datagrams without congestion control (RFC 768): the application's data is sent at once, and nothing returns.
 //!
-//! A write is cut into segments of `segment` bytes of payload, the last shorter unless whole segments are sent, as ns-2's
-//! `Agent/UDP` cuts it. Datagrams are numbered, which UDP's header does not have: so the receiver can tell copies.
+//! A write is split into segments of `segment` bytes of payload, as by ns-2's `Agent/UDP`; the last one is shorter
+//! unless whole segments are sent. Datagrams are numbered, although UDP's header has no number, so that the receiver
+//! can detect duplicates.
 
 use crate::{Arrived, ReceiverStats, Segment, SenderStats, Transmit};
 use paceline_control::Profile;
@@ -13,15 +14,15 @@ use paceline_units::Time;
 pub struct UdpConfig {
     /// Payload of a full segment in bytes.
     pub segment: u16,
-    /// Header bytes beside the payload.
+    /// Header bytes of a datagram.
     pub header: u16,
-    /// The last segment of a write is filled up to a full one, as ns-2 counts whole packets.
+    /// Pad the last segment of a write to a full one, as ns-2 counts whole packets.
     pub whole_segments: bool,
 }
 
 impl UdpConfig {
     /// The defaults of `profile` (docs/profiles.md): payloads that fill 1500 bytes with the headers of IPv4 and UDP; in
-    /// ns-2 1000 bytes, headers not counted.
+    /// ns-2, 1000 bytes without headers.
     #[must_use]
     pub const fn new(profile: Profile) -> UdpConfig {
         match profile {
@@ -38,27 +39,27 @@ pub struct UdpSender {
     next: u32,
     started: bool,
     stopped: bool,
-    /// Supplied before the start.
+    /// Bytes supplied before the start.
     waiting: u64,
     stats: SenderStats,
 }
 
 impl UdpSender {
-    /// A sender that has not started.
+    /// Creates a sender that has not started.
     #[must_use]
     pub fn new(config: &UdpConfig) -> UdpSender {
         let stats = SenderStats::new(config.segment.saturating_add(config.header));
         UdpSender { config: *config, next: 0, started: false, stopped: false, waiting: 0, stats }
     }
 
-    /// The flow begins: what was supplied before leaves now.
+    /// Starts the flow: data supplied earlier is sent now.
     pub fn start(&mut self, now: Time, out: &mut impl Transmit) {
         self.started = true;
         let waiting = core::mem::take(&mut self.waiting);
         self.supply(waiting, now, out);
     }
 
-    /// The application writes `bytes`: they leave at once, in one burst.
+    /// The application writes `bytes`; they are sent at once, in one burst.
     pub fn supply(&mut self, bytes: u64, now: Time, out: &mut impl Transmit) {
         if self.stopped {
             return;
@@ -87,19 +88,19 @@ impl UdpSender {
         self.waiting = 0;
     }
 
-    /// There is no history to forget; the application may write again.
+    /// Allows the application to write again. There is no other state to reset.
     pub fn restart(&mut self) {
         self.stopped = false;
         self.waiting = 0;
     }
 
-    /// Whether the flow has begun.
+    /// Whether the flow has started.
     #[must_use]
     pub fn has_started(&self) -> bool {
         self.started
     }
 
-    /// Counts up to now. What is sent counts as acknowledged.
+    /// Counters up to now. Sent data counts as acknowledged.
     #[must_use]
     pub fn stats(&self) -> &SenderStats {
         &self.stats
@@ -114,20 +115,20 @@ impl UdpSender {
 #[derive(Debug)]
 pub struct UdpReceiver {
     header: u16,
-    /// One past the highest number that has come; whether the 64 numbers below it have, the highest in the lowest bit.
+    /// One past the highest number received, and a bit set of the 64 numbers below it, the highest in the lowest bit.
     next: u32,
     seen: u64,
     stats: ReceiverStats,
 }
 
 impl UdpReceiver {
-    /// A receiver that waits for datagrams.
+    /// Creates a receiver that waits for datagrams.
     #[must_use]
     pub fn new(config: &UdpConfig) -> UdpReceiver {
         UdpReceiver { header: config.header, next: 0, seen: 0, stats: ReceiverStats::default() }
     }
 
-    /// A datagram has come. A copy of one of the last 64 is known and not given to the application again.
+    /// Processes a datagram. A duplicate of one of the last 64 is not delivered again.
     pub fn on_data(&mut self, now: Time, packet: &Packet) -> Arrived {
         let stats = &mut self.stats;
         stats.on_received(now, packet.size);
@@ -150,7 +151,7 @@ impl UdpReceiver {
         Arrived { bytes, segments: 1 }
     }
 
-    /// Counts up to now.
+    /// Counters up to now.
     #[must_use]
     pub fn stats(&self) -> &ReceiverStats {
         &self.stats
@@ -210,7 +211,7 @@ mod tests {
             .iter()
             .map(|&seq| receiver.on_data(Time(9), &packet(seq, 128)).bytes)
             .collect();
-        // 2 lies more than 64 behind 70 and can no longer be told from a late one
+        // 2 is more than 64 below 70, so a duplicate cannot be distinguished from a late datagram
         assert_eq!(got, [100, 0, 100, 100, 0, 100, 100, 100, 100, 0, 100]);
     }
 

@@ -1,42 +1,43 @@
-//! A bucket of tokens: what pacing has not used is kept, up to a burst.
+//! A token bucket: unused pacing allowance is kept, up to a burst.
 //!
-//! Source: RFC 9002 section 7.7. A window that acknowledgements clock mostly finds the bucket full enough, so that no timer is needed.
+//! Source: RFC 9002 section 7.7. With a window clocked by acknowledgements, the bucket rarely runs empty, so that no
+//! timer is needed.
 
 use paceline_units::{Span, Time};
 
-/// Bytes that may leave at once, as the time at which the bucket is full again: then nothing is to be worked out between packets.
-/// At first it is full, and fills without end.
+/// The level is stored as the time at which the bucket is full again, so that nothing must be computed between packets.
+/// Initially it is full, with an unlimited rate.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Bucket {
     full_at: Time,
-    /// Nanoseconds in which a byte comes.
+    /// Nanoseconds per byte.
     per_byte: f64,
-    /// How long before it is full a packet may leave.
+    /// How long before the bucket is full a packet may be sent.
     slack: Span,
 }
 
 impl Bucket {
-    /// It fills at `rate` bytes a second from now on, and holds `burst` packets of so many bytes.
+    /// Sets the rate in bytes per second from now on, and the capacity: `burst` packets of `bytes` each.
     #[inline]
     pub(super) fn set_rate(&mut self, rate: f64, bytes: u32, burst: u32) {
         self.per_byte = 1e9 / rate;
         self.slack = span(f64::from((burst - 1) * bytes) * self.per_byte);
     }
 
-    /// When a full packet may leave; a time that is not later than now says: at once.
+    /// When a full packet may be sent; a time not after now means at once.
     #[inline]
     pub(super) fn due(&self) -> Time {
         Time(self.full_at.0.saturating_sub(self.slack.0))
     }
 
-    /// A packet leaves; a probe may without asking.
+    /// Charges a packet, even if it was sent early, as probes are.
     #[inline]
     pub(super) fn take(&mut self, now: Time, bytes: u16) {
         self.full_at = self.full_at.max(now) + span(f64::from(bytes) * self.per_byte);
     }
 }
 
-/// So many nanoseconds, of less than 292 years: by way of i64, which is one instruction.
+/// Converts nanoseconds, below 292 years; through i64, which takes one instruction.
 #[inline]
 fn span(nanos: f64) -> Span {
     Span(nanos as i64 as u64)

@@ -1,4 +1,4 @@
-//! A connection's settings, for both its ends.
+//! QUIC settings, for both ends of a connection.
 
 use super::Congestion;
 use paceline_control::{Profile, Scheme, TcpController, WindowController};
@@ -9,86 +9,87 @@ use paceline_units::Span;
 /// How a connection begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Handshake {
-    /// Both ends know all already, as if the handshake had just been.
+    /// Both ends have completed the handshake before the flow starts.
     Done,
-    /// Data follow the answer of the other end (RFC 9001): one round trip.
+    /// Data follows the other end's answer (RFC 9001): one round trip.
     OneRtt,
-    /// A session is resumed: data leave with the first packet.
+    /// A session is resumed: data is sent with the first packet (0-RTT).
     ZeroRtt,
 }
 
-/// What becomes of what an application writes.
+/// How the application's writes are carried.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Carriage {
-    /// One stream for all, in order.
+    /// One stream for everything, in order.
     Stream,
     /// A stream for each write: a media frame, a response.
     StreamEach,
-    /// A stream for each group of pictures: a key frame begins one.
+    /// A stream for each group of pictures, beginning with a key frame.
     StreamPerGroup,
-    /// Datagrams, which are not sent again (RFC 9221).
+    /// Datagrams, which are not retransmitted (RFC 9221).
     Datagrams,
 }
 
-/// What becomes of what one of a connection's tracks writes.
+/// How a track of the connection is carried.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TrackConfig {
-    /// What its writes become.
+    /// How its writes are carried.
     pub carriage: Carriage,
-    /// Each write is a frame, whose completion the receiver tells of, also where frames share a stream.
+    /// Each write is a frame whose completion the receiver reports, also when frames share a stream.
     pub frames: bool,
-    /// A stream that is older is reset; `None`: never.
+    /// A stream is reset when its oldest unacknowledged frame exceeds this age; `None`: never.
     pub deadline: Option<Span>,
-    /// Tracks of a lower one leave first; of one rank they take turns.
+    /// Priority: tracks of lower rank are sent first; those of equal rank take turns.
     pub rank: u8,
 }
 
 impl TrackConfig {
-    /// One stream.
+    /// A single stream.
     pub const STREAM: TrackConfig = TrackConfig { carriage: Carriage::Stream, frames: false, deadline: None, rank: 0 };
 }
 
 /// The settings of a connection.
 #[derive(Clone, PartialEq, Debug)]
 pub struct QuicConfig {
-    /// Whose law the controller obeys; the machine is one (RFC 9002).
+    /// The profile of the controller. The protocol itself is the same in all profiles (RFC 9002).
     pub profile: Profile,
-    /// UDP payload of a full packet in bytes (max_datagram_size); QUIC's own headers come out of it.
+    /// UDP payload of a full packet in bytes (max_datagram_size), including QUIC's own headers.
     pub datagram: u16,
-    /// Bytes on the wire beside it: of IP and UDP.
+    /// Header bytes of IP and UDP on the wire.
     pub header: u16,
-    /// Initial window in datagrams; `None`: as RFC 9002 section 7.2 has it.
+    /// Initial window in datagrams; `None`: by RFC 9002 section 7.2.
     pub initial_window: Option<u32>,
-    /// Bytes that the receiver lets the other end send on all streams before it reads: initial_max_data, and how far beyond what was
-    /// read each MAX_DATA goes.
+    /// Bytes that the other end may send on all streams before the receiver reads: initial_max_data, and how far each
+    /// MAX_DATA exceeds what was read.
     pub receive_window: u64,
-    /// The same of each stream.
+    /// The same for each stream.
     pub stream_window: u64,
-    /// How many streams may be open at once.
+    /// Maximum number of concurrently open streams.
     pub max_streams: u32,
-    /// So many packets are acknowledged together, as the end that sends data asks after the handshake (draft-ietf-quic-ack-frequency);
-    /// before that two (RFC 9000 section 13.2.2).
+    /// Packets per acknowledgement, as the data's sender requests after the handshake (draft-ietf-quic-ack-frequency);
+    /// before that, two (RFC 9000 section 13.2.2).
     pub ack_threshold: u16,
-    /// How long an acknowledgement may wait (max_ack_delay).
+    /// Maximum delay of an acknowledgement (max_ack_delay).
     pub max_ack_delay: Span,
     /// Whether packets are ECN-capable.
     pub ecn: bool,
-    /// How it begins.
+    /// How the connection begins.
     pub handshake: Handshake,
-    /// After so long without a packet the connection is over; `None`: never (max_idle_timeout 0).
+    /// The connection closes after this time without a packet; `None`: never (max_idle_timeout 0).
     pub idle_timeout: Option<Span>,
-    /// Of a relay: bytes of frames of all its tracks that may wait to leave; `None`: it is none.
+    /// For a relay: the maximum number of bytes of frames, of all its tracks, that may wait; `None`: not a relay.
     pub queue: Option<u64>,
-    /// What becomes of what the application writes.
+    /// How the application's writes are carried.
     pub track: TrackConfig,
-    /// The flow is a track of another's connection.
+    /// The flow is a track of another flow's connection.
     pub is_led: bool,
-    /// Bytes of a request: the receiver opens connections and asks for what it is sent, on a stream each; `None`: it does not.
+    /// Bytes of a request: the receiver opens connections and sends requests, each on its own stream; `None`: no
+    /// requests.
     pub request: Option<u64>,
 }
 
 impl QuicConfig {
-    /// A packet that with IPv4 and UDP takes 1500 bytes.
+    /// With the headers of IPv4 and UDP, a packet has 1500 bytes.
     const DATAGRAM: u16 = 1500 - UDP_IPV4 as u16;
 
     /// RFC 9000 section 13.2.2.
@@ -118,7 +119,7 @@ impl QuicConfig {
         }
     }
 
-    /// Bytes of data that a full packet carries, far into a stream and with a packet number of two bytes.
+    /// Payload bytes of a full packet, at a large stream offset and with a two-byte packet number.
     #[must_use]
     pub fn payload(&self) -> u16 {
         self.datagram.saturating_sub(short_header(0x80) + StreamPiece::header(1 << 8, 1 << 20, true))
@@ -131,20 +132,20 @@ impl QuicConfig {
         given.unwrap_or_else(|| Congestion::initial_window(self.datagram))
     }
 
-    /// So many packets are acknowledged together before the other end asks for [`QuicConfig::ack_threshold`], which it has done where
-    /// the handshake is over.
+    /// Packets per acknowledgement before the other end requests [`QuicConfig::ack_threshold`]; it has done so if the
+    /// handshake is done.
     #[must_use]
     pub(super) fn first_ack_threshold(&self) -> u16 {
         if self.handshake == Handshake::Done { self.ack_threshold } else { QuicConfig::ACK_THRESHOLD }
     }
 
-    /// Bytes on the wire of a full packet.
+    /// Size of a full packet on the wire in bytes.
     #[must_use]
     pub fn wire(&self) -> u16 {
         self.datagram.saturating_add(self.header)
     }
 
-    /// What so much of full packets' datagrams is with the headers below them.
+    /// Scales an amount of UDP payload in full packets to include the headers below.
     pub(super) fn with_headers(&self, bits: f64) -> f64 {
         bits * f64::from(self.wire()) / f64::from(self.datagram)
     }

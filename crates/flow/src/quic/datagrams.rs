@@ -1,4 +1,4 @@
-//! Frames that are sent as datagrams (RFC 9221): those that wait, and those of which parts have come.
+//! Frames sent as datagrams (RFC 9221): those waiting, and those received in part.
 
 use super::connection::Connection;
 use super::outgoing::Expired;
@@ -7,7 +7,7 @@ use paceline_packet::quic::Frame;
 use paceline_units::Time;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Frames of which parts are remembered.
+/// Maximum number of incomplete frames kept.
 const KEPT: usize = 256;
 
 /// A frame that waits to be sent.
@@ -15,14 +15,14 @@ const KEPT: usize = 256;
 pub(super) struct Waiting {
     pub(super) left: u64,
     pub(super) offset: u32,
-    /// Of its frame among the connection's.
+    /// The number of the frame on the connection.
     pub(super) number: u32,
     pub(super) track: u8,
-    /// Those of a lower one leave first.
+    /// Lower ranks are sent first.
     pub(super) rank: u8,
     pub(super) captured: Stamp,
     pub(super) key: bool,
-    /// It is given up then.
+    /// When it is dropped.
     pub(super) deadline: Time,
 }
 
@@ -34,15 +34,16 @@ pub(super) struct Part {
     pub(super) last: bool,
 }
 
-/// What has come of frames that are not whole.
+/// Frames received in part.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Assembly {
-    /// Bytes that have come of each, and how many there are, once its last part has come.
+    /// For each frame, the bytes received, and its size once its last part has arrived.
     frames: BTreeMap<u32, (u64, Option<u64>)>,
 }
 
 impl Assembly {
-    /// A part has come, for the first time: packets are not taken twice. Gives the size of its frame if that is whole now.
+    /// Adds a part, which is new because duplicate packets are ignored. Returns the size of the frame if it is now
+    /// complete.
     pub(super) fn part(&mut self, number: u32, part: Part) -> Option<u64> {
         let end = u64::from(part.offset) + u64::from(part.length);
         if part.offset == 0 && part.last {
@@ -64,7 +65,7 @@ impl Assembly {
 }
 
 impl Connection {
-    /// A frame waits to leave in datagrams, behind those of its rank.
+    /// Queues a frame to be sent in datagrams, behind those of its rank.
     pub(super) fn wait(&mut self, bytes: u64, captured: Stamp, key: bool, (track, rank): (u8, u8), deadline: Time) {
         let number = self.datagram_number;
         self.datagram_number += 1;
@@ -73,7 +74,7 @@ impl Connection {
         self.next_deadline = self.next_deadline.min(deadline);
     }
 
-    /// Streams and datagrams that are too old are given up.
+    /// Resets streams and drops datagrams whose deadline has passed.
     #[cold]
     pub(super) fn expire(&mut self, now: Time) {
         for expired in self.outgoing.expire(now) {
@@ -86,17 +87,17 @@ impl Connection {
         self.next_deadline = self.deadline();
     }
 
-    /// A stream was reset, of which the other end is told, also where nothing of it has left: a later stream has opened it there (RFC
-    /// 9000, 3.2), and it counts against the limit of streams until it ends.
+    /// Records and sends the reset of a stream. The other end must know of it even if nothing was sent: a later stream
+    /// has opened this one there (RFC 9000, 3.2), and it counts against the stream limit until it ends.
     pub(super) fn was_reset(&mut self, stream: &Expired) {
         self.reset_streams += 1;
         self.control.push_back(Frame::ResetStream { stream: stream.id, size: stream.size });
     }
 
-    /// When the next stream or datagram is given up.
+    /// The earliest deadline of a stream or a datagram.
     pub(super) fn deadline(&self) -> Time {
         if self.next_deadline == Time::NEVER {
-            return Time::NEVER; // nothing has one
+            return Time::NEVER; // there is no deadline
         }
         let datagram = self.datagrams.iter().map(|waiting| waiting.deadline).min();
         self.outgoing.next_deadline().min(datagram.unwrap_or(Time::NEVER)).min(self.waiting_due)

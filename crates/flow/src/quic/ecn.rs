@@ -1,26 +1,26 @@
-//! Whether the path carries ECN (RFC 9000 section 13.4.2 and appendix A.4).
+//! ECN validation of the path (RFC 9000 section 13.4.2 and appendix A.4).
 
-/// So many packets try it before one is acknowledged.
+/// Number of ECN-capable packets sent before one is acknowledged.
 const TESTING_PACKETS: u32 = 10;
 
-/// What is known.
+/// The state of validation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
-    /// Packets are marked as capable, so many of them so far.
+    /// Packets are sent as ECN-capable; the number sent so far.
     Testing(u32),
-    /// Enough were; the answer is waited for.
+    /// Enough were sent; validation waits for acknowledgements.
     Unknown,
-    /// It does.
+    /// The path supports ECN.
     Capable,
-    /// It does not, or the flow does not want it.
+    /// The path does not support ECN, or the flow does not use it.
     Failed,
 }
 
-/// ECN of one path, one way.
+/// ECN of one path in one direction.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Validation {
     state: State,
-    /// What the other end has told of.
+    /// The other end's last ECN counts.
     ect: u32,
     ce: u32,
     /// ECN-capable packets sent.
@@ -28,13 +28,13 @@ pub(super) struct Validation {
 }
 
 impl Validation {
-    /// Before the first packet; `wanted`: the flow is to use ECN.
+    /// The state before the first packet; `wanted`: the flow uses ECN.
     pub(super) fn new(wanted: bool) -> Validation {
         let state = if wanted { State::Testing(0) } else { State::Failed };
         Validation { state, ect: 0, ce: 0, sent: 0 }
     }
 
-    /// A packet leaves: whether it is marked as capable.
+    /// Decides whether the next packet is sent as ECN-capable.
     #[inline]
     pub(super) fn leaves(&mut self) -> bool {
         match &mut self.state {
@@ -51,15 +51,15 @@ impl Validation {
         true
     }
 
-    /// An acknowledgement tells of so many packets with ECT and CE, and newly acknowledges `acked` that left with ECT. Gives how many
-    /// more were marked.
+    /// Processes the counts of an acknowledgement: `ect` and `ce` packets in total, and `acked` newly acknowledged
+    /// packets that were sent with ECT. Returns the number of newly marked packets.
     #[inline]
     pub(super) fn on_ecn_counts(&mut self, ect: u32, ce: u32, acked: u32) -> u32 {
         if self.state == State::Failed || acked == 0 && ect == self.ect && ce == self.ce {
             return 0;
         }
         if ect < self.ect || ce < self.ce {
-            return 0; // an older one
+            return 0; // an older acknowledgement
         }
         let (more, marked) = (ect - self.ect, ce - self.ce);
         if more + marked < acked || ect + ce > self.sent {
@@ -73,7 +73,7 @@ impl Validation {
         marked
     }
 
-    /// All that tried it were lost: something on the path may drop such packets.
+    /// All ECN-capable packets were lost: the path may drop them.
     pub(super) fn all_lost(&mut self) {
         if matches!(self.state, State::Testing(_) | State::Unknown) {
             self.state = State::Failed;

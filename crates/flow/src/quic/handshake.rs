@@ -1,4 +1,5 @@
-//! The handshake as it costs time and bytes (RFC 9001): an Initial, an answer, an end. Keys and certificates are not there.
+//! The handshake's time and bytes (RFC 9001): an Initial, an answer, a Finished. Keys and certificates are not
+//! modelled.
 
 use super::Handshake;
 use super::connection::{Connection, End, Phase};
@@ -7,10 +8,11 @@ use crate::tls::{ANSWER, FINISHED, HELLO, RESUMED};
 use core::ops::Range;
 use paceline_packet::quic::Frame;
 
-/// Until the other end's address is validated, no more than so many times what came may leave (RFC 9000 section 8.1).
+/// Before the other end's address is validated, at most this many times the bytes received may be sent (RFC 9000
+/// section 8.1).
 pub(super) const AMPLIFICATION: u64 = 3;
 
-/// One direction of the handshake's bytes, as its sender sees it.
+/// The sending side of the handshake's bytes (CRYPTO frames).
 #[derive(Clone, Debug, Default)]
 pub(super) struct CryptoOut {
     written: u64,
@@ -24,13 +26,13 @@ impl CryptoOut {
         self.written += bytes;
     }
 
-    /// Whether something is to leave.
+    /// Whether there is anything to send.
     #[inline]
     pub(super) fn is_ready(&self) -> bool {
         self.next < self.written || !self.lost.is_empty()
     }
 
-    /// The next run of at most `max` bytes, and whether it was sent before; it is taken to leave.
+    /// The next range of at most `max` bytes, and whether it was sent before; it counts as sent.
     pub(super) fn take(&mut self, max: u64) -> Option<(Range<u64>, bool)> {
         let (run, again) = match self.lost.first() {
             Some(lost) => (lost.start..lost.end.min(lost.start + max), true),
@@ -58,7 +60,7 @@ impl CryptoOut {
 }
 
 impl Connection {
-    /// Bytes of the handshake that the other end sends before this one may go on.
+    /// The number of handshake bytes from the other end that this end needs to proceed.
     fn expected(&self) -> u64 {
         match (self.end, self.config.handshake) {
             (End::Answerer, _) => HELLO,
@@ -67,7 +69,7 @@ impl Connection {
         }
     }
 
-    /// Bytes of the handshake have come.
+    /// Processes handshake bytes.
     #[cold]
     pub(super) fn on_crypto(&mut self, offset: u64, length: u64) {
         self.crypto_in.insert(offset..offset + length, |_| {});
@@ -79,7 +81,7 @@ impl Connection {
                     self.crypto.write(FINISHED);
                     self.request_ack_frequency(self.config.request.is_none());
                 }
-                // it may send as well, but has nothing to before it is asked
+                // the answerer may also send now, but has nothing before a request
                 End::Answerer => {
                     self.phase = Phase::Established;
                     let resumes = self.config.handshake == Handshake::ZeroRtt;
@@ -93,7 +95,7 @@ impl Connection {
         }
     }
 
-    /// The end that `sends` the data asks for acknowledgements as rare as it wants them (draft-ietf-quic-ack-frequency).
+    /// Requests less frequent acknowledgements, at the end that `sends` the data (draft-ietf-quic-ack-frequency).
     fn request_ack_frequency(&mut self, sends: bool) {
         let (threshold, delay) = (self.config.ack_threshold, self.config.max_ack_delay.0 / 1000);
         if sends && threshold != self.config.first_ack_threshold() {
@@ -101,7 +103,7 @@ impl Connection {
         }
     }
 
-    /// Whether the other end's address is not validated, and no more may be sent to it.
+    /// Whether the other end's address is not validated, and `bytes` more would exceed the anti-amplification limit.
     pub(super) fn is_amplifying(&self, bytes: u16) -> bool {
         self.unvalidated.is_some_and(|(received, left)| left + u64::from(bytes) > AMPLIFICATION * received)
     }

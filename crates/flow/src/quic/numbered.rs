@@ -1,70 +1,70 @@
-//! What is numbered in the order of its beginning, and done with mostly in that order: streams.
+//! A list of items that are numbered as they begin, and finish mostly in that order: streams.
 
 use core::ops::{Index, IndexMut, Range};
 
-/// Half of what lies there may be done with before it is thrown out, if it is as much as this.
+/// Minimum number of finished items to remove; they must also be half of the list.
 const COMPACT_THRESHOLD: usize = 16;
 
-/// All from the oldest that is not done with, by number; older ones may still be found for a while. Not a ring, in which it takes twice
-/// as long to find one.
+/// All items from the oldest unfinished one on, by number; older ones may remain accessible for a while. A ring buffer
+/// would take twice as long for a lookup.
 #[derive(Debug)]
 pub(super) struct Numbered<T> {
     list: Vec<T>,
-    /// The number of the first that lies there.
+    /// The number of the first item in the list.
     base: u32,
-    /// So many of the first are done with.
+    /// The number of finished items at the front.
     gone: usize,
 }
 
 impl<T> Numbered<T> {
-    /// None, the first to be number 0.
+    /// Creates an empty list; the first item gets number 0.
     pub(super) const fn new() -> Numbered<T> {
         Numbered { list: Vec::new(), base: 0, gone: 0 }
     }
 
-    /// The numbers that can be found.
+    /// The numbers of accessible items.
     #[inline]
     pub(super) fn numbers(&self) -> Range<u32> {
         self.base..self.next()
     }
 
-    /// The number of the oldest that is not done with, if there is one.
+    /// The number of the oldest unfinished item; without one, the next number.
     #[inline]
     pub(super) fn first(&self) -> u32 {
         self.base + self.gone as u32
     }
 
-    /// The number of the next.
+    /// The next item's number.
     #[inline]
     pub(super) fn next(&self) -> u32 {
         self.base + self.list.len() as u32
     }
 
-    /// Another begins. Gives its number.
+    /// Adds an item and returns its number.
     pub(super) fn push(&mut self, new: T) -> u32 {
         let number = self.next();
         self.list.push(new);
         number
     }
 
-    /// What has this number, if it can be found.
+    /// The item with this number, if it is accessible.
     #[inline(always)]
     pub(super) fn get(&self, number: u32) -> Option<&T> {
         self.list.get(number.wrapping_sub(self.base) as usize)
     }
 
-    /// What has this number, if it can be found.
+    /// The item with this number, if it is accessible.
     #[inline(always)]
     pub(super) fn get_mut(&mut self, number: u32) -> Option<&mut T> {
         self.list.get_mut(number.wrapping_sub(self.base) as usize)
     }
 
-    /// All that can be found, oldest first.
+    /// All accessible items, oldest first.
     pub(super) fn iter(&self) -> core::slice::Iter<'_, T> {
         self.list.iter()
     }
 
-    /// One is done with: so are the oldest as far as that `is_done`.
+    /// Removes the oldest items while `is_done` holds for them; call it when an item is finished.
     pub(super) fn retire(&mut self, is_done: impl Fn(&T) -> bool) {
         self.gone += self.list[self.gone..].iter().take_while(|one| is_done(one)).count();
         if self.gone >= COMPACT_THRESHOLD && 2 * self.gone >= self.list.len() {

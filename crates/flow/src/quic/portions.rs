@@ -1,62 +1,62 @@
-//! What comes of a connection bit by bit, in order, for who sends it on at once.
+//! Received data in order and in pieces, for a relay that forwards it at once.
 
 use super::incoming::FrameEnd;
 use paceline_packet::Stamp;
 use paceline_packet::quic::StreamPiece;
 use std::collections::BTreeMap;
 
-/// What has come of a connection's tracks.
+/// A piece of received data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Portion {
-    /// Which of the connection's tracks it is of.
+    /// The connection's track that it belongs to.
     pub track: u8,
-    /// The number of its stream among the connection's; of a frame in datagrams, which comes whole, `None`.
+    /// The number of its stream on the connection; `None` for a frame in datagrams, which arrives as a whole.
     pub stream: Option<u32>,
-    /// What has come.
+    /// The data or event.
     pub what: PortionKind,
 }
 
-/// What has come of a stream, or a datagram's frame.
+/// Data or an event of a stream, or a frame in datagrams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PortionKind {
-    /// Bytes of one frame, which follow what came before.
+    /// Bytes of one frame, in order.
     Bytes {
-        /// How many.
+        /// Their number.
         bytes: u64,
-        /// When they were captured, by their sender's clock.
+        /// When they were captured, by the sender's clock.
         captured: Stamp,
-        /// They are of a key frame.
+        /// They belong to a key frame.
         key: bool,
-        /// Their frame begins with them; so does their stream.
+        /// They are the first of their frame.
         first: bool,
-        /// The latter.
+        /// They are the first of their stream.
         opens: bool,
-        /// Their frame ends with them.
+        /// They are the last of their frame.
         last: bool,
     },
-    /// The stream has ended: nothing follows.
+    /// The stream has ended.
     End,
-    /// What is missing of the stream will not come.
+    /// The rest of the stream will not arrive.
     Reset,
 }
 
-/// Of which frames a stream's bytes are, as far as they are not told of.
+/// Tells to which frames the bytes of a stream belong that were not yet passed on.
 #[derive(Debug, Default)]
 pub(super) struct Heads {
-    /// By where pieces begin, when they were captured and whether they are of a key frame. No piece is of two frames.
+    /// By the offset of each piece: its capture time, and whether it belongs to a key frame. No piece spans two frames.
     of: BTreeMap<u64, (Stamp, bool)>,
 }
 
 impl Heads {
-    /// A piece has come, of whose stream everything up to `given` is told of.
+    /// Records a piece. Everything up to `given` of its stream was passed on.
     pub(super) fn note(&mut self, piece: &StreamPiece, given: u64) {
         if piece.end() > given {
             self.of.insert(piece.offset, (piece.captured, piece.key));
         }
     }
 
-    /// Tells of the bytes in `range`, which are in order now; their stream's frame that is under way began at `begin`, and others end
-    /// with `ends`, in ascending order.
+    /// Passes on the bytes in `range`, which are now in order. The stream's current frame began at `begin`; `ends` has
+    /// the ends of frames in ascending order.
     pub(super) fn push(
         &mut self,
         range: core::ops::Range<u64>,
@@ -92,7 +92,8 @@ mod tests {
         StreamPiece { offset, stream: 6, captured, length, fin, key: false, last, track: 3 }
     }
 
-    /// What was sent on: bytes, capture, whether a frame begins and ends with them; `None` for the end of the stream.
+    /// The data passed on: bytes, capture time, whether a frame begins and ends with them; `None` for the end of the
+    /// stream.
     fn taken(incoming: &mut Incoming) -> Vec<Option<(u64, u32, bool, bool)>> {
         let portions = core::mem::take(incoming.portions.as_mut().unwrap());
         let of = |portion: Portion| {
@@ -105,8 +106,8 @@ mod tests {
         portions.into_iter().map(of).collect()
     }
 
-    /// Two frames of a stream, of which the first piece comes late and a third frame has begun: each byte is told of once, in order, with
-    /// its own frame's capture.
+    /// Two frames of a stream, whose first piece arrives late, after a third frame has begun: each byte is passed on
+    /// once, in order, with its own frame's capture time.
     #[test]
     fn bytes_are_told_of_in_order_with_their_frames() {
         let mut incoming = Incoming::new(1 << 30, 1 << 30, 10);
@@ -127,7 +128,7 @@ mod tests {
         assert_eq!(taken(&mut incoming), [Some((30, 9, false, true)), None]);
     }
 
-    /// A stream that was reset says so, and so does one whose connection is over.
+    /// A reset stream is reported, and so is a stream whose connection has ended.
     #[test]
     fn what_will_not_come_is_told_of() {
         for over in [false, true] {

@@ -1,22 +1,22 @@
-//! Sets of numbers that come mostly in order: packet numbers, bytes of a stream.
+//! Sets of numbers that mostly arrive in order: packet numbers, bytes of a stream.
 
 use core::ops::Range;
 
-/// Half-open ranges, ascending, none of which touches another.
+/// Half-open ranges, ascending, neither overlapping nor adjacent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Ranges {
     list: Vec<Range<u64>>,
 }
 
 impl Ranges {
-    /// Adds `new`, and tells `fresh` of each part of it that was not there, ascending.
+    /// Adds `new`; passes each part of it that was missing to `fresh`, ascending.
     #[inline]
     pub(super) fn insert(&mut self, new: Range<u64>, mut fresh: impl FnMut(Range<u64>)) {
         if new.is_empty() {
             return;
         }
         match self.list.last_mut() {
-            // in order, by far the most common
+            // in order, the most common case
             Some(last) if new.start >= last.start && new.start <= last.end => {
                 if new.end > last.end {
                     let from = last.end;
@@ -54,7 +54,7 @@ impl Ranges {
         }
     }
 
-    /// Adds `next` to the highest range if it follows it.
+    /// Extends the highest range by `next` if that follows it directly.
     #[inline(always)]
     pub(super) fn follow(&mut self, next: Range<u64>) -> bool {
         match self.list.last_mut() {
@@ -66,7 +66,7 @@ impl Ranges {
         }
     }
 
-    /// Takes `gone` out.
+    /// Removes `gone`.
     pub(super) fn remove(&mut self, gone: Range<u64>) {
         let first = self.list.partition_point(|old| old.end <= gone.start);
         let last = self.list.partition_point(|old| old.start < gone.end);
@@ -77,14 +77,14 @@ impl Ranges {
         self.list.splice(first..last, [before, after].into_iter().filter(|part| !part.is_empty()));
     }
 
-    /// Adds what of `new` is not in `others`.
+    /// Adds the part of `new` that is not in `others`.
     pub(super) fn insert_without(&mut self, new: Range<u64>, others: &Ranges) {
         self.insert(new.clone(), |_| {});
         let within = others.list.iter().filter(|other| other.start < new.end && other.end > new.start);
         within.for_each(|other| self.remove(other.clone()));
     }
 
-    /// Takes out all below `end`.
+    /// Removes the ranges that end at or below `end`.
     #[inline]
     pub(super) fn forget_below(&mut self, end: u64) {
         let gone = self.list.iter().take_while(|range| range.end <= end).count();
@@ -93,13 +93,13 @@ impl Ranges {
         }
     }
 
-    /// How many there are.
+    /// The number of ranges.
     #[inline]
     pub(super) fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// Whether there is none.
+    /// Whether the set is empty.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.list.is_empty()
@@ -111,32 +111,32 @@ impl Ranges {
         self.list.iter()
     }
 
-    /// The lowest.
+    /// The lowest range.
     #[inline]
     pub(super) fn first(&self) -> Option<Range<u64>> {
         self.list.first().cloned()
     }
 
-    /// The highest.
+    /// The highest range.
     #[inline]
     pub(super) fn last(&self) -> Option<Range<u64>> {
         self.list.last().cloned()
     }
 
-    /// Whether `number` is in one.
+    /// Whether `number` is in a range.
     #[cfg(test)]
     fn contains(&self, number: u64) -> bool {
         let at = self.list.partition_point(|range| range.end <= number);
         self.list.get(at).is_some_and(|range| range.start <= number)
     }
 
-    /// How far it reaches from 0 on without a gap.
+    /// The end of the gapless run that begins at 0.
     #[inline]
     pub(super) fn prefix(&self) -> u64 {
         self.list.first().filter(|range| range.start == 0).map_or(0, |range| range.end)
     }
 
-    /// Keeps the highest `max`.
+    /// Keeps the highest `max` ranges.
     pub(super) fn keep_last(&mut self, max: usize) {
         let over = self.list.len().saturating_sub(max);
         self.list.drain(..over);
@@ -154,7 +154,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     proptest! {
-        /// The same as a set of numbers.
+        /// Behaves as a set of numbers.
         #[test]
         fn as_a_set(steps in proptest::collection::vec((0u64..60, 0u64..12, any::<bool>()), 1..60)) {
             let (mut ranges, mut set) = (Ranges::default(), BTreeSet::new());

@@ -10,25 +10,25 @@ use paceline_packet::{Extra, Packet, Stamp};
 use paceline_random as random;
 use paceline_units::Time;
 
-/// The receiving end of a flow over QUIC. It sends acknowledgements, and what raises limits; with requests it opens connections, and
-/// asks. Its own congestion control, of the same law, has little to do.
+/// The receiving end of a flow over QUIC. It sends acknowledgements and raises flow-control limits; with requests, it
+/// opens connections and sends them. It has congestion control of its own, by the same controller, with little to do.
 #[derive(Debug)]
 pub struct QuicReceiver {
     pub(super) connection: Connection,
-    /// Requests that wait until a stream may be opened for them; those of connections before this one.
+    /// Requests that wait until a stream may be opened for them; and the number of requests on earlier connections.
     waiting: u32,
     earlier_requests: u32,
 }
 
 impl QuicReceiver {
-    /// A receiver.
+    /// Creates a receiver.
     #[must_use]
     pub fn new(config: &QuicConfig, controller: TcpController, stream: random::Stream) -> QuicReceiver {
         QuicReceiver { connection: Connection::new(true, config, controller, stream), waiting: 0, earlier_requests: 0 }
     }
 
-    /// The client asks once more, on a stream of its own; `fresh`: on another connection, all that was asked for before having come.
-    /// A connection that is over is followed by another.
+    /// Sends a request on a new stream. `fresh`: on a new connection; everything requested before must have arrived. A
+    /// closed connection is also replaced.
     pub fn request(&mut self, fresh: bool, now: Time, out: &mut impl Transmit) {
         let connection = &mut self.connection;
         let began = connection.base > 0 || connection.phase != Phase::Idle;
@@ -42,14 +42,14 @@ impl QuicReceiver {
         self.connection.pump(now, out);
     }
 
-    /// Whether it asks.
+    /// Whether it sends requests.
     #[inline]
     #[must_use]
     pub fn sends_requests(&self) -> bool {
         self.connection.config.request.is_some()
     }
 
-    /// Requests that wait become streams, as far as those may be opened.
+    /// Opens streams for waiting requests, as far as allowed.
     fn open_requests(&mut self, now: Time) {
         let connection = &mut self.connection;
         let Some(bytes) = connection.config.request else { return };
@@ -60,13 +60,13 @@ impl QuicReceiver {
         }
     }
 
-    /// Numbers of requests whose answers have come whole since the last call, of all requests from 0 on.
+    /// The numbers of requests whose answers were completed since the last call; requests are numbered from 0.
     pub fn take_answers(&mut self) -> impl Iterator<Item = u32> + '_ {
         let before = self.earlier_requests;
         self.connection.incoming.objects.drain(..).map(move |answer| before + answer.number)
     }
 
-    /// A packet of the sender has come; `extra` is its side record.
+    /// Processes a packet of the sender; `extra` is its side record.
     #[inline]
     pub fn on_packet(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>, out: &mut impl Transmit) {
         match extra {
@@ -79,8 +79,8 @@ impl QuicReceiver {
         }
     }
 
-    /// The fast path of [`QuicReceiver::on_packet`]: data that follow, and nothing out of the ordinary. `true`: they have been taken,
-    /// and [`QuicReceiver::acknowledge`] is all that is left to do, if [`QuicReceiver::owes`] says so; `false`: nothing has been done.
+    /// The fast path of [`QuicReceiver::on_packet`] for stream data in the common case. `true`: the data was taken;
+    /// only [`QuicReceiver::acknowledge`] remains, if [`QuicReceiver::owes`] returns true. `false`: nothing was done.
     #[inline]
     pub fn takes_in_order(&mut self, now: Time, packet: &Packet, piece: &StreamPiece) -> bool {
         self.connection.on_data_in_order(now, packet, piece)
@@ -93,7 +93,7 @@ impl QuicReceiver {
         self.connection.received.due() <= now
     }
 
-    /// Sends an acknowledgement. Returns what [`QuicReceiver::next_wake`] says then.
+    /// Sends an acknowledgement. Returns the new value of [`QuicReceiver::next_wake`].
     #[inline]
     pub fn acknowledge(&mut self, now: Time, out: &mut impl Transmit) -> Time {
         self.connection.send_ack(now, out);
@@ -110,7 +110,7 @@ impl QuicReceiver {
             self.open_requests(now);
         }
         let connection = &mut self.connection;
-        // what comes before the other end's address is validated lets more leave
+        // before the other end's address is validated, arriving bytes allow more to be sent
         if connection.has_frames() || connection.violation.is_some() || connection.unvalidated.is_some() {
             connection.pump(now, out);
         } else if self.owes(now) {
@@ -118,33 +118,33 @@ impl QuicReceiver {
         }
     }
 
-    /// The time that [`QuicReceiver::next_wake`] named has come; a call too early does nothing.
+    /// The time that [`QuicReceiver::next_wake`] returned has arrived; a call too early does nothing.
     pub fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
         if self.connection.next_wake() <= now {
             self.connection.on_timer(now, out);
         }
     }
 
-    /// When [`QuicReceiver::on_timer`] should be called.
+    /// When to call [`QuicReceiver::on_timer`].
     #[inline]
     #[must_use]
     pub fn next_wake(&self) -> Time {
         self.connection.next_wake()
     }
 
-    /// Whether [`QuicReceiver::take_objects`] has any.
+    /// Whether [`QuicReceiver::take_objects`] would return any.
     #[inline]
     #[must_use]
     pub fn has_objects(&self) -> bool {
         !self.connection.incoming.objects.is_empty()
     }
 
-    /// Frames that have come to their end since the last call, in that order; of the first track, if it leads others.
+    /// Frames completed since the last call, in order of completion; if it leads other flows, only of the first track.
     pub fn take_objects(&mut self) -> impl Iterator<Item = Object> + '_ {
         self.connection.incoming.objects.drain(..)
     }
 
-    /// What has come of a track that it leads.
+    /// The received data of a track that it leads.
     pub fn take_track(&mut self, track: u8) -> TrackArrivals {
         let bytes = self.connection.led_bytes.get(usize::from(track) - 1).copied().unwrap_or(0);
         let all = core::mem::take(&mut self.connection.incoming.led);
@@ -153,17 +153,17 @@ impl QuicReceiver {
         TrackArrivals { bytes, objects }
     }
 
-    /// What comes is to be sent on: [`QuicReceiver::take_portions`] has it from now on.
+    /// Collects received data for a relay: [`QuicReceiver::take_portions`] returns it from now on.
     pub fn relay(&mut self) {
         self.connection.incoming.portions.get_or_insert_default();
     }
 
-    /// What has come of all tracks since the last call, if it is to be sent on.
+    /// Data of all tracks received since the last call, if it is relayed.
     pub fn take_portions(&mut self) -> Vec<Portion> {
         self.connection.incoming.portions.as_mut().map(core::mem::take).unwrap_or_default()
     }
 
-    /// Counts up to now.
+    /// Counters up to now.
     #[must_use]
     pub fn stats(&self) -> &ReceiverStats {
         &self.connection.arrived

@@ -1,5 +1,5 @@
-//! What loss recovery and congestion control of an end are at, as a log of the connection tells it (draft-ietf-quic-qlog-quic-events,
-//! recovery). It is read from outside after an event: a connection that nobody looks at does nothing for it.
+//! The state of loss recovery and congestion control, for a log of the connection (draft-ietf-quic-qlog-quic-events,
+//! recovery). It is computed on request after an event, and costs nothing otherwise.
 
 use super::connection::{Connection, Phase};
 use super::incoming::Violation;
@@ -7,7 +7,7 @@ use super::{QuicReceiver, QuicSender, Rtt};
 use paceline_control::WindowController;
 use paceline_units::Rate;
 
-/// How far a connection is, and how it ended.
+/// The stage of a connection, and how it ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Stage {
     /// Not begun.
@@ -15,58 +15,58 @@ pub enum Stage {
     Idle,
     /// The handshake is under way.
     Opening,
-    /// The handshake is done.
+    /// The handshake is complete.
     Established,
-    /// This end closed it, since its application had no more to send.
+    /// This end closed it, because its application had no more to send.
     Finished,
-    /// This end closed it with an error of RFC 9000 section 20.1, by its code.
+    /// This end closed it with this error code of RFC 9000 section 20.1.
     Failed(u32),
-    /// It was silent for too long, or the other end closed it: what came last says which.
+    /// It timed out, or the other end closed it; the last packet received shows which.
     Over,
 }
 
-/// What a window controller by RFC 9002 section 7.3 does.
+/// The state of a window controller in the sense of RFC 9002 section 7.3.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CongestionState {
     /// The window is below the threshold.
     SlowStart,
-    /// The window was cut, and nothing of what left after that is acknowledged yet.
+    /// The window was reduced, and no packet sent since has been acknowledged.
     Recovery,
     /// Neither.
     CongestionAvoidance,
 }
 
-/// Where an end is.
+/// The recovery state of an end.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Recovery {
-    /// The number of its first packet, which tells the connection from others of the flow.
+    /// The number of its first packet, which identifies the connection within the flow.
     pub connection: u32,
-    /// How far the connection is.
+    /// The stage of the connection.
     pub stage: Stage,
-    /// congestion_window and bytes_in_flight, in bytes.
+    /// congestion_window in bytes.
     pub window: u64,
-    /// The second of them.
+    /// bytes_in_flight.
     pub in_flight: u64,
     /// Packets in flight.
     pub packets_in_flight: u32,
-    /// ssthresh in bytes; `None` while there is none.
+    /// ssthresh in bytes; `None` before it is set.
     pub threshold: Option<u64>,
-    /// What the controller does; `None` of those that have no slow start by RFC 9002.
+    /// The controller's state; `None` for controllers without RFC 9002's slow start.
     pub state: Option<CongestionState>,
-    /// The rate at which packets leave; `None` while nothing holds them back.
+    /// The pacing rate; `None` if sending is not paced.
     pub pacing_rate: Option<Rate>,
-    /// The round trip.
+    /// The round-trip time estimate.
     pub rtt: Rtt,
-    /// Probe timeouts in a row (pto_count).
+    /// The number of consecutive probe timeouts (pto_count).
     pub probe_count: u32,
 }
 
-/// A packet that was found lost.
+/// A packet that was declared lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LostNumber {
     /// Its number.
     pub number: u32,
-    /// By its number, not by the time that had passed (RFC 9002 section 6.1).
+    /// It was declared lost by packet number, not by time (RFC 9002 section 6.1).
     pub by_number: bool,
 }
 
@@ -110,12 +110,12 @@ impl Connection {
         }
     }
 
-    /// Whether all that its application had has come, and it stopped.
+    /// Whether it closed after its application had stopped and all data was acknowledged.
     fn is_finished(&self) -> bool {
         !self.receives && self.stopped && self.out == 0 && self.outgoing.is_settled()
     }
 
-    /// Packets with this number or a greater one that were found lost, and did not come since.
+    /// Packets with this number or a higher one that were declared lost and have not been acknowledged since.
     fn lost_from(&self, number: u32) -> impl Iterator<Item = LostNumber> + '_ {
         let lost = self.lost.iter().map(|lost| lost.number).filter(move |lost| *lost >= number);
         lost.map(|number| LostNumber { number, by_number: self.is_overtaken(number) })
@@ -123,26 +123,27 @@ impl Connection {
 }
 
 impl QuicSender {
-    /// Where the end that sends is.
+    /// The recovery state of the sending end.
     #[must_use]
     pub fn recovery(&self) -> Recovery {
         self.connection.recovery()
     }
 
-    /// What it lost, from this number on. Asked after each event with one past the last number that was told, it tells of all.
+    /// Packets declared lost from this number on. Called after each event with one past the last number returned, it
+    /// returns all.
     pub fn lost_from(&self, number: u32) -> impl Iterator<Item = LostNumber> + '_ {
         self.connection.lost_from(number)
     }
 }
 
 impl QuicReceiver {
-    /// Where the end that receives is: as [`QuicSender::recovery`].
+    /// The recovery state of the receiving end; see [`QuicSender::recovery`].
     #[must_use]
     pub fn recovery(&self) -> Recovery {
         self.connection.recovery()
     }
 
-    /// What it lost: as [`QuicSender::lost_from`].
+    /// Packets declared lost; see [`QuicSender::lost_from`].
     pub fn lost_from(&self, number: u32) -> impl Iterator<Item = LostNumber> + '_ {
         self.connection.lost_from(number)
     }

@@ -1,5 +1,5 @@
-//! A relay (draft-ietf-moq-transport): what comes by one connection leaves by another as it comes, in streams of its own, and what is
-//! too much for that one is given up by priority.
+//! A relay (draft-ietf-moq-transport): data that arrives on one connection leaves at once on another, in streams of its
+//! own. Data that exceeds the outgoing queue is dropped by priority.
 
 use super::Carriage;
 use super::outgoing::Expired;
@@ -10,20 +10,20 @@ use crate::Transmit;
 use paceline_packet::Stamp;
 use paceline_units::Time;
 
-/// What becomes of a stream that comes in.
+/// What the relay does with an incoming stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Onward {
-    /// It leaves by this one, as it comes.
+    /// It is sent on this outgoing stream as it arrives.
     By(u32),
-    /// It was given up at its deadline, or since it had been given up where it came from.
+    /// It was reset at its deadline, or because its source had reset it.
     Reset,
-    /// It was given up since too much waited, or no stream could be opened for it.
+    /// It was dropped because too much waited, or no stream could be opened for it.
     Dropped,
-    /// Its group had begun when the relay did.
+    /// Its group had begun before the relay joined.
     Missed,
 }
 
-/// Bytes of a frame that has come in, or of a part of it.
+/// Bytes of a frame that have arrived, all of it or a part.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     bytes: u64,
@@ -34,7 +34,7 @@ struct Part {
 }
 
 impl QuicSender {
-    /// What has come in of a track leaves by this connection: with the next call of [`QuicSender::send_on`].
+    /// Relays data of a track over this connection; the next call of [`QuicSender::send_on`] sends it.
     pub(super) fn relay(&mut self, track: u8, portion: Portion, now: Time) {
         let Portion { stream, what, .. } = portion;
         match what {
@@ -70,13 +70,13 @@ impl QuicSender {
         self.has_relayed = true;
     }
 
-    /// The same of a part of a frame in a stream.
+    /// Relays a part of a frame in a stream.
     fn relay_part(&mut self, track: u8, stream: u32, part: Part, (first, opens): (bool, bool), now: Time) {
         let Part { bytes, captured, due, key, last } = part;
         let onward = match self.tracks[usize::from(track)].onward.get(&stream).copied() {
             Some(Onward::By(place)) if self.connection.outgoing.is_reset(place) => Onward::Reset,
             Some(onward) => onward,
-            None if !first => return, // it had begun when the relay did
+            None if !first => return, // it had begun before the relay joined
             None => self.onward(track, opens, due <= now),
         };
         self.tracks[usize::from(track)].onward.insert(stream, onward);
@@ -94,7 +94,7 @@ impl QuicSender {
         }
     }
 
-    /// What becomes of a stream of which the relay knows nothing yet.
+    /// Decides what to do with a new incoming stream.
     fn onward(&mut self, track: u8, opens: bool, is_late: bool) -> Onward {
         let carriage = self.tracks[usize::from(track)].config.carriage;
         if carriage == Carriage::StreamPerGroup && !opens {
@@ -108,13 +108,13 @@ impl QuicSender {
         }
     }
 
-    /// Gives up what is least important of what has not left, as far as more waits than the queue holds.
+    /// Drops the unsent data of lowest priority until the queue's limit is met.
     fn keep_to_queue(&mut self) {
         let Some(limit) = self.connection.config.queue else { return };
         while self.waiting_frames() > limit && self.drop_lowest_priority() {}
     }
 
-    /// Bytes of frames that have not left.
+    /// Unsent bytes of frames.
     fn waiting_frames(&self) -> u64 {
         let of_frames = |track: &u8| self.tracks[usize::from(*track)].config.frames;
         (0..self.tracks.len() as u8).filter(of_frames).map(|track| self.unsent(track)).sum()
@@ -124,7 +124,7 @@ impl QuicSender {
         let connection = &mut self.connection;
         let of_frames = |track: u8| self.tracks[usize::from(track)].config.frames;
         let stream = connection.outgoing.lowest_priority(of_frames);
-        // of those of the last rank the oldest, which is the first of them
+        // the oldest datagram of the lowest priority, which is the first of them
         let last = connection.datagrams.back().map(|waiting| waiting.rank);
         let datagram = last.map(|rank| (rank, connection.datagrams.partition_point(|waiting| waiting.rank < rank)));
         if let Some((rank, at)) = datagram.filter(|(rank, _)| stream.is_none_or(|(other, _)| other < *rank)) {
@@ -147,7 +147,7 @@ impl QuicSender {
         true
     }
 
-    /// What has come in since the last call leaves, as far as it may.
+    /// Sends data that has arrived since the last call, as far as possible.
     pub fn send_on(&mut self, now: Time, out: &mut impl Transmit) {
         if core::mem::take(&mut self.has_relayed) && self.started {
             self.connection.pump(now, out);

@@ -1,4 +1,4 @@
-//! The round-trip estimate (RFC 9002 section 5).
+//! The round-trip time estimate (RFC 9002 section 5).
 
 use paceline_units::{Span, Time};
 
@@ -7,16 +7,16 @@ const GRANULARITY: Span = Span::from_millis(1);
 /// kInitialRtt.
 const INITIAL: Span = Span::from_millis(333);
 
-/// The estimate of a connection.
+/// The round-trip time estimate of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rtt {
-    /// The latest sample, with the peer's delay; zero before the first.
+    /// The latest sample, including the peer's acknowledgement delay; zero before the first.
     pub latest_rtt: Span,
-    /// The mean (smoothed_rtt).
+    /// The smoothed round-trip time (smoothed_rtt).
     pub smoothed_rtt: Span,
     /// Its variation (rttvar).
     pub rttvar: Span,
-    /// The least (min_rtt), without regard to the peer's delay; [`Span::MAX`] before the first.
+    /// The minimum (min_rtt), without adjustment for acknowledgement delay; [`Span::MAX`] before the first.
     pub min_rtt: Span,
 }
 
@@ -33,7 +33,7 @@ impl Rtt {
         self.min_rtt < Span::MAX
     }
 
-    /// A sample, of which the peer says that it held the acknowledgement back for `delay`; that is no more than it ever is to.
+    /// Takes a sample; the peer reports `delay` as its acknowledgement delay, already limited to max_ack_delay.
     #[inline]
     pub fn sample(&mut self, latest: Span, delay: Span) {
         self.latest_rtt = latest;
@@ -48,7 +48,8 @@ impl Rtt {
         self.smoothed_rtt = Span((7 * self.smoothed_rtt.0 + adjusted.0) / 8);
     }
 
-    /// When a packet that left before others which have been acknowledged is taken for lost: so long after it left (section 6.1.2).
+    /// The time after which an unacknowledged packet is declared lost when a later one was acknowledged (section
+    /// 6.1.2).
     #[inline]
     #[must_use]
     pub fn loss_delay(&self) -> Span {
@@ -57,15 +58,14 @@ impl Rtt {
         (base + base / 8).max(GRANULARITY)
     }
 
-    /// After how long without an acknowledgement the peer is asked for one, if it may hold it back for `delay` (section 6.2.1).
+    /// The probe timeout (section 6.2.1); `delay`: the peer's max_ack_delay.
     #[inline]
     #[must_use]
     pub fn probe_timeout(&self, delay: Span) -> Span {
         self.smoothed_rtt + (self.rttvar * 4).max(GRANULARITY) + delay
     }
 
-    /// What lies between two losses of persistent congestion at the least (section 7.6.1); `delay`: the longest that the peer holds an
-    /// acknowledgement back.
+    /// The minimum duration of persistent congestion (section 7.6.1); `delay`: the peer's max_ack_delay.
     #[must_use]
     pub fn persistent(&self, delay: Span) -> Span {
         // kPersistentCongestionThreshold is 3
@@ -73,7 +73,7 @@ impl Rtt {
     }
 }
 
-/// `later` - `earlier`, of two times of which the caller is not sure.
+/// `later` - `earlier`, or zero if they are in the other order.
 pub(super) fn between(earlier: Time, later: Time) -> Span {
     Span(later.0.saturating_sub(earlier.0))
 }

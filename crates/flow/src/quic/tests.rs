@@ -1,4 +1,4 @@
-//! Both ends over a path that delays, loses and swaps.
+//! Both ends over a path with delay, loss and reordering.
 
 use super::*;
 use crate::Segment;
@@ -24,7 +24,7 @@ fn controller(cc: &str) -> TcpController {
     TcpController::new(registry::scheme(cc).unwrap(), Profile::Rfc, &[]).unwrap()
 }
 
-/// What becomes of the nth packet of all, there or back: lost, or later by so much.
+/// What happens to the nth packet overall, in either direction: lost, or delayed by a time.
 type Fate = Box<dyn FnMut(u64, bool, &Segment) -> Option<Span>>;
 
 /// A sender and a receiver 20 ms apart.
@@ -32,7 +32,7 @@ struct World {
     sender: QuicSender,
     receiver: QuicReceiver,
     now: Time,
-    /// What is on its way: when it arrives, in order of departure; to the receiver or back.
+    /// Packets in flight: by arrival time, then in order of departure; to the receiver or back.
     under_way: BTreeMap<(Time, u64), (bool, Segment)>,
     left: u64,
     fate: Fate,
@@ -70,7 +70,7 @@ impl World {
         self.takes(out, true);
     }
 
-    /// Until then, or until nothing is left to do.
+    /// Runs until this time, or until nothing is left to do.
     fn run(&mut self, until: Time) {
         for _ in 0..2_000_000 {
             let arrival = self.under_way.keys().next().map_or(Time::NEVER, |key| key.0);
@@ -116,7 +116,7 @@ impl World {
         world
     }
 
-    /// The same, of which the nth packets of the sender are lost, or late.
+    /// A transfer in which the nth packets of the sender are lost or late.
     fn transfer_with(config: &QuicConfig, bytes: u64, nth: &'static [u32], fate: Option<Span>) -> World {
         let mut world = World::new("newreno", config);
         world.fate = Box::new(move |_, ahead, s| if ahead && nth.contains(&s.seq) { fate } else { Some(Span::ZERO) });
@@ -161,7 +161,7 @@ fn a_round_trip_of_handshake_and_then_the_data() {
     assert!(world.log.iter().all(|(_, _, s)| s.size <= 1500));
 }
 
-/// An answer that does not fit into three times a hello comes when more has been heard, whatever the size of packets.
+/// An answer larger than three times the hello completes when more bytes have arrived, for every packet size.
 #[test]
 fn the_handshake_comes_to_an_end_with_packets_of_any_size() {
     for datagram in (1200..1500).step_by(7).chain([9000]) {
@@ -181,7 +181,7 @@ fn a_resumed_session_sends_at_once() {
     assert!(world.sender.acked_all());
 }
 
-/// RFC 9002 sections 6.1.1 and 7: one loss, found by three later ones, halves the window; numbers are never used again.
+/// RFC 9002 sections 6.1.1 and 7: a loss, detected by three later packets, halves the window; numbers are never reused.
 #[test]
 fn a_lost_packet_is_found_by_three_later_ones() {
     let settings = QuicConfig { handshake: Handshake::Done, ack_threshold: 1, ..config("newreno") };
@@ -196,7 +196,7 @@ fn a_lost_packet_is_found_by_three_later_ones() {
     assert!(numbers.windows(2).all(|two| two[1] == two[0] + 1), "{numbers:?}");
 }
 
-/// The last packet of all is lost: nothing later tells of it but a probe (section 6.2).
+/// The last packet is lost: only a probe can detect this (section 6.2).
 #[test]
 fn a_lost_tail_is_found_by_a_probe() {
     let settings = QuicConfig { handshake: Handshake::Done, ..config("newreno") };
@@ -205,11 +205,12 @@ fn a_lost_tail_is_found_by_a_probe() {
     assert_eq!(world.receiver.stats().bytes, 10_000);
     assert_eq!(world.sender.stats().timeouts, 1);
     let probes: Vec<_> = world.log.iter().filter(|(at, ahead, _)| *ahead && *at > ms(0)).collect();
-    // three samples of 40 ms leave 9/16 of the first variation, half of it; the receiver may wait for 25 ms: 40 + 4 x 11.25 + 25
+    // three samples of 40 ms reduce the first variation, half of it, to 9/16; the receiver may delay by 25 ms: 40 + 4 x
+    // 11.25 + 25
     assert_eq!(probes[0].0, ms(110), "{probes:?}");
 }
 
-/// Section 6.1.2: a loss with fewer than three packets after it is found after 9/8 of a round trip.
+/// Section 6.1.2: a loss with fewer than three packets after it is detected after 9/8 of a round trip.
 #[test]
 fn a_loss_near_the_end_is_found_by_time() {
     let settings = QuicConfig { handshake: Handshake::Done, ack_threshold: 1, ..config("newreno") };
@@ -220,7 +221,7 @@ fn a_loss_near_the_end_is_found_by_time() {
     assert_eq!(again.0, ms(45));
 }
 
-/// Section 7.6: all of more than three probe timeouts is lost.
+/// Section 7.6: everything sent within more than three probe timeouts is lost.
 #[test]
 fn persistent_congestion_leaves_two_datagrams() {
     let settings = QuicConfig { handshake: Handshake::Done, ..config("newreno") };
@@ -236,7 +237,8 @@ fn persistent_congestion_leaves_two_datagrams() {
     assert_eq!(world.receiver.stats().bytes, 3_000_000);
 }
 
-/// draft-ietf-quic-ack-frequency: the sender asks for rare acknowledgements when the handshake is over, and again if that was lost.
+/// draft-ietf-quic-ack-frequency: the sender requests rare acknowledgements after the handshake, and again if that was
+/// lost.
 #[test]
 fn acknowledgements_are_as_rare_as_the_sender_asks() {
     let asks = |segment: &Segment| {
@@ -255,7 +257,7 @@ fn acknowledgements_are_as_rare_as_the_sender_asks() {
         assert_eq!(world.receiver.stats().bytes, 300_000);
         let asked: Vec<Time> = world.log.iter().filter(|(_, _, segment)| asks(segment)).map(|(at, ..)| *at).collect();
         assert_eq!((asked[0], asked.len()), (ms(40), 1 + usize::from(lost)), "{asked:?}");
-        // from when it is known
+        // after the receiver has the request
         let heard = asked[asked.len() - 1] + Span::from_millis(20);
         let data = |later: bool| {
             world.log.iter().filter(move |(at, ahead, _)| *ahead && later == (*at + Span::from_millis(20) > heard))
@@ -267,7 +269,7 @@ fn acknowledgements_are_as_rare_as_the_sender_asks() {
     }
 }
 
-/// A packet that was only late: the reduction is taken back.
+/// A packet was only late: the reduction is undone.
 #[test]
 fn a_loss_that_was_none_is_undone() {
     let settings = QuicConfig { handshake: Handshake::Done, ack_threshold: 1, ..config("newreno") };
@@ -278,7 +280,7 @@ fn a_loss_that_was_none_is_undone() {
     assert!(world.sender.threshold().is_infinite(), "{}", world.sender.threshold());
 }
 
-/// Nothing is sent beyond what the other end takes; as it reads it takes more.
+/// Nothing is sent beyond the other end's limits; as it reads, it raises them.
 #[test]
 fn flow_control_binds_at_both_levels() {
     for (receive_window, stream_window) in [(20_000, 1 << 30), (1 << 30, 20_000)] {
@@ -287,14 +289,14 @@ fn flow_control_binds_at_both_levels() {
         world.run(ms(20));
         world.run(ms(10_000));
         assert_eq!(world.receiver.stats().bytes, 500_000, "{receive_window} {stream_window}");
-        // 20,000 bytes a round trip of 40 ms at most, and half of them at least
+        // at most 20,000 bytes per round trip of 40 ms, and at least half of them
         let took = world.log.iter().rev().find(|(_, ahead, _)| *ahead).unwrap().0;
         assert!(took.0 >= 500_000 / 20_000 * 40_000_000 - 40_000_000, "{took:?}");
         assert!(took.0 <= 500_000 / 10_000 * 45_000_000, "{took:?}");
     }
 }
 
-/// Streams beyond the limit wait for earlier ones to end.
+/// Streams beyond the limit wait until earlier ones end.
 #[test]
 fn streams_wait_for_their_limit() {
     let settings = QuicConfig {
@@ -317,7 +319,7 @@ fn streams_wait_for_their_limit() {
     assert!(world.sender.acked_all());
 }
 
-/// A stream that is too old is reset, and the connection goes on.
+/// A stream is reset at its deadline, and the connection continues.
 #[test]
 fn a_stream_past_its_deadline_is_reset() {
     let deadline = Some(Span::from_millis(100));
@@ -339,7 +341,8 @@ fn a_stream_past_its_deadline_is_reset() {
     assert_eq!((world.sender.reset_streams(), world.sender.acked_all()), (1, true));
 }
 
-/// A group is given up when one of its frames is too old, with what is left of it; the next one comes whole.
+/// A group is dropped, with the rest of its frames, when one frame passes its deadline; the next group arrives
+/// completely.
 #[test]
 fn a_group_goes_on_while_its_frames_are_young() {
     let track = TrackConfig { deadline: Some(Span::from_millis(100)), frames: true, ..track(Carriage::StreamPerGroup) };
@@ -347,7 +350,7 @@ fn a_group_goes_on_while_its_frames_are_young() {
     world.with_sender(|sender, now, out| sender.start(now, out));
     for n in 0..30u64 {
         world.run(ms(33 * n));
-        // the fifth of the second group is far too large for a hundred milliseconds
+        // the fifth frame of the second group is far too large for a hundred milliseconds
         let bytes = if n == 14 { 400_000 } else { 1000 };
         world.with_sender(|sender, now, out| sender.supply(bytes, n % 10 == 0, now, out));
     }
@@ -363,7 +366,7 @@ fn a_group_goes_on_while_its_frames_are_young() {
 fn datagrams_come_or_do_not() {
     let settings = QuicConfig { handshake: Handshake::Done, track: track(Carriage::Datagrams), ..config("newreno") };
     let mut world = World::new("newreno", &settings);
-    world.fate = Box::new(|n, _, _| (n != 2).then_some(Span::ZERO)); // the second, number 1
+    world.fate = Box::new(|n, _, _| (n != 2).then_some(Span::ZERO)); // the second packet, number 1
     world.with_sender(|sender, now, out| {
         sender.start(now, out);
         (0..4).for_each(|_| sender.supply(1000, false, now, out));
@@ -375,7 +378,7 @@ fn datagrams_come_or_do_not() {
     assert!(world.sender.acked_all() && world.sender.stats().retransmitted == 0);
 }
 
-/// RFC 9000 section 13.2.3: what may have come before is not taken, also where its data would be new.
+/// RFC 9000 section 13.2.3: possible duplicates are ignored, even if their data would be new.
 #[test]
 fn a_packet_that_was_forgotten_is_not_taken() {
     let config = QuicConfig { handshake: Handshake::Done, ..config("newreno") };
@@ -398,7 +401,7 @@ fn a_packet_that_was_forgotten_is_not_taken() {
         (receiver.stats().bytes, receiver.stats().duplicates, out.len())
     };
     assert_eq!(comes(0, 2, 0), (1000, 0, 0));
-    // every second one: more holes than are told of
+    // every second one: more holes than an acknowledgement reports
     for nth in 0..40 {
         assert_eq!(comes(4 + 2 * nth, 6, 1000 * u64::from(nth)).0, 2000 + 1000 * u64::from(nth));
     }
@@ -406,7 +409,7 @@ fn a_packet_that_was_forgotten_is_not_taken() {
     assert_eq!(comes(81, 2, 1000), (42_000, 1, 1), "a hole that is known");
 }
 
-/// Both ends begin anew; what is late of the old connection is not taken for the new one's.
+/// Both ends restart; late packets of the old connection are not assigned to the new one.
 #[test]
 fn a_fresh_connection_forgets_the_old() {
     for handshake in [Handshake::Done, Handshake::OneRtt, Handshake::ZeroRtt] {
@@ -451,7 +454,7 @@ fn a_flow_that_stops_closes() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
-    /// Whatever the path does, all that was written arrives, under every kind of controller and however it begins.
+    /// Whatever the path does, all written data arrives, with every kind of controller and handshake.
     #[test]
     fn everything_arrives(
         seed in any::<u64>(),
@@ -500,7 +503,7 @@ fn leads(carriage: Carriage, ranks: [u8; 3]) -> World {
     world
 }
 
-/// Frames of three tracks, written at once behind an endless one: the most urgent come first, whoever leads.
+/// Frames of three tracks, written together behind an endless one: the most urgent arrive first, whichever track leads.
 #[test]
 fn the_most_urgent_track_comes_first() {
     for carriage in [Carriage::StreamEach, Carriage::Datagrams] {
@@ -522,7 +525,7 @@ fn the_most_urgent_track_comes_first() {
         assert_eq!(own, [(20_000, 0)], "{carriage:?}");
         assert_eq!(led.objects.iter().map(|object| (object.size, object.track)).collect::<Vec<_>>(), [(20_000, 1)]);
         assert_eq!((world.receiver.stats().bytes, led.bytes), (20_000, 20_000));
-        // in what order they left
+        // the order of transmission
         let tracks = |segment: &Segment| -> Vec<u8> {
             match &segment.extra {
                 Some(Extra::QuicStream(piece)) => vec![piece.track],
@@ -549,7 +552,7 @@ fn track_of(frame: &Frame) -> Option<u8> {
     }
 }
 
-/// A track that stops ends its own stream; the others go on.
+/// A track that stops ends its own stream; the others continue.
 #[test]
 fn a_track_that_stops_leaves_the_others() {
     let mut world = leads(Carriage::StreamEach, [0, 1, 2]);

@@ -1,4 +1,4 @@
-//! Against the pseudocode of RFC 9002, appendix B, written down once more in bytes.
+//! Compares the congestion control with the pseudocode of RFC 9002 appendix B, implemented here again in bytes.
 
 use super::*;
 use paceline_control::registry;
@@ -36,7 +36,7 @@ impl Pseudocode {
             return;
         }
         self.recovery_start = Some(now);
-        // "If the minimum congestion window is two datagrams": so is the threshold that it begins again from
+        // "If the minimum congestion window is two datagrams": this also bounds the threshold
         self.ssthresh = (self.congestion_window * 0.5).max(2.0 * DATAGRAM as f64);
         self.congestion_window = self.ssthresh;
     }
@@ -88,7 +88,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    /// Every window after every event, to a millionth of a datagram.
+    /// Compares the window after every event, to a millionth of a datagram.
     #[test]
     fn reno_is_the_pseudocode(steps in steps()) {
         let (mut ours, mut rfc) = (reno(), Pseudocode::new());
@@ -153,7 +153,7 @@ fn bytes_count_not_packets() {
     assert_eq!(ours.window(), 14_720 + 4 * DATAGRAM);
 }
 
-/// What seemed lost has come: the window of before.
+/// A spurious loss restores the previous window.
 #[test]
 fn a_reduction_for_nothing_is_taken_back() {
     let mut ours = reno();
@@ -167,7 +167,7 @@ fn a_reduction_for_nothing_is_taken_back() {
     assert_eq!(ours.cuts().undone, 1, "once");
 }
 
-/// A window is paced at 1.25 of itself a round trip; a burst of an initial window may leave at once (section 7.7).
+/// A window is paced at 1.25 windows per round trip; a burst of an initial window is sent at once (section 7.7).
 #[test]
 fn paced_a_little_faster_than_the_window() {
     let mut ours = reno();
@@ -182,7 +182,7 @@ fn paced_a_little_faster_than_the_window() {
         let free = ours.due(now) <= now;
         if free {
             ours.pace(now, DATAGRAM as u16);
-            // a host that takes its time on the way out takes none of the rate
+            // a delay in the host does not reduce the rate
             ours.on_sent(ms(103), n, DATAGRAM as u16);
         }
         free
@@ -192,7 +192,7 @@ fn paced_a_little_faster_than_the_window() {
     assert_eq!(ours.due(now).since(now).0 / 1000, 8000);
 }
 
-/// A controller that models its path gets samples of the delivery rate in bytes.
+/// A controller with a path model gets samples of the delivery rate in bytes.
 #[test]
 fn a_model_gets_samples() {
     let mut ours = with("bbr");
@@ -203,7 +203,7 @@ fn a_model_gets_samples() {
         let left: Vec<_> =
             (0..10).map(|n| ours.on_sent(now, (10 * round) as u32 + n, DATAGRAM as u16).unwrap_or_default()).collect();
         for (k, left) in left.iter().enumerate() {
-            // 10 datagrams in 50 ms, each 5 ms after the other
+            // 10 datagrams in 50 ms, one every 5 ms
             let at = now + Span::from_millis(50 + 5 * k as u64);
             rtt.sample(at.since(now), Span::ZERO);
             ours.on_ack_begin(&rtt);
@@ -216,7 +216,7 @@ fn a_model_gets_samples() {
     assert!(before > 0.5 * rate && before < 3.0 * rate, "{before} beside {rate}");
 }
 
-/// Numbers that others than counting packets take are no window: what is acknowledged and what is next are of one row.
+/// Packet numbers with gaps are not a window: the acknowledged and the next number come from one sequence.
 #[test]
 fn packets_that_do_not_count_leave_the_numbers_in_step() {
     let mut ours = reno();

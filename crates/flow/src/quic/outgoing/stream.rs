@@ -1,4 +1,4 @@
-//! One of the streams that an end sends.
+//! A stream on its sending side.
 
 use super::super::ranges::Ranges;
 use paceline_packet::Stamp;
@@ -6,12 +6,13 @@ use paceline_packet::quic::{StreamPiece, varint_end};
 use paceline_units::Time;
 use std::collections::VecDeque;
 
-/// What a new stream is.
+/// The priority and track of a new stream.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::quic) struct Kind {
-    /// Streams of a lower number are served first.
+    /// Streams of lower rank are served first.
     pub(in crate::quic) rank: u8,
-    /// Which of the connection's tracks it is of: those of one rank take turns, the streams of one go oldest first.
+    /// The connection's track that it belongs to: tracks of one rank take turns; streams of one track are served oldest
+    /// first.
     pub(in crate::quic) track: u8,
 }
 
@@ -22,9 +23,9 @@ pub(super) struct Mark {
     pub(super) end: u64,
     pub(super) captured: Stamp,
     pub(super) key: bool,
-    /// Its stream is reset if it is not acknowledged by then.
+    /// The stream is reset if the frame is not acknowledged by then.
     pub(super) due: Time,
-    /// It is written to its end.
+    /// It was written completely.
     pub(super) whole: bool,
 }
 
@@ -33,29 +34,29 @@ pub(super) struct Mark {
 pub(super) struct Stream {
     pub(super) id: u32,
     pub(super) kind: Kind,
-    /// Bytes written so far; the next that was never sent; what the other end lets be sent.
+    /// Bytes written; the next byte never sent; MAX_STREAM_DATA.
     pub(super) written: u64,
     pub(super) next: u64,
     pub(super) limit: u64,
-    /// Nothing will be written any more; that has been said; that has been acknowledged.
+    /// The writer has finished; the FIN was sent; the FIN was acknowledged.
     pub(super) finished: bool,
     pub(super) fin_sent: bool,
     pub(super) fin_acked: bool,
-    /// Bytes that were acknowledged, and those of the others that are to be sent again.
+    /// Acknowledged bytes, and lost bytes to retransmit.
     pub(super) acked: Ranges,
     pub(super) lost: Ranges,
-    /// Its frames that are not acknowledged, if it consists of such.
+    /// Its unacknowledged frames, if it consists of frames.
     pub(super) marks: VecDeque<Mark>,
-    /// It was reset, with so many bytes sent; that has been acknowledged.
+    /// It was reset; the reset, or all data, is acknowledged.
     pub(super) reset: bool,
     pub(super) done: bool,
-    /// Bytes of the header of what is new and the last of its packet, as long as `next` is below this.
+    /// Frame header bytes of new data at the end of a packet; valid while `next` is below the second number.
     pub(super) header: (u16, u64),
-    /// Where it stands among those that have something to send.
+    /// Its key among the streams with data to send.
     pub(super) listed: Option<Key>,
 }
 
-/// Where a stream stands: by its rank, what is to be sent again before what is new, by its track, by its age.
+/// The order of streams: by rank, retransmissions before new data, by track, by age.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Key {
     pub(super) rank: u8,
@@ -64,26 +65,26 @@ pub(super) struct Key {
     pub(super) place: u32,
 }
 
-/// A stream that was reset: its deadline has come, or nobody is to have it.
+/// A stream that was reset: at its deadline, or because its data is withdrawn or dropped.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::quic) struct Expired {
     pub(in crate::quic) id: u32,
-    /// Bytes of it that were sent.
+    /// Bytes sent, which is its final size.
     pub(in crate::quic) size: u64,
     pub(in crate::quic) track: u8,
-    /// Its frames that were not acknowledged.
+    /// Number of its unacknowledged frames.
     pub(in crate::quic) frames: u64,
 }
 
 impl Stream {
-    /// Whether anything of it could leave, as far as its own limit goes.
+    /// Whether it has anything to send within its own limit.
     pub(super) fn has_data(&self) -> bool {
         !self.reset
             && !self.done
             && (!self.lost.is_empty() || self.next < self.written.min(self.limit) || self.owes_fin())
     }
 
-    /// Bytes of the header of what is new and the last of its packet.
+    /// Frame header bytes of new data at the end of a packet.
     #[inline(always)]
     pub(super) fn header(&mut self) -> u16 {
         if self.next >= self.header.1 {
@@ -95,7 +96,7 @@ impl Stream {
     #[cold]
     #[inline(never)]
     fn work_out_header(&mut self) {
-        // an offset of zero is left out (RFC 9000 section 19.8)
+        // an offset of zero is omitted (RFC 9000 section 19.8)
         let longer = if self.next == 0 { 1 } else { varint_end(self.next) };
         self.header = (StreamPiece::header(self.id, self.next, true), longer);
     }
@@ -104,7 +105,7 @@ impl Stream {
         self.finished && !self.fin_sent && self.next == self.written
     }
 
-    /// When it is reset: its oldest frame that is not acknowledged is too old then.
+    /// When it is reset: the deadline of its oldest unacknowledged frame.
     pub(super) fn due(&self) -> Time {
         let live = !self.reset && !self.done;
         self.marks.front().filter(|_| live).map_or(Time::NEVER, |mark| mark.due)

@@ -4,7 +4,7 @@ fn kind(rank: u8) -> Kind {
     Kind { rank, track: 0 }
 }
 
-/// The id, offset, length and end of what leaves next.
+/// The id, offset, length and FIN of the next piece.
 fn next(outgoing: &mut Outgoing, room: u16) -> Option<(u32, u64, u16, bool)> {
     outgoing.take(room).map(|offer| {
         let StreamPiece { stream, offset, length, fin, .. } = offer.piece;
@@ -78,7 +78,7 @@ fn limits_hold_new_data_back_and_not_what_was_lost() {
     assert_eq!(next(&mut outgoing, 1000), Some((2, 100, 10, false)));
 }
 
-/// Where frames share a stream, a piece is of one of them, and says when it ends.
+/// If frames share a stream, a piece belongs to one of them, and marks its end.
 #[test]
 fn pieces_end_where_frames_do() {
     let mut outgoing = Outgoing::new(FIRST_UNIDIRECTIONAL, 1 << 30, 1 << 30, 10);
@@ -102,7 +102,7 @@ fn of_track(rank: u8, track: u8) -> Kind {
     Kind { rank, track }
 }
 
-/// Tracks of one rank take turns, streams of one go oldest first, and no rank waits for a lower one.
+/// Tracks of one rank take turns, streams of one track go oldest first, and no rank waits for a lower-priority one.
 #[test]
 fn tracks_of_a_rank_take_turns() {
     let mut outgoing = Outgoing::new(FIRST_UNIDIRECTIONAL, 1 << 30, 1 << 30, 20);
@@ -122,7 +122,7 @@ fn tracks_of_a_rank_take_turns() {
     assert_eq!((outgoing.unsent(0), outgoing.unsent(2), outgoing.rank()), (0, 0, None));
 }
 
-/// Of a rank what was lost leaves before what is new, whichever stream it is of; of another rank it waits.
+/// Within a rank, lost data is sent before new data of any stream; a lower-priority rank waits.
 #[test]
 fn what_was_lost_goes_first_within_its_rank() {
     let mut outgoing = Outgoing::new(FIRST_UNIDIRECTIONAL, 1 << 30, 1 << 30, 20);
@@ -144,7 +144,7 @@ fn what_was_lost_goes_first_within_its_rank() {
     assert!(!outgoing.take(104).unwrap().again);
 }
 
-/// What is reset at its deadline is its track's, with the frames that were not acknowledged; what another wrote stays.
+/// A reset at the deadline is counted for its track, with the unacknowledged frames; other tracks are not affected.
 #[test]
 fn what_expires_is_counted_by_track() {
     let mut outgoing = Outgoing::new(FIRST_UNIDIRECTIONAL, 1 << 30, 1 << 30, 20);
@@ -169,7 +169,8 @@ fn what_expires_is_counted_by_track() {
     assert_eq!(outgoing.unsent(1), 0, "and nothing is taken back twice");
 }
 
-/// What a track takes back has never left: of a finished stream as of one that goes on, and a stream that left whole is not touched.
+/// Withdrawing a track's data leaves nothing unsent on finished and unfinished streams; a fully sent stream is not
+/// touched.
 #[test]
 fn what_never_left_is_taken_back_of_finished_streams_too() {
     let mut outgoing = Outgoing::new(FIRST_UNIDIRECTIONAL, 1 << 30, 1 << 30, 20);
@@ -194,7 +195,8 @@ fn what_never_left_is_taken_back_of_finished_streams_too() {
     assert!(outgoing.has_settled(0), "all that is owed has come");
 }
 
-/// A frame that is written part by part is one frame: its last piece alone says that it ends, and it is late as a whole.
+/// A frame that is written in parts is one frame: only its last piece marks its end, and its deadline applies to the
+/// whole.
 #[test]
 fn a_frame_may_be_written_in_parts() {
     let mut outgoing = Outgoing::new(FIRST_UNIDIRECTIONAL, 1 << 30, 1 << 30, 20);
@@ -213,7 +215,8 @@ fn a_frame_may_be_written_in_parts() {
     assert_eq!(expired.iter().map(|e| (e.frames, e.size)).collect::<Vec<_>>(), [(1, 120)]);
 }
 
-/// Of what is least important the oldest of which nothing has left is given up, unless it is its track's newest; else the oldest.
+/// Of the lowest priority, the oldest stream is dropped of which nothing was sent, unless it is its track's newest;
+/// else the oldest.
 #[test]
 fn what_is_least_important_is_given_up_first() {
     let mut outgoing = Outgoing::new(FIRST_UNIDIRECTIONAL, 1 << 30, 1 << 30, 20);
@@ -224,7 +227,7 @@ fn what_is_least_important_is_given_up_first() {
         outgoing.write_frame(*places.last().unwrap(), 300, (Stamp(0), Time::NEVER), false, true);
     }
     while outgoing.streams[0].next == 0 {
-        outgoing.take(104).unwrap(); // all of the more urgent one, and the beginning of the oldest
+        outgoing.take(104).unwrap(); // all of the more urgent stream, and the beginning of the oldest
     }
     outgoing.write_frame(places[1], 0, (Stamp(0), Time::NEVER), false, true);
     let mut given_up = |may: fn(u8) -> bool| {

@@ -1,4 +1,4 @@
-//! What an end must not do, or no longer.
+//! What an end must not do, or must stop doing.
 
 use super::*;
 
@@ -6,8 +6,8 @@ fn payload(segment: &Segment) -> u64 {
     u64::from(segment.size) - 28
 }
 
-/// RFC 9000 section 8.1, RFC 9002 section 6.2.2.1: no more than three times what came leaves before the other end's address is
-/// validated, probes included; what comes then lets more leave.
+/// RFC 9000 section 8.1, RFC 9002 section 6.2.2.1: before the other end's address is validated, at most three times the
+/// bytes received are sent, including probes; later arrivals allow more.
 #[test]
 fn an_answer_is_never_more_than_three_times_what_came() {
     for handshake in [Handshake::OneRtt, Handshake::ZeroRtt] {
@@ -25,7 +25,7 @@ fn an_answer_is_never_more_than_three_times_what_came() {
     }
 }
 
-/// What waits for a stream that the other end lets be opened is given up at its deadline as well, with what is left of its group.
+/// Frames that wait for a stream to be allowed are also dropped at their deadline, with the rest of their group.
 #[test]
 fn what_waits_for_a_stream_has_a_deadline() {
     for carriage in [Carriage::StreamEach, Carriage::StreamPerGroup] {
@@ -38,7 +38,7 @@ fn what_waits_for_a_stream_has_a_deadline() {
         };
         let mut world = World::new("newreno", &settings);
         world.with_sender(|sender, now, out| sender.start(now, out));
-        // a stream is open for 40 ms and more, and one is wanted each 20 ms
+        // a stream is open for at least 40 ms, and one is needed every 20 ms
         let every = if carriage == Carriage::StreamEach { 20 } else { 10 };
         let mut delays = Vec::new();
         for n in 0..200u64 {
@@ -63,7 +63,7 @@ fn what_waits_for_a_stream_has_a_deadline() {
     }
 }
 
-/// The end that answers requests sends the data: its packets are the ones that can be marked.
+/// The end that answers requests sends the data, so its packets are the ones that can be marked.
 #[test]
 fn answers_are_ecn_capable() {
     let mut world = World::new("prague", &QuicConfig { request: Some(100), ecn: true, ..config("prague") });
@@ -86,7 +86,7 @@ fn answers_are_ecn_capable() {
     assert!(data.len() > 60 && data.iter().all(|(.., segment)| segment.flags.has(Flags::ECT)));
 }
 
-/// A flow is as long as its data: neither acknowledgements nor the end of the connection count.
+/// A flow lasts as long as its data: acknowledgements and the close do not count.
 #[test]
 fn the_end_of_a_connection_is_no_arrival() {
     let mut world = World::transfer("newreno", &config("newreno"), 5000);
@@ -102,7 +102,8 @@ fn the_end_of_a_connection_is_no_arrival() {
     assert_eq!(world.receiver.stats().last, last);
 }
 
-/// RFC 9000 section 10.2.1: an end that said that it is over says so again to who has not heard it, and not to all that was under way.
+/// RFC 9000 section 10.2.1: an end repeats its close to a peer that has not received it, but not for every packet in
+/// flight.
 #[test]
 fn an_end_that_was_not_heard_of_is_told_again() {
     let settings = QuicConfig { receive_window: 20_000, stream_window: 20_000, ..config("newreno") };
@@ -114,7 +115,7 @@ fn an_end_that_was_not_heard_of_is_told_again() {
         closes += u32::from(close);
         let grant = !ahead && of(|frame| matches!(frame, Frame::MaxData(_) | Frame::MaxStreamData { .. }));
         grants += u32::from(grant);
-        // the first word of the end, and what the other end wants an acknowledgement for
+        // drops the first close, and the frames that elicit acknowledgements
         (!(close && closes == 1 || grant && grants <= 6)).then_some(Span::ZERO)
     });
     world.begin(500_000);
@@ -133,7 +134,7 @@ fn an_end_that_was_not_heard_of_is_told_again() {
     assert_eq!(world.receiver.next_wake(), Time::NEVER, "and asks no more");
 }
 
-/// A client asks; gives the world.
+/// A client that sends requests; returns the world.
 fn asking() -> World {
     let mut world = World::new("newreno", &QuicConfig { request: Some(100), ..config("newreno") });
     world.with_sender(|sender, now, out| sender.start(now, out));
@@ -149,7 +150,7 @@ impl World {
     }
 }
 
-/// RFC 9002 section 6.2.1: nothing is probed for by a client of which nothing is in flight, whatever its server takes to answer.
+/// RFC 9002 section 6.2.1: a client with nothing in flight sends no probes, however long its server takes to answer.
 #[test]
 fn who_waits_for_an_answer_does_not_probe() {
     let mut world = asking();
@@ -169,7 +170,7 @@ fn who_waits_for_an_answer_does_not_probe() {
     assert_eq!(world.receiver.take_answers().collect::<Vec<_>>(), [0, 1]);
 }
 
-/// A server that has stopped closes what a client opens after that, too.
+/// A server that has stopped also closes connections that a client opens later.
 #[test]
 fn a_server_that_has_stopped_closes_what_is_opened() {
     let mut world = asking();
@@ -188,7 +189,7 @@ fn a_server_that_has_stopped_closes_what_is_opened() {
     assert_eq!(closes.len(), 2, "{closes:?}");
 }
 
-/// So many streams may be open at once: one that stays open does not hold up those that come and go.
+/// The limit of concurrently open streams: a long-lived stream does not hold up short ones.
 #[test]
 fn a_stream_that_stays_open_leaves_room_for_others() {
     for max_streams in [2, 3, 8] {
@@ -217,7 +218,8 @@ fn a_stream_that_stays_open_leaves_room_for_others() {
     }
 }
 
-/// RFC 9221 section 5.3: datagrams are not flow controlled; streams that the connection's limit holds back do not hold them back.
+/// RFC 9221 section 5.3: datagrams are not flow controlled; streams blocked by the connection's limit do not block
+/// them.
 #[test]
 fn datagrams_pass_streams_that_are_blocked() {
     let settings = QuicConfig {
@@ -241,7 +243,7 @@ fn datagrams_pass_streams_that_are_blocked() {
     assert_eq!(objects.iter().map(|object| object.size).collect::<Vec<_>>(), [160; 50]);
 }
 
-/// RFC 9002 section 6.2.4: where no new data may leave a probe has old ones.
+/// RFC 9002 section 6.2.4: where no new data may be sent, a probe carries old data.
 #[test]
 fn a_probe_that_is_blocked_has_what_is_oldest() {
     let settings = QuicConfig { handshake: Handshake::Done, receive_window: 20_000, ..config("newreno") };
@@ -265,8 +267,8 @@ fn a_probe_that_is_blocked_has_what_is_oldest() {
     assert!(ahead.len() > 24 && world.sender.stats().timeouts > 1 && world.sender.acked_all());
 }
 
-/// RFC 9000 section 10.1: the idle timer begins anew with what comes, and with the first that is sent to be acknowledged after that,
-/// whatever is in flight.
+/// RFC 9000 section 10.1: the idle timer restarts with each arrival, and with the first ack-eliciting packet sent after
+/// it, whatever is in flight.
 #[test]
 fn the_idle_timer_begins_anew_with_the_first_sent_after_something_came() {
     let settings =
