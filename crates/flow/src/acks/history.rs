@@ -1,13 +1,13 @@
-//! What the sender remembers of its packets: when each left whose fate is not known yet.
+//! The sender's record of its packets: when each packet of unknown fate was sent.
 
 use paceline_packet::LastHole;
 use paceline_units::{Span, Time};
 use std::collections::VecDeque;
 
-/// So far beyond a packet without an answer another must have come for it to count as lost.
+/// A packet is lost when a packet this much higher has arrived.
 const OVERTAKEN: u32 = 3;
 
-/// Packets found lost: how many, and the highest number.
+/// Lost packets: their number, and the highest of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Losses {
     pub(super) packets: u32,
@@ -21,25 +21,26 @@ impl Losses {
     }
 }
 
-/// From `first` on, the times at which packets left; of those whose fate is known, [`Time::NEVER`]. The first one's is not.
+/// The times at which the packets from `first` on were sent; [`Time::NEVER`] for those whose fate is known. The first
+/// one's is unknown.
 #[derive(Clone, Debug, Default)]
 pub(super) struct History {
     first: u32,
     left: VecDeque<Time>,
     outstanding: u32,
-    /// The last packets found lost that no answer has come to, by number, with the times at which they left.
+    /// The last lost packets without an acknowledgement, by number, with the times at which they were sent.
     given_up: VecDeque<(u32, Time)>,
-    /// How many of them are remembered.
+    /// Maximum number of them kept.
     max_given_up: usize,
 }
 
 impl History {
-    /// Nothing has been sent; of what is found lost so many packets are remembered.
+    /// Creates an empty history; at most `most_given_up` lost packets are kept.
     pub(super) fn new(most_given_up: usize) -> History {
         History { max_given_up: most_given_up, ..History::default() }
     }
 
-    /// Nothing is outstanding, and `next` leaves next.
+    /// Empties the history; the next packet is `next`.
     pub(super) fn clear(&mut self, next: u32) {
         self.first = next;
         self.left.clear();
@@ -47,51 +48,51 @@ impl History {
         self.given_up.clear();
     }
 
-    /// The next packet leaves.
+    /// Records the transmission of the next packet.
     #[inline]
     pub(super) fn sent(&mut self, now: Time) {
         self.left.push_back(now);
         self.outstanding += 1;
     }
 
-    /// How many packets have an unknown fate.
+    /// The number of packets whose fate is unknown.
     #[inline]
     pub(super) fn outstanding(&self) -> u32 {
         self.outstanding
     }
 
-    /// The first of them; the next to leave if there is none.
+    /// The first of them; without any, the next packet to send.
     pub(super) fn first(&self) -> u32 {
         self.first
     }
 
-    /// When the oldest of them left.
+    /// When the oldest of them was sent.
     #[inline]
     pub(super) fn oldest(&self) -> Option<Time> {
         self.left.front().copied()
     }
 
-    /// When packet `seq` left, if its fate is unknown.
+    /// When packet `seq` was sent, if its fate is unknown.
     #[inline]
     pub(super) fn departure(&self, seq: u32) -> Option<Time> {
         let index = seq.checked_sub(self.first)?;
         self.left.get(index as usize).copied().filter(|&time| time != Time::NEVER)
     }
 
-    /// When packet `seq` left, if it was found lost and no answer has come to it.
+    /// When packet `seq` was sent, if it is lost and has no acknowledgement.
     pub(super) fn departure_of_given_up(&self, seq: u32) -> Option<Time> {
         let index = self.given_up.binary_search_by_key(&seq, |&(seq, _)| seq).ok()?;
         Some(self.given_up[index].1)
     }
 
-    /// Packet `seq`, found lost before, has come after all; those found lost before it are not waited for any more.
+    /// Records that packet `seq`, lost before, has arrived; lost packets below it are dropped.
     pub(super) fn on_late_arrival(&mut self, seq: u32) {
         let through = self.given_up.partition_point(|&(given_up, _)| given_up <= seq);
         self.given_up.drain(..through);
     }
 
-    /// The packet at `index` is lost. What is found lost later has a higher number: a packet that has been overtaken, or is
-    /// overdue, is so with all below it.
+    /// Marks the packet at `index` as lost. Later losses have higher numbers, because a packet is overtaken or overdue
+    /// together with all below it.
     fn give_up(&mut self, index: usize, lost: &mut Losses) {
         let seq = self.first + index as u32;
         lost.add(seq);
@@ -119,15 +120,15 @@ impl History {
         }
     }
 
-    /// Packet `seq`, whose fate was unknown, has come.
+    /// Records that packet `seq`, whose fate was unknown, has arrived.
     #[inline]
     pub(super) fn on_arrival(&mut self, seq: u32) {
         self.resolve((seq - self.first) as usize);
         self.trim();
     }
 
-    /// What a hole tells (ns-2's `AckLostPacket`): how many packets have come whose own acknowledgement has not, and which
-    /// are lost. Those overtaken by fewer than three stay as they are.
+    /// Evaluates a hole (ns-2's `AckLostPacket`): returns the number of packets that have arrived although their own
+    /// acknowledgement has not, and the losses. Packets overtaken by fewer than three stay open.
     #[inline]
     pub(super) fn learn(&mut self, hole: &LastHole) -> (u32, Losses) {
         let (mut arrived, mut lost) = (0, Losses::default());
@@ -151,7 +152,7 @@ impl History {
         (arrived, lost)
     }
 
-    /// Those that left `timeout` ago or earlier are lost.
+    /// Marks packets sent at least `timeout` ago as lost.
     #[inline]
     pub(super) fn expire(&mut self, now: Time, timeout: Span) -> Losses {
         let mut lost = Losses::default();
@@ -207,10 +208,10 @@ mod tests {
     #[test]
     fn a_hole_makes_up_for_lost_acknowledgements() {
         let mut h = history(10);
-        // 0 to 2 came, 3 and 4 did not, 5 to 8 did; only the answer to 8 arrives
+        // 0 to 2 and 5 to 8 have arrived, 3 and 4 have not; only the acknowledgement of 8 arrives
         h.on_arrival(8);
         assert_eq!(h.learn(&hole(9, 5, 3)), (4, Losses { packets: 4, newest: 4 }));
-        // of 0 to 2 it tells of the last one only
+        // of 0 to 2 the hole shows only the last one
         assert_eq!(h.outstanding(), 1);
     }
 
@@ -228,7 +229,7 @@ mod tests {
         assert_eq!(h.departure_of_given_up(3), Some(Time(30)));
         h.on_late_arrival(3);
         assert_eq!(left(&h), [4]);
-        // 9 came, 5 to 8 did not: 5 and 6 are overtaken by three
+        // 9 has arrived, 5 to 8 have not: 5 and 6 are overtaken by three
         h.on_arrival(9);
         assert_eq!(h.learn(&hole(10, 9, 5)).1, Losses { packets: 2, newest: 6 });
         assert_eq!(left(&h), [4, 5, 6]);

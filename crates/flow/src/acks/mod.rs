@@ -1,9 +1,10 @@
-//! Paced datagrams, each acknowledged, none sent again: sans-I/O, around any [`paceline_control::AckController`].
+//! Paced datagrams with an acknowledgement each and without retransmission: sans-I/O, around any
+//! [`paceline_control::AckController`].
 //!
-//! Packets are numbered as they leave, and what is lost stays lost. The receiver answers each with its number and the
-//! last hole in what has come ([`paceline_packet::LastHole`]); the sender remembers what it has sent (`history`), takes
-//! round-trip times, and finds losses by holes and by timeouts (Rejaie, Handley and Estrin, INFOCOM 1999, section 2.1).
-//! Look first at [`AcksSender::on_ack`] and [`AcksReceiver::on_data`].
+//! Packets are numbered as they are sent. The receiver acknowledges each with its number and the last hole in the
+//! received sequence ([`paceline_packet::LastHole`]). The sender records what it has sent (`history`), measures
+//! round-trip times, and detects losses by holes and timeouts (Rejaie, Handley and Estrin, INFOCOM 1999, section 2.1).
+//! Start with [`AcksSender::on_ack`] and [`AcksReceiver::on_data`].
 
 mod config;
 mod history;

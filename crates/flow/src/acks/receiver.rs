@@ -1,4 +1,4 @@
-//! The receiving end: an answer to each packet.
+//! The receiving end: an acknowledgement for each packet.
 
 use super::AcksConfig;
 use crate::{Arrived, ReceiverStats, Segment, Transmit};
@@ -10,31 +10,31 @@ use paceline_units::Time;
 pub struct AcksReceiver {
     header: u16,
     ack_size: u16,
-    /// One past the highest number that has come; whether the 64 numbers below it have, the highest in the lowest bit.
+    /// One past the highest number received, and a bit set of the 64 numbers below it, the highest in the lowest bit.
     end: u32,
     seen: u64,
-    /// One past the highest that has come of those below the 64; zero without one.
+    /// One past the highest number received below these 64; zero without one.
     below: u32,
     stats: ReceiverStats,
 }
 
-/// How many numbers below the highest are remembered one by one.
+/// Width of the bit set.
 const WIDTH: u32 = u64::BITS;
 
 impl AcksReceiver {
-    /// A receiver that waits for packets.
+    /// Creates a receiver that waits for packets.
     #[must_use]
     pub fn new(config: &AcksConfig) -> AcksReceiver {
         let stats = ReceiverStats::default();
         AcksReceiver { header: config.header, ack_size: config.ack_size, end: 0, seen: 0, below: 0, stats }
     }
 
-    /// A packet has come: it is answered. A copy of one of the last 64 is known and not given to the application again.
+    /// Processes and acknowledges a packet. A duplicate of one of the last 64 is not delivered again.
     pub fn on_data(&mut self, now: Time, packet: &Packet, out: &mut impl Transmit) -> Arrived {
         let stats = &mut self.stats;
         stats.on_received(now, packet.size);
         stats.marks += u64::from(packet.flags.has(Flags::CE));
-        // one past the last number there is has no place in an answer
+        // one past the highest possible number does not fit into an acknowledgement
         if packet.seq == u32::MAX {
             return Arrived::default();
         }
@@ -56,7 +56,7 @@ impl AcksReceiver {
         if new { Arrived { bytes, segments: 1 } } else { Arrived::default() }
     }
 
-    /// Takes a number down; whether it is new.
+    /// Records a number; returns whether it is new.
     #[inline]
     fn note(&mut self, seq: u32) -> bool {
         if seq >= self.end {
@@ -81,7 +81,7 @@ impl AcksReceiver {
         new
     }
 
-    /// The map is about to move by `places`, fewer than its width.
+    /// Prepares a shift of the bit set by `places`, fewer than its width.
     #[inline]
     fn forget(&mut self, places: u32) {
         let gone = self.seen >> (WIDTH - places);
@@ -90,13 +90,13 @@ impl AcksReceiver {
         }
     }
 
-    /// The last hole.
+    /// The last hole in the received sequence.
     #[inline]
     fn hole(&self) -> LastHole {
         let received_end = self.end;
         let run = self.seen.trailing_ones();
         let hole_end = received_end.saturating_sub(run);
-        // a run beyond the map is followed as far as the map goes
+        // a run that extends below the bit set is followed only to its end
         let hole_start = match self.seen.checked_shr(run) {
             _ if hole_end == 0 => 0,
             None | Some(0) => self.below.min(hole_end),
@@ -105,7 +105,7 @@ impl AcksReceiver {
         LastHole { received_end, hole_end, hole_start }
     }
 
-    /// Counts up to now.
+    /// Counters up to now.
     #[must_use]
     pub fn stats(&self) -> &ReceiverStats {
         &self.stats

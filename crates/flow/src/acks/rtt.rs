@@ -1,9 +1,9 @@
-//! Round-trip time and timeout by the law that the scheme chooses.
+//! Round-trip time and timeout, by the estimator that the controller selects.
 
 use paceline_control::Estimator;
 use paceline_units::Span;
 
-/// The shortest sample that counts.
+/// The minimum sample.
 const MIN_SAMPLE: Span = Span::from_micros(1);
 
 /// The estimates.
@@ -13,7 +13,7 @@ pub(super) struct Rtt {
     /// In seconds; zero before the first sample.
     mean: f64,
     deviation: f64,
-    /// The same, rounded.
+    /// `mean` and `deviation`, rounded.
     rounded: Span,
     rounded_deviation: Span,
     timeout: Span,
@@ -34,7 +34,7 @@ impl Rtt {
         }
     }
 
-    /// A sample; returns it as it counts.
+    /// Takes a sample; returns it, limited to the minimum.
     pub(super) fn sample(&mut self, sample: Span) -> Span {
         let sample = sample.max(MIN_SAMPLE);
         let seconds = sample.as_secs_f64();
@@ -71,12 +71,12 @@ impl Rtt {
         self.rounded_deviation
     }
 
-    /// The least sample; zero before the first.
+    /// The minimum sample; zero before the first.
     pub(super) fn min_rtt(&self) -> Span {
         self.min_rtt
     }
 
-    /// So long after it was sent, a packet without an answer is taken for lost.
+    /// The time after which a packet without an acknowledgement is lost.
     #[inline]
     pub(super) fn timeout(&self) -> Span {
         self.timeout

@@ -13,9 +13,9 @@ use paceline_units::{Span, Time};
 
 /// The sending end of a flow.
 ///
-/// The caller hands over what the application writes ([`AcksSender::supply`]), acknowledgements and the time; it gets
-/// packets through [`Transmit`]. [`AcksSender::next_wake`] says when to call [`AcksSender::on_timer`]; it may move later
-/// without notice, and a call too early does nothing.
+/// The caller passes in the application's writes ([`AcksSender::supply`]), acknowledgements and the time. It receives
+/// packets through [`Transmit`]. [`AcksSender::next_wake`] says when to call [`AcksSender::on_timer`]; that time may
+/// move later without notice, and a call too early does nothing.
 #[derive(Debug)]
 pub struct AcksSender {
     supply: Supply,
@@ -31,11 +31,11 @@ pub struct AcksSender {
     fresh: AcksController,
 }
 
-/// So many packets given up for lost are remembered, in case that their answers come late.
+/// Maximum number of lost packets kept, in case their acknowledgements arrive late.
 const GIVEN_UP: usize = 1 << 14;
 
 impl AcksSender {
-    /// A sender that has not started. `stream` feeds the gaps' jitter and overhead, if there are any.
+    /// Creates a sender that has not started. `stream` supplies the jitter and overhead of gaps, if there are any.
     #[must_use]
     pub fn new(config: &AcksConfig, controller: AcksController, stream: Stream) -> AcksSender {
         AcksSender {
@@ -54,7 +54,7 @@ impl AcksSender {
         }
     }
 
-    /// Starts sending; before it, supplied data waits.
+    /// Starts sending. Data supplied earlier has waited for this.
     pub fn start(&mut self, now: Time, out: &mut impl Transmit) {
         self.stats.begin(now);
         self.started = true;
@@ -63,8 +63,8 @@ impl AcksSender {
         self.run(now, out);
     }
 
-    /// Begins afresh, with nothing supplied and no round-trip time; statistics go on counting. Call
-    /// [`AcksSender::start`] for it.
+    /// Resets the sender: nothing supplied, no round-trip time. Statistics continue to count. Call
+    /// [`AcksSender::start`] next.
     pub fn restart(&mut self, now: Time) {
         self.account(now);
         self.supply.clear();
@@ -75,7 +75,7 @@ impl AcksSender {
         self.controller = self.fresh.clone();
     }
 
-    /// An application writes `bytes`: full packets and, unless it fits, a short last one.
+    /// The application writes `bytes`: full packets and, for a remainder, a short last one.
     pub fn supply(&mut self, bytes: u64, now: Time, out: &mut impl Transmit) {
         if bytes == 0 || self.supply.is_endless() || self.stopped {
             return;
@@ -84,7 +84,7 @@ impl AcksSender {
         self.run(now, out);
     }
 
-    /// The application will never run dry.
+    /// The application always has data.
     pub fn supply_endless(&mut self, now: Time, out: &mut impl Transmit) {
         if !self.stopped {
             self.supply.add_endlessly();
@@ -92,25 +92,25 @@ impl AcksSender {
         }
     }
 
-    /// The application stops: what has not been sent yet never will be.
+    /// The application stops: unsent data is discarded.
     pub fn stop(&mut self) {
         self.supply.clear();
         self.stopped = true;
     }
 
-    /// Whether everything supplied has been sent: nothing is sent twice.
+    /// Whether everything supplied has been sent.
     #[must_use]
     pub fn acked_all(&self) -> bool {
         self.started && !self.supply.is_left()
     }
 
-    /// Writes that are remembered by themselves: those that did not fill a packet.
+    /// The number of entries kept for single writes: those that did not fill a packet.
     pub(crate) fn remembered_writes(&self) -> usize {
         self.supply.shorts()
     }
 
-    /// When [`AcksSender::on_timer`] should be called. A sender without data, all of whose packets have met their fate,
-    /// waits for nothing.
+    /// When to call [`AcksSender::on_timer`]. A sender without data and without packets of unknown fate waits for
+    /// nothing.
     #[inline]
     #[must_use]
     pub fn next_wake(&self) -> Time {
@@ -127,7 +127,7 @@ impl AcksSender {
         due.min(self.controller.next_timer().unwrap_or(Time::NEVER))
     }
 
-    /// A packet may be due, or overdue, or the controller's time has come; a call too early does nothing.
+    /// Sends a due packet, handles overdue packets and the controller's timer; a call too early does nothing.
     pub fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
         self.run(now, out);
     }
@@ -151,8 +151,8 @@ impl AcksSender {
         }
     }
 
-    /// A packet is due. First, what has been under way for too long is lost (paper, section 2.1: the timer that finds
-    /// losses is that of the packets).
+    /// Handles the send timer. First, packets that have been outstanding for too long are lost (paper, section 2.1: the
+    /// send timer also detects losses).
     #[inline]
     fn tick(&mut self, now: Time, out: &mut impl Transmit) {
         let cut = self.expire(now);
@@ -162,7 +162,7 @@ impl AcksSender {
         self.pacer.sent(now, Span::ZERO, 1.0, self.controller.rate());
     }
 
-    /// Looks for timeouts; whether the rate was cut for one.
+    /// Checks for timeouts; returns whether the rate was reduced for one.
     #[inline]
     fn expire(&mut self, now: Time) -> bool {
         let lost = self.history.expire(now, self.rtt.timeout());
@@ -173,7 +173,7 @@ impl AcksSender {
         self.lost(lost, now)
     }
 
-    /// Tells the controller of losses; whether it has cut the rate.
+    /// Reports losses to the controller; returns whether it has reduced the rate.
     #[cold]
     fn lost(&mut self, lost: Losses, now: Time) -> bool {
         self.account(now);
@@ -186,7 +186,7 @@ impl AcksSender {
         cut
     }
 
-    /// The rate may have changed.
+    /// Applies a changed rate to the pacer.
     #[inline]
     fn follow(&mut self, now: Time) {
         if self.pacing == Pacing::Follows {
@@ -205,8 +205,8 @@ impl AcksSender {
         self.controller.on_sent();
     }
 
-    /// An acknowledgement has come. One that cannot be ours changes nothing: of packets never sent, with another echo than
-    /// the packet's stamp, with a hole that is none.
+    /// Processes an acknowledgement. Invalid ones are ignored: those of packets never sent, those with an echo other
+    /// than the packet's timestamp, and those with an invalid hole.
     pub fn on_ack(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>) {
         let Some(Extra::Ack(hole)) = extra else { return };
         if !self.started || self.stopped || !self.credible(packet, hole) {
@@ -260,7 +260,7 @@ impl AcksSender {
         }
     }
 
-    /// Counts up to now. What is sent counts as acknowledged; the window is rate times round-trip time.
+    /// Counters up to now. Sent data counts as acknowledged; the window is the rate times the round-trip time.
     #[must_use]
     pub fn stats(&self) -> &SenderStats {
         &self.stats
@@ -270,7 +270,7 @@ impl AcksSender {
         &mut self.stats
     }
 
-    /// Integrates the window up to `now`, so that [`AcksSender::stats`] is complete; before the start there is none.
+    /// Integrates the window up to `now`, so that [`AcksSender::stats`] is complete. It does nothing before the start.
     pub fn account(&mut self, now: Time) {
         if self.started || self.stats.packets_sent > 0 {
             let window = if self.started && !self.stopped { self.window() } else { 0.0 };
@@ -278,13 +278,13 @@ impl AcksSender {
         }
     }
 
-    /// Packets whose fate is not known.
+    /// Number of packets whose fate is unknown.
     #[must_use]
     pub fn outstanding(&self) -> u32 {
         self.history.outstanding()
     }
 
-    /// Packets that the allowed rate sends in a round-trip time; zero before the first sample.
+    /// The number of packets that the allowed rate sends in a round-trip time; zero before the first sample.
     #[must_use]
     pub fn window(&self) -> f64 {
         self.controller.rate() * self.rtt.smoothed().as_secs_f64()
@@ -302,8 +302,8 @@ impl AcksSender {
         self.rtt.smoothed()
     }
 
-    /// What a plot should show: the controller's gauges, `allowed` (its rate, of payload), `srtt`, `timeout`, `window` and
-    /// `in_flight`.
+    /// Reports the values to plot: the controller's gauges, `allowed` (its rate, of payload), `srtt`, `timeout`,
+    /// `window` and `in_flight`.
     pub fn gauges(&self, to: &mut dyn Gauges) {
         self.controller.gauges(to);
         to.bits_per_second("allowed", self.controller.rate() * 8.0 * f64::from(self.config.segment));

@@ -6,19 +6,20 @@ use paceline_packet::{Extra, Flags, Packet, Subflow};
 use paceline_units::Time;
 use std::collections::BTreeMap;
 
-/// The receiving end of a flow of several TFRC connections: a receiver for each, told apart by what their packets say.
+/// The receiving end of a flow of several TFRC connections: one receiver per connection, selected by the packet's
+/// header.
 ///
-/// Nothing tells it that a connection has closed: no more comes of it, and a receiver to which nothing comes falls silent.
+/// It is not told when a connection closes; a receiver without packets falls silent.
 #[derive(Debug)]
 pub struct MultfrcReceiver {
     places: BTreeMap<u16, Place>,
-    /// No receiver wakes before it.
+    /// No receiver needs to wake before this time.
     wake: Time,
     stats: ReceiverStats,
     config: TfrcConfig,
 }
 
-/// The receivers at one place: of the connection that opened there last, and of the one before, of which packets may be
+/// The receivers at one place: for the connection opened there last, and for the previous one, whose packets may be
 /// late.
 #[derive(Debug)]
 struct Place {
@@ -27,7 +28,7 @@ struct Place {
     before: Option<(u16, TfrcReceiver)>,
 }
 
-/// Says whose reports they are, and counts them.
+/// Adds the connection's number to reports, and counts them.
 struct Out<'a, T> {
     to: &'a mut T,
     subflow: Subflow,
@@ -44,7 +45,7 @@ impl<T: Transmit> Transmit for Out<'_, T> {
     }
 }
 
-/// Where reports for a connection that has closed go.
+/// A sink for reports for a closed connection.
 struct Nowhere;
 
 impl Transmit for Nowhere {
@@ -52,7 +53,7 @@ impl Transmit for Nowhere {
 }
 
 impl MultfrcReceiver {
-    /// A receiver that waits for the first packet.
+    /// Creates a receiver that waits for the first packet.
     #[must_use]
     pub fn new(config: &TfrcConfig) -> MultfrcReceiver {
         MultfrcReceiver {
@@ -63,27 +64,26 @@ impl MultfrcReceiver {
         }
     }
 
-    /// Counts up to now, of all connections together; `bytes` are the payloads of packets that had not come before, in any
-    /// order.
+    /// Counters up to now of all connections together; `bytes` are the payloads of new packets, in any order.
     #[must_use]
     pub fn stats(&self) -> &ReceiverStats {
         &self.stats
     }
 
-    /// When [`MultfrcReceiver::on_timer`] should be called; it may move later without notice.
+    /// When to call [`MultfrcReceiver::on_timer`]; the time may move later without notice.
     #[inline]
     #[must_use]
     pub fn next_wake(&self) -> Time {
         self.wake
     }
 
-    /// The loss event rate of each place's connection as it is now, by place; those that have closed keep theirs.
+    /// The current loss event rate of the connection at each place, in order; closed connections keep theirs.
     pub fn loss_event_rates(&self) -> impl Iterator<Item = f64> {
         self.places.values().map(|place| place.receiver.loss_event_rate())
     }
 
-    /// A packet has come. One without TFRC's header is none of ours; one of a connection older than the two that the place
-    /// saw last is counted and goes no further.
+    /// Processes a packet; ignores one without TFRC's header. A packet of a connection older than the last two of its
+    /// place is only counted.
     pub fn on_data(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>, out: &mut impl Transmit) -> Arrived {
         let Some(Extra::TfrcData(subflow, _)) = extra else { return Arrived::default() };
         if packet.seq == u32::MAX {
@@ -122,7 +122,7 @@ impl MultfrcReceiver {
         arrived
     }
 
-    /// A report of some connection may be due; a call too early does nothing.
+    /// Sends due reports of the connections; a call too early does nothing.
     pub fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
         if now < self.wake {
             return;

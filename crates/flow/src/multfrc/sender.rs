@@ -12,21 +12,21 @@ use paceline_units::{Span, Time};
 
 /// The sending end of a flow of several TFRC connections.
 ///
-/// It is driven as [`TfrcSender`] is. A connection that opens takes the next place and begins as any TFRC does; the one
-/// that opened last is the first to close. What comes of a closed one's packets is nobody's report any more.
+/// It is driven like [`TfrcSender`]. A new connection takes the next place and starts as any TFRC connection does; the
+/// one opened last is closed first. Reports on packets of a closed connection are ignored.
 #[derive(Debug)]
 pub struct MultfrcSender {
-    /// Those that are open, by place.
+    /// The open connections, by place.
     open: Vec<Open>,
-    /// How many have opened at each place.
+    /// The number of connections opened so far at each place.
     openings: Vec<u16>,
     law: Connections,
     supply: Supply,
     started: bool,
     stopped: bool,
-    /// No connection wakes before it.
+    /// No connection needs to wake before this time.
     wake: Time,
-    /// Who is asked first when something is supplied.
+    /// The connection that is offered new data first.
     turn: usize,
     stats: SenderStats,
     rules: Rules,
@@ -36,14 +36,14 @@ pub struct MultfrcSender {
     opened: u64,
 }
 
-/// A connection that is open.
+/// An open connection.
 #[derive(Debug)]
 struct Open {
     subflow: Subflow,
     sender: TfrcSender,
 }
 
-/// Takes a connection's packets from what the flow has, counts them, and says whose they are.
+/// Fills a connection's packets with the flow's data, counts them, and adds the connection's number.
 struct Out<'a, T> {
     to: &'a mut T,
     subflow: Subflow,
@@ -70,8 +70,8 @@ impl<T: Transmit> Transmit for Out<'_, T> {
 }
 
 impl MultfrcSender {
-    /// A sender that has not started, with controllers like `controller`, as many as `rules` say. `stream` feeds the gaps'
-    /// jitter, if there is any.
+    /// Creates a sender that has not started; its connections get copies of `controller`, and `rules` set their number.
+    /// `stream` supplies the jitter of gaps, if there is any.
     #[must_use]
     pub fn new(config: &TfrcConfig, rules: Rules, controller: TfrcController, stream: Stream) -> MultfrcSender {
         MultfrcSender {
@@ -92,7 +92,7 @@ impl MultfrcSender {
         }
     }
 
-    /// Starts sending; before it, supplied data waits.
+    /// Starts sending. Data supplied earlier has waited for this.
     pub fn start(&mut self, now: Time, out: &mut impl Transmit) {
         if self.started {
             return;
@@ -102,8 +102,8 @@ impl MultfrcSender {
         self.adapt(now, out);
     }
 
-    /// Begins afresh: all connections close, nothing is supplied, and n is 1; statistics go on counting. Call
-    /// [`MultfrcSender::start`] for it.
+    /// Resets the sender: all connections close, nothing is supplied, and n is 1. Statistics continue to count. Call
+    /// [`MultfrcSender::start`] next.
     pub fn restart(&mut self, now: Time) {
         self.account(now);
         self.open.clear();
@@ -114,7 +114,7 @@ impl MultfrcSender {
         self.wake = Time::NEVER;
     }
 
-    /// An application writes `bytes`: full packets and, unless it fits, a short last one.
+    /// The application writes `bytes`: full packets and, for a remainder, a short last one.
     pub fn supply(&mut self, bytes: u64, now: Time, out: &mut impl Transmit) {
         if bytes == 0 || self.stopped {
             return;
@@ -129,7 +129,7 @@ impl MultfrcSender {
         self.supplied(now, out);
     }
 
-    /// The application will never run dry.
+    /// The application always has data.
     pub fn supply_endless(&mut self, now: Time, out: &mut impl Transmit) {
         if !self.stopped {
             self.supply.add_endlessly();
@@ -137,7 +137,7 @@ impl MultfrcSender {
         }
     }
 
-    /// Each connection in turn is told, until nothing is left.
+    /// Offers new data to each connection in turn, until nothing is left.
     fn supplied(&mut self, now: Time, out: &mut impl Transmit) {
         let count = self.open.len();
         for k in 0..count {
@@ -149,7 +149,7 @@ impl MultfrcSender {
         }
     }
 
-    /// The application stops: what has not been sent yet never will be.
+    /// The application stops: unsent data is discarded.
     pub fn stop(&mut self) {
         self.supply.clear();
         self.stopped = true;
@@ -157,25 +157,25 @@ impl MultfrcSender {
         self.wake = Time::NEVER;
     }
 
-    /// Whether everything supplied has been sent: nothing is sent twice.
+    /// Whether everything supplied has been sent.
     #[must_use]
     pub fn acked_all(&self) -> bool {
         self.started && self.supply.left() == 0
     }
 
-    /// Writes that are remembered by themselves: those that did not fill a packet.
+    /// The number of entries kept for single writes: those that did not fill a packet.
     pub(crate) fn remembered_writes(&self) -> usize {
         self.supply.shorts()
     }
 
-    /// When [`MultfrcSender::on_timer`] should be called; it may move later without notice.
+    /// When to call [`MultfrcSender::on_timer`]; the time may move later without notice.
     #[inline]
     #[must_use]
     pub fn next_wake(&self) -> Time {
         self.wake
     }
 
-    /// Packets of some connection may be due, or its nofeedback timer; a call too early does nothing.
+    /// Sends due packets of the connections, and handles their nofeedback timers; a call too early does nothing.
     pub fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
         if now < self.wake {
             return;
@@ -187,13 +187,13 @@ impl MultfrcSender {
         }
         self.wake = Time::NEVER;
         for open in &mut self.open {
-            open.sender.share(self.supply.left()); // another one may have sent it
+            open.sender.share(self.supply.left()); // another connection may have sent it
             self.wake = self.wake.min(open.sender.next_wake());
         }
     }
 
-    /// A report of one of the connections has come: it is its own, and its round-trip time is one that n is reckoned from.
-    /// One of a connection that has closed changes nothing.
+    /// Processes a report for one of the connections. Its round-trip time also counts in the computation of n. A report
+    /// for a closed connection is ignored.
     pub fn on_report(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>, out: &mut impl Transmit) {
         let Some(Extra::TfrcReport(subflow, _)) = extra else { return };
         let i = usize::from(subflow.place);
@@ -206,7 +206,7 @@ impl MultfrcSender {
         }
     }
 
-    /// Opens connections, or closes them, until there are as many as the law says.
+    /// Opens or closes connections to reach the number that the algorithm sets.
     fn adapt(&mut self, now: Time, out: &mut impl Transmit) {
         let wanted = usize::from(self.law.open());
         while self.open.len() > wanted {
@@ -221,7 +221,7 @@ impl MultfrcSender {
             }
             let subflow = Subflow { place: place as u16, opening: self.openings[place] };
             self.openings[place] = subflow.opening.wrapping_add(1);
-            // the first draws as a TFRC would
+            // the first one draws as a single TFRC flow would
             let stream = if self.opened == 0 { self.stream } else { self.stream.fork(self.opened) };
             self.opened += 1;
             self.open.push(Open { subflow, sender: TfrcSender::new(&self.config, self.fresh.clone(), stream) });
@@ -229,7 +229,7 @@ impl MultfrcSender {
         }
     }
 
-    /// Lets connection `i` act on what the flow has to send; gives the round-trip time that it has measured, if it has.
+    /// Lets connection `i` act on the flow's data; returns the round-trip time that it has measured, if any.
     fn drive<T: Transmit>(
         &mut self,
         i: usize,
@@ -246,8 +246,8 @@ impl MultfrcSender {
         self.stats.add(&before, &Counted::of(sender.stats()), p)
     }
 
-    /// Counts up to now, of all connections together: the window is the sum of theirs, a round-trip time or a loss event
-    /// rate is counted with each report of any of them.
+    /// Counters up to now of all connections together. The window is the sum of their windows; a round-trip time and a
+    /// loss event rate are counted with each report on any of them.
     #[must_use]
     pub fn stats(&self) -> &SenderStats {
         &self.stats
@@ -267,12 +267,12 @@ impl MultfrcSender {
         }
     }
 
-    /// The connections that are open, by place.
+    /// The open connections, by place.
     pub fn connections(&self) -> impl ExactSizeIterator<Item = &TfrcSender> {
         self.open.iter().map(|open| &open.sender)
     }
 
-    /// n, of which [`MultfrcSender::connections`] are the whole part.
+    /// n; the number of [`MultfrcSender::connections`] is its integer part.
     #[must_use]
     pub fn n(&self) -> f64 {
         self.law.n()
@@ -284,7 +284,7 @@ impl MultfrcSender {
         self.started
     }
 
-    /// What a plot should show: the connections' gauges, summed up or averaged as their units say, and `n`.
+    /// Reports the values to plot: the connections' gauges, summed or averaged depending on their units, and `n`.
     pub fn gauges(&self, to: &mut dyn Gauges) {
         let mut all = Together::default();
         if self.open.is_empty() {
@@ -296,7 +296,7 @@ impl MultfrcSender {
             let value = match part.count > 0.0 {
                 true if part.unit.adds_up() => part.sum,
                 true => part.sum / part.count,
-                // no connections have no rate and no window
+                // without connections, rate and window are zero
                 false if part.unit.adds_up() && self.open.is_empty() => 0.0,
                 false => f64::NAN,
             };
@@ -306,16 +306,16 @@ impl MultfrcSender {
     }
 }
 
-/// The connections' gauges, taken together.
+/// The combined gauges of the connections.
 #[derive(Default)]
 struct Together(Vec<Part>);
 
-/// One gauge of all connections.
+/// A gauge, combined over the connections.
 struct Part {
     name: &'static str,
     unit: GaugeUnit,
     sum: f64,
-    /// Connections that know it.
+    /// The number of connections with a value.
     count: f64,
 }
 

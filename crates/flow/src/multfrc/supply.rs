@@ -1,20 +1,20 @@
-//! What the application has written and no connection has sent yet.
+//! The application's data that no connection has sent yet.
 
 use std::collections::VecDeque;
 
-/// Packets to send, of whichever connection.
+/// Packets to send, by any connection.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Supply {
     endless: bool,
     left: u64,
-    /// Sent so far: the next packet's number within the flow.
+    /// Number of packets sent, which is the next packet's number within the flow.
     sent: u64,
-    /// Packets that are not full, in order: number within the flow and payload.
+    /// Packets that are not full, in order: number within the flow and payload size.
     shorts: VecDeque<(u64, u16)>,
 }
 
 impl Supply {
-    /// Full packets, and one of `rest` bytes if that is not zero.
+    /// Adds full packets, and a packet of `rest` bytes if that is not zero.
     pub(super) fn add(&mut self, full: u64, rest: u16) {
         if self.endless {
             return;
@@ -30,22 +30,22 @@ impl Supply {
         self.endless = true;
     }
 
-    /// What has not been sent never will be.
+    /// Discards unsent data.
     pub(super) fn clear(&mut self) {
         *self = Supply { sent: self.sent, ..Supply::default() };
     }
 
-    /// Packets that are not full and wait.
+    /// The number of waiting packets that are not full.
     pub(super) fn shorts(&self) -> usize {
         self.shorts.len()
     }
 
-    /// As many as there are; `u32::MAX`: that many or more.
+    /// The number of waiting packets, at most `u32::MAX`.
     pub(super) fn left(&self) -> u32 {
         if self.endless { u32::MAX } else { u32::try_from(self.left).unwrap_or(u32::MAX) }
     }
 
-    /// The next packet leaves: its payload, if it is not full.
+    /// Takes the next packet; returns its payload size if it is not full.
     pub(super) fn take(&mut self) -> Option<u16> {
         let number = self.sent;
         self.sent += 1;

@@ -1,4 +1,4 @@
-//! What a receiver notes of each packet, to tell the sender (RFC 8888 section 3.1).
+//! A receiver's log of arrivals for RFC 8888 feedback (section 3.1).
 
 use paceline_packet::Flags;
 use paceline_packet::rtcp::{Arrival, ArrivalOffset, Ecn, StreamArrivals};
@@ -6,27 +6,27 @@ use paceline_packet::rtp::Ssrc;
 use paceline_units::Time;
 use std::collections::VecDeque;
 
-/// Packets so far behind the newest that has been reported on are still noted when they come late.
+/// Late packets are still recorded if they are at most this far behind the newest reported packet.
 const KEPT: usize = 128;
-/// A jump of so many numbers is no gap: the numbers begin anew (RFC 3550 appendix A.1).
+/// A jump by more than this many numbers is not a gap: the sequence restarts (RFC 3550 appendix A.1).
 const MAX_JUMP: usize = 3000;
 
 /// The arrivals of one source's packets, by sequence number.
 ///
-/// A report covers the numbers from the first that has come since the report before up to the highest one. It covers again
-/// what lies between if a packet came late, so that nothing has to be kept of what the sender has heard.
+/// A report covers the numbers from the first one received since the previous report up to the highest. If a packet
+/// arrived late, numbers already reported are covered again, so nothing needs to be kept about what the sender knows.
 #[derive(Clone, Debug, Default)]
 pub struct ArrivalLog {
     /// The number of the first entry.
     base: u16,
     entries: VecDeque<Option<(Time, Ecn)>>,
-    /// Entries that a report has covered.
+    /// Number of entries that a report has covered.
     reported: usize,
-    /// The first entry that is new since then; none if it is not before `entries.len()`.
+    /// The first entry changed since then, if any.
     fresh: Option<usize>,
 }
 
-/// The ECN field that the flags of a packet stand for.
+/// The ECN field that a packet's flags stand for.
 fn ecn(flags: Flags) -> Ecn {
     if flags.has(Flags::CE) {
         Ecn::Ce
@@ -40,7 +40,7 @@ fn ecn(flags: Flags) -> Ecn {
 }
 
 impl ArrivalLog {
-    /// The packet `number` has come. Of copies the first counts, but for a mark of any.
+    /// Records the arrival of packet `number`. Of duplicates, the first counts, but a mark on any of them is kept.
     pub fn note(&mut self, now: Time, number: u16, flags: Flags) {
         let mut place = usize::from(number.wrapping_sub(self.base));
         if self.entries.is_empty() {
@@ -84,13 +84,14 @@ impl ArrivalLog {
         self.fresh = self.fresh.map(|fresh| fresh.saturating_sub(count));
     }
 
-    /// Whether there is something to report.
+    /// Whether there is anything to report.
     #[must_use]
     pub fn has_news(&self) -> bool {
         self.fresh.is_some()
     }
 
-    /// A report at `now` on what has come since the last one, in the name of the source `ssrc`; `None` if nothing has.
+    /// Builds a report at `now` on packets received since the last one, for the source `ssrc`; `None` if there are
+    /// none.
     pub fn report(&mut self, now: Time, ssrc: Ssrc) -> Option<StreamArrivals> {
         let fresh = self.fresh.take()?;
         let first = fresh.min(self.reported);
@@ -139,7 +140,7 @@ mod tests {
         assert_eq!((second.begin, offsets(&second)), (1, vec![None, Some(256)]), "a gap at its beginning is covered");
     }
 
-    /// RFC 8888 section 3.1: the two bits of the IP header as they came, and a mark hides the class.
+    /// RFC 8888 section 3.1: the ECN field as received; CE hides whether ECT(0) or ECT(1) was sent.
     #[test]
     fn the_ecn_field_is_reported_as_it_came() {
         let mut log = ArrivalLog::default();

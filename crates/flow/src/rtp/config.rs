@@ -1,4 +1,4 @@
-//! The settings of an RTP session, with each profile's defaults.
+//! RTP settings, with each profile's defaults.
 
 use paceline_control::rtp::{FeedbackConfig, FeedbackFormat};
 use paceline_control::{Profile, RtpFeedback, RtpSettings};
@@ -9,32 +9,32 @@ use paceline_units::{Rate, Size, Span};
 /// The share of the session's bandwidth that feedback on arrivals may take.
 const FEEDBACK_SHARE: f64 = 0.05;
 
-/// The least time between two reports of one participant (RFC 3550 section 6.2).
+/// The minimum interval between two reports of a participant (RFC 3550 section 6.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MinInterval {
-    /// This.
+    /// A fixed time.
     Fixed(Span),
-    /// The "reduced minimum": 360 s over the session's bandwidth in kbit/s.
+    /// The "reduced minimum": 360 s divided by the session's bandwidth in kbit/s.
     Reduced,
 }
 
-/// How the time to the next report is found.
+/// How the time until the next report is chosen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Spacing {
-    /// RFC 3550 section 6.3: by the share of the bandwidth, at random, half as long at first, reconsidered.
+    /// RFC 3550 section 6.3: by the share of the bandwidth, randomized, halved at first, with reconsideration.
     Rfc3550,
-    /// The least interval, always.
+    /// Always the minimum interval.
     Fixed,
 }
 
-/// When a participant reports.
+/// When a participant sends reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Timing {
-    /// The least interval (T_min).
+    /// The minimum interval (T_min).
     pub min_interval: MinInterval,
     /// The session's bandwidth, of which reports may take 5 %.
     pub bandwidth: Rate,
-    /// What lies between two reports.
+    /// How the time until the next report is chosen.
     pub spacing: Spacing,
 }
 
@@ -49,70 +49,70 @@ impl Timing {
     }
 }
 
-/// How finely a receiver reports losses.
+/// The resolution of loss reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LossField {
-    /// As the report block does: in 256ths, rounded down.
+    /// As in the report block: in 256ths, rounded down.
     Eight,
-    /// In an APP packet beside it as well, in units of 2^-32.
+    /// In addition, in an APP packet, in units of 2^-32.
     ThirtyTwo,
 }
 
-/// Packet pairs: bursts of data packets, and what the receiver makes of them.
+/// Packet pairs: bursts of data packets, and the receiver's estimator.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ProbeConfig {
-    /// Packets sent back to back after a sender report, at most; below 2: none are.
+    /// Maximum number of packets sent back to back after a sender report; below 2: no bursts.
     pub burst: u16,
-    /// Estimates up to this share above the least of them are alike.
+    /// Estimates up to this share above the lowest of a group belong to the group.
     pub width: f64,
-    /// So many of the last estimates count.
+    /// The number of recent estimates that count.
     pub history: usize,
 }
 
-/// The settings of a session, for both its ends.
+/// The settings of a session, for both ends.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RtpConfig {
-    /// What the controller asks of the machine.
+    /// The controller's requirements.
     pub settings: RtpSettings,
     /// Payload of a full packet in bytes.
     pub segment: u16,
-    /// Header bytes beside the payload.
+    /// Header bytes of a data packet.
     pub header: u16,
-    /// The last packet of a write is filled up to a full one, as ns-2 counts whole packets.
+    /// Pad the last packet of a write to a full one, as ns-2 counts whole packets.
     pub whole_segments: bool,
-    /// Gaps between packets are drawn uniformly from 1 - this to 1 + this.
+    /// Gaps between packets are multiplied by a uniform draw from 1 - this to 1 + this.
     pub gap_jitter: f64,
     /// When reports are sent.
     pub timing: Timing,
-    /// How finely losses are reported.
+    /// The resolution of loss reports.
     pub loss: LossField,
-    /// How the bottleneck is probed, if the controller wants to know it.
+    /// How the bottleneck is probed, if the controller needs its rate.
     pub probe: ProbeConfig,
-    /// The time from one packet of feedback to the next, if the controller wants to know when packets arrive and nothing in
-    /// `feedback` says otherwise.
+    /// The interval of feedback on arrivals, if the controller needs it and `feedback` sets no other.
     pub feedback_interval: Span,
-    /// What that feedback is, and when else it leaves.
+    /// The format of that feedback, and what else triggers it.
     pub feedback: FeedbackConfig,
     /// Whether data packets are ECN-capable.
     pub ecn: bool,
-    /// Whether the receiver counts marks and tells of them, and the sender tries the path first (RFC 6679). Not with `nack`, whose
-    /// retransmissions have a source of their own.
+    /// Whether the receiver counts and reports marks, and the sender tests the path first (RFC 6679). Not with `nack`,
+    /// whose retransmissions have a separate source.
     pub ecn_reports: bool,
-    /// Whether each write is a video frame: its packets share a timestamp, and the last of them has the marker.
+    /// Whether each write is a video frame: its packets share a timestamp, and the last one has the marker bit.
     pub frames: bool,
-    /// How far apart the frames are written; zero where there are none.
+    /// The interval between frames; zero without frames.
     pub frame_period: Span,
-    /// The receiver asks for what has not come (RFC 4585), and it is sent again (RFC 4588). With transport-wide feedback alone, whose
-    /// numbers are those of all that a sender sends: that of RFC 8888 would need those of two sources in one order.
+    /// The receiver requests missing packets (RFC 4585), and the sender retransmits them (RFC 4588). Only with
+    /// transport-wide feedback, whose numbers cover everything that a sender sends: RFC 8888 feedback would have to
+    /// merge the numbers of two sources.
     pub nack: bool,
-    /// What it sends is sound, which in a bundle waits for nothing.
+    /// It sends audio, which waits for nothing in a bundle.
     pub sound: bool,
-    /// Another flow of the same host sends its packets with its own, and is told when they arrived ([`Turn`](super::Turn)).
+    /// Another flow of the same host sends its packets, and receives feedback on them ([`Turn`](super::Turn)).
     pub bundled: bool,
 }
 
 impl RtpConfig {
-    /// The defaults of a flow of `profile` around a controller of these settings (docs/controllers/lda-plus.md).
+    /// The defaults of `profile` for a controller with these settings (docs/controllers/lda-plus.md).
     #[must_use]
     pub fn new(profile: Profile, settings: RtpSettings) -> RtpConfig {
         let header = (UDP_IPV4 + RtpData::LEN) as u16;
@@ -146,13 +146,13 @@ impl RtpConfig {
         config.with_feedback(settings.feedback_config.format)
     }
 
-    /// The shortest interval of feedback that follows what arrives (libwebrtc).
+    /// The minimum interval of feedback that takes a share of the arriving rate (libwebrtc).
     pub const SHORTEST_BY_SHARE: Span = Span::from_millis(50);
-    /// The longest.
+    /// The maximum interval.
     pub const LONGEST_BY_SHARE: Span = Span::from_millis(250);
 
-    /// The settings with this feedback. With transport-wide numbers each packet has their extension, which takes its bytes from
-    /// the payload; where headers are not counted, it is not counted either.
+    /// Sets the feedback format. Transport-wide numbers need a header extension in each packet, which reduces the
+    /// payload. If headers are not counted, the extension is not counted either.
     #[must_use]
     pub fn with_feedback(self, format: FeedbackFormat) -> RtpConfig {
         let plain = (UDP_IPV4 + RtpData::LEN) as u16;
@@ -165,15 +165,15 @@ impl RtpConfig {
         RtpConfig { segment, header, feedback: FeedbackConfig { format, ..self.feedback }, ..self }
     }
 
-    /// The settings with retransmissions, if they are asked for: the number that one begins with takes its bytes from the
-    /// payload of all, lest what is sent again be longer than what the path takes.
+    /// Enables or disables retransmission. The original sequence number in a retransmission reduces the payload of all
+    /// packets, so that no retransmission exceeds the path's packet size.
     #[must_use]
     pub fn with_nack(self, nack: bool) -> RtpConfig {
         let less = if nack { RtpData::ORIGINAL_LEN as u16 } else { 0 };
         RtpConfig { segment: self.segment.saturating_sub(less), nack, ..self }
     }
 
-    /// Bytes of a data packet's RTP header, with the extension that the feedback needs.
+    /// Bytes of a data packet's RTP header, including the extension that the feedback needs.
     #[must_use]
     pub fn data_header(&self) -> usize {
         RtpData::LEN
@@ -183,15 +183,16 @@ impl RtpConfig {
             }
     }
 
-    /// What 5 % of the session's bandwidth take to carry a packet of feedback of `size` bytes on the wire (RFC 8888 section 6).
+    /// The time in which 5 % of the session's bandwidth carry a feedback packet of `size` bytes on the wire (RFC 8888
+    /// section 6).
     #[must_use]
     pub(super) fn feedback_share(&self, size: u16) -> Span {
         let share = self.timing.bandwidth.bps() * FEEDBACK_SHARE;
         Span::from_secs_f64(Size::from_bytes(size.into()).bits() as f64 / share.max(1e-3))
     }
 
-    /// The mean time from one of the reports that the controller heeds to the next, if reports alone are `reports` apart; the
-    /// longest, where it follows what arrives.
+    /// The mean interval between reports that the controller uses; `reports`: the interval of RTCP reports. If the
+    /// interval follows the arriving rate, this is its maximum.
     #[must_use]
     pub(super) fn heeded_interval(&self, reports: Span) -> Span {
         match self.settings.feedback {
@@ -203,7 +204,7 @@ impl RtpConfig {
         }
     }
 
-    /// Bytes on the wire of a full packet.
+    /// Size of a full packet on the wire in bytes.
     #[must_use]
     pub fn wire(&self) -> u16 {
         self.segment.saturating_add(self.header)

@@ -1,25 +1,26 @@
-//! When a receiver sends feedback on arrivals.
+//! The timing of a receiver's feedback on arrivals.
 //!
-//! By time: an interval after the first packet that no feedback has told of, and after each feedback an interval later,
-//! while packets come. The interval is fixed, or follows what arrives: feedback then takes a share of it, as libwebrtc lets
-//! it take 5 % of what its host may send (`transport_sequence_number_feedback_generator.cc`), within the same bounds. Sooner
-//! than by time it leaves after so many packets, or at a frame's end, as SCReAM asks for
-//! (draft-ietf-ccwg-rfc8298bis-screamv2, the feedback's requirements). Never sooner than the session's bandwidth allows.
+//! By time, feedback is due an interval after the first packet not yet reported, and while packets arrive, an interval
+//! after the previous feedback. The interval is fixed, or feedback takes a share of the arriving rate, as libwebrtc
+//! lets it take 5 % of its host's send rate (`transport_sequence_number_feedback_generator.cc`), with libwebrtc's
+//! bounds. Feedback is sent earlier after a number of packets, or at the end of a frame, as SCReAM requires
+//! (draft-ietf-ccwg-rfc8298bis-screamv2, the feedback's requirements); but never earlier than the session's bandwidth
+//! allows.
 
 use super::RtpConfig;
 use paceline_units::{Span, Time};
 use std::collections::VecDeque;
 
-/// What arrives is measured over so long.
+/// The time over which the arriving rate is measured.
 const WINDOW: Span = Span::from_secs(1);
 
-/// When feedback is due.
+/// The timer of feedback on arrivals.
 #[derive(Clone, Debug)]
 pub(super) struct FeedbackTimer {
     due: Time,
-    /// The session's bandwidth allows none before.
+    /// The earliest time that the session's bandwidth allows.
     free: Time,
-    /// Packets since the last feedback, copies included, and their bytes on the wire.
+    /// Packets since the last feedback, including duplicates, and their bytes on the wire.
     packets: u32,
     bytes: u64,
     meter: Meter,
@@ -35,8 +36,8 @@ impl FeedbackTimer {
         self.due
     }
 
-    /// A packet of `size` bytes on the wire has come, the last of a frame or not; `news`: there is something to tell.
-    /// Whether feedback is to leave now.
+    /// Processes a packet of `size` bytes on the wire; `ends_frame`: it is the last of a frame; `news`: there is
+    /// something to report. Returns whether to send feedback now.
     pub(super) fn arrived(&mut self, now: Time, size: u16, ends_frame: bool, news: bool, config: &RtpConfig) -> bool {
         self.packets += 1;
         self.bytes += u64::from(size);
@@ -55,12 +56,12 @@ impl FeedbackTimer {
         early && self.due <= now
     }
 
-    /// There is nothing to tell: the next packet begins an interval.
+    /// Stops the timer: there is nothing to report, and the next packet starts an interval.
     pub(super) fn nothing(&mut self) {
         self.due = Time::NEVER;
     }
 
-    /// Feedback of `size` bytes on the wire leaves.
+    /// Records that feedback of `size` bytes on the wire was sent.
     pub(super) fn sent(&mut self, now: Time, size: u16, config: &RtpConfig) {
         self.packets = 0;
         let bytes = std::mem::take(&mut self.bytes);
@@ -77,23 +78,23 @@ impl FeedbackTimer {
     }
 }
 
-/// Bytes on the wire that have come of late.
+/// The bytes on the wire received recently.
 #[derive(Clone, Debug, Default)]
 struct Meter {
-    /// When the first of them may have come.
+    /// The beginning of the measured time.
     since: Time,
-    /// Up to each feedback, from the one before.
+    /// The bytes received between consecutive feedbacks, with the time of the later one.
     pieces: VecDeque<(Time, u64)>,
 }
 
 impl Meter {
-    /// Packets come again.
+    /// Restarts the measurement after a pause.
     fn begin(&mut self, now: Time) {
         self.pieces.clear();
         self.since = now;
     }
 
-    /// Bytes a second, where `bytes` have come since the feedback before.
+    /// The arriving rate in bytes per second; `bytes` have arrived since the previous feedback.
     fn rate(&mut self, now: Time, bytes: u64) -> f64 {
         self.pieces.push_back((now, bytes));
         while let Some((until, _)) = self.pieces.front().filter(|(until, _)| *until + WINDOW <= now) {
@@ -123,7 +124,7 @@ mod tests {
         Time(n * 1_000_000)
     }
 
-    /// When feedback of 80 bytes leaves, packets of `size` bytes coming each `gap` for `seconds`, the last of each four with a marker.
+    /// When feedback of 80 bytes is sent, if packets of `size` bytes arrive every `gap`, every fourth with a marker.
     fn leaves(config: &RtpConfig, size: u16, gap: Span, seconds: u64) -> Vec<u64> {
         let (mut timer, mut times) = (FeedbackTimer::new(), Vec::new());
         let (mut now, mut k) = (Time::ZERO, 0u64);
@@ -168,7 +169,7 @@ mod tests {
         assert_eq!(leaves(&by(3, false, 1000), 100, each, 1)[..4], [20, 50, 80, 110]);
         assert_eq!(leaves(&by(0, true, 1000), 100, each, 1)[..4], [30, 70, 110, 150]);
         assert_eq!(leaves(&by(3, true, 1000), 100, each, 1)[..5], [20, 30, 60, 70, 100]);
-        // as SCReAM has it: packets come too seldom for the first two
+        // as SCReAM requires; packets are too rare for the first two
         assert_eq!(leaves(&by(16, true, 40), 100, Span::from_millis(15), 1)[..4], [40, 45, 85, 105]);
         assert_eq!(leaves(&by(1, false, 40), 100, each, 1)[..3], [0, 10, 20]);
     }
@@ -179,7 +180,7 @@ mod tests {
         // 80 bytes in 5 % of 640 kbit/s: 20 ms
         slow.timing.bandwidth = Rate::from_bps(640_000);
         assert_eq!(leaves(&slow, 100, Span::from_millis(3), 1)[..4], [0, 20, 40, 60]);
-        // and by time no sooner either
+        // also not earlier by time
         slow.timing.bandwidth = Rate::from_bps(64_000);
         assert_eq!(leaves(&slow, 100, Span::from_millis(3), 1)[..4], [0, 200, 400, 600]);
     }

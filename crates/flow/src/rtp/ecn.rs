@@ -1,30 +1,30 @@
-//! ECN for RTP (RFC 6679): what a receiver counts, and whether a sender may use it.
+//! ECN for RTP (RFC 6679): the receiver's counters, and the sender's check of the path.
 
 use paceline_packet::Flags;
 use paceline_packet::rtcp::EcnCounts;
 
-/// So many packets after each report try the path (section 7.2.1: two at least).
+/// Number of packets that test the path after each report (section 7.2.1: at least two).
 const TRIES: u32 = 2;
-/// With none of more than so many come, it has failed (section 7.2.1).
+/// If none of more than this many packets arrive with ECN, initiation has failed (section 7.2.1).
 const FEW: u32 = 3;
-/// A verdict on a path in use takes so many packets. Ours: the RFC names none.
+/// Minimum number of packets for a verdict on a path in use. The RFC sets none.
 const ENOUGH: u32 = 20;
-/// So many packets try it at most: a receiver that never reports cannot be told from a path that takes none.
+/// Maximum number of test packets: a receiver that never reports looks like a path that drops them all.
 const MOST_TRIED: usize = 64;
-/// So many times it is tried anew (section 7.4.1 leaves the number open).
+/// Maximum number of initiation attempts (section 7.4.1 leaves it open).
 const MOST_TRIALS: u32 = 2;
 
-/// What a receiver counts of a source.
+/// A receiver's ECN counters for a source.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct EcnLog {
     counts: EcnCounts,
-    /// Something is to be told at once: a mark, a loss, or the first packet that could have a mark.
+    /// Something must be reported at once: a mark, a loss, or the first ECN-capable packet.
     news: bool,
     told: bool,
 }
 
 impl EcnLog {
-    /// A packet has come, for the first time or again.
+    /// Counts a packet, or a duplicate.
     pub(super) fn arrived(&mut self, flags: Flags, copy: bool) {
         let counts = &mut self.counts;
         let capable = flags.has(Flags::ECT) || flags.has(Flags::CE);
@@ -41,22 +41,22 @@ impl EcnLog {
         counts.duplicates = counts.duplicates.wrapping_add(u16::from(copy));
     }
 
-    /// A packet has not come.
+    /// Records that a packet was lost.
     pub(super) fn lost(&mut self) {
         self.news = true;
     }
 
-    /// Whether feedback is to leave at once.
+    /// Whether feedback must be sent at once.
     pub(super) fn has_news(&self) -> bool {
         self.news
     }
 
-    /// Whether anything has been told.
+    /// Whether the counters were ever reported.
     pub(super) fn has_told(&self) -> bool {
         self.told
     }
 
-    /// What is to be told, where the sequence has lost so many: expected less received, copies among these.
+    /// Returns the counters to report; `expected_less_received`: packets expected minus received, duplicates included.
     pub(super) fn tell(&mut self, expected_less_received: i32) -> EcnCounts {
         (self.news, self.told) = (false, true);
         let lost = (expected_less_received as u16).wrapping_add(self.counts.duplicates);
@@ -64,29 +64,29 @@ impl EcnLog {
     }
 }
 
-/// What a sender does.
+/// The state of the sender's check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
-    /// Few packets are ECN-capable: it waits to be told that they came.
+    /// Few packets are ECN-capable, until a report says that they arrived as such.
     Trying,
-    /// All from this number on are.
+    /// All packets from this number on are ECN-capable.
     Using(u32),
-    /// None are: the path clears the field, or the receiver says nothing of it.
+    /// No packet is: the path clears the field, or the receiver does not report it.
     Given,
 }
 
-/// Whether a sender may send ECN-capable packets.
+/// The sender's check whether it may send ECN-capable packets.
 #[derive(Clone, Debug)]
 pub(super) struct EcnCheck {
     state: State,
-    /// Packets that may still try the path before the next report.
+    /// Number of packets that may still test the path before the next report.
     left: u32,
-    /// ECN-capable packets, by number, until they are judged; while all are, those from before.
+    /// Numbers of ECN-capable test packets not yet evaluated; in state `Using`, those sent before it.
     tried: Vec<u32>,
     trials: u32,
-    /// What was last told, and up to which number.
+    /// The last counters reported, and the number up to which they count.
     told: Option<(EcnCounts, u32)>,
-    /// Marks told that no report has heeded yet.
+    /// Reported marks not yet taken.
     marks: u32,
 }
 
@@ -95,7 +95,7 @@ impl EcnCheck {
         EcnCheck { state: State::Trying, left: TRIES, tried: Vec::new(), trials: 1, told: None, marks: 0 }
     }
 
-    /// Packet `number` leaves: whether it is ECN-capable.
+    /// Whether packet `number`, which is about to be sent, is ECN-capable.
     pub(super) fn mark(&mut self, number: u32) -> bool {
         match self.state {
             State::Using(_) => true,
@@ -109,12 +109,12 @@ impl EcnCheck {
         }
     }
 
-    /// A report of ours leaves: a few packets more try the path.
+    /// The sender has sent a report: a few more packets may test the path.
     pub(super) fn reported(&mut self) {
         self.left = TRIES;
     }
 
-    /// How many of the packets up to this number were ECN-capable.
+    /// The number of ECN-capable packets up to this number.
     fn capable(&self, number: u32) -> u32 {
         let tried = self.tried.iter().filter(|tried| **tried <= number).count() as u32;
         match self.state {
@@ -123,14 +123,14 @@ impl EcnCheck {
         }
     }
 
-    /// The receiver has reported up to `number` and says nothing of the field.
+    /// The receiver has reported up to `number` without ECN counters.
     pub(super) fn silent(&mut self, number: u32) {
         if self.told.is_none() && self.capable(number) > FEW {
             self.state = State::Given;
         }
     }
 
-    /// The receiver has counted this up to `number`; `next` is the next packet's.
+    /// Processes the receiver's counters up to `number`; `next` is the next packet's number.
     pub(super) fn told(&mut self, counts: EcnCounts, number: u32, next: u32) {
         let (before, since) = self.told.unwrap_or_default();
         if self.told.is_some() && number <= since {
@@ -153,7 +153,7 @@ impl EcnCheck {
                 self.told = Some((counts, number));
             }
             State::Using(_) if sent >= ENOUGH => {
-                // all were capable: what came otherwise has been cleared (section 7.4.2)
+                // all were ECN-capable, so other packets were cleared on the path (section 7.4.2)
                 if 2 * cleared > sent {
                     self.state = State::Given;
                 } else if 2 * lost > sent {
@@ -161,13 +161,13 @@ impl EcnCheck {
                 }
                 self.told = Some((counts, number));
             }
-            // too few: judged with those to come
+            // too few packets: evaluate them with later ones
             State::Using(_) => self.told = Some((EcnCounts { ce: counts.ce, ..before }, since)),
             State::Given => self.told = Some((counts, number)),
         }
     }
 
-    /// Half of what was sent is lost: perhaps because it was capable (section 7.4.1).
+    /// Half of the packets are lost, perhaps because they were ECN-capable: restarts initiation (section 7.4.1).
     fn again(&mut self) {
         let again = self.trials < MOST_TRIALS;
         *self = EcnCheck { trials: self.trials + 1, told: self.told, marks: self.marks, ..EcnCheck::new() };
@@ -176,12 +176,12 @@ impl EcnCheck {
         }
     }
 
-    /// Marks told since this was last asked for.
+    /// The marks reported since the last call.
     pub(super) fn take_marks(&mut self) -> u32 {
         std::mem::take(&mut self.marks)
     }
 
-    /// 1 while all packets are ECN-capable, 0 while a few are, -1 when none are any more.
+    /// 1 while all packets are ECN-capable, 0 during initiation, -1 after it has failed.
     pub(super) fn gauge(&self) -> f64 {
         match self.state {
             State::Using(_) => 1.0,
@@ -200,7 +200,7 @@ mod tests {
         EcnCounts { ect0, ce, not_ect, lost, ..EcnCounts::default() }
     }
 
-    /// Sends packets up to `to`; how many were capable.
+    /// Sends packets up to `to`; returns how many were ECN-capable.
     fn send(check: &mut EcnCheck, from: u32, to: u32) -> u32 {
         (from..to).filter(|number| check.mark(*number)).count() as u32
     }
@@ -227,7 +227,7 @@ mod tests {
         assert_eq!(check.gauge(), 0.0, "three are");
         check.silent(99);
         assert_eq!((check.gauge(), send(&mut check, 100, 150)), (-1.0, 0));
-        // or where they come cleared
+        // or if they arrive cleared
         let mut check = EcnCheck::new();
         send(&mut check, 0, 50);
         check.told(counts(0, 0, 50, 0), 49, 50);
@@ -279,7 +279,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever a receiver says: nothing overflows, and who has given up marks nothing more.
+        /// For any reports of a receiver: nothing overflows, and after a failure no packet is ECN-capable.
         #[test]
         fn a_receiver_may_say_anything(
             says in prop::collection::vec((any::<(u32, u32, u16, u16, u16, u16)>(), 0..50u32, 1..100u32, any::<bool>()), 1..60),
@@ -312,7 +312,7 @@ mod tests {
         assert!(!log.has_news());
         log.arrived(Flags::ECT.with(Flags::CE), true);
         assert!(log.has_news());
-        // a copy hides a loss in what is expected less what was received
+        // a duplicate hides a loss in expected minus received
         let told = EcnCounts { ect1: 1, duplicates: 1, ..counts(1, 1, 1, 3) };
         assert_eq!(log.tell(2), told);
     }

@@ -1,8 +1,9 @@
-//! The receiving end of a sender that is not ours: any number of streams, of any payload types, and feedback on all of them.
+//! A receiving end for senders other than Paceline's: any number of streams, any payload types, and feedback on all of
+//! them.
 //!
-//! Nobody has agreed to get reports, so that they are few: none before a stream is valid (two packets in sequence, RFC 3550
-//! appendix A.1), and in all no more than [`SHARE`] of the bytes that have come. Whoever sends in another's name makes this
-//! end send that one a twentieth of it at most.
+//! The senders have not agreed to get reports, so the listener sends few: none before a stream is valid (two packets in
+//! sequence, RFC 3550 appendix A.1), and at most [`SHARE`] of the bytes received. So if someone sends under a forged
+//! address, the victim gets at most a twentieth of that traffic.
 
 mod leaps;
 
@@ -22,37 +23,37 @@ use paceline_packet::{Flags, NtpMiddle};
 use paceline_random::Stream;
 use paceline_units::{Span, Time};
 
-/// Of the bytes on the wire that have come, what all that is sent back may have.
+/// The share of the bytes received, on the wire, that all reports may take.
 pub const SHARE: f64 = 0.05;
-/// A stream that sends so long after its BYE has come back: what was under way has arrived by then.
+/// A stream that still sends this long after its BYE has returned; packets in flight at the BYE have arrived by then.
 const RETURNED: Span = Span::from_secs(2);
-/// Streams of a sender, at most; packets of others are counted and left.
+/// Maximum number of streams; packets of others are counted and ignored.
 pub const MOST_STREAMS: usize = 31;
-/// Report blocks that one packet has room for (RFC 3550 section 6.4.1): one for each stream.
+/// One packet has room for this many report blocks (RFC 3550 section 6.4.1), one per stream.
 const _: () = assert!(MOST_STREAMS <= 31);
 
-/// A stream, as it is heard.
+/// A received stream.
 #[derive(Clone, Debug)]
 pub struct HeardStream {
-    /// Its name.
+    /// Its SSRC.
     pub ssrc: Ssrc,
-    /// What its last packet carried.
+    /// The payload type of its last packet.
     pub payload_type: u8,
-    /// Packets, copies included, and the bytes of their payloads.
+    /// Packets, including duplicates.
     pub packets: u64,
-    /// Bytes of their payloads.
+    /// Payload bytes.
     pub bytes: u64,
-    /// Bytes on the wire, all headers counted.
+    /// Bytes on the wire, including all headers.
     pub wire_bytes: u64,
-    /// Packets that were marked (ECN).
+    /// Packets that arrived marked (ECN).
     pub marks: u64,
-    /// When the first one came.
+    /// When the first packet arrived.
     pub first: Time,
-    /// When the last one came.
+    /// When the last packet arrived.
     pub last: Time,
     source: RtpSource,
     leaps: Leaps,
-    /// When it said BYE.
+    /// When its BYE arrived.
     left: Option<Time>,
     arrivals: ArrivalLog,
     report: Option<(NtpMiddle, Time)>,
@@ -60,48 +61,48 @@ pub struct HeardStream {
 }
 
 impl HeardStream {
-    /// Whether enough packets have come in sequence.
+    /// Whether it is valid: enough packets have arrived in sequence.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         self.source.is_valid()
     }
 
-    /// Packets expected less packets received: copies lower it. Where numbers leapt and timestamps went on, what lies between
-    /// is lost, though RFC 3550's count in reports begins anew there.
+    /// Packets expected minus packets received, so duplicates reduce it. If numbers leap but timestamps continue, the
+    /// numbers between count as lost, although RFC 3550's count in reports restarts there.
     #[must_use]
     pub fn lost(&self) -> i64 {
         self.leaps.lost + i64::from(self.source.lost())
     }
 
-    /// How often its numbers began anew: what was lost there is not known.
+    /// How often its sequence restarted; losses there are unknown.
     #[must_use]
     pub fn restarts(&self) -> u32 {
         self.leaps.restarts
     }
 
-    /// Whether it has said that it ends (BYE).
+    /// Whether it has sent BYE.
     #[must_use]
     pub fn has_left(&self) -> bool {
         self.left.is_some()
     }
 
-    /// Interarrival jitter in seconds, where timestamps count 90000 a second, as video's do.
+    /// Interarrival jitter in seconds, for timestamps of 90 kHz, as for video.
     #[must_use]
     pub fn jitter_s(&self) -> f64 {
         f64::from(self.source.jitter()) / RtpData::CLOCK_HZ as f64
     }
 }
 
-/// A packet that has come.
+/// A received packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Heard<'a> {
-    /// Its header.
+    /// Its RTP header.
     pub data: &'a RtpData,
-    /// Bytes on the wire, all headers counted.
+    /// Bytes on the wire, including all headers.
     pub size: u16,
-    /// Bytes of its payload.
+    /// Payload bytes.
     pub payload: u16,
-    /// What its IP header says of marks.
+    /// The ECN bits of its IP header.
     pub flags: Flags,
 }
 
@@ -114,7 +115,7 @@ pub struct RtpListener {
     feedback: FeedbackTimer,
     streams: Vec<HeardStream>,
     numbered: TransportLog,
-    /// Bytes on the wire that have come, and that have been sent back.
+    /// Bytes on the wire received, and sent back.
     came: u64,
     sent: u64,
     reports: u64,
@@ -122,7 +123,7 @@ pub struct RtpListener {
 }
 
 impl RtpListener {
-    /// One that has heard nothing. `stream` gives its SSRC and the randomness of its reports.
+    /// Creates a listener. `stream` supplies its SSRC and the random draws of its reports.
     #[must_use]
     pub fn new(config: &RtpConfig, stream: Stream) -> RtpListener {
         RtpListener {
@@ -145,37 +146,37 @@ impl RtpListener {
         &self.streams
     }
 
-    /// Packets of RTCP and their bytes on the wire that have been sent back.
+    /// RTCP packets sent back, and their bytes on the wire.
     #[must_use]
     pub fn told(&self) -> (u64, u64) {
         (self.reports, self.sent)
     }
 
-    /// Whether a stream is valid.
+    /// Whether any stream is valid.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         self.streams.iter().any(HeardStream::is_valid)
     }
 
-    /// Whether all streams have said that they end, each by its BYE.
+    /// Whether every valid stream has sent BYE.
     #[must_use]
     pub fn has_left(&self) -> bool {
         self.is_valid() && self.streams.iter().filter(|stream| stream.is_valid()).all(HeardStream::has_left)
     }
 
-    /// Packets of streams that are not heard, as [`MOST_STREAMS`] are.
+    /// Packets of streams beyond [`MOST_STREAMS`], which are ignored.
     #[must_use]
     pub fn beyond(&self) -> u64 {
         self.beyond
     }
 
-    /// When [`RtpListener::on_timer`] should be called.
+    /// When to call [`RtpListener::on_timer`].
     #[must_use]
     pub fn next_wake(&self) -> Time {
         self.timer.as_ref().map_or(Time::NEVER, ReportTimer::due).min(self.feedback.due())
     }
 
-    /// A packet of RTP has come.
+    /// Processes an RTP packet.
     pub fn on_data(&mut self, now: Time, heard: Heard<'_>, out: &mut impl Transmit) {
         let Heard { data, size, payload, flags } = heard;
         let place = self.streams.iter().position(|stream| stream.ssrc == data.ssrc);
@@ -217,7 +218,7 @@ impl RtpListener {
         }
     }
 
-    /// A stream begins; `None` where there are too many.
+    /// Adds a stream; `None` if there are too many.
     #[cold]
     fn join(&mut self, now: Time, data: &RtpData) -> Option<usize> {
         if self.streams.len() == MOST_STREAMS {
@@ -247,7 +248,7 @@ impl RtpListener {
         Some(self.streams.len() - 1)
     }
 
-    /// A packet of RTCP has come.
+    /// Processes an RTCP packet.
     pub fn on_rtcp(&mut self, now: Time, size: u16, report: &Compound) {
         self.came += u64::from(size);
         if let Some(timer) = &mut self.timer {
@@ -265,7 +266,7 @@ impl RtpListener {
         }
     }
 
-    /// A report may be due; a call too early does nothing.
+    /// Sends reports and feedback that are due; a call too early does nothing.
     pub fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
         if self.feedback.due() <= now {
             self.send_feedback(now, out);
@@ -286,7 +287,7 @@ impl RtpListener {
         }
     }
 
-    /// That this end leaves (RFC 3550 section 6.6).
+    /// Sends BYE (RFC 3550 section 6.6).
     pub fn leave(&mut self, now: Time, out: &mut impl Transmit) {
         if self.is_valid() && self.is_free() {
             let report = Compound { bye: Some(self.us.bye()), ..self.us.report() };
@@ -296,14 +297,14 @@ impl RtpListener {
         self.feedback.nothing();
     }
 
-    /// Whether something may be sent back: what came has paid for what was sent.
+    /// Whether anything may be sent back: the bytes received cover those sent.
     fn is_free(&self) -> bool {
         (self.sent as f64) < SHARE * self.came as f64
     }
 
     fn send_feedback(&mut self, now: Time, out: &mut impl Transmit) {
         if !self.is_valid() || !self.is_free() {
-            // what has come is told of by the next one
+            // the next feedback will cover these packets
             return self.feedback.sent(now, 0, &self.config);
         }
         let mut report = self.us.feedback(self.config.feedback.reduced);

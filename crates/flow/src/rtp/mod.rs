@@ -1,15 +1,15 @@
-//! RTP and RTCP: paced data packets, reports from both ends, sans-I/O, around any controller of media (RFC 3550).
+//! RTP and RTCP: paced data packets, and reports from both ends, sans-I/O, around any media controller (RFC 3550).
 //!
-//! Data packets are numbered in 16 bits from a random start; nothing is sent twice. Both ends report, seconds apart: the
-//! sender what it has sent and when, the receiver what it has lost since its last report, from which the sender has losses
-//! and round-trip times. If the controller wants to know the bottleneck's rate, packets leave in bursts from time to time,
-//! and the receiver measures how far apart they come. Look first at [`RtpSender::on_rtcp`] and at
-//! [`RtpReceiver::on_data`]; `timing` says when reports are sent, `source` validates and counts packets, `probe` measures
-//! the bottleneck, `participant` holds what both ends have. A controller may want to know instead, many times a second, when
-//! each packet arrived (RFC 8888): the receiver keeps an [`ArrivalLog`], the sender a [`SentLog`]. Where packets have
-//! transport-wide numbers, the receiver keeps a [`TransportLog`] of them instead; `due` says when feedback leaves, `ecn` what becomes of
-//! the ECN field (RFC 6679).
-//! [`RtpListener`] hears senders that are not ours.
+//! Data packets have 16-bit sequence numbers with a random start. Both ends send reports, seconds apart. The sender
+//! reports what it has sent and when; the receiver reports losses since its last report. From these reports the sender
+//! computes losses and round-trip times. If the controller needs the bottleneck's rate, packets are sent in occasional
+//! bursts, and the receiver measures their spacing. If the controller instead needs the arrival time of each packet,
+//! many times a second (RFC 8888), the receiver keeps an [`ArrivalLog`], the sender a [`SentLog`]. With transport-wide
+//! sequence numbers, the receiver keeps a [`TransportLog`] instead.
+//!
+//! Start with [`RtpSender::on_rtcp`] and [`RtpReceiver::on_data`]. `timing` schedules reports, `source` validates and
+//! counts packets, `probe` measures the bottleneck, `participant` has what both ends share, `due` schedules feedback on
+//! arrivals, `ecn` has ECN (RFC 6679). [`RtpListener`] receives from senders other than Paceline's.
 
 mod arrivals;
 mod config;

@@ -1,55 +1,56 @@
-//! What a receiver asks to be sent again: generic NACK (RFC 4585 section 6.2.1), by the rules of libwebrtc
+//! A receiver's requests for retransmission: generic NACK (RFC 4585 section 6.2.1), by the rules of libwebrtc
 //! (`modules/video_coding/nack_requester.cc`).
 //!
-//! A number that is passed over is asked for at once, or, where packets come reordered, when half of those that came late of
-//! late would have come; then again each round trip, ten times at most. What lies 10,000 numbers back is given up, and all of
-//! it when more than 1000 are missing. The round trip is libwebrtc's 100 ms until an answer to a number asked for once has
-//! told one: a call of libwebrtc's, which sends both ways, has it of its own reports. It is smoothed as in RFC 6298. Asked for again
-//! is at ticks of 20 ms, as there: an answer that is on its way has so much time more.
+//! A missing number is requested at once. If packets are reordered, the request waits until half of the recently late
+//! packets would have arrived. It is repeated each round trip, at most ten times. Numbers more than 10,000 back are
+//! given up, and all of them if more than 1000 are missing. The round-trip time is libwebrtc's default of 100 ms until
+//! the answer to a number requested once gives a sample. (A libwebrtc call, which sends in both directions, takes it
+//! from its own reports.) It is smoothed as in RFC 6298. Repetitions happen at ticks of 20 ms, as in libwebrtc, which
+//! gives answers in flight more time.
 
 use paceline_units::{Span, Time};
 use std::collections::{BTreeSet, VecDeque};
 
-/// What lies further back is given up.
+/// Numbers further back than this are given up.
 const MAX_AGE: u64 = 10_000;
-/// So many may be missing.
+/// Maximum number of missing packets.
 const MAX_MISSING: usize = 1000;
-/// How often one is asked for.
+/// Maximum number of requests for a packet.
 const MAX_ASKED: u8 = 10;
-/// Before a round trip is known.
+/// The round-trip time before the first sample.
 const DEFAULT_RTT: Span = Span::from_millis(100);
-/// What has been asked for is looked at this often (kUpdateInterval).
+/// The interval of checks for repeated requests (kUpdateInterval).
 const TICK: u64 = Span::from_millis(20).0;
-/// The least time between two requests.
+/// Minimum time between two requests for a packet.
 const LEAST_RTT: Span = Span::from_millis(1);
-/// By how much so many of the last late packets came late; from `BUCKETS - 1` on it is all one.
+/// `LATE`: number of late packets whose displacement is kept. Displacements from `BUCKETS - 1` on count as equal.
 const LATE: usize = 128;
 const BUCKETS: usize = 10;
-/// A number so far from the newest begins the sequence anew (RFC 3550 appendix A.1).
+/// A number this far from the newest restarts the sequence (RFC 3550 appendix A.1).
 const MAX_JUMP: u16 = 3000;
 
 #[derive(Clone, Copy, Debug)]
 struct Missing {
     number: u64,
-    /// It is asked for when this number has come.
+    /// It is requested when this number has arrived.
     ask_at: u64,
-    /// When it was last asked for, and how often.
+    /// When it was last requested, and how often.
     asked: Time,
     times: u8,
 }
 
-/// What is missing of one source.
+/// The missing packets of a source.
 #[derive(Clone, Debug)]
 pub struct NackLog {
-    /// Its 16 bits are those on the wire.
+    /// The highest number; its lower 16 bits are those on the wire.
     newest: Option<u64>,
     /// In ascending order.
     missing: VecDeque<Missing>,
-    /// Asked for and given up: an answer may still be on its way. None lies further back than `MAX_AGE`.
+    /// Packets requested and given up; an answer may still be in flight. None is further back than `MAX_AGE`.
     given_up: BTreeSet<u64>,
     late: VecDeque<u8>,
     rtt: Option<Span>,
-    /// Nothing is to be asked for again before.
+    /// No request is repeated before this time.
     due: Time,
 }
 
@@ -67,25 +68,25 @@ impl Default for NackLog {
 }
 
 impl NackLog {
-    /// When something is to be asked for again; it may be too early.
+    /// When to repeat requests; the time may be too early.
     #[must_use]
     pub fn due(&self) -> Time {
         self.due
     }
 
-    /// Numbers that are missing and not given up.
+    /// Number of packets missing and not given up.
     #[cfg(test)]
     fn missing(&self) -> usize {
         self.missing.len()
     }
 
-    /// The number nearest to the newest that has these 16 bits.
+    /// The number nearest to the newest that has these lower 16 bits.
     fn extended(&self, number: u16) -> Option<u64> {
         let newest = self.newest?;
         newest.checked_add_signed(i64::from(number.wrapping_sub(newest as u16) as i16))
     }
 
-    /// A packet has come as it was first sent. Whether something is to be asked for now.
+    /// Processes an original packet; returns whether there is something to request now.
     #[inline]
     pub fn arrived(&mut self, number: u16) -> bool {
         let next = self.newest.map(|newest| newest + 1);
@@ -134,19 +135,19 @@ impl NackLog {
         self.is_ripe()
     }
 
-    /// The sequence begins, or begins anew, far from zero so that what is older has a number too.
+    /// Starts or restarts the sequence, far above zero so that older packets have valid numbers too.
     fn begin(&mut self, number: u16) -> bool {
         *self = NackLog { newest: Some(1 << 32 | u64::from(number)), rtt: self.rtt, ..NackLog::default() };
         false
     }
 
-    /// Whether one is to be asked for the first time.
+    /// Whether a packet must be requested for the first time.
     fn is_ripe(&self) -> bool {
         let newest = self.newest.unwrap_or_default();
         self.missing.iter().rev().take_while(|missing| missing.times == 0).any(|missing| missing.ask_at <= newest)
     }
 
-    /// So many packets after a missing one half of those that came late would have come.
+    /// The number of packets to wait after a missing one: half of the late packets would have arrived by then.
     fn wait(&self) -> u64 {
         if self.late.is_empty() {
             return 0;
@@ -170,7 +171,8 @@ impl NackLog {
         missing
     }
 
-    /// A packet has come that was sent again. Whether it was missing, or given up and comes for the first time.
+    /// Processes a retransmission; returns whether the packet was missing, or was given up and arrives for the first
+    /// time.
     pub fn repaired(&mut self, now: Time, number: u16) -> bool {
         let Some(number) = self.extended(number) else { return false };
         let Some(missing) = self.remove(number) else { return self.given_up.remove(&number) };
@@ -181,7 +183,7 @@ impl NackLog {
         true
     }
 
-    /// The numbers that are to be asked for now, which counts as done.
+    /// The numbers to request now; they count as requested.
     pub fn ask(&mut self, now: Time) -> Vec<u16> {
         let newest = self.newest.unwrap_or_default();
         let rtt = self.rtt.unwrap_or(DEFAULT_RTT).max(LEAST_RTT);
@@ -206,7 +208,7 @@ impl NackLog {
     }
 }
 
-/// The tick at this time, or the next.
+/// The tick at this time, or the next one.
 fn tick(time: Time) -> Time {
     Time(time.0.div_ceil(TICK) * TICK)
 }
@@ -285,7 +287,7 @@ mod tests {
         let mut log = NackLog::default();
         let mut next = 10;
         log.arrived(9);
-        // each second packet comes three late
+        // every fourth packet is three late
         for _ in 0..20 {
             for number in [next + 1, next + 2, next + 3, next] {
                 log.arrived(number);

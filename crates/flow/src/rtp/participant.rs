@@ -1,4 +1,4 @@
-//! What both ends of a session have: a name, and reports to send.
+//! The state that both ends of a session share: identity, and reports.
 
 use super::ticks;
 use crate::{Segment, Transmit};
@@ -9,7 +9,7 @@ use paceline_random::Stream;
 use paceline_units::Time;
 use std::sync::Arc;
 
-/// Draws of a participant's stream by number.
+/// Numbers of a participant's random draws.
 const SSRC: u64 = 0;
 const NAME: u64 = 1;
 const NUMBERS: u64 = 2;
@@ -25,30 +25,30 @@ pub(super) struct Participant {
 }
 
 impl Participant {
-    /// A participant with an SSRC and a canonical name of its own, both drawn (RFC 3550 section 8.1, RFC 7022).
+    /// Creates a participant with a random SSRC and canonical name (RFC 3550 section 8.1, RFC 7022).
     pub(super) fn new(stream: Stream) -> Participant {
         let cname = format!("{:016x}@paceline", stream.bits(NAME)).into();
         Participant { ssrc: Ssrc((stream.bits(SSRC) >> 32) as u32), cname, stream }
     }
 
-    /// Where its sequence numbers and its timestamps begin (section 5.1).
+    /// The first sequence number and the timestamp offset (section 5.1).
     pub(super) fn first_numbers(&self) -> (u16, u32) {
         let bits = self.stream.bits(NUMBERS);
         (bits as u16, (bits >> 32) as u32)
     }
 
-    /// The source of what it sends again, and where that one's numbers begin (RFC 4588 section 5.3: by SSRC).
+    /// The SSRC of retransmissions and its first sequence number (RFC 4588 section 5.3: SSRC multiplexing).
     pub(super) fn aside(&self) -> (Ssrc, u16) {
         let bits = self.stream.bits(ASIDE);
         (Ssrc((bits >> 32) as u32), bits as u16)
     }
 
-    /// The randomness of its reports.
+    /// The random stream of the report timer.
     pub(super) fn timer_stream(&self) -> Stream {
         self.stream.fork(TIMER)
     }
 
-    /// A report that says nothing yet.
+    /// An empty report.
     pub(super) fn report(&self) -> Compound {
         Compound {
             ssrc: self.ssrc,
@@ -66,7 +66,7 @@ impl Participant {
         }
     }
 
-    /// The same, or nothing of a report where feedback stands alone (RFC 5506).
+    /// An empty report to which feedback is added; `alone`: without the other parts of a report (RFC 5506).
     pub(super) fn feedback(&self, alone: bool) -> Compound {
         match alone {
             true => Compound { cname: "".into(), reduced: true, ..self.report() },
@@ -74,23 +74,23 @@ impl Participant {
         }
     }
 
-    /// That it leaves.
+    /// A BYE of this participant.
     pub(super) fn bye(&self) -> Bye {
         Bye { sources: vec![self.ssrc], reason: None }
     }
 }
 
-/// What a sender says of its stream.
+/// The sender information of a report.
 pub(super) fn sender_info(now: Time, timestamps: u32, packets: u32, octets: u32) -> SenderInfo {
     SenderInfo { ntp: Ntp::at(now), rtp: timestamps.wrapping_add(ticks(now)), packets, octets }
 }
 
-/// Bytes on the wire of a report.
+/// Size of a report on the wire in bytes.
 pub(super) fn size(report: &Compound) -> u16 {
     u16::try_from(report.wire_len() + UDP_IPV4).unwrap_or(u16::MAX)
 }
 
-/// Sends a report; `flags` say which way it goes. Returns its bytes on the wire.
+/// Sends a report; `flags` give its direction. Returns its bytes on the wire.
 pub(super) fn transmit(report: Compound, flags: Flags, now: Time, out: &mut impl Transmit) -> u16 {
     let size = size(&report);
     out.transmit(Segment { seq: 0, stamp: Stamp::at(now), size, flags, extra: Some(Extra::Rtcp(Box::new(report))) });

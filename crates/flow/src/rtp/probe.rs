@@ -1,40 +1,41 @@
-//! The bottleneck's rate from packet pairs (equation 3 of the LDA+ paper; Bolot, SIGCOMM 1993; Carter and Crovella,
-//! Boston University BU-CS-96-006, 1996).
+//! Estimation of the bottleneck's rate from packet pairs (equation 3 of the LDA+ paper; Bolot, SIGCOMM 1993; Carter and
+//! Crovella, Boston University BU-CS-96-006, 1996).
 //!
-//! Two packets that reach the bottleneck together leave it a service time apart: B = S / G. Packets of others between them
-//! give too low an estimate, queues behind the bottleneck too high a one; the true rate is the one found most often.
+//! Two packets that reach the bottleneck together leave it one service time apart: B = S / G. Cross traffic between
+//! them makes the estimate too low, queues behind the bottleneck make it too high; the most frequent value is the true
+//! rate.
 
 use super::ProbeConfig;
 use paceline_packet::rtcp::Probe;
 use paceline_units::{Rate, Time};
 use std::collections::VecDeque;
 
-/// The estimator.
+/// The packet-pair estimator.
 #[derive(Clone, Debug)]
 pub struct PacketPairs {
     config: ProbeConfig,
-    /// The burst that is expected or under way.
+    /// The burst that is expected or arriving.
     burst: Option<Probe>,
-    /// Its last packet so far, counted from the burst's first, and when it came.
+    /// The position of its last packet so far within the burst, and when that arrived.
     last: Option<(u16, Time)>,
-    /// The last estimates in bits a second.
+    /// The last estimates in bits per second.
     estimates: VecDeque<f64>,
 }
 
 impl PacketPairs {
-    /// One without estimates.
+    /// Creates an estimator without estimates.
     #[must_use]
     pub fn new(config: ProbeConfig) -> PacketPairs {
         PacketPairs { config, burst: None, last: None, estimates: VecDeque::new() }
     }
 
-    /// The sender has told which packets are a burst.
+    /// Records the sender's announcement of a burst.
     pub fn announce(&mut self, burst: Probe) {
         self.burst = Some(burst);
         self.last = None;
     }
 
-    /// The data packet `seq` of `size` bytes on the wire has come.
+    /// Processes data packet `seq` of `size` bytes on the wire.
     #[inline]
     pub fn packet(&mut self, now: Time, seq: u16, size: u16) {
         if let Some(burst) = self.burst {
@@ -45,7 +46,7 @@ impl PacketPairs {
     #[cold]
     fn measure(&mut self, now: Time, place: u16, size: u16, count: u16) {
         if place >= count {
-            // one from before the burst may be late; one from beyond its end ends it
+            // a packet from before the burst may be late; one from beyond its end ends it
             if place < u16::MAX / 2 {
                 self.burst = None;
             }
@@ -66,8 +67,8 @@ impl PacketPairs {
         }
     }
 
-    /// The mean of the fullest interval of estimates, one that begins at an estimate and reaches `width` beyond it; of
-    /// several as full, the lowest. `None` without an estimate.
+    /// The mean of the interval that contains the most estimates; an interval begins at an estimate and extends to
+    /// `width` above it. Of several with equally many, the lowest. `None` without an estimate.
     #[must_use]
     pub fn estimate(&self) -> Option<Rate> {
         let mut sorted: Vec<f64> = self.estimates.iter().copied().collect();

@@ -20,23 +20,23 @@ use paceline_packet::{Extra, Flags, NtpMiddle, NtpSpan, Packet};
 use paceline_random::Stream;
 use paceline_units::Time;
 
-/// A source is gone if nothing has been heard of it for so many intervals (section 6.3.5).
+/// A source times out after this many intervals without a packet (section 6.3.5).
 const GONE: u64 = 5;
 
-/// So many packets at most are kept for a source that may become valid.
+/// Maximum number of packets kept for a source that is not valid yet.
 const MOST_EARLY: usize = 64;
 
-/// Whether two numbers are so close that the one may come after the other.
+/// Whether two sequence numbers are close enough to belong to one sequence.
 fn is_near(one: u16, other: u16) -> bool {
     one.wrapping_sub(other).min(other.wrapping_sub(one)) < 1000
 }
 
-/// Whether a packet is of the source of retransmissions and fillers.
+/// Whether a packet belongs to the source of retransmissions and padding packets.
 fn is_aside(data: &RtpData) -> bool {
     data.payload_type == RtpData::FILLER || RtpData::retransmitted_type(data.payload_type).is_some()
 }
 
-/// The sender, as the receiver knows it.
+/// The receiver's state of the sender.
 #[derive(Clone, Debug)]
 struct Heard {
     ssrc: Ssrc,
@@ -44,28 +44,28 @@ struct Heard {
     pairs: PacketPairs,
     arrivals: ArrivalLog,
     numbered: TransportLog,
-    /// LSR and when that report came.
+    /// LSR, and when that sender report arrived.
     report: Option<(NtpMiddle, Time)>,
-    /// Data packets since the last report, and in the interval before.
+    /// Data packets since the last report, and in the interval before it.
     fresh: u32,
     fresh_before: u32,
-    /// Payload that came before the source was valid.
+    /// Payload bytes received before the source was valid.
     held: u64,
-    /// The numbers of those packets, for as long as copies of them may come.
+    /// The sequence numbers of those packets, kept while duplicates of them may arrive.
     early: Vec<u16>,
     nacks: NackLog,
     ecn: EcnLog,
 }
 
 impl Heard {
-    /// What has been counted of the ECN field.
+    /// The counters of the ECN field.
     fn ecn_feedback(&mut self) -> EcnFeedback {
         let counts = self.ecn.tell(self.source.cumulative_lost());
         EcnFeedback { ssrc: self.ssrc, extended_highest: self.source.extended_highest(), counts }
     }
 
-    /// Notes when a packet has come; whether there is something to tell. What has no transport-wide number cannot be told of
-    /// by such.
+    /// Records a packet's arrival; returns whether there is anything to report. With transport-wide feedback, a packet
+    /// without a transport-wide number cannot be reported.
     fn note(&mut self, now: Time, flags: Flags, data: &RtpData, format: FeedbackFormat) -> bool {
         match format {
             FeedbackFormat::Rfc8888 => {
@@ -82,7 +82,7 @@ impl Heard {
     }
 }
 
-/// A packet of a stream that is led, for the feedback of its leader's receiver.
+/// A packet of another stream in a bundle, for the feedback of the leading stream's receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Carried {
     /// Its transport-wide number.
@@ -93,43 +93,43 @@ pub struct Carried {
     pub ends_frame: bool,
 }
 
-/// What a receiver sends back.
+/// Counters of the feedback that a receiver sends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FeedbackSent {
-    /// Bytes on the wire of all of it.
+    /// Bytes of all feedback on the wire.
     pub bytes: u64,
-    /// Packets that it asked for again, each as often as it did.
+    /// Packets requested again, counted once per request.
     pub nacks: u64,
-    /// Key frames that it asked for.
+    /// Key frames requested.
     pub plis: u64,
 }
 
-/// The receiving end of a flow. It joins the session with the first packet that comes.
+/// The receiving end of a flow. It joins the session when the first packet arrives.
 #[derive(Debug)]
 pub struct RtpReceiver {
     config: Box<RtpConfig>,
     us: Participant,
     timer: Option<ReportTimer>,
-    /// Of feedback on arrivals.
+    /// The timer of feedback on arrivals.
     feedback: FeedbackTimer,
     sender: Option<Heard>,
-    /// When feedback on the ECN field is due that rides on no other, and before when the session's bandwidth allows none.
+    /// When separate feedback on the ECN field is due, and the earliest time that the session's bandwidth allows it.
     ecn_due: Time,
     ecn_free: Time,
-    /// Another source that may take the sender's place: it has begun anew.
+    /// Another source that may replace the sender, after a restart.
     candidate: Option<(Ssrc, RtpSource)>,
-    /// When anything last came.
+    /// When the last packet arrived.
     heard: Time,
     stats: ReceiverStats,
     feedback_sent: FeedbackSent,
-    /// Of a stream that is led: the packet that its leader's receiver is to be told of.
+    /// For a stream led by another: the packet to report to the leader's receiver.
     carried: Option<Carried>,
-    /// Of a leader's receiver: when packets of others came that are to be told of once the leader's source is known.
+    /// For a leader's receiver: packets of other streams that arrived before the leader's source was known.
     early: Vec<(Time, Carried)>,
 }
 
 impl RtpReceiver {
-    /// A receiver that waits for packets. `stream` gives its SSRC and the randomness of its reports.
+    /// Creates a receiver that waits for packets. `stream` supplies its SSRC and the random draws of its reports.
     #[must_use]
     pub fn new(config: &RtpConfig, stream: Stream) -> RtpReceiver {
         RtpReceiver {
@@ -149,7 +149,7 @@ impl RtpReceiver {
         }
     }
 
-    /// When [`RtpReceiver::on_timer`] should be called.
+    /// When to call [`RtpReceiver::on_timer`].
     #[inline]
     #[must_use]
     pub fn next_wake(&self) -> Time {
@@ -157,31 +157,31 @@ impl RtpReceiver {
         self.timer.as_ref().map_or(Time::NEVER, ReportTimer::due).min(self.feedback.due()).min(again).min(self.ecn_due)
     }
 
-    /// Counts up to now. Packets and bytes on the wire include the sender's reports.
+    /// Counters up to now. Packets and bytes on the wire include the sender's reports.
     #[must_use]
     pub fn stats(&self) -> &ReceiverStats {
         &self.stats
     }
 
-    /// What it has sent since counting began.
+    /// Counters of the feedback sent since the last reset.
     #[must_use]
     pub fn feedback_sent(&self) -> FeedbackSent {
         self.feedback_sent
     }
 
-    /// That counts from here on.
+    /// Resets [`RtpReceiver::feedback_sent`].
     pub fn count_feedback_from_here(&mut self) {
         self.feedback_sent = FeedbackSent::default();
     }
 
-    /// Who the receiver is in its reports.
+    /// The receiver's SSRC.
     #[must_use]
     pub fn ssrc(&self) -> Ssrc {
         self.us.ssrc
     }
 
-    /// A packet has come from the sender. A data packet that has come before is not given to the application again; those of
-    /// a source that is not valid yet are given to it when it is.
+    /// Processes a packet of the sender. Duplicate data packets are not delivered again. Packets of a source that is
+    /// not valid yet are delivered when it becomes valid.
     pub fn on_data(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>, out: &mut impl Transmit) -> Arrived {
         let stats = &mut self.stats;
         stats.on_received(now, packet.size);
@@ -247,7 +247,7 @@ impl RtpReceiver {
             if heard.source.cumulative_lost() > lost {
                 heard.ecn.lost();
             }
-            // on feedback on arrivals it rides along
+            // feedback on arrivals carries the ECN counts
             if heard.ecn.has_news() && self.config.settings.feedback == RtpFeedback::Reports {
                 self.ecn_due = self.ecn_due.min(now.max(self.ecn_free));
             }
@@ -261,7 +261,7 @@ impl RtpReceiver {
         let asks = self.config.nack && heard.nacks.arrived(data.sequence);
         let arrived = match verdict {
             Verdict::New | Verdict::Anew => {
-                // what came before the source was valid is not in its sequence
+                // packets from before the source was valid are not part of its sequence
                 let copy = heard.early.contains(&data.sequence);
                 heard.early.retain(|early| is_near(*early, data.sequence));
                 self.stats.duplicates += u64::from(copy);
@@ -300,7 +300,7 @@ impl RtpReceiver {
         arrived
     }
 
-    /// Notes that a packet has come, or that the leader's receiver is to; whether feedback is to leave now.
+    /// Records a packet's arrival, or keeps it for the leader's receiver; returns whether feedback is to be sent now.
     fn note(&mut self, now: Time, packet: &Packet, data: &RtpData, ends_frame: bool) -> bool {
         if self.config.bundled {
             self.carried = data.transport.map(|number| Carried { number, size: packet.size, ends_frame });
@@ -311,12 +311,12 @@ impl RtpReceiver {
         self.feedback.arrived(now, packet.size, ends_frame, news, &self.config)
     }
 
-    /// Of a stream that is led: the packet that has come, for its leader's receiver.
+    /// For a stream led by another: the packet that has arrived, for the leader's receiver.
     pub fn take_carried(&mut self) -> Option<Carried> {
         self.carried.take()
     }
 
-    /// Of a leader's receiver: a packet of a stream that it leads has come.
+    /// For a leader's receiver: processes a packet of a stream that it leads.
     pub fn carry(&mut self, now: Time, packet: Carried, out: &mut impl Transmit) {
         if self.sender.is_none() {
             if self.early.len() < MOST_EARLY {
@@ -336,7 +336,7 @@ impl RtpReceiver {
         self.feedback.arrived(now, packet.size, packet.ends_frame, heard.numbered.has_news(), &self.config)
     }
 
-    /// Tells at once what was counted of the ECN field (RFC 6679 section 7.3.2), as often as the session's bandwidth allows.
+    /// Sends the ECN counters at once (RFC 6679 section 7.3.2), as often as the session's bandwidth allows.
     #[cold]
     fn send_ecn(&mut self, now: Time, out: &mut impl Transmit) {
         self.ecn_due = Time::NEVER;
@@ -349,7 +349,7 @@ impl RtpReceiver {
         self.ecn_free = now + self.config.feedback_share(size);
     }
 
-    /// A packet beside the media: one that is sent again, or a filler.
+    /// Processes a retransmission or a padding packet.
     fn aside(&mut self, now: Time, packet: &Packet, data: &RtpData, out: &mut impl Transmit) -> Arrived {
         let tells = self.note(now, packet, data, false);
         let Some(heard) = &mut self.sender else { return Arrived::default() };
@@ -370,7 +370,7 @@ impl RtpReceiver {
         arrived
     }
 
-    /// Asks for what is missing, at once: no interval of reports holds it back, as in libwebrtc.
+    /// Sends NACKs at once; as in libwebrtc, they do not wait for a report interval.
     #[cold]
     fn ask(&mut self, now: Time, out: &mut impl Transmit) {
         let Some(heard) = &mut self.sender else { return };
@@ -381,7 +381,7 @@ impl RtpReceiver {
         }
     }
 
-    /// Asks for a key frame (PLI, RFC 4585 section 6.3.1); without a sender nothing happens.
+    /// Requests a key frame (PLI, RFC 4585 section 6.3.1); without a sender it does nothing.
     #[cold]
     pub fn ask_for_key(&mut self, now: Time, out: &mut impl Transmit) {
         let Some(ssrc) = self.sender.as_ref().map(|heard| heard.ssrc) else { return };
@@ -397,7 +397,7 @@ impl RtpReceiver {
         }
     }
 
-    /// Sends a report; gives its bytes on the wire.
+    /// Sends a report; returns its bytes on the wire.
     fn transmit(&mut self, report: Compound, now: Time, out: &mut impl Transmit) -> u16 {
         let size = participant::transmit(report, Flags::ACK, now, out);
         self.stats.acks += 1;
@@ -405,7 +405,8 @@ impl RtpReceiver {
         size
     }
 
-    /// A packet of an unknown source: the sender's first, or of one that takes its place once it has shown itself valid.
+    /// Processes a packet of an unknown source: the first sender, or a new source that replaces it once it is valid.
+    /// Returns whether the source is now the sender.
     #[cold]
     fn is_the_sender(&mut self, data: &RtpData, payload: u64) -> bool {
         if self.sender.is_none() {
@@ -422,7 +423,7 @@ impl RtpReceiver {
             self.candidate = Some((data.ssrc, tried));
             return false;
         }
-        // in sequence: the caller counts this packet
+        // in sequence; the caller counts this packet
         let early = vec![data.sequence.wrapping_sub(1)];
         self.sender = Some(Heard { held: payload, early, ..self.hear(data.ssrc, source) });
         true
@@ -449,7 +450,7 @@ impl RtpReceiver {
             }
         }
         if report.bye.as_ref().is_some_and(|bye| bye.sources.contains(&report.ssrc)) {
-            // a session of two is over; with so few members nobody has to wait before he leaves (section 6.3.7)
+            // a session of two is over; with so few members nobody waits before leaving (section 6.3.7)
             let last = Compound { bye: Some(self.us.bye()), ..self.compound(now) };
             self.transmit(last, now, out);
             self.leave();
@@ -464,7 +465,7 @@ impl RtpReceiver {
         self.candidate = None;
     }
 
-    /// A report may be due; a call too early does nothing.
+    /// Sends reports and feedback that are due; a call too early does nothing.
     pub fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
         if self.feedback.due() <= now {
             self.send_feedback(now, out);
@@ -490,7 +491,7 @@ impl RtpReceiver {
         }
     }
 
-    /// Feedback on what has come since the last one, if anything has.
+    /// Sends feedback on packets received since the last one, if there are any.
     #[cold]
     fn send_feedback(&mut self, now: Time, out: &mut impl Transmit) {
         let Some(heard) = &mut self.sender else { return self.feedback.nothing() };
@@ -506,20 +507,20 @@ impl RtpReceiver {
         if report.arrivals.is_none() && report.transport.is_empty() {
             return self.feedback.nothing();
         }
-        // RFC 8888 tells of marks itself
+        // RFC 8888 itself reports marks
         let marks_too = self.config.feedback.format == FeedbackFormat::Transport || !heard.ecn.has_told();
         if self.config.ecn_reports && heard.ecn.has_news() && marks_too {
             report.ecn.push(heard.ecn_feedback());
         }
         let size = self.transmit(report, now, out);
         if let Some(timer) = &mut self.timer {
-            // it counts for the mean size of reports, though not as one of them
+            // it counts for the mean size of reports, but not as one of them
             timer.received(size);
         }
         self.feedback.sent(now, size, &self.config);
     }
 
-    /// Who is there now.
+    /// Updates the members of the session.
     fn members(&mut self, now: Time) {
         let heard = self.sender.as_ref().filter(|heard| heard.source.is_valid());
         let sends = heard.is_some_and(|heard| heard.fresh + heard.fresh_before > 0);
@@ -529,7 +530,7 @@ impl RtpReceiver {
         }
     }
 
-    /// A report on what has come since the last one.
+    /// Builds a report on packets received since the last one.
     fn compound(&mut self, now: Time) -> Compound {
         let mut report = self.us.report();
         let Some(heard) = self.sender.as_mut().filter(|heard| heard.source.is_valid()) else { return report };

@@ -1,5 +1,5 @@
-//! The sending end (RFC 3550 section 5). What a session has is in `session`, its own reports are in `reports`, what it makes of
-//! the receiver's in `feedback`.
+//! The sending end (RFC 3550 section 5). `session` has the state of a session, `reports` builds the sender's reports,
+//! `feedback` processes the receiver's.
 
 pub(super) mod bundle;
 mod feedback;
@@ -34,93 +34,94 @@ use paceline_random::{Sequence, Stream};
 use paceline_units::{Rate, Size, Span, Time};
 use std::collections::VecDeque;
 
-/// A sender whose timer is late catches up on so much of its sending in one burst. One that had nothing to send, or whose window
-/// was full, catches up on nothing: neither libwebrtc's pacer nor SCReAM's gives credit for idle time.
+/// How much sending a late timer catches up on in one burst. There is no credit for time with nothing to send or with a
+/// full window, as in libwebrtc's pacer and in SCReAM.
 const CATCH_UP: Span = Span::from_millis(10);
 
-/// Which of a session's streams its controller draws from.
+/// The stream number of the controller's random draws within a session.
 const DRAWS: u64 = 4;
 
-/// So many of its reports a sender knows again when they are echoed: with a report a millisecond those of a second.
+/// Maximum number of sender reports remembered for their echo; with a report every millisecond, those of a second.
 const ECHOES: usize = 1024;
 
 /// The sending end of a flow.
 ///
-/// The caller hands over what the application writes ([`RtpSender::supply`]), reports and the time; it gets data packets and
-/// reports through [`Transmit`]. [`RtpSender::next_wake`] says when to call [`RtpSender::on_timer`]; it may move later
-/// without notice, and a call too early does nothing.
+/// The caller passes in the application's writes ([`RtpSender::supply`]), reports and the time. It receives data
+/// packets and reports through [`Transmit`]. [`RtpSender::next_wake`] says when to call [`RtpSender::on_timer`]; that
+/// time may move later without notice, and a call too early does nothing.
 #[derive(Debug)]
 pub struct RtpSender {
     /// The data packets.
     supply: Supply,
-    /// The session's first.
+    /// The session's first packet.
     first: u32,
-    /// One past the newest packet that a report has told of.
+    /// One past the newest packet that a report has covered.
     reported: u32,
     started: bool,
-    /// The application has stopped: a last report is to say so.
+    /// The application has stopped, and a BYE must be sent.
     leaving: bool,
     /// Bytes on the wire of a full packet.
     packet: f64,
     pacer: Pacer,
-    /// Bytes on the wire of the last packet, whose gap is running.
+    /// Bytes on the wire of the last packet; the current gap is for it.
     paced: f64,
-    /// One past the last packet of the burst that is announced or under way.
+    /// One past the last packet of the announced burst.
     burst_end: u32,
-    /// The first of that burst.
+    /// The first packet of that burst.
     burst_start: u32,
-    /// Packets have waited for their time since the last report came.
+    /// Packets have waited for the pacer since the last report.
     used: bool,
-    /// The next packet waits for its time, and for nothing else.
+    /// The next packet waits for the pacer only.
     timed: bool,
     session: Session,
-    /// When a silence of the receiver is next told.
+    /// When the next silence of the receiver is reported to the controller.
     silence: Time,
-    /// When the last report that told something new came, or the start.
+    /// When the last report with new information arrived, or the start.
     heard: Time,
-    /// The last round-trip sample and the least; zero before the first.
+    /// The last and the minimum round-trip time sample; zero before the first.
     rtt: Span,
     least_rtt: Span,
     loss: f64,
     controller: RtpController,
     stats: SenderStats,
-    /// Frames that are not sent yet, in order.
+    /// Frames not sent completely, in order.
     frames: VecDeque<Frame>,
-    /// The rate of the frame that is leaving, in bytes on the wire a second, if it has one of its own.
+    /// The current frame's own rate in bytes on the wire per second, if it has one.
     frame_rate: Option<f64>,
-    /// Packets that leave beside the pace.
+    /// Packets sent outside the pace.
     filling: Filling,
-    /// Media that may be sent again, and how many packets have been: their numbers come on top of the supply's.
+    /// Media kept for retransmission; and the number of packets sent outside the supply, which shifts packet numbers.
     history: History,
     aside: u32,
-    /// The receiver has asked for a key frame.
+    /// The receiver has requested a key frame.
     wants_key: bool,
-    /// What waited has been thrown away.
+    /// The queue was discarded.
     thrown: bool,
     /// When the controller's next tick is due.
     tick: Time,
-    /// Bytes on the wire that wait for their time.
+    /// Bytes on the wire that wait to be sent.
     backlog: u64,
-    /// Packets that feedback on arrivals has not told of.
+    /// Packets not yet covered by feedback on arrivals.
     sent: SentLog,
-    /// Where that feedback is transport-wide: the receiver's clock.
+    /// For transport-wide feedback: the receiver's clock.
     clock: ReferenceClock,
     config: Box<RtpConfig>,
     fresh: RtpController,
     stream: Stream,
-    /// Sessions so far.
+    /// Number of sessions so far.
     sessions: u64,
     /// Bytes on the wire of all frames so far.
     written: u64,
-    /// Of one that leads others: what it knows of them, and the part of the rate that it keeps.
+    /// For the leader of a bundle: its state of the other streams, and its own share of the rate.
     bundle: Option<Box<Bundle>>,
     kept: Option<Rate>,
-    /// Of one that is led.
+    /// For a stream led by another.
     led: Option<Led>,
 }
 
 impl RtpSender {
-    /// A sender that has not started. `stream` gives its SSRC, where its numbers begin, and the randomness of its reports.
+    /// Creates a sender that has not started. `stream` supplies its SSRC, its first sequence number, and the random
+    /// draws of its reports.
     #[must_use]
     pub fn new(config: &RtpConfig, controller: RtpController, stream: Stream) -> RtpSender {
         RtpSender {
@@ -166,7 +167,7 @@ impl RtpSender {
         }
     }
 
-    /// Starts sending; before it, supplied data waits.
+    /// Starts sending. Data supplied earlier has waited for this.
     pub fn start(&mut self, now: Time, out: &mut impl Transmit) {
         self.stats.begin(now);
         self.started = true;
@@ -193,8 +194,8 @@ impl RtpSender {
         self.run(now, out);
     }
 
-    /// Begins another session, with an SSRC of its own and nothing supplied; statistics go on counting. Call
-    /// [`RtpSender::start`] for it.
+    /// Begins a new session with a new SSRC and nothing supplied; statistics continue to count. Call
+    /// [`RtpSender::start`] next.
     pub fn restart(&mut self, now: Time) {
         self.account(now);
         self.discard();
@@ -217,7 +218,7 @@ impl RtpSender {
         self.clock = ReferenceClock::default();
     }
 
-    /// What has not been sent never will be.
+    /// Discards unsent data.
     fn discard(&mut self) {
         self.supply.clear();
         self.history.withdraw();
@@ -226,13 +227,13 @@ impl RtpSender {
         self.backlog = 0;
     }
 
-    /// An application writes `bytes`: full packets and, unless it fits, a short last one. They are a video frame if the
-    /// settings say so.
+    /// The application writes `bytes`: full packets and, for a remainder, a short last one. The settings say whether a
+    /// write is a video frame.
     pub fn supply(&mut self, bytes: u64, now: Time, out: &mut impl Transmit) {
         self.write(bytes, Needs::Unsaid, now, out);
     }
 
-    /// The same of a key frame, which a receiver is to tell from frames that need others ([`RtpData::KEY`]).
+    /// The application writes a key frame, which a receiver can distinguish from other frames ([`RtpData::KEY`]).
     pub fn supply_key(&mut self, bytes: u64, now: Time, out: &mut impl Transmit) {
         self.write(bytes, Needs::Nothing, now, out);
     }
@@ -274,7 +275,7 @@ impl RtpSender {
         self.run(now, out);
     }
 
-    /// The application will never run dry.
+    /// The application always has data.
     pub fn supply_endless(&mut self, now: Time, out: &mut impl Transmit) {
         if !self.is_over() {
             self.supply.add_endlessly();
@@ -282,7 +283,7 @@ impl RtpSender {
         }
     }
 
-    /// The application stops: what has not been sent yet never will be. The next call of [`RtpSender::on_timer`] says BYE.
+    /// The application stops: unsent data is discarded. The next call of [`RtpSender::on_timer`] sends BYE.
     pub fn stop(&mut self) {
         self.leaving = true;
         (self.silence, self.tick) = (Time::NEVER, Time::NEVER);
@@ -290,8 +291,8 @@ impl RtpSender {
         self.discard();
     }
 
-    /// What an encoder should aim at, in bits a second with all headers; `None` if the controller does not say. Of one that leads
-    /// others: its own part.
+    /// The target rate for an encoder, in bits a second including all headers; `None` if the controller sets none. For
+    /// the leader of a bundle, its own share.
     #[must_use]
     pub fn target(&self) -> Option<Rate> {
         self.kept.or_else(|| self.controller.target())
@@ -302,18 +303,18 @@ impl RtpSender {
         self.leaving || self.started && self.session.timer.is_none()
     }
 
-    /// Whether everything supplied has been sent: nothing is sent twice.
+    /// Whether everything supplied has been sent.
     #[must_use]
     pub fn acked_all(&self) -> bool {
         self.started && !self.supply.is_left()
     }
 
-    /// Writes that are remembered by themselves: those that did not fill a packet, and frames.
+    /// The number of entries kept for single writes: those that did not fill a packet, and frames.
     pub(crate) fn remembered_writes(&self) -> usize {
         self.supply.shorts().max(self.frames.len())
     }
 
-    /// When [`RtpSender::on_timer`] should be called; it may move later without notice.
+    /// When to call [`RtpSender::on_timer`]; the time may move later without notice.
     #[inline]
     #[must_use]
     pub fn next_wake(&self) -> Time {
@@ -327,7 +328,7 @@ impl RtpSender {
         due.min(reports).min(self.silence).min(self.tick).min(self.filling.due())
     }
 
-    /// Packets may be due, or a report; a call too early does nothing.
+    /// Sends packets and reports that are due; a call too early does nothing.
     pub fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
         if self.leaving {
             self.leave(now, out);
@@ -344,7 +345,7 @@ impl RtpSender {
         self.run(now, out);
     }
 
-    /// The controller's next tick is due after so long.
+    /// Schedules the controller's next tick.
     fn wind(&mut self, now: Time) {
         let tick = self.config.settings.tick;
         self.tick = if tick > Span::ZERO { now + tick } else { Time::NEVER };
@@ -358,20 +359,20 @@ impl RtpSender {
         self.ask(now);
     }
 
-    /// The rate at which packets leave, in bytes on the wire a second.
+    /// The pacing rate in bytes on the wire per second.
     fn pace(&self) -> f64 {
         self.frame_rate.unwrap_or_else(|| self.controller.rate())
     }
 
-    /// The rate may have changed.
+    /// Applies a changed rate to the pacer.
     fn repace(&mut self, now: Time) {
-        // a frame that has a time of its own keeps it
+        // a frame with its own rate keeps it
         if self.frame_rate.is_none() {
             self.pacer.repace(now, self.paced, self.controller.rate());
         }
     }
 
-    /// Whether the controller's window lets the next packet leave.
+    /// Whether the controller's window allows the next packet.
     #[inline]
     fn is_open(&self) -> bool {
         self.controller
@@ -379,7 +380,7 @@ impl RtpSender {
             .is_none_or(|window| self.sent.in_flight() + u64::from(self.config.wire()) <= window.bytes())
     }
 
-    /// Sends what is due: by the pace, or because it belongs to a burst that has begun.
+    /// Sends packets that are due: by the pacer, or because they belong to the current burst.
     #[inline]
     fn run(&mut self, now: Time, out: &mut impl Transmit) {
         if !self.sends() {
@@ -417,14 +418,15 @@ impl RtpSender {
         self.filled(now);
     }
 
-    /// Whether it sends what is due: it has started, is led by nobody, and waits for nobody's packet.
+    /// Whether it sends due packets itself: it has started, is not led by another, and has no packet handed to another
+    /// stream.
     #[inline]
     fn sends(&self) -> bool {
         self.started && self.led.is_none() && !self.bundle.as_ref().is_some_and(|bundle| bundle.is_handing())
     }
 
-    /// A packet has left, of a cluster if one is on its way; the next one follows at the pace, unused times older than `credit` are
-    /// lost.
+    /// Charges a sent packet to the pacer, and to the current probe cluster, if any. Unused times older than `credit`
+    /// expire.
     #[inline]
     fn left(&mut self, now: Time, size: u16, credit: Span, probe: Option<u32>) {
         self.paced = if self.config.settings.by_packet { self.packet } else { size.into() };
@@ -435,7 +437,7 @@ impl RtpSender {
         }
     }
 
-    /// Whether the next packet may leave now.
+    /// Whether the next packet may be sent now.
     #[inline]
     fn is_due(&mut self, now: Time, burst: Span) -> bool {
         self.turn_frame(now);
@@ -444,25 +446,25 @@ impl RtpSender {
             && (self.is_open() || self.is_sound_next())
     }
 
-    /// Whether something waits to be sent, anew or again.
+    /// Whether any packet waits, new or for retransmission.
     #[inline]
     fn is_left(&self) -> bool {
         self.supply.is_left() || self.history.waits() || self.bundle.as_ref().is_some_and(|bundle| bundle.waits())
     }
 
-    /// The next packet's number among all.
+    /// The next packet's number, over all packets.
     #[inline]
     fn next(&self) -> u32 {
         self.supply.next() + self.aside
     }
 
-    /// Whether the next packet follows another of its burst.
+    /// Whether the next packet belongs to the current burst, and is not its first.
     #[inline]
     fn is_in_burst(&self) -> bool {
         self.burst_start < self.supply.next() && self.supply.next() < self.burst_end
     }
 
-    /// The next packet of the application leaves, of a cluster if one is on its way.
+    /// Sends the next packet of the application; `probe`: the current probe cluster, if any.
     #[inline]
     fn send(&mut self, now: Time, probe: Option<u32>, out: &mut impl Transmit) -> u16 {
         if let Some(size) = self.history.waits().then(|| self.resend(now, probe, out)).flatten() {
@@ -498,8 +500,8 @@ impl RtpSender {
         }
     }
 
-    /// Counts up to now. Packets and bytes on the wire include reports; what is sent counts as acknowledged, and the window
-    /// is rate times round-trip time.
+    /// Counters up to now. Packets and bytes on the wire include reports. Sent data counts as acknowledged, and the
+    /// window is the rate times the round-trip time.
     #[must_use]
     pub fn stats(&self) -> &SenderStats {
         &self.stats
@@ -509,7 +511,7 @@ impl RtpSender {
         &mut self.stats
     }
 
-    /// Integrates the window up to `now`, so that [`RtpSender::stats`] is complete; before the start there is none.
+    /// Integrates the window up to `now`, so that [`RtpSender::stats`] is complete. It does nothing before the start.
     pub fn account(&mut self, now: Time) {
         if self.started || self.stats.packets_sent > 0 {
             let window = if self.started && !self.is_over() { self.window() } else { 0.0 };
@@ -517,7 +519,7 @@ impl RtpSender {
         }
     }
 
-    /// Packets that the allowed rate sends in a round-trip time.
+    /// The number of packets that the allowed rate sends in a round-trip time.
     #[must_use]
     pub fn window(&self) -> f64 {
         self.controller.rate() * self.rtt.as_secs_f64() / self.packet
@@ -529,8 +531,8 @@ impl RtpSender {
         &self.controller
     }
 
-    /// What a plot should show: the controller's gauges, `rtt` (the last report's), `target` (what an encoder should aim at),
-    /// and `window`.
+    /// Reports the values to plot: the controller's gauges, `rtt` (the last report's), `target` (the encoder's target
+    /// rate), and `window`.
     pub fn gauges(&self, to: &mut dyn Gauges) {
         self.controller.gauges(to);
         to.seconds("rtt", known(self.rtt.as_secs_f64()));

@@ -1,5 +1,4 @@
-//! What a sender remembers of its packets until feedback has told what became of them (RFC 8888, or by transport-wide
-//! numbers).
+//! A sender's record of its packets until feedback has covered them (RFC 8888, or by transport-wide numbers).
 
 use paceline_control::{Fate, PacketFate, SentPacket};
 use paceline_packet::NtpMiddle;
@@ -7,7 +6,7 @@ use paceline_packet::rtcp::{Arrival, Ecn, StreamArrivals, TransportFeedback};
 use paceline_units::{Size, Span, Time};
 use std::collections::VecDeque;
 
-/// A packet whose fate is not known.
+/// A packet whose fate is unknown.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     at: Time,
@@ -15,66 +14,66 @@ struct Sent {
     payload: u16,
     ends_frame: bool,
     probe: Option<u32>,
-    /// What has been told of it.
+    /// Its fate, if reported.
     fate: Option<Fate>,
     /// A report has covered it.
     covered: bool,
 }
 
-/// What feedback says of a packet that has come.
+/// Feedback on a packet that has arrived.
 struct Came {
-    /// When, on the receiver's clock, if it says.
+    /// Its arrival time by the receiver's clock, if reported.
     at: Option<Time>,
-    /// How long before the feedback.
+    /// Its age when the feedback was sent.
     held: Option<Span>,
     marked: bool,
 }
 
-/// What a report tells.
+/// The information in a report.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Told {
-    /// The packets whose fate is known now, in the order of their sending.
+    /// Packets whose fate is now known, in order of sending.
     pub packets: Vec<PacketFate>,
-    /// The round-trip time of the newest one that has come; `None` if the report does not tell.
+    /// The round-trip time of the newest packet that has arrived; `None` if the report does not give it.
     pub rtt: Option<Span>,
     /// One past the newest packet that the report covers.
     pub end: u32,
 }
 
-/// The packets on their way.
+/// The sent packets.
 ///
-/// A packet is told of once: as arrived when a report says so, as lost when a report has covered it and packets well after it
-/// have come, as unknown when two reports have come that should have covered it. So a report that is lost, late or
-/// twice there takes away knowledge at most.
+/// The fate of each packet is returned once. It has arrived when a report says so. It is lost when a report has covered
+/// it and packets well after it have arrived. It is unknown when two reports that should have covered it did not. So a
+/// lost, late or duplicate report can only reduce knowledge.
 #[derive(Clone, Debug, Default)]
 pub struct SentLog {
     /// The number of the first entry.
     first: u32,
     entries: VecDeque<Sent>,
-    /// One past the newest packet that has come, and one past the newest that a report has covered.
+    /// One past the newest packet that has arrived, and one past the newest that a report has covered.
     arrived_end: u32,
     covered_end: u32,
     /// Bytes on the wire from `covered_end` on.
     in_flight: u64,
-    /// A packet is lost once one has come that was sent so many after it: what comes later than that is told of no more.
+    /// A packet is lost when one sent this many packets later has arrived; its own later arrival is ignored.
     reordering: u32,
     clock: ReportClock,
 }
 
 impl SentLog {
-    /// An empty one.
+    /// Creates an empty log.
     #[must_use]
     pub fn new(reordering: u32) -> SentLog {
         SentLog { reordering, ..SentLog::default() }
     }
 
-    /// Empties it: the next packet is `number`.
+    /// Empties the log; the next packet is `number`.
     pub fn restart(&mut self, number: u32) {
         let reordering = self.reordering;
         *self = SentLog { first: number, arrived_end: number, covered_end: number, ..SentLog::new(reordering) };
     }
 
-    /// The packet that follows the last one leaves.
+    /// Adds a packet; its number follows the last one's.
     pub fn push(&mut self, now: Time, packet: SentPacket) {
         if self.entries.len() == StreamArrivals::MAX {
             self.cover(self.first + 1);
@@ -93,7 +92,7 @@ impl SentLog {
         self.in_flight
     }
 
-    /// Packets before `end` are in flight no more.
+    /// Removes packets before `end` from those in flight.
     fn cover(&mut self, end: u32) {
         while self.covered_end < end {
             self.in_flight -= u64::from(self.entries[(self.covered_end - self.first) as usize].size);
@@ -101,7 +100,7 @@ impl SentLog {
         }
     }
 
-    /// When the oldest packet left whose fate is open; `None` if there is none.
+    /// When the oldest packet of unknown fate was sent; `None` if there is none.
     #[must_use]
     pub fn oldest(&self) -> Option<Time> {
         self.entries.front().map(|entry| entry.at)
@@ -112,8 +111,8 @@ impl SentLog {
         self.first + self.entries.len() as u32
     }
 
-    /// A report made at `reported` by the receiver's clock has come. `wire` gives the 16 bits by which a packet goes. `None`
-    /// if it tells nothing new, or of packets that have never been sent.
+    /// Processes a report made at `reported` by the receiver's clock. `wire` maps a packet number to the 16 bits on the
+    /// wire. `None` if there is nothing new, or the report covers packets that were never sent.
     pub fn report(
         &mut self,
         now: Time,
@@ -133,9 +132,10 @@ impl SentLog {
         self.tell(now, report.begin, arrivals, wire)
     }
 
-    /// Transport-wide feedback has come, whose first delta counts from `base` on the receiver's clock. What it does not say,
-    /// when it was made, is taken for the last arrival that it tells of: the receiver's wait since then is part of the
-    /// round-trip time. `wire` gives a number as it goes over the wire. `None` if it tells nothing new.
+    /// Processes transport-wide feedback; `base`: the origin of its first delta by the receiver's clock. The feedback
+    /// does not say when it was made, so the time of the last arrival in it is used, and the receiver's delay since
+    /// then is part of the round-trip time. `wire` maps a packet number to the 16 bits on the wire. `None` if there is
+    /// nothing new.
     pub fn transport(
         &mut self,
         now: Time,
@@ -155,7 +155,7 @@ impl SentLog {
         self.tell(now, report.base, arrivals, wire)
     }
 
-    /// What has become of the packets from `begin` on.
+    /// Records the fate of the packets from `begin` on.
     fn tell(
         &mut self,
         now: Time,
@@ -164,7 +164,7 @@ impl SentLog {
         wire: impl Fn(u32) -> u16,
     ) -> Option<Told> {
         let count = arrivals.len();
-        // the last packet that it covers, counted back from the last one sent
+        // the last packet covered, counted back from the last one sent
         let behind = wire(self.end()).wrapping_sub(begin.wrapping_add(count as u16));
         if count == 0 || count > StreamArrivals::MAX || usize::from(behind) >= self.entries.len() {
             return None;
@@ -192,8 +192,8 @@ impl SentLog {
         (!packets.is_empty()).then_some(Told { packets, rtt, end })
     }
 
-    /// Takes out the packets of which something is to be told, in order: none after one whose fate is still open.
-    /// `covered_end` is one past the newest that the report before covered.
+    /// Removes packets of known fate, in order, up to the first whose fate is open. `covered_end` is one past the
+    /// newest packet that the previous report covered.
     fn settle(&mut self, covered_end: u32) -> Vec<PacketFate> {
         let mut packets = Vec::new();
         while let Some(entry) = self.entries.front() {
@@ -219,18 +219,19 @@ impl SentLog {
     }
 }
 
-/// The receiver's clock as its reports show it, from any zero.
+/// The receiver's clock, as derived from its reports; its zero is arbitrary.
 #[derive(Clone, Copy, Debug, Default)]
 struct ReportClock {
     last: Option<Time>,
 }
 
 impl ReportClock {
-    /// What the 32 bits of a report's time count modulo.
+    /// The period of a report's 32-bit time.
     const PERIOD: i64 = 1_000_000_000 << 16;
 
-    /// The instant that `middle` stands for. The first is the nearest to `now`, or that a period later where it would lie before
-    /// the clock's zero; those after it are the nearest to the one before.
+    /// The instant that `middle` stands for. The first one is resolved to the instant nearest to `now`, or a period
+    /// later if that would be before the clock's zero. Later ones are resolved to the instant nearest to the previous
+    /// one.
     fn time(&mut self, now: Time, middle: NtpMiddle) -> Time {
         let here = NtpMiddle::at(now);
         let (behind, ahead) = (here.since(middle).span(), middle.since(here).span());

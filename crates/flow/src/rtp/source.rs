@@ -1,39 +1,39 @@
-//! What a receiver knows of one source: which of its packets are new, how many were lost, how they jitter (RFC 3550
-//! appendix A.1, A.3 and A.8).
+//! A receiver's state of a source: which packets are new, how many were lost, and their jitter (RFC 3550 appendix A.1,
+//! A.3 and A.8).
 
 use paceline_packet::rtcp::ReportBlock;
 use paceline_packet::rtp::{RtpData, Ssrc};
 use paceline_packet::{NtpMiddle, NtpSpan};
 use paceline_units::Time;
 
-/// A source is valid after so many packets in sequence.
+/// Number of packets in sequence that make a source valid.
 const MIN_SEQUENTIAL: u8 = 2;
-/// A number so far ahead of the highest is no ordinary gap.
+/// A number further ahead of the highest is not an ordinary gap.
 const MAX_DROPOUT: u16 = 3000;
-/// A number this little behind the highest came late.
+/// A number at most this far behind the highest is late.
 const MAX_MISORDER: u16 = 100;
 
-/// What a packet is.
+/// The classification of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// In sequence so far, but of a source that is not valid yet.
+    /// In sequence so far, but the source is not valid yet.
     Probation,
-    /// New, of a valid source.
+    /// A new packet of a valid source.
     New,
-    /// New, and the second in sequence after a leap: what is counted begins anew with it.
+    /// A new packet, the second in sequence after a leap; the counters restart with it.
     Anew,
-    /// It has come before.
+    /// A duplicate.
     Copy,
-    /// Far from the sequence: not counted, unless the next packet follows it.
+    /// Far from the sequence; it is not counted, unless the next packet follows it.
     Stray,
 }
 
 /// Expected and received packets since the last report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Loss {
-    /// How many numbers the sequence has advanced.
+    /// Number of sequence numbers advanced.
     pub expected: u32,
-    /// How many packets have come, copies included.
+    /// Packets received, including duplicates.
     pub received: u32,
 }
 
@@ -42,27 +42,27 @@ pub struct Loss {
 pub struct RtpSource {
     /// Highest number seen.
     highest: u16,
-    /// 65536 for each time that numbers have gone round.
+    /// 65536 times the number of wraps.
     cycles: u32,
     /// The first number.
     base: u16,
-    /// What would follow a stray packet.
+    /// The number that would follow a stray packet.
     stray: Option<u16>,
-    /// Packets in sequence still to come until the source is valid.
+    /// Packets in sequence still needed until the source is valid.
     probation: u8,
     received: u32,
     expected_before: u32,
     received_before: u32,
-    /// Which of the last 128 numbers have come, that of `highest` in bit 0.
+    /// A bit set of the last 128 numbers received; bit 0 is `highest`.
     seen: u128,
-    /// Arrival less timestamp of the last packet, in ticks of the timestamps.
+    /// Arrival time minus timestamp of the last packet, in ticks of the timestamps.
     transit: Option<u32>,
     /// 16 times the jitter, in ticks.
     jitter: u64,
 }
 
 impl RtpSource {
-    /// A source whose first packet has this number.
+    /// Creates a source whose first packet has this number.
     #[must_use]
     pub fn new(first: u16) -> RtpSource {
         let mut source = RtpSource {
@@ -83,7 +83,7 @@ impl RtpSource {
         source
     }
 
-    /// The sequence begins, or begins anew, with this number.
+    /// Starts or restarts the sequence with this number.
     fn begin(&mut self, first: u16) {
         self.base = first;
         self.highest = first;
@@ -95,13 +95,13 @@ impl RtpSource {
         self.seen = 1;
     }
 
-    /// Whether enough packets have come in sequence.
+    /// Whether the source is valid: enough packets have arrived in sequence.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         self.probation == 0
     }
 
-    /// A packet has come (A.1).
+    /// Processes a packet (A.1).
     pub fn update(&mut self, seq: u16) -> Verdict {
         let ahead = seq.wrapping_sub(self.highest);
         if self.probation > 0 {
@@ -131,7 +131,7 @@ impl RtpSource {
                 self.stray = Some(seq.wrapping_add(1));
                 return Verdict::Stray;
             }
-            // two in a row: the other side has begun anew
+            // two in a row: the other end has restarted
             self.begin(seq);
             Verdict::Anew
         } else {
@@ -144,8 +144,8 @@ impl RtpSource {
         verdict
     }
 
-    /// A packet with this number has come by another way, sent again: what the sequence says of losses stays. Whether it is new; of
-    /// numbers too old to be known it is.
+    /// Records a retransmitted packet, without effect on the loss counters. Returns whether it is new; a number too old
+    /// to be known counts as new.
     pub fn repair(&mut self, seq: u16) -> bool {
         let behind = self.highest.wrapping_sub(seq);
         if behind >= 128 {
@@ -157,7 +157,7 @@ impl RtpSource {
         !known
     }
 
-    /// The highest number with its cycles.
+    /// The highest number, extended by its cycles.
     #[must_use]
     pub fn extended_highest(&self) -> u32 {
         self.cycles.wrapping_add(u32::from(self.highest))
@@ -167,19 +167,19 @@ impl RtpSource {
         self.extended_highest().wrapping_sub(u32::from(self.base)).wrapping_add(1)
     }
 
-    /// Expected less received, since the sequence began.
+    /// Packets expected minus received, since the sequence began.
     #[must_use]
     pub fn lost(&self) -> i32 {
         self.expected().wrapping_sub(self.received) as i32
     }
 
-    /// The same as its field of 24 bits holds it (A.3).
+    /// [`RtpSource::lost`], clamped to the 24-bit field (A.3).
     #[must_use]
     pub fn cumulative_lost(&self) -> i32 {
         self.lost().clamp(ReportBlock::CUMULATIVE_MIN, ReportBlock::CUMULATIVE_MAX)
     }
 
-    /// What has come since this was last asked for (A.3).
+    /// Packets expected and received since the last call (A.3).
     pub fn take_interval(&mut self) -> Loss {
         let expected = self.expected();
         let interval = Loss {
@@ -191,8 +191,8 @@ impl RtpSource {
         interval
     }
 
-    /// What a report at `now` says of the source (section 6.4.1), and the loss since the last one; `heard` is the middle of the
-    /// time stamp of its last sender report, and when that came.
+    /// Builds a report block for the source at `now` (section 6.4.1), and returns it with the loss since the last one.
+    /// `heard`: the middle of the NTP timestamp of its last sender report, and when that arrived.
     pub fn block(&mut self, now: Time, ssrc: Ssrc, heard: Option<(NtpMiddle, Time)>) -> (ReportBlock, Loss) {
         let interval = self.take_interval();
         let (lsr, dlsr) = match heard {
@@ -211,7 +211,7 @@ impl RtpSource {
         (block, interval)
     }
 
-    /// A packet with this timestamp came at `now` (A.8).
+    /// Updates the jitter with a packet of this timestamp, received at `now` (A.8).
     pub fn arrival(&mut self, timestamp: u32, now: Time) {
         let transit = ticks(now).wrapping_sub(timestamp);
         if let Some(before) = self.transit {
@@ -221,14 +221,14 @@ impl RtpSource {
         self.transit = Some(transit);
     }
 
-    /// The interarrival jitter in ticks of the timestamps.
+    /// The interarrival jitter in timestamp ticks.
     #[must_use]
     pub fn jitter(&self) -> u32 {
         u32::try_from(self.jitter >> 4).unwrap_or(u32::MAX)
     }
 }
 
-/// A clock in ticks of RTP's timestamps, modulo 2^32.
+/// The time in ticks of RTP timestamps, modulo 2^32.
 #[must_use]
 pub fn ticks(now: Time) -> u32 {
     let (seconds, nanos) = (now.0 / 1_000_000_000, now.0 % 1_000_000_000);

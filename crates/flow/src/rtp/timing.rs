@@ -1,4 +1,4 @@
-//! When a participant reports (RFC 3550 section 6.3 and appendix A.7).
+//! The timing of a participant's reports (RFC 3550 section 6.3 and appendix A.7).
 
 use super::{Spacing, Timing};
 use paceline_random::{Sequence, Stream};
@@ -7,20 +7,20 @@ use paceline_units::{Span, Time};
 /// The share of the session's bandwidth that reports may take (section 6.2).
 const SHARE: f64 = 0.05;
 
-/// Of that, what all senders together take while they are at most this share of the members.
+/// The share of that for all senders together, as long as they are at most this share of the members.
 const OF_SENDERS: f64 = 0.25;
 
-/// e - 3/2: reconsideration lengthens intervals by this factor, which the draw takes out again (section 6.3.1).
+/// e - 3/2: reconsideration lengthens intervals by this factor, so draws are divided by it (section 6.3.1).
 const COMPENSATION: f64 = core::f64::consts::E - 1.5;
 
-/// Who is there, as a participant knows it.
+/// The members of a session, as known to a participant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Members {
-    /// All, oneself included.
+    /// All members, including the participant itself.
     pub all: u32,
-    /// Those that have sent data of late.
+    /// Members that have sent data recently.
     pub senders: u32,
-    /// Whether one is among the senders.
+    /// Whether the participant itself is one of the senders.
     pub we_sent: bool,
 }
 
@@ -31,19 +31,19 @@ pub struct ReportTimer {
     draws: Sequence,
     /// tp: when the last report was sent, or when the participant joined.
     last: Time,
-    /// tn.
+    /// tn: the time of the next report.
     due: Time,
-    /// No report has been sent yet.
+    /// No report was sent yet.
     initial: bool,
     members: Members,
-    /// Members at the time when the timer was set.
+    /// The number of members when the timer was set.
     before: u32,
-    /// avg_rtcp_size in bytes, headers of UDP and IP included.
+    /// avg_rtcp_size in bytes, including headers of UDP and IP.
     mean_size: f64,
 }
 
 impl ReportTimer {
-    /// A participant joins, and expects its first report to have `size` bytes on the wire.
+    /// Creates the timer of a participant that joins; `size`: expected bytes of its first report on the wire.
     #[must_use]
     pub fn new(timing: Timing, size: u16, stream: Stream, now: Time) -> ReportTimer {
         let mut timer = ReportTimer {
@@ -60,7 +60,7 @@ impl ReportTimer {
         timer
     }
 
-    /// T_d without its halving at first: the deterministic interval.
+    /// T_d, the deterministic interval, without the halving of the first one.
     #[must_use]
     pub fn deterministic(&self) -> Span {
         let least = self.timing.least();
@@ -70,7 +70,7 @@ impl ReportTimer {
         }
     }
 
-    /// What the share of the bandwidth allows.
+    /// The interval that the share of the bandwidth allows.
     fn by_bandwidth(&self) -> Span {
         let Members { all, senders, we_sent } = self.members;
         let (all, senders) = (f64::from(all), f64::from(senders));
@@ -85,7 +85,7 @@ impl ReportTimer {
         Span::from_secs_f64((self.mean_size * sharing / bandwidth.max(1e-3)).min(1e6))
     }
 
-    /// T: a draw of the time between two reports.
+    /// T: a random interval between two reports.
     fn interval(&mut self) -> Span {
         if self.timing.spacing == Spacing::Fixed {
             return self.timing.least();
@@ -95,14 +95,14 @@ impl ReportTimer {
         deterministic.mul_f64((self.draws.unit() + 0.5) / COMPENSATION).max(Span(1))
     }
 
-    /// tn: when to ask [`ReportTimer::expire`].
+    /// tn: when to call [`ReportTimer::expire`].
     #[must_use]
     pub fn due(&self) -> Time {
         self.due
     }
 
-    /// The timer may have expired. Whether a report is to be sent now: if the interval, drawn anew, has passed too
-    /// (section 6.3.6); if not, it is due later.
+    /// Processes an expired timer; returns whether to send a report now. This is the case if a newly drawn interval has
+    /// also passed (section 6.3.6); otherwise the timer is set again.
     pub fn expire(&mut self, now: Time) -> bool {
         if now < self.due {
             return false;
@@ -114,7 +114,7 @@ impl ReportTimer {
         self.due <= now
     }
 
-    /// A report of `size` bytes leaves.
+    /// Records that a report of `size` bytes was sent.
     pub fn sent(&mut self, now: Time, size: u16) {
         self.account(size);
         self.last = now;
@@ -123,7 +123,7 @@ impl ReportTimer {
         self.initial = false;
     }
 
-    /// A report of `size` bytes has come.
+    /// Records that a report of `size` bytes was received.
     pub fn received(&mut self, size: u16) {
         self.account(size);
     }
@@ -132,7 +132,7 @@ impl ReportTimer {
         self.mean_size += (f64::from(size) - self.mean_size) / 16.0;
     }
 
-    /// Who is there has changed. Members that leave bring the next report forward (section 6.3.4).
+    /// Sets the members. When members leave, the next report is sent earlier (section 6.3.4).
     pub fn set_members(&mut self, members: Members, now: Time) {
         self.members = members;
         if members.all < self.before && self.timing.spacing == Spacing::Rfc3550 {
@@ -143,7 +143,7 @@ impl ReportTimer {
         }
     }
 
-    /// Who is there.
+    /// The members.
     #[must_use]
     pub fn members(&self) -> Members {
         self.members
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn section_6_3_1_the_mean_interval_is_the_deterministic_one() {
-        // reconsideration keeps, of an increasing run of uniform draws, the last: its mean is e - 3/2
+        // reconsideration keeps the last of an increasing run of uniform draws; its mean is e - 3/2
         let times = reports(&mut timer(TIMING, PAIR, 1), 20_001);
         let gaps: Vec<f64> = times.windows(2).map(|t| t[1] - t[0]).collect();
         let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;

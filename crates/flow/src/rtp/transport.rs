@@ -1,21 +1,21 @@
-//! What a receiver notes of each packet by its transport-wide number, and what the sender makes of the times that it tells
-//! (draft-holmer-rmcat-transport-wide-cc-extensions-01). When packets are told of again is libwebrtc's rule
-//! (`transport_sequence_number_feedback_generator.cc`): the draft leaves it open.
+//! Transport-wide feedback: the receiver's log of arrivals by transport-wide sequence number, and the sender's view of
+//! the receiver's clock (draft-holmer-rmcat-transport-wide-cc-extensions-01). The draft does not say when packets are
+//! reported again; the rule here is libwebrtc's (`transport_sequence_number_feedback_generator.cc`).
 
 use paceline_packet::rtcp::{ArrivalDelta, ReferenceTime, TransportFeedback};
 use paceline_packet::rtp::Ssrc;
 use paceline_units::{Span, Time};
 use std::collections::VecDeque;
 
-/// What arrived so long ago is forgotten once it has been told of.
+/// Arrivals older than this are dropped once they have been reported.
 const KEPT: Span = Span::from_millis(500);
-/// The most packets that are remembered: one feedback on all of them fits a datagram. libwebrtc has twice as many.
+/// Maximum number of packets kept; feedback on all of them fits into a datagram. libwebrtc keeps twice as many.
 const MOST: usize = 16_384;
 
 /// The arrivals of packets, by transport-wide number.
 ///
-/// A feedback covers the numbers from the one after the last that the feedback before covered up to the highest one. If a
-/// packet with a lower number has come since, late or once more, it covers again all from that one on.
+/// A feedback packet covers the numbers after those of the previous one, up to the highest. If a packet with a lower
+/// number has arrived since, late or as a duplicate, it covers everything from that number on again.
 #[derive(Clone, Debug, Default)]
 pub struct TransportLog {
     /// The number of the first entry.
@@ -23,17 +23,17 @@ pub struct TransportLog {
     entries: VecDeque<Option<Time>>,
     /// The first entry that the next feedback covers.
     fresh: usize,
-    /// Feedback so far, modulo 2^8.
+    /// Number of feedback packets so far, modulo 2^8.
     count: u8,
 }
 
 impl TransportLog {
-    /// The packet `number` has come. Of copies the first counts.
+    /// Records the arrival of packet `number`. Of duplicates, the first counts.
     pub fn note(&mut self, now: Time, number: u16) {
         if self.entries.is_empty() && self.fresh == 0 {
             self.base = number;
         }
-        // the nearest place to the end that the number can stand for
+        // the place nearest to the end that the number can have
         let end = self.entries.len();
         let next = self.base.wrapping_add(end as u16);
         let place = end as i64 + i64::from(number.wrapping_sub(next) as i16);
@@ -49,7 +49,7 @@ impl TransportLog {
         self.drop_first(over);
     }
 
-    /// A packet so far before the first entry has come.
+    /// Records a packet whose place is `before` places before the first entry.
     #[cold]
     fn note_late(&mut self, now: Time, before: usize) {
         if before + self.entries.len() > MOST {
@@ -63,7 +63,7 @@ impl TransportLog {
         self.entries[0] = Some(now);
     }
 
-    /// Forgets what lies before the entry `to` and is old enough, unless something is still to be told.
+    /// Drops old entries before the entry `to`, unless there is something to report.
     fn forget(&mut self, now: Time, to: i64) {
         if self.has_news() || now.0 < KEPT.0 {
             return;
@@ -80,14 +80,14 @@ impl TransportLog {
         self.fresh = self.fresh.saturating_sub(count);
     }
 
-    /// Whether there is something to tell.
+    /// Whether there is anything to report.
     #[must_use]
     pub fn has_news(&self) -> bool {
         self.fresh < self.entries.len()
     }
 
-    /// Feedback on what has come since the last, on packets of the source `ssrc`; nothing if nothing has. It is in several pieces
-    /// where two arrivals lie further apart than a delta holds (8.19 s).
+    /// Builds feedback on packets received since the last call, for the source `ssrc`; empty if there are none. It is
+    /// split where two arrivals are further apart than a delta holds (8.19 s).
     pub fn report(&mut self, ssrc: Ssrc) -> Vec<TransportFeedback> {
         let mut all = Vec::new();
         while let Some((feedback, covered)) = self.piece(ssrc) {
@@ -98,10 +98,10 @@ impl TransportLog {
         all
     }
 
-    /// The next piece, and how many entries it covers.
+    /// The next feedback packet, and the number of entries it covers.
     fn piece(&self, ssrc: Ssrc) -> Option<(TransportFeedback, usize)> {
         let first = self.entries.iter().skip(self.fresh).find_map(|entry| *entry)?;
-        // the reference is of the first that has come, whatever number the feedback begins with
+        // the reference time is that of the first packet received, whatever number the feedback begins with
         let (reference, mut last) = ReferenceTime::before(first);
         let (mut packets, mut covered) = (Vec::new(), 0);
         for entry in self.entries.iter().skip(self.fresh) {
@@ -109,7 +109,7 @@ impl TransportLog {
                 None => None,
                 Some(at) => match ArrivalDelta::nearest(last, at) {
                     None => break,
-                    // what was rounded off goes into the next one
+                    // the rounding error is carried over to the next delta
                     Some(delta) => {
                         last = delta.after(last);
                         covered = packets.len() + 1;
@@ -125,19 +125,19 @@ impl TransportLog {
     }
 }
 
-/// After so long a reference time means another instant.
+/// The period with which reference times wrap.
 const PERIOD: u64 = ReferenceTime::TICK.0 << 24;
 
-/// The receiver's clock as its reference times show it: they wrap, and begin anywhere.
+/// The receiver's clock, as derived from its reference times, which wrap and have an arbitrary zero.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReferenceClock {
-    /// The last one, and the instant that it stands for.
+    /// The last reference time, and the instant that it stands for.
     last: Option<(ReferenceTime, Time)>,
 }
 
 impl ReferenceClock {
-    /// The instant of `reference`, which has come at `now`. The first is taken for the one nearest to `now`, those after it for
-    /// the nearest to the one before, unless that is a whole period off `now`.
+    /// The instant of `reference`, received at `now`. The first one is resolved to the instant nearest to `now`, later
+    /// ones to the instant nearest to the previous one, unless that is more than a period away from `now`.
     pub fn time(&mut self, now: Time, reference: ReferenceTime) -> Time {
         let nearest = |(from, at): (ReferenceTime, Time)| {
             let ticks = i64::from(reference.since(from));
@@ -161,7 +161,7 @@ mod tests {
         Time(n * 1_000_000)
     }
 
-    /// The only piece: its first number, its first arrival's tick, and the deltas.
+    /// The only feedback packet: its base number, its reference time, and the deltas.
     fn told(log: &mut TransportLog) -> (u16, u32, Vec<Option<i16>>) {
         let all = log.report(US);
         assert_eq!(all.len(), 1, "{all:?}");
@@ -207,12 +207,12 @@ mod tests {
             log.report(US);
         }
         assert!((50..=52).contains(&log.entries.len()), "{}", log.entries.len());
-        // one that is forgotten comes again: what lies between was told of, and is not known any more
+        // a dropped packet arrives again: those after it were reported, and are no longer known
         log.note(ms(2000), 100);
         let (base, _, deltas) = told(&mut log);
         assert_eq!((base, deltas.len()), (100, 100));
         assert!(deltas[1..40].iter().all(Option::is_none) && deltas[60..].iter().all(Option::is_some), "{deltas:?}");
-        // but nothing is forgotten that has not been told of
+        // nothing is dropped before it was reported
         let mut log = TransportLog::default();
         (0..200u16).for_each(|k| log.note(ms(u64::from(k) * 10), k));
         assert_eq!(told(&mut log).2.len(), 200);
@@ -263,11 +263,11 @@ mod tests {
         let period = 64 << 24;
         assert_eq!(far.time(ms(period - 64), of(0xff_ffff)), ms(period - 64));
         assert_eq!(far.time(ms(period + 70), of(1)), ms(period + 64));
-        // a clock that began otherwise
+        // a clock with another zero
         let mut other = ReferenceClock::default();
         assert_eq!(other.time(ms(0), of(0x70_0000)), ms(64 * 0x70_0000));
         assert_eq!(other.time(ms(0), of(0x90_0000)), ms(64 * 0x90_0000));
-        // one that jumps on and on is none
+        // a clock that jumps continually is unusable
         for k in 0..100_000u32 {
             let time = other.time(ms(1000), of(k.wrapping_mul(0x7f_ffff)));
             assert!(time.0 <= ms(1000).0 + PERIOD, "{time:?}");
@@ -275,7 +275,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever comes: the times told are those of the arrivals to a quarter of a millisecond, and every arrival is told.
+        /// For any arrivals: all are reported, with their times to a quarter of a millisecond.
         #[test]
         fn what_is_told_is_what_has_come(
             steps in prop::collection::vec((0..40i32, 0..30_000_000u64, any::<bool>()), 1..300),

@@ -1,37 +1,37 @@
-//! A TFRC flow's settings, with each profile's defaults.
+//! TFRC settings, with each profile's defaults.
 
 use paceline_control::{Profile, Settings};
 use paceline_packet::wire::tfrc::FRAME_LEN;
 
-/// The settings of a TFRC flow, for both its ends.
+/// The settings of a TFRC flow, for both ends.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TfrcConfig {
-    /// What the controller's parameters say of the machine.
+    /// The controller's requirements.
     pub settings: Settings,
     /// Payload of a full packet in bytes: the segment size s of the equation (RFC 5348 section 4.1).
     pub segment: u16,
-    /// Header bytes beside the payload.
+    /// Header bytes of a data packet.
     pub header: u16,
-    /// Bytes of a report on the wire.
+    /// Size of a report on the wire in bytes.
     pub report_size: u16,
-    /// The last packet of a write is filled up to a full one, as ns-2 counts whole packets.
+    /// Pad the last packet of a write to a full one, as ns-2 counts whole packets.
     pub whole_segments: bool,
-    /// Each write is a video frame, and each packet says which part of it is in it: four bytes more of header.
+    /// Each write is a video frame, and each packet says which part of a frame it carries, in four more header bytes.
     pub frames: bool,
-    /// Packets may be marked (RFC 3168); marks count as losses do (RFC 5348 section 5.1).
+    /// Packets are ECN-capable (RFC 3168); marks count as losses (RFC 5348 section 5.1).
     pub ecn: bool,
 }
 
 impl TfrcConfig {
-    /// The defaults of a flow of `profile` around a controller of these settings (docs/controllers/tfrc.md).
+    /// The defaults of `profile` for a controller with these settings (docs/controllers/tfrc.md).
     #[must_use]
     pub fn new(profile: Profile, settings: Settings) -> TfrcConfig {
-        // which of a flow's connections a packet is of
+        // identifies the connection within the flow
         let subflow = if settings.several { 4 } else { 0 };
         let rfc = TfrcConfig {
             settings,
             segment: 1452 - subflow,
-            header: 48 + subflow,      // IPv4, UDP, and ours of 20 bytes
+            header: 48 + subflow,      // IPv4, UDP, and Paceline's 20 bytes
             report_size: 72 + subflow, // and a report's 44
             whole_segments: false,
             frames: false,
@@ -45,14 +45,14 @@ impl TfrcConfig {
         }
     }
 
-    /// The same of a flow that carries video, if it does.
+    /// Sets whether the flow carries video, and adapts the sizes.
     #[must_use]
     pub fn with_frames(self, frames: bool) -> TfrcConfig {
         let more = if frames { FRAME_LEN as u16 } else { 0 };
         TfrcConfig { frames, segment: self.segment - more, header: self.header + more, ..self }
     }
 
-    /// Bytes on the wire of a full packet.
+    /// Size of a full packet on the wire in bytes.
     #[must_use]
     pub fn wire(&self) -> u16 {
         self.segment.saturating_add(self.header)

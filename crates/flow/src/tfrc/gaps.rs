@@ -1,24 +1,24 @@
-//! Which packets are lost (RFC 5348 section 5.1) and when they would have come (section 5.2).
+//! Loss detection (RFC 5348 section 5.1), and the nominal arrival times of lost packets (section 5.2).
 
 use super::history::Indication;
 use paceline_units::Time;
 
-/// A packet that came: its number and when.
+/// A received packet: its number and arrival time.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     seq: u32,
     at: Time,
 }
 
-/// Packets `start..end` that have not come.
+/// The missing packets `start..end`.
 #[derive(Clone, Copy, Debug)]
 struct Gap {
     start: u32,
     end: u32,
-    /// S_before, if there is one, and S_after.
+    /// S_before, if it exists, and S_after.
     before: Option<Seen>,
     after: Seen,
-    /// So many packets with higher numbers have come.
+    /// Number of packets with higher numbers that have arrived.
     overtaken: u32,
 }
 
@@ -37,41 +37,42 @@ impl Gap {
     }
 }
 
-/// Where a packet that came belongs.
+/// The classification of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Place {
     /// The highest number so far.
     Newest,
-    /// It fills a hole that does not count as lost yet.
+    /// It fills a gap that does not count as lost yet.
     Late,
-    /// It lies below the highest and in no such hole: it counts as lost, or has come before.
+    /// It is below the highest and in no such gap: it counts as lost, or is a duplicate.
     Known,
 }
 
-/// What has come and what is missing.
+/// The packets received and missing.
 #[derive(Clone, Debug)]
 pub(super) struct Gaps {
-    /// One past the highest number that has come.
+    /// One past the highest number received.
     next: u32,
     highest: Option<Seen>,
-    /// In order; none has been overtaken `enough` times.
+    /// Sorted; each has been overtaken fewer than `enough` times.
     gaps: Vec<Gap>,
     enough: u32,
 }
 
 impl Gaps {
-    /// Packets are numbered from `first` on; `enough` later ones tell of a loss (NDUPACK).
+    /// Creates the state for packets numbered from `first`; `enough`: the number of later packets that indicate a loss
+    /// (NDUPACK).
     pub(super) fn new(first: u32, enough: u32) -> Gaps {
         Gaps { next: first, highest: None, gaps: Vec::new(), enough: enough.max(1) }
     }
 
-    /// One past the highest number that has come.
+    /// One past the highest number received.
     #[inline]
     pub(super) fn next(&self) -> u32 {
         self.next
     }
 
-    /// A packet has come; what is lost now goes to `lost`, in order.
+    /// Processes a packet; appends newly lost ranges to `lost`, sorted.
     #[inline]
     pub(super) fn add(&mut self, seq: u32, now: Time, lost: &mut Vec<Indication>) -> Place {
         if seq == self.next && self.gaps.is_empty() {
@@ -102,13 +103,13 @@ impl Gaps {
         for gap in self.gaps.iter_mut().take_while(|gap| gap.end <= seq) {
             gap.overtaken += 1;
         }
-        // the lower a gap, the more have overtaken it
+        // lower gaps have been overtaken at least as often
         let ripe = self.gaps.iter().take_while(|gap| gap.overtaken >= self.enough).count();
         lost.extend(self.gaps.drain(..ripe).map(|gap| gap.lost()));
         if newest { Place::Newest } else { Place::Late }
     }
 
-    /// A mark counts at once, and what is missing before it counts as lost with it (section 5.1).
+    /// Processes a mark: it counts at once, and packets missing before it count as lost (section 5.1).
     pub(super) fn settle(&mut self, seq: u32, lost: &mut Vec<Indication>) {
         let below = self.gaps.iter().take_while(|gap| gap.end <= seq).count();
         lost.extend(self.gaps.drain(..below).map(|gap| gap.lost()));
@@ -123,7 +124,7 @@ mod tests {
         Time(n * 1_000_000)
     }
 
-    /// Packets in this order, 10 ms apart; the runs lost by each of them.
+    /// Receives packets in this order, 10 ms apart; returns the ranges lost at each.
     fn run(order: &[u32]) -> (Vec<Vec<(u32, u32)>>, Vec<Indication>) {
         let mut arrivals = Gaps::new(0, 3);
         let mut all = Vec::new();
@@ -141,10 +142,10 @@ mod tests {
     fn section_5_1_three_later_packets_tell_of_a_loss() {
         let (runs, _) = run(&[0, 1, 3, 4, 5, 6]);
         assert_eq!(runs, [vec![], vec![], vec![], vec![], vec![(2, 3)], vec![]]);
-        // what comes before the third is not lost
+        // an arrival before the third later packet prevents the loss
         let (runs, _) = run(&[0, 2, 3, 1, 4, 5]);
         assert!(runs.iter().all(Vec::is_empty));
-        // a late packet counts among those that overtake the gaps below it
+        // a late packet counts among those that overtake lower gaps
         let (runs, _) = run(&[0, 2, 5, 4, 6]);
         assert_eq!(runs[3], [(1, 2)]);
         let (runs, _) = run(&[0, 5, 3, 6, 7]);
@@ -161,7 +162,7 @@ mod tests {
         let (_, lost) = run(&[0, 1, 5, 6, 7]);
         assert_eq!((lost[0].start, lost[0].end, lost[0].at), (2, 5, Time(12_500_000)));
         assert_eq!(lost[0].spacing, 2.5e6);
-        // with a late packet in the gap the ends stay those of section 5.2
+        // a late packet in the gap does not change the ends of section 5.2
         let (_, lost) = run(&[0, 1, 5, 3, 6, 7]);
         assert_eq!(lost.iter().map(|l| (l.start, l.at.0)).collect::<Vec<_>>(), [(2, 12_500_000), (4, 17_500_000)]);
     }

@@ -3,56 +3,56 @@
 use paceline_units::{Span, Time};
 use std::collections::VecDeque;
 
-/// How many closed intervals count (n, RFC 5348 section 5.4).
+/// Number of closed intervals that count (n, RFC 5348 section 5.4).
 const INTERVALS: usize = 8;
 
 /// Weights of the intervals, the most recent first (RFC 5348 section 5.4).
 const WEIGHTS: [f64; INTERVALS] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];
 
-/// Over how many intervals the mean with the open one goes while fewer than eight have closed.
+/// Which intervals the mean with the open one includes while fewer than eight have closed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fewer {
-    /// As many as without it (k, RFC 5348 section 5.4): the open one comes in for the oldest, as it does with eight.
+    /// As many as without it (k, RFC 5348 section 5.4): the open one replaces the oldest, as with eight.
     InForTheOldest,
-    /// One more (ns-2): it comes in beside all of them.
+    /// One more (ns-2): the open one is added to all closed ones.
     BesideAll,
 }
 
-/// The averaging of RFC 5348 sections 5.4 and 5.5, on its own.
+/// The weighted mean of RFC 5348 sections 5.4 and 5.5.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct IntervalWeights {
     /// The lower bound of the discount (THRESHOLD): 1/4; RFC 3448 had 1/2. 1: no discounting.
     pub threshold: f64,
-    /// With fewer than eight closed intervals.
+    /// The rule for fewer than eight closed intervals.
     pub fewer: Fewer,
 }
 
 impl IntervalWeights {
-    /// DF: what the closed intervals count for while the open one, of `open` packets, is more than twice their mean.
-    /// `closed`: length and discount so far of each closed interval, the most recent first.
+    /// DF: the discount factor of the closed intervals if the open one, of `open` packets, is longer than twice their
+    /// mean. `closed`: length and previous discount of each closed interval, the most recent first.
     #[must_use]
     pub fn discount(&self, open: f64, closed: &[(f64, f64)]) -> f64 {
         let mean = mean(closed);
         if open > 2.0 * mean { (2.0 * mean / open).max(self.threshold) } else { 1.0 }
     }
 
-    /// p for an open interval of `open` packets after the `closed` ones; 0 without a closed one.
+    /// p for an open interval of `open` packets and the `closed` ones; 0 without a closed one.
     #[must_use]
     pub fn loss_event_rate(&self, open: f64, closed: &[(f64, f64)]) -> f64 {
         let Some((_, newer)) = closed.split_last() else { return 0.0 };
         let factor = self.discount(open, closed);
         let with_open = {
-            // of eight the last has no place beside the open one in any case
+            // of eight closed intervals, the last has no weight left beside the open one anyway
             let beside = if self.fewer == Fewer::InForTheOldest { newer } else { closed };
             let (sum, weights) = total(1, beside, factor);
             (open * WEIGHTS[0] + sum) / (WEIGHTS[0] + weights)
         };
-        // the discount cancels where the open interval is left out
+        // without the open interval, the discount factor cancels
         (1.0 / with_open.max(mean(closed))).min(1.0)
     }
 }
 
-/// Weighted sum of the intervals, the first of them at place `from`, and of their weights.
+/// The weighted sum of the intervals, with weights beginning at `from`, and the sum of the weights.
 fn total(from: usize, closed: &[(f64, f64)], factor: f64) -> (f64, f64) {
     closed.iter().zip(&WEIGHTS[from..]).fold((0.0, 0.0), |(sum, weights), (&(length, discount), &weight)| {
         let weight = weight * discount * factor;
@@ -60,49 +60,49 @@ fn total(from: usize, closed: &[(f64, f64)], factor: f64) -> (f64, f64) {
     })
 }
 
-/// The mean of the closed intervals.
+/// The weighted mean of the closed intervals.
 fn mean(closed: &[(f64, f64)]) -> f64 {
     let (sum, weights) = total(0, closed, 1.0);
     if weights > 0.0 { sum / weights } else { 0.0 }
 }
 
-/// One loss event, and the interval that it ended.
+/// A loss event, and the interval that it ended.
 #[derive(Clone, Debug)]
 struct Event {
     /// Its first packet, lost or marked.
     first: u32,
-    /// When that packet would have arrived.
+    /// When that packet arrived or would have arrived.
     at: Time,
-    /// Packets from the event before to this one; of the first event made up (RFC 5348 section 6.3.1).
+    /// Packets from the previous event to this one; for the first event, computed (RFC 5348 section 6.3.1).
     closed: f64,
-    /// The first event of all.
+    /// It is the first of all loss events.
     initial: bool,
-    /// DF of that interval.
+    /// The discount factor of that interval.
     discount: f64,
-    /// What is missing, as ranges `start..end` in order.
+    /// Its missing packets, as sorted ranges `start..end`.
     missing: Vec<(u32, u32)>,
-    /// Something in it cannot be made good: a mark, or more ranges than are remembered.
+    /// The event cannot disappear by late arrivals: it includes a mark, or more than `RANGES` ranges.
     lasting: bool,
 }
 
-/// Ranges of missing packets remembered for an event.
+/// Maximum number of ranges of missing packets kept for an event.
 const RANGES: usize = 32;
 
-/// A run of lost packets, or one marked packet.
+/// A range of lost packets, or a marked packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Indication {
     /// The packets `start..end`.
     pub(super) start: u32,
     pub(super) end: u32,
-    /// When the first of them would have arrived, or did.
+    /// When the first of them arrived or would have arrived.
     pub(super) at: Time,
-    /// From one to the next, in nanoseconds (RFC 5348 section 5.2).
+    /// The time between two of them, in nanoseconds (RFC 5348 section 5.2).
     pub(super) spacing: f64,
-    /// They came, marked.
+    /// It is a marked packet that arrived.
     pub(super) marked: bool,
 }
 
-/// The loss events seen, most recent first, as far back as they count.
+/// The loss events, most recent first, as far back as they count.
 #[derive(Clone, Debug)]
 pub struct LossHistory {
     weights: IntervalWeights,
@@ -111,13 +111,13 @@ pub struct LossHistory {
 }
 
 impl LossHistory {
-    /// No loss event yet.
+    /// Creates a history without loss events.
     #[must_use]
     pub fn new(weights: IntervalWeights) -> LossHistory {
         LossHistory { weights, events: VecDeque::new(), closed: Vec::new() }
     }
 
-    /// Whether a loss event has been seen.
+    /// Whether there is no loss event.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.events.is_empty()
@@ -129,19 +129,19 @@ impl LossHistory {
         self.events.front().map(|event| event.first)
     }
 
-    /// Packets since the last loss event began (I_0), if all below `next` have been sent.
+    /// Packets since the last loss event began (I_0); `next`: one past the highest packet seen.
     fn open(&self, next: u32) -> f64 {
         self.last().map_or(0.0, |first| f64::from(next.saturating_sub(first)))
     }
 
-    /// p, when the highest packet seen is the one below `next`.
+    /// p; `next`: one past the highest packet seen.
     #[must_use]
     pub fn loss_event_rate(&self, next: u32) -> f64 {
         self.weights.loss_event_rate(self.open(next), &self.closed)
     }
 
-    /// Adds losses or a mark; packets within `rtt` of an event's first are part of it. `made_up` is the length of the
-    /// interval before the first event of all. Returns whether a new event began.
+    /// Adds losses or a mark; packets within `rtt` of an event's first one belong to it. `made_up`: the length of the
+    /// interval before the first event. Returns whether a new event began.
     pub(super) fn add(&mut self, what: Indication, rtt: Span, made_up: f64) -> bool {
         let mut grew = false;
         let mut seq = what.start;
@@ -152,11 +152,11 @@ impl LossHistory {
                 grew = true;
             }
             let Some(event) = self.events.front_mut() else { break };
-            // up to the first packet later than a round-trip time after the event began
+            // up to the first packet more than a round-trip time after the start of the event
             let left = (event.at + rtt).since(what.at).0 as f64;
             let beyond = if what.spacing > 0.0 { (left / what.spacing) as u32 } else { u32::MAX };
             let mut end = what.start.saturating_add(beyond).saturating_add(1).clamp(seq + 1, what.end);
-            // of a gap of many round trips only the last intervals count
+            // in a gap of many round-trip times, only the last intervals count
             let rest = what.end - end;
             if rest / (end - seq) > 2 * INTERVALS as u32 {
                 end = what.end - (end - seq) * 2 * INTERVALS as u32;
@@ -181,7 +181,8 @@ impl LossHistory {
         self.renew();
     }
 
-    /// A packet that counted as lost has come after all (RFC 5348 section 5.1). Returns whether it was missing.
+    /// Processes the late arrival of a packet that counted as lost (RFC 5348 section 5.1). Returns whether it was
+    /// missing.
     pub(super) fn fill(&mut self, seq: u32) -> bool {
         let Some(i) = self.events.iter().position(|event| event.first <= seq) else { return false };
         let event = &mut self.events[i];
@@ -212,7 +213,7 @@ impl LossHistory {
         true
     }
 
-    /// No loss is left of event `i`: the intervals before and after it are one.
+    /// Removes event `i`, which has no loss left, and merges the intervals before and after it.
     fn forget(&mut self, i: usize) {
         let Some(gone) = self.events.remove(i) else { return };
         if i > 0 {

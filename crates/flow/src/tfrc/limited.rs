@@ -1,22 +1,22 @@
-//! Whether the sender had too little to send, over the interval that a report covers (RFC 5348 section 8.2.1).
+//! Whether the sender was data-limited in the interval that a report covers (RFC 5348 section 8.2.1).
 
 use paceline_control::Interval;
 use paceline_packet::Stamp;
 use paceline_units::{Span, Time};
 
-/// Times on the sender's clock, as coarse as the stamps that come back.
+/// A time of the sender's clock, in the resolution of the echoed timestamps.
 fn at(time: Time) -> i64 {
     (time.0 >> 8 << 8) as i64
 }
 
-/// Two times at which the sender had sent all that it was allowed to: one for this report, one for the next.
+/// Two times at which the sender had sent everything allowed: one for this report, one for the next.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
-    /// In the interval that the next report will cover, if there was one.
+    /// In the interval that the next report will cover, if there is one.
     this: i64,
     /// After the end of that interval.
     next: i64,
-    /// When the newest packet of the last report was sent (t_new), and when that report came (t_next).
+    /// When the newest packet of the last report was sent (t_new), and when that report arrived (t_next).
     reported: i64,
     arrived: i64,
 }
@@ -26,7 +26,7 @@ impl Limits {
         Limits { this: i64::MIN, next: i64::MIN, reported: -1, arrived: -1 }
     }
 
-    /// The sender has just sent all that it is allowed to.
+    /// Records that the sender has just sent everything allowed.
     #[inline]
     pub(super) fn sent_all(&mut self, now: Time) {
         if self.this <= self.reported {
@@ -36,7 +36,7 @@ impl Limits {
         }
     }
 
-    /// A report has come whose newest packet was sent at `stamp`: what the round-trip time before was like.
+    /// Evaluates a report whose newest packet was sent at `stamp`, for the round-trip time before that.
     pub(super) fn report(&mut self, stamp: Stamp, rtt: Span, now: Time) -> Interval {
         self.reported = at(now - stamp.elapsed(now));
         self.arrived = at(now);
@@ -63,7 +63,7 @@ mod tests {
     #[test]
     fn section_8_2_1() {
         let mut limits = Limits::new();
-        // busy from 0 to 300 ms, then too little until 700 ms; each report tells of what was sent a round trip ago
+        // busy from 0 to 300 ms, then too little data until 700 ms; each report covers what was sent a round trip ago
         let mut seen = Vec::new();
         for t in (0..1100).step_by(10) {
             if t % 100 == 0 && t > 0 {

@@ -1,9 +1,15 @@
 //! ns-2.35's receiver (`Agent/TFRCSink` with its defaults: weighted intervals, `NumFeedback_` 1, `PreciseLoss_`).
 //!
-//! What differs from RFC 5348: one later packet tells of a loss; times are the sender's, taken from the stamps; a loss
-//! event must be later than a round-trip time and seen by a packet that was sent after the report of the one before
-//! (`round_id`); late packets are ignored; a packet is answered if a round-trip time has passed since the last report,
-//! and a timer of 1.5 round-trip times does the rest; the intervals are counted when a report is made.
+//! The differences from RFC 5348:
+//!
+//! - A loss is detected by one later packet.
+//! - Times are the sender's, from the timestamps.
+//! - A new loss event must be more than a round-trip time later, and detected by a packet sent after the report on the
+//!   previous one (`round_id`).
+//! - Late packets are ignored.
+//! - A packet is reported at once if a round-trip time has passed since the last report; otherwise, a timer of 1.5
+//!   round-trip times is used.
+//! - The intervals are counted when a report is made.
 
 use super::TfrcConfig;
 use super::history::{Fewer, IntervalWeights};
@@ -14,41 +20,41 @@ use paceline_packet::{Ns2Data, Packet, TfrcData, TfrcMore};
 use paceline_units::{Span, Time};
 use std::collections::VecDeque;
 
-/// `DEFAULT_NUMSAMPLES`: closed intervals that count.
+/// `DEFAULT_NUMSAMPLES`: the number of closed intervals that count.
 const INTERVALS: usize = 8;
 
-/// ns-2's state.
+/// The state of ns-2's receiver.
 #[derive(Debug)]
 pub(super) struct Ns2Receiver {
     segment: u32,
     /// b of the equation.
     per_ack: PerAck,
     weights: IntervalWeights,
-    /// One past the highest number that has come, and when that packet was sent.
+    /// One past the highest number received, and when that packet was sent.
     next: u32,
     sent: Time,
-    /// What the newest packet's header says.
+    /// The fields of the newest packet's header.
     rtt: Span,
     timeout: Span,
     round: u32,
-    /// When the first packet of the last loss event was sent, and the round of the packet that told of it.
+    /// When the first packet of the last loss event was sent, and the round of the packet that detected it.
     lost_at: Time,
     lost_round: Option<u32>,
-    /// A loss has been seen.
+    /// A loss has been detected.
     seen_loss: bool,
-    /// First packets of loss events that the intervals do not show yet.
+    /// First packets of loss events not yet included in the intervals.
     events: Vec<u32>,
-    /// Packets up to here are counted in the intervals.
+    /// Packets below this are included in the intervals.
     counted: u32,
-    /// Packets since the last loss event; closed intervals with their discounts.
+    /// Packets since the last loss event; closed intervals with their discount factors.
     open: f64,
     closed: Vec<(f64, f64)>,
-    /// What the closed intervals will be discounted by at the next loss event.
+    /// The discount factor applied to the closed intervals at the next loss event.
     discount: f64,
     p: f64,
-    /// When the packets of the last round-trip times came, unmarked ones only.
+    /// Arrival times of unmarked packets in the last round-trip times.
     arrivals: VecDeque<Time>,
-    /// Since the last report; when that was made; when the last packet came.
+    /// Packets since the last report; when that was made; when the last packet arrived.
     received: u64,
     reported: Time,
     arrived: Time,
@@ -98,17 +104,18 @@ impl Ns2Receiver {
         self.p
     }
 
-    /// Whether the sender had a round-trip time, and `seq` lies beyond all that has come: without one it has begun afresh.
+    /// Whether `seq` is above everything received, and the sender had a round-trip time: if it has none now, it has
+    /// restarted.
     pub(super) fn follows(&self, seq: u32) -> bool {
         self.rtt > Span::ZERO && seq >= self.next
     }
 
-    /// A packet has come.
+    /// Processes a packet.
     pub(super) fn on_packet(&mut self, now: Time, packet: &Packet, marked: bool, data: &TfrcData) -> PacketOutcome {
         let seq = packet.seq;
         self.received += 1;
         if !core::mem::replace(&mut self.started, true) {
-            // what came before the first packet is nobody's loss
+            // packets before the first one received do not count as lost
             self.next = seq;
             self.counted = seq;
         }
@@ -148,7 +155,8 @@ impl Ns2Receiver {
         PacketOutcome { new: true, report }
     }
 
-    /// The packets from the next expected one up to `seq`, sent at `sent`, are lost: says whether an event begins.
+    /// Processes the loss of the packets from the next expected one up to `seq`, which was sent at `sent`; returns
+    /// whether a loss event begins.
     #[cold]
     fn gap(&mut self, seq: u32, sent: Time) -> bool {
         if self.lost_round.is_some_and(|round| self.round <= round) {
@@ -156,7 +164,7 @@ impl Ns2Receiver {
         }
         let before = self.next - 1; // the first packet makes no gap, so there is one before
         let spacing = sent.since(self.sent).0 as f64 / f64::from(seq - before);
-        // the first one that is late enough; there is no second, for all have the round of this packet
+        // the first one that is late enough; there is no second one, since all have the round of this packet
         let since = (self.lost_at + self.rtt).since(self.sent).0 as f64;
         let mut i = self.next;
         if spacing > 0.0 {
@@ -187,18 +195,18 @@ impl Ns2Receiver {
     }
 
     fn arrived_unmarked(&mut self, now: Time) {
-        // more than any round-trip time that could be asked for before the next packet
+        // more than any round-trip time that can be queried before the next packet
         let kept = self.rtt * 8 + Span::from_millis(1);
         while self.arrivals.front().is_some_and(|&at| now.since(at) > kept) {
             self.arrivals.pop_front();
         }
-        // the walk over the history stops before the flow's first packet
+        // ns-2's search of the history stops before the flow's first packet
         if self.next > 0 {
             self.arrivals.push_back(now);
         }
     }
 
-    /// `adjust_history`: the intervals begin with one that gives the rate that data came at.
+    /// `adjust_history`: begins the intervals with one that gives the receive rate.
     #[cold]
     fn first_loss(&mut self, now: Time, sent: Time) -> f64 {
         self.events.clear();
@@ -210,7 +218,7 @@ impl Ns2Receiver {
         p
     }
 
-    /// The equation's inverse as ns-2 finds it: halving steps from 1/2 on, until the rate is right to 5 %.
+    /// The inverse of the equation by ns-2's method: halving steps from 1/2, until the rate is within 5 %.
     fn inverse(&self, rate: f64) -> f64 {
         let Some(terms) = Terms::new(self.segment, self.rtt, self.timeout) else { return 1.0 };
         let terms = terms.covering(self.per_ack).form(TimeoutTerm::AtMostOne);
@@ -226,7 +234,7 @@ impl Ns2Receiver {
         p
     }
 
-    /// `est_thput`: packets a second.
+    /// `est_thput`: the receive rate in packets per second.
     fn throughput(&self, now: Time) -> f64 {
         let elapsed = now.since(self.reported);
         if self.rtt == Span::ZERO {
@@ -239,11 +247,11 @@ impl Ns2Receiver {
         if count > 0 { count as f64 / self.rtt.as_secs_f64() } else { 1.0 }
     }
 
-    /// `est_loss_WALI`: counts the packets since the last report into the intervals.
+    /// `est_loss_WALI`: adds the packets since the last report to the intervals.
     fn estimate(&mut self) -> f64 {
         for i in 0..self.events.len() {
             let first = self.events[i];
-            // the lost packet is the last of the interval that it ends
+            // the lost packet is the last one of the interval that it ends
             let length = self.open + f64::from((first + 1).saturating_sub(self.counted));
             self.counted = self.counted.max(first + 1);
             self.open = 0.0;
@@ -264,7 +272,7 @@ impl Ns2Receiver {
         self.weights.loss_event_rate(self.open, &self.closed)
     }
 
-    /// Makes a report, unless nothing has come since the last one; in any case the timer starts again.
+    /// Makes a report, unless nothing has arrived since the last one; restarts the timer in any case.
     fn report(&mut self, now: Time, given: Option<f64>) -> Option<Measured> {
         if self.rtt > Span::ZERO {
             self.due = now + self.rtt.mul_f64(1.5);
@@ -288,7 +296,7 @@ impl Ns2Receiver {
         }
         let report = self.report(now, None);
         if report.is_none() || self.due <= now {
-            // nothing has come, and what comes next is answered at once: a round-trip time will have passed
+            // nothing has arrived; the next packet will be reported at once, since a round-trip time will have passed
             self.due = Time::NEVER;
         }
         report

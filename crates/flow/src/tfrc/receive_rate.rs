@@ -2,14 +2,14 @@
 
 use paceline_units::{Span, Time};
 
-/// Expiries of the feedback timer that are remembered.
+/// Number of expiries of the feedback timer kept.
 const EXPIRIES: usize = 8;
 
-/// Bytes that came, and how many there were at the last expiries of the feedback timer.
+/// The bytes received, in total and at the last expiries of the feedback timer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReceiveRate {
     bytes: u64,
-    /// The most recent last.
+    /// Sorted, the most recent last.
     expiries: [(Time, u64); EXPIRIES],
     count: usize,
 }
@@ -24,7 +24,7 @@ impl ReceiveRate {
         self.bytes += bytes;
     }
 
-    /// The feedback timer has expired, at its time or early.
+    /// Records that the feedback timer has expired, on time or early.
     pub(super) fn expired(&mut self, at: Time) {
         if self.count == EXPIRIES {
             self.expiries.copy_within(1.., 0);
@@ -34,17 +34,17 @@ impl ReceiveRate {
         self.count += 1;
     }
 
-    /// The timer has gone on expiring each `rtt` since `from`, with nothing to report, and a packet comes now.
+    /// Records that the timer has expired every `rtt` since `from` with nothing to report, until a packet arrives now.
     pub(super) fn lapsed(&mut self, from: Time, rtt: Span, now: Time) {
         if rtt == Span::ZERO {
             return;
         }
-        // the last expiry that lies a round-trip time back
+        // the last expiry at least a round-trip time ago
         let whole = now.since(from).0 / rtt.0;
         self.expired(from + rtt * whole.saturating_sub(1));
     }
 
-    /// Bytes a second since the last expiry at least `span` ago; 0 before the first.
+    /// Bytes per second since the last expiry at least `span` ago; 0 before the first expiry.
     pub(super) fn rate(&self, now: Time, span: Span) -> f64 {
         let known = &self.expiries[..self.count];
         let Some(&(at, bytes)) = known.iter().rev().find(|e| now.since(e.0) >= span).or(known.first()) else {
@@ -73,10 +73,10 @@ mod tests {
         rate.add(5000);
         assert_eq!(rate.rate(ms(100), Span::ZERO), 50_000.0);
         rate.expired(ms(100));
-        // early, at 130 ms: back to the last expiry a round trip ago
+        // early, at 130 ms: measured since the last expiry at least a round trip ago
         rate.add(1000);
         assert!((rate.rate(ms(130), rtt) - 6000.0 / 0.13).abs() < 1e-6);
-        // a packet after nothing for 4.3 round trips: 1.3 of them count
+        // a packet after a pause of 4.3 round trips: measured over 1.3 of them
         rate.expired(ms(130));
         rate.lapsed(ms(230), rtt, ms(560));
         rate.add(1000);

@@ -17,20 +17,20 @@ use paceline_units::{Span, Time};
 pub struct TfrcReceiver {
     config: Box<TfrcConfig>,
     stats: ReceiverStats,
-    /// The last packet that was new: its stamp, and when it came.
+    /// The last new packet: its timestamp, and when it arrived.
     stamp: Stamp,
     arrived_at: Time,
     measure: Measure,
 }
 
-/// Who measures.
+/// The measuring algorithm.
 #[derive(Debug)]
 enum Measure {
     Rfc(Box<RfcReceiver>),
     Ns2(Box<Ns2Receiver>),
 }
 
-/// What a report says of the path, and up to which packet.
+/// The contents of a report.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Measured {
     pub(super) next: u32,
@@ -38,16 +38,16 @@ pub(super) struct Measured {
     pub(super) loss_event_rate: f64,
 }
 
-/// What is made of a packet.
+/// The result of processing a packet.
 pub(super) struct PacketOutcome {
-    /// It had not come before.
+    /// It is not a duplicate.
     pub(super) new: bool,
-    /// A report that is due.
+    /// A report to send.
     pub(super) report: Option<Measured>,
 }
 
 impl TfrcReceiver {
-    /// A receiver that waits for the first packet.
+    /// Creates a receiver that waits for the first packet.
     #[must_use]
     pub fn new(config: &TfrcConfig) -> TfrcReceiver {
         let measure = match config.settings.law {
@@ -63,13 +63,13 @@ impl TfrcReceiver {
         }
     }
 
-    /// Counts up to now; `bytes` are the payloads of packets that had not come before, in any order.
+    /// Counters up to now; `bytes` are the payloads of new packets, in any order.
     #[must_use]
     pub fn stats(&self) -> &ReceiverStats {
         &self.stats
     }
 
-    /// When [`TfrcReceiver::on_timer`] should be called; it may move later without notice.
+    /// When to call [`TfrcReceiver::on_timer`]; the time may move later without notice.
     #[inline]
     #[must_use]
     pub fn next_wake(&self) -> Time {
@@ -79,7 +79,7 @@ impl TfrcReceiver {
         }
     }
 
-    /// p as the receiver sees it now; 0 before the first loss event.
+    /// p, the current loss event rate; 0 before the first loss event.
     #[must_use]
     pub fn loss_event_rate(&self) -> f64 {
         match &self.measure {
@@ -88,7 +88,7 @@ impl TfrcReceiver {
         }
     }
 
-    /// A packet has come. One without TFRC's header is none of ours.
+    /// Processes a packet; ignores one without TFRC's header.
     #[inline]
     pub fn on_data(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>, out: &mut impl Transmit) -> Arrived {
         let Some(Extra::TfrcData(_, data)) = extra else { return Arrived::default() };
@@ -103,7 +103,7 @@ impl TfrcReceiver {
         let outcome = match &mut self.measure {
             Measure::Rfc(rfc) => {
                 if data.rtt == Span::ZERO && rfc.rtt > Span::ZERO && packet.seq >= rfc.gaps.next() {
-                    // a sender that had a round-trip time and has none has begun afresh
+                    // a sender whose round-trip time has disappeared has restarted
                     **rfc = RfcReceiver::new(&self.config, packet.seq);
                 }
                 if self.config.frames {
@@ -132,7 +132,7 @@ impl TfrcReceiver {
         if outcome.new { Arrived { bytes, segments: 1 } } else { Arrived::default() }
     }
 
-    /// A report may be due; a call too early does nothing.
+    /// Sends a due report; a call too early does nothing.
     pub fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
         let measured = match &mut self.measure {
             Measure::Rfc(rfc) => rfc.on_timer(now),
@@ -160,13 +160,13 @@ impl TfrcReceiver {
     }
 }
 
-/// RFC 5348's receiver, and RFC 3448's.
+/// The receiver of RFC 5348 and RFC 3448.
 #[derive(Debug)]
 struct RfcReceiver {
     law: Law,
     /// b of the equation.
     per_ack: PerAck,
-    /// s: of a flow that carries video the average of what has come.
+    /// s: for a video flow, the average of the received packets.
     segment: u32,
     /// The sender's first packet.
     first: u32,
@@ -174,16 +174,16 @@ struct RfcReceiver {
     gaps: Gaps,
     history: LossHistory,
     rate: ReceiveRate,
-    /// Largest X_recv so far (section 6.3.1).
+    /// The highest X_recv so far (section 6.3.1).
     largest: f64,
-    /// R_m: what the newest packet's header says; zero before the sender has a sample.
+    /// R_m: the round-trip time in the newest packet's header; zero before the sender has a sample.
     rtt: Span,
-    /// The feedback timer, and the R_m that it was last set with: R_(m-1) at its next expiry.
+    /// The feedback timer, and the R_m with which it was set, which is R_(m-1) when it expires next.
     due: Time,
     timed: Span,
-    /// Packets came since it last expired.
+    /// Packets have arrived since its last expiry.
     fresh: bool,
-    /// Since when it has expired without anything to report.
+    /// When it expired with nothing to report; the next packet is reported at once.
     lapsed: Option<Time>,
     lost: Vec<Indication>,
 }
@@ -214,7 +214,7 @@ impl RfcReceiver {
         }
     }
 
-    /// Section 6.1, and 6.3 for the first packet.
+    /// Section 6.1, and for the first packet 6.3.
     fn on_data(&mut self, now: Time, seq: u32, bytes: u64, marked: bool, data: &TfrcData) -> PacketOutcome {
         let next = self.gaps.next();
         let place = self.gaps.add(seq, now, &mut self.lost);
@@ -230,7 +230,7 @@ impl RfcReceiver {
         if let Some(from) = self.lapsed {
             self.rate.lapsed(from, self.timed, now);
         } else if self.started && self.due == Time::NEVER && self.rtt > Span::ZERO {
-            // the sender has its first round-trip time: from now on there is a timer
+            // the sender has its first round-trip time, so the feedback timer starts
             self.rate.expired(now);
             self.set_timer(now);
         }
@@ -247,7 +247,7 @@ impl RfcReceiver {
         PacketOutcome { new: true, report }
     }
 
-    /// Puts what is lost into the history; says whether p has grown. `next` as it was before this packet.
+    /// Adds losses to the history; returns whether p has increased. `next`: its value before this packet.
     #[cold]
     fn losses(&mut self, next: u32, now: Time) -> bool {
         let before = self.history.loss_event_rate(next);
@@ -261,14 +261,14 @@ impl RfcReceiver {
         self.history.loss_event_rate(self.gaps.next()) > before
     }
 
-    /// Section 6.3.1: the interval that makes the equation give the rate that data came at.
+    /// Section 6.3.1: the interval for which the equation gives the receive rate.
     fn first_interval(&self, start: u32, now: Time) -> f64 {
-        // the equation in packets per round-trip time does not depend on it
+        // the equation in packets per round-trip time does not depend on the round-trip time
         let rtt = self.rtt.max(Span::from_micros(1));
         let Some(terms) = Terms::new(self.segment, rtt, rtt * 4) else { return 1.0 };
         let terms = terms.covering(self.per_ack);
         let now = self.rate.rate(now, self.timed);
-        // a packet in two round-trip times: all there is to go by where the first packet was lost or marked, and the least
+        // a packet in two round-trip times: the minimum, and the only estimate if the first packet was lost or marked
         let min_rate = 0.5 * terms.segment() / terms.rtt();
         let target = match self.law {
             Law::Rfc3448 => now,
@@ -278,7 +278,7 @@ impl RfcReceiver {
         1.0 / terms.loss_event_rate(target)
     }
 
-    /// Section 6.2, steps 1 to 4; X_recv over at least `span`.
+    /// Section 6.2, steps 1 to 4; X_recv is measured over at least `span`.
     fn expire(&mut self, now: Time, span: Span) -> Measured {
         let receive_rate = match self.law {
             Law::Rfc3448 => self.rate.rate(now, Span(1)), // since the last report
@@ -293,7 +293,7 @@ impl RfcReceiver {
         Measured { next, receive_rate, loss_event_rate: self.history.loss_event_rate(next) }
     }
 
-    /// Section 6.2, step 4; without a round-trip time there is no timer (6.3).
+    /// Section 6.2, step 4; without a round-trip time there is no timer (section 6.3).
     fn set_timer(&mut self, now: Time) {
         self.timed = self.rtt;
         self.due = if self.rtt > Span::ZERO { now + self.rtt } else { Time::NEVER };
@@ -304,7 +304,7 @@ impl RfcReceiver {
             return None;
         }
         if self.fresh {
-            // at its time: since the expiry before, which lies a round-trip time back
+            // on time: measure since the previous expiry, one round-trip time ago
             return Some(self.expire(now, Span::ZERO));
         }
         // the next packet is reported at once (section 6.1 step 3)

@@ -1,12 +1,12 @@
-//! Round-trip time and TCP's timeout for the equation.
+//! Round-trip time, and TCP's timeout for the equation.
 //!
-//! RFC 5348 section 4.3 steps 2 and 3: R = 0.9 R + 0.1 R_sample, t_RTO = 4 R. ns-2: 0.95 (`df_`), and the timeout of a
-//! BSD TCP with ticks of 100 ms (`tcp_tick_`).
+//! RFC 5348 section 4.3 steps 2 and 3: R = 0.9 R + 0.1 R_sample, t_RTO = 4 R. ns-2: a factor of 0.95 (`df_`), and the
+//! timeout of a BSD TCP with ticks of 100 ms (`tcp_tick_`).
 
 use paceline_control::Law;
 use paceline_units::Span;
 
-/// The shortest sample that counts: stamps are of 256 ns.
+/// The minimum sample; timestamps have a resolution of 256 ns.
 const MIN_SAMPLE: Span = Span::from_micros(1);
 
 /// ns-2's `tcp_tick_` in seconds.
@@ -18,13 +18,13 @@ pub(super) struct Rtt {
     keep: f64,
     /// R in seconds; zero before the first sample.
     smoothed: f64,
-    /// The same, rounded.
+    /// `smoothed`, rounded.
     rounded: Span,
     min_rtt: Span,
     ns2: Option<Ticks>,
 }
 
-/// Mean (8 times) and deviation (4 times) of the samples in ticks.
+/// Mean (scaled by 8) and deviation (scaled by 4) of the samples in ticks.
 #[derive(Clone, Copy, Debug, Default)]
 struct Ticks {
     mean: i64,
@@ -62,7 +62,7 @@ impl Rtt {
         }
     }
 
-    /// A sample; returns it as it counts.
+    /// Takes a sample; returns it, limited to the minimum.
     pub(super) fn sample(&mut self, sample: Span) -> Span {
         let sample = sample.max(MIN_SAMPLE);
         let seconds = sample.as_secs_f64();
@@ -82,7 +82,7 @@ impl Rtt {
         self.rounded
     }
 
-    /// The least sample; zero before the first.
+    /// The minimum sample; zero before the first.
     pub(super) fn min_rtt(&self) -> Span {
         if self.rounded == Span::ZERO { Span::ZERO } else { self.min_rtt }
     }
@@ -118,13 +118,13 @@ mod tests {
     #[test]
     fn ns2_counts_in_ticks_of_100_ms() {
         let mut rtt = Rtt::new(Law::Ns2);
-        rtt.sample(Span::from_millis(50)); // a tick at least: 8/8 + 4 * 2/4
+        rtt.sample(Span::from_millis(50)); // at least a tick: 8/8 + 4 * 2/4
         assert_eq!(rtt.timeout(), Span::from_millis(300));
         for _ in 0..20 {
             rtt.sample(Span::from_millis(50));
         }
         assert_eq!(rtt.smoothed(), Span::from_millis(50));
-        // a deviation of 2/4 has no quarter to lose: it stays
+        // the deviation of 2/4 is too small to decrease by a quarter
         assert_eq!(rtt.timeout(), Span::from_millis(300));
         rtt.sample(Span::from_millis(1050));
         assert!(rtt.timeout() > Span::from_millis(1000));

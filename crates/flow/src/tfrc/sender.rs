@@ -18,29 +18,29 @@ use paceline_units::{Span, Time};
 
 /// The sending end of a flow.
 ///
-/// The caller hands over what the application writes ([`TfrcSender::supply`]), reports and the time; it gets packets
-/// through [`Transmit`]. [`TfrcSender::next_wake`] says when to call [`TfrcSender::on_timer`]; it may move later
+/// The caller passes in the application's writes ([`TfrcSender::supply`]), reports and the time. It receives packets
+/// through [`Transmit`]. [`TfrcSender::next_wake`] says when to call [`TfrcSender::on_timer`]; that time may move later
 /// without notice, and a call too early does nothing.
 #[derive(Debug)]
 pub struct TfrcSender {
     supply: Supply,
-    /// The flow's first packet since it last began afresh.
+    /// The flow's first packet since its last restart.
     first: u32,
-    /// One past the highest packet that a report has told of.
+    /// One past the highest packet that a report has covered.
     reported: u32,
-    /// The reports that have told of just that one.
+    /// The reports that covered exactly this packet as the highest.
     recent_reports: Vec<(Stamp, TfrcReport)>,
     started: bool,
     stopped: bool,
     began: Time,
     law: Law,
-    /// s: of a flow that carries video the average, else that of a full packet (RFC 5348 section 4.1).
+    /// s: for a video flow the average, otherwise that of a full packet (RFC 5348 section 4.1).
     segment: f64,
     frames: Frames,
     pacer: Pacer,
     /// The nofeedback timer.
     timer: Time,
-    /// There has been something to send since it was set.
+    /// There was something to send since it was set.
     busy: bool,
     rtt: Rtt,
     limits: Limits,
@@ -50,16 +50,17 @@ pub struct TfrcSender {
     stats: SenderStats,
     config: Box<TfrcConfig>,
     fresh: TfrcController,
-    /// Feeds the controller's draws.
+    /// Supplies the controller's random draws.
     stream: Stream,
 }
 
-/// What ns-2's sender keeps.
+/// The state of ns-2's sender.
 #[derive(Clone, Copy, Debug)]
 struct Ns2State {
     round: u32,
     urgent: bool,
-    /// The timer found nothing to send; it did so since the nofeedback timer was set; when something came again.
+    /// `limited`: the timer found nothing to send; `all_idle`: it was so throughout since the nofeedback timer was set;
+    /// `resumed`: when data arrived again.
     limited: bool,
     all_idle: bool,
     resumed: Time,
@@ -69,11 +70,11 @@ impl Ns2State {
     const NEW: Ns2State = Ns2State { round: 0, urgent: true, limited: false, all_idle: false, resumed: Time::ZERO };
 }
 
-/// Names the controller's stream among those forked from the sender's.
+/// The controller's stream among those forked from the sender's.
 const DRAWS: u64 = 1;
 
 impl TfrcSender {
-    /// A sender that has not started. `stream` feeds the gaps' jitter, if there is any.
+    /// Creates a sender that has not started. `stream` supplies the jitter of gaps, if there is any.
     #[must_use]
     pub fn new(config: &TfrcConfig, controller: TfrcController, stream: Stream) -> TfrcSender {
         TfrcSender {
@@ -102,7 +103,7 @@ impl TfrcSender {
         }
     }
 
-    /// Starts sending; before it, supplied data waits.
+    /// Starts sending. Data supplied earlier has waited for this.
     pub fn start(&mut self, now: Time, out: &mut impl Transmit) {
         self.stats.begin(now);
         self.started = true;
@@ -113,8 +114,8 @@ impl TfrcSender {
         self.run(now, out);
     }
 
-    /// Begins afresh, with nothing supplied and no round-trip time; statistics go on counting. Call
-    /// [`TfrcSender::start`] for it.
+    /// Resets the sender: nothing supplied, no round-trip time. Statistics continue to count. Call
+    /// [`TfrcSender::start`] next.
     pub fn restart(&mut self, now: Time) {
         self.account(now);
         self.supply.clear();
@@ -133,7 +134,7 @@ impl TfrcSender {
         self.controller = self.fresh.clone();
     }
 
-    /// An application writes `bytes`: full packets and, unless it fits, a short last one.
+    /// The application writes `bytes`: full packets and, for a remainder, a short last one.
     pub fn supply(&mut self, bytes: u64, now: Time, out: &mut impl Transmit) {
         if bytes == 0 || self.supply.is_endless() || self.stopped {
             return;
@@ -145,7 +146,7 @@ impl TfrcSender {
         self.supplied(now, out);
     }
 
-    /// The application will never run dry.
+    /// The application always has data.
     pub fn supply_endless(&mut self, now: Time, out: &mut impl Transmit) {
         if !self.stopped {
             self.supply.add_endlessly();
@@ -153,21 +154,21 @@ impl TfrcSender {
         }
     }
 
-    /// There are so many packets to send, which others may send too: what [`TfrcSender::supply`] is to one alone. Tell it
-    /// with [`TfrcSender::supplied`] if they are new.
+    /// Sets the number of waiting packets, which other connections may send too; it replaces [`TfrcSender::supply`] in
+    /// a flow of several connections. If there are new ones, call [`TfrcSender::supplied`] next.
     #[inline]
     pub(crate) fn share(&mut self, packets: u32) {
         self.supply.set_left(packets);
     }
 
-    /// Something has been supplied.
+    /// Handles newly supplied data.
     pub(crate) fn supplied(&mut self, now: Time, out: &mut impl Transmit) {
         if !self.started {
             return;
         }
         self.busy = true;
         if self.ns2.limited {
-            // advanceby(): a packet at once, and the timer goes on as it went
+            // advanceby(): one packet at once; the timer keeps its phase
             self.ns2.limited = false;
             self.ns2.all_idle = false;
             self.ns2.resumed = now;
@@ -179,7 +180,7 @@ impl TfrcSender {
         self.run(now, out);
     }
 
-    /// The application stops: what has not been sent yet never will be.
+    /// The application stops: unsent data is discarded.
     pub fn stop(&mut self) {
         self.supply.clear();
         self.frames.clear();
@@ -187,18 +188,18 @@ impl TfrcSender {
         self.timer = Time::NEVER;
     }
 
-    /// Whether everything supplied has been sent: nothing is sent twice.
+    /// Whether everything supplied has been sent.
     #[must_use]
     pub fn acked_all(&self) -> bool {
         self.started && !self.supply.is_left()
     }
 
-    /// Writes that are remembered by themselves: those that did not fill a packet, and frames.
+    /// The number of entries kept for single writes: those that did not fill a packet, and frames.
     pub(crate) fn remembered_writes(&self) -> usize {
         self.supply.shorts().max(self.frames.len())
     }
 
-    /// When [`TfrcSender::on_timer`] should be called; it may move later without notice.
+    /// When to call [`TfrcSender::on_timer`]; the time may move later without notice.
     #[inline]
     #[must_use]
     pub fn next_wake(&self) -> Time {
@@ -218,7 +219,7 @@ impl TfrcSender {
         gap.min(self.config.settings.granularity).min(self.rtt.smoothed()) / 2
     }
 
-    /// Packets may be due, or the nofeedback timer; a call too early does nothing.
+    /// Sends due packets, and handles the nofeedback timer; a call too early does nothing.
     pub fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
         if self.timer <= now {
             self.no_feedback(now, out);
@@ -226,7 +227,7 @@ impl TfrcSender {
         self.run(now, out);
     }
 
-    /// Sends what is due.
+    /// Sends due packets.
     #[inline]
     fn run(&mut self, now: Time, out: &mut impl Transmit) {
         if !self.started || self.stopped {
@@ -258,14 +259,14 @@ impl TfrcSender {
         }
     }
 
-    /// ns-2's timer has expired, or is made to: a packet, and the timer starts again.
+    /// Handles ns-2's send timer, when it expires or is forced: sends a packet, and restarts the timer.
     fn tick(&mut self, now: Time, out: &mut impl Transmit) {
         if self.supply.is_left() {
             self.send(now, out);
         } else {
             self.ns2.limited = true;
         }
-        // with or without a packet, the next gap is reckoned (nextpkt())
+        // the next gap is computed even without a packet (nextpkt())
         self.controller.begin_gap();
         self.pacer.restart(now, self.segment, self.controller.pacing());
     }
@@ -312,7 +313,7 @@ impl TfrcSender {
         }
     }
 
-    /// Counts up to now. What is sent counts as acknowledged; the window is rate times round-trip time.
+    /// Counters up to now. Sent data counts as acknowledged; the window is the rate times the round-trip time.
     #[must_use]
     pub fn stats(&self) -> &SenderStats {
         &self.stats
@@ -322,7 +323,7 @@ impl TfrcSender {
         &mut self.stats
     }
 
-    /// Integrates the window up to `now`, so that [`TfrcSender::stats`] is complete; before the start there is none.
+    /// Integrates the window up to `now`, so that [`TfrcSender::stats`] is complete. It does nothing before the start.
     pub fn account(&mut self, now: Time) {
         if self.started || self.stats.packets_sent > 0 {
             let window = if self.started && !self.stopped { self.window() } else { 0.0 };
@@ -330,7 +331,7 @@ impl TfrcSender {
         }
     }
 
-    /// Packets that the allowed rate sends in a round-trip time.
+    /// The number of packets that the allowed rate sends in a round-trip time.
     #[must_use]
     pub fn window(&self) -> f64 {
         self.controller.rate() * self.rtt.smoothed().as_secs_f64() / self.segment
@@ -342,13 +343,13 @@ impl TfrcSender {
         &self.controller
     }
 
-    /// p as the receiver last reported it; 0 before a report of a loss event.
+    /// p, the loss event rate of the receiver's last report; 0 before a loss event.
     #[must_use]
     pub fn loss_event_rate(&self) -> f64 {
         self.p
     }
 
-    /// R; zero before the first sample.
+    /// R, the smoothed round-trip time; zero before the first sample.
     #[must_use]
     pub fn srtt(&self) -> Span {
         self.rtt.smoothed()
@@ -360,13 +361,13 @@ impl TfrcSender {
         self.started
     }
 
-    /// The longest time between packets while there are any to send (t_mbi, RFC 5348 section 4.3).
+    /// The maximum time between packets while there are any to send (t_mbi, RFC 5348 section 4.3).
     #[must_use]
     pub fn max_gap() -> Span {
         Span::from_secs_f64(MAX_BACKOFF)
     }
 
-    /// What a plot should show: the controller's gauges, `srtt` and `window`.
+    /// Reports the values to plot: the controller's gauges, `srtt` and `window`.
     pub fn gauges(&self, to: &mut dyn Gauges) {
         self.controller.gauges(to);
         to.seconds("srtt", known(self.rtt.smoothed().as_secs_f64()));

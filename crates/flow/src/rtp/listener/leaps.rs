@@ -1,38 +1,38 @@
-//! What is lost where a stream's numbers leap.
+//! Losses where a stream's sequence numbers leap.
 //!
-//! A leap of 3000 numbers or more is a new beginning to RFC 3550 (appendix A.1), and so it is in reports. It may as well be an
-//! outage. Timestamps tell the two apart: a sender that begins anew takes a random one (section 5.1), and one that went on
-//! has moved its own by what its clock ran meanwhile. How fast that runs, the stream has shown by then.
+//! A leap by 3000 numbers or more is a restart by RFC 3550 (appendix A.1), and counts as one in reports. It may also be
+//! an outage. Timestamps distinguish the two: a restarted sender takes a random timestamp (section 5.1); a continuing
+//! one has advanced its timestamp by the elapsed time, at the rate that was observed before.
 
 use crate::rtp::source::{RtpSource, Verdict};
 use paceline_packet::rtp::RtpData;
 use paceline_units::{Span, Time};
 
-/// How long a stream is watched before the rate of its timestamps is known.
+/// How long a stream must be observed before its timestamp rate is known.
 const WATCHED: Span = Span::from_millis(500);
-/// By so much of a second, and by a quarter of the outage, timestamps of a stream that went on may be off: frames have one
-/// each, and a pause of the sender's may lie within.
+/// The tolerance for the timestamps of a continuing stream, in seconds, in addition to a quarter of the outage: each
+/// frame has a single timestamp, and the sender may have paused.
 const SLACK_S: f64 = 0.5;
 
-/// What a stream's leaps have brought.
+/// The leaps of a stream.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Leaps {
-    /// Timestamp and time of the last packet in sequence.
+    /// Timestamp and arrival time of the last packet in sequence.
     last: Option<(u32, Time)>,
-    /// Ticks that timestamps have advanced since the sequence began, and packets in it.
+    /// Timestamp ticks since the sequence began, and its packets.
     ticks: i64,
     packets: u64,
     began: Time,
-    /// Packets since the last one in sequence that were not.
+    /// Packets out of sequence since the last one in sequence.
     strays: u32,
-    /// Lost in the sequences before this one, and between them.
+    /// Packets lost in earlier sequences, and between sequences.
     pub lost: i64,
-    /// Sequences that began anew, as far as can be told.
+    /// Detected restarts of the sequence.
     pub restarts: u32,
 }
 
 impl Leaps {
-    /// A packet has come, of which the source says this; before it the source had lost so many, and its highest number was this.
+    /// Records a packet and the source's verdict on it; `before`: the source's losses and its highest number before it.
     pub fn heard(&mut self, now: Time, data: &RtpData, before: (i32, u32), verdict: Verdict) {
         match verdict {
             Verdict::Stray => self.strays = self.strays.saturating_add(1),
@@ -47,7 +47,7 @@ impl Leaps {
             Verdict::Probation => *self = Leaps::begun(now, data),
             Verdict::New | Verdict::Copy => {
                 let (timestamp, at) = self.last.unwrap_or((data.timestamp, now));
-                // what comes late takes its ticks back
+                // a late packet subtracts its ticks
                 self.ticks += i64::from(data.timestamp.wrapping_sub(timestamp) as i32);
                 self.packets += 1;
                 self.last = Some((data.timestamp, at.max(now)));
@@ -60,7 +60,8 @@ impl Leaps {
         Leaps { last: Some((data.timestamp, now)), began: now, ..Leaps::default() }
     }
 
-    /// Packets lost from `highest` to this one, of a stream that went on; `None` of one that began anew, or cannot be told.
+    /// Packets lost between `highest` and this one, if the stream continued; `None` if it restarted, or this is
+    /// unknown.
     fn missing(&self, now: Time, data: &RtpData, highest: u16) -> Option<i64> {
         let (timestamp, at) = self.last?;
         let watched = at.since(self.began);
@@ -73,7 +74,7 @@ impl Leaps {
         if rate <= 0.0 || (moved - rate * gone_s).abs() > rate * (SLACK_S + gone_s / 4.0) {
             return None;
         }
-        // numbers have 16 bits: a long outage goes round them
+        // 16-bit numbers wrap in a long outage
         let ahead = f64::from(data.sequence.wrapping_sub(highest));
         let packets = self.packets as f64 / watched_s * gone_s;
         let rounds = ((packets - ahead) / 65_536.0).round().max(0.0);
@@ -81,7 +82,7 @@ impl Leaps {
     }
 }
 
-/// Tells the source of a packet, and the leaps of what it says.
+/// Passes a packet to the source, and the source's verdict to the leaps.
 pub(super) fn update(source: &mut RtpSource, leaps: &mut Leaps, now: Time, data: &RtpData) -> Verdict {
     let before = (source.lost(), source.extended_highest());
     let verdict = source.update(data.sequence);

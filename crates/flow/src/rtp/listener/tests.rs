@@ -1,4 +1,4 @@
-//! What is told of streams that others send, and how little.
+//! Reports on streams of other senders, and their limits.
 
 use super::*;
 use crate::Segment;
@@ -37,13 +37,13 @@ fn data(ssrc: u32, sequence: u16, transport: Option<u16>) -> RtpData {
     RtpData { ssrc: Ssrc(ssrc), timestamp, sequence, payload_type, marker: false, transport, original: None }
 }
 
-/// A packet of 1000 bytes of payload, 40 of headers.
+/// Receives a packet with 1000 bytes of payload and 40 of headers.
 fn comes(listener: &mut RtpListener, now: Time, data: RtpData, out: &mut Sent) {
     let heard = Heard { data: &data, size: 1040, payload: 1000, flags: Flags::NONE };
     listener.on_data(now, heard, out);
 }
 
-/// Time passes up to `to`.
+/// Advances the time to `to`.
 fn pass(listener: &mut RtpListener, to: Time, out: &mut Sent) {
     while listener.next_wake() <= to {
         listener.on_timer(listener.next_wake(), out);
@@ -56,7 +56,7 @@ fn each_stream_has_a_block_of_its_own() {
     for k in 0..600_u16 {
         let now = ms(u64::from(k) * 10);
         pass(&mut listener, now, &mut out);
-        // a twentieth of the first stream's is lost
+        // a twentieth of the first stream's packets are lost
         if k % 20 != 7 {
             comes(&mut listener, now, data(1, 65_500_u16.wrapping_add(k), None), &mut out);
         }
@@ -109,7 +109,7 @@ fn rfc_8888_tells_of_each_stream() {
 fn what_goes_back_is_a_twentieth_of_what_came() {
     for format in [FeedbackFormat::Transport, FeedbackFormat::Rfc8888] {
         let (mut listener, mut out) = (listener(Some(format)), Sent::default());
-        // packets with 60 bytes on the wire, as voice in the narrowest band
+        // packets of 60 bytes on the wire, as for narrowband audio
         let (mut came, mut first) = (0, None);
         for k in 0..5000_u16 {
             let now = ms(u64::from(k) * 20);
@@ -118,7 +118,7 @@ fn what_goes_back_is_a_twentieth_of_what_came() {
             listener.on_data(now, Heard { data: &data, size: 60, payload: 20, flags: Flags::NONE }, &mut out);
             came += 60;
             let sent: u64 = out.0.iter().map(|(size, _)| u64::from(*size)).sum();
-            // what came has paid for all but the last
+            // the bytes received cover all reports but the last
             let last = out.0.last().map_or(0, |(size, _)| u64::from(*size));
             assert!((sent - last) as f64 <= SHARE * f64::from(came), "{k}: {sent} of {came}");
             first = first.or((sent > 0).then_some(k));
@@ -183,19 +183,19 @@ fn a_bye_ends_its_stream_alone() {
             300 => listener.on_rtcp(now, 80, &bye(2)),
             _ => {}
         }
-        // what was under way when it left arrives still
+        // packets in flight at its BYE still arrive
         if k < 110 {
             comes(&mut listener, now, data(1, k, None), &mut out);
         }
         comes(&mut listener, now, data(2, k, None), &mut out);
-        // a packet of something else makes no stream that must leave too
+        // a single packet of another source is no stream that must leave too
         if k == 50 {
             comes(&mut listener, now, data(3, 0, None), &mut out);
         }
         let left: Vec<_> = listener.streams().iter().map(HeardStream::has_left).collect();
         match k {
             120 => assert_eq!((left, listener.has_left()), (vec![true, false, false], false)),
-            // what it sends for a while may have been under way
+            // packets that arrive for a while may have been in flight
             310 => assert!(listener.has_left()),
             _ => {}
         }
@@ -204,15 +204,16 @@ fn a_bye_ends_its_stream_alone() {
     assert!(!listener.has_left(), "it has come back");
 }
 
-/// A stream of packets each 10 ms that loses all between two numbers; timestamps say that it went on, or that it did not.
+/// A stream with a packet every 10 ms that loses everything between two numbers; its timestamps show whether it
+/// continued.
 #[test]
 fn a_leap_is_a_loss_where_timestamps_go_on() {
-    // how long it is silent in packets, what its timestamps do besides, what is lost, how often it has begun anew
+    // silence in packets, an additional timestamp offset, losses, restarts
     let cases: [(u64, u32, i64, u32); 6] = [
         (2998, 0, 2998 + 5, 0),
         (2999, 0, 2999 + 5, 0),
         (50_000, 0, 50_000 + 5, 0),
-        // numbers go round
+        // numbers wrap
         (70_000, 0, 70_000 + 5, 0),
         (3000, 1 << 31, 5, 1),
         (50_000, 123_456_789, 5, 1),
@@ -234,7 +235,7 @@ fn a_leap_is_a_loss_where_timestamps_go_on() {
     }
 }
 
-/// Numbers that leap while a stream goes on without a pause have begun anew, and so have those of one that is not known yet.
+/// A leap without a pause is a restart, and so is one of a stream not observed long enough.
 #[test]
 fn a_leap_without_an_outage_is_a_beginning() {
     for (first, restarts) in [(1000, 1), (20, 1)] {

@@ -1,55 +1,55 @@
-//! Several streams of a host under one controller (WebRTC's BUNDLE; RFC 8843), as libwebrtc's pacer has them
+//! Several streams of a host under one controller (WebRTC's BUNDLE; RFC 8843), as in libwebrtc's pacer
 //! (`modules/pacing/prioritized_packet_queue.cc`, `pacing_controller.cc`).
 //!
-//! One sender leads: its controller, its pacer, its window and its transport-wide numbers are those of all. The others keep what they
-//! have to send, and a source of their own ([`RtpConfig::bundled`](crate::rtp::RtpConfig::bundled)). Their owner says to the leader what
-//! [waits](RtpSender::waiting) there, gives them the [`Turn`]s that the leader has for them, and tells it what has left
-//! ([`RtpSender::took`]). Sound goes first, and waits for neither the pace nor the window, but counts for both; then comes what is
-//! sent again, then pictures, of each kind one packet of a stream after one of another; then fillers.
+//! One sender leads: its controller, pacer, window and transport-wide numbers serve all streams. The others keep their
+//! queues and their own sources ([`RtpConfig::bundled`](crate::rtp::RtpConfig::bundled)). Their owner tells the leader
+//! what they have [`waiting`](RtpSender::waiting), passes on the leader's [`Turn`]s, and reports what they sent
+//! ([`RtpSender::took`]). Audio goes first; it waits for neither pacer nor window, but is charged to both.
+//! Retransmissions follow, then video; within a class, streams take turns packet by packet. Padding goes last.
 
 use super::{CATCH_UP, RtpSender};
 use crate::Transmit;
 use paceline_control::{Controller, MediaController, RtpEvent, SentPacket};
 use paceline_units::{Rate, Size, Span, Time};
 
-/// A leader leads so many at most: those of a place beyond have no turn.
+/// Maximum number of streams that a leader leads; streams beyond get no turn.
 const MOST_STREAMS: usize = 4096;
 
-/// Kinds of packets, first those that go first.
+/// Classes of packets, in order of priority.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Class {
-    /// Sound.
+    /// Audio.
     Sound,
-    /// What is sent again.
+    /// A retransmission.
     Again,
-    /// Pictures.
+    /// Video.
     Picture,
 }
 
-/// What waits at a stream.
+/// The queue of a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Waiting {
-    /// What its next packet is; `None` if there is none.
+    /// The class of its next packet; `None` if there is none.
     pub next: Option<Class>,
-    /// Bytes on the wire of all that waits.
+    /// Bytes on the wire of all waiting packets.
     pub backlog: u64,
-    /// When the oldest frame was written; never if none waits.
+    /// When the oldest waiting frame was written; `NEVER` if none waits.
     pub since: Time,
     /// Bytes on the wire of all frames so far.
     pub written: u64,
 }
 
 impl Waiting {
-    /// Of a stream that has not begun.
+    /// The queue of a stream that has not started.
     pub const NOTHING: Waiting = Waiting { next: None, backlog: 0, since: Time::NEVER, written: 0 };
 }
 
-/// What the streams of a bundle may have together.
+/// The rate that the streams of a bundle share, and their state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Grant {
-    /// The rate that the leader's controller names, with all headers.
+    /// The target rate of the leader's controller, including all headers.
     pub target: Rate,
-    /// How long what waits at all of them takes to leave.
+    /// How long everything that waits in the bundle takes to leave.
     pub queueing: Span,
     /// The round-trip time.
     pub rtt: Span,
@@ -58,41 +58,41 @@ pub struct Grant {
 /// A stream's turn to send a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Turn {
-    /// The packet's number among all of the bundle, and what of it goes by the wire.
+    /// The packet's number, over all packets of the bundle.
     pub number: u32,
-    /// That.
+    /// The transport-wide sequence number on the wire.
     pub transport: u16,
-    /// The cluster that it is of.
+    /// The probe cluster that it belongs to.
     pub probe: Option<u32>,
 }
 
-/// What a leader knows of the others.
+/// A leader's state of the other streams.
 #[derive(Clone, Debug)]
 pub(super) struct Bundle {
     others: Vec<Waiting>,
-    /// Whose packet was the last of its kind: the leader's is 0.
+    /// The place of the stream that sent last; the leader's is 0.
     last: usize,
-    /// The turn that nobody has been given yet, and whose it is.
+    /// The turn that was not passed on yet, with the place of its stream.
     turn: Option<(usize, Turn)>,
-    /// The host's interface takes no sound before.
+    /// The host's interface accepts no audio before this time.
     pub(super) full: Time,
-    /// What waits at the others is to be thrown away.
+    /// The queues of the other streams are to be discarded.
     pub(super) thrown: bool,
 }
 
-/// What a stream that is led knows.
+/// The state of a stream led by another.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Led {
-    /// The turn that it has.
+    /// Its current turn.
     turn: Option<Turn>,
-    /// What has left in it.
+    /// The packet sent in it.
     sent: Option<SentPacket>,
-    /// How long what waits in the whole bundle takes to leave.
+    /// How long everything that waits in the bundle takes to leave.
     pub(super) queueing: Span,
 }
 
 impl Led {
-    /// A packet leaves; gives its transport-wide number.
+    /// Records a sent packet; returns its transport-wide number.
     pub(super) fn leaves(&mut self, packet: SentPacket) -> u16 {
         let turn = self.turn.unwrap_or(Turn { number: packet.number, transport: 0, probe: None });
         self.sent = Some(SentPacket { number: turn.number, ..packet });
@@ -105,11 +105,11 @@ impl Bundle {
         Bundle { others: Vec::new(), last: 0, turn: None, full: Time::ZERO, thrown: false }
     }
 
-    /// Whose packet is next, and what it is; `own` is the leader's.
+    /// The class of the next packet, and the place of its stream; `own`: the leader's next packet.
     fn next(&self, own: Option<Class>) -> Option<(Class, usize)> {
         let count = self.others.len() + 1;
         let of = |place: usize| if place == 0 { own } else { self.others[place - 1].next };
-        // from the one after the last on: of several of a kind the one that has waited longest
+        // beginning after the last one: within a class, the stream that has waited longest
         let around = (1..=count).map(|step| (self.last + step) % count);
         around.filter_map(|place| Some((of(place)?, place))).min_by_key(|(class, _)| *class)
     }
@@ -132,7 +132,7 @@ impl Bundle {
 }
 
 impl RtpSender {
-    /// What a leader is to know of a stream that it leads.
+    /// Its queue, as its leader must know it.
     #[must_use]
     pub fn waiting(&self) -> Waiting {
         let next = if self.started && !self.is_over() { self.own_class() } else { None };
@@ -140,7 +140,7 @@ impl RtpSender {
         Waiting { next, backlog: self.backlog, since, written: self.written }
     }
 
-    /// What its own next packet is.
+    /// The class of its own next packet.
     fn own_class(&self) -> Option<Class> {
         if self.history.waits() {
             return Some(Class::Again);
@@ -149,13 +149,13 @@ impl RtpSender {
         self.supply.is_left().then_some(fresh)
     }
 
-    /// Of a leader: whether the next packet of all waits for nothing.
+    /// For a leader: whether the next packet of the bundle is audio, and so waits for nothing.
     pub(super) fn is_sound_next(&self) -> bool {
         let Some(bundle) = &self.bundle else { return false };
         matches!(bundle.next(self.own_class()), Some((Class::Sound, _)))
     }
 
-    /// Of a leader: the next packet is another's, who is to be given a turn.
+    /// For a leader: hands the turn to another stream if the next packet is that stream's; returns whether it did.
     pub(super) fn hands_over(&mut self, probe: Option<u32>) -> bool {
         let (own, number, first) = (self.own_class(), self.next(), self.first);
         let Some(bundle) = &mut self.bundle else { return false };
@@ -172,18 +172,19 @@ impl RtpSender {
         }
     }
 
-    /// Of a leader: the turn that is to be given, and the place of the stream whose it is.
+    /// For a leader: the turn to pass on, with the place of its stream.
     #[must_use]
     pub fn turn(&self) -> Option<(usize, Turn)> {
         self.bundle.as_ref()?.turn
     }
 
-    /// Of a leader: whether what waits at those that it leads is to be thrown away ([`RtpSender::throw_away`]), since this was last asked.
+    /// For a leader: whether the queues of the streams that it leads must be discarded ([`RtpSender::throw_away`])
+    /// since the last call.
     pub fn take_thrown_of_others(&mut self) -> bool {
         self.bundle.as_mut().is_some_and(|bundle| core::mem::take(&mut bundle.thrown))
     }
 
-    /// Of a leader: what waits at the stream of this place, from 0 on, among those that it leads.
+    /// For a leader: sets the queue of the stream at this place, from 0 on, among those that it leads.
     pub fn others(&mut self, place: usize, waiting: Waiting, now: Time, out: &mut impl Transmit) {
         self.note_others(place, waiting, now);
         self.run(now, out);
@@ -203,7 +204,7 @@ impl RtpSender {
         }
     }
 
-    /// Of a stream that is led: it has its turn. Gives what has left, if anything was there.
+    /// For a stream led by another: sends a packet in its turn. Returns the packet, if there was one.
     pub fn send_in_turn(&mut self, turn: Turn, now: Time, out: &mut impl Transmit) -> Option<SentPacket> {
         if !self.started || self.is_over() || !self.is_left() {
             return None;
@@ -215,7 +216,7 @@ impl RtpSender {
         led.sent.take()
     }
 
-    /// Of a leader: what the stream that had its turn has sent, and what waits there now.
+    /// For a leader: processes the packet that a stream sent in its turn, and that stream's queue.
     pub fn took(&mut self, sent: Option<SentPacket>, waiting: Waiting, now: Time, out: &mut impl Transmit) {
         let Some((place, turn)) = self.bundle.as_mut().and_then(|bundle| bundle.turn.take()) else { return };
         self.note_others(place, waiting, now);
@@ -232,14 +233,14 @@ impl RtpSender {
         self.run(now, out);
     }
 
-    /// Of a leader: what its streams may have together; `None` before its controller names a rate.
+    /// For a leader: the rate that its streams share; `None` before its controller sets a target.
     #[must_use]
     pub fn grant(&self) -> Option<Grant> {
         let target = self.controller.target().filter(|_| self.started)?;
         Some(Grant { target, queueing: self.queueing(), rtt: self.rtt })
     }
 
-    /// Its part of what its bundle may have, for its encoder.
+    /// Sets its share of the bundle's rate, for its encoder.
     pub fn allot(&mut self, part: Rate, grant: &Grant, now: Time) {
         let Some(led) = &mut self.led else {
             self.kept = Some(part);
@@ -260,7 +261,7 @@ mod tests {
         Waiting { next, ..Waiting::NOTHING }
     }
 
-    /// The places whose packets are next, each served once and then as before.
+    /// The places of the next packets' streams, each served in turn.
     fn served(own: Option<Class>, others: &[Option<Class>], turns: usize) -> Vec<usize> {
         let mut bundle = Bundle { others: others.iter().map(|next| waiting(*next)).collect(), ..Bundle::new() };
         let mut serve = || {

@@ -1,4 +1,4 @@
-//! What a sender makes of the receiver's reports, and of their absence.
+//! The sender's processing of the receiver's reports, and of their absence.
 
 use super::RtpSender;
 use crate::Transmit;
@@ -8,15 +8,15 @@ use paceline_packet::rtcp::{App, Compound, ReportBlock};
 use paceline_packet::{Extra, Ntp, Packet};
 use paceline_units::{Ratio, Size, Span, Time};
 
-/// How long a first answer may take (RFC 5348 section 4.2).
+/// The maximum time until the first answer (RFC 5348 section 4.2).
 const FIRST_ROUND_TRIP: Span = Span::from_secs(2);
 
-/// The shortest round-trip time that counts: the resolution of LSR and DLSR.
+/// The minimum round-trip time: the resolution of LSR and DLSR.
 const LEAST_RTT: Span = Span(15_259);
 
 impl RtpSender {
-    /// A report of the receiver has come. What it says of packets that an earlier report told of already, or of a sender
-    /// report that was none of ours, does not count.
+    /// Processes a report of the receiver. Information on packets that an earlier report covered, and on unknown sender
+    /// reports, is ignored.
     pub fn on_rtcp(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>, out: &mut impl Transmit) {
         let Some(Extra::Rtcp(report)) = extra else { return };
         let Some(timer) = &mut self.session.timer else { return };
@@ -36,7 +36,7 @@ impl RtpSender {
             let told = if self.is_numbered() { self.numbered(now, report) } else { self.sequenced(now, report) };
             match told {
                 Some(told) => self.arrivals(now, told, out),
-                // what it covers is in flight no more, though no fate is certain yet: the window may be open
+                // packets covered are no longer in flight, although no fate is certain yet: the window may be open
                 None => self.run(now, out),
             }
             return;
@@ -52,15 +52,15 @@ impl RtpSender {
         }
     }
 
-    /// The packet with this number. A receiver has 16 bits of it and its own count of cycles, which begins anew where the receiver
-    /// does; it cannot be more than those behind what has been sent.
+    /// The packet with this number. A receiver knows 16 bits of it, and counts cycles itself, from its own start; so
+    /// only the lower 16 bits are used. The packet cannot be further behind the last one sent.
     fn sent_as(&self, extended: u32) -> Option<u32> {
         let behind = self.on_the_wire(self.next()).wrapping_sub(1).wrapping_sub(extended as u16);
         let number = self.next().checked_sub(1)?.checked_sub(u32::from(behind))?;
         (number >= self.first).then_some(number)
     }
 
-    /// What the receiver has counted of the ECN field, or that it says nothing of it (RFC 6679).
+    /// Processes the receiver's ECN counters, or their absence (RFC 6679).
     #[cold]
     fn counted(&mut self, report: &Compound) {
         let us = self.session.us.ssrc;
@@ -79,7 +79,7 @@ impl RtpSender {
         }
     }
 
-    /// A block that tells something new, of so many packets.
+    /// Processes a report block with new information, on `since` packets.
     fn heed(&mut self, now: Time, since: u32, block: &ReportBlock, report: &Compound, out: &mut impl Transmit) {
         self.account(now);
         let us = self.session.us.ssrc;
@@ -98,7 +98,7 @@ impl RtpSender {
                 _ => {}
             }
         }
-        // a mark is a loss (RFC 6679 section 7.3.3)
+        // a mark counts as a loss (RFC 6679 section 7.3.3)
         let marked = f64::from(self.session.ecn.take_marks()) / f64::from(since);
         let loss = Ratio((loss.0 + marked).min(1.0));
         self.loss = loss.0;
@@ -113,7 +113,7 @@ impl RtpSender {
         self.run(now, out);
     }
 
-    /// What a report says of arrivals by sequence numbers (RFC 8888).
+    /// Processes feedback on arrivals by sequence numbers (RFC 8888).
     fn sequenced(&mut self, now: Time, report: &Compound) -> Option<Told> {
         let us = self.session.us.ssrc;
         let arrivals = report.arrivals.as_ref()?;
@@ -123,7 +123,7 @@ impl RtpSender {
         self.sent.report(now, arrivals.reported, stream, wire)
     }
 
-    /// What a report says of arrivals by transport-wide numbers.
+    /// Processes feedback on arrivals by transport-wide numbers.
     fn numbered(&mut self, now: Time, report: &Compound) -> Option<Told> {
         let (us, first) = (self.session.us.ssrc, self.first);
         let mut all = None;
@@ -139,7 +139,7 @@ impl RtpSender {
         all
     }
 
-    /// Feedback on the arrival of packets: what it tells anew goes to the controller.
+    /// Reports newly known arrivals and losses to the controller.
     fn arrivals(&mut self, now: Time, mut told: Told, out: &mut impl Transmit) {
         self.account(now);
         if self.config.ecn_reports && self.is_numbered() {
@@ -170,7 +170,7 @@ impl RtpSender {
         self.run(now, out);
     }
 
-    /// Equation 2 of the LDA+ paper: tau = t - DLSR - LSR, where LSR is one of our reports.
+    /// Equation 2 of the LDA+ paper: tau = t - DLSR - LSR, where LSR is one of this sender's reports.
     fn round_trip(&self, now: Time, block: &ReportBlock) -> Option<Span> {
         let (_, sent) = self.session.echoes.iter().rev().find(|(echo, _)| *echo == block.lsr)?;
         let longest = now.since(*sent);
@@ -180,25 +180,25 @@ impl RtpSender {
             .map(|sample| sample.max(LEAST_RTT))
     }
 
-    /// The receiver's silence is to be told after so many intervals of its reports, and what a report takes to come about: a
-    /// round trip, and before there is a sample of it the 2 s that RFC 5348 section 4.2 allows for one.
+    /// Schedules the detection of the receiver's silence: after `intervals` report intervals plus a round-trip time.
+    /// Before the first sample, at least the 2 s of RFC 5348 section 4.2 are allowed.
     pub(super) fn listen(&mut self, now: Time, intervals: u32) {
         let interval = self.interval().filter(|_| intervals > 0);
         self.silence = interval.map_or(Time::NEVER, |interval| self.patience(now, interval * u64::from(intervals)));
     }
 
-    /// The mean time between two reports that the controller heeds; `None` without a session.
+    /// The mean interval between reports that the controller uses; `None` without a session.
     fn interval(&self) -> Option<Span> {
         let timer = self.session.timer.as_ref()?;
         Some(self.config.heeded_interval(timer.deterministic()))
     }
 
-    /// When what is sent at `sent` has been answered long since, if the receiver waits for `held`.
+    /// When an answer to a packet sent at `sent` is overdue, if the receiver waits for `held`.
     fn patience(&self, sent: Time, held: Span) -> Time {
         if self.rtt == Span::ZERO { sent + held.max(FIRST_ROUND_TRIP) } else { sent + held + self.rtt }
     }
 
-    /// No report has come for long.
+    /// Handles the receiver's silence.
     #[cold]
     pub(super) fn silent(&mut self, now: Time) {
         let Some(interval) = self.interval() else {
@@ -206,7 +206,7 @@ impl RtpSender {
             return;
         };
         self.account(now);
-        // a sender with nothing to send gets no reports either, nor has one been due whose packets are new
+        // no report is expected if there is nothing to send, or if all packets are recent
         let waits = match self.config.settings.feedback {
             RtpFeedback::Reports => self.we_sent() || self.is_left(),
             RtpFeedback::Arrivals => {
@@ -228,7 +228,7 @@ impl RtpSender {
     }
 }
 
-/// So many of these packets were marked. Which ones the counts of RFC 6679 do not say: the newest.
+/// Marks `many` of these packets. RFC 6679's counters do not say which ones were marked; the newest are taken.
 fn mark(packets: &mut [PacketFate], many: u32) {
     let came = packets.iter_mut().rev().filter_map(|packet| match &mut packet.fate {
         Fate::Arrived { marked, .. } => Some(marked),

@@ -1,7 +1,8 @@
-//! Packets that leave beside the pace: clusters by which a controller probes the path, and fillers that keep it used.
+//! Packets sent outside the pace: probe clusters, and padding that keeps the path busy.
 //!
-//! A filler is an RTP packet of a payload type of its own ([`paceline_packet::rtp::RtpData::FILLER`]), whose payload is zeros: it stands for what a
-//! sender of media would send again to fill a gap. The receiver counts it, and hands it to nobody.
+//! A padding packet is an RTP packet with its own payload type ([`paceline_packet::rtp::RtpData::FILLER`]) and zeros as
+//! payload. It stands for media that a real sender would repeat to fill a gap. The receiver counts it and does not
+//! deliver it.
 
 use super::{Outgoing, RtpSender, SentPacket};
 use crate::Transmit;
@@ -11,21 +12,21 @@ use paceline_packet::rtp::RtpData;
 use paceline_units::{Size, Span, Time};
 use std::collections::VecDeque;
 
-/// So many clusters wait at most: one that is asked for beyond them is left out.
+/// Maximum number of clusters that wait; further ones are dropped.
 const MOST_PROBES: usize = 16;
 
-/// What is to be sent beside the pace.
+/// Packets to be sent outside the pace.
 #[derive(Debug)]
 pub(super) struct Filling {
-    /// Clusters, the one under way first.
+    /// Clusters, the current one first.
     probes: VecDeque<Probe>,
-    /// Of that one: when it began, and what of it has left.
+    /// For the current cluster: when it began, and the packets and bytes sent.
     begun: Option<Time>,
     packets: u32,
     bytes: u64,
-    /// When the next packet beside the pace is due.
+    /// When the next packet outside the pace is due.
     due: Time,
-    /// The host's interface takes none before.
+    /// The host's interface accepts none before this time.
     full: Time,
 }
 
@@ -36,20 +37,21 @@ impl Default for Filling {
 }
 
 impl Filling {
-    /// When something is due; never if nothing is.
+    /// When the next packet is due; `NEVER` if there is none.
     #[inline]
     pub(super) fn due(&self) -> Time {
         self.due
     }
 
-    /// When the next packet of the cluster under way is due: its bytes so far, at its rate, after its beginning.
+    /// When the next packet of the current cluster is due: the time that its bytes so far take at its rate, after its
+    /// beginning.
     fn next(&self, now: Time) -> Option<Time> {
         let probe = self.probes.front()?;
         let Some(begun) = self.begun else { return Some(now) };
         Some(begun + Span::from_secs_f64(self.bytes as f64 * 8.0 / probe.rate.bps().max(1.0)))
     }
 
-    /// A packet of the cluster under way leaves.
+    /// Counts a sent packet of the current cluster.
     pub(super) fn count(&mut self, now: Time, size: u16) {
         let Some(probe) = self.probes.front() else { return };
         self.begun.get_or_insert(now);
@@ -63,7 +65,7 @@ impl Filling {
 }
 
 impl RtpSender {
-    /// Asks the controller for clusters.
+    /// Fetches probe clusters from the controller.
     #[inline]
     pub(super) fn ask(&mut self, now: Time) {
         while let Some(probe) = self.controller.next_probe() {
@@ -74,7 +76,7 @@ impl RtpSender {
         self.wait_to_fill(now);
     }
 
-    /// Finds when something is next due beside the pace. Nothing is before the application has written.
+    /// Schedules the next packet outside the pace; there is none before the application has written.
     #[inline]
     pub(super) fn wait_to_fill(&mut self, now: Time) {
         let rate = self.controller.filling();
@@ -87,21 +89,21 @@ impl RtpSender {
         }
         let due = match self.filling.next(now) {
             Some(next) => next,
-            // a filler is due once the last packet's gap at the filling rate is over
+            // padding is due when the last packet's gap at the padding rate is over
             None if !self.is_left() && self.is_open() => self.pacer.last() + Span::from_secs_f64(self.paced / rate),
             None => Time::NEVER,
         };
         self.filling.due = due.max(self.filling.full);
     }
 
-    /// What was due by now has left: nothing more is before the clock has gone on.
+    /// Packets due by now have been sent: schedules the next one later than now.
     #[inline]
     pub(super) fn filled(&mut self, now: Time) {
         self.wait_to_fill(now);
         self.filling.due = self.filling.due.max(now + Span(1));
     }
 
-    /// Sends what is due beside the pace.
+    /// Sends due packets outside the pace.
     #[inline]
     pub(super) fn fill(&mut self, now: Time, out: &mut impl Transmit) {
         self.wait_to_fill(now);
@@ -132,7 +134,7 @@ impl RtpSender {
         self.wait_to_fill(now);
     }
 
-    /// A packet that carries nothing leaves.
+    /// Sends a padding packet.
     fn filler(&mut self, now: Time, probe: Option<u32>, out: &mut impl Transmit) -> u16 {
         let (number, size) = (self.supply.pass() + self.aside, self.config.wire());
         let packet = SentPacket { number, size: Size::from_bytes(size.into()), probe, ..SentPacket::default() };

@@ -1,10 +1,10 @@
-//! Frames that wait to leave, when each is to, and those that never do.
+//! Frames that wait to be sent, their scheduling, and discarded frames.
 
 use super::RtpSender;
 use paceline_control::{MediaController, RtpController};
 use paceline_units::{Size, Time};
 
-/// A frame that has not left.
+/// A frame not sent completely.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame {
     /// One past its last packet.
@@ -14,19 +14,19 @@ pub(super) struct Frame {
     /// Its bytes on the wire, and those of its last packet.
     pub(super) size: u64,
     pub(super) last: u64,
-    /// When its first packet is to leave, and at what rate all do, if the controller says so.
+    /// When to send its first packet, and the rate of all its packets, if the controller sets them.
     pub(super) own: Option<(Time, f64)>,
-    /// Its turn has come.
+    /// Sending of it has begun.
     pub(super) begun: bool,
-    /// The time of the frame after it has come.
+    /// The next frame's time has come.
     pub(super) hurries: bool,
     pub(super) key: bool,
 }
 
 impl Frame {
-    /// Asks the controller when it is to leave.
+    /// Gets the frame's schedule from the controller.
     pub(super) fn plan(&mut self, controller: &mut RtpController) {
-        // between the first packet and the last lie the gaps of all but the last
+        // the gaps between the first packet and the last are those of all packets but the last
         let paced = if self.size > self.last { self.size - self.last } else { self.size };
         self.own = controller.frame_time(Size::from_bytes(self.size)).map(|time| {
             let rate = paced as f64 / time.span.as_secs_f64().max(1e-9);
@@ -35,18 +35,18 @@ impl Frame {
     }
 }
 
-/// What a frame needs to be decoded.
+/// Whether a frame depends on others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Needs {
-    /// That is not told.
+    /// Not specified.
     Unsaid,
-    /// Nothing: a key frame.
+    /// It depends on none: a key frame.
     Nothing,
 }
 
 impl RtpSender {
-    /// A frame with a time of its own waits for no gap after those before it, and when it has come what is left of these leaves
-    /// at once.
+    /// Starts a frame with its own schedule without a gap after earlier frames. When its time has come, the rest of the
+    /// earlier frame is sent at once.
     #[inline]
     pub(super) fn turn_frame(&mut self, now: Time) {
         let hurries = self.next_frame() <= now;
@@ -65,7 +65,7 @@ impl RtpSender {
         }
     }
 
-    /// When the frame after the one that is leaving is to begin, if it has a time of its own.
+    /// When the frame after the current one is to start, if it has its own schedule.
     #[inline]
     pub(super) fn next_frame(&self) -> Time {
         let hurries = self.frames.front().is_some_and(|frame| frame.hurries);
@@ -73,13 +73,13 @@ impl RtpSender {
         next.map_or(Time::NEVER, |(start, _)| start)
     }
 
-    /// Whether it may throw away frames that wait.
+    /// Whether it may discard waiting frames.
     #[must_use]
     pub fn throws_away(&self) -> bool {
         self.config.settings.discards
     }
 
-    /// Throws away what waits if the controller says so.
+    /// Discards the queue if the controller requests it.
     #[inline]
     pub(super) fn heed_discard(&mut self) {
         if self.config.settings.discards && self.controller.discards() {
@@ -90,8 +90,8 @@ impl RtpSender {
         }
     }
 
-    /// What waits is thrown away, of a frame that has left in part the rest. Numbers go on as if it had never been: a receiver
-    /// finds no loss, and no frame of it whole.
+    /// Discards the queue, including the rest of a partly sent frame. Sequence numbers continue without a gap, so a
+    /// receiver sees no loss, but an incomplete frame.
     #[cold]
     pub fn throw_away(&mut self) {
         self.stats.frames_dropped += self.frames.len() as u64;
@@ -99,12 +99,12 @@ impl RtpSender {
         self.thrown = true;
     }
 
-    /// Whether what waited has been thrown away since this was last asked: the next frame should need none before it.
+    /// Whether the queue was discarded since the last call; the next frame should then be a key frame.
     pub fn take_thrown(&mut self) -> bool {
         core::mem::take(&mut self.thrown)
     }
 
-    /// When what is in a packet was captured, whether it is the last packet of a frame, and whether that is a key frame.
+    /// The capture time of a packet's frame, whether the packet is its last, and whether it is a key frame.
     #[inline]
     pub(super) fn frame(&mut self, number: u32, now: Time) -> (Time, bool, bool) {
         let Some(frame) = self.frames.front() else { return (now, false, false) };

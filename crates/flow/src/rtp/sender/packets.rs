@@ -1,4 +1,4 @@
-//! A data packet as it leaves: its source, its numbers, its marks.
+//! The construction of a data packet: its source, its numbers, its ECN field.
 
 use super::RtpSender;
 use crate::rtp::{FeedbackFormat, ticks};
@@ -8,18 +8,18 @@ use paceline_packet::rtp::RtpData;
 use paceline_packet::{Extra, Flags, Stamp};
 use paceline_units::{Size, Time};
 
-/// What a data packet says beside its numbers.
+/// The fields of a data packet besides its numbers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outgoing {
     pub(super) captured: Time,
     pub(super) payload_type: u8,
     pub(super) marker: bool,
-    /// Of a packet that is sent again: its number at first.
+    /// For a retransmission: the original sequence number.
     pub(super) original: Option<u16>,
 }
 
 impl RtpSender {
-    /// A data packet leaves.
+    /// Sends a data packet.
     #[inline]
     pub(super) fn emit(&mut self, now: Time, what: Outgoing, packet: SentPacket, out: &mut impl Transmit) {
         let size = packet.size.bytes() as u16;
@@ -63,7 +63,7 @@ impl RtpSender {
         });
     }
 
-    /// A packet whose fate feedback will tell.
+    /// Records a packet that feedback will cover.
     #[inline]
     pub(super) fn note(&mut self, now: Time, packet: SentPacket) {
         self.sent.push(now, packet);
@@ -73,7 +73,7 @@ impl RtpSender {
         }
     }
 
-    /// What the IP header says of marks.
+    /// The packet's ECN flags.
     #[inline]
     fn flags(&mut self, number: u32) -> Flags {
         let capable = self.config.ecn && (!self.config.ecn_reports || self.session.ecn.mark(number));
@@ -84,14 +84,14 @@ impl RtpSender {
         }
     }
 
-    /// Whether packets have transport-wide numbers: those of their session, from 0 on.
+    /// Whether packets have transport-wide numbers; they count from 0 in each session.
     #[inline]
     pub(super) fn is_numbered(&self) -> bool {
         self.config.feedback.format == FeedbackFormat::Transport
             && self.config.settings.feedback == RtpFeedback::Arrivals
     }
 
-    /// The 16 bits by which a data packet goes.
+    /// The 16-bit sequence number of a data packet.
     pub(super) fn on_the_wire(&self, number: u32) -> u16 {
         self.session.numbers.0.wrapping_add(number.wrapping_sub(self.first) as u16)
     }

@@ -1,4 +1,4 @@
-//! A sender's own reports: when they are due, what is in them, and the bursts that they announce (RFC 3550 sections 6.3 and
+//! A sender's reports: when they are due, their contents, and the bursts that they announce (RFC 3550 sections 6.3 and
 //! 6.4.1).
 
 use super::{ECHOES, RtpSender};
@@ -11,12 +11,13 @@ use paceline_packet::rtcp::{App, Compound, Probe};
 use paceline_units::{Span, Time};
 
 impl RtpSender {
-    /// Whether data has been sent since the report before the last one, which makes us a sender (section 6.3.8).
+    /// Whether data was sent since the report before the last one, which makes the participant a sender (section
+    /// 6.3.8).
     pub(super) fn we_sent(&self) -> bool {
         self.supply.next() > self.session.at_report.1
     }
 
-    /// Who is there, as the timer of the reports is to know.
+    /// Updates the report timer's members.
     pub(super) fn members(&mut self, now: Time) {
         let we_sent = self.we_sent();
         let all = 1 + u32::from(self.session.answered);
@@ -25,7 +26,7 @@ impl RtpSender {
         }
     }
 
-    /// A report of ours is due, unless the interval drawn anew says later.
+    /// Sends a due report, unless reconsideration delays it.
     #[cold]
     pub(super) fn report(&mut self, now: Time, out: &mut impl Transmit) {
         self.members(now);
@@ -46,8 +47,8 @@ impl RtpSender {
         }
     }
 
-    /// Packets of a burst now: no more than two report intervals have, for the sender is silent as long after it as the
-    /// packets would have taken, and a receiver of whom nothing is heard for longer seems gone.
+    /// The number of packets for a burst now: at most those of two report intervals. After a burst the sender pauses
+    /// for the time that its packets would have taken, and a longer pause would look like a timeout.
     fn burst(&self) -> u16 {
         if !self.config.settings.probes {
             return 0;
@@ -57,7 +58,7 @@ impl RtpSender {
         self.config.probe.burst.min((packets + 1e-9) as u16)
     }
 
-    /// A sender report, or of one that has sent nothing of late an empty receiver report.
+    /// Builds a sender report, or an empty receiver report if no data was sent recently.
     fn compound(&mut self, now: Time) -> Compound {
         let mut report = self.session.us.report();
         if self.we_sent() {
@@ -80,8 +81,8 @@ impl RtpSender {
         size
     }
 
-    /// Says BYE, at once: a session of two is far below the 50 members from which on one has to wait (section 6.3.7). Who has
-    /// never sent anything does not.
+    /// Sends BYE at once: a session of two is far below the 50 members from which a participant must wait (section
+    /// 6.3.7). A participant that has never sent anything sends none.
     #[cold]
     pub(super) fn leave(&mut self, now: Time, out: &mut impl Transmit) {
         self.leaving = false;

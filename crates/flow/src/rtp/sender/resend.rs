@@ -1,9 +1,10 @@
-//! Packets that are sent again (RFC 4588), as libwebrtc does (`modules/rtp_rtcp/source/rtp_packet_history.cc`).
+//! Retransmission (RFC 4588), as in libwebrtc (`modules/rtp_rtcp/source/rtp_packet_history.cc`).
 //!
-//! A retransmission is a packet of a source of its own, whose payload begins with the original's number (section 4). It takes
-//! its turn before new media and by the same pace and window, has a transport-wide number of its own, and so counts with
-//! whatever the controller allows and is told of. Fillers go as that source too, so that the media's numbers have no gaps
-//! but by losses. Left out is libwebrtc's limit of retransmissions to the target rate in each 500 ms.
+//! A retransmission belongs to a separate source, and its payload begins with the original sequence number (section 4).
+//! It is sent before new media, under the same pacer and window, and has its own transport-wide number, so it counts
+//! like any packet and feedback covers it. Padding packets belong to that source too, so that gaps in the media's
+//! sequence numbers are always losses. Not modelled: libwebrtc's limit of retransmissions to the target rate in each
+//! 500 ms.
 
 use super::{Outgoing, RtpSender, SentPacket};
 use crate::Transmit;
@@ -13,40 +14,40 @@ use paceline_packet::rtp::RtpData;
 use paceline_units::{Size, Span, Time};
 use std::collections::VecDeque;
 
-/// A packet is kept for so long, and three round trips.
+/// A packet is kept for the longer of this time and three round-trip times.
 const LEAST_KEPT: Span = Span::from_secs(1);
 const ROUND_TRIPS: u64 = 3;
-/// Then while there are no more than so many, three times as long.
+/// While at most `FEW` packets are kept, it is kept three times as long.
 const FEW: usize = 600;
 const PATIENCE: u64 = 3;
-/// So many are kept at most.
+/// Maximum number of packets kept.
 const MOST: usize = 9600;
 
-/// A packet of media that has been sent.
+/// A sent media packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Kept {
     pub(super) captured: Time,
     pub(super) payload: u16,
     pub(super) ends_frame: bool,
     pub(super) key: bool,
-    /// When it was last sent, and how often again.
+    /// When it was last sent, and how often it was retransmitted.
     sent: Time,
     again: u32,
     waits: bool,
 }
 
-/// The media that may be sent again.
+/// The media packets that may be retransmitted.
 #[derive(Clone, Debug, Default)]
 pub(super) struct History {
-    /// Packets of media before the first that is kept.
+    /// Number of media packets before the first one kept.
     first: u32,
     kept: VecDeque<Kept>,
-    /// Those that are to be sent again, by their place in the session.
+    /// Packets to retransmit, by their place in the session.
     waiting: VecDeque<u32>,
 }
 
 impl History {
-    /// A packet of media leaves.
+    /// Adds a sent media packet.
     pub(super) fn push(&mut self, now: Time, rtt: Span, packet: Kept) {
         self.kept.push_back(Kept { sent: now, ..packet });
         let least = LEAST_KEPT.max(rtt * ROUND_TRIPS);
@@ -61,19 +62,19 @@ impl History {
         }
     }
 
-    /// Whether something is to be sent again.
+    /// Whether any packet waits for retransmission.
     #[inline]
     pub(super) fn waits(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// Packets of media so far.
+    /// Number of media packets so far.
     pub(super) fn media(&self) -> u32 {
         self.first + self.kept.len() as u32
     }
 
-    /// The receiver asks for the packet of this place. It is sent again unless it is, or was so within a round trip. Gives its
-    /// payload if it is.
+    /// Processes a request for the packet at `place`. It is ignored if the packet already waits, or was retransmitted
+    /// within a round-trip time. Otherwise, returns the payload size.
     fn ask(&mut self, now: Time, rtt: Span, place: u32) -> Option<u16> {
         let kept = self.kept.get_mut(place.checked_sub(self.first)? as usize)?;
         if kept.waits || kept.again > 0 && kept.sent + rtt > now {
@@ -84,7 +85,7 @@ impl History {
         Some(kept.payload)
     }
 
-    /// What is sent again next, and its place.
+    /// Takes the next packet to retransmit, with its place.
     fn take(&mut self, now: Time) -> Option<(u32, Kept)> {
         loop {
             let place = self.waiting.pop_front()?;
@@ -95,7 +96,7 @@ impl History {
         }
     }
 
-    /// Nothing is to be sent again for now.
+    /// Cancels waiting retransmissions.
     pub(super) fn withdraw(&mut self) {
         self.waiting.clear();
         self.kept.iter_mut().for_each(|kept| kept.waits = false);
@@ -109,12 +110,12 @@ impl Kept {
 }
 
 impl RtpSender {
-    /// Whether the receiver has asked for a key frame since this was last asked.
+    /// Whether the receiver has requested a key frame since the last call.
     pub fn take_key_request(&mut self) -> bool {
         core::mem::take(&mut self.wants_key)
     }
 
-    /// How long what waits takes to leave at the rate that the controller allows.
+    /// How long the queue takes to leave at the controller's rate.
     #[must_use]
     pub fn queueing(&self) -> Span {
         if let Some(led) = &self.led {
@@ -123,12 +124,12 @@ impl RtpSender {
         Span::from_secs_f64((self.backlog_of_all() as f64 / self.controller.rate().max(1.0)).min(1e6))
     }
 
-    /// Bytes on the wire that wait for their time, those of whom it leads among them.
+    /// Bytes on the wire that wait, including those of the streams that it leads.
     pub(super) fn backlog_of_all(&self) -> u64 {
         self.backlog + self.bundle.as_ref().map_or(0, |bundle| bundle.backlog())
     }
 
-    /// What the receiver asks for in a report.
+    /// Processes the requests in a report.
     #[cold]
     pub(super) fn asked(&mut self, now: Time, report: &Compound) {
         let us = self.session.us.ssrc;
@@ -154,12 +155,12 @@ impl RtpSender {
         }
     }
 
-    /// Bytes on the wire of a packet that is sent again.
+    /// Bytes on the wire of a retransmission.
     fn again_size(&self, payload: u16) -> u16 {
         self.config.header + RtpData::ORIGINAL_LEN as u16 + payload
     }
 
-    /// Sends again what is next, if something is.
+    /// Sends the next retransmission, if there is one.
     pub(super) fn resend(&mut self, now: Time, probe: Option<u32>, out: &mut impl Transmit) -> Option<u16> {
         let (place, kept) = self.history.take(now)?;
         let size = self.again_size(kept.payload);

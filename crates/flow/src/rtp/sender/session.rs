@@ -1,4 +1,4 @@
-//! What a sender's session is.
+//! The state of a sender's session.
 
 use crate::rtp::ecn::EcnCheck;
 use crate::rtp::participant::Participant;
@@ -9,27 +9,27 @@ use paceline_random::Stream;
 use paceline_units::Time;
 use std::collections::VecDeque;
 
-/// What a session has of its own: a restart begins another.
+/// The state of one session; a restart begins a new one.
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) us: Participant,
-    /// The first packet's number on the wire, and what is added to the clock for timestamps.
+    /// The first packet's sequence number, and the offset of timestamps from the clock.
     pub(super) numbers: (u16, u32),
-    /// The next packet's number on the wire.
+    /// The next packet's sequence number.
     pub(super) next: u16,
     pub(super) octets: u32,
-    /// The source of retransmissions and fillers where there are any, and its next number.
+    /// The SSRC of retransmissions and padding, and its next sequence number.
     pub(super) aside: (Ssrc, u16),
     pub(super) timer: Option<ReportTimer>,
-    /// The sender reports that the receiver may still echo.
+    /// Sender reports that the receiver may still echo.
     pub(super) echoes: VecDeque<(NtpMiddle, Time)>,
-    /// Data packets sent up to the last report of ours, and up to the one before.
+    /// Number of data packets sent up to the sender's last report, and up to the one before.
     pub(super) at_report: (u32, u32),
-    /// The receiver has been heard of.
+    /// A packet of the receiver has arrived.
     pub(super) answered: bool,
-    /// A report of ours has left.
+    /// A report was sent.
     pub(super) spoken: bool,
-    /// Whether packets may be ECN-capable, where that is tried.
+    /// The check of ECN on the path, if enabled.
     pub(super) ecn: EcnCheck,
 }
 

@@ -1,4 +1,4 @@
-//! A sender that shares its rate with others of its host (RFC 8699).
+//! A sender that shares its rate with other flows of its host (RFC 8699).
 
 use super::RtpSender;
 use crate::Transmit;
@@ -7,7 +7,7 @@ use paceline_control::coupled::CoupledRate;
 use paceline_units::{Rate, Span, Time};
 
 impl RtpSender {
-    /// What a flow state exchange is told of the controller (RFC 8699); `None` if it cannot be coupled.
+    /// The controller's information for a flow state exchange (RFC 8699); `None` if it cannot be coupled.
     #[must_use]
     pub fn coupled(&self) -> Option<CoupledRate> {
         self.controller.coupled()
@@ -19,7 +19,7 @@ impl RtpSender {
         self.rtt
     }
 
-    /// The exchange gives the controller this rate.
+    /// Sets the controller's rate, as assigned by the exchange.
     pub fn share(&mut self, rate: Rate, now: Time, out: &mut impl Transmit) {
         self.account(now);
         self.controller.share(rate, now);

@@ -1,4 +1,4 @@
-//! What feedback tells, and what lost, late and repeated feedback does.
+//! Tests of the sender's log with complete, lost, late and repeated feedback.
 
 use super::*;
 use paceline_control::RtpSettings;
@@ -20,7 +20,7 @@ fn packet(size: u64) -> SentPacket {
     SentPacket { size: Size(size), payload: Size(size - 40), ..SentPacket::default() }
 }
 
-/// Packets each 10 ms from 0 on.
+/// Packets every 10 ms from 0 on.
 fn log(count: u32) -> SentLog {
     let mut log = SentLog::new(RtpSettings::REORDERING);
     for k in 0..count {
@@ -29,7 +29,7 @@ fn log(count: u32) -> SentLog {
     log
 }
 
-/// Feedback on packets from `begin` on; an arrival is as many 1/1024 s ago.
+/// Feedback on packets from `begin` on; arrivals are in units of 1/1024 s before the report.
 fn report(begin: u32, ago: &[Option<u16>]) -> StreamArrivals {
     let arrival = |ago: &Option<u16>| match ago {
         None => Arrival::Missing,
@@ -54,7 +54,7 @@ fn fates(told: &Option<Told>) -> Vec<char> {
 #[test]
 fn arrivals_and_the_round_trip_time() {
     let mut log = log(4);
-    // reported at 1 s: the last one came 0.5 s before, sent at 0.03 s; the report took 20 ms
+    // reported at 1 s: the last packet, sent at 0.03 s, arrived 0.5 s before; the report took 20 ms
     let told = tell(&mut log, 1020, &report(0, &[Some(1024), Some(768), Some(512), Some(512)])).unwrap();
     assert_eq!(told.packets.len(), 4);
     assert_eq!((told.packets[1].sent, told.packets[1].size()), (ms(10), Size(1000)));
@@ -76,7 +76,7 @@ fn offsets_that_do_not_tell() {
 
 #[test]
 fn a_receiver_may_have_any_clock() {
-    // hours behind our zero, hours ahead, and half of the period that the report's time has
+    // hours behind the sender's zero, hours ahead, and half of the report time's period
     for ahead in [-8.0, -1.0, 0.0, 5.0, 9.102, 9.103].map(|hours: f64| (hours * 3600.0 * 65_536.0) as i64 as u32) {
         let mut log = log(30);
         let mut came = Vec::new();
@@ -176,7 +176,7 @@ proptest! {
 fn what_feedback_has_not_covered_is_in_flight() {
     let mut log = log(6);
     assert_eq!(log.in_flight(), 6000);
-    // the hole leaves with what came after it; the report of the first two comes late and takes nothing back
+    // the gap is settled with the packets after it; the late report of the first two changes nothing
     tell(&mut log, 100, &report(0, &[Some(20), None, Some(10), Some(10)]));
     assert_eq!(log.in_flight(), 2000);
     tell(&mut log, 110, &report(0, &[Some(30), Some(30)]));

@@ -1,4 +1,4 @@
-//! The algorithms of RFC 3550's appendix against small computations of their own.
+//! Compares the algorithms of RFC 3550's appendix with simple reference computations.
 
 use super::*;
 use proptest::prelude::*;
@@ -44,7 +44,7 @@ fn a1_a_jump_counts_when_the_next_packet_follows_it() {
     assert_eq!(source.update(30_000), Verdict::Stray);
     assert_eq!(source.update(30_001), Verdict::Anew, "it has begun anew");
     assert_eq!((source.extended_highest(), source.cumulative_lost()), (30_001, 0));
-    // 100 behind is late no more
+    // 100 behind is no longer late
     let mut source = valid(1000);
     assert_eq!(source.update(1000 - 99), Verdict::New);
     assert_eq!(source.update(1000 - 100), Verdict::Stray);
@@ -57,7 +57,7 @@ fn a3_the_fraction_is_of_the_interval_and_the_count_of_all() {
         source.update(seq);
     }
     let interval = source.take_interval();
-    assert_eq!(interval, Loss { expected: 100, received: 76 }); // 100 itself is the 25th lost: not known yet
+    assert_eq!(interval, Loss { expected: 100, received: 76 }); // 100 itself is the 25th lost, which is not known yet
     assert_eq!(ReportBlock::fraction_of(interval.expected, interval.received), 61); // 24 * 256 / 100 = 61.4
     for seq in 101..=150 {
         source.update(seq);
@@ -101,14 +101,14 @@ fn ticks_of_90_khz_do_not_drift() {
 }
 
 proptest! {
-    /// Losses, copies and small disorder: expected and received are those of a plain count.
+    /// With losses, duplicates and little reordering, expected and received equal a plain count.
     #[test]
     fn a3_against_a_plain_count(
         first in any::<u16>(),
         fate in proptest::collection::vec((0..10u8, 0..8u32), 10..600),
     ) {
         let mut source = valid(first);
-        // packet i after the first arrives at i + its delay, twice at times, or never
+        // packet i after the first arrives at i + its delay, sometimes twice, or never
         let mut arrivals: Vec<(u32, u32)> = Vec::new();
         for (i, (what, delay)) in fate.iter().enumerate() {
             let i = i as u32 + 1;
@@ -135,7 +135,7 @@ proptest! {
         prop_assert_eq!(new, distinct.len() as u32 + 1);
     }
 
-    /// No sequence of numbers and timestamps breaks the counts.
+    /// No sequence of numbers and timestamps breaks the counters.
     #[test]
     fn anything_may_come(packets in proptest::collection::vec((any::<u16>(), any::<u32>(), 0..u64::MAX / 2), 1..300)) {
         let mut source = RtpSource::new(packets[0].0);

@@ -28,11 +28,11 @@ fn section_5_4_weights() {
     assert_eq!(PLAIN.loss_event_rate(1000.0, &[]), 0.0);
 }
 
-/// I_mean by hand for I_1 = 10, I_2 = 20, ..., I_9 = 90, of which the last is never seen.
+/// I_mean by hand for I_1 = 10, I_2 = 20, ..., I_9 = 90; the last is never included.
 ///
-/// Without the open interval: I_tot1 = w_0 I_1 + ... + w_(k-1) I_k over W_tot = w_0 + ... + w_(k-1). With one of 100 it
-/// comes in at w_0 and the others move on by a weight, so that I_k drops out and W_tot stays: I_tot0 = 100 w_0 + w_1 I_1 +
-/// ... + w_(k-1) I_(k-1).
+/// Without the open interval: I_tot1 = w_0 I_1 + ... + w_(k-1) I_k over W_tot = w_0 + ... + w_(k-1). An open interval
+/// of 100 gets w_0, and the others move on by a weight; I_k drops out and W_tot stays: I_tot0 = 100 w_0 + w_1 I_1 + ...
+/// + w_(k-1) I_(k-1).
 #[test]
 fn section_5_4_one_to_nine_intervals_with_and_without_the_open_one() {
     let table = [
@@ -49,11 +49,11 @@ fn section_5_4_one_to_nine_intervals_with_and_without_the_open_one() {
     ];
     let near = |p: f64, by_hand: f64| assert!((p / by_hand - 1.0).abs() < 1e-12, "{p} {by_hand}");
     for (k, without, with, weights) in table {
-        // the intervals in the order in which they closed, the made-up one first
+        // the intervals in the order in which they closed, the computed first one at the front
         let lengths: Vec<f64> = (1..=k.min(8)).map(|i| 10.0 * f64::from(i)).collect();
         near(PLAIN.loss_event_rate(1.0, &closed(&lengths)), weights / without);
         near(PLAIN.loss_event_rate(100.0, &closed(&lengths)), weights / with);
-        // a round trip apart each, the made-up interval of 10 k before the first; the open one begins with the last
+        // one round trip apart, with the computed interval of 10 k before the first; the open one begins with the last
         let mut history = LossHistory::new(PLAIN);
         let mut seq = 1000;
         for i in (1..=k).rev() {
@@ -67,7 +67,7 @@ fn section_5_4_one_to_nine_intervals_with_and_without_the_open_one() {
     }
 }
 
-/// ns-2 averages the open interval beside all the others while they are fewer than eight.
+/// ns-2 adds the open interval to all closed ones while they are fewer than eight.
 #[test]
 fn ns2_averages_over_one_interval_more() {
     let ns2 = IntervalWeights { threshold: 1.0, fewer: Fewer::BesideAll };
@@ -92,18 +92,19 @@ fn section_5_5_discounting() {
     // three closed ones: I_0 = 200 > 2 * 50, DF = 1/2; the third drops out: (200 + 0.5 * (50 + 50)) / (1 + 0.5 * 2)
     let p = RFC.loss_event_rate(200.0, &closed(&[50.0; 3]));
     assert!((p - 2.0 / 250.0).abs() < 1e-12, "{p}");
-    // one: nothing is left beside the open one
+    // one: only the open interval remains
     assert!((RFC.loss_event_rate(200.0, &closed(&[50.0])) - 1.0 / 200.0).abs() < 1e-12);
-    // the discounts of before count in both means: W_tot1 = 1 + 0.5 + 0.25, I_tot1 = 40 + 0.5 * 60 + 0.25 * 80 = 90, and
-    // I_0 = 90 is less than twice 90 / 1.75; W_tot0 = 1 + 1 + 0.5, I_tot0 = 90 + 40 + 0.5 * 60 = 160
+    // earlier discounts count in both means: W_tot1 = 1 + 0.5 + 0.25, I_tot1 = 40 + 0.5 * 60 + 0.25 * 80 = 90, and I_0
+    // = 90 is less than twice 90 / 1.75; W_tot0 = 1 + 1 + 0.5, I_tot0 = 90 + 40 + 0.5 * 60 = 160
     let discounted = [(40.0, 1.0), (60.0, 0.5), (80.0, 0.25)];
     assert_eq!(RFC.discount(90.0, &discounted), 1.0);
     assert!((RFC.loss_event_rate(1.0, &discounted) - 1.75 / 90.0).abs() < 1e-12);
     assert!((RFC.loss_event_rate(90.0, &discounted) - 2.5 / 160.0).abs() < 1e-12);
-    // I_0 = 360 is 3.5 times it: DF = 2 * 90 / 1.75 / 360 = 2/7; (360 + 2/7 (40 + 30)) / (1 + 2/7 * 1.5) = 380 / (10/7)
+    // I_0 = 360 is 3.5 times the mean: DF = 2 * 90 / 1.75 / 360 = 2/7; (360 + 2/7 (40 + 30)) / (1 + 2/7 * 1.5) = 380 /
+    // (10/7)
     assert!((RFC.discount(360.0, &discounted) - 2.0 / 7.0).abs() < 1e-12);
     assert!((RFC.loss_event_rate(360.0, &discounted) - 1.0 / 266.0).abs() < 1e-12);
-    // after the event the discount stays with the older intervals, and not with the one that caused it
+    // after the event, the discount stays with the older intervals, but not with the interval that caused it
     let mut history = LossHistory::new(RFC);
     for i in 0..8 {
         history.add(lost(50 + 50 * i, 51 + 50 * i, 1000 * u64::from(i), 0.0), RTT, 50.0);
@@ -122,14 +123,14 @@ fn section_5_2_a_round_trip_of_losses_is_one_event() {
     assert!(!history.add(lost(105, 106, 1050, 0.0), RTT, 0.0));
     assert!(!history.add(lost(110, 111, 1100, 0.0), RTT, 0.0), "T_old + R is not yet a new one");
     assert!(history.add(lost(111, 112, 1101, 0.0), RTT, 0.0));
-    // section 5.3: from the first loss of the one to the first loss of the other
+    // section 5.3: from the first loss of one event to the first loss of the next
     assert_eq!(history.closed[0].0, 11.0);
-    // a gap of 50 packets at 10 ms: an event each 11 packets, the first later than a round trip
+    // a gap of 50 packets, 10 ms apart: an event every 11 packets, the first one more than a round trip later
     let mut history = LossHistory::new(RFC);
     history.add(lost(1000, 1050, 2000, 10.0), RTT, 30.0);
     let firsts: Vec<u32> = history.events.iter().map(|e| e.first).collect();
     assert_eq!(firsts, [1044, 1033, 1022, 1011, 1000]);
-    // five intervals, the open one of six packets left out: (11 * 4 + 0.8 * 30) / 4.8
+    // five intervals without the open one of six packets: (11 * 4 + 0.8 * 30) / 4.8
     assert!((history.loss_event_rate(1050) - 4.8 / 68.0).abs() < 1e-12);
 }
 
@@ -153,30 +154,30 @@ fn section_5_1_late_packets_fill_holes() {
     };
     let lengths = |history: &LossHistory| history.closed.iter().map(|c| c.0).collect::<Vec<_>>();
     assert_eq!(lengths(&fresh()), [50.0, 50.0, 40.0]);
-    // the event begins with its next loss
+    // the event now begins with its next loss
     let mut history = fresh();
     assert!(history.fill(150));
     assert_eq!(lengths(&history), [45.0, 55.0, 40.0]);
     assert!(!history.fill(150), "it is here already");
-    // with its last loss the event goes
+    // without losses, the event is removed
     assert!(history.fill(155));
     assert_eq!(lengths(&history), [100.0, 40.0]);
-    // the made-up interval stays with the first event that there is
+    // the computed interval stays with the first remaining event
     assert!(history.fill(100) && history.fill(101));
     assert_eq!(lengths(&history), [40.0]);
     assert!(history.fill(200));
     assert!(history.is_empty());
     assert_eq!(history.loss_event_rate(1000), 0.0);
-    // what was marked stays an event
+    // an event with a mark stays
     let mut history = LossHistory::new(PLAIN);
     history.add(Indication { marked: true, ..lost(100, 101, 1000, 0.0) }, RTT, 40.0);
     assert!(!history.fill(100) && !history.is_empty());
 }
 
 proptest! {
-    /// Discounting off: shortening a closed interval never lowers p, nor does a loss event that is appended to eight. One
-    /// appended to fewer may, if the oldest interval is a long one: it counts again then (100 open, 1 and 150 closed:
-    /// 2 / 151; after it 3 / 251).
+    /// Without discounting, a shorter closed interval never lowers p, and neither does a loss event appended to eight.
+    /// An event appended to fewer may lower it if the oldest interval is long, because that counts again then (100
+    /// open, 1 and 150 closed: 2 / 151; after it 3 / 251).
     #[test]
     fn losses_never_lower_p(
         lengths in proptest::collection::vec(1.0..1e5f64, 1..=8), open in 1.0..1e5f64, which in any::<usize>(), by in 0.0..1.0f64,
@@ -194,7 +195,7 @@ proptest! {
         prop_assert!(p >= before * (1.0 - 1e-12), "shortened: {before} {p}");
     }
 
-    /// Packets arriving without loss never raise p.
+    /// Packets that arrive without loss never raise p.
     #[test]
     fn no_loss_never_raises_p(
         lengths in proptest::collection::vec(1.0..1e4f64, 1..=8), open in 1.0..1e5f64, more in 0.0..1e5f64,

@@ -36,7 +36,7 @@ impl Script {
         out.len()
     }
 
-    /// Timers up to then, and a packet; says whether it was answered.
+    /// Runs timers until this time, then receives a packet; returns whether a report was sent.
     fn packet_with(&mut self, at: u64, seq: u32, flags: Flags) -> bool {
         self.wait(at);
         let packet = Packet {
@@ -79,7 +79,7 @@ fn section_6_3_the_first_packet_is_answered_with_p_and_x_recv_zero() {
     assert!(s.packet(0, 0));
     let (_, next, report) = s.last();
     assert_eq!((next, report.receive_rate, report.loss_event_rate, report.delay), (1, 0.0, 0.0, Span::ZERO));
-    // a sender without a round-trip time has each packet answered
+    // if the sender has no round-trip time, each packet is reported
     let mut s = Script::new(Law::Rfc5348);
     s.rtt = Span::ZERO;
     assert!(s.packet(0, 0) && s.packet(1000, 1) && s.packet(2000, 2));
@@ -111,16 +111,16 @@ fn section_6_2_a_report_each_round_trip_if_data_came() {
     }
     s.wait(1000);
     let at: Vec<u64> = s.reports.iter().map(|r| r.0).collect();
-    assert_eq!(at, [0, 100, 200, 300, 400]); // and none at 500, without data
+    assert_eq!(at, [0, 100, 200, 300, 400]); // but not at 500, without data
     assert_eq!(s.last().1, 20);
     assert_eq!(s.reports[2].2.receive_rate, 50_000.0);
-    assert_eq!(s.last().2.delay, Span::from_millis(20)); // t_delay: the last packet came at 380 ms
+    assert_eq!(s.last().2.delay, Span::from_millis(20)); // t_delay: the last packet arrived at 380 ms
     assert_eq!(s.receiver.next_wake(), Time::NEVER, "an idle flow keeps nobody awake");
-    // section 6.1 step 3: no report at the last expiry, so the next packet is answered at once
+    // section 6.1 step 3: no report at the last expiry, so the next packet is reported at once
     assert!(s.packet(1000, 20));
     let (_, next, report) = s.last();
     assert_eq!(next, 21);
-    // X_recv over the last expiry a round trip ago: at 900 ms
+    // X_recv since the last expiry at least a round trip ago, at 900 ms
     assert!((report.receive_rate - 10_000.0).abs() < 1e-6, "{report:?}");
 }
 
@@ -133,8 +133,8 @@ fn section_6_1_a_higher_p_is_reported_at_once() {
     assert!(!s.packet(110, 11) && !s.packet(120, 12));
     assert!(s.packet(130, 13), "the third packet after the loss of 10");
     assert!(s.last().2.loss_event_rate > 0.0);
-    assert_eq!(s.receiver.next_wake(), ms(230)); // and the timer starts again
-    // the same round trip of losses: p does not grow
+    assert_eq!(s.receiver.next_wake(), ms(230)); // the timer has restarted
+    // losses in the same round trip: p does not increase
     assert!(!s.packet(150, 15) && !s.packet(160, 16) && !s.packet(170, 17));
 }
 
@@ -142,7 +142,7 @@ fn section_6_1_a_higher_p_is_reported_at_once() {
 fn section_6_3_1_the_first_interval_gives_the_rate_back() {
     for per_ack in [PerAck::ONE, PerAck::TWO] {
         let mut s = Script::with(Settings { per_ack, ..Settings::PLAIN });
-        // 5 packets a round trip, then 10, then 4: the most that came counts
+        // 5 packets per round trip, then 10, then 4: the highest rate counts
         let mut seq = 0;
         for (from, n) in [(0, 5), (100, 10), (200, 4)] {
             for i in 0..n {
@@ -157,7 +157,7 @@ fn section_6_3_1_the_first_interval_gives_the_rate_back() {
         let rtt = Span::from_millis(R);
         let terms = Terms::new(1000, rtt, rtt * 4).unwrap().covering(per_ack);
         let rate = terms.half(report.loss_event_rate);
-        // the RFC asks for 5 %
+        // the RFC requires 5 %
         assert!((rate / 100_000.0 - 1.0).abs() < 1e-9, "{rate}");
     }
 }
@@ -183,7 +183,7 @@ fn section_6_3_1_a_lost_first_packet_gives_a_packet_in_two_round_trips() {
 #[test]
 fn section_6_3_1_half_a_packet_a_round_trip_is_the_least() {
     let mut s = Script::new(Law::Rfc5348);
-    // the sender has no round-trip time yet, and a packet a second comes but for the second one
+    // the sender has no round-trip time yet; it sends a packet per second, and the second one is lost
     s.rtt = Span::ZERO;
     for (i, seq) in [0, 2, 3, 4].into_iter().enumerate() {
         s.packet(1000 * i as u64, seq);
@@ -202,11 +202,11 @@ fn section_6_2_an_early_report_looks_back_by_the_round_trip_that_the_timer_was_s
     for i in 0..=10 {
         s.packet(100 + 10 * i, 5 + i as u32);
     }
-    // R_(m-1) is that of the expiry at 200 ms
+    // R_(m-1) is the round-trip time set at the expiry at 200 ms
     s.rtt = Span::from_millis(3 * R);
     assert!(!s.packet(210, 16) && !s.packet(230, 18) && !s.packet(240, 19));
     assert!(s.packet(250, 20), "17 is lost");
-    // since the expiry at 100 ms, the last that lies R_(m-1) back: 15 packets
+    // since the expiry at 100 ms, the last one at least R_(m-1) ago: 15 packets
     let (_, _, report) = s.last();
     assert!((report.receive_rate - 15_000.0 / 0.15).abs() < 1e-6, "{report:?}");
     assert_eq!(s.receiver.next_wake(), ms(250 + 3 * R));
@@ -223,12 +223,12 @@ fn section_5_1_marks_count_at_once() {
     assert!(p > 0.0);
     assert!(!s.packet_with(115, 11, Flags::CE), "the same round trip");
     assert_eq!(s.receiver.stats().marks, 2);
-    // a round trip later: a new event, ten packets on
+    // a round trip later: a new event, ten packets after the first
     for i in 12..20 {
         s.packet(10 * i, i as u32);
     }
     assert!(s.packet_with(210, 20, Flags::CE));
-    // its interval of ten beside the made-up one: p was that one's alone
+    // its interval of ten and the computed one, which alone determined p
     let expected = 2.0 / (10.0 + 1.0 / p);
     assert!((s.last().2.loss_event_rate / expected - 1.0).abs() < 1e-9, "{:?} {expected}", s.last());
     assert!(expected > p);
@@ -257,7 +257,7 @@ fn rfc_3448_measures_since_the_last_report() {
     for i in 11..=13 {
         s.packet(10 * i, i as u32);
     }
-    // the reports are at 0, 100 and 130 ms: four packets (10 is lost) in 30 ms, where RFC 5348 looks back a round trip
+    // reports at 0, 100 and 130 ms: four packets (10 is lost) in 30 ms; RFC 5348 would measure over a round trip
     let (at, _, report) = s.last();
     assert_eq!(at, 130);
     assert!((report.receive_rate - 3000.0 / 0.03).abs() < 1e-6, "{report:?}");
@@ -275,7 +275,7 @@ fn a_sender_that_begins_afresh_has_a_fresh_history() {
     assert_eq!((s.last().2.loss_event_rate, s.last().2.receive_rate), (0.0, 0.0));
 }
 
-/// Its rounds begin anew too: held against those of before, no loss would count for as long.
+/// Its rounds restart too; compared with the previous rounds, losses would be ignored for as long.
 #[test]
 fn ns2_a_sender_that_begins_afresh_has_a_fresh_history() {
     let mut s = Script::new(Law::Ns2);
@@ -323,11 +323,11 @@ fn ns2_one_later_packet_tells_of_a_loss_and_the_round_must_have_passed() {
     for i in 32..50 {
         send(&mut s, 1000 + 10 * u64::from(i), i, 1);
     }
-    // a round-trip time later, but the sender has not answered the report of the first loss yet
+    // a round-trip time later, but before the sender has answered the report of the first loss
     send(&mut s, 1510, 51, 1);
     assert!(s.receiver.loss_event_rate() <= p);
     assert!(send(&mut s, 1530, 53, 2));
-    // late packets are nobody's
+    // late packets are ignored
     assert!(!send(&mut s, 1540, 52, 2));
     assert_eq!(s.receiver.stats().duplicates, 1);
 }

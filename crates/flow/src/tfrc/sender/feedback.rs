@@ -1,4 +1,4 @@
-//! Reports, and the timer that expires without them (RFC 5348 sections 4.3 and 4.4).
+//! Reports, and the nofeedback timer (RFC 5348 sections 4.3 and 4.4).
 
 use super::TfrcSender;
 use crate::Transmit;
@@ -9,7 +9,7 @@ use paceline_units::{Span, Time};
 /// The nofeedback timer before the first round-trip sample (RFC 5348 section 4.2).
 const FIRST_TIMEOUT: Span = Span::from_secs(2);
 
-/// How many reports of one highest packet are remembered: one for each packet that came late, out of order.
+/// Maximum number of reports kept for one highest packet; each late packet may cause another report.
 const MAX_RECENT_REPORTS: usize = 8;
 
 impl TfrcSender {
@@ -26,7 +26,7 @@ impl TfrcSender {
         self.busy = self.supply.is_left();
     }
 
-    /// Section 4.4.
+    /// Handles the nofeedback timer (section 4.4).
     #[cold]
     pub(super) fn no_feedback(&mut self, now: Time, out: &mut impl Transmit) {
         self.account(now);
@@ -44,23 +44,23 @@ impl TfrcSender {
             self.ns2.urgent = true;
             let limited = self.ns2.limited;
             self.ns2.all_idle |= limited;
-            // its timer runs on while the sender is idle: not worth a wake-up where it changes nothing
+            // ns-2's timer keeps running while the sender is idle; where it changes nothing, the wake-up is saved
             if !idle || self.controller.rate() < before {
                 self.set_timer(now);
             }
             self.tick(now, out);
             return;
         }
-        // an idle sender whose rate stays has nothing to wait for: the timer starts with its next packet
+        // an idle sender whose rate does not change need not wait: the timer starts with its next packet
         if !idle || self.controller.rate() < before {
             self.set_timer(now);
         }
         self.pacer.repace(now, self.segment, self.controller.pacing());
     }
 
-    /// A report has come (section 4.3). One that cannot be ours changes nothing: of packets never sent or reported on
-    /// already, with a stamp from before the start, with numbers that are none. Nor does a copy of one that has come: of two
-    /// reports at least the echo, the delay or a rate differs.
+    /// Processes a report (section 4.3). Invalid reports are ignored: those of packets never sent or already reported,
+    /// those with a timestamp from before the start, and those with invalid numbers. So are duplicates: two different
+    /// reports differ in the echo, the delay or a rate.
     pub fn on_report(&mut self, now: Time, packet: &Packet, extra: Option<&Extra>, out: &mut impl Transmit) {
         let Some(Extra::TfrcReport(_, report)) = extra else { return };
         let elapsed = packet.stamp.elapsed(now);
@@ -76,7 +76,7 @@ impl TfrcSender {
         if packet.seq > self.reported {
             self.recent_reports.clear();
         } else if self.recent_reports.contains(&(packet.stamp, *report)) {
-            // a copy on the way: X_recv_set would take its rate for a newer one, the timer would start again
+            // a duplicate: X_recv_set would count its rate again, and the timer would restart
             return;
         }
         if self.recent_reports.len() == MAX_RECENT_REPORTS {
@@ -97,7 +97,7 @@ impl TfrcSender {
         if ns2 {
             self.ns2.round = self.ns2.round.saturating_add(1);
             self.ns2.urgent = false;
-            self.set_timer(now); // with the rate as it was
+            self.set_timer(now); // with the rate before this report
         }
         let event = TfrcEvent::Report(TfrcReport {
             rtt: sample,
@@ -108,7 +108,7 @@ impl TfrcSender {
         });
         self.controller.on_feedback(&event, &self.path(now));
         if ns2 {
-            // until it leaves slow start, each report is answered by a packet at once
+            // in slow start, each report triggers a packet at once
             if self.controller.in_slow_start() {
                 self.tick(now, out);
             }
@@ -119,7 +119,7 @@ impl TfrcSender {
         self.run(now, out);
     }
 
-    /// Since the start, as coarse as stamps are but without their end: they begin anew every 18 minutes.
+    /// The time since the start in the resolution of timestamps, but without their wrap every 18 minutes.
     fn age(&self, now: Time) -> Span {
         Span((now.0 >> 8).saturating_sub(self.began.0 >> 8) << 8)
     }
@@ -128,7 +128,7 @@ impl TfrcSender {
         self.limits.report(stamp, self.rtt.smoothed(), now)
     }
 
-    /// ns-2: whether the sender had nothing to send a moment ago (`idleFix_`).
+    /// ns-2: whether the sender had nothing to send recently (`idleFix_`).
     fn limited_of_late(&self, now: Time) -> Interval {
         let since = now.as_secs_f64() - 1.5 * self.rtt.smoothed().as_secs_f64();
         let limited = self.ns2.limited || self.ns2.resumed.as_secs_f64() > since;

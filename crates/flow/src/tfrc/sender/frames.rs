@@ -1,4 +1,4 @@
-//! Video frames that wait to leave, and how full their packets are.
+//! Video frames that wait to be sent, and the average size of packets.
 
 use super::TfrcSender;
 use paceline_control::RateController;
@@ -6,26 +6,26 @@ use paceline_packet::{FramePart, Stamp};
 use paceline_units::{Rate, Span, Time};
 use std::collections::VecDeque;
 
-/// What a new frame counts of the average segment. RFC 5348 section 4.1 asks for four loss intervals or longer: 64 frames are
-/// two seconds of video.
+/// The weight of a new frame in the average segment. RFC 5348 section 4.1 requires at least four loss intervals: 64
+/// frames are two seconds of video.
 const GAIN: f64 = 1.0 / 64.0;
 
-/// An encoder that aimed at all of the allowed rate would never make good for what has piled up at a lower one (the RFC leaves
-/// this to the application).
+/// The time in which an encoder drains the queue. If it aimed at the full allowed rate, a queue from a time of lower
+/// rate would never drain (the RFC leaves this to the application).
 const DRAIN: Span = Span::from_millis(500);
 
-/// The frames of a flow that carries video.
+/// The frames of a video flow.
 #[derive(Debug, Default)]
 pub(super) struct Frames {
-    /// One past the last packet of each that has not left, and when it was written.
+    /// For each frame not sent completely: one past its last packet, and when it was written.
     waiting: VecDeque<(u32, Time)>,
-    /// Average payload and number of the packets of a frame.
+    /// Averages over frames: payload, and number of packets.
     payload: f64,
     packets: f64,
 }
 
 impl Frames {
-    /// A frame of `bytes` is written, as `packets` of which the last is before `end`. Returns the average segment s (RFC 5348
+    /// Adds a frame of `bytes`, in `packets` packets that end before `end`. Returns the average segment s (RFC 5348
     /// section 4.1).
     pub(super) fn write(&mut self, end: u32, packets: u32, bytes: u64, now: Time) -> f64 {
         self.waiting.push_back((end, now));
@@ -35,17 +35,17 @@ impl Frames {
         self.payload / self.packets
     }
 
-    /// What waits will not leave.
+    /// Discards waiting frames.
     pub(super) fn clear(&mut self) {
         self.waiting.clear();
     }
 
-    /// How many wait.
+    /// The number of waiting frames.
     pub(super) fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Which part of a frame the packet is that leaves.
+    /// Returns which part of a frame the packet being sent has.
     pub(super) fn take(&mut self, number: u32) -> Option<FramePart> {
         let &(end, written) = self.waiting.front()?;
         let last = number + 1 >= end;
@@ -57,8 +57,9 @@ impl Frames {
 }
 
 impl TfrcSender {
-    /// What an encoder should aim at, in bits a second with all headers: the allowed rate in packets of the average
-    /// segment, less what waits, which is to leave within [`DRAIN`]; half of it at least. `None` if the flow carries no video.
+    /// The target rate for an encoder, in bits a second including all headers. It is the allowed rate in packets of the
+    /// average segment, reduced so that the queue drains within [`DRAIN`], by at most half. `None` if the flow carries
+    /// no video.
     #[must_use]
     pub fn target(&self) -> Option<Rate> {
         let wire = self.segment + f64::from(self.config.header);
@@ -66,7 +67,7 @@ impl TfrcSender {
         self.config.frames.then(|| Rate((self.controller.rate() / self.segment * wire * 8.0 * left.max(0.5)) as u64))
     }
 
-    /// How long what waits takes to leave at the allowed rate.
+    /// How long the queue takes to leave at the allowed rate.
     #[must_use]
     pub fn queueing(&self) -> Span {
         let waiting = f64::from(self.supply.end() - self.supply.next());
