@@ -80,7 +80,7 @@ impl Connection {
     #[inline]
     fn acked_some(&mut self, now: Time) {
         self.congestion.on_ack_end(now, self.limited);
-        // to a server, a missing answer may only mean that the client has nothing to say (section 6.2.1)
+        // a client keeps its backoff during the handshake: the server may only be slow to answer (section 6.2.1)
         if self.phase == Phase::Established || self.end == End::Answerer {
             self.pto_count = 0;
         }
@@ -214,7 +214,7 @@ impl Connection {
         }
     }
 
-    /// Declares packets lost that are three packets or 9/8 of a round trip late (section 6.1).
+    /// Declares packets lost, by the packet threshold of 3 or the time threshold of 9/8 round trips (section 6.1).
     pub(super) fn detect_losses(&mut self, now: Time) {
         self.loss_time = Time::NEVER;
         if self.is_unacked() {

@@ -104,7 +104,7 @@ pub(super) struct Connection {
     idle_at: Time,
     /// A packet has arrived since a sent packet restarted the idle timer.
     pub(super) received_since_restart: bool,
-    /// When to send the next PING, so that the other end acknowledges our acknowledgements.
+    /// When to send the next PING, so that the other end acknowledges this end's acknowledgements.
     pub(super) next_ping: Time,
     /// When the next deadline of a stream, a datagram or a waiting frame expires.
     pub(super) next_deadline: Time,
@@ -498,9 +498,9 @@ impl Connection {
         self.control.extend(self.grants.drain(..).map(Grant::frame));
     }
 
-    /// A packet that arrives after the close shows that the other end does not know of it, if it was sent a round trip
-    /// after. Returns whether to send the close again. A real end need not answer for ever (RFC 9000 section 10.2.1),
-    /// but its host then does, by a stateless reset (10.3). An end that has sent a close itself gets no more answers
+    /// A packet that arrives more than a round trip after the close was sent shows that the other end does not know of
+    /// it. Returns whether to send the close again. A real end need not answer for ever (RFC 9000 section 10.2.1), but
+    /// its host then does, by a stateless reset (10.3). An end that has sent a close itself gets no more answers
     /// (10.2.2).
     #[cold]
     fn closes_again(&mut self, now: Time, frames: &[Frame]) -> bool {

@@ -6,7 +6,7 @@ use paceline_packet::rtp::Ssrc;
 use paceline_units::Time;
 use std::collections::VecDeque;
 
-/// Late packets are still recorded if they are at most this far behind the newest reported packet.
+/// Number of reported entries kept, for packets that arrive late.
 const KEPT: usize = 128;
 /// A jump by more than this many numbers is not a gap: the sequence restarts (RFC 3550 appendix A.1).
 const MAX_JUMP: usize = 3000;

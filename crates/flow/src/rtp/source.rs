@@ -8,9 +8,9 @@ use paceline_units::Time;
 
 /// Number of packets in sequence that make a source valid.
 const MIN_SEQUENTIAL: u8 = 2;
-/// A number further ahead of the highest is not an ordinary gap.
+/// A number this far ahead of the highest, or further, is not an ordinary gap.
 const MAX_DROPOUT: u16 = 3000;
-/// A number at most this far behind the highest is late.
+/// A number less than this far behind the highest is late.
 const MAX_MISORDER: u16 = 100;
 
 /// The classification of a packet.

@@ -121,8 +121,7 @@ mod tests {
         NONE.with_ace(ace)
     }
 
-    /// RFC 9768 table 2: A's request, B's answer, and the mode that A then has. If B supports ECN, its own result is
-    /// checked too.
+    /// RFC 9768 table 2: A's request, B's answer, and the mode that both then have.
     #[test]
     fn the_table_of_negotiations() {
         let ect1 = Flags::ECT.with(Flags::L4S);

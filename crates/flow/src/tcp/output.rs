@@ -365,8 +365,8 @@ fn quantum(controller: &TcpController) -> u32 {
 }
 
 /// The pacing rate in bytes per second for a controller that sets none (Linux `tcp_update_pacing_rate`): twice the
-/// window per srtt in slow start, and 1.2 times after it. If more segments than the window are out, as in recovery,
-/// their number is used. Unbounded before the first round-trip sample.
+/// window per srtt while the window is below half of ssthresh, and 1.2 times after that. If more segments than the
+/// window are out, as in recovery, their number is used. Unbounded before the first round-trip sample.
 fn window_rate(controller: &TcpController, out: u32, srtt: Span, segment: u32) -> f64 {
     let gain = if controller.window() < controller.threshold() / 2.0 { 2.0 } else { 1.2 };
     let window = controller.window().max(f64::from(out));

@@ -115,7 +115,7 @@ fn an_end_that_was_not_heard_of_is_told_again() {
         closes += u32::from(close);
         let grant = !ahead && of(|frame| matches!(frame, Frame::MaxData(_) | Frame::MaxStreamData { .. }));
         grants += u32::from(grant);
-        // drops the first close, and the frames that elicit acknowledgements
+        // drops the first close, and the first six flow-control updates, which elicit acknowledgements
         (!(close && closes == 1 || grant && grants <= 6)).then_some(Span::ZERO)
     });
     world.begin(500_000);

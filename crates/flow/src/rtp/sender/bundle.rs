@@ -178,8 +178,8 @@ impl RtpSender {
         self.bundle.as_ref()?.turn
     }
 
-    /// For a leader: whether the queues of the streams that it leads must be discarded ([`RtpSender::throw_away`])
-    /// since the last call.
+    /// For a leader: whether a discard of the queues that it leads was requested since the last call
+    /// ([`RtpSender::throw_away`]).
     pub fn take_thrown_of_others(&mut self) -> bool {
         self.bundle.as_mut().is_some_and(|bundle| core::mem::take(&mut bundle.thrown))
     }

@@ -31,8 +31,8 @@ fn section_5_4_weights() {
 /// I_mean by hand for I_1 = 10, I_2 = 20, ..., I_9 = 90; the last is never included.
 ///
 /// Without the open interval: I_tot1 = w_0 I_1 + ... + w_(k-1) I_k over W_tot = w_0 + ... + w_(k-1). An open interval
-/// of 100 gets w_0, and the others move on by a weight; I_k drops out and W_tot stays: I_tot0 = 100 w_0 + w_1 I_1 + ...
-/// + w_(k-1) I_(k-1).
+/// of 100 gets w_0, and the others move on by a weight. I_k drops out and W_tot stays:
+/// I_tot0 = 100 w_0 + w_1 I_1 + ... + w_(k-1) I_(k-1).
 #[test]
 fn section_5_4_one_to_nine_intervals_with_and_without_the_open_one() {
     let table = [

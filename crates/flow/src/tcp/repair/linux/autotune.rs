@@ -15,7 +15,7 @@ const FIRST: u64 = 131_072;
 const FIRST_WINDOW: u64 = 65_535;
 /// `TCP_INIT_CWND`: the number of segments that the receiver initially expects in a round trip.
 const EXPECTED: u64 = 10;
-/// Receive memory is split in units of 256 bytes; `ratio` of each are payload (`TCP_DEFAULT_SCALING_RATIO`).
+/// The unit of receive memory in bytes: `ratio` of them are payload.
 const UNIT: u64 = 256;
 
 /// The state of buffer tuning.
@@ -137,8 +137,8 @@ impl Autotune {
         self.since = now;
     }
 
-    /// `tcp_rcvbuf_grow`: twice the bytes of a round trip, because the measurement lags by one, plus twice their
-    /// relative growth.
+    /// `tcp_rcvbuf_grow`: twice the bytes of a round trip, because the measurement lags by one, plus twice that value
+    /// times its relative growth.
     fn grow(&mut self, copied: u64, beyond: u64) {
         let before = core::mem::replace(&mut self.space, copied).max(1);
         let twice = 2 * copied;
