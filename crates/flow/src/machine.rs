@@ -56,7 +56,7 @@ pub enum Transport {
         /// The controller, ready to start.
         controller: TcpController,
     },
-    /// TFRC, or several of them in one flow if the controller says so.
+    /// TFRC, or several TFRC connections in one flow if the controller requires it (MulTFRC).
     Tfrc {
         /// The settings of both ends.
         config: TfrcConfig,
