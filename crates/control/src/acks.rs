@@ -1,43 +1,43 @@
-//! What the machine of per-packet acknowledgements (crate `flow`, `acks`) and a controller on it say to one another.
+//! The interface between the machine of per-packet acknowledgements (crate `flow`, `acks`) and its controllers.
 //!
-//! The receiver answers each packet; the machine measures round-trip times, finds losses by holes in what was
-//! acknowledged and by timeouts, and paces. The controller decides at which rate packets leave. [`crate::rap`] and
-//! [`crate::tfrcp`] ride on it.
+//! The receiver acknowledges each packet. The machine measures round-trip times, detects losses from gaps in the
+//! acknowledgements and from timeouts, and paces. The controller decides the packet rate. [`crate::rap`] and
+//! [`crate::tfrcp`] use it.
 
 use crate::{Controller, PathView};
 use paceline_units::{Span, Time};
 
-/// The longest time between packets while there are any to send: 64 s, TFRC's t_mbi (RFC 5348 section 4.3). The
-/// sources of the schemes on this machine name no least rate.
+/// The longest time in seconds between packets while there is data to send: TFRC's t_mbi (RFC 5348 section 4.3). The
+/// sources of the schemes on this machine give no minimum rate.
 pub const LONGEST_GAP: f64 = 64.0;
 
-/// The shortest, in seconds: a clock counts in nanoseconds.
+/// The shortest time between packets in seconds: the clock's resolution, a nanosecond.
 pub const SHORTEST_GAP: f64 = 1e-9;
 
-/// What the machine tells its controller.
+/// Events from the machine to its controller.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum AckEvent {
-    /// The sender is ready to send, without a round-trip sample yet.
+    /// The sender is ready to send and has no round-trip sample yet.
     Started,
-    /// An acknowledgement has told of packets that came.
+    /// An acknowledgement arrived.
     Acked {
-        /// The round-trip time of the packet that it answers, already part of the path's `srtt`; `None` if that packet's
-        /// fate was known before. A packet given up for lost that is answered late has one
-        /// ([`AckSettings::late_answers`]).
+        /// The round-trip time of the packet that it answers, already part of the path's `srtt`; `None` if that
+        /// packet's fate was known before. A late answer to a packet declared lost has one if
+        /// [`AckSettings::late_answers`] is set.
         rtt: Option<Span>,
-        /// How many packets it was the first to tell of: of those given up for lost before, none.
+        /// Packets that it is the first to acknowledge, without those declared lost before.
         packets: u32,
     },
-    /// Packets have been found lost.
+    /// Packets were detected as lost.
     Lost {
-        /// How many.
+        /// Their number.
         packets: u32,
-        /// The highest of their numbers.
+        /// The highest of their sequence numbers.
         newest: u32,
     },
 }
 
-/// How round-trip times are smoothed, and the timeout made of them:
+/// How round-trip times are smoothed, and how the timeout follows from them:
 /// srtt += gain (sample - srtt), deviation += deviation_gain (|sample - srtt| - deviation),
 /// timeout = max(least, srtt_factor srtt + deviation_factor deviation).
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -46,57 +46,57 @@ pub struct Estimator {
     pub gain: f64,
     /// Weight of a sample in the deviation.
     pub deviation_gain: f64,
-    /// What the deviation begins with, as a share of the first sample.
+    /// Initial deviation, as a share of the first sample.
     pub first_deviation: f64,
-    /// Weight of the mean in the timeout.
+    /// Factor of the mean in the timeout.
     pub srtt_factor: f64,
-    /// Weight of the deviation in it.
+    /// Factor of the deviation in the timeout.
     pub deviation_factor: f64,
     /// The shortest timeout.
     pub min_rto: Span,
     /// The timeout before the first sample.
     pub first_timeout: Span,
-    /// What the mean begins with, without a deviation; zero: with the first sample.
+    /// Initial mean, with zero deviation; zero: the first sample.
     pub first_mean: Span,
 }
 
-/// How the time of the next packet follows the rate.
+/// How the next packet's time follows the rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pacing {
-    /// A new rate moves the packet that waits.
+    /// A new rate reschedules the waiting packet.
     Follows,
-    /// ns-2's timer: a gap that has begun stays as it is, and a packet is not sent where one was due but a loss was found.
+    /// ns-2's timer: a gap that has begun is not changed, and if a loss is detected when a packet is due, none is sent.
     Timer,
 }
 
-/// What the machine around the controller is to do.
+/// What the controller requests of its machine.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct AckSettings {
     /// How round-trip times are smoothed.
     pub estimator: Estimator,
-    /// How the time of the next packet follows the rate.
+    /// How the next packet's time follows the rate.
     pub pacing: Pacing,
-    /// Gaps between packets are drawn uniformly from 1 - this to 1 + this.
+    /// Gaps between packets are multiplied by uniform draws from 1 - this to 1 + this.
     pub gap_jitter: f64,
-    /// An answer to a packet that was given up for lost is a round-trip sample as others are: no packet is sent twice, so
-    /// there is no doubt which one it answers. Without it, a timeout that has fallen below the round-trip time stays there,
-    /// and every packet is lost for good before its answer comes.
+    /// Whether an answer to a packet declared lost is a round-trip sample. It is unambiguous, because no packet is sent
+    /// twice. Without this, a timeout that has fallen below the round-trip time stays there, and every packet is
+    /// declared lost before its answer arrives.
     pub late_answers: bool,
 }
 
-/// A controller that the machine of per-packet acknowledgements can ride on.
+/// A controller for the machine of per-packet acknowledgements.
 pub trait AckController: Controller<Feedback = AckEvent> {
-    /// The allowed rate in packets a second: finite, from a packet in [`LONGEST_GAP`] to one in [`SHORTEST_GAP`].
+    /// The allowed rate in packets per second: finite, from one packet in [`LONGEST_GAP`] to one in [`SHORTEST_GAP`].
     fn rate(&self) -> f64;
-    /// When [`AckController::on_timer`] is to be called, if ever; asked anew after each call.
+    /// When to call [`AckController::on_timer`], if at all; queried again after each call.
     fn next_timer(&self) -> Option<Time> {
         None
     }
-    /// A packet has left.
+    /// A packet was sent.
     fn on_sent(&mut self) {}
-    /// The time that [`AckController::next_timer`] named has come.
+    /// The time given by [`AckController::next_timer`] is reached.
     fn on_timer(&mut self, _path: &PathView) {}
-    /// What the machine is to do.
+    /// What the controller requests of its machine.
     fn settings(&self) -> AckSettings;
 }
 

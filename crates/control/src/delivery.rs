@@ -1,103 +1,103 @@
-//! What the machine tells a controller that models its path: how fast the path delivers, and what was in flight when.
+//! Delivery rate samples, for controllers that model their path: how fast it delivers, and what was in flight.
 //!
-//! Source: draft-ietf-ccwg-bbr (August 2026), "Delivery Rate Samples"; Linux has the same in `net/ipv4/tcp_rate.c`. TCP's
-//! machine counts segments, each as a full one, as Linux does; volumes here are bytes of them.
+//! Source: draft-ietf-ccwg-bbr (August 2026), "Delivery Rate Samples"; Linux has the same in `net/ipv4/tcp_rate.c`.
+//! TCP's machine counts each segment as a full one, as Linux does; volumes here are the bytes of full segments.
 
 use paceline_units::{Span, Time};
 
-/// What an acknowledgement that delivers something tells (the draft's RS and some of its C). P is the newest of the segments
-/// that it delivers.
+/// The sample of an acknowledgement that delivers data (the draft's RS and some of its C). P is the newest segment that
+/// it delivers.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct RateSample {
-    /// Delivered so far in bytes, this acknowledgement's included (C.delivered).
+    /// Bytes delivered so far, by this acknowledgement too (C.delivered).
     pub total: u64,
-    /// What this acknowledgement delivers (RS.newly_acked).
+    /// Bytes delivered by this acknowledgement (RS.newly_acked).
     pub newly_acked: u64,
-    /// What was found lost since the sample before.
+    /// Bytes detected as lost since the previous sample.
     pub newly_lost: u64,
-    /// Segments that were marked, of those that the receiver has told of since the sample before.
+    /// CE-marked segments that the receiver has reported since the previous sample.
     pub newly_marked: u32,
-    /// C.delivered when P left (RS.prior_delivered).
+    /// C.delivered when P was sent (RS.prior_delivered).
     pub prior_delivered: u64,
-    /// What was delivered since P left (RS.delivered).
+    /// Bytes delivered since P was sent (RS.delivered).
     pub delivered: u64,
-    /// In that time; zero where it is too short to trust, shorter than the least round-trip time ever (RS.interval).
+    /// The time that this took; zero if shorter than the minimum round-trip time, and so unreliable (RS.interval).
     pub interval: Span,
-    /// P's round-trip time, unless P was sent twice (RS.rtt).
+    /// P's round-trip time, unless P was retransmitted (RS.rtt).
     pub rtt: Option<Span>,
-    /// In flight once P had left, P included (RS.tx_in_flight).
+    /// Bytes in flight just after P was sent, P included (RS.tx_in_flight).
     pub tx_in_flight: u64,
-    /// What was found lost since P left (RS.lost).
+    /// Bytes detected as lost since P was sent (RS.lost).
     pub lost: u64,
-    /// The application, not the controller, limited what was sent before P (RS.is_app_limited).
+    /// Whether the application, not the controller, limited sending before P (RS.is_app_limited).
     pub app_limited: bool,
-    /// In flight before this acknowledgement, and now (C.inflight).
+    /// Bytes in flight before this acknowledgement.
     pub prior_in_flight: u64,
-    /// In flight now.
+    /// Bytes in flight after it (C.inflight).
     pub in_flight: u64,
-    /// The window is what limited sending lately (C.is_cwnd_limited).
+    /// Whether the window has limited sending lately (C.is_cwnd_limited).
     pub window_limited: bool,
 }
 
 impl RateSample {
-    /// Bytes a second; zero without a sample that can be trusted (RS.delivery_rate).
+    /// Bytes per second; zero without a reliable sample (RS.delivery_rate).
     #[must_use]
     pub fn rate(&self) -> f64 {
         if self.interval == Span::ZERO { 0.0 } else { float(self.delivered) / seconds(self.interval) }
     }
 }
 
-/// The greater of two numbers, neither of which is a NaN: `f64::max` looks for one, which takes six instructions more.
+/// The greater of two numbers, neither of which is NaN: `f64::max` checks for NaN, which takes six more instructions.
 #[inline(always)]
 pub(crate) fn greater(a: f64, b: f64) -> f64 {
     if a > b { a } else { b }
 }
 
-/// The lesser of two numbers, neither of which is a NaN.
+/// The lesser of two numbers, neither of which is NaN.
 #[inline(always)]
 pub(crate) fn lesser(a: f64, b: f64) -> f64 {
     if a < b { a } else { b }
 }
 
-/// A count that fits into 63 bits, as all do: by way of i64, which is one instruction.
+/// A count below 2^63 as a float: from i64 the conversion is one instruction.
 #[inline(always)]
 pub(crate) fn float(n: u64) -> f64 {
     n as i64 as f64
 }
 
-/// A span of less than 292 years in seconds, likewise.
+/// A span of less than 292 years in seconds, also converted from i64.
 #[inline(always)]
 pub(crate) fn seconds(span: Span) -> f64 {
     span.0 as i64 as f64 / 1e9
 }
 
-/// A segment that was found lost, and what was known when it left (the draft's P).
+/// A segment detected as lost, with the state when it was sent (the draft's P).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LostSegment {
-    /// Its number: neighbours of one loss follow each other.
+    /// Its sequence number: segments of one loss have consecutive numbers.
     pub seq: u32,
     /// Its size in bytes.
     pub size: u64,
     /// C.delivered now.
     pub total: u64,
-    /// In flight once it had left, itself included (P.tx_in_flight).
+    /// Bytes in flight just after it was sent, itself included (P.tx_in_flight).
     pub tx_in_flight: u64,
-    /// What was found lost since it left, itself included (C.lost - P.lost).
+    /// Bytes detected as lost since it was sent, itself included (C.lost - P.lost).
     pub lost: u64,
-    /// The application limited what was sent before it (P.is_app_limited).
+    /// Whether the application limited sending before it (P.is_app_limited).
     pub app_limited: bool,
 }
 
-/// Explicit congestion notification, and how a receiver tells of marks.
+/// Explicit Congestion Notification, and how the receiver reports marks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ecn {
-    /// Not there.
+    /// No ECN.
     Off,
-    /// The echo is on from a mark until the sender answers it (RFC 3168): once a window of data.
+    /// ECE is set from a mark until the sender responds (RFC 3168): one signal per window of data.
     Classic,
-    /// The echo says of each segment whether it was marked (RFC 8257 section 3.2).
+    /// ECE says for each segment whether it was marked (RFC 8257 section 3.2).
     Dctcp,
-    /// A count of the marked segments, in three bits (RFC 9768).
+    /// A three-bit counter of marked segments (RFC 9768).
     Accurate,
 }
 
@@ -108,46 +108,48 @@ impl Ecn {
         !matches!(self, Ecn::Off)
     }
 
-    /// Whether the receiver tells how many segments were marked.
+    /// Whether the receiver reports how many segments were marked.
     #[must_use]
     pub const fn counts(self) -> bool {
         matches!(self, Ecn::Dctcp | Ecn::Accurate)
     }
 }
 
-/// What a scheme needs of its machine beyond acknowledgements; the machine keeps nothing that nobody needs.
+/// What a scheme needs from its machine besides acknowledgements; the machine keeps only the state that is needed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Needs {
-    /// Rate samples and losses one by one; the window is its own in recoveries too.
+    /// Rate samples and each loss; the controller also sets the window during recovery.
     pub deliveries: bool,
-    /// Segments leave at its rate.
+    /// Segments are paced at the controller's rate.
     pub pacing: bool,
-    /// That rate, not acknowledgements, says when they leave: the window bounds what is in flight, well above what the path holds.
+    /// That rate, not acknowledgements, clocks sending: the window only bounds what is in flight, well above the path's
+    /// capacity.
     pub rate_leads: bool,
-    /// Marks, and how they are told; `Off`: as the flow has it.
+    /// The form of ECN feedback; `Off`: the flow decides.
     pub ecn: Ecn,
-    /// Segments are ECT(1), for a queue that keeps such apart (RFC 9331).
+    /// Segments are sent as ECT(1), for queues that separate L4S traffic (RFC 9331).
     pub l4s: bool,
 }
 
 impl Needs {
-    /// Nothing.
+    /// No needs.
     pub const NONE: Needs = Needs { deliveries: false, pacing: false, rate_leads: false, ecn: Ecn::Off, l4s: false };
-    /// Both: a model of the path, by which the window is set.
+    /// Deliveries and pacing: for a path model that sets the window.
     pub const MODEL: Needs = Needs { deliveries: true, pacing: true, ..Needs::NONE };
-    /// A model of the path, by which the rate is set.
+    /// For a path model that sets the rate.
     pub const RATE_MODEL: Needs = Needs { rate_leads: true, ..Needs::MODEL };
 }
 
-/// The greatest of a series over a window, kept as three samples (K. Nichols' filter, as Linux has it in `lib/minmax.c`). Once the
-/// greatest has left, one that came after it may be missed: what it gives is the greatest of a fifth of the window at least.
+/// The maximum of a series over a window, kept as three samples (K. Nichols' filter, Linux's `lib/minmax.c`). When the
+/// maximum expires, a later sample may have been missed: the result is at least the maximum of the newest fifth of the
+/// window.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WindowedMax {
     best: [(u64, f64); 3],
 }
 
 impl WindowedMax {
-    /// `value` at `at` of whatever clock `window` counts; gives the greatest.
+    /// Adds `value` at time `at`, in the unit of `window`; returns the maximum.
     pub fn update(&mut self, at: u64, value: f64, window: u64) -> f64 {
         let new = (at, value);
         let best = &mut self.best;
@@ -174,7 +176,7 @@ impl WindowedMax {
         best[0].1
     }
 
-    /// What is less than this changes nothing at `at`.
+    /// A smaller value than this changes nothing at `at`.
     pub(crate) fn ignored_below(&self, at: u64, window: u64) -> f64 {
         let [best, second, third] = self.best;
         let age = at.wrapping_sub(best.0);
@@ -183,31 +185,31 @@ impl WindowedMax {
         if ages || splits { f64::NEG_INFINITY } else { lesser(lesser(best.1, second.1), third.1) }
     }
 
-    /// The greatest.
+    /// The maximum.
     #[must_use]
     pub fn get(&self) -> f64 {
         self.best[0].1
     }
 
-    /// Forgets all but `value`.
+    /// Forgets all samples and keeps `value`.
     pub fn reset(&mut self, at: u64, value: f64) {
         self.best = [(at, value); 3];
     }
 }
 
-/// Counts packet-timed round trips: one begins when something leaves and ends when something that left after it is
-/// delivered (draft-ietf-ccwg-bbr, "Tracking Packet-Timed Round Trips").
+/// Counts packet-timed round trips: a round ends when a packet is delivered that was sent after the round began
+/// (draft-ietf-ccwg-bbr, "Tracking Packet-Timed Round Trips").
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rounds {
     end: u64,
-    /// So many have ended.
+    /// Rounds ended.
     pub count: u64,
-    /// This acknowledgement ended one.
+    /// Whether this acknowledgement ended a round.
     pub start: bool,
 }
 
 impl Rounds {
-    /// An acknowledgement (UpdateRound).
+    /// Handles an acknowledgement (UpdateRound).
     pub fn update(&mut self, sample: &RateSample) {
         self.start = self.ends_with(sample);
         if self.start {
@@ -222,13 +224,13 @@ impl Rounds {
         sample.prior_delivered >= self.end
     }
 
-    /// A round begins now, of which `total` is the C.delivered (StartRound).
+    /// Begins a round at `total`, which is C.delivered (StartRound).
     pub fn begin(&mut self, total: u64) {
         self.end = total;
     }
 }
 
-/// A time that has not come: the draft's stamp of 0.
+/// A time that is unset: the draft's stamp of 0.
 pub(crate) const UNSET: Time = Time::NEVER;
 
 #[cfg(test)]
@@ -237,7 +239,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Between the greatest of the newest fifth of the window and that of all of it.
+        /// The result lies between the maximum of the newest fifth of the window and that of the whole window.
         #[test]
         fn the_greatest_of_the_window(values in proptest::collection::vec(0.0_f64..1e9, 1..300)) {
             let mut filter = WindowedMax::default();

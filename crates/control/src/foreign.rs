@@ -1,8 +1,9 @@
-//! Controllers that are not compiled in: classes of Python, functions of a shared library.
+//! Controllers that are not compiled in: Python classes, functions of a shared library.
 //!
-//! Whoever brings one makes a [`Scheme`](crate::Scheme) of it, whose [`Scheme::foreign`](crate::Scheme::foreign) says how its
-//! controllers are made; it is named in scenarios as others are, and stands in the registry's enums as the variant `Foreign`.
-//! What a machine asks before it starts is said once for the scheme, so a controller is made when its flow begins.
+//! Each has a [`Scheme`](crate::Scheme) whose [`Scheme::foreign`](crate::Scheme::foreign) says how to make its
+//! controllers. Scenarios name it like any other scheme; in the registry's enums it is the variant `Foreign`. The
+//! scheme states what its machine needs to know before the start, so that a controller need not exist before its flow
+//! begins.
 
 use crate::coupled::CoupledRate;
 use crate::rtp::{FrameTime, MediaController, Probe, RtpEvent, RtpSettings};
@@ -23,29 +24,29 @@ pub type Paced = dyn RateController<Feedback = TfrcEvent> + Send;
 /// Any controller of RTP's machine.
 pub type Media = dyn MediaController<Feedback = RtpEvent> + Send;
 
-/// What a controller is made of.
+/// The arguments for making a controller.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Given {
-    /// The flow that it controls, as messages name it.
+    /// The name of the flow that it controls, for messages.
     pub flow: String,
-    /// Whose behaviour.
+    /// Which implementation to follow.
     pub profile: Profile,
-    /// The parameters' values, in the order of the scheme's.
+    /// The parameters' values, in the order of the scheme's parameters.
     pub values: Vec<f64>,
 }
 
-/// Makes a controller, or says why it cannot; `Stream` is where its draws come from.
+/// Makes a controller, or returns why it cannot; `Stream` supplies its random draws.
 pub type Make<C> = Box<dyn Fn(&Given, Stream) -> Result<Box<C>, String> + Send + Sync>;
 
-/// How the controllers of a foreign scheme are made, and what is known of each before it is.
+/// How to make the controllers of a foreign scheme, and what is known before any is made.
 pub struct Foreign {
-    /// What each tells of itself, and in which unit.
+    /// The names and units of their readings.
     pub gauges: Vec<(&'static str, GaugeUnit)>,
-    /// How it is made, and what it asks of its machine.
+    /// How to make a controller, and what it requests of its machine.
     pub maker: Maker,
 }
 
-/// How a controller is made, and what it asks of its machine.
+/// How to make a controller, and what it requests of its machine.
 pub enum Maker {
     /// On TCP's machine.
     Window(Make<Window>, Needs),
@@ -66,14 +67,14 @@ impl fmt::Debug for Foreign {
     }
 }
 
-/// Why a foreign controller could not go on.
+/// An error that stopped a foreign controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// Its flow.
     pub flow: String,
-    /// When.
+    /// Simulated time of the error.
     pub at: Time,
-    /// What went wrong, in words or as a traceback.
+    /// The error, as a message or a traceback.
     pub problem: String,
 }
 
@@ -87,22 +88,22 @@ impl fmt::Display for Failure {
 impl core::error::Error for Failure {}
 
 impl Failure {
-    /// Ends the run. No method of a controller gives an error, as none that is compiled in has any: this unwinds, without a
-    /// panic's message, to whoever called [`Failure::caught`].
+    /// Ends the run. Controller methods return no errors, since compiled-in controllers have none: this unwinds,
+    /// without a panic message, to the caller of [`Failure::caught`].
     pub fn end_run(self) -> ! {
         std::panic::resume_unwind(Box::new(self))
     }
 
-    /// What `work` gives, or the failure that ended it. Another panic goes on.
+    /// Returns the result of `work`, or the failure that ended it. Other panics continue to unwind.
     ///
     /// # Errors
     /// The failure.
     pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, Failure> {
-        // what a failure leaves half done is dropped with the closure
+        // AssertUnwindSafe: state that a failure leaves incomplete is dropped with the closure.
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).map_err(Failure::of_panic)
     }
 
-    /// The failure that a panic carries. Another panic goes on.
+    /// The failure that a panic carries. Other panics continue to unwind.
     #[must_use]
     pub fn of_panic(panic: Box<dyn Any + Send>) -> Failure {
         match panic.downcast::<Failure>() {
@@ -112,20 +113,20 @@ impl Failure {
     }
 }
 
-/// A foreign controller, from before it is made: what the registry's enums hold.
+/// A foreign controller, made when its flow begins: what the registry's enums hold.
 pub struct Lazy<C: ?Sized + 'static, S> {
     make: &'static Make<C>,
     gauges: &'static [(&'static str, GaugeUnit)],
     settings: S,
     given: Given,
     stream: Stream,
-    /// How far apart frames are, if that has been told.
+    /// Time between frames, if set.
     frames: Option<Span>,
     controller: Option<Box<C>>,
 }
 
 impl<C: ?Sized, S: Copy> Clone for Lazy<C, S> {
-    /// One that has not begun: machines start each time from a clone.
+    /// A clone that has not begun: each run's machine starts from one.
     fn clone(&self) -> Self {
         Lazy { given: self.given.clone(), controller: None, ..*self }
     }
@@ -143,7 +144,7 @@ impl<C: ?Sized, S> Lazy<C, S> {
         Lazy { make, gauges: &of.gauges, settings, given, stream: Stream::new(0, ""), frames: None, controller: None }
     }
 
-    /// Says whose controller it is.
+    /// Sets the flow that it belongs to.
     pub fn belongs_to(&mut self, flow: &str) {
         flow.clone_into(&mut self.given.flow);
     }
@@ -170,7 +171,7 @@ impl<C: ?Sized, S> Lazy<C, S> {
 }
 
 impl<C: ?Sized + Controller, S> Lazy<C, S> {
-    /// Tells the gauges; before it is made what `begun` says of one, and of the others that they are not known.
+    /// Reports the gauges; before the controller is made, the values that `begun` gives.
     fn report_to(&self, to: &mut dyn Gauges, begun: impl Fn(&str) -> f64) {
         match self.get() {
             Some(made) => made.gauges(to),
@@ -179,7 +180,7 @@ impl<C: ?Sized + Controller, S> Lazy<C, S> {
     }
 }
 
-/// Foreign schemes have names of their own, and are made of those.
+/// Implements `Build` for foreign controllers, which are made from the scheme itself.
 macro_rules! of_its_scheme {
     ($name:ty, $kind:path) => {
         impl Build for $name {
@@ -200,15 +201,15 @@ macro_rules! of_its_scheme {
     };
 }
 
-/// Of TCP's machine.
+/// A foreign controller for TCP's machine.
 pub type ForeignWindow = Lazy<Window, Needs>;
-/// Of TFRC's.
+/// For TFRC's machine.
 pub type ForeignRate = Lazy<Paced, Settings>;
-/// Of RTP's.
+/// For RTP's machine.
 pub type ForeignMedia = Lazy<Media, RtpSettings>;
 
 impl ForeignMedia {
-    /// The same, that asks this of its machine whatever its scheme says.
+    /// The same controller, with these settings in place of its scheme's.
     #[must_use]
     pub fn asking(self, settings: RtpSettings) -> ForeignMedia {
         Lazy { settings, ..self }

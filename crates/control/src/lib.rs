@@ -1,11 +1,10 @@
 //! Congestion controllers, one file each, and the registry of schemes.
 //!
-//! A controller owns only the decision: how much may be in flight, how fast to send. The machine around it (crate
-//! `flow`) owns sequence numbers, round-trip samples, loss detection, pacing and timers. Nothing here reads a clock
-//! or does I/O. Uses units. Look first at [`Controller`], then at [`reno`], the shortest one; [`registry`] lists
-//! what there is, [`tcp`] what TCP's machine tells a controller, and [`models`] what
-//! throughput theory promises. A controller's file has one order: citation,
-//! parameters, state, update law, trait implementation, gauges.
+//! A controller only decides how much may be in flight and how fast to send. The machine around it (crate `flow`) owns
+//! sequence numbers, round-trip samples, loss detection, pacing and timers. Nothing here reads a clock or does I/O.
+//! Uses units. Start with [`Controller`], then read [`reno`], the shortest controller; [`registry`] lists all of them,
+//! [`tcp`] defines the events of TCP's machine, and [`models`] holds throughput models. Each controller's file has the
+//! same order: citation, parameters, state, update law, trait implementation, gauges.
 
 pub mod acks;
 pub mod allocation;
@@ -63,16 +62,16 @@ pub use tfrc::{Interval, Law, RateController, Settings, TfrcEvent, TfrcReport};
 
 use paceline_units::{Span, Time};
 
-/// What a controller may see of its path, kept by the machine around it. Every machine fills every field.
+/// The path as a controller sees it, kept by the machine around it. Every machine fills every field.
 #[derive(Clone, Copy, Debug)]
 pub struct PathView {
     /// Now.
     pub now: Time,
     /// Smoothed round-trip time (RFC 6298); zero before the first sample.
     pub srtt: Span,
-    /// Its variation (RFC 6298); zero under TFRC and RTP, whose machines keep none.
+    /// Round-trip time variation (RFC 6298); zero under TFRC and RTP, whose machines keep none.
     pub rttvar: Span,
-    /// Least round-trip time seen.
+    /// Minimum round-trip time.
     pub min_rtt: Span,
     /// Segments sent and not yet acknowledged (FlightSize of RFC 5681).
     pub in_flight: u32,
@@ -80,7 +79,7 @@ pub struct PathView {
     pub acked: u32,
     /// The next segment to send in order.
     pub next: u32,
-    /// The receiver's window in segments; `u32::MAX` where there is none, under all machines but TCP's.
+    /// The receive window in segments; `u32::MAX` where there is none: under all machines except TCP's.
     pub receive_window: u32,
     /// Segment payload in bytes.
     pub segment: u32,
@@ -102,7 +101,7 @@ pub enum GaugeUnit {
 }
 
 impl GaugeUnit {
-    /// What ends the name of a column in this unit.
+    /// The suffix of a column's name in this unit.
     #[must_use]
     pub const fn suffix(self) -> &'static str {
         match self {
@@ -114,22 +113,22 @@ impl GaugeUnit {
         }
     }
 
-    /// Whether the quantities of parts add up to that of the whole; others have a mean.
+    /// Whether values of parts sum to that of the whole; other units are averaged.
     #[must_use]
     pub const fn adds_up(self) -> bool {
         matches!(self, GaugeUnit::Packets | GaugeUnit::Bytes | GaugeUnit::BitsPerSecond)
     }
 }
 
-/// A reading that is zero, or infinite, until it is known: from then on itself, before that not a number.
+/// `value` if it is positive and finite, else NaN: for readings that are zero or infinite until they are known.
 #[must_use]
 pub fn known(value: f64) -> f64 {
     if value > 0.0 && value.is_finite() { value } else { f64::NAN }
 }
 
-/// Receives what a plot of a controller should show.
+/// Receives a controller's readings for plots.
 pub trait Gauges {
-    /// One reading: a name such as `"cwnd"`, its unit, and its value, not a number while it is not known.
+    /// One reading: a name such as `"cwnd"`, its unit, and its value, NaN while unknown.
     fn gauge(&mut self, name: &'static str, unit: GaugeUnit, value: f64);
 
     /// A reading in packets or segments.
@@ -150,14 +149,14 @@ pub trait Gauges {
     }
 }
 
-/// A congestion controller: what every machine reads of one. What only the machine of its kind reads or calls is in the
-/// kind's own trait: [`WindowController`], [`AckController`], [`RateController`], [`MediaController`].
+/// A congestion controller, as every machine uses it. Each kind's own trait has the methods that only that kind's
+/// machine calls: [`WindowController`], [`AckController`], [`RateController`], [`MediaController`].
 pub trait Controller {
-    /// What the scheme's receiver sends back, as the machine reports it.
+    /// Events from the machine: the receiver's feedback, timers, and the like.
     type Feedback;
-    /// Feedback has come.
+    /// Handles an event.
     fn on_feedback(&mut self, feedback: &Self::Feedback, path: &PathView);
-    /// Tells `to` what a plot should show: the same names and units at every call, each once. They are recorded under these
-    /// names, whatever they are; the machine adds its own.
+    /// Reports the readings that a plot should show to `to`: each once, with the same names and units at every call.
+    /// They are recorded under these names; the machine adds its own readings.
     fn gauges(&self, _to: &mut dyn Gauges) {}
 }

@@ -1,46 +1,48 @@
-//! Controllers that decide once an interval, not at each acknowledgement: what the interval was like is gathered here.
+//! Controllers that decide once per monitor interval, not at each acknowledgement: this module gathers an interval's
+//! measurements.
 //!
-//! The name is that of M. Dong, Q. Li, D. Zarchy, P. B. Godfrey, M. Schapira, "PCC: Re-architecting Congestion Control for
-//! Consistent High Performance", NSDI 2015. A learner's steps, and what is too dear to be called for each packet, ride on it.
+//! The name is that of M. Dong, Q. Li, D. Zarchy, P. B. Godfrey, M. Schapira, "PCC: Re-architecting Congestion Control
+//! for Consistent High Performance", NSDI 2015. Learning agents, and controllers too slow to call for each packet, use
+//! it.
 
 use crate::{Controller, Gauges, Needs, PathView, RateSample, TcpEvent, WindowController};
 use paceline_units::{Span, Time};
 
-/// How long an interval is.
+/// The length of an interval.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Every {
-    /// As long as it takes until what was sent at its beginning has been acknowledged.
+    /// Until what was sent at its beginning has been acknowledged.
     RoundTrip,
-    /// So long, as far as acknowledgements come: it ends with the first one after.
+    /// This long; it ends with the first acknowledgement after that.
     Time(Span),
-    /// So many segments' acknowledgements.
+    /// Until this many segments have been acknowledged.
     Segments(u32),
 }
 
-/// What an interval was like.
+/// The measurements of an interval.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Monitored {
-    /// How long it was.
+    /// Its duration.
     pub duration: Span,
-    /// Bytes that were acknowledged, selectively or in order.
+    /// Bytes acknowledged, selectively or cumulatively.
     pub acked: u64,
-    /// Bytes that were found lost.
+    /// Bytes detected as lost.
     pub lost: u64,
-    /// Bytes that were sent, those sent again too: what was acknowledged or lost, and by how much more is in flight.
+    /// Bytes sent, retransmissions included: those acknowledged or lost, plus the increase in flight.
     pub sent: u64,
-    /// Segments that were marked, of which the receiver counts (ECN).
+    /// CE-marked segments, if the receiver counts them.
     pub marked: u32,
-    /// Retransmission timeouts: the one that ends it, or none.
+    /// Retransmission timeouts: 1 if a timeout ended the interval, else 0.
     pub timeouts: u32,
     /// Whether the application, not the controller, limited what was sent.
     pub app_limited: bool,
-    /// Round-trip times: how many, their sum in seconds, the least and the greatest.
+    /// Number of round-trip samples.
     pub rtts: u32,
-    /// See [`Monitored::rtt`].
+    /// Their sum in seconds (see [`Monitored::rtt`]).
     pub rtt_sum: f64,
-    /// The least round-trip time.
+    /// The minimum round-trip time.
     pub min_rtt: Option<Span>,
-    /// The greatest.
+    /// The maximum round-trip time.
     pub max_rtt: Option<Span>,
 }
 
@@ -51,21 +53,21 @@ impl Monitored {
         (self.rtts > 0).then(|| self.rtt_sum / f64::from(self.rtts))
     }
 
-    /// Bytes a second that were acknowledged.
+    /// Bytes acknowledged per second.
     #[must_use]
     pub fn delivery_rate(&self) -> f64 {
         let seconds = self.duration.as_secs_f64();
         if seconds > 0.0 { self.acked as f64 / seconds } else { 0.0 }
     }
 
-    /// The share that was lost of what was acknowledged or lost.
+    /// Lost bytes as a share of those acknowledged or lost.
     #[must_use]
     pub fn loss(&self) -> f64 {
         let all = self.acked + self.lost;
         if all > 0 { self.lost as f64 / all as f64 } else { 0.0 }
     }
 
-    /// Takes in an acknowledgement.
+    /// Adds an acknowledgement.
     pub fn add(&mut self, sample: &RateSample) {
         self.acked += sample.newly_acked;
         self.lost += sample.newly_lost;
@@ -76,7 +78,7 @@ impl Monitored {
         }
     }
 
-    /// Takes in a round-trip time.
+    /// Adds a round-trip time.
     pub fn add_rtt(&mut self, rtt: Span) {
         self.rtts += 1;
         self.rtt_sum += rtt.as_secs_f64();
@@ -85,44 +87,44 @@ impl Monitored {
     }
 }
 
-/// What holds until the next interval has ended.
+/// What applies until the end of the next interval.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Decision {
-    /// In segments: finite, at least 1.
+    /// The window in segments: finite, at least 1.
     pub window: f64,
-    /// In bytes of payload a second; infinite: as the window lets them.
+    /// The pacing rate in bytes of payload per second; infinite: only the window limits sending.
     pub pacing: f64,
 }
 
-/// Who decides.
+/// Decides once per interval.
 pub trait Decide {
-    /// The connection stands; `window` is the initial window in segments.
+    /// The connection is established; `window` is the initial window in segments.
     fn begin(&mut self, window: f64, path: &PathView) -> Decision;
-    /// An interval has ended, at whose end `now` holds.
+    /// An interval has ended; `now` is the decision in force.
     fn decide(&mut self, interval: &Monitored, now: Decision, path: &PathView) -> Decision;
-    /// What a plot should show beside the window.
+    /// Readings for plots besides the window.
     fn gauges(&self, _to: &mut dyn Gauges) {}
 }
 
-/// A controller that asks `D` once an interval. Between, a timeout leaves one segment (and ends the interval), and what would let
-/// a burst out is heeded (RFC 6582 section 3.2, RFC 5681 section 4.1).
+/// A controller that calls `D` once per interval. In between, a timeout reduces the window to one segment (and ends the
+/// interval), and the limits that prevent bursts apply (RFC 6582 section 3.2, RFC 5681 section 4.1).
 #[derive(Clone, Debug)]
 pub struct Monitor<D> {
-    /// Who decides.
+    /// The decision maker.
     pub by: D,
     every: Every,
     pacing: bool,
     decision: Decision,
     interval: Monitored,
     began: Time,
-    /// Segments in flight when it began.
+    /// Segments in flight at the interval's start.
     in_flight: u32,
-    /// The round trip is over when this segment is acknowledged.
+    /// The round trip ends when this segment is acknowledged.
     end: u32,
 }
 
 impl<D: Decide> Monitor<D> {
-    /// Asks `by` each `every`; `pacing`: segments leave at its rate.
+    /// Calls `by` at each `every`; `pacing`: segments leave at its rate.
     pub fn new(by: D, every: Every, pacing: bool) -> Monitor<D> {
         Monitor {
             by,
@@ -136,7 +138,7 @@ impl<D: Decide> Monitor<D> {
         }
     }
 
-    /// What its machine has to do.
+    /// What its machine must do.
     #[must_use]
     pub const fn needs(pacing: bool) -> Needs {
         Needs { deliveries: true, pacing, ..Needs::NONE }

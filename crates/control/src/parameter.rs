@@ -1,35 +1,35 @@
-//! Parameters of schemes: what is chosen per flow, how it is written, and when it changes nothing.
+//! Parameters of schemes: their kinds, how users write them, and when they have no effect.
 //!
-//! A controller gets numbers: a switch is 0 or 1, a choice the place of its name in the list. Users write `true`, `false`
-//! and the name.
+//! A controller receives numbers: a switch is 0 or 1, a choice the index of its name in the list. Users write `true`,
+//! `false` and the name.
 
 use crate::Profile;
 use core::fmt;
 
 const PROFILES: usize = Profile::ALL.len();
 
-/// What a parameter may be.
+/// The kind of a parameter and its allowed values.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Kind {
-    /// A number from `min` to `max`; `unit` is `"1"` where it has none.
+    /// A number from `min` to `max`; `unit` is `"1"` for a dimensionless number.
     Number {
-        /// Least allowed value.
+        /// Minimum allowed value.
         min: f64,
-        /// Greatest allowed value.
+        /// Maximum allowed value.
         max: f64,
         /// Its unit.
         unit: &'static str,
     },
     /// A number without a fraction: a count.
     Whole {
-        /// Least allowed value.
+        /// Minimum allowed value.
         min: f64,
-        /// Greatest allowed value.
+        /// Maximum allowed value.
         max: f64,
     },
     /// On (1) or off (0).
     Switch,
-    /// One of these names: the place in the list, from 0.
+    /// One of these names, as its index from 0.
     Choice(&'static [&'static str]),
 }
 
@@ -54,17 +54,17 @@ impl fmt::Display for Setting {
     }
 }
 
-/// Another parameter's value that leaves this one without effect.
+/// A condition on another parameter under which this one has no effect.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Idle {
-    /// When the parameter of that name has this value.
+    /// When the named parameter has this value.
     Beside(&'static str, f64),
-    /// When it has any but this.
+    /// When the named parameter has any other value than this.
     Unless(&'static str, f64),
 }
 
 impl Idle {
-    /// Whose value it is.
+    /// The other parameter's name.
     #[must_use]
     pub const fn other(&self) -> &'static str {
         match self {
@@ -72,7 +72,7 @@ impl Idle {
         }
     }
 
-    /// Whether it is so when the other has this value.
+    /// Whether the condition holds when the other parameter has this value.
     #[must_use]
     pub fn holds(&self, value: f64) -> bool {
         match *self {
@@ -82,34 +82,34 @@ impl Idle {
     }
 }
 
-/// A bound of the encoder that a flow carries.
+/// A limit of the flow's encoder.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EncoderRate {
-    /// The least rate that it can be set to.
+    /// Its minimum rate.
     Min,
-    /// The greatest.
+    /// Its maximum rate.
     Max,
 }
 
 /// One parameter of a controller.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Parameter {
-    /// As it is written in scenarios.
+    /// Its name in scenarios.
     pub name: &'static str,
-    /// Its value unless given, for each of [`Profile::ALL`].
+    /// Its default for each of [`Profile::ALL`].
     pub default: [f64; PROFILES],
-    /// What it may be.
+    /// Its kind and allowed values.
     pub kind: Kind,
-    /// What it does.
+    /// A one-line description.
     pub doc: &'static str,
-    /// When it does nothing.
+    /// When it has no effect.
     pub idle: Option<Idle>,
-    /// What of the flow's encoder, if it carries one, it is unless given.
+    /// The limit of the flow's encoder, if it has one, that is the default.
     pub follows: Option<EncoderRate>,
 }
 
 impl Parameter {
-    /// A number between `bounds`; its unit is `"1"` where it has none.
+    /// A number between `bounds`; `unit` is `"1"` for a dimensionless number.
     #[must_use]
     pub const fn number(
         name: &'static str,
@@ -139,7 +139,7 @@ impl Parameter {
         Parameter { name, default, kind: Kind::Whole { min: bounds.0, max: bounds.1 }, doc, idle: None, follows: None }
     }
 
-    /// Something that is on or off.
+    /// A switch: on or off.
     #[must_use]
     pub const fn switch(name: &'static str, on: [bool; PROFILES], doc: &'static str) -> Parameter {
         let mut default = [0.0; PROFILES];
@@ -151,7 +151,7 @@ impl Parameter {
         Parameter { name, default, kind: Kind::Switch, doc, idle: None, follows: None }
     }
 
-    /// One of `names`; the defaults are places in it.
+    /// One of `names`; the defaults are indices into it.
     #[must_use]
     pub const fn choice(
         name: &'static str,
@@ -162,19 +162,19 @@ impl Parameter {
         Parameter { name, default, kind: Kind::Choice(names), doc, idle: None, follows: None }
     }
 
-    /// The same, which follows the flow's encoder unless given.
+    /// The same parameter, with a limit of the flow's encoder as its default.
     #[must_use]
     pub const fn following(self, follows: EncoderRate) -> Parameter {
         Parameter { follows: Some(follows), ..self }
     }
 
-    /// The same, without effect when `idle` says so.
+    /// The same parameter, without effect when `idle` holds.
     #[must_use]
     pub const fn idle(self, idle: Idle) -> Parameter {
         Parameter { idle: Some(idle), ..self }
     }
 
-    /// Whether it may have this value.
+    /// Whether `value` is allowed.
     #[must_use]
     pub fn allows(&self, value: f64) -> bool {
         match self.kind {
@@ -185,7 +185,7 @@ impl Parameter {
         }
     }
 
-    /// What it may be, in words: `from 0 to 10 s`, `a whole number from 1 to 100`, `one of rfc5348, rfc3448, ns2`.
+    /// The allowed values in words: `from 0 to 10 s`, `a whole number from 1 to 100`, `one of rfc5348, rfc3448, ns2`.
     #[must_use]
     pub fn allowed(&self) -> String {
         match self.kind {
@@ -200,7 +200,7 @@ impl Parameter {
         }
     }
 
-    /// The number that a controller gets for what a user has written; `None` if that is not allowed.
+    /// The number that a controller receives for a user's setting; `None` if the setting is not allowed.
     #[must_use]
     pub fn value(&self, setting: &Setting) -> Option<f64> {
         let value = match (self.kind, setting) {
@@ -212,7 +212,7 @@ impl Parameter {
         self.allows(value).then_some(value)
     }
 
-    /// How a user writes an allowed value: the reverse of [`Parameter::value`].
+    /// How a user writes an allowed value: the inverse of [`Parameter::value`].
     #[must_use]
     pub fn setting(&self, value: f64) -> Setting {
         match self.kind {
@@ -225,7 +225,7 @@ impl Parameter {
         }
     }
 
-    /// The unit of its numbers; `"1"` where there is none.
+    /// The unit of its numbers; `"1"` if it has none.
     #[must_use]
     pub const fn unit(&self) -> &'static str {
         match self.kind {

@@ -1,9 +1,9 @@
 //! The registry: one line per controller, in the list of its kind.
 //!
-//! From the line come the choice in scenarios (`cc = "..."`), the parameter schema, the conformance test and the
-//! dispatch. Adding a controller: a file that implements [`Build`] and its kind's trait ([`WindowController`] for TCP), its
-//! `mod` line, and one line in the kind's list below. Small state lies in the sender itself; a controller whose state is
-//! larger than two dozen bytes is boxed.
+//! From this line follow the choice in scenarios (`cc = "..."`), the parameter schema, the conformance test and the
+//! dispatch. To add a controller, write a file that implements [`Build`] and its kind's trait ([`WindowController`] for
+//! TCP), its `mod` line, and one line in the kind's list below. Small state lies in the sender itself; box a controller
+//! whose state exceeds two dozen bytes.
 
 use crate::acks::{AckController, AckEvent, AckSettings};
 use crate::allotted::Allotted;
@@ -29,8 +29,8 @@ use crate::{
 use paceline_random::Stream;
 use paceline_units::{Rate, Size, Span, Time};
 
-/// One kind of controllers: those that a machine can ride on. Beside [`Controller`] each has the methods of the kind's own
-/// trait: in brackets what the machine reads, in parentheses what it calls.
+/// One kind of controllers: those for one machine. Besides [`Controller`], each has the methods of its kind's trait: in
+/// brackets the getters, in parentheses the other methods.
 macro_rules! registry {
     ($(#[$doc:meta])* $name:ident: $kind:ident<$feedback:ty>[$($method:ident -> $ret:ty),* $(,)?]
      ($($callback:ident $arguments:tt $(-> $answer:ty)?),*) $variants:tt) => {
@@ -66,7 +66,7 @@ macro_rules! registry {
             /// The controller of `scheme` under `profile`, with the parameters `given`.
             ///
             /// # Errors
-            /// An unknown parameter, a value out of range, or a scheme that rides on another machine.
+            /// An unknown parameter, a value out of range, or a scheme that runs on another machine.
             pub fn new(scheme: &Scheme, profile: Profile, given: &[(&str, f64)]) -> Result<Self, ParameterError> {
                 let scheme = chosen(scheme, given);
                 let values = scheme.values(profile, given)?;
@@ -117,7 +117,7 @@ registry! {
 }
 
 registry! {
-    /// Any of the controllers that ride on per-packet acknowledgements, dispatched by `match`.
+    /// Any of the controllers for per-packet acknowledgements, dispatched by `match`.
     AcksController: AckController<AckEvent>[rate -> f64, next_timer -> Option<Time>, settings -> AckSettings]
     (on_sent(), on_timer(path: &PathView)) {
         Rap(Box<rap::Rap>),
@@ -138,7 +138,7 @@ registry! {
 }
 
 registry! {
-    /// Any of the controllers of RTP's machine, dispatched by `match`.
+    /// Any of the controllers for RTP's machine, dispatched by `match`.
     RtpController: MediaController<RtpEvent>[
         rate -> f64, target -> Option<Rate>, settings -> RtpSettings, window -> Option<Size>, filling -> f64,
         coupled -> Option<CoupledRate>
@@ -167,14 +167,14 @@ pub fn schemes() -> impl Iterator<Item = &'static Scheme> {
 /// The scheme of that name.
 ///
 /// # Errors
-/// There is none: says which name is nearest.
+/// No scheme has this name: the error gives the nearest one.
 pub fn scheme(name: &str) -> Result<&'static Scheme, UnknownScheme> {
     schemes()
         .find(|s| s.name == name)
         .ok_or_else(|| UnknownScheme { name: name.to_owned(), nearest: nearest(name, schemes().map(|s| s.name)) })
 }
 
-/// What a scheme is with these parameters: of several laws under one name the one that [`VARIANT`] chooses, else itself.
+/// The scheme that these parameters choose: the law that [`VARIANT`] names, else `scheme` itself.
 #[must_use]
 pub fn chosen<'a>(scheme: &'a Scheme, given: &[(&str, f64)]) -> &'a Scheme {
     let place = given.iter().find(|(name, _)| *name == VARIANT).map(|(_, place)| *place as usize);

@@ -1,172 +1,173 @@
-//! What RTP's machine tells a controller (RFC 3550), and what it asks of one.
+//! The interface between RTP's machine (RFC 3550) and its controllers.
 //!
-//! Two kinds of feedback ride on it; [`RtpSettings::feedback`] says which a controller wants. Reports are rare, seconds apart,
-//! and say what share of the packets was lost since the last one; the machine (crate `flow`, `rtp`) adds the round-trip time,
-//! and the bottleneck's rate if the receiver measures it. Arrivals (RFC 8888) come many times a second and tell of each
-//! packet when it arrived.
+//! There are two kinds of feedback; a controller chooses with [`RtpSettings::feedback`]. Reports arrive seconds apart
+//! and give the share of packets lost since the last report; the machine (crate `flow`, `rtp`) adds the round-trip
+//! time, and the bottleneck's rate if the receiver measures it. Arrivals (RFC 8888) are sent many times a second and
+//! give the arrival time of each packet.
 
 use crate::coupled::CoupledRate;
 use crate::{Controller, Interval};
 use paceline_random::Stream;
 use paceline_units::{Rate, Ratio, Size, Span, Time};
 
-/// What stays the same for the length of a session.
+/// Constants of a session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RtpSession {
-    /// A full packet on the wire, all headers counted.
+    /// A full packet on the wire, with all headers.
     pub packet: Size,
     /// The mean time from one report to the next (T_d of RFC 3550 section 6.3.1, without its randomness).
     pub interval: Span,
 }
 
-/// What a receiver's report says of our packets.
+/// What a receiver report says about the sender's packets.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RtpReport {
-    /// The share of packets lost since the report before, as coarse as its field is.
+    /// The share of packets lost since the previous report, at the resolution of the RTCP field.
     pub loss: Ratio,
-    /// The round-trip time that the report gives; `None` if the receiver had no sender report to echo.
+    /// The round-trip time from this report; `None` if the receiver had no sender report to echo.
     pub rtt: Option<Span>,
-    /// From the report before, or from the start, to this one, as they came.
+    /// Time since the previous report arrived, or since the start.
     pub since: Span,
     /// The bottleneck's rate as the receiver estimates it; `None` without an estimate.
     pub bottleneck: Option<Rate>,
-    /// Whether the sender has used what it was allowed since the report before.
+    /// Whether the sender has used its allowed rate since the previous report.
     pub interval: Interval,
 }
 
-/// What has become of a packet.
+/// The fate of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
-    /// It has arrived.
+    /// It arrived.
     Arrived {
-        /// When, by the receiver's clock: it may lie before the sending. To 1/1024 s (RFC 8888) or 1/4 ms (transport-wide
-        /// feedback). `None` if the receiver does not tell.
+        /// Arrival time by the receiver's clock, which may lie before the sending time. Resolution: 1/1024 s (RFC 8888)
+        /// or 1/4 ms (transport-wide feedback). `None` if the receiver does not report it.
         at: Option<Time>,
-        /// Whether it was marked (ECN: congestion experienced), of which RFC 8888's feedback alone tells.
+        /// Whether it was CE-marked; only RFC 8888's feedback reports this.
         marked: bool,
     },
-    /// It has not, although later ones have; should it still arrive, that is not told.
+    /// Not received, although later packets were. A late arrival is not reported.
     Lost,
-    /// No feedback has told of it: the feedback itself was lost.
+    /// Unknown, because the feedback itself was lost.
     Unknown,
 }
 
 /// A data packet, as its sender knows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SentPacket {
-    /// One more with each packet, fillers included.
+    /// Counts up by one for each packet, padding included.
     pub number: u32,
-    /// Its size on the wire, all headers counted.
+    /// Size on the wire, with all headers.
     pub size: Size,
-    /// What the application wrote of it; zero in a filler.
+    /// Application bytes in it; zero for padding.
     pub payload: Size,
-    /// Whether it is the last packet of a frame.
+    /// Whether this is the last packet of a frame.
     pub ends_frame: bool,
-    /// The cluster that it was sent in ([`Probe::id`]).
+    /// The probe cluster that it belongs to ([`Probe::id`]).
     pub probe: Option<u32>,
 }
 
-/// A packet of which feedback has told.
+/// A sent packet and what feedback says of it (libwebrtc's `PacketResult`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PacketFate {
-    /// When it left.
+    /// When it was sent.
     pub sent: Time,
-    /// What it was.
+    /// The packet as sent.
     pub packet: SentPacket,
-    /// What has become of it.
+    /// Its fate.
     pub fate: Fate,
 }
 
 impl PacketFate {
-    /// Its size on the wire, all headers counted.
+    /// Size on the wire, with all headers.
     #[must_use]
     pub fn size(&self) -> Size {
         self.packet.size
     }
 }
 
-/// What feedback on the arrival of single packets has brought (RFC 8888, or transport-wide).
+/// Feedback on single packets (RFC 8888, or transport-wide).
 #[derive(Clone, PartialEq, Debug)]
 pub struct Arrivals {
-    /// The packets whose fate is known now and was not before, in the order of their sending. None is told of twice.
+    /// Packets whose fate became known with this feedback, in sending order. Each packet is reported once.
     pub packets: Vec<PacketFate>,
-    /// The round-trip time of the last packet that has arrived, without the time that the receiver waited with its feedback;
-    /// `None` if the feedback gives none. Transport-wide feedback does not say when it was made: what the receiver waited
-    /// after the last arrival that it tells of is in it.
+    /// Round-trip time of the newest packet received, without the receiver's feedback delay; `None` if the feedback
+    /// does not give it. Transport-wide feedback carries no time of its own, so the receiver's wait after the last
+    /// reported arrival is included.
     pub rtt: Option<Span>,
-    /// From the feedback before, or from the start, to this one, as they came.
+    /// Time since the previous feedback arrived, or since the start.
     pub since: Span,
-    /// What waits at the sender, all headers counted.
+    /// Bytes queued at the sender, with all headers.
     pub backlog: Size,
-    /// How long the oldest frame has waited there; zero if none waits, or if writes are no frames.
+    /// How long the oldest frame has been queued; zero if none is, or if writes are not frames.
     pub waiting: Span,
-    /// Bytes on the wire of the packets sent after the newest that feedback has covered.
+    /// Bytes on the wire sent after the newest packet that feedback has covered.
     pub in_flight: Size,
-    /// Whether packets have waited for their time since the feedback before.
+    /// Whether packets have had to wait for pacing since the previous feedback.
     pub interval: Interval,
 }
 
-/// A cluster of packets that are to leave at a rate of their own, so that their arrival tells whether the path carries it.
+/// A probe cluster: packets sent at a rate of their own, whose arrivals show whether the path carries that rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Probe {
-    /// Names the cluster in [`SentPacket::probe`].
+    /// Identifies the cluster in [`SentPacket::probe`].
     pub id: u32,
-    /// The rate of all bytes on the wire.
+    /// The rate, counting all bytes on the wire.
     pub rate: Rate,
-    /// It ends when so many bytes on the wire have left.
+    /// The cluster ends when this many bytes on the wire have been sent...
     pub bytes: Size,
-    /// And not before so many packets have.
+    /// ...and at least this many packets.
     pub packets: u32,
 }
 
-/// When a frame is to leave.
+/// When to send a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FrameTime {
-    /// From when it was written to its first packet.
+    /// From its writing to its first packet.
     pub delay: Span,
-    /// From its first packet to its last; the others leave evenly between.
+    /// From its first packet to its last; the others are spaced evenly between.
     pub span: Span,
 }
 
-/// What an RTP sender's machine tells its controller.
+/// Events from an RTP sender's machine to its controller.
 #[derive(Clone, PartialEq, Debug)]
 pub enum RtpEvent {
-    /// The sender begins to send.
+    /// The sender starts.
     Started(RtpSession),
-    /// A report that says something new has come.
+    /// A report with new information arrived.
     Report(RtpReport),
-    /// Feedback has come that tells something new.
+    /// Feedback with new information arrived.
     Arrivals(Arrivals),
-    /// No report (or feedback, if that is what the controller wants) has come for [`RtpSettings::silence`] intervals, or for
-    /// one more.
+    /// No report (or feedback, with [`RtpFeedback::Arrivals`]) arrived for [`RtpSettings::silence`] intervals; repeated
+    /// after each further interval.
     Silence,
-    /// [`RtpSettings::tick`] has passed since the start, or since the tick before.
+    /// [`RtpSettings::tick`] has passed since the start or the previous tick.
     Tick,
-    /// The application has written a frame; if [`RtpSettings::tells_sending`].
+    /// The application wrote a frame; only with [`RtpSettings::tells_sending`].
     Frame {
-        /// Its bytes on the wire, all headers counted.
+        /// Its bytes on the wire, with all headers.
         size: Size,
     },
-    /// A data packet has left; if [`RtpSettings::tells_sending`].
+    /// A data packet was sent; only with [`RtpSettings::tells_sending`].
     Sent {
-        /// What it was.
+        /// The packet.
         packet: SentPacket,
-        /// Bytes in flight with it ([`Arrivals::in_flight`]).
+        /// Bytes in flight, this packet included ([`Arrivals::in_flight`]).
         in_flight: Size,
     },
 }
 
-/// What the receiver sends back beside the reports that RTP has in any case.
+/// The feedback that the receiver sends besides RTP's own reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum RtpFeedback {
-    /// Nothing: [`RtpEvent::Report`] is told.
+    /// None: the controller receives [`RtpEvent::Report`].
     #[default]
     Reports,
-    /// When each packet arrived (RFC 8888, or transport-wide): [`RtpEvent::Arrivals`] is told, reports are not.
+    /// Arrival times of packets (RFC 8888, or transport-wide): the controller receives [`RtpEvent::Arrivals`] and no
+    /// reports.
     Arrivals,
 }
 
-/// How a receiver tells when each packet arrived.
+/// How a receiver reports the arrival times of packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum FeedbackFormat {
     /// By RTP's sequence numbers, in 1/1024 s, with ECN marks (RFC 8888).
@@ -176,67 +177,68 @@ pub enum FeedbackFormat {
     Transport,
 }
 
-/// Feedback on arrivals, if the controller wants it, beside its interval ([`RtpSettings::feedback_interval`]).
+/// When and how feedback on arrivals is sent, besides its interval ([`RtpSettings::feedback_interval`]).
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct FeedbackConfig {
-    /// What it is.
+    /// Its format.
     pub format: FeedbackFormat,
-    /// It leaves after so many packets, if that is sooner than by time; 0: by time alone.
+    /// Send it after this many packets if that is before the interval ends; 0: by time only.
     pub packets: u32,
-    /// It leaves at a frame's end, if that is sooner.
+    /// Send it at the end of a frame if that is before the interval ends.
     pub frames: bool,
-    /// The interval lets feedback take this share of the bytes on the wire that arrive, from 50 ms to 250 ms, once a rate is known;
-    /// `None`: it is fixed.
+    /// Choose the interval, from 50 ms to 250 ms, so that feedback takes this share of the bytes on the wire that
+    /// arrive, once a rate is known; `None`: the interval is fixed.
     pub share: Option<f64>,
-    /// It stands alone, without a report and a CNAME (RFC 5506).
+    /// Send it alone, without a report and a CNAME (RFC 5506).
     pub reduced: bool,
 }
 
 impl FeedbackConfig {
-    /// RFC 8888's, by time alone, with a report.
+    /// RFC 8888's format, by time only, with a report.
     pub const PLAIN: FeedbackConfig =
         FeedbackConfig { format: FeedbackFormat::Rfc8888, packets: 0, frames: false, share: None, reduced: false };
 }
 
-/// What the machine around the controller is to do.
+/// What the controller requests of its machine.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RtpSettings {
-    /// Whether packets are sent in probe bursts, for the receiver to measure the bottleneck's rate.
+    /// Whether to send packets in probe bursts, from which the receiver measures the bottleneck's rate.
     pub probes: bool,
-    /// After so many intervals without a report (or feedback) [`RtpEvent::Silence`] is told, then after each one more; 0: never.
+    /// Intervals without a report (or feedback) until [`RtpEvent::Silence`], which repeats after each further one; 0:
+    /// never.
     pub silence: u32,
-    /// What is told.
+    /// Which feedback to report.
     pub feedback: RtpFeedback,
-    /// From one packet of feedback on arrivals to the next, unless the flow says otherwise.
+    /// Time between two packets of feedback on arrivals, unless the flow sets it.
     pub feedback_interval: Span,
-    /// What that feedback is and when else it leaves, as the controller's source has it, unless the flow says otherwise.
+    /// Format of that feedback and when else it is sent, as in the controller's source, unless the flow sets it.
     pub feedback_config: FeedbackConfig,
-    /// A packet is lost once one has come that was sent so many after it.
+    /// A packet is lost once a packet sent this many packets later has arrived.
     pub reordering: u32,
-    /// Whether [`RtpEvent::Sent`] and [`RtpEvent::Frame`] are told.
+    /// Whether to report [`RtpEvent::Sent`] and [`RtpEvent::Frame`].
     pub tells_sending: bool,
-    /// From one [`RtpEvent::Tick`] to the next; zero: none.
+    /// Interval of [`RtpEvent::Tick`]; zero: none.
     pub tick: Span,
-    /// What the rate sends in this time may leave at once.
+    /// Packets may leave in a burst of as much as the rate sends in this time.
     pub burst: Span,
-    /// Whether packets say of themselves that their sender is scalable (L4S, RFC 9331), where the flow is ECN-capable at all.
+    /// Whether packets declare their sender scalable (L4S, RFC 9331), if the flow is ECN-capable.
     pub l4s: bool,
-    /// Whether each packet waits as long as a full one, however small the one before it is.
+    /// Whether the gap after each packet is that of a full packet, however small the packet was.
     pub by_packet: bool,
-    /// Whether packets leave evenly unless the flow says otherwise; if not, their gaps are drawn.
+    /// Whether packets are spaced evenly unless the flow says otherwise; if not, gaps are random.
     pub even: bool,
-    /// Whether the controller can do nothing without frames: the application has to write them.
+    /// Whether the controller needs frames: the application must write them.
     pub frames: bool,
-    /// Whether the controller may throw away what waits ([`MediaController::discards`]).
+    /// Whether the controller may discard the sender's queue ([`MediaController::discards`]).
     pub discards: bool,
 }
 
 impl RtpSettings {
-    /// Ten times a second, as RFC 8698 has it (DELTA).
+    /// Ten times a second (DELTA of RFC 8698).
     pub const FEEDBACK_INTERVAL: Span = Span::from_millis(100);
-    /// As many as TCP waits for (RFC 5681 section 3.2).
+    /// TCP's duplicate ACK threshold (RFC 5681 section 3.2).
     pub const REORDERING: u32 = 3;
-    /// Reports alone, and nothing more.
+    /// Reports only.
     pub const PLAIN: RtpSettings = RtpSettings {
         probes: false,
         silence: 0,
@@ -254,7 +256,7 @@ impl RtpSettings {
         discards: false,
     };
 
-    /// Gaps between packets are multiplied by draws from 1 - this to 1 + this, unless the flow says otherwise.
+    /// Gaps between packets are multiplied by draws from 1 - this to 1 + this, unless the flow sets another value.
     #[must_use]
     pub fn gap_jitter(&self) -> f64 {
         if self.even { 0.0 } else { 0.5 }
@@ -267,48 +269,49 @@ impl Default for RtpSettings {
     }
 }
 
-/// A controller that RTP's machine can ride on.
+/// A controller for RTP's machine.
 pub trait MediaController: Controller<Feedback = RtpEvent> {
-    /// The allowed sending rate in bytes on the wire a second, all headers counted: finite and above zero.
+    /// The allowed sending rate in bytes on the wire per second, with all headers: finite and above zero.
     fn rate(&self) -> f64;
-    /// What an encoder should aim at, in whole bits a second with all headers; `None` if it says nothing of that.
+    /// The target rate of an encoder in whole bits per second, with all headers; `None` if the controller gives none.
     fn target(&self) -> Option<Rate> {
         None
     }
-    /// What the machine is to do.
+    /// What the controller requests of its machine.
     fn settings(&self) -> RtpSettings;
     /// Bytes on the wire that may be in flight ([`Arrivals::in_flight`]); `None`: no window.
     fn window(&self) -> Option<Size> {
         None
     }
-    /// The rate, in bytes on the wire a second, up to which the machine fills with packets that carry nothing.
+    /// The rate, in bytes on the wire per second, up to which the machine adds padding packets.
     fn filling(&self) -> f64 {
         0.0
     }
-    /// Where its draws come from: told before [`RtpEvent::Started`].
+    /// Sets the stream of its random draws. Called before [`RtpEvent::Started`].
     fn draw_from(&mut self, _stream: Stream) {}
-    /// How far apart the application writes frames, if it does: told before [`RtpEvent::Started`].
+    /// Sets the application's frame interval, if it writes frames. Called before [`RtpEvent::Started`].
     fn frames_every(&mut self, _period: Span) {}
-    /// When a new frame, of `size` bytes on the wire, is to leave; `None`: by the rate. Asked once, when it has been written.
-    /// When its time has come, what is left of those before it leaves at once.
+    /// When to send a new frame of `size` bytes on the wire; `None`: at the rate. Called once, when the frame has been
+    /// written. When its time comes, whatever remains of earlier frames leaves at once.
     fn frame_time(&mut self, _size: Size) -> Option<FrameTime> {
         None
     }
-    /// Whether all that waits at the sender is to be thrown away. Asked after each [`RtpEvent::Frame`] and [`RtpEvent::Arrivals`]; the
-    /// controller counts nothing as waiting then, a frame just written included.
+    /// Whether to discard everything queued at the sender. Called after each [`RtpEvent::Frame`] and
+    /// [`RtpEvent::Arrivals`]; if it returns true, the controller counts nothing as queued, not even a frame just
+    /// written.
     fn discards(&mut self) -> bool {
         false
     }
-    /// The next cluster to send. Asked after each event that comes from outside until there is none; clusters leave one after
-    /// the other, with what the application has written and, where nothing is left of that, with packets that carry nothing.
+    /// The next probe cluster to send. Called after each external event until it returns `None`; clusters are sent one
+    /// after another, with the application's data first and then with padding packets.
     fn next_probe(&mut self) -> Option<Probe> {
         None
     }
-    /// What a flow state exchange is told (RFC 8699); `None` if this one cannot be coupled.
+    /// What it reports to a flow state exchange (RFC 8699); `None` if it cannot be coupled.
     fn coupled(&self) -> Option<CoupledRate> {
         None
     }
-    /// The exchange gives it this rate in place of what it has found; its own bounds still hold.
+    /// Replaces its own rate with that from the flow state exchange; its own bounds still hold.
     fn share(&mut self, _rate: Rate, _now: Time) {}
 }
 

@@ -1,10 +1,10 @@
-//! Schemes: how a controller is named, parameterised, and made.
+//! Schemes: the names, parameters and construction of controllers.
 
 use crate::foreign::Foreign;
 use crate::{Kind, Parameter};
 use core::fmt;
 
-/// Whose behaviour: where the RFCs, ns-2 and Linux differ, each is a profile (docs/profiles.md).
+/// Which implementation to follow: where the RFCs, ns-2 and Linux differ, each is a profile (docs/profiles.md).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
 pub enum Profile {
     /// The RFCs.
@@ -22,7 +22,7 @@ impl Profile {
     /// All of them.
     pub const ALL: [Profile; 4] = [Profile::Rfc, Profile::Ns2, Profile::Ns2Linux, Profile::Linux];
 
-    /// As it is written in scenarios.
+    /// Its name in scenarios.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -40,7 +40,7 @@ impl Profile {
     }
 }
 
-/// How lost segments are found and sent again.
+/// How lost segments are detected and retransmitted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Recovery {
     /// Fast retransmit, then slow start (Jacobson 1988).
@@ -53,7 +53,7 @@ pub enum Recovery {
     Sack,
     /// Vegas' fine-grained timeouts on duplicate acknowledgements (Brakmo and Peterson 1995, section 3.1).
     Vegas,
-    /// RACK-TLP: by time (RFC 8985), with selective acknowledgements; as a current kernel.
+    /// RACK-TLP: time-based (RFC 8985), with selective acknowledgements, as in a current Linux kernel.
     Rack,
 }
 
@@ -62,7 +62,7 @@ impl Recovery {
     pub const ALL: [Recovery; 6] =
         [Recovery::Tahoe, Recovery::Reno, Recovery::NewReno, Recovery::Sack, Recovery::Vegas, Recovery::Rack];
 
-    /// As it is written in scenarios.
+    /// Its name in scenarios.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -82,18 +82,18 @@ impl Recovery {
     }
 }
 
-/// The machine that a scheme rides on (crate `flow`).
+/// The machine that a scheme runs on (crate `flow`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Machine {
-    /// Paced datagrams, each acknowledged, none sent again.
+    /// Paced datagrams, each acknowledged, without retransmission.
     Acks,
     /// RTP: paced data packets, RTCP reports from both ends.
     Rtp,
-    /// TCP, and how it finds and repairs losses unless told otherwise, for each of [`Profile::ALL`].
+    /// TCP, with the default loss recovery for each of [`Profile::ALL`].
     Tcp([Recovery; Profile::ALL.len()]),
     /// TFRC: paced datagrams, reports from the receiver.
     Tfrc,
-    /// Datagrams that leave as they are handed over.
+    /// Datagrams that leave as soon as the application writes them.
     Udp,
 }
 
@@ -110,35 +110,37 @@ impl Machine {
         }
     }
 
-    /// Whether it sends again what was lost.
+    /// Whether it retransmits lost data.
     #[must_use]
     pub const fn is_reliable(self) -> bool {
         matches!(self, Machine::Tcp(_))
     }
 }
 
-/// The parameter that chooses among the laws that go under one name, each a scheme with parameters and defaults of its own.
+/// The parameter that chooses among several laws under one name; each law is a scheme with its own parameters and
+/// defaults.
 pub const VARIANT: &str = "variant";
 
-/// A controller with the machine it rides on, as users name it.
+/// A controller and its machine, under the name that users choose it by.
 #[derive(Clone, Copy, Debug)]
 pub struct Scheme {
-    /// As it is written in scenarios: `cc = "newreno"`.
+    /// Its name in scenarios: `cc = "newreno"`.
     pub name: &'static str,
-    /// One line about it.
+    /// A one-line summary.
     pub summary: &'static str,
-    /// Where it comes from.
+    /// The published source.
     pub source: &'static str,
-    /// What it rides on.
+    /// The machine that it runs on.
     pub machine: Machine,
     /// Its parameters.
     pub parameters: &'static [Parameter],
-    /// How its controllers are made, if they are not compiled in.
+    /// How to make its controllers, if they are not compiled in.
     pub foreign: Option<&'static Foreign>,
 }
 
 impl Scheme {
-    /// Of one that is one of several laws under one name: that name, and which it is, as the parameter [`VARIANT`] has it.
+    /// For a scheme that is one of several laws under one name: that name, and the value of [`VARIANT`] that chooses
+    /// it.
     #[must_use]
     pub fn variant(&self) -> Option<(&'static str, &'static str)> {
         let parameter = self.parameters.iter().find(|p| p.name == VARIANT && self.foreign.is_none())?;
@@ -148,7 +150,7 @@ impl Scheme {
         Some((family.unwrap_or(self.name), own))
     }
 
-    /// How it repairs losses under `profile` unless told otherwise; `None` where nothing is sent again.
+    /// Its default loss recovery under `profile`; `None` if its machine retransmits nothing.
     #[must_use]
     pub const fn recovery(&self, profile: Profile) -> Option<Recovery> {
         match self.machine {
@@ -157,11 +159,11 @@ impl Scheme {
         }
     }
 
-    /// The values of all parameters in the order of [`Scheme::parameters`]: those `given`, else the profile's. Switches and
-    /// choices are numbers here (see [`Parameter::value`]).
+    /// The values of all parameters in the order of [`Scheme::parameters`]: those `given`, else the profile's defaults.
+    /// Switches and choices are numbers here (see [`Parameter::value`]).
     ///
     /// # Errors
-    /// A name that the scheme does not know, a value out of its range.
+    /// A name that the scheme does not have, or a value out of range.
     pub fn values(&self, profile: Profile, given: &[(&str, f64)]) -> Result<Vec<f64>, ParameterError> {
         let mut values: Vec<f64> = self.parameters.iter().map(|p| p.default[profile as usize]).collect();
         for &(name, value) in given {
@@ -183,13 +185,13 @@ impl Scheme {
     }
 }
 
-/// How a controller is made: implemented once in each controller's file.
+/// Makes controllers: implemented once in each controller's file.
 pub trait Build: Sized {
-    /// The schemes that this controller serves.
+    /// The schemes that this controller implements.
     const SCHEMES: &'static [Scheme];
-    /// A fresh controller; `values` in the order of the scheme's parameters.
+    /// A new controller; `values` are in the order of the scheme's parameters.
     fn build(profile: Profile, values: &[f64]) -> Self;
-    /// The same if `scheme` is one of these.
+    /// A new controller if `scheme` is in [`Build::SCHEMES`].
     fn of(scheme: &Scheme, profile: Profile, values: &[f64]) -> Option<Self> {
         Self::SCHEMES.iter().any(|own| own.name == scheme.name).then(|| Self::build(profile, values))
     }
@@ -205,16 +207,16 @@ impl<C: Build> Build for Box<C> {
     }
 }
 
-/// What is wrong with a scheme's parameters.
+/// An error in a scheme's parameters.
 #[derive(Clone, PartialEq, Debug)]
 pub enum ParameterError {
     /// The scheme has no such parameter.
     Unknown {
         /// The scheme.
         scheme: &'static str,
-        /// What was given.
+        /// The name given.
         name: String,
-        /// The known name that looks most like it.
+        /// The most similar known name.
         nearest: Option<&'static str>,
         /// All known names.
         known: Vec<&'static str>,
@@ -225,10 +227,10 @@ pub enum ParameterError {
         scheme: &'static str,
         /// The parameter.
         parameter: &'static Parameter,
-        /// What was given.
+        /// The value given.
         value: f64,
     },
-    /// The scheme rides on another machine.
+    /// The scheme runs on another machine.
     Machine {
         /// The scheme.
         scheme: &'static str,
@@ -264,9 +266,9 @@ impl core::error::Error for ParameterError {}
 /// There is no scheme of that name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct UnknownScheme {
-    /// What was given.
+    /// The name given.
     pub name: String,
-    /// The known name that looks most like it.
+    /// The most similar known name.
     pub nearest: Option<&'static str>,
 }
 
@@ -285,7 +287,7 @@ impl fmt::Display for UnknownScheme {
 
 impl core::error::Error for UnknownScheme {}
 
-/// The candidate that looks most like `name`, if any does: at most a third of its letters differ.
+/// The candidate most similar to `name`, if at most a third of its letters differ.
 pub(crate) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     candidates
         .map(|c| (strsim::damerau_levenshtein(name, c), c))

@@ -1,69 +1,68 @@
-//! What TCP's machine tells a controller, and what it wants to know of it.
+//! The interface between TCP's machine and its controllers.
 //!
-//! Segments are the unit throughout: a window of 10 is ten full segments. The machine inflates the window in fast
-//! recovery itself (RFC 5681 section 3.2), so a controller's window never contains duplicates, except under Vegas'
-//! own recovery, which reports each of them (see [`TcpEvent::Duplicate`]).
+//! The unit is segments throughout: a window of 10 is ten full segments. The machine itself inflates the window in fast
+//! recovery (RFC 5681 section 3.2), so a controller's window does not include duplicates, except in Vegas' own
+//! recovery, which reports each of them (see [`TcpEvent::Duplicate`]).
 
 use crate::{Controller, LostSegment, Needs, PathView, RateSample};
 use paceline_random::Stream;
 use paceline_units::{Span, Time};
 
-/// What happens to the slow-start threshold at a retransmission timeout.
+/// The slow-start threshold's change at a retransmission timeout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Threshold {
-    /// It is cut.
+    /// It is reduced.
     Cut,
-    /// It stays: the same segment timed out before (RFC 5681 section 3.1), a mark has just cut it, or nothing is
-    /// outstanding.
+    /// It stays: the same segment has timed out before (RFC 5681 section 3.1), an ECN mark has just reduced it, or
+    /// nothing is outstanding.
     Keep,
 }
 
-/// Feedback of a TCP connection.
+/// Events of a TCP connection.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum TcpEvent {
-    /// The connection stands; the window may open to `window` segments.
+    /// The connection is established; the window may open to `window` segments.
     Established {
         /// The initial window in segments.
         window: f64,
     },
-    /// An acknowledgement of new data, outside of recovery.
+    /// An acknowledgement of new data outside recovery.
     Acked {
-        /// How many segments it acknowledges.
+        /// Segments newly acknowledged.
         segments: u32,
-        /// FlightSize before it came. Under `linux`: not below the window if the window is what limits the sender
-        /// (`tcp_is_cwnd_limited`), else below it.
+        /// FlightSize before this acknowledgement. Under `linux`: at least the window if the window limits the sender
+        /// (`tcp_is_cwnd_limited`), else below the window.
         in_flight: u32,
-        /// The round-trip time of the newest of them, unless it is ambiguous (Karn).
+        /// The round-trip time of the newest of them, unless it is ambiguous (Karn's algorithm).
         rtt: Option<Span>,
     },
-    /// An acknowledgement of new data during recovery, under `ns2-linux` and `linux`; the other machines keep it to
-    /// themselves.
+    /// An acknowledgement of new data during recovery. Reported under `ns2-linux` and `linux` only.
     Repaired {
-        /// How many segments it acknowledges.
+        /// Segments newly acknowledged.
         segments: u32,
-        /// The round-trip time of the newest of them, unless it is ambiguous (Karn).
+        /// The round-trip time of the newest of them, unless it is ambiguous (Karn's algorithm).
         rtt: Option<Span>,
     },
-    /// One more duplicate in Vegas' recovery: a segment has left the network.
+    /// Another duplicate acknowledgement in Vegas' recovery: a segment has left the network.
     Duplicate,
-    /// A loss, found without a timeout: at most once per window of data.
+    /// A loss detected without a timeout: at most once per window of data.
     Lost {
-        /// Duplicates so far by which the window is to be inflated; 0 where the machine inflates it.
+        /// Duplicates so far, by which the controller is to inflate the window; 0 where the machine inflates it.
         duplicates: u32,
-        /// The lost segment had been sent again before: this loss is not its first.
+        /// The lost segment was a retransmission.
         again: bool,
     },
-    /// A partial acknowledgement (RFC 6582 section 3.2 step 3) took more segments than the window was inflated by.
+    /// A partial acknowledgement (RFC 6582 section 3.2 step 3) covered more segments than the window was inflated by.
     Deflate {
-        /// By how many segments the window itself is to shrink.
+        /// The number of segments by which to shrink the window itself.
         segments: u32,
     },
-    /// Recovery is over.
+    /// Recovery has ended.
     Recovered {
-        /// The window must not exceed this, or a burst would follow; infinite where there is no such limit.
+        /// Upper bound of the window that prevents a burst; infinite where there is no bound.
         at_most: f64,
     },
-    /// The last reduction was for nothing: what had seemed lost has arrived late (RFC 4015). Under `linux` only.
+    /// The last reduction was spurious: segments presumed lost arrived late (RFC 4015). Under `linux` only.
     Undo {
         /// The window before the reduction.
         window: f64,
@@ -72,64 +71,68 @@ pub enum TcpEvent {
     },
     /// The retransmission timer has expired.
     Timeout(Threshold),
-    /// The receiver echoes a mark (RFC 3168), at most once per window of data.
+    /// The receiver echoes an ECN mark (RFC 3168), at most once per window of data.
     EcnEcho,
-    /// Sending begins again after nothing was in flight for so long (`CA_EVENT_TX_START`). Under `linux` only.
+    /// Sending resumes after a time with nothing in flight (`CA_EVENT_TX_START`). Under `linux` only.
     Resumed {
-        /// Since the last segment left.
+        /// Time since the last segment was sent.
         idle: Span,
-        /// The application had nothing to send, rather than that the pacer held it back.
+        /// Whether the application had nothing to send; if false, the pacer held data back.
         app_limited: bool,
     },
-    /// Nothing has been sent for longer than the timeout (RFC 5681 section 4.1).
+    /// Nothing was sent for longer than the timeout (RFC 5681 section 4.1).
     Idle {
         /// The restart window in segments.
         window: f64,
     },
 }
 
-/// A controller that TCP's machine can ride on.
+/// A controller for TCP's machine.
 pub trait WindowController: Controller<Feedback = TcpEvent> {
     /// Congestion window in segments, fractions included; finite and at least 1.
     fn window(&self) -> f64;
     /// Slow-start threshold in segments; infinite at first.
     fn threshold(&self) -> f64;
-    /// The round-trip time in seconds that it takes for that of a path without a queue; `None` without such a notion, and
-    /// while it has no sample.
+    /// The controller's estimate of the round-trip time without queueing, in seconds; `None` if it has no such
+    /// estimate, or no sample yet.
     fn base_rtt(&self) -> Option<f64> {
         None
     }
-    /// What it needs of the machine beyond events.
+    /// What it needs from the machine besides events.
     fn needs(&self) -> Needs {
         Needs::NONE
     }
-    /// An acknowledgement has delivered something. After the events that it causes; only for who [`Needs`] deliveries.
+    /// An acknowledgement delivered data. Called after the events that it causes, and only if [`Needs::deliveries`] is
+    /// set.
     fn on_delivery(&mut self, _sample: &RateSample, _path: &PathView) {}
-    /// The same for a controller that can tell by little that the sample changes nothing but a few sums. `false`: nothing has been
-    /// done, and it is one for [`WindowController::on_delivery`], of which this is a shorter way and no other.
+    /// Fast path of [`WindowController::on_delivery`], for controllers that can tell cheaply that a sample changes only
+    /// a few sums. `false`: nothing was done, call `on_delivery`. The result is the same as that of `on_delivery`.
     fn on_delivery_fast(&mut self, _sample: &RateSample, _now: Time) -> bool {
         false
     }
-    /// A segment was found lost. After the event that it causes, before the sample of the acknowledgement that told of it.
+    /// A segment was detected as lost. Called after the event that it causes and before the sample of the same
+    /// acknowledgement.
     fn on_lost(&mut self, _lost: &LostSegment, _path: &PathView) {}
-    /// An acknowledgement of `acked` segments, of which `marked` had been marked; only for who [`Needs`] marks that are
-    /// counted. Before the events that it causes.
+    /// An acknowledgement of `acked` segments, of which `marked` were CE-marked. Called before the events that it
+    /// causes, and only if [`Needs::ecn`] counts marks.
     fn on_marks(&mut self, _acked: u32, _marked: u32, _path: &PathView) {}
-    /// Bytes of payload a second at which segments are to leave; infinite: as the window lets them.
+    /// The pacing rate in bytes of payload per second; infinite: only the window limits sending.
     fn pacing_rate(&self) -> f64 {
         f64::INFINITY
     }
-    /// Bytes that may leave at once while it paces.
+    /// Bytes that may leave in one burst while pacing.
     fn send_quantum(&self) -> u32 {
         0
     }
-    /// It holds its rate down itself: samples of what is sent now say nothing of the path's.
+    /// Whether the controller itself limits its rate now, so that delivery samples of segments sent now do not measure
+    /// the path.
     fn holds_back(&self) -> bool {
         false
     }
-    /// Where its randomness comes from, if it wants any: told once, before anything else.
+    /// Sets the stream of its random draws. Called once, before any other method.
     fn draw_from(&mut self, _stream: Stream) {}
-    /// Its segments will leave one by one though it asks for no pacing: told once, before anything else.
+    /// The machine will pace segments although the controller requested no pacing. Called once, before any other
+    /// method.
     fn is_paced(&mut self) {}
 }
 

@@ -1,9 +1,9 @@
-//! TFRC: the rate of a TCP that would see the same losses, smoothed over eight loss intervals.
+//! TFRC: the rate of a TCP with the same losses, smoothed over eight loss intervals.
 //!
-//! Source: RFC 5348; its forerunner RFC 3448; ns-2.35's `Agent/TFRC`. The receiver measures the loss event rate and the
-//! receive rate; this file decides the allowed sending rate from its reports. Round-trip times, pacing and timers are
-//! the machine's (crate `flow`, `tfrc`). `rfc` holds the RFCs' laws, `ns2` that of ns-2, `equation` what TFRC's
-//! relatives change. See docs/controllers/tfrc.md.
+//! Source: RFC 5348; its predecessor RFC 3448; ns-2.35's `Agent/TFRC`. The receiver measures the loss event rate and
+//! the receive rate; from its reports this file decides the allowed sending rate. Round-trip times, pacing and timers
+//! belong to the machine (crate `flow`, `tfrc`). `rfc` holds the RFCs' laws, `ns2` that of ns-2, `equation` the part in
+//! which TFRC's relatives differ. See docs/controllers/tfrc.md.
 
 pub mod equation;
 mod ns2;
@@ -18,54 +18,54 @@ use paceline_random::Stream;
 use paceline_units::Span;
 use rfc::Rfc;
 
-/// The longest a sender may fall silent: seconds between packets at the lowest rate (t_mbi, RFC 5348 section 4.3).
+/// The maximum backoff: seconds between packets at the lowest rate (t_mbi, RFC 5348 section 4.3).
 pub const MAX_BACKOFF: f64 = 64.0;
 
-/// Whose TFRC.
+/// Which TFRC to follow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Law {
     /// RFC 5348 (2008).
     #[default]
     Rfc5348,
-    /// RFC 3448 (2003), which it replaces.
+    /// RFC 3448 (2003), which RFC 5348 replaces.
     Rfc3448,
     /// ns-2.35, `Agent/TFRC` and `Agent/TFRCSink`.
     Ns2,
 }
 
 impl Law {
-    /// All of them; the parameter `law` is an index into it.
+    /// All laws; the parameter `law` is an index into this.
     pub const ALL: [Law; 3] = [Law::Rfc5348, Law::Rfc3448, Law::Ns2];
 
-    /// As they are written in scenarios.
+    /// Their names in scenarios.
     pub const NAMES: [&'static str; Law::ALL.len()] = ["rfc5348", "rfc3448", "ns2"];
 
-    /// As it is written in scenarios.
+    /// Its name in scenarios.
     #[must_use]
     pub const fn name(self) -> &'static str {
         Law::NAMES[self as usize]
     }
 
-    /// The value of the parameter `law` for it.
+    /// The value of the parameter `law` that chooses it.
     #[must_use]
     pub const fn code(self) -> f64 {
         self as u8 as f64
     }
 }
 
-/// What an interval of sending was like.
+/// How the sender used an interval.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Interval {
-    /// At some time in it, the sender sent all that it was allowed to.
+    /// At some time the sender used its whole allowed rate.
     Used,
-    /// It never did: the application had too little to send (RFC 5348 section 4.3).
+    /// It never did, because the application had too little to send (RFC 5348 section 4.3).
     DataLimited,
 }
 
-/// A report, as the machine passes it on.
+/// A receiver's report, as the machine passes it on.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TfrcReport {
-    /// The round-trip time that it measures (R_sample).
+    /// The round-trip sample from this report (R_sample).
     pub rtt: Span,
     /// TCP's retransmission timeout in the throughput equation (t_RTO).
     pub timeout: Span,
@@ -73,71 +73,74 @@ pub struct TfrcReport {
     pub receive_rate: f64,
     /// p: from 0 to 1.
     pub loss_event_rate: f64,
-    /// The interval that it covers; under `ns2` whether the sender has had too little to send of late.
+    /// The interval that the report covers; under `ns2`, whether the sender was data-limited recently.
     pub interval: Interval,
 }
 
-/// What a TFRC sender's machine tells its controller.
+/// Events from a TFRC sender's machine to its controller.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum TfrcEvent {
-    /// The sender is ready to send, without a round-trip sample yet.
+    /// The sender is ready to send and has no round-trip sample yet.
     Started,
-    /// A report has come; the path's `srtt` includes its sample.
+    /// A report arrived; the path's `srtt` includes its sample.
     Report(TfrcReport),
     /// The nofeedback timer has expired (RFC 5348 section 4.4).
     NoFeedback {
-        /// Whether there has been anything to send since the timer was set.
+        /// Whether there was data to send since the timer was set.
         interval: Interval,
     },
 }
 
-/// A controller that TFRC's machine can ride on.
+/// A controller for TFRC's machine.
 pub trait RateController: Controller<Feedback = TfrcEvent> {
-    /// The allowed sending rate (X), in bytes of payload a second: finite, at least a segment in [`MAX_BACKOFF`].
+    /// The allowed sending rate (X) in bytes of payload per second: finite, at least one segment in [`MAX_BACKOFF`].
     fn rate(&self) -> f64;
-    /// The rate at which packets leave now (X_inst, RFC 5348 section 4.5): bounded as the other.
+    /// The rate at which packets leave now (X_inst, RFC 5348 section 4.5), with the same bounds as
+    /// [`RateController::rate`].
     fn pacing(&self) -> f64;
-    /// The gap to the next packet begins, with or without a packet before it (ns-2's `nextpkt()`); under [`Law::Ns2`] only.
+    /// The gap to the next packet begins, whether or not a packet was sent (ns-2's `nextpkt()`). Under [`Law::Ns2`]
+    /// only.
     fn begin_gap(&mut self) {}
     /// Whether no loss has been reported yet.
     fn in_slow_start(&self) -> bool;
-    /// What the machine is to do.
+    /// What the controller requests of its machine.
     fn settings(&self) -> Settings;
-    /// The law by which the flow opens more connections, each with a controller like this one; none: there is one.
+    /// The law by which the flow opens more connections, each with its own such controller; `None`: there is one
+    /// connection.
     fn connections(&self) -> Option<Rules> {
         None
     }
-    /// Where its randomness comes from, if it wants any: told once, before anything else.
+    /// Sets the stream of its random draws. Called once, before any other method.
     fn draw_from(&mut self, _stream: Stream) {}
 }
 
-/// What the machine around the controller is to do; parameters of the scheme as well.
+/// What the controller requests of its machine; these are also parameters of the scheme.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Settings {
-    /// Whose TFRC.
+    /// Which TFRC to follow.
     pub law: Law,
     /// History discounting (RFC 5348 section 5.5).
     pub discounting: bool,
-    /// NDUPACK: so many later packets tell of a loss (RFC 5348 section 5.1).
+    /// NDUPACK: a packet is lost after this many later packets (RFC 5348 section 5.1).
     pub overtaken: u32,
-    /// Round-trip times of sending that may be caught up on in one burst (T of RFC 5348 section 4.6).
+    /// Round-trip times' worth of packets that may be sent in one burst to catch up (T of RFC 5348 section 4.6).
     pub burst: f64,
-    /// Gaps between packets are drawn uniformly from 1 - this to 1 + this (ns-2's `overhead_`).
+    /// Gaps between packets are multiplied by uniform draws from 1 - this to 1 + this (ns-2's `overhead_`).
     pub gap_jitter: f64,
-    /// t_gran: how late timers may be (RFC 5348 section 8.3).
+    /// t_gran: granularity of the sender's timers (RFC 5348 section 8.3).
     pub granularity: Span,
-    /// b of the equation: packets that an acknowledgement of the TCP in it covers.
+    /// b of the equation: packets that each acknowledgement of the modelled TCP covers.
     pub per_ack: PerAck,
-    /// The flow may open several connections: each packet says which one it is of.
+    /// The flow may open several connections: each packet carries its connection's number.
     pub several: bool,
 }
 
 const EACH: usize = Profile::ALL.len();
 
-/// ns-2's machine has no use for it.
+/// Without effect in ns-2's machine.
 const NOT_NS2: Idle = Idle::Beside("law", Law::Ns2.code());
 
-/// The parameters that all schemes of this family begin with.
+/// The parameters with which all schemes of this family begin.
 pub(crate) const COMMON: [Parameter; 8] = [
     Parameter::choice(
         "law",
@@ -185,7 +188,7 @@ pub(crate) const COMMON: [Parameter; 8] = [
     ),
 ];
 
-/// A number of one scheme alone, with one default under every profile.
+/// A number that only one scheme has, with the same default under every profile.
 pub(crate) const fn own(
     name: &'static str,
     default: f64,
@@ -197,17 +200,17 @@ pub(crate) const fn own(
     Parameter::number(name, [default; EACH], (min, max), unit, doc)
 }
 
-/// The same, of a count.
+/// A whole number that only one scheme has.
 pub(crate) const fn own_whole(name: &'static str, default: f64, min: f64, max: f64, doc: &'static str) -> Parameter {
     Parameter::whole(name, [default; EACH], (min, max), doc)
 }
 
-/// The same, of what is on or off.
+/// A switch that only one scheme has.
 pub(crate) const fn own_switch(name: &'static str, on: bool, doc: &'static str) -> Parameter {
     Parameter::switch(name, [on; EACH], doc)
 }
 
-/// [`COMMON`], then those of one scheme alone.
+/// [`COMMON`] followed by a scheme's own parameters.
 pub(crate) const fn after_common<const OWN: usize, const ALL: usize>(own: [Parameter; OWN]) -> [Parameter; ALL] {
     assert!(COMMON.len() + OWN == ALL);
     let mut all = [COMMON[0]; ALL];
@@ -220,7 +223,7 @@ pub(crate) const fn after_common<const OWN: usize, const ALL: usize>(own: [Param
 }
 
 impl Settings {
-    /// RFC 5348's machine with its usual settings.
+    /// RFC 5348's machine with its default settings.
     pub const PLAIN: Settings = Settings {
         law: Law::Rfc5348,
         discounting: true,
@@ -232,7 +235,7 @@ impl Settings {
         several: false,
     };
 
-    /// From the values of [`COMMON`].
+    /// The settings from the values of [`COMMON`].
     fn new(values: &[f64]) -> Settings {
         Settings {
             law: Law::ALL[(values[0] as usize).min(Law::ALL.len() - 1)],
@@ -247,7 +250,7 @@ impl Settings {
     }
 }
 
-/// The law at work.
+/// The state of the chosen law.
 #[derive(Clone, Debug)]
 enum State {
     Rfc(Rfc),
@@ -281,10 +284,10 @@ pub struct Tfrc<E = Plain> {
     state: State,
     damping: Damping,
     pub(crate) equation: E,
-    /// Last seen, for plots; not a number before the first report.
+    /// Last reported value, for plots; NaN before the first report.
     p: f64,
     receive_rate: f64,
-    /// A segment in t_mbi, in bytes a second.
+    /// One segment per t_mbi, in bytes per second.
     floor: f64,
 }
 

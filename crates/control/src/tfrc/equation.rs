@@ -1,4 +1,4 @@
-//! What TFRC and its relatives differ in: how the loss event rate becomes a rate.
+//! How the loss event rate becomes a rate, in which TFRC and its relatives differ.
 //!
 //! The equation itself is a throughput model ([`crate::models::tfrc`]).
 
@@ -29,13 +29,13 @@ impl Terms {
         Some(Terms { path, per_ack: PerAck::ONE, form: TimeoutTerm::Plain })
     }
 
-    /// Of a TCP whose acknowledgements cover so many packets each (b, 1 if nothing is said).
+    /// The same, for a TCP whose acknowledgements each cover this many packets (b; default 1).
     #[must_use]
     pub fn covering(self, per_ack: PerAck) -> Terms {
         Terms { per_ack, ..self }
     }
 
-    /// With the form of the timeout's term.
+    /// The same, with this form of the timeout term.
     #[must_use]
     pub fn form(self, form: TimeoutTerm) -> Terms {
         Terms { form, ..self }
@@ -53,14 +53,14 @@ impl Terms {
         self.path.segment.get()
     }
 
-    /// X_Bps: bytes a second of a TCP that keeps the share `gamma` of its window at a loss.
+    /// X_Bps: bytes per second of a TCP that multiplies its window by `gamma` at a loss.
     #[must_use]
     pub fn rate(&self, p: LossRate, gamma: Factor) -> f64 {
         self.model().with(gamma).rate(p, &self.path).get()
     }
 
-    /// The same with p (1 + 32 p^2) under the root, as Zhou, Fu and Li print it in equations (21) and (22): a slip, but
-    /// perhaps one that their simulations had too.
+    /// The same with p (1 + 32 p^2) under the root, as Zhou, Fu and Li print it in equations (21) and (22): an error,
+    /// but perhaps one that their simulations had too.
     #[must_use]
     pub fn rate_as_printed(&self, p: LossRate, gamma: Factor) -> f64 {
         let (p, gamma, b) = (p.get(), gamma.get(), self.per_ack.get());
@@ -69,14 +69,14 @@ impl Terms {
         self.segment() / (avoidance + self.path.rto.get() * timeouts)
     }
 
-    /// X_Bps of TFRC itself (gamma = 1/2); 0 if `p` is no loss event rate.
+    /// X_Bps of TFRC itself (gamma = 1/2); 0 if `p` is not a loss event rate.
     #[must_use]
     pub fn half(&self, p: f64) -> f64 {
         LossRate::new(p).map_or(0.0, |p| self.rate(p, Factor::HALF))
     }
 
-    /// The loss event rate at which TFRC's equation gives `rate` bytes a second, 1 for what is below its least: the
-    /// first loss interval's (RFC 5348 section 6.3.1).
+    /// The loss event rate at which TFRC's equation gives `rate` bytes per second, 1 below the equation's minimum: for
+    /// the first loss interval (RFC 5348 section 6.3.1).
     #[must_use]
     pub fn loss_event_rate(&self, rate: f64) -> f64 {
         BytesPerSecond::new(rate).and_then(|rate| self.model().loss_rate(rate, &self.path)).map_or(1.0, LossRate::get)
@@ -87,11 +87,11 @@ impl Terms {
     }
 }
 
-/// How a scheme turns the loss event rate into a rate.
+/// How a scheme computes a rate from the loss event rate.
 pub trait Equation {
-    /// A report has come; `rate` is the allowed rate so far, in bytes a second.
+    /// A report arrived; `rate` is the allowed rate so far, in bytes per second.
     fn observe(&mut self, _report: &TfrcReport, _path: &PathView, _rate: f64) {}
-    /// The rate at the loss event rate `p`, in bytes a second.
+    /// The rate in bytes per second at the loss event rate `p`.
     fn rate(&self, p: LossRate, terms: &Terms) -> f64;
     /// The law by which the flow opens more connections like this one, if it does.
     fn connections(&self) -> Option<Rules> {
