@@ -1,9 +1,9 @@
 //! CUBIC: the window as a cubic function of the time since the last loss.
 //!
-//! Source: RFC 9438. With fast convergence (section 4.7), the Reno-friendly region (section 4.3), and HyStart++ (RFC 9406,
-//! section 4.10), or another slow start of `slow_start`. Under `linux` the kernel's `tcp_cubic.c` instead, with its HyStart
-//! (`cubic/linux.rs`), under `ns2-linux` that of Linux 2.6.22, which ns-2 carries (`cubic/ns2_linux.rs`).
-//! See docs/controllers/cubic.md.
+//! Source: RFC 9438, with fast convergence (section 4.7), the Reno-friendly region (section 4.3), and HyStart++ (RFC
+//! 9406, section 4.10) or another slow start of `slow_start`. Under `linux`, the kernel's `tcp_cubic.c` with its
+//! HyStart (`cubic/linux.rs`); under `ns2-linux`, that of Linux 2.6.22 as included in ns-2 (`cubic/ns2_linux.rs`). See
+//! docs/controllers/cubic.md.
 
 mod linux;
 mod ns2_linux;
@@ -46,29 +46,30 @@ pub struct Cubic {
     slow_start: SlowStart,
     cwnd: f64,
     ssthresh: f64,
-    /// The window before the last reduction; after fast convergence, less (W_max).
+    /// The window before the last reduction, or less after fast convergence (W_max).
     w_max: f64,
-    /// When the current stage of congestion avoidance began, if it has; later by the time in which the window was not used.
+    /// When the current stage of congestion avoidance began, if it has, plus the time in which the window was not used
+    /// since.
     epoch: Option<Time>,
-    /// When the last acknowledgement came.
+    /// When the last acknowledgement arrived.
     acked: Time,
-    /// The next stage of congestion avoidance is the first one after a timeout.
+    /// The next stage of congestion avoidance is the first after a timeout.
     timed_out: bool,
-    /// Time from there to the plateau, in seconds (K).
+    /// Time from `epoch` to the plateau, in seconds (K).
     k: f64,
     /// The window that Reno would have (W_est).
     w_est: f64,
     /// The window just before the last reduction (cwnd_prior).
     prior: f64,
-    /// Under `linux`: the kernel's own state.
+    /// The kernel's own state under `linux`.
     linux: Option<Linux>,
-    /// Under `ns2-linux`: the state of Linux 2.6.22's.
+    /// The state of Linux 2.6.22 under `ns2-linux`.
     ns2_linux: Option<Box<Ns2Linux>>,
 }
 
 impl Cubic {
-    /// Section 4.2: K is the time the cubic takes from the window at the epoch's start to W_max. After a timeout the plateau
-    /// lies where the stage begins (section 4.8).
+    /// Section 4.2: K is the time in which the cubic rises from the window at the epoch's start to W_max. After a
+    /// timeout the stage begins at the plateau (section 4.8).
     fn begin_epoch(&mut self, now: Time) {
         self.epoch = Some(now);
         self.w_est = self.cwnd;
@@ -91,9 +92,9 @@ impl Cubic {
             let d = t - self.k;
             self.c * d * d * d + self.w_max
         };
-        // Section 4.3: Reno's growth that is fair at this beta, until it has reached the last peak
+        // Section 4.3: Reno's growth that is fair at this beta, until the window before the last reduction is reached
         let alpha = if self.w_est >= self.prior { 1.0 } else { 3.0 * (1.0 - self.beta) / (1.0 + self.beta) };
-        // by what is acknowledged (RFC 3465), but an acknowledgement of more than a window is worth no more than one
+        // by segments acknowledged (RFC 3465), but at most one window per acknowledgement
         let share = (segments / self.cwnd).min(1.0);
         self.w_est += alpha * share;
         if cubic(t) < self.w_est {
@@ -109,8 +110,9 @@ impl Cubic {
         self.ssthresh = self.ssthresh.max(threshold);
     }
 
-    /// Multiplicative decrease and fast convergence (sections 4.6 and 4.7). Gives beta times FlightSize; in a long recovery
-    /// more is unacknowledged than the window ever let into the network.
+    /// Multiplicative decrease and fast convergence (sections 4.6 and 4.7). Returns beta times FlightSize, which is
+    /// limited to cwnd: in a long recovery more segments are unacknowledged than the window ever allowed into the
+    /// network.
     fn reduce(&mut self, path: &PathView) -> f64 {
         let window = self.cwnd.min(f64::from(path.in_flight)) * self.beta;
         self.prior = self.cwnd;
@@ -121,13 +123,13 @@ impl Cubic {
         window
     }
 
-    /// Time in which the window was not used is not the cubic's (sections 4.2 and 5.8).
+    /// Excludes time in which the window was not used from the epoch (sections 4.2 and 5.8).
     fn pass(&mut self, now: Time) {
         let before = core::mem::replace(&mut self.acked, now);
         self.epoch = self.epoch.map(|began| began + now.since(before));
     }
 
-    /// An acknowledgement of new data.
+    /// Handles an acknowledgement of new data.
     fn grow(&mut self, segments: u32, in_flight: u32, rtt: Option<Span>, path: &PathView) {
         let (used, slow) = (f64::from(in_flight) + 1.0 > self.cwnd, self.cwnd < self.ssthresh);
         if !used {
@@ -143,8 +145,8 @@ impl Cubic {
         }
     }
 
-    /// Whether slow start is to end though nothing is lost. W_max is then not known: the first stage of congestion avoidance
-    /// begins at its plateau (section 4.10).
+    /// Checks whether slow start should end without a loss. W_max is then unknown: the first stage of congestion
+    /// avoidance begins at its plateau (section 4.10).
     fn look(&mut self, rtt: Option<Span>, delay_min: Span, path: &PathView) {
         let first = self.ssthresh.is_infinite();
         match self.slow_start.on_ack(rtt, delay_min, self.cwnd, first, path) {

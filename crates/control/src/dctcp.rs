@@ -1,7 +1,7 @@
-//! DCTCP: Reno whose cut at a mark is as deep as the share of segments that are marked.
+//! DCTCP: Reno that reduces its window in proportion to the share of marked segments.
 //!
-//! Source: RFC 8257 (S. Bensley and others, "Data Center TCP (DCTCP): TCP Congestion Control for Data Centers", 2017); under
-//! `linux` the arithmetic of `net/ipv4/tcp_dctcp.c`. Losses are answered as Reno does.
+//! Source: RFC 8257 (S. Bensley and others, "Data Center TCP (DCTCP): TCP Congestion Control for Data Centers", 2017);
+//! under `linux` the arithmetic of `net/ipv4/tcp_dctcp.c`. Losses are handled as in Reno.
 
 use crate::reno::Reno;
 use crate::{Build, Controller, Ecn, Gauges, Machine, Needs, Parameter, PathView, Profile, Recovery, Scheme};
@@ -15,7 +15,7 @@ const PARAMETERS: &[Parameter] = &[Parameter::number(
     "the weight of the newest round trip's share of marks (DCTCP.g)",
 )];
 
-/// DCTCP.Alpha in the kernel is of so many parts.
+/// The kernel's fixed-point scale of DCTCP.Alpha.
 const PARTS: f64 = 1024.0;
 
 /// The state.
@@ -23,7 +23,7 @@ const PARTS: f64 = 1024.0;
 pub struct Dctcp {
     g: f64,
     reno: Reno,
-    /// DCTCP.Alpha: the share of segments that are marked, smoothed.
+    /// DCTCP.Alpha: the smoothed share of marked segments.
     alpha: f64,
     /// DCTCP.WindowEnd: the round trip ends when this is acknowledged.
     window_end: u32,
@@ -33,7 +33,7 @@ pub struct Dctcp {
 }
 
 impl Dctcp {
-    /// RFC 8257 section 3.3, steps 5 to 8, once a round trip; the kernel's in whole parts of 1024.
+    /// RFC 8257 section 3.3, steps 5 to 8, once per round trip; in the kernel in whole 1/1024.
     fn update_alpha(&mut self, path: &PathView) {
         let share = f64::from(self.marked.min(self.acked)) / f64::from(self.acked.max(1));
         self.alpha = if self.reno.profile == Profile::Linux {
@@ -70,7 +70,7 @@ impl Build for Dctcp {
 
     fn build(profile: Profile, values: &[f64]) -> Dctcp {
         let reno = Reno::build(profile, &[]);
-        // section 4.2: Alpha begins with 1, so that the first mark of a connection halves its window
+        // section 4.2: Alpha starts at 1, so that a connection's first mark halves its window
         Dctcp { g: values[0], reno, alpha: 1.0, window_end: 0, acked: 0, marked: 0 }
     }
 }
@@ -139,8 +139,8 @@ mod tests {
         dctcp
     }
 
-    /// Section 3.3 with g = 1/16: alpha begins with 1; a round trip without a mark leaves 15/16, one with a quarter of its
-    /// segments marked (15/16)^2 + 1/64.
+    /// Section 3.3 with g = 1/16: alpha starts at 1; after a round trip without marks it is 15/16, after one with a
+    /// quarter of its segments marked (15/16)^2 + 1/64.
     #[test]
     fn alpha_follows_the_share_of_marks() {
         let mut dctcp = dctcp(Profile::Rfc);
@@ -163,7 +163,7 @@ mod tests {
         assert!((dctcp.window() - 7.0).abs() < 1e-12);
     }
 
-    /// `dctcp_update_alpha` in parts of 1024: 1024, 960, 900, and with all marked 900 - 56 + 64 = 908.
+    /// `dctcp_update_alpha` in units of 1/1024: 1024, 960, 900, and with all segments marked 900 - 56 + 64 = 908.
     #[test]
     fn linux_counts_in_parts_of_1024() {
         let mut dctcp = dctcp(Profile::Linux);

@@ -1,7 +1,9 @@
-//! LEDBAT: background transport that steers towards a queue of its target, and so gives way to whoever makes a longer one.
+//! LEDBAT: background transport that steers towards a target queueing delay, and so yields to flows that build longer
+//! queues.
 //!
-//! Source: RFC 6817 (S. Shalunov, G. Hazel, J. Iyengar, M. Kuehlewind), section 2.4.2. Delays are of round trips, where the RFC has
-//! one-way delays: no TCP here tells those. docs/controllers/ledbat.md says what that changes, and what the RFC leaves open.
+//! Source: RFC 6817 (S. Shalunov, G. Hazel, J. Iyengar, M. Kuehlewind), section 2.4.2. Delays are round-trip times; the
+//! RFC uses one-way delays, which TCP does not report here. docs/controllers/ledbat.md says what that changes, and how
+//! details that the RFC leaves open are decided.
 
 use crate::base_delay::Delays;
 use crate::{Build, Controller, Gauges, Machine, Parameter, PathView, Profile, Recovery, Scheme};
@@ -34,7 +36,7 @@ const PARAMETERS: &[Parameter] = &[
     ),
 ];
 
-/// The window at the start, and the least (INIT_CWND and MIN_CWND of section 2.5), in segments.
+/// The initial and the minimum window (INIT_CWND and MIN_CWND of section 2.5), in segments.
 const MIN_CWND: f64 = 2.0;
 
 /// The state.
@@ -50,18 +52,18 @@ pub struct Ledbat {
 
 impl Ledbat {
     fn acked(&mut self, segments: u32, in_flight: u32, rtt: Option<Span>, path: &PathView) {
-        // a SYN is smaller than a segment, and so is its round trip: a base that no segment can have
+        // a SYN is smaller than a segment: its round trip would give a base delay that no segment can have
         if let Some(rtt) = rtt.filter(|_| self.established) {
             self.delays.sample(rtt, path.now);
         }
-        // no sample is older than a round trip (section 2.5, CURRENT_FILTER)
+        // only samples of the last round trip count (section 2.5, CURRENT_FILTER)
         let Some((_, queue)) = self.delays.known_since(path.now - path.srtt) else { return };
         let off_target = (self.target - queue) / self.target;
         let grown = self.cwnd + self.gain * off_target * f64::from(segments) / self.cwnd;
         self.cwnd = grown.min(f64::from(in_flight) + self.allowed_increase).max(MIN_CWND);
     }
 
-    /// A loss or a mark, once a round trip.
+    /// A loss or a mark, once per round trip.
     fn cut(&mut self) {
         self.cwnd = self.cwnd.min((self.cwnd / 2.0).max(MIN_CWND));
     }
@@ -121,7 +123,7 @@ impl WindowController for Ledbat {
     fn window(&self) -> f64 {
         self.cwnd
     }
-    /// There is no slow start, which section 2.2 leaves open: no window is below it.
+    /// There is no slow start, which section 2.2 leaves open: the threshold is below every window.
     fn threshold(&self) -> f64 {
         1.0
     }

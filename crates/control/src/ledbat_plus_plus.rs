@@ -1,8 +1,8 @@
-//! LEDBAT++: background transport that keeps a bounded queue alone and gives way to others.
+//! LEDBAT++: background transport that keeps a bounded queue when alone and yields to other flows.
 //!
-//! Source: draft-irtf-iccrg-ledbat-plus-plus-06, section 4 (P. Balasubramanian, O. Ertugay, D. Havey, M. Bagnulo), on RFC 6817
-//! (base and current delay). Delays are of round trips. What the draft leaves open is decided in
-//! docs/controllers/ledbat-plus-plus.md.
+//! Source: draft-irtf-iccrg-ledbat-plus-plus-06, section 4 (P. Balasubramanian, O. Ertugay, D. Havey, M. Bagnulo), and
+//! RFC 6817 for base and current delay. Delays are round-trip times. docs/controllers/ledbat-plus-plus.md says how
+//! details that the draft leaves open are decided.
 
 use crate::base_delay::Delays;
 use crate::{Build, Controller, Gauges, Machine, Parameter, PathView, Profile, Recovery, Scheme};
@@ -39,24 +39,25 @@ const PARAMETERS: &[Parameter] = &[
     ),
 ];
 
-/// The window of a slowdown, and the least of congestion avoidance, in segments (sections 4.3 and 4.4).
+/// The window of a slowdown and the minimum in congestion avoidance, in segments (sections 4.3 and 4.4).
 const MIN_CWND: f64 = 2.0;
 /// Share of the target at which the first slow start ends (section 4.1).
 const EXIT: f64 = 0.75;
-/// A slowdown holds the window for so many round trips; the first begins as many after the first slow start (section 4.4).
+/// Round trips for which a slowdown freezes the window; the first slowdown begins this many after the first slow start
+/// (section 4.4).
 const FREEZE: u64 = 2;
-/// From the end of a slowdown to the next so many times what it took (section 4.4).
+/// Time from the end of a slowdown to the next, as a multiple of its duration (section 4.4).
 const BETWEEN: u64 = 9;
 
-/// What it is doing.
+/// The phase.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Phase {
-    /// The first slow start, which delay ends too.
+    /// The first slow start, which delay can also end.
     First,
-    /// Any other slow start: up to the threshold. Of a slowdown, with when that began.
+    /// Any later slow start, up to the threshold; if it ends a slowdown, with the slowdown's start.
     SlowStart(Option<Time>),
     Avoidance,
-    /// A slowdown holds the window, since the first time and until the second.
+    /// A slowdown freezes the window: its start, and the end of the freeze.
     Frozen(Time, Time),
 }
 
@@ -72,7 +73,7 @@ pub struct LedbatPlusPlus {
     ssthresh: f64,
     phase: Phase,
     delays: Delays,
-    /// When the next slowdown is due; never before the first slow start is over.
+    /// When the next slowdown is due; `NEVER` until the first slow start is over.
     next: Time,
 }
 
@@ -83,7 +84,7 @@ impl LedbatPlusPlus {
     }
 
     fn acked(&mut self, segments: u32, in_flight: u32, rtt: Option<Span>, path: &PathView) {
-        // a SYN is smaller than a segment, and so is its round trip: a base that no segment can have
+        // a SYN is smaller than a segment: its round trip would give a base delay that no segment can have
         if let Some(rtt) = rtt.filter(|_| self.established) {
             self.delays.sample(rtt, path.now);
         }
@@ -119,7 +120,7 @@ impl LedbatPlusPlus {
         }
     }
 
-    /// Section 4.4: whether a slowdown begins, or has held the window for long enough.
+    /// Section 4.4: begins a slowdown that is due, or ends the freeze of the current one.
     fn slow_down(&mut self, path: &PathView) {
         match self.phase {
             Phase::Frozen(began, until) if path.now >= until => self.phase = Phase::SlowStart(Some(began)),
@@ -133,7 +134,7 @@ impl LedbatPlusPlus {
         }
     }
 
-    /// The first slow start is over.
+    /// Ends the first slow start.
     fn end_first(&mut self, path: &PathView) {
         self.phase = Phase::Avoidance;
         if self.slowdowns {
@@ -141,7 +142,7 @@ impl LedbatPlusPlus {
         }
     }
 
-    /// A slow start has reached the threshold.
+    /// Handles a slow start that has reached the threshold.
     fn reached(&mut self, path: &PathView) {
         match self.phase {
             Phase::SlowStart(Some(began)) => {
@@ -153,7 +154,7 @@ impl LedbatPlusPlus {
         }
     }
 
-    /// A loss or a mark: as Reno (section 4.3); a slowdown that it ends has had its length.
+    /// A loss or a mark: as Reno (section 4.3). A slowdown that this ends counts as complete.
     fn cut(&mut self, path: &PathView, min: f64) {
         self.ssthresh = (self.cwnd.min(f64::from(path.in_flight)) / 2.0).max(MIN_CWND);
         self.cwnd = (self.cwnd.min(f64::from(path.in_flight)) / 2.0).max(min);

@@ -1,12 +1,12 @@
-//! MULTFRC: as many TFRC connections in one flow as the path bears without queueing.
+//! MULTFRC: as many TFRC connections in one flow as the path carries without queueing.
 //!
-//! Source: M. Chen, A. Zakhor, "Rate control for streaming video over wireless", INFOCOM 2004, with the law and the
-//! constants that Zhou, Fu and Li ("TFRC Veno", section II) give for it: n grows by alpha / n, or shrinks by beta if the
-//! average round-trip time exceeds the least one by more than the share gamma. How long the average is and how often n
+//! Source: M. Chen, A. Zakhor, "Rate control for streaming video over wireless", INFOCOM 2004, with the law and
+//! constants that Zhou, Fu and Li ("TFRC Veno", section II) give for it: n grows by alpha / n, or shrinks by beta if
+//! the average round-trip time exceeds the minimum by more than the share gamma. The averaging time and how often n
 //! changes are not given there. See docs/controllers/multfrc.md.
 //!
-//! [`Connections`] is the law, of which a flow has one; [`Member`] makes the controller of each connection, which is TFRC's.
-//! The machine (crate `flow`, `multfrc`) opens and closes connections, each with all that a TFRC has of its own.
+//! [`Connections`] is the law, one per flow; [`Member`] builds the controller of each connection, which is TFRC's. The
+//! machine (crate `flow`, `multfrc`) opens and closes connections, each with its own TFRC state.
 
 use crate::models::{Factor, LossRate};
 use crate::tfrc::equation::{Equation, Terms};
@@ -41,7 +41,7 @@ pub struct Rules {
     each_report: bool,
 }
 
-/// How many connections a flow has open.
+/// The number of connections that a flow has open.
 #[derive(Clone, Debug)]
 pub struct Connections {
     rules: Rules,
@@ -50,16 +50,16 @@ pub struct Connections {
     samples: VecDeque<f64>,
     sum: f64,
     since: usize,
-    /// Least round-trip time in seconds.
+    /// Minimum round-trip time in seconds.
     min_rtt: f64,
-    /// What has been reported since the last sample, in seconds, by how many reports, and when the next sample is due.
+    /// Sum in seconds and number of reported round-trip times since the last sample, and when the next sample is due.
     reported: f64,
     reports: u32,
     due: Time,
 }
 
 impl Connections {
-    /// One, without a sample.
+    /// One connection, without a sample.
     #[must_use]
     pub fn new(rules: Rules) -> Connections {
         Connections {
@@ -75,7 +75,7 @@ impl Connections {
         }
     }
 
-    /// A connection has had a report, and its round-trip time is `rtt`.
+    /// A connection received a report, and its round-trip time is `rtt`.
     pub fn report(&mut self, rtt: Span, now: Time) {
         let seconds = rtt.as_secs_f64();
         self.min_rtt = self.min_rtt.min(seconds);
@@ -85,7 +85,7 @@ impl Connections {
             return;
         }
         let mean = self.reported / f64::from(self.reports);
-        // one a round-trip time in the long run, however reports fall
+        // one sample per round-trip time in the long run, however reports are spaced
         self.due = (self.due + Span::from_secs_f64(mean)).max(now);
         (self.reported, self.reports) = (0.0, 0);
         self.sample(mean);
@@ -100,7 +100,7 @@ impl Connections {
         self.since += 1;
         if self.since >= self.rules.period {
             self.since = 0;
-            self.sum = self.samples.iter().sum(); // what rounding left
+            self.sum = self.samples.iter().sum(); // removes accumulated rounding errors
             self.adjust();
         }
     }
@@ -121,14 +121,14 @@ impl Connections {
         self.n
     }
 
-    /// How many connections are open: n without its fraction.
+    /// Number of open connections: n rounded down.
     #[must_use]
     pub fn open(&self) -> u16 {
         self.n as u16
     }
 }
 
-/// A connection's equation: TFRC's own.
+/// The equation of one connection: TFRC's own.
 #[derive(Clone, Copy, Debug)]
 pub struct Member {
     rules: Rules,
@@ -178,7 +178,7 @@ mod tests {
         TfrcController::new(scheme, Profile::Rfc, given).unwrap().connections().unwrap()
     }
 
-    /// `count` reports of `ms`, so many apart.
+    /// `count` reports of `ms`, spaced by `ms`.
     fn reports(law: &mut Connections, count: usize, ms: u64, now: &mut Time) {
         for _ in 0..count {
             *now += Span::from_millis(ms);
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn a_round_trip_has_one_sample_unless_each_report_is_one() {
-        // four connections report 25 ms apart, each 100 ms; two of them see 30 ms of queueing
+        // four connections report every 100 ms, 25 ms apart; two of them see 30 ms of queueing
         let run = |each_report: f64| {
             let given = [("window", 10.0), ("period", 10.0), ("n_max", 99.0), ("each_report", each_report)];
             let mut law = Connections::new(rules(&given));
@@ -218,7 +218,7 @@ mod tests {
             }
             (changes, law.n())
         };
-        // 10 s are 86 round trips of 115 ms on average, 8 periods of ten; 15 % of queueing is not too much
+        // 10 s are 86 round trips of 115 ms on average, 8 periods of ten; 15 % of queueing is within the limit
         let by_hand = |changes: u32| (0..changes).fold(1.0, |n, _| n + 1.0 / n);
         for (each_report, expected) in [(0.0, 8), (1.0, 40)] {
             let (changes, n) = run(each_report);

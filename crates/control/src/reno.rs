@@ -1,36 +1,37 @@
 //! Reno's window: slow start, congestion avoidance, halving.
 //!
 //! Source: V. Jacobson, "Congestion avoidance and control", SIGCOMM 1988; RFC 5681. The schemes `tahoe`, `reno`,
-//! `newreno` and `sack` share this window and differ in how the machine finds and repairs losses.
-//! Profiles: `rfc` RFC 5681; `ns2` `Agent/TCP` of ns-2.35 (`windowOption_ 1`); `ns2-linux` `tcp_cong.c` of Linux
-//! 2.6.22 as ns-2.35 carries it; `linux` that of a current kernel. See docs/controllers/reno.md.
+//! `newreno` and `sack` share this window and differ in the machine's loss recovery. Profiles: `rfc` RFC 5681; `ns2`
+//! `Agent/TCP` of ns-2.35 (`windowOption_ 1`); `ns2-linux` `tcp_cong.c` of Linux 2.6.22 as included in ns-2.35; `linux`
+//! that of a current kernel. See docs/controllers/reno.md.
 
 use crate::{Build, Controller, Gauges, Machine, PathView, Profile, Recovery, Scheme};
 use crate::{TcpEvent, Threshold, WindowController};
 
-/// The state: small enough to lie in the sender's own cache lines.
+/// The state: small enough for the sender's own cache lines.
 #[derive(Clone, Copy, Debug)]
 pub struct Reno {
     pub(crate) cwnd: f64,
     pub(crate) ssthresh: f64,
-    /// Segments acknowledged, counted towards the next one of window (Linux' `bytes_acked`).
+    /// Segments acknowledged since the window last grew (Linux's `bytes_acked`).
     pub(crate) count: u32,
     pub(crate) profile: Profile,
 }
 
 const fn scheme(name: &'static str, summary: &'static str, source: &'static str, recovery: Recovery) -> Scheme {
-    // TCP-Linux and the kernel have one machine only, with SACK.
+    // TCP-Linux and the kernel have only one machine, with SACK.
     let machine = Machine::Tcp([recovery, recovery, Recovery::Sack, Recovery::Sack]);
     Scheme { name, summary, source, machine, parameters: &[], foreign: None }
 }
 
 impl Reno {
-    /// `factor` of what is in flight: in a long recovery more is unacknowledged than the window ever let into the network.
+    /// `factor` times FlightSize, which is limited to cwnd: in a long recovery more segments are unacknowledged than
+    /// the window ever allowed into the network.
     fn share(&self, factor: f64, path: &PathView) -> f64 {
         f64::from(path.in_flight).min(self.cwnd) * factor
     }
 
-    /// Multiplicative decrease by `factor`, Reno's 1/2 or another's: the threshold that a loss leaves.
+    /// The slow-start threshold after a loss: multiplicative decrease by `factor`, 1/2 in Reno.
     #[inline]
     fn reduced(&self, factor: f64, path: &PathView) -> f64 {
         match self.profile {
@@ -42,7 +43,7 @@ impl Reno {
         }
     }
 
-    /// What a loss does that multiplies the window by `factor`.
+    /// Handles a loss that multiplies the window by `factor`.
     #[cold]
     pub(crate) fn lost(&mut self, factor: f64, path: &PathView) {
         self.ssthresh = self.reduced(factor, path);
@@ -50,13 +51,14 @@ impl Reno {
         self.cwnd = match self.profile {
             Profile::Rfc | Profile::Linux => self.ssthresh,
             Profile::Ns2 => self.cwnd.min(f64::from(path.receive_window)) * factor,
-            // tcp_reno_min_cwnd(): the machine lowers what is in flight one by one, and the end restores ssthresh
+            // tcp_reno_min_cwnd(): the machine lowers what is in flight step by step, and the end of recovery restores
+            // ssthresh
             Profile::Ns2Linux => (self.ssthresh / 2.0).floor(),
         }
         .max(1.0);
     }
 
-    /// A mark is answered as a loss is, but the window may go down to one segment (RFC 3168 section 6.1.2).
+    /// An ECN mark is handled like a loss, but the window may shrink to one segment (RFC 3168 section 6.1.2).
     #[cold]
     fn marked(&mut self, path: &PathView) {
         let window = self.share(0.5, path).max(1.0);
@@ -66,17 +68,17 @@ impl Reno {
         }
     }
 
-    /// What [`TcpEvent::Acked`] does, for a machine that would spare itself the path's view: Reno does not look at it.
+    /// Handles [`TcpEvent::Acked`] without a [`PathView`], which Reno does not need.
     #[inline]
     pub fn acked(&mut self, segments: u32, in_flight: u32) {
         match self.profile {
             Profile::Rfc => {
-                // a window that is not used says nothing about the path (RFC 7661 section 4.3)
+                // an unused window says nothing about the path (RFC 7661 section 4.3)
                 if f64::from(in_flight) + 1.0 > self.cwnd {
                     if self.cwnd < self.ssthresh {
                         self.cwnd += 1.0; // RFC 5681 equation (2): min(N, SMSS)
                     } else {
-                        // RFC 5681 section 3.1, by what is acknowledged; never by more than one segment
+                        // RFC 5681 section 3.1, by segments acknowledged; at most one segment
                         self.cwnd += (f64::from(segments) / self.cwnd).min(1.0);
                     }
                 }
@@ -88,7 +90,7 @@ impl Reno {
         }
     }
 
-    /// `tcp_reno_cong_avoid`; under `ns2-linux` with `sysctl_tcp_abc` 1, which is what ns-2 carries.
+    /// `tcp_reno_cong_avoid`; under `ns2-linux` with `sysctl_tcp_abc` 1, as in ns-2.
     #[inline(never)]
     fn cong_avoid(&mut self, segments: u32, in_flight: u32) {
         if self.profile == Profile::Linux {
@@ -100,7 +102,7 @@ impl Reno {
 }
 
 /// Linux 2.6.22 with appropriate byte counting: one segment per acknowledgement in slow start, one per window of
-/// acknowledged segments beyond it; nothing while the window is not used. `count`: segments acknowledged so far.
+/// acknowledged segments after it; no growth while the window is not used. `count`: segments acknowledged so far.
 pub(crate) fn grow_ns2_linux(cwnd: &mut f64, ssthresh: f64, count: &mut u32, in_flight: u32) {
     if f64::from(in_flight) < *cwnd {
         return;
@@ -113,8 +115,8 @@ pub(crate) fn grow_ns2_linux(cwnd: &mut f64, ssthresh: f64, count: &mut u32, in_
     }
 }
 
-/// `tcp_reno_cong_avoid` of a current kernel: slow start by what is acknowledged, up to the threshold; one segment per
-/// window of acknowledged segments beyond it; nothing while the window is not used (RFC 7661).
+/// `tcp_reno_cong_avoid` of a current kernel: slow start by segments acknowledged, up to the threshold; one segment per
+/// window of acknowledged segments after it; no growth while the window is not used (RFC 7661).
 pub(crate) fn grow_linux(cwnd: &mut f64, ssthresh: f64, count: &mut u32, segments: u32, in_flight: u32) {
     if f64::from(in_flight) < *cwnd {
         return;
@@ -123,7 +125,7 @@ pub(crate) fn grow_linux(cwnd: &mut f64, ssthresh: f64, count: &mut u32, segment
     avoid_linux(cwnd, *cwnd, count, segments);
 }
 
-/// `tcp_slow_start`: what is left of `segments` counts for congestion avoidance.
+/// `tcp_slow_start`; returns the rest of `segments`, which counts for congestion avoidance.
 pub(crate) fn slow_start_linux(cwnd: &mut f64, ssthresh: f64, segments: u32) -> u32 {
     if *cwnd >= ssthresh {
         return segments;
@@ -134,10 +136,10 @@ pub(crate) fn slow_start_linux(cwnd: &mut f64, ssthresh: f64, segments: u32) -> 
     left
 }
 
-/// `tcp_cong_avoid_ai`: one segment for every `per` of those acknowledged.
+/// `tcp_cong_avoid_ai`: one segment per `per` segments acknowledged.
 pub(crate) fn avoid_linux(cwnd: &mut f64, per: f64, count: &mut u32, segments: u32) {
     if f64::from(*count) >= per {
-        // left over from a time when fewer were asked for
+        // counted before `per` fell
         *count = 0;
         *cwnd += 1.0;
     }

@@ -1,8 +1,8 @@
-//! When slow start ends before a loss does: what window controllers share, whatever they do beyond it.
+//! Ways to end slow start before a loss, shared by the window controllers.
 //!
-//! One file a way: the kernel's [`hystart`], HyStart++ of RFC 9406 ([`hystart_plus_plus`]), and [`search`]. A controller keeps
-//! a [`SlowStart`], tells it of each acknowledgement while its window is below the threshold, asks it how far the window may
-//! grow, and does what its [`Verdict`] says.
+//! One file each: the kernel's [`hystart`], HyStart++ of RFC 9406 ([`hystart_plus_plus`]), and [`search`]. A controller
+//! keeps a [`SlowStart`], reports each acknowledgement to it while its window is below the threshold, gets from it how
+//! far the window may grow, and obeys its [`Verdict`].
 
 mod hystart;
 mod hystart_plus_plus;
@@ -14,27 +14,27 @@ use hystart_plus_plus::HystartPlusPlus;
 use paceline_units::Span;
 use search::Search;
 
-/// As they are written in scenarios.
+/// Names in scenarios.
 pub(crate) const NAMES: &[&str] = &["standard", "hystart", "hystart++", "search"];
-/// Their places in the list.
+/// Their indices in the list.
 pub(crate) const STANDARD: f64 = 0.0;
 pub(crate) const HYSTART: f64 = 1.0;
 pub(crate) const HYSTART_PLUS_PLUS: f64 = 2.0;
 
-/// What an acknowledgement told of the path.
+/// What an acknowledgement implies for slow start.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Verdict {
-    /// It is not known to be full.
+    /// Go on: the path is not known to be full.
     On,
-    /// It is full: the threshold becomes the window.
+    /// The path is full: the threshold becomes the window.
     Leave,
-    /// What slow start has put into the queue is to drain: the window becomes this, in segments.
+    /// Drain the queue that slow start has built: the window becomes this, in segments.
     Drain(f64),
-    /// It has drained: window and threshold become this.
+    /// The queue has drained: window and threshold become this.
     LeaveAt(f64),
 }
 
-/// A slow start, in the way that was chosen.
+/// A slow start of the chosen kind.
 #[derive(Clone, Debug)]
 pub(crate) enum SlowStart {
     /// Until a loss (RFC 5681).
@@ -45,7 +45,7 @@ pub(crate) enum SlowStart {
 }
 
 impl SlowStart {
-    /// The way of that place in [`NAMES`].
+    /// The slow start at this index in [`NAMES`].
     pub(crate) fn new(choice: f64) -> SlowStart {
         match choice as usize {
             0 => SlowStart::Standard,
@@ -55,14 +55,14 @@ impl SlowStart {
         }
     }
 
-    /// Its segments leave one by one: HyStart++ has no use for a limit then (RFC 9406 section 4.3, L).
+    /// Segments are paced: HyStart++ needs no limit then (RFC 9406 section 4.3, L).
     pub(crate) fn is_paced(&mut self) {
         if let SlowStart::HystartPlusPlus(hystart) = self {
             *hystart = HystartPlusPlus::new(u32::MAX);
         }
     }
 
-    /// The connection stands, or slow start begins again: what was seen before says nothing any more.
+    /// The connection is established, or slow start begins again: earlier measurements are dropped.
     pub(crate) fn begin(&mut self, path: &PathView) {
         match self {
             SlowStart::Standard => {}
@@ -72,14 +72,14 @@ impl SlowStart {
         }
     }
 
-    /// Sending begins again after a pause.
+    /// Sending resumes after a pause.
     pub(crate) fn restart(&mut self, path: &PathView) {
         if !matches!(self, SlowStart::Hystart(_)) {
             self.begin(path); // the kernel's HyStart goes on
         }
     }
 
-    /// By how many segments an acknowledgement of `segments` lets the window grow, where slow start alone would let it by
+    /// Segments by which an acknowledgement of `segments` grows the window, where standard slow start would grow it by
     /// `standard`; `first`: no loss has set a threshold yet.
     pub(crate) fn growth(&self, segments: u32, standard: f64, first: bool) -> f64 {
         match self {
@@ -95,7 +95,7 @@ impl SlowStart {
         }
     }
 
-    /// The same in whole segments: fractions wait for the next acknowledgement.
+    /// The same in whole segments: fractions are kept for the next acknowledgement.
     pub(crate) fn whole_growth(&mut self, segments: u32, standard: u32, first: bool) -> u32 {
         match self {
             SlowStart::HystartPlusPlus(hystart) if first => hystart.whole_growth(segments),
@@ -103,7 +103,8 @@ impl SlowStart {
         }
     }
 
-    /// An acknowledgement has come in slow start, at a window of `window`; `min_rtt`: the minimum round trip so far.
+    /// Handles an acknowledgement in slow start; `window` is the current window, `min_rtt` the minimum round trip so
+    /// far.
     pub(crate) fn on_ack(
         &mut self,
         rtt: Option<Span>,

@@ -1,8 +1,8 @@
 //! TFRC Veno: TFRC with the throughput equation of TCP Veno, for paths that lose packets without being congested.
 //!
 //! Source: B. Zhou, C. P. Fu, V. O. K. Li, "TFRC Veno: an enhancement of TCP friendly rate control over wired/wireless
-//! networks", equation (22) with gamma of equation (20) ([`crate::models::gamma`]). A sender's change alone: the
-//! receiver is TFRC's, and so is all the rest of the law. See docs/controllers/tfrc-veno.md.
+//! networks", equation (22) with gamma of equation (20) ([`crate::models::gamma`]). Only the sender changes: the
+//! receiver and the rest of the law are TFRC's. See docs/controllers/tfrc-veno.md.
 
 use crate::models::{Factor, Gamma, LossRate, Seconds, Window};
 use crate::tfrc::equation::{Equation, Terms};
@@ -33,24 +33,24 @@ pub struct Veno {
     law: Gamma,
     fixed: Option<f64>,
     reset: bool,
-    /// How many of the last windows count, and these; none: all of them.
+    /// How many of the last windows count, and those windows; 0: all windows count.
     recent: usize,
     windows: VecDeque<f64>,
     printed: bool,
-    /// Least round-trip time (BaseRTT) in seconds; infinite before the first sample.
+    /// Minimum round-trip time (BaseRTT) in seconds; infinite before the first sample.
     base: f64,
-    /// Largest rate times round-trip time so far, in packets.
+    /// Largest product of rate and round-trip time so far, in packets.
     largest: f64,
     p: f64,
     gamma: Factor,
 }
 
 impl Veno {
-    /// Equation (20). Without a window or a sample yet, every loss is taken for a random one.
+    /// Equation (20). Without a window or a sample yet, every loss counts as random.
     fn gamma(&self, rtt: f64) -> Factor {
         let window = self.fixed.unwrap_or(self.largest).max(1.0);
         let known = Seconds::new(rtt).and_then(|rtt| {
-            // the smoothed time may lie below the least one after that was sought anew
+            // after a reset of the minimum, the smoothed time may lie below it
             let base = Seconds::new(self.base.min(rtt.get()))?;
             self.law.mean(rtt, base, Window::new(window)?)
         });
@@ -101,7 +101,7 @@ impl Build for Tfrc<Veno> {
 
     fn build(_profile: Profile, values: &[f64]) -> Tfrc<Veno> {
         let factor = |value: f64| Factor::new(value).unwrap_or(Factor::HALF);
-        // scenario files refuse a theta1 below theta2; it means no difference between losses
+        // scenario files refuse theta1 below theta2; equal values mean that losses are not distinguished
         let (theta1, theta2) = (factor(values[8].max(values[9])), factor(values[9]));
         let law = Gamma::new(theta1, theta2, values[10]).unwrap_or(Gamma::TFRC);
         let veno = Veno {
@@ -144,7 +144,7 @@ mod tests {
             / (0.1 * (2.0 * (1.0 - gamma) * 0.01 / (1.0 + gamma)).sqrt()
                 + 0.4 * 3.0 * ((1.0 - gamma * gamma) * 0.01 / 2.0).sqrt() * 0.01 * (1.0 + 32.0 * 0.0001));
         assert!((s.controller.rate() / expected - 1.0).abs() < 1e-12);
-        // an endless backlog leaves theta2, and TFRC's rate
+        // an unbounded backlog results in theta2, and TFRC's rate
         s.report(100.0, report(100.0, 1e9, 0.01));
         let gamma = s.controller.equation.gamma.get();
         assert!((0.5..0.57).contains(&gamma), "{gamma}");
@@ -160,7 +160,7 @@ mod tests {
         for received in [1e9, 1e6, 1e5, 1e4, 1e3] {
             s.report(0.2, report(0.05, received, 0.0001));
         }
-        // the two rates before this report's: twice 1e5 and twice 1e4
+        // the two rates before this report: twice 1e5 and twice 1e4
         assert!(
             (s.controller.equation.largest - 2e5 * 0.05 / 1000.0).abs() < 1e-9,
             "{}",

@@ -1,8 +1,9 @@
-//! TFRCP: TCP's throughput equation every few seconds, doubling while nothing is lost.
+//! TFRCP: TCP's throughput equation every few seconds; the rate doubles while there are no losses.
 //!
 //! Source: J. Padhye, J. Kurose, D. Towsley, R. Koodli, "A model based TCP-friendly rate control protocol", NOSSDAV
 //! 1999, with the equation of Padhye, Firoiu, Towsley, Kurose, SIGCOMM 1998 ([`crate::models::reno::approximate`]). The
-//! sender works in rounds of fixed length and keeps its rate within one. What the paper leaves open is read as
+//! sender works in rounds of fixed length and keeps its rate within a round. docs/controllers/tfrcp.md says how details
+//! that the paper leaves open are decided.
 //! docs/controllers/tfrcp.md says.
 
 use crate::acks::{AckController, AckEvent, AckSettings, Estimator, LONGEST_GAP, Pacing, SHORTEST_GAP};
@@ -10,10 +11,11 @@ use crate::models::{LossRate, PerAck, Seconds, TcpPath, Window, reno};
 use crate::{Build, Controller, Gauges, Machine, Parameter, PathView, Profile, Scheme};
 use paceline_units::{Span, Time};
 
-/// The gap between packets before the first round-trip sample, and the timeout: as RAP's, on the same machine.
+/// The gap between packets before the first round-trip sample, and the initial timeout: as RAP's, on the same machine.
 const FIRST: Span = Span::from_secs(2);
 
-/// The rate doubles if at least this share of what it allowed was sent: what was not tried says nothing of the path.
+/// The rate doubles only if at least this share of the allowed rate was sent: an unused rate says nothing about the
+/// path.
 const USED: f64 = 0.5;
 
 const PARAMETERS: &[Parameter] = &[
@@ -47,7 +49,7 @@ const PARAMETERS: &[Parameter] = &[
     ),
 ];
 
-/// What became known in a round.
+/// Packet counts of a round.
 #[derive(Clone, Copy, Debug, Default)]
 struct Round {
     sent: u64,
@@ -62,13 +64,13 @@ pub struct Tfrcp {
     per_ack: PerAck,
     min_rto: Span,
     gap_jitter: f64,
-    /// Packets a second.
+    /// Packets per second.
     rate: f64,
     acked: bool,
     began: Time,
     ends: Time,
     round: Round,
-    /// Losses by what became known in the last round; for plots.
+    /// The share of losses in the last round, for plots.
     p: f64,
 }
 
@@ -98,7 +100,7 @@ impl Tfrcp {
         self.begin(path.now);
     }
 
-    /// B(p) in packets a second; as it is where the round-trip time is beyond the equation's domain.
+    /// B(p) in packets per second; the current rate if the round-trip time is outside the equation's domain.
     fn equation(&self, path: &PathView) -> f64 {
         let rtt = if path.srtt == Span::ZERO { FIRST } else { path.srtt };
         let rto = (rtt + path.rttvar * 4).max(self.min_rto);
@@ -143,7 +145,7 @@ impl Controller for Tfrcp {
             AckEvent::Started => self.begin(path.now),
             AckEvent::Acked { rtt, packets } => {
                 if !self.acked && rtt.is_some() {
-                    // a packet a round trip, and the first round begins
+                    // one packet per round trip, and the first round begins
                     self.acked = true;
                     self.set(1.0 / path.srtt.as_secs_f64());
                     self.begin(path.now);

@@ -1,9 +1,9 @@
-//! Vegas: as many segments in the queue as asked for, no more.
+//! Vegas: keeps a set number of segments in the queue.
 //!
-//! Source: L. Brakmo, L. Peterson, "TCP Vegas: end to end congestion avoidance on a global internet", IEEE JSAC
-//! 13(8), 1995. Profiles: `rfc` the paper's form; `ns2` `Agent/TCP/Vegas` of ns-2.35; `ns2-linux` `tcp_vegas.c` of
-//! Linux 2.6.22 as ns-2.35 carries it; `linux` that of a current kernel (`vegas/linux.rs`). Its fine-grained retransmission is the machine's part
-//! ([`Recovery::Vegas`]). See docs/controllers/vegas.md.
+//! Source: L. Brakmo, L. Peterson, "TCP Vegas: end to end congestion avoidance on a global internet", IEEE JSAC 13(8),
+//! 1995. Profiles: `rfc` the paper's form; `ns2` `Agent/TCP/Vegas` of ns-2.35; `ns2-linux` `tcp_vegas.c` of Linux
+//! 2.6.22 as included in ns-2.35; `linux` that of a current kernel (`vegas/linux.rs`). The machine does its
+//! fine-grained retransmission ([`Recovery::Vegas`]). See docs/controllers/vegas.md.
 
 mod linux;
 
@@ -44,26 +44,26 @@ pub struct Vegas {
     profile: Profile,
     cwnd: f64,
     ssthresh: f64,
-    /// What the window falls to when the duplicates that inflate it end (`v_newcwnd_`).
+    /// The window after recovery, without the duplicates that inflate it (`v_newcwnd_`).
     deflated: f64,
-    /// Least round-trip time in seconds; infinite before the first.
+    /// Minimum round-trip time in seconds (`ns2-linux`, `linux`: microseconds); infinite before the first sample.
     base_rtt: f64,
-    /// Sum, number and minimum of this epoch's samples in seconds.
+    /// This epoch's samples: their sum in seconds, their number, and their minimum (`ns2-linux`, `linux`) in microseconds.
     sum: f64,
     samples: u32,
     min_rtt: f64,
-    /// The epoch ends with the acknowledgement of this segment; when it began; where the last one did.
+    /// The epoch ends when this segment is acknowledged; then its start time, and the end of the previous epoch.
     epoch: u32,
     epoch_began: Time,
     epoch_before: u32,
     epoch_window: f64,
-    /// Growth per acknowledgement, fixed for an epoch.
+    /// Growth per acknowledgement, constant within an epoch.
     increment: f64,
-    /// Slow start grows in every other epoch only.
+    /// Slow start grows the window in every other epoch only.
     growing: Alternate,
-    /// Difference of the last epoch, for the plot; not a number before the first.
+    /// The last epoch's difference, for plots; NaN before the first.
     difference: f64,
-    /// Linux: samples count only while nothing is being repaired.
+    /// Linux: samples count only outside recovery.
     sampling: Sampling,
     count: u32,
 }
@@ -82,15 +82,16 @@ enum Sampling {
 }
 
 impl Vegas {
-    /// Once per round trip: compares expected and actual rate (section 3.2 of the paper) and decides for the next.
+    /// Once per round trip: compares the expected with the actual rate (section 3.2 of the paper) and decides the
+    /// change.
     fn epoch(&mut self, path: &PathView) {
-        // segments sent in the epoch, whose acknowledgements made its samples
+        // segments sent in the epoch; their acknowledgements gave its samples
         let sent = path.next.saturating_sub(self.epoch);
         let rtt = if self.samples > 0 {
             self.sum / f64::from(self.samples)
         } else if self.profile == Profile::Rfc {
-            // of a SYN, which is smaller than a segment, or of what was sent again (Karn): no base for anything; ns-2 takes
-            // how long the epoch lasted, which may be less than any round trip
+            // only a SYN, which is smaller than a segment, or a retransmission (Karn) was measured, so there is no
+            // sample; ns-2 takes the epoch's duration, which may be shorter than any round trip
             0.0
         } else if self.base_rtt.is_finite() {
             path.now.since(self.epoch_began).as_secs_f64()
@@ -109,14 +110,14 @@ impl Vegas {
         }
         let actual = f64::from(sent) / rtt;
         let window = match self.profile {
-            // what was sent in the epoch is the window, if the window was used
+            // the segments sent in the epoch equal the window, if it was used
             Profile::Rfc => f64::from(sent),
             // ns-2's last_ack_ is the newest acknowledged segment, not the next expected one
             _ => f64::from(path.next) - f64::from(path.acked) + 1.0,
         };
         let expected = window / self.base_rtt;
         let difference = (expected - actual) * self.base_rtt;
-        // ns-2 keeps it in an int
+        // ns-2 stores it in an int
         let difference = if self.profile == Profile::Rfc { difference } else { (difference + 0.5).trunc() };
         self.difference = difference;
         if self.cwnd < self.ssthresh {
@@ -144,11 +145,11 @@ impl Vegas {
         if path.acked > self.epoch {
             self.epoch(path);
         }
-        // the threshold may be crossed before the epoch is over
+        // the threshold may be reached before the epoch ends
         if self.increment == 1.0 && self.cwnd >= self.ssthresh {
             self.increment = 0.0;
         }
-        // a window that the sender does not fill need not grow
+        // a window that the sender does not use does not grow
         let outstanding = f64::from(path.next) - f64::from(path.acked) + 1.0;
         if self.increment > 0.0 && self.cwnd - outstanding <= 2.0 {
             self.cwnd += self.increment;
@@ -211,7 +212,7 @@ impl Vegas {
         if self.samples <= 2 {
             reno::grow_ns2_linux(&mut self.cwnd, self.ssthresh, &mut self.count, in_flight);
         } else {
-            // fixed point with one binary digit, as in the kernel
+            // fixed point with one fractional bit, as in the kernel
             let target = (window * self.base_rtt * 2.0 / self.min_rtt).trunc();
             let difference = window * 2.0 - target;
             self.difference = difference / 2.0;
@@ -327,17 +328,17 @@ impl Controller for Vegas {
             TcpEvent::Recovered { .. } => {
                 if self.cwnd > self.deflated {
                     self.cwnd = self.deflated.max(1.0);
-                    self.ssthresh = 2.0; // means slow start only, and that is over
+                    self.ssthresh = 2.0; // enables slow start only, which is over
                 }
             }
             TcpEvent::Timeout(threshold) => {
                 if self.profile == Profile::Rfc {
-                    // RFC 5681 section 3.1, as for all
+                    // RFC 5681 section 3.1, as in other controllers
                     if threshold == Threshold::Cut {
                         self.ssthresh = (f64::from(path.in_flight).min(self.cwnd) / 2.0).max(2.0);
                     }
                     self.cwnd = 1.0;
-                    // sending begins again from the left edge, and so do the round trips
+                    // sending restarts from the left edge, and so do the epochs
                     self.epoch = path.acked;
                     self.epoch_began = path.now;
                     self.sum = 0.0;
@@ -349,7 +350,7 @@ impl Controller for Vegas {
                     self.cwnd = 1.0;
                     self.count = 0;
                 } else {
-                    // also when idle: ns-2's agent does not look whether anything is outstanding
+                    // also when idle: ns-2's agent does not check whether anything is outstanding
                     self.ssthresh = (self.cwnd.min(f64::from(path.receive_window)) / 2.0).floor().max(2.0);
                     self.cwnd = 2.0;
                     self.deflated = 0.0;

@@ -1,11 +1,10 @@
-//! Veno: Reno that cuts less when the queue is short, taking the loss for a random one.
+//! Veno: Reno with a smaller reduction when the queue is short, since the loss is then taken as random.
 //!
 //! Sources: C. P. Fu, S. C. Liew, "TCP Veno: TCP enhancement for transmission over wireless access networks", IEEE JSAC
-//! 21(2), 2003; B. Zhou, C. P. Fu, V. O. K. Li, "TFRC Veno", equations (2) and (3). Profiles: `rfc` and `ns2` the second
-//! paper's form, in which the cut is all that Veno changes in Reno's window as [`crate::reno`] has it under that
-//! profile, and the base round-trip time is forgotten at each loss; the first paper's slower growth is a parameter.
-//! `ns2-linux` `tcp_veno.c` of Linux 2.6.22 as ns-2.35 carries it; `linux` that of a current kernel (`veno/tcp_veno.rs`).
-//! See docs/controllers/veno.md.
+//! 21(2), 2003; B. Zhou, C. P. Fu, V. O. K. Li, "TFRC Veno", equations (2) and (3). Profiles: `rfc` and `ns2` the
+//! second paper's form, which changes only the reduction of [`crate::reno`]'s window under that profile, and resets the
+//! base round-trip time at each loss; the first paper's slower growth is a parameter. `ns2-linux` `tcp_veno.c` of Linux
+//! 2.6.22 as included in ns-2.35; `linux` that of a current kernel (`veno/tcp_veno.rs`). See docs/controllers/veno.md.
 
 mod tcp_veno;
 
@@ -58,12 +57,12 @@ pub struct Veno {
     growth: Growth,
     base: Base,
     reno: Reno,
-    /// Least round-trip time since the connection began or the last loss, in seconds (`ns2-linux`, `linux`:
-    /// microseconds); infinite before the first.
+    /// Minimum round-trip time since the connection began or the last loss, in seconds (`ns2-linux`, `linux`:
+    /// microseconds); infinite before the first sample.
     base_rtt: f64,
-    /// N: segments in the queue, as last estimated; not a number, and not at least beta, before it is.
+    /// N: last estimate of segments in the queue; NaN, which compares as below beta, before the first.
     backlog: f64,
-    /// Whether the next acknowledgement, or under Linux the next window of them, may grow the window while N >= beta.
+    /// Whether the next acknowledgement (under Linux, the next window of them) may grow the window while N >= beta.
     turn: Turn,
     tcp_veno: TcpVeno,
 }
@@ -88,7 +87,7 @@ enum Turn {
 
 impl Veno {
     /// N = cwnd/RTT (RTT - BaseRTT), equation (2), with the smoothed round-trip time. Without a sample since the last
-    /// loss nothing tells of a queue, and the last estimate stands.
+    /// loss the last estimate stays, because the queue is unknown.
     fn estimate(&mut self, path: &PathView) {
         let rtt = path.srtt.as_secs_f64();
         if rtt > 0.0 && self.base_rtt.is_finite() {
@@ -101,7 +100,7 @@ impl Veno {
         if self.backlog >= self.beta { self.theta2 } else { self.theta1 }
     }
 
-    /// That of `base_rtt` in seconds.
+    /// The unit of `base_rtt` in seconds.
     fn unit(&self) -> f64 {
         if matches!(self.reno.profile, Profile::Ns2Linux | Profile::Linux) { 1e-6 } else { 1.0 }
     }
@@ -168,7 +167,8 @@ impl Controller for Veno {
                 self.reno.lost(self.factor(), path);
                 self.forget_base();
             }
-            // neither a mark nor a timeout is a random loss: both halve (Fu and Liew, section III-B, of the timeout)
+            // ECN marks and timeouts are not random losses: both halve the window (timeouts: Fu and Liew, section
+            // III-B)
             TcpEvent::Timeout(_) => {
                 self.reno.on_feedback(feedback, path);
                 self.forget_base();

@@ -1,25 +1,25 @@
 //! The sending rate as ns-2.35 computes it (`Agent/TFRC` with its defaults).
 //!
-//! What differs from RFC 5348: the first packets go at 300 B/s; in slow start the rate doubles once per round trip at
-//! most, up to twice the receive rate, and grows to its new value packet by packet; after it, a rise is bounded to one
-//! packet per round trip for each round trip since the last change; the rate is never above twice the last receive
-//! rate.
+//! Differences from RFC 5348: the first packets are sent at 300 B/s; in slow start the rate doubles at most once per
+//! round trip, up to twice the receive rate, and ramps to its new value packet by packet; after slow start, an increase
+//! is limited to one packet per round trip for each round trip since the last change; the rate never exceeds twice the
+//! last receive rate.
 
 use super::equation::{Equation, Terms};
 use super::{Interval, TfrcReport};
 use crate::models::LossRate;
 use paceline_units::Time;
 
-/// `MAXRATE`: what the equation gives at most, in bytes a second.
+/// `MAXRATE`: the maximum of the equation, in bytes per second.
 const MAX_RATE: f64 = 25e6;
 
-/// `InitRate_`, in bytes a second.
+/// `InitRate_`, in bytes per second.
 const INITIAL_RATE: f64 = 300.0;
 
-/// Rates closer than this are equal, in bytes a second.
+/// Rates closer than this are equal, in bytes per second.
 const NEGLIGIBLE: f64 = 1e-7;
 
-/// RFC 3390 as ns-2 has it (`rate_init_option_` 2): segments in the first round trip.
+/// RFC 3390 as in ns-2 (`rate_init_option_` 2): segments in the first round trip.
 fn initial_segments(segment: f64) -> f64 {
     if segment <= 1095.0 {
         4.0
@@ -30,14 +30,14 @@ fn initial_segments(segment: f64) -> f64 {
     }
 }
 
-/// ns-2's state; rates in bytes a second.
+/// ns-2's state; rates in bytes per second.
 #[derive(Clone, Debug)]
 pub(super) struct Ns2 {
     rate: f64,
-    /// In slow start: the rate on its way to [`Ns2::rate`], and its step with each packet.
+    /// The ramp to [`Ns2::rate`] in slow start, and its step per packet.
     ramp: f64,
     step: f64,
-    /// At which the next packet follows the last.
+    /// The rate that spaces the next packet from the last.
     pace: f64,
     slow_start: bool,
     /// Reports and expiries of the nofeedback timer so far (`round_id`).
@@ -73,7 +73,7 @@ impl Ns2 {
         self.slow_start
     }
 
-    /// A packet has left: how soon the next one may follow.
+    /// A packet was sent: sets the rate for the next one.
     #[inline]
     pub(super) fn sent(&mut self, damping: f64) {
         self.pace = if self.slow_start && self.rounds > 2 && self.ramp + NEGLIGIBLE < self.rate {
@@ -135,7 +135,7 @@ impl Ns2 {
             return;
         }
         self.ramp = from;
-        // a step with each of the packets that a round trip holds
+        // one step per packet of a round trip
         self.step = if limit <= 0.0 && self.rounds > 2 { 0.0 } else { (self.rate - from) / (self.rate / per_round) };
         self.changed = now;
     }

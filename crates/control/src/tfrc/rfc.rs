@@ -5,7 +5,7 @@ use super::{Interval, MAX_BACKOFF, TfrcReport};
 use crate::models::LossRate;
 use paceline_units::{Span, Time};
 
-/// Which of the two.
+/// Which RFC to follow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Version {
     Rfc5348,
@@ -14,8 +14,8 @@ pub(super) enum Version {
 
 /// The receive rates of the last two round-trip times (X_recv_set, RFC 5348 sections 4.3 and 8.2.2).
 ///
-/// The RFC expects three entries to be enough; a report for each loss event makes a few more. A peer that sends still
-/// more of them loses the oldest, which can only lower the limit.
+/// The RFC expects three entries to be enough; a report for each loss event adds a few more. If a peer sends still
+/// more, the oldest is dropped, which can only lower the limit.
 #[derive(Clone, Copy, Debug)]
 struct ReceiveRates {
     entries: [(Time, f64); ReceiveRates::CAPACITY],
@@ -42,7 +42,7 @@ impl ReceiveRates {
         self.count += 1;
     }
 
-    /// "Update X_recv_set": what is older than two round-trip times goes.
+    /// "Update X_recv_set": drops entries older than two round-trip times.
     fn update(&mut self, now: Time, rate: f64, rtt: Span) {
         self.add(now, rate);
         let mut kept = 0;
@@ -55,7 +55,7 @@ impl ReceiveRates {
         self.count = kept;
     }
 
-    /// "Maximize X_recv_set": only the largest stays, as of now; the initial infinity is not a measurement.
+    /// "Maximize X_recv_set": keeps only the largest entry, dated now; the initial infinity is not a measurement.
     fn maximize(&mut self, now: Time, rate: f64) {
         let max_rate = self.entries[..self.count].iter().map(|e| e.1).filter(|r| r.is_finite()).fold(rate, f64::max);
         *self = ReceiveRates::only(now, max_rate);
@@ -68,20 +68,20 @@ impl ReceiveRates {
     }
 }
 
-/// The RFCs' state; rates in bytes a second.
+/// The RFCs' state; rates in bytes per second.
 #[derive(Clone, Debug)]
 pub(super) struct Rfc {
     version: Version,
     /// X.
     rate: f64,
-    /// X_Bps at the last report that told of losses.
+    /// X_Bps at the last report with losses.
     equation_rate: f64,
     /// p at the last report.
     p: f64,
-    /// When the rate was last doubled in slow start (tld); none before the first report.
+    /// When the rate was last doubled in slow start (tld); `None` before the first report.
     doubled: Option<Time>,
     received: ReceiveRates,
-    /// Bounds of the clock: a packet a nanosecond.
+    /// The clock's limit: one packet per nanosecond.
     max_rate: f64,
 }
 
@@ -111,7 +111,7 @@ impl Rfc {
         self.p == 0.0
     }
 
-    /// Section 4.2: a packet a second.
+    /// Section 4.2: one packet per second.
     pub(super) fn start(&mut self, segment: f64) {
         self.rate = segment;
     }
@@ -124,8 +124,7 @@ impl Rfc {
         self.p = p;
         self.equation_rate = LossRate::new(p).map_or(f64::INFINITY, |p| equation.rate(p, terms));
         if self.version == Version::Rfc5348 && self.doubled.is_none() {
-            // section 4.2; a first report that tells of a loss already must not begin with more than the equation
-            // allows
+            // section 4.2; a first report that already has losses must not start above the equation's rate
             self.doubled = Some(now);
             self.received = ReceiveRates::only(now, f64::INFINITY);
             self.set((initial_window(terms.segment()) / terms.rtt()).min(self.equation_rate), terms.segment());
@@ -195,7 +194,7 @@ impl Rfc {
                 let recover = initial_window(segment) / rtt;
                 let received = self.received.max();
                 if idle && (self.p > 0.0 && received < recover || self.p == 0.0 && self.rate < 2.0 * recover) {
-                    // what an idle sender may begin with again is not taken from it
+                    // an idle sender keeps the rate with which it may restart
                 } else if self.p == 0.0 {
                     self.set(self.rate / 2.0, segment);
                 } else if self.equation_rate > 2.0 * received {
@@ -207,7 +206,7 @@ impl Rfc {
             Version::Rfc3448 => {
                 let received = self.received.max();
                 if idle && received < 4.0 * segment / rtt {
-                    return; // less than four packets a round-trip time are not taken from an idle sender
+                    return; // an idle sender keeps up to four packets per round-trip time
                 }
                 let less = if self.equation_rate > 2.0 * received {
                     (received / 2.0).max(segment / (2.0 * MAX_BACKOFF))
@@ -220,7 +219,7 @@ impl Rfc {
         }
     }
 
-    /// "Update_Limits": the rate falls to `limit`, and stays below it for two round-trip times without reports.
+    /// "Update_Limits": reduces the rate to `limit`, and keeps it there for two round-trip times without reports.
     fn limit_to(&mut self, limit: f64, now: Time, segment: f64) {
         let limit = limit.max(segment / MAX_BACKOFF);
         self.received = ReceiveRates::only(now, limit / 2.0);

@@ -1,9 +1,9 @@
-//! RFC 5348 section 4, number by number; segments of 1000 bytes.
+//! RFC 5348 section 4, with its numbers checked one by one; segments of 1000 bytes.
 
 use super::*;
 use paceline_units::Time;
 
-/// Drives a controller through reports a round-trip time apart.
+/// Drives a controller with a script of reports.
 pub(crate) struct Script<C> {
     pub(crate) controller: C,
     pub(crate) path: PathView,
@@ -33,7 +33,7 @@ impl<C: RateController> Script<C> {
         script
     }
 
-    /// After `wait` seconds; the smoothed round-trip time is the report's.
+    /// A report after `wait` seconds; the smoothed round-trip time is the report's.
     pub(crate) fn report(&mut self, wait: f64, report: TfrcReport) -> f64 {
         self.path.now += Span::from_secs_f64(wait);
         self.path.srtt = report.rtt;
@@ -90,13 +90,13 @@ fn section_4_3_slow_start_doubles_once_a_round_trip_up_to_twice_what_arrives() {
     let mut s = script(Law::Rfc5348);
     s.report(0.1, report(0.1, 0.0, 0.0));
     near(s.report(0.05, report(0.1, 40_000.0, 0.0)), 40_000.0); // too soon
-    near(s.report(0.05, report(0.1, 40_000.0, 0.0)), 80_000.0); // the initial infinity still stands
+    near(s.report(0.05, report(0.1, 40_000.0, 0.0)), 80_000.0); // the initial infinity is still in the set
     near(s.report(0.1, report(0.1, 75_000.0, 0.0)), 160_000.0);
-    // two round trips after the first report it has gone
+    // two round trips after the first report it has expired
     near(s.report(0.1, report(0.1, 100_000.0, 0.0)), 200_000.0);
     // the largest of two round trips counts, not the last
     near(s.report(0.1, report(0.1, 10_000.0, 0.0)), 200_000.0);
-    near(s.report(0.15, report(0.1, 10_000.0, 0.0)), 40_000.0); // W_init / R is the least
+    near(s.report(0.15, report(0.1, 10_000.0, 0.0)), 40_000.0); // the minimum is W_init / R
     assert!(s.controller.in_slow_start());
 }
 
@@ -111,7 +111,7 @@ fn section_3_1_of_a_tcp_that_delays_acknowledgements() {
         // sqrt(2 * 2 * 0.04 / 3) = 0.230940; 3 sqrt(3 * 2 * 0.04 / 8) * 0.04 * 1.0512 = 0.021848
         let expected = 1000.0 / (0.1 * 0.230_940 + 0.4 * 0.021_848);
         let mut rate = f64::INFINITY;
-        // ns-2 comes there by steps
+        // ns-2 gets there in steps
         for _ in 0..50 {
             rate = s.report(1.0, report(0.1, 1e9, 0.04));
         }
@@ -129,7 +129,7 @@ fn section_4_3_avoidance_is_the_equation_within_twice_the_receive_rate() {
     near(s.report(0.1, report(0.1, 80_000.0, 0.01)), equation(0.01));
     assert!(!s.controller.in_slow_start());
     near(s.report(0.3, report(0.1, 30_000.0, 0.01)), 60_000.0);
-    // s / t_mbi: a packet in 64 s
+    // s / t_mbi: one packet in 64 s
     near(s.report(0.3, report(0.1, 0.0, 0.01)), 1000.0 / 64.0);
     near(s.report(0.3, report(0.1, 0.0, 1.0)), 1000.0 / 64.0);
 }
@@ -144,18 +144,18 @@ fn section_4_3_data_limited_intervals() {
         }
         s
     };
-    // without a new loss the largest receive rate stays in force, as of now
+    // without a new loss the largest receive rate remains, dated now
     let mut s = settled(100_000.0, 0.0001);
     for _ in 0..10 {
         near(s.report(0.1, limited(report(0.1, 5_000.0, 0.0001))), 200_000.0);
     }
-    // with one the set is halved, X_recv counts for 85 %, and the limit is the set's maximum itself
+    // with a new loss the set is halved, X_recv counts for 85 %, and the limit is the set's maximum itself
     near(s.report(0.1, limited(report(0.1, 5_000.0, 0.0002))), 50_000.0);
     near(s.report(0.1, limited(report(0.1, 80_000.0, 0.0003))), 0.85 * 80_000.0);
-    // an interval of which nothing was received is not called data-limited: nothing is halved
+    // an interval in which nothing was received does not count as data-limited: nothing is halved
     let mut s = settled(100_000.0, 0.0001);
     near(s.report(0.1, limited(report(0.1, 0.0, 0.0002))), 200_000.0);
-    // the initial infinity is no measurement
+    // the initial infinity is not a measurement
     let mut s = script(Law::Rfc5348);
     s.report(0.1, report(0.1, 0.0, 0.0));
     near(s.report(0.1, limited(report(0.1, 30_000.0, 0.0))), 60_000.0);
@@ -163,7 +163,7 @@ fn section_4_3_data_limited_intervals() {
 
 #[test]
 fn section_4_4_nofeedback() {
-    // no sample yet: halved, down to a packet in 64 s; an idle sender keeps its rate
+    // no sample yet: halved, down to one packet in 64 s; an idle sender keeps its rate
     let mut s = script(Law::Rfc5348);
     near(s.no_feedback(2.0, Interval::DataLimited), 1000.0);
     near(s.no_feedback(2.0, Interval::Used), 500.0);
@@ -171,7 +171,7 @@ fn section_4_4_nofeedback() {
         s.no_feedback(4.0, Interval::Used);
     }
     near(s.controller.rate(), 1000.0 / 64.0);
-    // slow start: idle below 2 W_init / R keeps, otherwise half
+    // slow start: an idle sender below 2 W_init / R keeps its rate, otherwise it is halved
     let mut s = script(Law::Rfc5348);
     s.report(0.1, report(0.1, 0.0, 0.0));
     near(s.no_feedback(0.4, Interval::DataLimited), 40_000.0);
@@ -180,7 +180,7 @@ fn section_4_4_nofeedback() {
     s.report(0.1, report(0.1, 0.0, 0.0));
     s.report(0.1, report(0.1, 1e6, 0.0));
     near(s.no_feedback(0.4, Interval::DataLimited), 40_000.0); // 80 kB/s is not below 2 W_init / R
-    // losses, the receive rate is the limit: X_recv, then half of it each time
+    // with losses, when the receive rate is the limit: X_recv, then half of it each time
     let mut s = script(Law::Rfc5348);
     s.report(0.1, report(0.1, 0.0, 0.0));
     s.report(0.5, report(0.1, 20_000.0, 0.001));
@@ -198,7 +198,7 @@ fn section_4_4_nofeedback() {
         s.no_feedback(0.4, Interval::Used);
     }
     near(s.controller.rate(), 1000.0 / 64.0);
-    // what follows is limited by it until two round trips have passed
+    // reports are limited by it until two round trips have passed
     near(s.report(0.1, report(0.1, 1000.0, 0.01)), 2000.0);
 }
 
@@ -211,7 +211,7 @@ fn section_4_5_damping() {
     let mean = 0.9 * 0.1_f64.sqrt() + 0.1 * 0.4_f64.sqrt();
     near(s.controller.pacing(), s.controller.rate() * mean / 0.4_f64.sqrt());
     assert!(s.controller.pacing() < s.controller.rate());
-    // "SHOULD be implemented": on unless told otherwise
+    // "SHOULD be implemented": on by default
     let damping = |profile| COMMON[1].default[profile as usize];
     assert!(Profile::ALL.into_iter().all(|profile| damping(profile) == 1.0));
     let mut s = script(Law::Rfc5348);
@@ -223,12 +223,12 @@ fn section_4_5_damping() {
 #[test]
 fn rfc_3448_where_it_differs() {
     let mut s = script(Law::Rfc3448);
-    near(s.report(0.1, report(0.1, 0.0, 0.0)), 10_000.0); // s / R: one packet a round trip
+    near(s.report(0.1, report(0.1, 0.0, 0.0)), 10_000.0); // s / R: one packet per round trip
     near(s.report(0.1, report(0.1, 10_000.0, 0.0)), 20_000.0);
-    near(s.report(0.1, report(0.1, 5_000.0, 0.0)), 10_000.0); // the last receive rate alone
+    near(s.report(0.1, report(0.1, 5_000.0, 0.0)), 10_000.0); // only the last receive rate counts
     near(s.report(0.1, report(0.1, 1_000.0, 0.0)), 10_000.0);
-    near(s.report(0.1, limited(report(0.1, 1_000.0, 0.01))), 2_000.0); // data-limited or not
-    // section 4.4: X_recv below four packets a round trip is not halved for an idle sender
+    near(s.report(0.1, limited(report(0.1, 1_000.0, 0.01))), 2_000.0); // whether data-limited or not
+    // section 4.4: X_recv below four packets per round trip is not halved for an idle sender
     near(s.no_feedback(0.4, Interval::DataLimited), 2_000.0);
     near(s.no_feedback(0.4, Interval::Used), 1_000.0);
     s.report(0.1, report(0.1, 1e6, 0.01));
@@ -243,7 +243,7 @@ fn ns2_slow_start_climbs_packet_by_packet() {
     near(s.controller.rate(), 300.0);
     near(s.report(0.1, report(0.1, 1_000.0, 0.0)), 40_000.0); // RFC 3390: four packets
     near(s.report(0.1, report(0.1, 40_000.0, 0.0)), 40_000.0);
-    near(s.report(0.11, report(0.1, 35_000.0, 0.0)), 70_000.0); // twice what arrives
+    near(s.report(0.11, report(0.1, 35_000.0, 0.0)), 70_000.0); // twice the receive rate
     let mut last = 40_000.0;
     for _ in 0..7 {
         s.controller.begin_gap();
@@ -253,9 +253,9 @@ fn ns2_slow_start_climbs_packet_by_packet() {
     }
     s.controller.begin_gap();
     near(s.controller.pacing(), 70_000.0);
-    near(s.report(0.11, report(0.1, 30_000.0, 0.0)), 30_000.0); // above twice what arrives: down to that rate
+    near(s.report(0.11, report(0.1, 30_000.0, 0.0)), 30_000.0); // X
     near(s.report(0.11, report(0.1, 0.0, 0.0)), 10_000.0);
-    // the first loss: the equation at once
+    // the first loss: the equation's rate at once
     near(s.report(0.11, report(0.1, 30_000.0, 0.01)), equation(0.01));
 }
 
@@ -265,13 +265,13 @@ fn ns2_rises_by_a_packet_per_round_trip_and_round_trip() {
     s.report(0.1, report(0.1, 1_000.0, 0.0));
     s.report(0.1, report(0.1, 1e6, 0.0));
     let start = s.report(0.1, report(0.1, 1e6, 0.05));
-    // since the last change in slow start: the end of it does not count
+    // the last change counts from slow start, not from its end
     near(s.report(0.05, report(0.1, 1e6, 0.001)), start + 15_000.0);
     near(s.report(0.05, report(0.1, 1e6, 0.001)), start + 20_000.0);
     near(s.report(0.5, report(0.1, 1e6, 0.001)), start + 40_000.0); // at most two
-    near(s.report(0.1, report(0.1, 5_000.0, 0.001)), 10_000.0); // twice what arrives, a packet a round trip
+    near(s.report(0.1, report(0.1, 5_000.0, 0.001)), 10_000.0); // twice X_recv, at least s / R
     near(s.report(0.1, report(0.1, 0.0, 0.05)), 10_000.0);
-    // a sender that had little to say may rise to its initial rate
+    // a data-limited sender may rise to its initial rate
     near(s.report(1.0, limited(report(0.1, 0.0, 0.0001))), 30_000.0);
     near(s.no_feedback(0.2, Interval::Used), 15_000.0);
     near(s.no_feedback(0.2, Interval::DataLimited), 15_000.0);

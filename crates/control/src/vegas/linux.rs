@@ -1,5 +1,5 @@
-//! Vegas as a current kernel has it (`net/ipv4/tcp_vegas.c`): least round trip of the epoch, Reno if it had at most two
-//! samples, slow start every round trip, a loss is Reno's.
+//! Vegas in a current kernel (`net/ipv4/tcp_vegas.c`): minimum round trip of the epoch, Reno if there were at most two
+//! samples, slow start in every round trip, losses as in Reno.
 
 use super::{Sampling, Vegas};
 use crate::{PathView, TcpEvent, Threshold, reno};
@@ -49,7 +49,7 @@ impl Vegas {
         }
     }
 
-    /// `tcp_vegas_init`: the base is made anew.
+    /// `tcp_vegas_init`: resets the base round-trip time.
     fn begin_linux(&mut self, path: &PathView) {
         self.base_rtt = f64::INFINITY;
         self.enable(path);
@@ -66,7 +66,7 @@ impl Vegas {
         }
         self.epoch = path.next;
         if self.samples <= 2 {
-            self.reno_linux(segments, in_flight); // too few to tell a queue from delayed acknowledgements
+            self.reno_linux(segments, in_flight); // too few to distinguish a queue from delayed acknowledgements
         } else {
             // whole segments, as in the kernel
             let target = (self.cwnd * self.base_rtt / self.min_rtt).floor();
@@ -96,7 +96,7 @@ impl Vegas {
         reno::grow_linux(&mut self.cwnd, self.ssthresh, &mut self.count, segments, in_flight);
     }
 
-    /// `tcp_vegas_pkts_acked`: microseconds, never zero.
+    /// `tcp_vegas_pkts_acked`: samples in microseconds, never zero.
     fn sample_linux(&mut self, rtt: Option<Span>) {
         if let Some(rtt) = rtt {
             let micros = (rtt.0 / 1000 + 1) as f64;
@@ -106,7 +106,7 @@ impl Vegas {
         }
     }
 
-    /// `tcp_reno_ssthresh`; samples count again once the loss is repaired.
+    /// `tcp_reno_ssthresh`; sampling resumes when recovery ends.
     fn reduce_linux(&mut self) {
         self.ssthresh = (self.cwnd / 2.0).floor().max(2.0);
         self.count = 0;
