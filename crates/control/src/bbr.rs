@@ -1,9 +1,10 @@
-//! BBR, version 1, as a current kernel has it: paces at the greatest rate that the path has delivered, in a window of twice
-//! what it holds.
+//! BBR, version 1, as in a current kernel: paces at the path's maximum delivery rate, with a window of twice its
+//! bandwidth-delay product.
 //!
-//! Source: the behaviour of Linux 6.18 (`net/ipv4/tcp_bbr.c`); N. Cardwell, Y. Cheng, C. S. Gunn, S. H. Yeganeh, V. Jacobson,
-//! "BBR: congestion-based congestion control", ACM Queue 14(5), 2016. Windows are segments and rates segments a second, as
-//! there; `policer` has the rate of a policed path. Departures are in docs/controllers/bbr.md.
+//! Source: the behaviour of Linux 6.18 (`net/ipv4/tcp_bbr.c`); N. Cardwell, Y. Cheng, C. S. Gunn, S. H. Yeganeh, V.
+//! Jacobson, "BBR: congestion-based congestion control", ACM Queue 14(5), 2016. As there, windows are in segments and
+//! rates in segments per second; `policer` estimates the rate of a policed path. Departures are listed in
+//! docs/controllers/bbr.md.
 
 mod policer;
 
@@ -14,7 +15,7 @@ use paceline_random::{Sequence, Stream};
 use paceline_units::{Span, Time};
 use policer::Policer;
 
-/// `bbr_high_gain`, `bbr_drain_gain`, `bbr_pacing_gain`: in 256ths there.
+/// `bbr_high_gain`, `bbr_drain_gain`, `bbr_pacing_gain`: in units of 1/256 in the kernel.
 const HIGH_GAIN: f64 = 739.0 / 256.0;
 const DRAIN_GAIN: f64 = 88.0 / 256.0;
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
@@ -27,9 +28,9 @@ const MIN_RTT_WINDOW: Span = Span::from_secs(10);
 const PROBE_RTT_TIME: Span = Span::from_millis(200);
 /// `bbr_pacing_margin_percent`.
 const PACING_MARGIN: f64 = 0.01;
-/// `bbr_min_tso_rate`, in bytes a second: below it quanta are single segments.
+/// `bbr_min_tso_rate`, in bytes per second: below it quanta are single segments.
 const MIN_TSO_RATE: f64 = 1.2e6 / 8.0;
-/// `GSO_LEGACY_MAX_SIZE`, less a byte and what headers may take.
+/// `GSO_LEGACY_MAX_SIZE` minus one byte and the maximum header size.
 const MAX_SEND_QUANTUM: f64 = 65_535.0 - 320.0;
 /// `bbr_extra_acked_win_rtts`, `bbr_extra_acked_max_us`.
 const EXTRA_ROUNDS: u32 = 5;
@@ -52,7 +53,7 @@ pub struct Bbr {
     cwnd: f64,
     prior_cwnd: f64,
     initial_cwnd: f64,
-    /// Segments a second.
+    /// Segments per second.
     pacing_rate: f64,
     pacing_gain: f64,
     cwnd_gain: f64,
@@ -71,7 +72,8 @@ pub struct Bbr {
     cycle: usize,
     cycle_stamp: Time,
     idle_restart: bool,
-    /// In recovery or after a timeout; just entered or left it; one segment for each delivered.
+    /// In recovery or after a timeout; just entered it; just left it; packet conservation: one segment sent per one
+    /// delivered.
     recovering: bool,
     entered: bool,
     left: bool,
@@ -94,14 +96,14 @@ impl Bbr {
         self.policer.rate().unwrap_or_else(|| self.max_bw())
     }
 
-    /// `bbr_tso_segs_goal`: segments that leave at once.
+    /// `bbr_tso_segs_goal`: segments per burst.
     fn quantum(&self) -> f64 {
         let min = if self.pacing_rate * self.smss < MIN_TSO_RATE { 1.0 } else { 2.0 };
         let bytes = (self.pacing_rate * self.smss / 1024.0).min(MAX_SEND_QUANTUM);
         (bytes / self.smss).floor().max(min).min(127.0)
     }
 
-    /// `bbr_inflight`: the path's share at `gain`, and what hosts need beside it.
+    /// `bbr_inflight`: the bandwidth-delay product times `gain`, plus the quantization budget.
     fn inflight(&self, bw: f64, gain: f64) -> f64 {
         self.quantized(self.bdp(bw, gain))
     }
@@ -177,7 +179,7 @@ impl Bbr {
         self.cycle_stamp = now;
     }
 
-    /// `bbr_reset_probe_bw_mode`: from any phase but that of 0.75.
+    /// `bbr_reset_probe_bw_mode`: enters a random phase other than that with gain 0.75.
     fn enter_probe_bw(&mut self, now: Time) {
         self.mode = Mode::ProbeBw;
         self.cycle = CYCLE.len() - 1 - (self.draws.unit() * 7.0) as usize;
@@ -291,8 +293,8 @@ impl Bbr {
         }
     }
 
-    /// `bbr_set_cwnd_to_recover_or_restore`. Says whether the window is settled: in the first round trip of a recovery one
-    /// segment leaves for each that is delivered.
+    /// `bbr_set_cwnd_to_recover_or_restore`. Returns whether it has set the window: in the first round trip of
+    /// recovery, one segment is sent per one delivered.
     fn recover_or_restore(&mut self, sample: &RateSample, newly: f64) -> bool {
         let in_flight = sample.in_flight as f64 / self.smss;
         self.cwnd = (self.cwnd - sample.newly_lost as f64 / self.smss).max(1.0);

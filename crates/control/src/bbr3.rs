@@ -1,9 +1,9 @@
-//! BBR, version 3: a model of the path, its bandwidth, round trip and what it holds in flight, probed in turn.
+//! BBR, version 3: a model of the path's bandwidth, round trip and inflight limits, each probed in turn.
 //!
-//! Source: N. Cardwell, I. Swett, J. Beshay (editors), draft-ietf-ccwg-bbr, text of 3 August 2026. Names of functions and
-//! variables are its own, in words; volumes are bytes and rates bytes a second. `model` has what the path is taken for,
-//! `phases` the state machine, `control` what follows for rate, quantum and window; `fast_path` the short way of most samples.
-//! What the text leaves open, and where it contradicts itself, is in docs/controllers/bbr3.md.
+//! Source: N. Cardwell, I. Swett, J. Beshay (editors), draft-ietf-ccwg-bbr, text of 3 August 2026, with its names of
+//! functions and variables; volumes are in bytes and rates in bytes per second. `model` holds the path model, `phases`
+//! the state machine, `control` the resulting rate, quantum and window, and `fast_path` a shortcut for most samples.
+//! docs/controllers/bbr3.md lists how details that the text leaves open or contradicts are decided.
 
 mod control;
 mod fast_path;
@@ -26,13 +26,14 @@ const PROBE_UP_CWND_GAIN: f64 = 2.25;
 const PROBE_RTT_CWND_GAIN: f64 = 0.5;
 /// PacingMarginPercent.
 const PACING_MARGIN: f64 = 0.01;
-/// LossThresh: more of a round trip's data lost is too much.
+/// LossThresh: the maximum share of a round trip's data that may be lost.
 const LOSS_THRESH: f64 = 0.02;
-/// StartupFullLossCnt: so many separate losses in a round trip end Startup.
+/// StartupFullLossCnt: separate losses in a round trip that end Startup.
 const STARTUP_FULL_LOSS_COUNT: u32 = 6;
-/// What a round trip with losses leaves of the short-term bounds, and one too many of the long-term one.
+/// Beta: decrease of the short-term bounds in a round trip with losses; after too much loss, the minimum of the
+/// long-term bound as a share of the target.
 const BETA: f64 = 0.7;
-/// What is left free of the long-term bound while cruising.
+/// Headroom: the share of the long-term bound left free while cruising.
 const HEADROOM: f64 = 0.15;
 /// MinPipeCwnd, in segments.
 const MIN_PIPE_CWND: f64 = 4.0;
@@ -41,30 +42,30 @@ const EXTRA_ACKED_FILTER_LEN: u64 = 10;
 const MIN_RTT_FILTER_LEN: Span = Span::from_secs(10);
 const PROBE_RTT_INTERVAL: Span = Span::from_secs(5);
 const PROBE_RTT_DURATION: Span = Span::from_millis(200);
-/// Probes for bandwidth are at most so many round trips apart, and fewer where Reno's would be.
+/// Maximum round trips between bandwidth probes; coexistence with Reno may require fewer.
 const RENO_ROUNDS: f64 = 63.0;
 
-/// Where the state machine is.
+/// The state machine's states.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
-    /// Looks for the path's bandwidth, twice as fast each round trip.
+    /// Doubles the rate each round trip to find the path's bandwidth.
     Startup,
-    /// Empties the queue that this has made.
+    /// Drains the queue that Startup has built.
     Drain,
-    /// Sends less than is delivered.
+    /// Sends slower than the delivery rate.
     ProbeBwDown,
-    /// As much.
+    /// Sends at the delivery rate.
     ProbeBwCruise,
-    /// As much, without the short-term bounds.
+    /// Sends at the delivery rate, without the short-term bounds.
     ProbeBwRefill,
-    /// More.
+    /// Sends faster than the delivery rate.
     ProbeBwUp,
-    /// Keeps little in flight, to see the path's round trip.
+    /// Keeps little in flight, to measure the path's minimum round trip.
     ProbeRtt,
 }
 
 impl State {
-    /// All of them; the gauge `state` is the place here.
+    /// All states; the gauge `state` is an index into this.
     pub const ALL: [State; 7] = [
         State::Startup,
         State::Drain,
@@ -80,7 +81,7 @@ impl State {
     }
 }
 
-/// Which acknowledgements tell of a probe for bandwidth.
+/// Relates acknowledgements to the bandwidth probe that they answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum AckPhase {
     Init,
@@ -90,7 +91,7 @@ enum AckPhase {
     Stopping,
 }
 
-/// A state that losses have ended, to which a spurious recovery returns.
+/// A state that losses have ended, restored if the losses were spurious.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Left {
     Startup,
@@ -113,7 +114,7 @@ pub struct Bbr3 {
     /// C.delivered and C.inflight at the last sample.
     total: u64,
     in_flight: f64,
-    /// In fast recovery, or repairing after a timeout.
+    /// In fast recovery or in recovery after a timeout.
     recovering: bool,
 
     rounds: Rounds,
@@ -123,14 +124,14 @@ pub struct Bbr3 {
     // ---- rate
     bw: f64,
     max_bw: f64,
-    /// The greatest of the ProbeBW cycle before, and of this one.
+    /// The maximum of the previous ProbeBW cycle, and of the current one.
     max_bw_of: [f64; 2],
     bw_shortterm: f64,
     bw_latest: f64,
 
     // ---- volume
     min_rtt: Option<Span>,
-    /// The same in seconds; 0 without.
+    /// The same in seconds; 0 if unset.
     min_rtt_s: f64,
     min_rtt_stamp: Time,
     bdp: f64,
@@ -145,7 +146,7 @@ pub struct Bbr3 {
     loss_round_delivered: u64,
     loss_round_start: bool,
     is_loss_in_round: bool,
-    /// Separate losses of this round trip, and one past the last segment of the newest.
+    /// Separate losses in this round trip, and the sequence number after the newest lost segment.
     loss_ranges: u32,
     loss_end: u32,
     undo_state: Option<Left>,
@@ -183,7 +184,7 @@ pub struct Bbr3 {
 }
 
 impl Bbr3 {
-    /// OnInit; the connection stands.
+    /// OnInit: the connection is established.
     fn init(&mut self, window: f64, path: &PathView) {
         let mut fresh = Bbr3::build(Profile::Rfc, &[]);
         fresh.draws = self.draws;
@@ -200,7 +201,7 @@ impl Bbr3 {
         self.init_pacing_rate(path);
     }
 
-    /// UpdateOnACK, from UpdateModelAndState on: the machine has made the sample.
+    /// UpdateOnACK from UpdateModelAndState on; the machine has already taken the sample.
     #[inline(never)]
     fn update(&mut self, sample: &RateSample, path: &PathView) {
         self.smss = f64::from(path.segment);
@@ -327,7 +328,8 @@ impl Controller for Bbr3 {
                 self.save_state_upon_loss();
                 self.recovering = true;
             }
-            // OnEnterRTO; a further timeout of the same recovery enters nothing, and what the first one cut is no state to return to
+            // OnEnterRTO; a repeated timeout saves no state, since the state after the first reduction is not one to
+            // restore
             TcpEvent::Timeout(threshold) => {
                 if threshold == Threshold::Cut {
                     self.save_state_upon_loss();

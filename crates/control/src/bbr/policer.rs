@@ -1,5 +1,5 @@
-//! The rate of a path that is policed by a token bucket: two intervals of heavy loss with the same throughput are taken for
-//! one (`bbr_lt_bw_sampling` of Linux, there called long-term bandwidth).
+//! The rate of a path with a token-bucket policer, inferred from two intervals of heavy loss with the same throughput
+//! (`bbr_lt_bw_sampling` of Linux, where it is called long-term bandwidth).
 
 use crate::RateSample;
 use paceline_units::Time;
@@ -9,13 +9,13 @@ const INTERVAL_MIN_RTTS: u32 = 4;
 const BW_MAX_RTTS: u32 = 48;
 /// `bbr_lt_loss_thresh`.
 const LOSS: f64 = 50.0 / 256.0;
-/// `bbr_lt_bw_ratio`; `bbr_lt_bw_diff`, in bytes a second.
+/// `bbr_lt_bw_ratio`; `bbr_lt_bw_diff`, in bytes per second.
 const RATIO: f64 = 1.0 / 8.0;
 const DIFFERENCE: f64 = 500.0;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Policer {
-    /// Segments a second, if an interval has told it; whether it is what limits the flow.
+    /// Segments per second, if an interval has measured it; whether it limits the flow.
     rate: Option<f64>,
     uses: bool,
     sampling: bool,
@@ -27,7 +27,7 @@ pub(super) struct Policer {
 }
 
 impl Policer {
-    /// The rate to keep to, in segments a second.
+    /// The policed rate to obey, in segments per second.
     pub(super) fn rate(&self) -> Option<f64> {
         self.rate.filter(|_| self.uses)
     }
@@ -41,7 +41,7 @@ impl Policer {
         self.begin(total, now);
     }
 
-    /// A retransmission timeout is a loss.
+    /// A retransmission timeout counts as a loss.
     pub(super) fn timed_out(&mut self, total: u64, now: Time) {
         if !self.uses && !self.sampling {
             self.begin(total, now);
@@ -49,8 +49,8 @@ impl Policer {
         }
     }
 
-    /// An acknowledgement. `cruises`: the flow is in PROBE_BW. Says whether the rate has been kept to for long enough, and
-    /// the path is to be probed again.
+    /// Handles an acknowledgement; `cruises`: the flow is in PROBE_BW. Returns whether the rate has been in use for
+    /// long enough, so that the path is to be probed again.
     pub(super) fn sample(&mut self, s: &RateSample, round: bool, cruises: bool, now: Time, smss: f64) -> bool {
         if self.uses {
             if cruises && round {
@@ -110,7 +110,7 @@ mod tests {
 
     const SMSS: f64 = 1000.0;
 
-    /// Rounds of 100 ms in which 100 segments are delivered and `lost` are lost.
+    /// Rounds of 100 ms, in each of which 100 segments are delivered and `lost` are lost.
     fn rounds(policer: &mut Policer, from: u64, n: u64, lost: u64) -> u64 {
         for i in from..from + n {
             let now = Time(i * 100_000_000);

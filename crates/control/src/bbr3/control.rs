@@ -1,15 +1,15 @@
-//! What the model asks for: pacing rate, quantum and window (draft section "Updating Control Parameters").
+//! Control parameters: pacing rate, quantum and window (draft section "Updating Control Parameters").
 
 use super::{Bbr3, MIN_PIPE_CWND, PACING_MARGIN, PROBE_RTT_CWND_GAIN, STARTUP_PACING_GAIN, State};
 use crate::delivery::{float, greater, lesser};
 use crate::{PathView, RateSample};
 use paceline_units::Span;
 
-/// Quanta beyond this many bytes are of no use (SetSendQuantum).
+/// The maximum quantum in bytes (SetSendQuantum).
 const MAX_SEND_QUANTUM: f64 = 65_536.0;
 
 impl Bbr3 {
-    /// InitPacingRate: with the first round-trip time again, as the text's "after the first non-zero RTT sample".
+    /// InitPacingRate: repeated at the first round-trip time, "after the first non-zero RTT sample" in the text.
     pub(super) fn init_pacing_rate(&mut self, path: &PathView) {
         self.seen_rtt = path.srtt > Span::ZERO;
         let rtt = if self.seen_rtt { path.srtt } else { Span::from_millis(1) };
@@ -50,7 +50,7 @@ impl Bbr3 {
         MIN_PIPE_CWND * self.smss
     }
 
-    /// Inflight: what is wanted in flight at `gain`.
+    /// Inflight: the target in flight at `gain`.
     pub(super) fn inflight(&self, bw: f64, gain: f64) -> f64 {
         let cap = self.bdp_multiple(bw, gain);
         self.quantization_budget(cap)
@@ -84,7 +84,7 @@ impl Bbr3 {
         greater(self.bdp_multiple(self.bw, PROBE_RTT_CWND_GAIN), self.min_pipe_cwnd())
     }
 
-    /// What the window may be by the bounds that losses have set.
+    /// BoundCwndForModel: the limit of the window by the bounds that losses have set.
     pub(super) fn model_window_bound(&self) -> f64 {
         let cap = match self.state {
             State::ProbeBwDown | State::ProbeBwRefill | State::ProbeBwUp => self.inflight_longterm,

@@ -1,27 +1,27 @@
-//! The fast path: an acknowledgement that ends no round, exceeds no filter's maximum and reaches no deadline. Most steps of the
-//! draft do nothing then. The bounds that they compare with are computed whenever the state changes, and what is left is a few
-//! sums. A test compares it with the full path.
+//! The fast path: an acknowledgement that ends no round, exceeds no filter's maximum and reaches no deadline. Most of
+//! the draft's steps then do nothing. The bounds that they compare with are computed whenever the state changes, which
+//! leaves only a few sums. A test compares it with the full path.
 
 use super::{Bbr3, EXTRA_ACKED_FILTER_LEN, MIN_RTT_FILTER_LEN, PROBE_RTT_INTERVAL, State};
 use crate::RateSample;
 use crate::delivery::{float, greater, lesser, seconds};
 use paceline_units::{Span, Time};
 
-/// The bounds within which a sample takes the fast path. None depends on what the steps of such a sample change.
+/// The bounds within which a sample takes the fast path. No step of such a sample changes them.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct FastPath {
-    /// Before the first of the times at which something is due; the beginning of time: there is no such case now.
+    /// The first deadline, before which a sample must arrive; zero: no sample takes the fast path.
     before: Time,
-    /// The path's minimum round-trip time: no shorter sample.
+    /// The path's minimum round-trip time, which a sample must not be below.
     min_rtt: Span,
-    /// In flight: more than this, at which it would cruise, and less than this, at which it would go down.
+    /// Limits of bytes in flight, exclusive: at `cruise_at` it would cruise, at `down_at` go down.
     cruise_at: f64,
     down_at: f64,
-    /// From here on the long-term bound limits the window while it probes.
+    /// The window from which on the long-term bound limits it while probing.
     probed: f64,
-    /// Aggregation below this leaves its filter as it is.
+    /// Aggregation below this does not change its filter.
     extra_below: f64,
-    /// The upper bound of the window.
+    /// The maximum window.
     max_cwnd: f64,
 }
 
@@ -39,7 +39,7 @@ impl FastPath {
 }
 
 impl Bbr3 {
-    /// The full path has just run: computes the bounds for the next sample.
+    /// Computes the bounds for the next sample after the full path has run.
     pub(super) fn update_fast_path(&mut self) {
         self.fast_path = self.fast_path_bounds().unwrap_or(FastPath::NEVER);
     }
@@ -72,7 +72,7 @@ impl Bbr3 {
         Some(usual)
     }
 
-    /// Takes a sample if it is within the bounds. `false`: nothing has been done.
+    /// Handles a sample if it is within the bounds. `false`: nothing was done.
     #[inline(always)]
     pub(super) fn update_on_fast_path(&mut self, sample: &RateSample, now: Time) -> bool {
         let usual = &self.fast_path;
@@ -121,7 +121,7 @@ impl Bbr3 {
         true
     }
 
-    /// ProbeInflightLongtermUpward and IsTimeToGoDown where the bound limits the window, and stays.
+    /// ProbeInflightLongtermUpward and IsTimeToGoDown when the long-term bound limits the window and does not change.
     #[inline(never)]
     fn probes_on(&mut self, sample: &RateSample, newly: f64, rate: f64) {
         if !Bbr3::is_inflight_too_high(sample.lost, sample.tx_in_flight) {
@@ -130,14 +130,15 @@ impl Bbr3 {
         self.reset_full_bw(rate);
     }
 
-    /// Whether a sample that is not of too many losses raises the long-term bound.
+    /// Whether a sample raises the long-term bound, which one with too much loss does not.
     #[inline(always)]
     fn raises_longterm(&self, sample: &RateSample) -> bool {
         float(sample.tx_in_flight) > self.inflight_longterm
             && !Bbr3::is_inflight_too_high(sample.lost, sample.tx_in_flight)
     }
 
-    /// Aggregation that its filter notices. If the greatest stays what it was, this is noted, and no more need be done.
+    /// Whether `extra` changes the maximum of the aggregation filter. If not, updates the filter, and nothing else
+    /// remains to do.
     #[inline(never)]
     fn raises_extra_acked(&mut self, extra: f64) -> bool {
         let (mut filter, at) = (self.extra_acked, self.rounds.count);
@@ -164,8 +165,8 @@ mod tests {
         PathView { now, srtt: rtt, rttvar: rtt, min_rtt: rtt, in_flight, acked, next, receive_window, segment }
     }
 
-    /// A path of 1 MB/s and 50 ms, as far as the draws say, told to one that may take the short way and to one that may not. Gives
-    /// how many samples took it, of how many.
+    /// Feeds the same drawn samples of a path of 1 MB/s and 50 ms to a controller with the fast path and to one
+    /// without. Returns how many samples took the fast path, and how many there were.
     fn compare(draws: &[(u8, u8, u8)], loss: u8) -> Result<(u32, u32), TestCaseError> {
         let mut pair = [Bbr3::build(Profile::Rfc, &[]), Bbr3::build(Profile::Rfc, &[])];
         let (mut now, mut total, mut lost, mut short, mut samples) = (Time::ZERO, 0_u64, 0_u64, 0, 0);
@@ -237,7 +238,7 @@ mod tests {
         }
     }
 
-    /// The test above is about something.
+    /// The test above does exercise the fast path.
     #[test]
     fn most_samples_take_the_short_way() {
         use paceline_random::{Sequence, Stream};

@@ -1,5 +1,5 @@
-//! What the path is taken for: bandwidth, round trip, aggregation, and the bounds that losses set (draft sections "Updating
-//! Network Path Model Parameters" and "Updating the Model Upon Packet Loss").
+//! The path model: bandwidth, round trip, aggregation, and the bounds that losses set (draft sections "Updating Network
+//! Path Model Parameters" and "Updating the Model Upon Packet Loss").
 
 use super::{AckPhase, BETA, Bbr3, EXTRA_ACKED_FILTER_LEN, HEADROOM, LOSS_THRESH, Left, MIN_RTT_FILTER_LEN};
 use super::{FastPath, PROBE_RTT_INTERVAL, State};
@@ -44,7 +44,7 @@ impl Bbr3 {
         }
     }
 
-    /// AdvanceMaxBwFilter. A cycle without a sample is none: the one before goes on to count.
+    /// AdvanceMaxBwFilter. A cycle without a sample does not count: the maximum of the previous one stays.
     pub(super) fn advance_max_bw_filter(&mut self) {
         if self.max_bw_of[1] > 0.0 {
             self.max_bw_of = [self.max_bw_of[1], 0.0];
@@ -52,7 +52,7 @@ impl Bbr3 {
         }
     }
 
-    /// AdaptLowerBoundsFromCongestion: once a round trip, unless it probes for bandwidth.
+    /// AdaptLowerBoundsFromCongestion: once per round trip, except while probing for bandwidth.
     fn adapt_lower_bounds_from_congestion(&mut self) {
         if matches!(self.state, State::Startup | State::ProbeBwRefill | State::ProbeBwUp) || !self.is_loss_in_round {
             return;
@@ -127,13 +127,13 @@ impl Bbr3 {
         lesser(self.bdp, self.cwnd)
     }
 
-    /// IsInflightTooHigh, of `lost` bytes since so many were in flight.
+    /// IsInflightTooHigh, for `lost` bytes since `tx_in_flight` bytes were in flight.
     pub(super) fn is_inflight_too_high(lost: u64, tx_in_flight: u64) -> bool {
         float(lost) > float(tx_in_flight) * LOSS_THRESH
     }
 
-    /// HandleLostPacket, with InflightAtLoss and NoteLoss, which saves nothing here: the machine has told of the recovery before,
-    /// and what a later round trip of it finds is no state to return to.
+    /// HandleLostPacket, with InflightAtLoss and NoteLoss. No state is saved here: the machine has reported the
+    /// recovery before, and a later round trip of that recovery has no state to restore.
     pub(super) fn handle_lost_packet(&mut self, lost: &LostSegment, now: Time) {
         self.total = lost.total;
         if !self.is_loss_in_round {
@@ -153,7 +153,7 @@ impl Bbr3 {
         self.handle_inflight_too_high(before + prefix, lost.app_limited, now);
     }
 
-    /// HandleInflightTooHigh: `safe` bytes in flight were not yet too many.
+    /// HandleInflightTooHigh: `safe` bytes in flight were not too much.
     fn handle_inflight_too_high(&mut self, safe: f64, app_limited: bool, now: Time) {
         self.prev_probe_too_high = true;
         self.fast_path = FastPath::NEVER;
@@ -199,7 +199,7 @@ impl Bbr3 {
         }
     }
 
-    /// AdaptLongTermModel. Says whether it has changed the state.
+    /// AdaptLongTermModel. Returns whether it has changed the state.
     pub(super) fn adapt_long_term_model(&mut self, sample: &RateSample) -> bool {
         if self.ack_phase == AckPhase::Starting && self.rounds.start {
             self.ack_phase = AckPhase::Feedback;
@@ -210,7 +210,7 @@ impl Bbr3 {
             if self.state.probes_bandwidth() && !sample.app_limited {
                 self.advance_max_bw_filter();
             }
-            // precautionary probing has found nothing: the next may persist
+            // precautionary probing found no limit: the next probe may persist
             if self.state.probes_bandwidth() && self.prev_probe_precautionary && !self.prev_probe_too_high {
                 self.start_probe_bw_refill();
                 return true;

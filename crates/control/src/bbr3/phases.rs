@@ -16,7 +16,7 @@ impl Bbr3 {
         self.enter(State::Startup, STARTUP_PACING_GAIN, DEFAULT_CWND_GAIN);
     }
 
-    /// ResetFullBW, and the rate to be exceeded.
+    /// ResetFullBW, with the rate to exceed.
     pub(super) fn reset_full_bw(&mut self, rate: f64) {
         self.full_bw = rate;
         self.full_bw_count = 0;
@@ -44,7 +44,8 @@ impl Bbr3 {
         }
     }
 
-    /// CheckStartupHighLoss. A round of losses begins with the first loss, and so has passed in recovery when it ends.
+    /// CheckStartupHighLoss. A loss round begins with the first loss, so the whole round has passed in recovery when it
+    /// ends.
     fn check_startup_high_loss(&mut self, sample: &RateSample) {
         if !self.loss_round_start {
             return;
@@ -123,7 +124,7 @@ impl Bbr3 {
         }
     }
 
-    /// IsTimeToProbeBW, with IsRenoCoexistenceProbeTime: by the clock, or where Reno's next loss would be.
+    /// IsTimeToProbeBW, with IsRenoCoexistenceProbeTime: by time, or by the round trips between Reno's losses.
     fn is_time_to_probe_bw(&self, now: Time) -> bool {
         now > self.cycle_stamp + self.bw_probe_wait || self.rounds_reach_reno_s()
     }
@@ -141,7 +142,7 @@ impl Bbr3 {
         lesser(self.inflight_with_headroom(), self.inflight(self.max_bw, 1.0))
     }
 
-    /// IsTimeToGoDown, and going.
+    /// IsTimeToGoDown; if so, goes down.
     fn go_down_in_time(&mut self, sample: &RateSample, now: Time) {
         if self.prev_probe_too_high && self.in_flight >= self.inflight_longterm {
             self.prev_probe_precautionary = true;

@@ -1,27 +1,27 @@
-//! CUBIC as a current kernel has it (`net/ipv4/tcp_cubic.c`): whole segments, and HyStart (`slow_start/hystart.rs`).
+//! CUBIC in a current kernel (`net/ipv4/tcp_cubic.c`): whole segments, and HyStart (`slow_start/hystart.rs`).
 //!
-//! Source: the behaviour of that file. It differs from RFC 9438 in the growth (a number of acknowledgements per segment, at least
-//! 2), in the reduction (of cwnd, not of FlightSize), in Reno's estimate (whole segments), in the growth before the
-//! first loss (at least a segment for every 20 acknowledged), and in slow start.
+//! Source: the behaviour of that file. It differs from RFC 9438 in its growth (a number of acknowledgements per
+//! segment, at least 2), its reduction (of cwnd, not of FlightSize), its Reno estimate (whole segments), its growth
+//! before the first loss (at least one segment per 20 acknowledged), and in slow start.
 
 use super::Cubic;
 use crate::{PathView, TcpEvent, Threshold, reno};
 use paceline_units::{Span, Time};
 
-/// `HZ / 32`: how long an unchanged window's growth is not worked out anew.
+/// `HZ / 32`: how long the growth of an unchanged window is not recomputed.
 const PAUSE: Span = Span::from_micros(31_250);
-/// Samples this soon after a reduction may be of the queue before it (`HZ`).
+/// Samples this soon after a reduction may measure the queue before it (`HZ`).
 const SETTLE: Span = Span::from_secs(1);
 
-/// What the kernel keeps beside the window.
+/// The kernel's state besides the window.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Linux {
-    /// Acknowledged segments counted towards the next segment of window, and how many that takes.
+    /// Acknowledged segments counted towards the next segment of window growth, and the number needed.
     count: u32,
     per: f64,
     /// Acknowledged segments counted towards Reno's estimate.
     reno: f64,
-    /// Window and time at the last working out.
+    /// Window and time of the last computation.
     worked: Option<(f64, Time)>,
     delay_min: Option<Span>,
 }
@@ -46,7 +46,7 @@ impl Cubic {
                 if threshold == Threshold::Cut {
                     self.reduce_linux();
                 }
-                // cubictcp_state: TCP_CA_Loss forgets everything
+                // cubictcp_state: TCP_CA_Loss resets everything
                 self.cwnd = 1.0;
                 self.w_max = 0.0;
                 self.w_est = 0.0;
@@ -60,7 +60,7 @@ impl Cubic {
                 }
             }
             TcpEvent::Undo { window, threshold } => self.undo(window, threshold),
-            // time without anything in flight is not the cubic's
+            // time with nothing in flight does not count for the cubic
             TcpEvent::Resumed { idle, .. } => self.epoch = self.epoch.map(|began| (began + idle).min(path.now)),
             TcpEvent::Idle { window } => {
                 self.ssthresh = self.ssthresh.max(0.75 * self.cwnd); // tcp_current_ssthresh (RFC 2861)
@@ -88,7 +88,7 @@ impl Cubic {
         if self.cwnd < self.ssthresh {
             let prior = self.prior;
             self.look(Some(delay), delay_min, path);
-            self.prior = prior; // the kernel's plateau is worked out with the epoch
+            self.prior = prior; // the kernel computes the plateau when the epoch begins
         }
     }
 
@@ -112,7 +112,7 @@ impl Cubic {
         self.cwnd = cwnd;
     }
 
-    /// `bictcp_update`: how many acknowledged segments the next segment of window takes.
+    /// `bictcp_update`: computes how many acknowledged segments grow the window by one.
     fn work_out(&mut self, segments: u32, path: &PathView) {
         let (cwnd, now) = (self.cwnd, path.now);
         self.linux().reno += f64::from(segments);
@@ -135,7 +135,7 @@ impl Cubic {
         if self.w_max == 0.0 {
             per = per.min(20.0); // nothing is known of the path yet
         }
-        // Reno's estimate: 8 (1 + beta) / 3 (1 - beta) eighths of a window for each segment of it
+        // Reno's estimate grows by one segment per 8 (1 + beta) / (3 (1 - beta)) eighths of a window
         let scale = (8.0 * (1.0 + self.beta) / (3.0 * (1.0 - self.beta))).floor();
         let step = (cwnd * scale / 8.0).floor().max(1.0);
         let whole = ((self.linux().reno / step).ceil() - 1.0).max(0.0);

@@ -1,53 +1,54 @@
-//! CUBIC as ns-2's `Agent/TCP/Linux` has it: version 2.1, of Linux 2.6.22, in whole segments and milliseconds.
+//! CUBIC in ns-2's `Agent/TCP/Linux`: version 2.1, of Linux 2.6.22, in whole segments and milliseconds.
 //!
-//! Source: the behaviour of `tcp_cubic.c` of Linux 2.6.22.6 as ns-2.35 carries it (`HZ` 1000, time from the start of the
-//! simulation). It differs from a current kernel's in `beta` (819/1024), in slow start (no HyStart; one segment for
-//! each acknowledgement), in that the growth counts acknowledgements and divides by an estimate of how many segments each
-//! one takes, in a limit of 16 segments in 100 ms beyond the plateau, and in that before the first loss 50 acknowledgements
-//! make a segment.
+//! Source: the behaviour of `tcp_cubic.c` of Linux 2.6.22.6 as included in ns-2.35 (`HZ` 1000, time from the start of
+//! the simulation). It differs from a current kernel's in `beta` (819/1024), in slow start (no HyStart; one segment per
+//! acknowledgement), in its growth, which counts acknowledgements and divides by an estimate of the segments per
+//! acknowledgement, in a limit of 16 segments per 100 ms beyond the plateau, and in that before the first loss 50
+//! acknowledgements grow the window by one segment.
 //!
-//! Two of its oddities make its rate and are here: the estimate begins at two segments an acknowledgement and, in
-//! sixteenths without rounding, stops at 31/16 where each acknowledgement takes one; and a segment of window takes one
-//! acknowledgement more than reckoned. One is left out: its cube root is up to a thousandth too small.
+//! Two of its quirks affect its rate and are reproduced: the estimate starts at two segments per acknowledgement and,
+//! truncated to sixteenths, stops at 31/16 when each acknowledgement covers one; and a segment of window growth takes
+//! one acknowledgement more than computed. One is not: its cube root is up to a thousandth too small.
 
 use super::Cubic;
 use crate::{PathView, TcpEvent, Threshold};
 use paceline_units::Span;
 
-/// Sixteenths: the delayed-ACK ratio's fixed point.
+/// Sixteenths: fixed point of the delayed-ACK ratio.
 const RATIO: u64 = 4;
 /// `HZ`.
 const HZ: u64 = 1000;
-/// 2^10 units of time a second (`BICTCP_HZ`).
+/// 2^10 units of time per second (`BICTCP_HZ`).
 const UNITS: u32 = 10;
-/// `max_increment`: segments in 100 ms beyond the plateau.
+/// `max_increment`: maximum growth in segments per 100 ms beyond the plateau.
 const MAX_INCREMENT: u64 = 16;
 
-/// What it keeps beside the window; times in milliseconds, 0 for none.
+/// The kernel's state besides the window; times in milliseconds, 0 if unset.
 #[derive(Clone, Debug)]
 pub(super) struct Ns2Linux {
-    /// 1024 times C, and beta.
+    /// 1024 C and 1024 beta.
     scale: u64,
     beta: u64,
-    /// Acknowledgements counted towards the next segment of window, and how many that takes (`snd_cwnd_cnt`, `cnt`).
+    /// Acknowledgements counted towards the next segment of window growth, and the number needed (`snd_cwnd_cnt`,
+    /// `cnt`).
     count: u64,
     per: u64,
     last_max: u64,
-    /// A loss has been seen.
+    /// A loss has occurred.
     lost: bool,
-    /// Window and time at the last working out.
+    /// Window and time of the last computation.
     worked: (u64, u64),
     origin: u64,
     k: u64,
-    /// Eight times the least delay.
+    /// Eight times the minimum delay.
     delay_min: u64,
     epoch: u64,
     /// Acknowledgements counted towards Reno's window, and that window.
     acks: u64,
     reno: u64,
-    /// Segments an acknowledgement takes, in sixteenths.
+    /// Segments per acknowledgement, in sixteenths.
     ratio: u64,
-    /// Nothing is being repaired.
+    /// Whether the connection is outside recovery.
     open: bool,
 }
 
@@ -72,20 +73,20 @@ impl Ns2Linux {
         }
     }
 
-    /// `bictcp_reset`, with a timeout.
+    /// `bictcp_reset`, at a timeout.
     fn forget(&mut self) {
         let (c, beta) = (self.scale as f64 / 1024.0, self.beta as f64 / 1024.0);
         *self = Ns2Linux { open: false, ..Ns2Linux::new(c, beta) };
     }
 
-    /// `bictcp_acked`: segments an acknowledgement takes, 15/16 old and 1/16 new but for the digits cut off.
+    /// `bictcp_acked`: segments per acknowledgement, 15/16 old and 1/16 new, truncated.
     fn acked(&mut self, segments: u32) {
         if self.open {
             self.ratio = (self.ratio + u64::from(segments)).saturating_sub(self.ratio >> RATIO).max(1);
         }
     }
 
-    /// `measure_delay`: not in the first second of an epoch, nor of the simulation.
+    /// `measure_delay`: ignored in the first second of an epoch and of the simulation.
     fn measure(&mut self, now: u64, rtt: Span, path: &PathView) {
         if now.saturating_sub(self.epoch) < HZ {
             return;
@@ -97,7 +98,7 @@ impl Ns2Linux {
         }
     }
 
-    /// `bictcp_update`: how many acknowledgements the next segment of window takes.
+    /// `bictcp_update`: computes how many acknowledgements grow the window by one segment.
     fn work_out(&mut self, cwnd: u64, now: u64) {
         self.acks += 1;
         if self.worked.0 == cwnd && now - self.worked.1 <= HZ / 32 {
@@ -124,7 +125,7 @@ impl Ns2Linux {
         if !self.lost {
             self.per = 50;
         }
-        // Reno's window: so many eighths of a window for each segment of it
+        // Reno's window grows by one segment per `eighths` eighths of a window
         let eighths = 8 * (1024 + self.beta) / 3 / (1024 - self.beta);
         let step = ((cwnd * eighths) >> 3).max(1);
         let grown = self.acks.saturating_sub(1) / step;

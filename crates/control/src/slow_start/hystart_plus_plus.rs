@@ -1,6 +1,6 @@
-//! HyStart++: slow start slows down when a round's delay has grown, and ends unless that was jitter.
+//! HyStart++: slow start slows down when a round's delay grows, and ends unless the growth was jitter.
 //!
-//! Source: RFC 9406, section 4. For the first slow start only (section 4.3): later ones know a threshold.
+//! Source: RFC 9406, section 4. It applies to the first slow start only (section 4.3); later ones have a threshold.
 
 use crate::PathView;
 use paceline_units::Span;
@@ -12,10 +12,11 @@ const DIVISOR: u64 = 8;
 const SAMPLES: u32 = 8;
 const GROWTH_DIVISOR: f64 = 4.0;
 const ROUNDS: u32 = 5;
-/// Section 4.3: L of a sender that does not pace.
+/// Section 4.3: L for a sender without pacing.
 pub(super) const LIMIT: u32 = 8;
 
-/// Conservative slow start: the round's least delay when it began, and the rounds since, the first of them a part.
+/// Conservative slow start: the round's minimum delay when it began, and the rounds since; the first is a partial
+/// round.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Css {
     baseline: Span,
@@ -25,9 +26,9 @@ struct Css {
 /// Section 4.2's variables.
 #[derive(Clone, Debug)]
 pub(crate) struct HystartPlusPlus {
-    /// L: an acknowledgement counts for at most so many segments.
+    /// L: an acknowledgement counts for at most this many segments.
     limit: u32,
-    /// The round ends when all below this is acknowledged (`windowEnd`).
+    /// The round ends when everything below this is acknowledged (`windowEnd`).
     end: Option<u32>,
     last: Option<Span>,
     current: Option<Span>,
@@ -57,7 +58,7 @@ impl HystartPlusPlus {
         grown as u32
     }
 
-    /// Says whether slow start is over: conservative slow start has had its rounds.
+    /// Returns whether slow start is over: conservative slow start has completed its rounds.
     pub(super) fn on_ack(&mut self, rtt: Span, path: &PathView) -> bool {
         let end = *self.end.get_or_insert(path.next);
         self.current = Some(self.current.map_or(rtt, |min| min.min(rtt)));
@@ -68,7 +69,7 @@ impl HystartPlusPlus {
         path.acked >= end && self.end_round(path)
     }
 
-    /// Whether the delay has grown, or the growth was for nothing.
+    /// Enters conservative slow start if the delay has grown, or leaves it if the growth was spurious.
     fn compare(&mut self) {
         match (self.css, self.last, self.current) {
             (Some(css), _, Some(current)) if current < css.baseline => self.css = None,
@@ -87,7 +88,7 @@ impl HystartPlusPlus {
         self.last = self.current.take();
         self.samples = 0;
         let Some(css) = &mut self.css else { return false };
-        css.rounds += 1; // the part of a round in which it began counts (section 4.2)
+        css.rounds += 1; // the partial round in which it began counts (section 4.2)
         css.rounds >= ROUNDS
     }
 }

@@ -1,27 +1,27 @@
-//! SEARCH: slow start ends when less is delivered than was sent a round trip before.
+//! SEARCH: slow start ends when less is delivered than was sent one round trip earlier.
 //!
-//! Source: draft-chung-ccwg-search-09 (J. Chung, M. Kachooei, F. Li, M. Claypool). Time is cut into bins; what had been sent
-//! and what had been acknowledged by the end of each is kept. With each bin the segments acknowledged in the last
-//! [`WINDOW`] bins are held against those sent in the [`WINDOW`] bins that ended a round trip earlier. What slow start put
-//! into the queue then drains, as the authors' kernel module has it (`tcp_cubic_search4.0.c`): the window follows what is
-//! in flight, one segment sent for three acknowledged, down to what an unloaded round trip delivers.
+//! Source: draft-chung-ccwg-search-09 (J. Chung, M. Kachooei, F. Li, M. Claypool). Time is divided into bins; each
+//! records the segments sent and acknowledged up to its end. After each bin, the segments acknowledged in the last
+//! [`WINDOW`] bins are compared with those sent in the [`WINDOW`] bins that ended a round trip earlier. The queue that
+//! slow start has built then drains as in the authors' kernel module (`tcp_cubic_search4.0.c`): the window follows what
+//! is in flight, with one segment sent per three acknowledged, down to what an unloaded round trip delivers.
 //!
-//! Where a round trip is no whole number of bins, the window of what was sent lies between two bins. The draft's text takes
-//! the later neighbour, which is less than a round trip ago; its authors' module and mozilla/neqo take the earlier, as here.
-//! Bins are counts of segments in full width: the draft's scaling is for kernels short of memory.
+//! If a round trip is not a whole number of bins, the window of sent segments lies between two bins. The draft's text
+//! takes the later one, which is less than a round trip ago; its authors' module and mozilla/neqo take the earlier one,
+//! as here. Bins count segments in full width: the draft's scaling is for kernels with little memory.
 
 use super::Verdict;
 use crate::PathView;
 use paceline_units::{Span, Time};
 
-/// The window is so many initial round trips long, and has so many bins (section 3.1).
+/// The window's length in initial round trips (7/2), and its number of bins (section 3.1).
 const FACTOR: (u64, u64) = (7, 2);
 const WINDOW: usize = 10;
-/// So many bins more are kept, to look back by round trips that have grown.
+/// Additional bins, to look back by a round trip that has grown.
 const EXTRA: usize = 15;
-/// The share of what was sent that may be missing.
+/// The maximum share of sent segments that may be undelivered.
 const THRESHOLD: f64 = 0.26;
-/// While it drains, one segment is sent for so many acknowledged, and the window stays at least an initial one (RFC 6928).
+/// While draining, one segment is sent per this many acknowledged; the window stays at least an initial one (RFC 6928).
 const DRAIN: u32 = 3;
 const MIN_DRAIN: u32 = 10;
 
@@ -31,10 +31,10 @@ const SENT: usize = ACKED + EXTRA;
 /// The bins, once the first round trip is known.
 #[derive(Clone, Debug)]
 struct Bins {
-    /// How long one is, and when the current one ends.
+    /// A bin's duration, and the end of the current one.
     duration: Span,
     end: Time,
-    /// The current one; bin `i` lies at `i` modulo the array's length.
+    /// Index of the current bin; bin `i` lies at `i` modulo the array's length.
     index: usize,
     acked: [u32; ACKED],
     sent: [u32; SENT],
@@ -42,7 +42,7 @@ struct Bins {
     initial: Span,
 }
 
-/// What it drains to, and acknowledged segments that have not let one be sent.
+/// The window to drain to, the acknowledged segments so far, and those not yet used to send one.
 #[derive(Clone, Copy, Debug)]
 struct Drain {
     target: u32,
@@ -74,14 +74,14 @@ impl Search {
         }
         let passed = (path.now.since(bins.end).0 / bins.duration.0).saturating_add(1);
         if passed > WINDOW as u64 {
-            self.bins = None; // a window without an acknowledgement: begins anew (the draft's option for missed bins)
+            self.bins = None; // a window without acknowledgements: start again (the draft's option for missed bins)
             return Verdict::On;
         }
         bins.advance(passed as usize, path);
         if !bins.shortfall(rtt).is_some_and(|share| share >= THRESHOLD) {
             return Verdict::On;
         }
-        // what an unloaded round trip delivers
+        // delivery in an unloaded round trip
         let back = bins.initial.0.div_ceil(bins.duration.0) as usize;
         let target = bins.delivered(back.min(WINDOW)).max(MIN_DRAIN);
         if f64::from(target) >= window {
@@ -116,7 +116,7 @@ impl Bins {
         Some(bins)
     }
 
-    /// So many bins have ended; one that no acknowledgement fell into holds what the one before it does.
+    /// `passed` bins have ended; those without an acknowledgement repeat the values of the bin before.
     fn advance(&mut self, passed: usize, path: &PathView) {
         let (acked, sent) = (self.acked[self.index % ACKED], self.sent[self.index % SENT]);
         for skipped in self.index + 1..self.index + passed {
@@ -129,7 +129,7 @@ impl Bins {
         self.sent[self.index % SENT] = path.next;
     }
 
-    /// Segments delivered in the last `bins`.
+    /// Segments delivered in the last `bins` bins.
     fn delivered(&self, bins: usize) -> u32 {
         let before = self.index.saturating_sub(bins);
         self.acked[self.index % ACKED].saturating_sub(self.acked[before % ACKED])
@@ -140,7 +140,7 @@ impl Bins {
         f64::from(self.sent[last % SENT].saturating_sub(self.sent[(last - WINDOW) % SENT]))
     }
 
-    /// The share of what was sent a round trip ago that has not been delivered; `None` if the bins do not reach back so far.
+    /// The undelivered share of what was sent a round trip ago; `None` if the bins do not reach back far enough.
     fn shortfall(&self, rtt: Span) -> Option<f64> {
         let back = usize::try_from(rtt.0 / self.duration.0).ok()?;
         let part = (rtt.0 % self.duration.0) as f64 / self.duration.0 as f64;

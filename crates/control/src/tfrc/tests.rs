@@ -253,7 +253,7 @@ fn ns2_slow_start_climbs_packet_by_packet() {
     }
     s.controller.begin_gap();
     near(s.controller.pacing(), 70_000.0);
-    near(s.report(0.11, report(0.1, 30_000.0, 0.0)), 30_000.0); // X
+    near(s.report(0.11, report(0.1, 30_000.0, 0.0)), 30_000.0); // above twice X_recv: down to X_recv
     near(s.report(0.11, report(0.1, 0.0, 0.0)), 10_000.0);
     // the first loss: the equation's rate at once
     near(s.report(0.11, report(0.1, 30_000.0, 0.01)), equation(0.01));

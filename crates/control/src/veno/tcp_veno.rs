@@ -1,21 +1,21 @@
-//! Veno as Linux has it (`net/ipv4/tcp_veno.c`): N from the least round trip since the last acknowledgement that could
-//! grow the window, Reno until three samples have come, whole segments, 4/5 or 1/2 and at least 2. Of the two versions
-//! 2.6.22 (`ns2-linux`) counts acknowledgements, a current kernel (`linux`) what they acknowledge.
+//! Veno in Linux (`net/ipv4/tcp_veno.c`): N from the minimum round trip since the last acknowledgement that could grow
+//! the window; Reno until there are three samples; whole segments; reduction to 4/5 or 1/2, and to at least 2 segments.
+//! 2.6.22 (`ns2-linux`) counts acknowledgements, a current kernel (`linux`) acknowledged segments.
 
 use super::{Growth, Turn, Veno};
 use crate::{Controller, PathView, Profile, TcpEvent, Threshold, reno};
 use paceline_units::Span;
 
-/// What the kernel keeps beside the base round-trip time.
+/// The kernel's state besides the base round-trip time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TcpVeno {
-    /// Veno rules only while nothing is being repaired.
+    /// Veno's law applies only outside recovery.
     ruling: Ruling,
-    /// Least round trip in microseconds since it was last looked at (`minrtt`).
+    /// Minimum round trip in microseconds since the window could last grow (`minrtt`).
     min_rtt: f64,
     /// Samples so far (`cntrtt`); never reset. 16 bits wide, but 32 where ns-2 defines `u16` as `unsigned int`.
     samples: u32,
-    /// Towards the next segment of window, apart from the count of slow start and Reno (`snd_cwnd_cnt`).
+    /// Counts towards the next segment of window growth; separate from slow start's and Reno's count (`snd_cwnd_cnt`).
     count: u32,
 }
 
@@ -81,7 +81,7 @@ impl Veno {
         self.enable();
     }
 
-    /// `tcp_veno_pkts_acked`: microseconds, never zero.
+    /// `tcp_veno_pkts_acked`: samples in microseconds, never zero.
     fn sample_tcp_veno(&mut self, segments: u32, rtt: Option<Span>) {
         if self.reno.profile == Profile::Ns2Linux {
             self.reno.count = self.reno.count.saturating_add(segments); // bytes_acked
@@ -106,7 +106,7 @@ impl Veno {
         if self.tcp_veno.samples <= 2 {
             self.reno_tcp_veno(segments, in_flight);
         } else {
-            // fixed point with one binary digit
+            // fixed point with one fractional bit
             let doubled = self.reno.cwnd * 2.0;
             let target = (doubled * self.base_rtt / self.tcp_veno.min_rtt).trunc();
             self.backlog = (doubled - target) / 2.0;
@@ -134,7 +134,7 @@ impl Veno {
         }
     }
 
-    /// Congestion avoidance: one segment per window of acknowledgements, while N >= beta per second window of them.
+    /// Congestion avoidance: one segment per window of acknowledgements; while N >= beta, per two windows.
     fn avoid(&mut self, segments: u32) {
         let slow = self.growth == Growth::Slow && self.backlog >= self.beta;
         let (cwnd, count) = (&mut self.reno.cwnd, &mut self.tcp_veno.count);
@@ -157,7 +157,7 @@ impl Veno {
         }
     }
 
-    /// `tcp_veno_ssthresh`; Veno rules again once the loss is repaired.
+    /// `tcp_veno_ssthresh`; Veno's law applies again when recovery ends.
     fn reduce_tcp_veno(&mut self) {
         self.reno.ssthresh = (self.reno.cwnd * self.factor()).floor().max(2.0);
         self.reno.count = 0;

@@ -1,7 +1,7 @@
 use super::*;
 use paceline_units::Time;
 
-/// A sender in lock step: each round acknowledges what the round before has sent.
+/// A sender in lock step: each round acknowledges what the previous round sent.
 struct Rounds {
     hystart: HystartPlusPlus,
     acked: u32,
@@ -12,13 +12,14 @@ impl Rounds {
         Rounds { hystart: HystartPlusPlus::new(LIMIT), acked: 1 }
     }
 
-    /// A round of acknowledgements of one segment each, after these round trips in milliseconds; the next round has `then`.
+    /// A round of acknowledgements of one segment each, with these round trips in milliseconds; the next round has
+    /// `then`.
     fn round(&mut self, rtts: &[f64], then: usize) -> bool {
         let end = self.acked + rtts.len() as u32;
         let mut over = false;
         for (n, rtt) in rtts.iter().enumerate() {
             self.acked += 1;
-            // all of the next round has been sent when the last acknowledgement of this one comes
+            // the next round has been sent completely when the last acknowledgement of this one arrives
             let next = if self.acked == end { end + then as u32 } else { end };
             let path = PathView {
                 now: Time::ZERO,
@@ -42,7 +43,7 @@ impl Rounds {
     }
 }
 
-/// Section 4.2: RttThresh = max(4 ms, min(lastRoundMinRTT / 8, 16 ms)), reached or passed by the round's least.
+/// Section 4.2: RttThresh = max(4 ms, min(lastRoundMinRTT / 8, 16 ms)), which the round's minimum reaches or exceeds.
 #[test]
 fn rfc_9406_4_2_the_delay_that_is_too_much() {
     for (last, current, enters) in [
@@ -63,7 +64,7 @@ fn rfc_9406_4_2_the_delay_that_is_too_much() {
     }
 }
 
-/// The least of a round counts, of eight samples at least; the last round may have had fewer (section 4.2).
+/// A round's minimum counts once it has eight samples; the previous round may have had fewer (section 4.2).
 #[test]
 fn rfc_9406_4_2_what_counts_as_a_round_s_delay() {
     for (rtts, enters) in [
@@ -77,13 +78,13 @@ fn rfc_9406_4_2_what_counts_as_a_round_s_delay() {
         rounds.round(&rtts, 8);
         assert_eq!(rounds.in_css(), enters, "{rtts:?}");
     }
-    // the first round has none to be held against
+    // the first round has none to compare with
     let mut first = Rounds::new();
     first.round(&[1000.0; 20], 8);
     assert!(!first.in_css());
 }
 
-/// Section 4.2: min(N, L SMSS), a quarter of it in conservative slow start; L is 8 without pacing (section 4.3).
+/// Section 4.2: min(N, L SMSS), a quarter of that in conservative slow start; L is 8 without pacing (section 4.3).
 #[test]
 fn rfc_9406_4_3_growth() {
     let mut rounds = Rounds::new();
@@ -101,7 +102,7 @@ fn rfc_9406_4_3_growth() {
     assert_eq!(HystartPlusPlus::new(u32::MAX).growth(1000), 1000.0);
 }
 
-/// Section 4.2: five rounds, of which the one in which it began is the first, though only a part.
+/// Section 4.2: five rounds, including the partial round in which it began.
 #[test]
 fn rfc_9406_4_2_five_rounds() {
     let mut rounds = Rounds::new();
@@ -110,8 +111,8 @@ fn rfc_9406_4_2_five_rounds() {
     assert_eq!(over, [false, false, false, false, true]);
 }
 
-/// Section 4.2: a round whose least delay, of eight samples, is below the baseline was jitter, and slow start goes on; the
-/// rounds then count from the start again.
+/// Section 4.2: a round whose minimum delay, over eight samples, is below the baseline was jitter: slow start resumes,
+/// and the rounds are counted from the start again.
 #[test]
 fn rfc_9406_4_2_jitter() {
     for (rtt, samples, goes_on) in [(50.0, 8, false), (49.9, 7, false), (49.9, 8, true), (20.0, 8, true)] {
@@ -132,7 +133,7 @@ fn rfc_9406_4_2_jitter() {
     assert_eq!(over, [false, false, false, false, true]);
 }
 
-/// A flow that begins again after a pause has no round to compare with.
+/// A flow that restarts after a pause has no round to compare with.
 #[test]
 fn a_pause_begins_anew() {
     let mut rounds = Rounds::new();

@@ -24,7 +24,7 @@ fn bins(search: &Search) -> &Bins {
     search.bins.as_ref().unwrap()
 }
 
-/// Section 3.1: ten bins of 3.5 initial round trips, which the first acknowledgement begins and no later one changes.
+/// Section 3.1: ten bins in 3.5 initial round trips, set by the first acknowledgement and not changed by later ones.
 #[test]
 fn the_first_round_trip_makes_the_bins() {
     let mut search = Search::default();
@@ -34,14 +34,14 @@ fn the_first_round_trip_makes_the_bins() {
     assert_eq!((first.acked[0], first.sent[0]), (1, 3));
     search.on_ack(RTT * 2, 10.0, &path(at(200), 3, 7));
     assert_eq!((bins(&search).duration, bins(&search).initial), (Span::from_millis(35), RTT));
-    // no time at all makes no bins
+    // a zero round trip makes no bins
     let mut none = Search::default();
     none.on_ack(Span::ZERO, 10.0, &path(at(100), 1, 3));
     assert!(none.bins.is_none());
 }
 
-/// What an acknowledgement tells goes into the bin that it closes; skipped ones hold what the one before did; after more than
-/// a window of them it begins anew.
+/// An acknowledgement is recorded in the bin that it closes; skipped bins repeat the bin before; after more than a
+/// window of skipped bins everything starts again.
 #[test]
 fn bins_go_by_time() {
     for (ms, index, end, held) in [
@@ -66,7 +66,7 @@ fn bins_go_by_time() {
     assert_eq!(bins(&late).duration, Span::from_millis(70));
 }
 
-/// Bins by hand, of 35 ms: `per` segments acknowledged in each, the sent ones `ahead` of them.
+/// Bins of 35 ms with given values: `acked` and `sent` segments up to each bin.
 fn filled(count: usize, acked: impl Fn(usize) -> u32, sent: impl Fn(usize) -> u32) -> Bins {
     let mut bins = Bins::new(RTT, &path(at(0), acked(0), sent(0))).unwrap();
     for i in 1..=count {
@@ -75,29 +75,29 @@ fn filled(count: usize, acked: impl Fn(usize) -> u32, sent: impl Fn(usize) -> u3
     bins
 }
 
-/// Section 3.2: delivered(i - 10, i) against sent a round trip before. 100 ms are 2 bins and 6/7 of one, so the sent ones are
-/// those of a window that ended 2 bins ago for 1/7 and of the bin before for 6/7.
+/// Section 3.2: delivered(i - 10, i) against those sent a round trip earlier. 100 ms are 2 6/7 bins, so the sent
+/// segments are weighted 1/7 for the window that ended 2 bins ago and 6/7 for the one a bin earlier.
 #[test]
 fn the_shortfall() {
-    // steady: 10 a bin either way
+    // steady: 10 per bin both sent and delivered
     let even = |i: usize| 10 * i as u32;
     assert_eq!(filled(20, even, |i| 10 * i as u32 + 28).shortfall(RTT), Some(0.0));
-    // sent grows: 100 in each bin up to the 13th, then 200; delivered stays at 100 a bin, 1000 a window
+    // sent grows: 100 per bin up to the 13th, then 200; delivered stays at 100 per bin, 1000 per window
     let sent = |i: usize| 100 * i as u32 + 100 * (i as u32).saturating_sub(13);
     for (i, share) in [
         (15, 0.0),                                    // windows that ended with bins 13 and 12
-        (16, (100.0 / 7.0) / (1000.0 + 100.0 / 7.0)), // 14 for 1/7: 1100
+        (16, (100.0 / 7.0) / (1000.0 + 100.0 / 7.0)), // weight 1/7 for bin 14: 1100
         (20, (500.0 / 7.0 + 400.0 * 6.0 / 7.0) / (1000.0 + 500.0 / 7.0 + 400.0 * 6.0 / 7.0)),
     ] {
         let found = filled(i, |i| 100 * i as u32, sent).shortfall(RTT).unwrap();
         assert!((found - share).abs() < 1e-12, "bin {i}: {found}, expected {share}");
     }
-    // more is delivered than was sent a round trip ago (a round trip that shrinks)
+    // more is delivered than was sent a round trip ago (a shrinking round trip)
     assert!(filled(20, |i| 12 * i as u32, even).shortfall(RTT).unwrap() < 0.0);
     assert_eq!(filled(20, even, |_| 7).shortfall(RTT), None, "nothing was sent");
 }
 
-/// Not before the bins reach back a window and a round trip, and not if the round trip has outgrown them.
+/// Unknown until the bins reach back a window and a round trip, and if the round trip has outgrown them.
 #[test]
 fn how_far_the_bins_reach_back() {
     let even = |i: usize| 10 * i as u32;
@@ -109,14 +109,14 @@ fn how_far_the_bins_reach_back() {
         (23, 489, false), // 13 bins back: ended with bin 10
         (24, 489, true),
         (40, 524, true),  // 14
-        (40, 525, false), // 15: more than is kept
+        (40, 525, false), // 15: more than the bins kept
     ] {
         let found = filled(count, even, even).shortfall(Span::from_millis(rtt));
         assert_eq!(found.is_some(), known, "{count} bins, {rtt} ms");
     }
 }
 
-/// A sender that doubles its window each round trip of 100 ms while `most` segments can be delivered in each.
+/// A sender that doubles its window each round trip of 100 ms; at most `most` segments are delivered per round trip.
 fn grown(most: u32) -> (Vec<Verdict>, f64) {
     let mut search = Search::default();
     let (mut acked, mut next, mut window, mut told) = (1, 11, 10.0, Vec::new());
@@ -140,12 +140,13 @@ fn grown(most: u32) -> (Vec<Verdict>, f64) {
     (told, window)
 }
 
-/// Section 3.3: what the queue holds drains, one sent for three acknowledged, to what a round trip of the path delivers.
+/// Section 3.3: the queue drains, with one segment sent per three acknowledged, to what a round trip of the path
+/// delivers.
 #[test]
 fn it_leaves_where_the_path_is_full() {
     let (told, window) = grown(1280);
     let Some((Verdict::LeaveAt(target), drained)) = told.split_last() else { panic!("{told:?}") };
-    // 1280 a round trip, three whole bins of which are 105 ms
+    // 1280 per round trip; three whole bins are 105 ms
     assert!((1280.0..=1280.0 * 1.05 + 64.0).contains(target), "{target}");
     assert!(drained.len() > 10 && window > *target, "{} steps, from {window}", drained.len());
     for pair in drained.windows(2) {
@@ -155,8 +156,8 @@ fn it_leaves_where_the_path_is_full() {
     }
 }
 
-/// A window that is no more than what a round trip delivers (three bins of 100 segments) has nothing to drain; a larger one
-/// begins to drain with the next acknowledgement. At least an initial window of ten is left.
+/// A window of at most one round trip's delivery (three bins of 100 segments) has nothing to drain; a larger one begins
+/// to drain with the next acknowledgement. At least an initial window of ten segments is left.
 #[test]
 fn it_leaves_at_once_where_nothing_is_to_drain() {
     for (window, verdict, drains) in [(300.0, Verdict::Leave, false), (301.0, Verdict::On, true)] {
@@ -166,7 +167,7 @@ fn it_leaves_at_once_where_nothing_is_to_drain() {
     }
     let mut slow = Search { bins: Some(filled(20, |i| i as u32, |i| 3 * i as u32)), drain: None };
     slow.on_ack(RTT, 30.0, &path(at(735), 21, 63));
-    assert_eq!(slow.on_ack(RTT, 30.0, &path(at(740), 24, 66)), Verdict::Drain(43.0)); // 42 in flight, one for three
+    assert_eq!(slow.on_ack(RTT, 30.0, &path(at(740), 24, 66)), Verdict::Drain(43.0)); // 42 in flight, one per three
     assert_eq!(slow.on_ack(RTT, 43.0, &path(at(745), 60, 66)), Verdict::Drain(18.0)); // 36 acknowledged
     assert_eq!(slow.on_ack(RTT, 18.0, &path(at(750), 61, 66)), Verdict::LeaveAt(10.0));
 }
