@@ -1,28 +1,28 @@
-//! How a rate is divided among the streams of one sender, as libwebrtc divides it (`call/bitrate_allocator.cc`).
+//! Divides a rate among the streams of one sender as libwebrtc does (`call/bitrate_allocator.cc`).
 //!
-//! Each has its least rate, though the sum be more than there is: libwebrtc stops a stream only where it may
-//! (`enforce_min_bitrate`). What is left goes by priority until a stream has its most, and what that leaves goes to the others
-//! the same way. Left out is what libwebrtc gives beyond the most, up to twice as much, for protection.
+//! Each stream gets its minimum, even if the sum exceeds the rate: libwebrtc pauses a stream only if it may
+//! (`enforce_min_bitrate`). The rest is divided by priority until a stream reaches its maximum; what it leaves goes to
+//! the others in the same way. Not modelled: libwebrtc gives up to twice the maximum, for protection.
 
-/// A stream's constraints; rates in bits a second.
+/// A stream's constraints; rates in bits per second.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Claim {
-    /// The rate that it gets in any case.
+    /// The rate that it always gets.
     pub min_rate: f64,
-    /// The rate beyond which it has no use for more.
+    /// The highest rate that it can use.
     pub max_rate: f64,
-    /// Its weight in the division of what lies between. Above zero.
+    /// Its weight in the division of the rest. Above zero.
     pub priority: f64,
 }
 
-/// Divides `rate`; the parts are in the order of the claims.
+/// Divides `rate`; the results are in the order of the claims.
 #[must_use]
 pub fn allocate(rate: f64, claims: &[Claim]) -> Vec<f64> {
     let mut parts: Vec<f64> = claims.iter().map(|claim| claim.min_rate).collect();
     let mut left = rate - parts.iter().sum::<f64>();
     let mut priorities: f64 = claims.iter().map(|claim| claim.priority).sum();
     let room = |claim: &Claim| (claim.max_rate - claim.min_rate).max(0.0);
-    // those first that are full first
+    // claims that reach their maximum first come first
     let mut order: Vec<usize> = (0..claims.len()).collect();
     let full_at = |at: usize| room(&claims[at]) / claims[at].priority;
     order.sort_by(|one, other| full_at(*one).total_cmp(&full_at(*other)));
@@ -51,7 +51,7 @@ mod tests {
     fn by_priority_above_the_least_until_one_is_full() {
         let two = [claim(100e3, 2e6, 1.0), claim(200e3, 2e6, 2.0)];
         assert_eq!(allocate(900e3, &two), [300e3, 600e3], "600 kbit/s lie above both least rates");
-        // the second is full with 1.8 Mbit/s more, which is due at 2.7 Mbit/s above the least rates
+        // the second reaches its maximum with 1.8 Mbit/s more, at 2.7 Mbit/s above the minimum rates
         assert_eq!(allocate(3e6, &two), [1e6, 2e6]);
         assert_eq!(allocate(3.6e6, &two), [1.6e6, 2e6], "and the rest is the other's");
         assert_eq!(allocate(9e6, &two), [2e6, 2e6], "nobody has more than his most");
@@ -67,7 +67,8 @@ mod tests {
     }
 
     proptest! {
-        /// Every part lies in its bounds; all is given unless everybody is full; who is not full has by his priority.
+        /// Every part is within its bounds; the whole rate is given unless all are full; the others are served by
+        /// priority.
         #[test]
         fn nothing_is_left_over_and_priorities_hold(
             rate in 0.0..1e7f64,

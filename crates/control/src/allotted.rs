@@ -1,20 +1,21 @@
-//! What stands in a controller's place at a stream that another flow's controller pays for (WebRTC's BUNDLE): the rate that the stream is
-//! allotted, and no law of its own.
+//! The controller of a stream whose rate another flow's controller decides (WebRTC's BUNDLE): it holds the allotted
+//! rate and has no law.
 
 use crate::rtp::{MediaController, RtpEvent, RtpSettings};
 use crate::{Build, Controller, Gauges, PathView, Profile, Scheme};
 use paceline_units::{Rate, Span, Time};
 
-/// The rate that a stream is allotted.
+/// A stream's allotted rate.
 #[derive(Clone, Debug)]
 pub struct Allotted {
     settings: RtpSettings,
-    /// In bits a second; nothing has been allotted before the first.
+    /// In bits per second; `None` before the first allotment.
     rate: Option<Rate>,
 }
 
 impl Allotted {
-    /// Of a stream whose leader's controller asks for `settings`. Feedback, ticks and what is sent are told to that one.
+    /// For a stream whose leader's controller has these `settings`. Feedback, ticks and sent packets are reported to
+    /// the leader.
     #[must_use]
     pub fn new(settings: RtpSettings) -> Allotted {
         let plain = RtpSettings { silence: 0, tick: Span::ZERO, tells_sending: false, probes: false, ..settings };
@@ -23,7 +24,7 @@ impl Allotted {
 }
 
 impl Build for Allotted {
-    /// No scenario names it: `bundle` does.
+    /// Scenarios choose it with `bundle`, not by name.
     const SCHEMES: &'static [Scheme] = &[];
 
     fn build(_profile: Profile, _values: &[f64]) -> Allotted {

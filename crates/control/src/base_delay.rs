@@ -1,20 +1,20 @@
-//! What delays say of a queue, as background transports take it: the least of ten minutes is the path's, the rest the queue's
-//! (RFC 6817, section 2.4.2).
+//! Queueing delay for background transports: the minimum delay of ten minutes is the path's, the rest the queue's (RFC
+//! 6817, section 2.4.2).
 
 use paceline_units::{Span, Time};
 
-/// The base delay is the least of so many minutes, the current one the least of so many samples (section 2.5).
+/// The base delay is the minimum of this many minutes, the current delay that of this many samples (section 2.5).
 const MINUTES: usize = 10;
 const MINUTE: Span = Span::from_secs(60);
 const SAMPLES: usize = 4;
 
-/// Round-trip times, and what they say of the queue.
+/// Round-trip times, and the base and queueing delay from them.
 #[derive(Clone, Debug)]
 pub(crate) struct Delays {
-    /// The least of each minute, the present one last; infinite where there was none.
+    /// The minimum of each minute, the current one last; `Span::MAX` without a sample.
     minutes: [Span; MINUTES],
     began: Option<Time>,
-    /// When each was taken, and what it was.
+    /// Time and value of the last samples.
     recent: [(Time, Span); SAMPLES],
     count: usize,
 }
@@ -41,7 +41,7 @@ impl Delays {
         self.known_since(Time::ZERO)
     }
 
-    /// The same by samples of no earlier than `since`, or by the last one if all are.
+    /// The same from samples since `since`, or from the last one if all are older.
     pub(crate) fn known_since(&self, since: Time) -> Option<(f64, f64)> {
         let base = self.minutes.iter().copied().min().filter(|base| *base < Span::MAX)?;
         let (last, _) = self.recent[self.count.checked_sub(1)? % SAMPLES];

@@ -1,9 +1,9 @@
-//! C4, Christian's congestion control code: a nominal rate and the greatest round trip of a path without a queue, for
-//! real-time media.
+//! C4, Christian's congestion control code, for real-time media: a nominal rate, and the maximum round trip of the path
+//! without a queue.
 //!
-//! Source: C. Huitema, S. Nandakumar, C. Jennings, draft-huitema-ccwg-c4-spec (private-octopus/c4 at e3377b67). Names are its own, in
-//! words; times are seconds and rates bytes a second. What the text leaves open is as in the authors' code
-//! (private-octopus/picoquic, `c4.c`); both lists, and where the two differ, are in docs/controllers/c4.md.
+//! Source: C. Huitema, S. Nandakumar, C. Jennings, draft-huitema-ccwg-c4-spec (private-octopus/c4 at e3377b67), with
+//! its names; times are in seconds and rates in bytes per second. Details that the text leaves open follow the authors'
+//! code (private-octopus/picoquic, `c4.c`); docs/controllers/c4.md lists them, and where text and code differ.
 
 use crate::{Build, Controller, Gauges, LostSegment, Machine, Needs, PathView, Profile, RateSample, Recovery, Scheme};
 use crate::{TcpEvent, WindowController, known};
@@ -11,18 +11,18 @@ use paceline_units::Span;
 
 const ALPHA_INITIAL: f64 = 2.0;
 const ALPHA_RECOVERY: f64 = 15.0 / 16.0;
-/// Once there is congestion in Recovery.
+/// After congestion in Recovery.
 const ALPHA_RECOVERY_MORE: f64 = 7.0 / 8.0;
 const ALPHA_CRUISING: f64 = 1.0;
-/// Of a push after one that failed, and of the first.
+/// Of the first push, and of a push after a failed one.
 const ALPHA_PUSHING_LOW: f64 = 17.0 / 16.0;
-/// Of a push after one that succeeded.
+/// Of a push after a successful one.
 const ALPHA_PUSHING: f64 = 5.0 / 4.0;
 /// Eras without a higher rate that end Initial.
 const ERAS_NO_INCREASE: u32 = 3;
 /// Eras without a higher rate after which a delay may end Initial.
 const ERAS_BEFORE_DELAY: u32 = 2;
-/// Packets that must have come before losses may end Initial.
+/// Packets that must have arrived before losses may end Initial.
 const PACKETS_BEFORE_LOSS: u64 = 20;
 /// Eras of Cruising.
 const ERAS_CRUISING: u32 = 4;
@@ -30,52 +30,53 @@ const ERAS_CRUISING: u32 = 4;
 const PUSHES_BEFORE_INITIAL: u32 = 3;
 /// MAX_JITTER.
 const MAX_JITTER: f64 = 0.25;
-/// A delay above the nominal greatest round trip by so much is congestion, whatever the sensitivity.
+/// A delay this much above the nominal maximum round trip is congestion, whatever the sensitivity; in seconds.
 const DELAY_THRESHOLD_MAX: f64 = 0.025;
-/// The greatest reduction, and that of losses.
+/// The maximum reduction, which is also that after losses.
 const BETA: f64 = 0.25;
 /// Weight of a packet in the smoothed loss rate.
 const WEIGHT: f64 = 1.0 / 16.0;
-/// In Initial it paces at so many bytes a second at least, once something has come back.
+/// Minimum pacing rate in Initial in bytes per second, once an acknowledgement has arrived.
 const RATE_MIN_INITIAL: f64 = 131_072.0;
-/// The window has room for so much more than the nominal greatest round trip, or a quarter of it, outside of Initial.
+/// Outside Initial, the window covers this much more than the nominal maximum round trip, or a quarter of that round
+/// trip if that is less; in seconds.
 const MARGIN: f64 = 0.015;
-/// A sample counts for so much less: the nominal rate is the greatest of many, each of which is a little off.
+/// Share by which samples are reduced: the nominal rate is the maximum of many samples, each slightly inaccurate.
 const RATE_MARGIN: f64 = 0.01;
-/// A quantum is what the rate sends in it.
+/// A quantum is what the rate sends in this time, in seconds.
 const QUANTUM_TIME: f64 = 0.001;
 const QUANTUM_MAX: f64 = 65536.0;
-/// Below it the window does not go, in segments.
+/// The minimum window, in segments.
 const WINDOW_MIN: f64 = 2.0;
 
-/// Where the state machine is.
+/// The state machine's states.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
-    /// Looks for the path's rate, at twice what is known of it.
+    /// Finds the path's rate by sending at twice the nominal rate.
     Initial,
-    /// Lets a queue drain, and sees what a push has brought.
+    /// Drains a queue, and evaluates the last push.
     Recovery,
     /// Sends at the nominal rate.
     Cruising,
-    /// Sends more, to see whether there is more.
+    /// Sends faster, to find out whether more is available.
     Pushing,
 }
 
 impl State {
-    /// All of them; the gauge `state` is the place here.
+    /// All states; the gauge `state` is an index into this.
     pub const ALL: [State; 4] = [State::Initial, State::Recovery, State::Cruising, State::Pushing];
 }
 
-/// A sign of congestion, and by what share the rate is to fall.
+/// A sign of congestion, and the share by which to reduce the rate.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Congestion {
     beta: f64,
     loss: bool,
-    /// Tied to a packet of this push.
+    /// Whether it was found with a packet of this push.
     of_push: bool,
 }
 
-/// From 0, of a flow that hardly reacts, to 1.
+/// Sensitivity to congestion: from 0 (hardly reacts) to 1.
 fn sensitivity(rate: f64) -> f64 {
     match rate {
         r if r < 50e3 => 0.0,
@@ -105,33 +106,33 @@ pub struct C4 {
     smss: f64,
 
     // ---- the era
-    /// C.delivered as it began: what left in it was sent with no less.
+    /// C.delivered when the era began: packets sent in it have at least this prior_delivered.
     era_start: u64,
     era_max_rtt: f64,
     era_min_rtt: f64,
-    /// Eras of Cruising so far.
+    /// Eras spent in Cruising.
     eras: u32,
 
     // ---- Initial
     eras_no_increase: u32,
-    /// Grows by what is acknowledged, as in slow start.
+    /// A window that grows by what is acknowledged, as in slow start.
     slow_start: f64,
-    /// Every sample of the era was of a sender without data.
+    /// Whether every sample of the era was application-limited.
     app_limited: bool,
     received: u64,
-    /// The rate as the era began.
+    /// The rate when the era began.
     rate_before: f64,
     had_high_jitter: bool,
 
     // ---- pushes
-    /// The rate as the last Recovery ended.
+    /// The rate when the last Recovery ended.
     rate_recovered: f64,
     alpha_push: f64,
-    /// Recovery follows a push.
+    /// Whether this Recovery follows a push.
     pushed: bool,
-    /// The first segment that was new in this push.
+    /// The first new segment of this push.
     push_seq: u32,
-    /// A sign of congestion since the push began, or in this Recovery.
+    /// Whether there was a sign of congestion since the push began, or in this Recovery.
     congested: bool,
     successes: u32,
 
@@ -190,7 +191,7 @@ impl C4 {
         self.alpha_current = self.alpha_push;
     }
 
-    /// The rate of what was delivered; only a rise counts, and none while congested.
+    /// Updates the nominal rate from the delivery rate; it can only rise, and does not while congested.
     fn update_rate(&mut self, sample: &RateSample) {
         let rate = (1.0 - RATE_MARGIN) * sample.rate();
         let congested = self.state == State::Recovery && self.congested;
@@ -208,7 +209,8 @@ impl C4 {
         }
     }
 
-    /// "On end of era": what was sent at no more than the nominal rate tells how long a round trip is without a queue of our own.
+    /// "On end of era": packets sent at no more than the nominal rate measure the round trip without a queue of the
+    /// flow's own.
     fn update_max_rtt(&mut self) {
         if self.alpha_previous > 1.0 || self.era_max_rtt == 0.0 {
             return;
@@ -221,7 +223,7 @@ impl C4 {
         self.nominal_max_rtt = if max > nominal { max } else { (7.0 * nominal + max) / 8.0 };
     }
 
-    /// The end of an era that no congestion ended.
+    /// Handles the end of an era without congestion.
     fn end_era(&mut self, sample: &RateSample, next: u32) {
         let total = sample.total;
         match self.state {
@@ -253,7 +255,7 @@ impl C4 {
         }
     }
 
-    /// Nothing is known of the rate before the first era: then it goes on.
+    /// Initial continues if the rate is still unknown, before the end of the first era.
     fn exit_initial(&mut self, total: u64) {
         if self.nominal_rate > 0.0 {
             self.congested = false;
@@ -283,7 +285,7 @@ impl C4 {
         }
     }
 
-    /// A sign of congestion.
+    /// Handles a sign of congestion.
     fn on_congestion(&mut self, signal: Congestion, total: u64) {
         match self.state {
             State::Initial if signal.loss && self.received <= PACKETS_BEFORE_LOSS => {}
@@ -309,7 +311,8 @@ impl C4 {
         }
     }
 
-    /// Of what was sent faster than the nominal rate; what was not says how long the path is (`update_max_rtt`).
+    /// Excess delay of packets sent faster than the nominal rate; the others measure the path's round trip
+    /// (`update_max_rtt`).
     fn excess_delay(&self, rtt: f64, of_push: bool) -> Option<Congestion> {
         if self.nominal_max_rtt == 0.0 || self.alpha_previous <= 1.0 {
             return None;
@@ -332,7 +335,7 @@ impl C4 {
                 self.cwnd = nominal + self.pacing_rate * MARGIN.min(self.nominal_max_rtt / 4.0);
             }
             if self.state == State::Pushing {
-                // a push of less than a segment is none
+                // a push needs at least one segment more
                 let more = (self.alpha_current - 1.0) * self.nominal_rate * self.nominal_max_rtt;
                 self.cwnd += (self.smss - more).max(0.0);
             }

@@ -1,5 +1,5 @@
-//! What every controller must bear: events with extreme numbers, in any order that a machine could tell them in. For
-//! `paceline conform`, and for the tests of those that are compiled in.
+//! Conformance of controllers: events with extreme values, in any order that a machine could send them in. For
+//! `paceline conform`, and for the tests of compiled-in controllers.
 
 use crate::rtp::{
     Arrivals, Fate, MediaController, PacketFate, RtpEvent, RtpFeedback, RtpReport, RtpSession, SentPacket,
@@ -12,25 +12,25 @@ use crate::{
 use paceline_random::{Sequence, Stream};
 use paceline_units::{Rate, Ratio, Size, Span, Time};
 
-/// What a controller did that no machine can use.
+/// An output of a controller that no machine can use.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Unfit {
     /// It could not be made.
     #[error(transparent)]
     Parameters(#[from] ParameterError),
-    /// After an event it decided nonsense.
+    /// Its output after an event was invalid.
     #[error("after event {number}, {event}: {wrong}")]
     Nonsense {
-        /// Which event, from 1.
+        /// The event's number, from 1.
         number: u32,
-        /// What it was.
+        /// The event.
         event: String,
         /// What was wrong.
         wrong: String,
     },
 }
 
-/// Draws of what is extreme.
+/// Random draws of extreme values.
 struct Draws(Sequence);
 
 impl Draws {
@@ -72,7 +72,7 @@ impl Draws {
     }
 }
 
-/// A path that only grows older.
+/// A path with time that only moves forward.
 struct Scripted {
     view: PathView,
     draws: Draws,
@@ -94,7 +94,7 @@ impl Scripted {
         Scripted { view, draws: Draws(Sequence::new(Stream::new(seed, "conformance"))) }
     }
 
-    /// Time goes on, and what the machine knows changes.
+    /// Advances time and changes the machine's state.
     fn goes_on(&mut self) {
         let step = self.draws.one_of(&[Span::ZERO, Span(1), Span(1), Span::from_millis(1), Span::from_millis(20)]);
         let step = if self.draws.0.unit() < 0.01 { self.draws.span() } else { step };
@@ -110,7 +110,7 @@ impl Scripted {
     }
 }
 
-/// Gauges that are not infinite where they must be known numbers.
+/// Collects the names and units of gauges.
 struct Named(Vec<(&'static str, GaugeUnit)>);
 
 impl Gauges for Named {
@@ -125,13 +125,13 @@ fn names<C: Controller>(of: &C) -> Vec<(&'static str, GaugeUnit)> {
     named.0
 }
 
-/// Tells a fresh controller of `scheme` so many events.
+/// Feeds `events` extreme events to a new controller of `scheme`.
 ///
 /// # Errors
-/// What it did that no machine can use.
+/// An output that no machine can use.
 ///
 /// # Panics
-/// As the controller does. A foreign one that fails unwinds with a [`Failure`](crate::Failure).
+/// If the controller panics. A foreign one that fails unwinds with a [`Failure`](crate::Failure).
 pub fn extremes(scheme: &Scheme, profile: Profile, seed: u64, events: u32) -> Result<(), Unfit> {
     let mut scripted = Scripted::new(seed);
     match scheme.machine {
@@ -190,12 +190,12 @@ fn window(mut controller: TcpController, scripted: &mut Scripted, events: u32) -
     Ok(())
 }
 
-/// Where the machine is: what it tells follows from it.
+/// The machine's phase, on which its events depend.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Open,
     Recovery,
-    /// After a timeout: a reduction may still turn out to have been for nothing.
+    /// After a timeout: a reduction may still prove spurious.
     Loss,
 }
 
@@ -351,7 +351,7 @@ fn rtp_event(scripted: &mut Scripted, sent: &mut u32, feedback: RtpFeedback, tel
     }
 }
 
-/// A packet that was sent within the last second, and arrived by a clock of its own.
+/// A packet sent within the last second; its arrival time is by another clock.
 fn packet(draws: &mut Draws, now: Time, sent: &mut u32) -> PacketFate {
     *sent += 1;
     let left = Time(now.0.saturating_sub(draws.one_of(&[0, 1_000_000, 100_000_000, 1_000_000_000])));

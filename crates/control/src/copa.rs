@@ -1,8 +1,9 @@
-//! Copa: a window that steers towards the rate 1 / (delta · queueing delay), and competes where others fill the queue.
+//! Copa: a window that steers towards the rate 1 / (delta · queueing delay), and competes when other flows fill the
+//! queue.
 //!
-//! Source: V. Arun, H. Balakrishnan, "Copa: Practical Delay-Based Congestion Control for the Internet", NSDI 2018; sections are its.
-//! Where it is silent, the authors' code (venkatarun95/genericCC) and Meta's (facebook/mvfst) decide, as
-//! docs/controllers/copa.md says.
+//! Source: V. Arun, H. Balakrishnan, "Copa: Practical Delay-Based Congestion Control for the Internet", NSDI 2018,
+//! whose sections are cited here. Details that it leaves open follow the authors' code (venkatarun95/genericCC) and
+//! Meta's (facebook/mvfst), as docs/controllers/copa.md says.
 
 mod extremes;
 
@@ -64,21 +65,21 @@ const PARAMETERS: &[Parameter] = &[
     ),
 ];
 
-/// The least window, in segments (the authors' code).
+/// The minimum window in segments (the authors' code).
 const MIN_CWND: f64 = 2.0;
-/// The pacing rate, in windows a standing round trip (section 2.1).
+/// The pacing rate in windows per RTTstanding (section 2.1).
 const PACING: f64 = 2.0;
-/// A queue is nearly empty below this share of the spread of round trips (section 2.2).
+/// The queue counts as nearly empty below this share of the spread of round-trip times (section 2.2).
 const NEARLY_EMPTY: f64 = 0.1;
-/// That spread is of so many round trips.
+/// Round trips over which the spread is taken.
 const SPREAD: u64 = 4;
-/// What may leave at once: what takes as long as timers are late.
+/// The send quantum, as seconds of sending: how late timers may be.
 const QUANTUM_S: f64 = 50e-6;
 
-/// Where the window goes (section 2.1).
+/// Direction of the window's change (section 2.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Direction {
-    /// Not known yet.
+    /// Unknown.
     None,
     Up,
     Down,
@@ -109,24 +110,24 @@ pub struct Copa {
     // ---- velocity
     velocity: f64,
     direction: Direction,
-    /// Round trips in a row that have gone the same way, beyond the first.
+    /// Consecutive round trips in the same direction, beyond the first.
     same: u32,
-    /// The window when this round trip began; `None` in slow start.
+    /// The window at the start of this round trip; `None` in slow start.
     began_with: Option<f64>,
 
     // ---- mode
     /// 1/delta, in segments.
     aim: f64,
     competing: bool,
-    /// For how long it has competed, up to the acknowledgement before this one.
+    /// How long it has been competing, up to the previous acknowledgement.
     competed: Span,
     acked_at: Time,
-    /// When the queue was nearly empty last.
+    /// When the queue was last nearly empty.
     emptied: Time,
     lost: bool,
-    /// When 1/delta was halved last.
+    /// When 1/delta was last halved.
     halved: Option<Time>,
-    /// A loss since this round trip began.
+    /// A loss has occurred since this round trip began.
     lost_in_round: bool,
 }
 
@@ -136,7 +137,7 @@ impl Copa {
         Some((self.min_rtt.get()?.as_secs_f64(), self.standing.get()?.as_secs_f64()))
     }
 
-    /// A round trip has been measured.
+    /// Handles a round-trip sample.
     fn sample(&mut self, rtt: Span, path: &PathView) {
         let now = path.now;
         self.srtt = path.srtt;
@@ -146,12 +147,12 @@ impl Copa {
         self.greatest.push(now, rtt, path.srtt * SPREAD);
     }
 
-    /// An acknowledgement of `acked` segments.
+    /// Handles an acknowledgement of `acked` segments.
     fn acked(&mut self, acked: f64, limited: bool, path: &PathView) {
         let Some((min_rtt, standing)) = self.trips() else { return };
         let queue = standing - min_rtt;
         self.switch_mode(queue, min_rtt, standing, path.now);
-        // cwnd / RTTstanding <= 1 / (delta dq), where dq = 0 is for all rates too little
+        // cwnd / RTTstanding <= 1 / (delta dq); with dq = 0 every rate is too low
         let grows = self.cwnd * queue <= self.aim * standing;
         if self.slow_start {
             if grows {
@@ -165,7 +166,8 @@ impl Copa {
         }
         let to = if grows { Direction::Up } else { Direction::Down };
         if self.direction != to && self.velocity > 1.0 {
-            // fast, but the wrong way: the round trip's end would find it out too late (mvfst's changeDirection)
+            // fast in the wrong direction: waiting for the end of the round trip would be too late (mvfst's
+            // changeDirection)
             self.turn(to);
             self.began_with = Some(self.cwnd);
         }
@@ -177,7 +179,7 @@ impl Copa {
         }
     }
 
-    /// Section 2.1: once a window, by where the window has gone since what is acknowledged now was sent.
+    /// Section 2.1: once per window, compares the window with that when the segments now acknowledged were sent.
     fn end_round_trip(&mut self) {
         let before = self.began_with.replace(self.cwnd).unwrap_or(self.cwnd);
         let to = if self.cwnd > before { Direction::Up } else { Direction::Down };
@@ -189,7 +191,7 @@ impl Copa {
         if self.same >= self.doubling_after {
             self.velocity *= 2.0;
         }
-        // a round trip changes the window by itself at the most (the authors' code; mvfst has no such bound)
+        // within a round trip the window changes by at most itself (the authors' code; mvfst has no such bound)
         if self.velocity > self.cwnd / self.aim {
             self.velocity = (self.velocity / 2.0).max(1.0);
         }
@@ -201,13 +203,13 @@ impl Copa {
         self.same = 0;
     }
 
-    /// Section 2.2: whether others fill the queue, and 1/delta beside them.
+    /// Section 2.2: decides whether other flows fill the queue, and adapts 1/delta when competing with them.
     fn switch_mode(&mut self, queue: f64, min_rtt: f64, standing: f64, now: Time) {
         if !self.competes {
             return;
         }
         let spread = self.greatest.get().map_or(0.0, Span::as_secs_f64) - min_rtt;
-        // segments of this flow in the queue, by its rate
+        // this flow's segments in the queue, estimated from its rate
         let own = self.cwnd / standing * queue;
         if queue <= 0.0 || queue < NEARLY_EMPTY * spread || self.whole_segments && own < 1.0 {
             self.emptied = now;
@@ -334,7 +336,7 @@ impl WindowController for Copa {
     }
     fn on_delivery(&mut self, sample: &RateSample, path: &PathView) {
         self.rounds.update(sample);
-        // a SYN is smaller than a segment, and so is its round trip: one that no segment can have
+        // a SYN is smaller than a segment: its round trip is one that no segment can have
         if !self.established {
             return;
         }

@@ -1,34 +1,34 @@
-//! Coupled congestion control: flows of one host that share a bottleneck share what their controllers find.
+//! Coupled congestion control: flows of one host that share a bottleneck share their controllers' results.
 //!
-//! Source: RFC 8699 (S. Islam and others, "Coupled Congestion Control for RTP Media", 2020), sections 5.3.1 and 5.3.2. Names in
-//! capitals are its. Three things it leaves open are decided here:
-//! - A flow that nothing limits has an endless desired rate (as appendix C says of bulk transfers); by section 5.2 it would be
-//!   the rate that it has, and no flow could get more by what another finds.
-//! - `S_CR` is at most the sum of all desired rates: what nobody can use is nobody's to lose either.
-//! - `FSE_R` is what a flow made of its share: within bounds of its own ([`FlowStateExchange::took`]).
+//! Source: RFC 8699 (S. Islam and others, "Coupled Congestion Control for RTP Media", 2020), sections 5.3.1 and 5.3.2,
+//! with its names in capitals. Three details that it leaves open are decided here:
+//! - A flow without a limit has an infinite desired rate (as appendix C says of bulk transfers); by section 5.2 it
+//!   would be its current rate, and no flow could gain from capacity that another finds.
+//! - `S_CR` is at most the sum of all desired rates, since no flow can use more.
+//! - `FSE_R` is the rate that a flow has set from its share, within its own bounds ([`FlowStateExchange::took`]).
 
 use paceline_units::{Span, Time};
 
-/// How the sum of the rates follows the rate that one flow has found.
+/// How the sum of rates follows the rate that one flow's controller has calculated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum CoupledAlgorithm {
-    /// By as much as that flow's rate changed (section 5.3.1).
+    /// It changes by the same amount (section 5.3.1).
     #[default]
     Active,
-    /// Down by the same share, and then not for two round trips (section 5.3.2): as one flow would.
+    /// It decreases by the same share, and then not for two round trips (section 5.3.2), as a single flow would.
     Conservative,
 }
 
-/// What a controller tells the exchange; bits a second.
+/// A controller's report to the exchange, in bits per second.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct CoupledRate {
-    /// `CC_R`: the rate it has found.
+    /// `CC_R`: the rate that it has calculated.
     pub calculated: f64,
-    /// What it never exceeds; infinite if nothing bounds it.
+    /// Its maximum rate; infinite if unlimited.
     pub max_rate: f64,
 }
 
-/// An entry of the exchange. Rates are in bits a second.
+/// An entry of the exchange; rates in bits per second.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     /// `P`.
@@ -40,37 +40,37 @@ struct Entry {
     registered: bool,
 }
 
-/// The flow state exchange of one group (section 5.2). Flows go by the order in which they were added.
+/// The flow state exchange of one group (section 5.2). Flows are numbered in the order in which they were added.
 #[derive(Clone, Debug)]
 pub struct FlowStateExchange {
     algorithm: CoupledAlgorithm,
     flows: Vec<Entry>,
     /// `S_CR`.
     sum: f64,
-    /// The conservative one's timer.
+    /// The timer of the conservative algorithm.
     until: Time,
 }
 
 impl FlowStateExchange {
-    /// One without flows.
+    /// An exchange without flows.
     #[must_use]
     pub fn new(algorithm: CoupledAlgorithm) -> FlowStateExchange {
         FlowStateExchange { algorithm, flows: Vec::new(), sum: 0.0, until: Time::ZERO }
     }
 
-    /// A flow of this priority, above zero, that is not registered yet.
+    /// Adds a flow with this priority, which must be above zero; it is not registered yet.
     pub fn add(&mut self, priority: f64) {
         self.flows.push(Entry { priority, rate: 0.0, desired: f64::INFINITY, registered: false });
     }
 
-    /// A flow starts with its controller's first rate (step 1).
+    /// Registers a flow with its controller's first rate (step 1).
     pub fn register(&mut self, flow: usize, first: f64) {
         let entry = &mut self.flows[flow];
         (entry.rate, entry.registered) = (first, true);
         self.sum += first;
     }
 
-    /// A flow stops or pauses (step 2). What it had is the others' from the next update on.
+    /// A flow stops or pauses (step 2). The others get its rate at the next update.
     pub fn remove(&mut self, flow: usize) {
         self.flows[flow].registered = false;
     }
@@ -81,12 +81,12 @@ impl FlowStateExchange {
         self.flows[flow].registered
     }
 
-    /// What a flow could use at most; infinite if nothing limits it.
+    /// Sets the maximum rate that a flow can use; infinite if nothing limits it.
     pub fn desire(&mut self, flow: usize, desired: f64) {
         self.flows[flow].desired = desired;
     }
 
-    /// The rate that a flow has been given.
+    /// The rate assigned to a flow.
     #[must_use]
     pub fn rate(&self, flow: usize) -> f64 {
         self.flows[flow].rate
@@ -98,12 +98,13 @@ impl FlowStateExchange {
         self.sum
     }
 
-    /// A flow whose own bounds leave it another rate than its share has that.
+    /// Sets the rate of a flow whose own bounds changed its share.
     pub fn took(&mut self, flow: usize, rate: f64) {
         self.flows[flow].rate = rate;
     }
 
-    /// UPDATE of a registered flow whose controller has found this rate, with its round-trip time (step 3): all have new rates.
+    /// UPDATE by a registered flow: its controller's calculated rate and its round-trip time (step 3). Changes all
+    /// flows' rates.
     pub fn update(&mut self, flow: usize, calculated: f64, rtt: Span, now: Time) {
         let before = self.flows[flow].rate;
         match self.algorithm {
@@ -118,13 +119,13 @@ impl FlowStateExchange {
         self.distribute();
     }
 
-    /// Steps b and c: by priority, and what is too much for a flow goes to the others.
+    /// Steps b and c: divides by priority; rate that a flow cannot use goes to the others.
     fn distribute(&mut self) {
         let here = || self.flows.iter().filter(|flow| flow.registered);
         self.sum = self.sum.clamp(0.0, here().map(|flow| flow.desired).sum());
         let (mut left, mut priorities) = (self.sum, here().map(|flow| flow.priority).sum::<f64>());
         self.flows.iter_mut().for_each(|flow| flow.rate = 0.0);
-        // each turn in which a flow reaches what it desires leaves more to the rest: there are no more turns than flows
+        // each pass in which a flow reaches its desired rate leaves more to the others: at most as many passes as flows
         for _ in 0..self.flows.len() {
             let mut reached = false;
             for flow in self.flows.iter_mut().filter(|flow| flow.registered && flow.rate < flow.desired) {
@@ -166,8 +167,8 @@ mod tests {
         (0..exchange.flows.len()).map(|flow| exchange.rate(flow)).collect()
     }
 
-    /// A bulk flow of 10 Mbit/s that one of half its priority joins: the numbers of appendix C.1 up to where its passive
-    /// algorithm leaves the other flow as it is.
+    /// A bulk flow at 10 Mbit/s, then a second one with half its priority: the numbers of appendix C.1, up to the point
+    /// where the passive algorithm there leaves the other flow unchanged.
     fn joined(algorithm: CoupledAlgorithm) -> FlowStateExchange {
         let mut exchange = exchange(algorithm, &[1.0, 0.5]);
         exchange.register(0, 1e6);
@@ -211,7 +212,7 @@ mod tests {
         exchange.desire(2, 1e6);
         exchange.update(0, 3.5e6, RTT, at(0));
         assert_eq!(rates(&exchange), [6e6, 2e6, 1e6]);
-        // where nobody can use more, more is nobody's
+        // rate that no flow can use is not added
         exchange.desire(0, 4e6);
         exchange.update(0, 6e6, RTT, at(0));
         assert_eq!((exchange.sum(), rates(&exchange)), (7e6, vec![4e6, 2e6, 1e6]));
@@ -228,7 +229,7 @@ mod tests {
         assert_eq!(rates(&exchange), [8e6, 4e6]);
     }
 
-    /// Section 5.3.1, step 3 (c), to the letter; a rest of rounding is none.
+    /// Section 5.3.1, step 3 (c), literally; rounding errors do not count as a rest.
     fn pseudocode(sum: f64, priorities: &[f64], desired: &[f64]) -> Vec<f64> {
         let (mut rates, mut s_p) = (vec![0.0; priorities.len()], priorities.iter().sum::<f64>());
         let (mut tlo, mut ar) = (sum, 0.0);

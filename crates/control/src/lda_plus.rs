@@ -1,8 +1,8 @@
-//! LDA+: a rate that follows the losses and round-trip times of RTCP's reports.
+//! LDA+: a rate controlled by the losses and round-trip times of RTCP's reports.
 //!
-//! Source: D. Sisalem, A. Wolisz, "LDA+ TCP-friendly adaptation: a measurement and comparison study", NOSSDAV 2000. Equation
-//! numbers are the paper's. What it leaves open is a parameter, and where its laws end (a rate beyond the bottleneck's, a
-//! negative one) the rate is held; docs/controllers/lda-plus.md argues both.
+//! Source: D. Sisalem, A. Wolisz, "LDA+ TCP-friendly adaptation: a measurement and comparison study", NOSSDAV 2000,
+//! whose equation numbers are cited. Details that it leaves open are parameters, and where its laws end (a rate beyond
+//! the bottleneck's, a negative one) the rate is bounded; docs/controllers/lda-plus.md gives the reasons.
 
 use crate::models::{PerAck, Seconds, TcpPath, Window, reno};
 use crate::rtp::{MediaController, RtpEvent, RtpFeedback, RtpReport, RtpSession, RtpSettings};
@@ -10,7 +10,7 @@ use crate::tfrc::{own, own_switch, own_whole};
 use crate::{Build, Controller, Gauges, Interval, Machine, Parameter, PathView, Profile, Scheme, models};
 use paceline_units::{Rate, Span};
 
-/// As fast as any link of a scenario: 1000 Gbit/s in bytes a second. What an equation gives beyond it is no rate.
+/// The highest rate of a link in a scenario: 1000 Gbit/s in bytes per second. Results of equations are limited to it.
 const MAX_RATE: f64 = 1.25e11;
 
 const PARAMETERS: [Parameter; 9] = [
@@ -25,7 +25,7 @@ const PARAMETERS: [Parameter; 9] = [
     own_whole("silence", 3.0, 0.0, 1000.0, "the rate is halved after so many intervals without a report; 0: never"),
 ];
 
-/// The state. Rates are in bytes a second, of packets with all their headers.
+/// The state. Rates are in bytes per second of packets with all headers.
 #[derive(Clone, Debug)]
 pub struct LdaPlus {
     initial_rate: f64,
@@ -38,7 +38,7 @@ pub struct LdaPlus {
     settings: RtpSettings,
     /// M.
     packet: f64,
-    /// A packet in a report interval.
+    /// One packet per report interval.
     floor: f64,
     /// r.
     rate: f64,
@@ -46,9 +46,9 @@ pub struct LdaPlus {
     increase: f64,
     /// R.
     bottleneck: Option<f64>,
-    /// tau, as the last report that had one gave it.
+    /// tau, from the last report that had one.
     rtt: Option<Span>,
-    /// Last seen, for plots.
+    /// Last values, for plots.
     loss: f64,
     tcp: Option<f64>,
 }
@@ -61,7 +61,7 @@ impl LdaPlus {
         self.increase = self.initial_increase;
     }
 
-    /// What the rate may be: from one packet a report to R, and to `max_rate`. Without clamp R does not bound it.
+    /// Bounds the rate: from one packet per report to R and `max_rate`. Without clamp R is no bound.
     fn bounded(&self, rate: f64) -> f64 {
         let max = match self.bottleneck {
             Some(bottleneck) if self.clamp => self.max_rate.min(bottleneck),
@@ -80,7 +80,7 @@ impl LdaPlus {
         }
         if let Some(measured) = report.bottleneck.filter(|rate| self.settings.probes && rate.0 > 0) {
             self.bottleneck = Some((measured.bps() / 8.0).min(MAX_RATE));
-            // R may have fallen below the rate, where the equations have no sense
+            // R may have fallen below the rate, where the equations are not meaningful
             self.rate = self.bounded(self.rate);
         }
         self.loss = loss;
@@ -91,7 +91,7 @@ impl LdaPlus {
         }
     }
 
-    /// No loss: equations 4 to 10. Without R or tau they have no value, and the rate stays.
+    /// No loss: equations 4 to 10. Without R or tau they have no value, and the rate does not change.
     fn grow(&mut self, since: Span) {
         let (Some(bottleneck), Some(rtt)) = (self.bottleneck, self.rtt) else { return };
         let share = self.rate / bottleneck;
@@ -111,7 +111,7 @@ impl LdaPlus {
         self.increase = self.initial_increase;
     }
 
-    /// r_TCP in bytes a second: equation 1; `None` before there is a round-trip time.
+    /// r_TCP in bytes per second: equation 1; `None` before there is a round-trip time.
     fn tcp_rate(&self, loss: f64) -> Option<f64> {
         let rtt = Seconds::try_from(self.rtt?).ok()?;
         let rto = Seconds::new((rtt.get() * self.rto).max(self.min_rto).max(1e-9)).ok()?;
@@ -120,7 +120,7 @@ impl LdaPlus {
         Some(rate.get() * self.packet)
     }
 
-    /// No report has come for long: neither loss nor round-trip time is known.
+    /// No report for a long time: loss and round-trip time are unknown.
     fn silence(&mut self) {
         self.rate = self.bounded(self.rate / 2.0);
         self.increase = self.initial_increase;
@@ -137,7 +137,7 @@ fn convergent(share: f64, rate: f64) -> f64 {
     -libm::expm1(-(1.0 - share)) * rate
 }
 
-/// A_TCP of equation 8 in packets a second, for reports `since` seconds apart.
+/// A_TCP of equation 8 in packets per second, for reports `since` seconds apart.
 fn of_tcp(since: f64, rtt: f64) -> f64 {
     (since / rtt + 1.0) / (2.0 * rtt)
 }

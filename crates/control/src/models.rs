@@ -1,10 +1,10 @@
-//! Throughput models: what a controller should reach on a path, as functions.
+//! Throughput models: functions that give the rate a controller should reach on a path.
 //!
-//! One file a family: [`reno`] the PFTK model, [`veno`] its generalisation to any window factor, [`gamma`] that factor
-//! for Veno, [`tfrc`] the equation of TFRC and TFRC Veno with its inverse, [`vegas`] the equilibrium without loss.
-//! Arguments are checked once, when they become a quantity of [`domain`]; the functions themselves cannot fail, but
-//! for the inverse. Rates of window models are in packets per second, those of TFRC in bytes per second, as their
-//! sources have them. [`catalog`] lists them by name for those who have numbers. See docs/models.md.
+//! One file per family: [`reno`] the PFTK model, [`veno`] its generalisation to any window factor, [`gamma`] that
+//! factor for Veno, [`tfrc`] the equation of TFRC and TFRC Veno with its inverse, [`vegas`] the equilibrium without
+//! loss. Arguments are checked once, when they become a quantity of [`domain`]; the functions themselves cannot fail,
+//! except the inverse. As in their sources, rates of window models are in packets per second, those of TFRC in bytes
+//! per second. [`catalog`] lists the models by name, with plain numbers as arguments. See docs/models.md.
 
 pub mod catalog;
 pub mod domain;
@@ -19,15 +19,15 @@ pub use domain::{Seconds, Window};
 pub use gamma::Gamma;
 pub use tfrc::{Tfrc, TfrcPath, TimeoutTerm};
 
-/// What the models of TCP ask about a connection and its path.
+/// A connection and its path, as TCP's models need them.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TcpPath {
     /// Mean round-trip time.
     pub rtt: Seconds,
-    /// T_0: how long the first timeout of a run of them takes.
+    /// T_0: the duration of the first timeout in a sequence.
     pub rto: Seconds,
-    /// b: packets that an acknowledgement covers; 2 with delayed acknowledgements.
+    /// b: packets per acknowledgement; 2 with delayed acknowledgements.
     pub per_ack: PerAck,
-    /// W_max: the receiver's window.
+    /// W_max: the receive window.
     pub limit: Window,
 }

@@ -1,8 +1,8 @@
 //! RAP: additive increase and multiplicative decrease of the rate, by the gap between packets.
 //!
 //! Sources: R. Rejaie, M. Handley, D. Estrin, "RAP: an end-to-end rate-based congestion control mechanism for realtime
-//! streams in the Internet", INFOCOM 1999; ns-2.35's `Agent/RAP`. Once a round trip without a loss the gap shrinks so
-//! that one packet more leaves in a round trip; a loss doubles it, once for all packets that were on their way. See
+//! streams in the Internet", INFOCOM 1999; ns-2.35's `Agent/RAP`. After a round trip without a loss the gap shrinks so
+//! that one more packet is sent per round trip; a loss doubles it, once for all packets then in flight. See
 //! docs/controllers/rap.md.
 
 use crate::acks::{AckController, AckEvent, AckSettings, Estimator, LONGEST_GAP, Pacing, SHORTEST_GAP};
@@ -13,12 +13,12 @@ use paceline_units::{Span, Time};
 /// `srtt_`, `timeout_`).
 const FIRST: Span = Span::from_secs(2);
 
-/// Whose RAP.
+/// Which RAP to follow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RapLaw {
     /// The paper's.
     Paper,
-    /// ns-2.35's: its gaps and steps run on timers of their own.
+    /// ns-2.35's: its gaps and steps have separate timers.
     Ns2,
 }
 
@@ -30,7 +30,7 @@ impl RapLaw {
     }
 }
 
-/// A number without a unit, with one default under every profile.
+/// A dimensionless number with the same default under every profile.
 const fn plain(name: &'static str, default: f64, bounds: (f64, f64), doc: &'static str) -> Parameter {
     Parameter::number(name, [default; Profile::ALL.len()], bounds, "1", doc)
 }
@@ -80,7 +80,7 @@ pub struct Rap {
     /// When the step ends, and packets sent since it began.
     step: Time,
     sent: u32,
-    /// Packets below this one belong to a cluster that has been answered.
+    /// Losses of packets below this number belong to a cluster already responded to.
     answered: u32,
 }
 
@@ -107,14 +107,14 @@ impl FineGrain {
     }
 }
 
-/// The smoothed round-trip time, or what stands for it before the first sample.
+/// The smoothed round-trip time, or its substitute before the first sample.
 fn srtt(path: &PathView) -> Span {
     if path.srtt == Span::ZERO { FIRST } else { path.srtt }
 }
 
 impl Rap {
-    /// A step has ended (paper, section 2.2): IPG <- IPG SRTT / (alpha IPG + SRTT), which is alpha packets a round trip
-    /// more, if enough of what was allowed has been sent (ns-2's `dpthresh_`).
+    /// Ends a step (paper, section 2.2): IPG <- IPG SRTT / (alpha IPG + SRTT), which adds alpha packets per round trip,
+    /// if enough of the allowed rate was used (ns-2's `dpthresh_`).
     fn end_step(&mut self, path: &PathView) {
         let rtt = srtt(path).as_secs_f64();
         if f64::from(self.sent) * self.gap / rtt >= self.used {
@@ -183,7 +183,7 @@ impl Controller for Rap {
                     }
                 }
             }
-            // what was under way when the rate was last cut is of the same cluster (paper, section 2.3)
+            // packets in flight at the last reduction belong to the same cluster (paper, section 2.3)
             AckEvent::Lost { newest, .. } if newest >= self.answered => {
                 self.set(self.gap / self.beta);
                 self.answered = path.next;
@@ -240,7 +240,7 @@ impl AckController for Rap {
                 RapLaw::Ns2 => Pacing::Timer,
             },
             gap_jitter: self.gap_jitter,
-            // ns-2 forgets a packet with its timeout
+            // ns-2 forgets a packet when it times out
             late_answers: self.law == RapLaw::Paper,
         }
     }

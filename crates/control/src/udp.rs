@@ -1,7 +1,7 @@
-//! Datagrams without congestion control: a name for scenarios, and nothing to control.
+//! Datagrams without congestion control: a scheme without a controller.
 //!
-//! Source: RFC 768. What the application hands over leaves at once (crate `flow`, `udp`); traffic with a rate of its own
-//! beside which controlled flows are watched.
+//! Source: RFC 768. What the application writes leaves at once (crate `flow`, `udp`): traffic with a rate of its own,
+//! for experiments beside controlled flows.
 
 use crate::{Machine, Scheme};
 

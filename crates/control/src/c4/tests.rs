@@ -19,7 +19,8 @@ fn path(next: u32) -> PathView {
     }
 }
 
-/// A segment of a path at `rate` bytes a second whose round trip is `rtt` ms; it left when `prior` bytes were delivered.
+/// An acknowledged segment of a path with `rate` bytes per second and a round trip of `rtt` ms; `prior` bytes had been
+/// delivered when it was sent.
 fn ack(total: u64, prior: u64, rate: f64, rtt: u64) -> RateSample {
     RateSample {
         total,
@@ -38,7 +39,7 @@ fn started() -> C4 {
     c4
 }
 
-/// One whose eras end with each acknowledgement, past Initial.
+/// A controller past Initial, whose eras end with each acknowledgement.
 fn recovering(rate: f64) -> (C4, u64) {
     let (mut c4, mut total) = (started(), 0);
     for _ in 0..4 {
@@ -87,7 +88,7 @@ fn cruising_lasts_four_eras_and_pushes_grow_once_one_has_worked() {
     let mut pushes = Vec::new();
     for n in 0..30 {
         total += 1000;
-        // the path grows once, seen as the first push's era ends
+        // the path's rate rises once, when the first push's era ends
         let rate = if n < 6 { 1e6 } else { 1.05e6 };
         c4.on_delivery(&ack(total, total, rate, 100), &path(0));
         if c4.state == State::Pushing {
@@ -126,7 +127,7 @@ fn the_greatest_round_trip_rises_at_once_and_falls_by_eighths() {
         c4.on_delivery(&ack(total, total, 1e6, rtt), &path(0));
         seen.push((c4.nominal_max_rtt * 1e6).round());
     }
-    // the last is held to 250 ms above the least, which has gone up by an eighth
+    // the last is limited to 250 ms above the running minimum, which has risen by an eighth
     assert_eq!(seen[..3], [100e3, 160e3, 152_500.0]);
     let running = c4.running_min_rtt;
     assert!((seen[3] / 1e6 - (running + MAX_JITTER)).abs() < 1e-5 && running < 0.21, "{seen:?} {running}");

@@ -1,18 +1,18 @@
-//! The least and the greatest round trip of a time that goes along.
+//! Minimum and maximum round trip over a sliding window.
 
 use paceline_units::{Span, Time};
 use std::collections::VecDeque;
 
-/// What came within this part of the window after a sample that is kept may be left out: then the window is longer by as much for
-/// the kept one. So few are kept that a window of many thousand samples costs no more than one of some.
+/// A sample within this fraction of the window after a kept sample may be left out, which makes the window inexact by
+/// as much. This limits the samples kept, however many the window covers.
 const FINENESS: u64 = 64;
 
-/// Samples of which each is further out than all that came after it.
+/// Samples, each more extreme than all later ones.
 #[derive(Clone, Debug, Default)]
 struct Kept(VecDeque<(Time, Span)>);
 
 impl Kept {
-    /// `beats(a, b)`: b is not needed any more when a comes after it.
+    /// `beats(a, b)`: sample b is not needed once a later sample is a.
     fn push(&mut self, now: Time, value: Span, window: Span, beats: impl Fn(Span, Span) -> bool) {
         while self.0.back().is_some_and(|&(_, old)| beats(value, old)) {
             self.0.pop_back();
@@ -21,7 +21,7 @@ impl Kept {
         if self.0.len() < 2 || self.0.back().is_some_and(|&(at, _)| now.since(at) > close) {
             self.0.push_back((now, value));
         }
-        // the last sample stays, however old it is
+        // the last sample is kept, however old it is
         while self.0.len() > 1 && self.0.front().is_some_and(|&(at, _)| now.since(at) > window) {
             self.0.pop_front();
         }
@@ -32,7 +32,7 @@ impl Kept {
     }
 }
 
-/// The least.
+/// The minimum.
 #[derive(Clone, Debug, Default)]
 pub(super) struct WindowedMin(Kept);
 
@@ -45,7 +45,7 @@ impl WindowedMin {
     }
 }
 
-/// The greatest.
+/// The maximum.
 #[derive(Clone, Debug, Default)]
 pub(super) struct WindowedMax(Kept);
 

@@ -1,5 +1,5 @@
-//! The paper's equations by hand: packets of 1000 bytes, reports five seconds apart unless said, R = 1 Mbit/s. And no report
-//! drives the rate out of its bounds.
+//! The paper's equations by hand: packets of 1000 bytes, reports five seconds apart unless noted, R = 1 Mbit/s. A
+//! property test checks that no report drives the rate out of its bounds.
 
 use super::*;
 use crate::ParameterError;
@@ -98,12 +98,12 @@ fn equations_7_and_8_the_increase_of_a_tcp() {
     let mut s = Script::at(10_000.0, &[KNOWN]);
     s.0.increase = 1e9;
     close(s.report(report(0.0, 2.0)), 10_875.0);
-    // of the flow's own packets
+    // with the flow's own packet size
     let mut s = Script::at(10_000.0, &[KNOWN]);
     s.0.packet = 100.0;
     s.0.increase = 1e9;
     close(s.report(report(0.0, 2.0)), 10_087.5);
-    // of several report intervals, where reports were lost: T is the time that has passed
+    // over several report intervals after lost reports: T is the time that has passed
     let mut s = Script::at(10_000.0, &[KNOWN]);
     s.0.increase = 1e9;
     close(s.report(RtpReport { since: Span::from_secs(15), ..report(0.0, 4.0) }), 10_000.0 + 4750.0 / 8.0);
@@ -147,14 +147,14 @@ fn equation_11_the_larger_of_the_cut_and_the_rate_of_a_tcp() {
 
 #[test]
 fn the_clamp_holds_where_the_equations_end() {
-    // the smallest loss of 8 bits at 40 ms: 3.8 Mbit/s, whatever the link
+    // the smallest loss in 8 bits at 40 ms: 3.8 Mbit/s, whatever the link
     let loss = 1.0 / 256.0;
     let mut s = Script::at(100_000.0, &[KNOWN]);
     assert_eq!(s.report(report(loss, 0.04)), R);
     let mut s = Script::at(100_000.0, &[KNOWN, ("clamp", 0.0)]);
     let printed = s.report(report(loss, 0.04)) * 8.0;
     assert!((3.7e6..3.9e6).contains(&printed), "{printed}");
-    // R is found to be a third of the rate: equation 6 as printed gives less than nothing
+    // R is found to be a third of the rate: equation 6 as printed gives a negative rate
     let estimate = |given: &[(&str, f64)]| {
         let mut s = Script::at(100_000.0, given);
         s.report(RtpReport { bottleneck: Some(Rate(266_400)), ..report(0.0, 0.1) })
@@ -186,7 +186,7 @@ fn without_bottleneck_or_round_trip_time_the_rate_stays_or_falls() {
     let mut s = Script::at(10_000.0, &[KNOWN]);
     s.0.rtt = Some(Span::from_millis(100));
     let zero = RtpReport { rtt: Some(Span::ZERO), ..report(0.01, 0.1) };
-    close(s.report(zero), 112_332.234_363); // that of the report before
+    close(s.report(zero), 112_332.234_363); // that of the previous report
     let mut s = Script::at(10_000.0, &[KNOWN]);
     assert_eq!(s.report(RtpReport { interval: Interval::DataLimited, ..report(0.0, 0.1) }), 10_000.0, "not used");
 }
@@ -215,7 +215,7 @@ fn max_rate_bounds_and_is_no_bottleneck() {
     assert_eq!(s.0.bottleneck, Some(1e6));
 }
 
-/// Any number, and more often those that a report may have.
+/// Any number, mostly one that a report may have.
 fn number() -> impl Strategy<Value = f64> {
     prop_oneof![
         4 => (0.0..1.0f64).boxed(),
@@ -239,7 +239,8 @@ fn event() -> impl Strategy<Value = RtpEvent> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// With the clamp the rate stays between a packet a report and R; without it, between that and any link's.
+    /// With clamp the rate stays between one packet per report and R; without clamp, between that and any link's
+    /// maximum.
     #[test]
     fn no_sequence_of_reports_drives_the_rate_out_of_its_bounds(
         events in proptest::collection::vec(event(), 1..60), clamp in any::<bool>(), known in any::<bool>(),

@@ -1,5 +1,5 @@
-//! The models as a list, with their arguments and results by name and unit: what the command `paceline model` and the
-//! Python functions are made of. Everything is a plain number here and is checked when a model is evaluated.
+//! The models as a list, with names and units of their arguments and results, for the command `paceline model` and the
+//! Python functions. Everything here is a plain number, checked when a model is evaluated.
 
 use super::domain::{
     BytesPerSecond, DomainError, Factor, LossRate, PacketSize, PacketsPerSecond, PerAck, Seconds, Window,
@@ -10,20 +10,20 @@ use super::{Gamma, TcpPath, Tfrc, TfrcPath, reno, veno};
 /// An argument of a model.
 #[derive(Clone, Copy, Debug)]
 pub struct Argument {
-    /// Its name; the unit ends it.
+    /// Its name, which ends in the unit.
     pub name: &'static str,
-    /// What it is.
+    /// A one-line description.
     pub doc: &'static str,
-    /// Its value unless given.
+    /// Its default.
     pub default: Default,
 }
 
-/// What an argument is unless given.
+/// The default of an argument.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Default {
     /// It must be given.
     Required,
-    /// This.
+    /// This value.
     Value(f64),
     /// Four round-trip times.
     FourRtt,
@@ -34,21 +34,21 @@ pub enum Default {
 pub struct Model {
     /// Its name.
     pub name: &'static str,
-    /// One line about it.
+    /// A one-line summary.
     pub summary: &'static str,
-    /// Where it comes from.
+    /// The published source.
     pub source: &'static str,
     /// Its arguments in order.
     pub arguments: &'static [Argument],
-    /// Names of its results in order; the unit ends each.
+    /// Names of its results in order, each of which ends in the unit.
     pub results: &'static [&'static str],
-    /// Evaluates it: arguments in, results out, in the orders above.
+    /// Evaluates it: takes arguments and returns results in the orders above.
     pub evaluate: Evaluate,
-    /// Where it can be turned round: the loss rate, from `rate_bytes_per_s` in the place of `p`.
+    /// Its inverse, if it has one: the loss rate, from `rate_bytes_per_s` in place of `p`.
     pub inverse: Option<Evaluate>,
 }
 
-/// A model's function of numbers.
+/// Evaluates a model for numbers.
 pub type Evaluate = fn(&[f64], &mut [f64]) -> Result<(), DomainError>;
 
 const fn needed(name: &'static str, doc: &'static str) -> Argument {
@@ -232,11 +232,11 @@ pub const MODELS: &[Model] = &[
     },
 ];
 
-/// Evaluates the model of this name, or its inverse, row by row: a column for each argument, all of one length, gives one
-/// for each result.
+/// Evaluates the model of this name, or its inverse, row by row. Takes one column per argument, all of one length;
+/// returns one column per result.
 ///
 /// # Errors
-/// In words: there is no such model, it has no inverse, the columns do not fit, or a row's argument is out of its domain.
+/// A message: there is no such model, it has no inverse, the columns do not fit, or an argument is outside its domain.
 pub fn over(name: &str, columns: &[Vec<f64>], inverse: bool) -> Result<Vec<Vec<f64>>, String> {
     let model = model(name).ok_or_else(|| {
         let known: Vec<&str> = MODELS.iter().map(|m| m.name).collect();
@@ -297,7 +297,7 @@ fn window(name: &'static str, value: f64) -> Result<Window, DomainError> {
     Window::new(value).map_err(|e| e.of(name))
 }
 
-/// From the round-trip time, and timeout, b and W_max.
+/// From the round-trip time and `rest`: timeout, b and W_max.
 fn path(rtt: f64, rest: &[f64]) -> Result<TcpPath, DomainError> {
     Ok(TcpPath {
         rtt: seconds("rtt_s", rtt)?,

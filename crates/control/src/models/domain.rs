@@ -1,21 +1,21 @@
-//! The quantities that the models take and give. Each is checked when it is made, so a formula never sees a value
-//! outside of its domain. Domains end where no path is but floating point still has room, so that no formula overflows.
+//! Arguments and results of the models. Each is checked when it is created, so a formula never sees a value outside its
+//! domain. Domains end beyond any real path but well within the range of floating point, so that no formula overflows.
 
 use core::fmt;
 use paceline_units::Span;
 
-/// An argument outside of a model's domain.
+/// An argument outside a model's domain.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct DomainError {
     /// Which argument.
     pub argument: &'static str,
-    /// What was given.
+    /// The value given.
     pub value: f64,
-    /// What is allowed, in words or as an interval.
+    /// The allowed values, in words or as an interval.
     pub allowed: Allowed,
 }
 
-/// Where a value must lie.
+/// The allowed values of an argument.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Allowed {
     /// In words, or an interval such as `(0, 1]`.
@@ -26,7 +26,7 @@ pub enum Allowed {
     AtMost(f64),
 }
 
-/// A number as people write it: without rows of zeros.
+/// A number formatted without long runs of zeros.
 struct Short(f64);
 
 impl fmt::Display for Short {
@@ -55,7 +55,7 @@ impl fmt::Display for DomainError {
 impl core::error::Error for DomainError {}
 
 impl DomainError {
-    /// The same mistake under the name that the caller knows the argument by.
+    /// The same error, with the caller's name of the argument.
     #[must_use]
     pub fn of(self, argument: &'static str) -> DomainError {
         DomainError { argument, ..self }
@@ -72,7 +72,7 @@ macro_rules! quantity {
             /// Checks the value.
             ///
             /// # Errors
-            /// It is outside of the domain, or not a number.
+            /// It is outside the domain, or NaN.
             pub const fn new($value: f64) -> Result<$name, DomainError> {
                 if $holds {
                     Ok($name($value))
@@ -81,7 +81,7 @@ macro_rules! quantity {
                 }
             }
 
-            /// The number in the unit that the type's description gives.
+            /// The number, in the unit that the type's description gives.
             #[inline]
             #[must_use]
             pub const fn get(self) -> f64 {
@@ -91,7 +91,7 @@ macro_rules! quantity {
     };
 }
 
-/// p: a loss rate or loss event rate, above 0 and at most 1; the least is 1e-100.
+/// p: a loss rate or loss event rate, above 0 and at most 1; the minimum is 1e-100.
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
 pub struct LossRate(f64);
 
@@ -101,7 +101,7 @@ impl LossRate {
     /// Checks the value.
     ///
     /// # Errors
-    /// It is outside of the domain, or not a number.
+    /// It is outside the domain, or NaN.
     pub const fn new(p: f64) -> Result<LossRate, DomainError> {
         if p >= LossRate::MIN && p <= 1.0 {
             return Ok(LossRate(p));
@@ -111,7 +111,7 @@ impl LossRate {
         Err(DomainError { argument: "p", value: p, allowed })
     }
 
-    /// A model's result.
+    /// From a model's result, clamped to the domain.
     #[must_use]
     pub(super) const fn of(p: f64) -> LossRate {
         LossRate(p.clamp(LossRate::MIN, 1.0))
@@ -134,11 +134,11 @@ quantity! {
     PerAck, "b", "in [1, 1e6]", |b| b >= 1.0 && b <= 1e6
 }
 quantity! {
-    /// gamma: the mean factor that a loss multiplies the window by, at least 0 and below 1.
+    /// gamma: the mean factor by which a loss multiplies the window, at least 0 and below 1.
     Factor, "gamma", "in [0, 1)", |g| g >= 0.0 && g < 1.0
 }
 quantity! {
-    /// A window in packets, at least 1; infinite for none.
+    /// A window in packets, at least 1; infinite for no limit.
     Window, "window", "at least 1 packet", |w| w >= 1.0
 }
 quantity! {
@@ -179,7 +179,7 @@ impl TryFrom<Span> for Seconds {
 }
 
 impl Seconds {
-    /// This time, so many times.
+    /// This time multiplied by `factor`.
     #[must_use]
     pub(super) fn times(self, factor: f64) -> Seconds {
         Seconds((self.0 * factor).min(f64::MAX))
@@ -187,7 +187,7 @@ impl Seconds {
 }
 
 impl PacketsPerSecond {
-    /// A model's result: where the formula leaves the range of floating point, the end of that range.
+    /// From a model's result, clamped to the range of floating point.
     #[must_use]
     pub(super) fn of(rate: f64) -> PacketsPerSecond {
         PacketsPerSecond(rate.clamp(f64::MIN_POSITIVE, f64::MAX))
@@ -201,7 +201,7 @@ impl PacketsPerSecond {
 }
 
 impl BytesPerSecond {
-    /// A model's result: where the formula leaves the range of floating point, the end of that range.
+    /// From a model's result, clamped to the range of floating point.
     #[must_use]
     pub(super) fn of(rate: f64) -> BytesPerSecond {
         BytesPerSecond(rate.clamp(f64::MIN_POSITIVE, f64::MAX))

@@ -1,13 +1,13 @@
-//! gamma: by how much Veno multiplies its window at a loss, in the mean.
+//! gamma: the mean factor by which Veno multiplies its window at a loss.
 //!
-//! Source: B. Zhou, C. P. Fu, V. O. K. Li, "TFRC Veno", equations (17) to (20): Veno takes a loss for a random one if
-//! it has fewer than beta packets in the queue, N = W (RTT - BaseRTT) / RTT < beta, and W at a loss is taken as uniform
-//! between 0 and W_max.
+//! Source: B. Zhou, C. P. Fu, V. O. K. Li, "TFRC Veno", equations (17) to (20): Veno takes a loss as random if it has
+//! fewer than beta packets in the queue, N = W (RTT - BaseRTT) / RTT < beta, and W at a loss is assumed uniform between
+//! 0 and W_max.
 
 use super::domain::Allowed;
 use super::{DomainError, Factor, Seconds, Window};
 
-/// How Veno tells losses apart and what it does then.
+/// How Veno distinguishes losses, and its factors for them.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Gamma {
     theta1: Factor,
@@ -28,7 +28,7 @@ impl Gamma {
         }
     }
 
-    /// `theta1` the factor at a random loss, `theta2` at one by congestion, `beta` in packets.
+    /// `theta1` is the factor at a random loss, `theta2` at a congestion loss, `beta` in packets.
     ///
     /// # Errors
     /// `theta1` is below `theta2`, or `beta` is not above 0.
@@ -44,19 +44,19 @@ impl Gamma {
         Ok(Gamma { theta1, theta2, beta })
     }
 
-    /// The factor at a loss that is taken for a random one.
+    /// The factor at a loss that is taken as random.
     #[must_use]
     pub const fn theta1(&self) -> Factor {
         self.theta1
     }
 
-    /// The factor at a loss that is taken for congestion, and gamma's least value.
+    /// The factor at a loss that is taken as congestion, and gamma's minimum.
     #[must_use]
     pub const fn theta2(&self) -> Factor {
         self.theta2
     }
 
-    /// P(N < beta), equation (19): the share of losses that are taken for random ones.
+    /// P(N < beta), equation (19): the share of losses that are taken as random.
     ///
     /// # Errors
     /// `base_rtt` is above `rtt`.
@@ -72,8 +72,8 @@ impl Gamma {
         Ok((self.beta * rtt.get() / (queueing * w_max.get())).min(1.0))
     }
 
-    /// gamma, equation (20): min(theta1, theta2 + (theta1-theta2) beta RTT / ((RTT-BaseRTT) W_max)), never below
-    /// theta2; theta1 at RTT = BaseRTT.
+    /// gamma, equation (20): min(theta1, theta2 + (theta1-theta2) beta RTT / ((RTT-BaseRTT) W_max)), at least theta2;
+    /// theta1 at RTT = BaseRTT.
     ///
     /// # Errors
     /// `base_rtt` is above `rtt`.

@@ -1,10 +1,10 @@
 //! Reno's throughput: the PFTK model.
 //!
 //! Source: J. Padhye, V. Firoiu, D. Towsley, J. Kurose, "Modeling TCP throughput: a simple model and its empirical
-//! validation", SIGCOMM 1998 (IEEE/ACM Transactions on Networking 8(2), 2000): section II-A losses found by triple
-//! duplicates, II-B with timeouts, II-C with the receiver's window.
-//! p is the probability that a packet is lost that is the first of its round or whose predecessor in the round is not
-//! lost; the rest of a round is lost with it, so p counts loss events, not packets.
+//! validation", SIGCOMM 1998 (IEEE/ACM Transactions on Networking 8(2), 2000): section II-A covers losses found by
+//! triple duplicates, II-B adds timeouts, II-C the receive window. p is the probability of loss of a packet that is the
+//! first of its round or whose predecessor in the round is not lost; the rest of the round is lost with it, so p counts
+//! loss events, not packets.
 
 use super::{LossRate, PacketsPerSecond, PerAck, TcpPath, Window};
 use libm::{expm1, log1p};
@@ -25,8 +25,8 @@ pub fn rounds(p: LossRate, per_ack: PerAck) -> f64 {
     offset + (2.0 * b * (1.0 - p) / (3.0 * p) + offset * offset).sqrt()
 }
 
-/// Q-hat(w): the share of losses that end in a timeout, if the window was `window` packets. At most three packets give
-/// too few duplicates; of large windows and small p about three in `window` do.
+/// Q-hat(w): the share of losses that end in a timeout, if the window was `window` packets. With at most three packets
+/// there are too few duplicates; with a large window and a small p, about three in `window` losses end so.
 #[must_use]
 pub fn timeout_share(p: LossRate, window: f64) -> f64 {
     if window <= 3.0 {
@@ -34,22 +34,22 @@ pub fn timeout_share(p: LossRate, window: f64) -> f64 {
     }
     let (p, pass) = (p.get(), log1p(-p.get()));
     let three = (1.0 - p) * (1.0 - p) * (1.0 - p);
-    // 1 - (1-p)^n without losing p beside 1
+    // 1 - (1-p)^n, accurate for small p
     let any = |n: f64| -expm1(n * pass);
     (any(3.0) * (1.0 + three * any(window - 3.0)) / any(window)).min(1.0)
 }
 
-/// f(p): a run of timeouts lasts T_0 f(p) / (1-p) in the mean, each twice as long as the one before it, up to 64 T_0.
+/// f(p): a sequence of timeouts lasts T_0 f(p) / (1-p) on average, each twice as long as the one before, up to 64 T_0.
 #[must_use]
 pub fn backoff(p: LossRate) -> f64 {
     let p = p.get();
     1.0 + p * (1.0 + p * (2.0 + p * (4.0 + p * (8.0 + p * (16.0 + p * 32.0)))))
 }
 
-/// The full model: B(p) with timeouts and the receiver's window. At p = 1 its limit, 1 / (64 T_0).
+/// The full model: B(p) with timeouts and the receive window. At p = 1 it is the limit, 1 / (64 T_0).
 ///
-/// Between its two branches the published formula is not continuous unless b = 2: there the rate changes by a quarter
-/// of a round at b = 1.
+/// The published formula is discontinuous between its two branches unless b = 2: there the rate changes by a quarter of
+/// a round at b = 1.
 #[must_use]
 pub fn full(p: LossRate, path: &TcpPath) -> PacketsPerSecond {
     let (rtt, b, limit) = (path.rtt.get(), path.per_ack.get(), path.limit.get());
@@ -63,7 +63,7 @@ pub fn full(p: LossRate, path: &TcpPath) -> PacketsPerSecond {
     cycle(p, path, window, rounds * rtt)
 }
 
-/// B(p) of a cycle: periods between losses that send (1-p)/p + W packets in `period` seconds, of which the share
+/// B(p) of a cycle: periods between losses in which (1-p)/p + W packets are sent in `period` seconds; the share
 /// Q-hat(W) ends in timeouts. Both sides are multiplied by 1-p, so that p = 1 has a value.
 pub(super) fn cycle(p: LossRate, path: &TcpPath, window: f64, period: f64) -> PacketsPerSecond {
     let (loss, pass) = (p.get(), 1.0 - p.get());
@@ -84,7 +84,7 @@ pub fn approximate(p: LossRate, path: &TcpPath) -> PacketsPerSecond {
     limited(path.limit, rtt, 1.0 / (duplicates + timeouts))
 }
 
-/// At most the receiver's window in a round trip.
+/// Limits the rate to the receive window per round trip.
 pub(super) fn limited(limit: Window, rtt: f64, rate: f64) -> PacketsPerSecond {
     PacketsPerSecond::of(rate.min(limit.get() / rtt))
 }

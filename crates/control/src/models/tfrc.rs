@@ -1,9 +1,9 @@
 //! TFRC's throughput equation, TFRC Veno's, and their inverse.
 //!
-//! Sources: RFC 5348 section 3.1; B. Zhou, C. P. Fu, V. O. K. Li, "TFRC Veno", equations (21) and (22). Departure from
-//! the print: those put p (1 + 32 p^2) under the root, where equation (16) and the RFC have it outside; so has this.
-//! With gamma = 1/2 the two equations are one. ns-2.35's TFRC takes the share of losses that end in timeouts as at
-//! most 1, as PFTK does; the RFC leaves that out.
+//! Sources: RFC 5348 section 3.1; B. Zhou, C. P. Fu, V. O. K. Li, "TFRC Veno", equations (21) and (22). Those print p
+//! (1 + 32 p^2) under the root; equation (16), the RFC and this file have it outside. With gamma = 1/2 the two
+//! equations are the same. ns-2.35's TFRC limits the share of losses that end in timeouts to 1, as PFTK does; the RFC
+//! does not.
 
 use super::domain::Allowed;
 use super::veno::roots;
@@ -12,7 +12,7 @@ use super::{BytesPerSecond, DomainError, Factor, LossRate, PacketSize, PerAck, S
 /// The share of losses that end in a timeout, 3 sqrt(b (1-gamma^2) p / 2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum TimeoutTerm {
-    /// As it is: RFC 5348.
+    /// Without limit: RFC 5348.
     #[default]
     Plain,
     /// At most 1: ns-2, PFTK.
@@ -26,11 +26,11 @@ pub struct Tfrc {
     pub gamma: Factor,
     /// b, 1 in RFC 5348.
     pub per_ack: PerAck,
-    /// Whether the timeout term's share has a ceiling.
+    /// Whether the share in the timeout term is limited.
     pub timeout_term: TimeoutTerm,
 }
 
-/// What the equation asks about a path.
+/// A path, as the equation needs it.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TfrcPath {
     /// R: the round-trip time.
@@ -52,33 +52,33 @@ impl TfrcPath {
 impl Tfrc {
     /// RFC 5348 section 3.1.
     pub const RFC5348: Tfrc = Tfrc { gamma: Factor::HALF, per_ack: PerAck::ONE, timeout_term: TimeoutTerm::Plain };
-    /// ns-2.35's.
+    /// ns-2.35's equation.
     pub const NS2: Tfrc = Tfrc { timeout_term: TimeoutTerm::AtMostOne, ..Tfrc::RFC5348 };
 
-    /// The same with another gamma: TFRC Veno's.
+    /// The same with another gamma, as in TFRC Veno.
     #[must_use]
     pub const fn with(self, gamma: Factor) -> Tfrc {
         Tfrc { gamma, ..self }
     }
 
-    /// X_Bps: the rate that a TCP would have at loss event rate `p`.
+    /// X_Bps: the rate of a TCP at loss event rate `p`.
     #[must_use]
     pub fn rate(&self, p: LossRate, path: &TfrcPath) -> BytesPerSecond {
         BytesPerSecond::of(path.segment.get() / self.terms(path).at(p.get().sqrt()))
     }
 
     /// The loss event rate at which the equation gives `rate`: its inverse, to the last digits. RFC 5348 section 6.3.1
-    /// makes the first loss interval from it.
+    /// computes the first loss interval with it.
     ///
     /// # Errors
-    /// `rate` is below the equation's least value, that at p = 1.
+    /// `rate` is below the equation's minimum, that at p = 1.
     pub fn loss_rate(&self, rate: BytesPerSecond, path: &TfrcPath) -> Result<LossRate, DomainError> {
         let terms = self.terms(path);
         let per_packet = path.segment.get() / rate.get();
         let max = terms.at(1.0);
         if per_packet > max {
             let min = path.segment.get() / max;
-            // the least rate itself must come back as 1, whatever its last digit
+            // the minimum rate itself must give 1, whatever its last digit
             if rate.get() < min * (1.0 - 4.0 * f64::EPSILON) {
                 return Err(DomainError { argument: "rate", value: rate.get(), allowed: Allowed::AtLeast(min) });
             }
@@ -126,13 +126,13 @@ impl Terms {
         self.duplicates + self.rto * timeouts
     }
 
-    /// y with `at(y)` = `time`, which is at most `at(1)`: Newton's steps, and a bisection where one would leave the
-    /// bracket. The time rises faster than y, so that a step along the chord from the origin ends below the root.
+    /// y with `at(y)` = `time`, which is at most `at(1)`: Newton's method, with a bisection where a step would leave
+    /// the bracket. The time grows faster than y, so a step along the chord from the origin ends below the root.
     fn solve(&self, time: f64) -> f64 {
         let mut high = (time / self.duplicates).min(1.0);
         let mut low = high * (time / self.at(high)).min(1.0);
         let mut y = high;
-        // each step at least halves the bracket or is Newton's, which converges from above; 100 are never reached
+        // each step halves the bracket at least, or is Newton's, which converges from above; 100 are never reached
         for _ in 0..100 {
             let error = self.at(y) - time;
             if error == 0.0 {
@@ -171,7 +171,7 @@ mod tests {
         // sqrt(2/300) = 0.0816497, 3 sqrt(3/800) * 0.01 * (1 + 0.0032) = 0.00184300; times 0.1 and 0.4 s
         let by_hand = 1000.0 / (0.1 * 0.081_649_658_1 + 0.4 * 0.183_711_730_7 * 0.01 * 1.0032);
         assert!((rate(Tfrc::RFC5348, 0.01, 0.1) / by_hand - 1.0).abs() < 1e-9);
-        // its ceiling counts from p = 8/27 on
+        // the limit applies from p = 8/27 on
         assert_eq!(rate(Tfrc::NS2, 0.2, 0.1), rate(Tfrc::RFC5348, 0.2, 0.1));
         let ceiling = 1000.0 / (0.1 * (2.0 / 6.0_f64).sqrt() + 0.4 * 0.5 * 9.0);
         assert!((rate(Tfrc::NS2, 0.5, 0.1) / ceiling - 1.0).abs() < 1e-12);
@@ -193,7 +193,7 @@ mod tests {
         let error = at(min * 0.999).unwrap_err();
         assert_eq!(error.allowed, Allowed::AtLeast(min));
         assert!(error.to_string().starts_with("rate = "), "{error}");
-        // however high the rate, there is a loss rate
+        // every rate has a loss rate, however high the rate is
         assert!(at(f64::MAX).unwrap().get() > 0.0);
     }
 }
