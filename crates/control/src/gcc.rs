@@ -1,10 +1,10 @@
-//! Google congestion control as libwebrtc has it: a rate for calls from the growth of the delay, from losses and from probes.
+//! Google congestion control as in libwebrtc: a rate for calls from delay growth, losses and probes.
 //!
 //! Source: libwebrtc (BSD-3) as of January 2026, modules/congestion_controller/goog_cc and
-//! modules/remote_bitrate_estimator/aimd_rate_control.cc. The code is the authority; draft-ietf-rmcat-gcc-02 (2016) knows
-//! neither its loss-based part nor its probes. Each part is a file of its own that names its source; the tests hold the cases
-//! and numbers of libwebrtc's unit tests. What is left out, or differs, is in docs/controllers/gcc.md. Look first at `network`,
-//! which puts the parts together. Rates are in bits a second and count all headers.
+//! modules/remote_bitrate_estimator/aimd_rate_control.cc. The code is the authority; draft-ietf-rmcat-gcc-02 (2016) has
+//! neither its loss-based part nor its probes. Each part is a separate file that names its source; the tests use the
+//! cases and numbers of libwebrtc's unit tests. docs/controllers/gcc.md lists omissions and differences. Start with
+//! `network`, which combines the parts. Rates are in bits per second, with all headers.
 
 mod aimd;
 mod alr;
@@ -34,20 +34,21 @@ use probe_estimate::Cluster;
 use std::collections::VecDeque;
 use trendline::Usage;
 
-/// The rate is never less: kCongestionControllerMinBitrate.
+/// The minimum rate: kCongestionControllerMinBitrate.
 const MIN_BITRATE: f64 = 5e3;
-/// From one process to the next: GoogCcNetworkControllerFactory::GetProcessInterval.
+/// The process interval: GoogCcNetworkControllerFactory::GetProcessInterval.
 const PROCESS: Span = Span::from_millis(25);
-/// The pacer sends what the rate allows in this at once: PacingController::kDefaultBurstInterval.
+/// The pacer may burst what the rate sends in this time: PacingController::kDefaultBurstInterval.
 const BURST: Span = Span::from_millis(40);
-/// libwebrtc's receiver: transport-wide feedback that takes 5 % of what it may send (transport_sequence_number_feedback_generator.cc).
+/// libwebrtc's receiver: transport-wide feedback that uses 5 % of the allowed rate
+/// (transport_sequence_number_feedback_generator.cc).
 const FEEDBACK: FeedbackConfig =
     FeedbackConfig { format: FeedbackFormat::Transport, share: Some(0.05), ..FeedbackConfig::PLAIN };
-/// Times of departure have this precision there (SentPacketInfo::send_time_ms).
+/// Precision of departure times in libwebrtc (SentPacketInfo::send_time_ms).
 const PRECISION: u64 = Span::from_millis(1).0;
-/// A maximum that is none: kDefaultMaxBitrate.
+/// A maximum that means no limit: kDefaultMaxBitrate.
 const UNGIVEN: f64 = 1e9;
-/// So many clusters are remembered; of older ones no feedback can come that counts.
+/// Clusters remembered; feedback on older ones is too late to count.
 const CLUSTERS: usize = 64;
 
 const PARAMETERS: [Parameter; 10] = [
@@ -74,24 +75,24 @@ const PARAMETERS: [Parameter; 10] = [
 /// A packet that feedback reports on.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct PacketResult {
-    /// When it left.
+    /// When it was sent.
     sent: Time,
     /// When it arrived, by the receiver's clock; `None` if it is lost.
     arrived: Option<Time>,
     /// Its size in bytes.
     size: f64,
-    /// The cluster of probes that it belongs to.
+    /// The probe cluster that it belongs to.
     cluster: Option<Cluster>,
 }
 
 impl PacketResult {
-    /// One that is no probe.
+    /// A packet that is not part of a probe.
     fn new(sent: Time, arrived: Option<Time>, size: f64) -> PacketResult {
         PacketResult { sent, arrived, size, cluster: None }
     }
 }
 
-/// From `earlier` to `later` in nanoseconds; below zero if it is the other way round.
+/// From `earlier` to `later` in nanoseconds; negative if the order is reversed.
 fn nanos(later: Time, earlier: Time) -> i64 {
     later.0.wrapping_sub(earlier.0) as i64
 }
@@ -119,7 +120,7 @@ impl Gcc {
         self.network.feedback(&results, arrivals.in_flight.bytes() as f64, now);
     }
 
-    /// `None` where feedback has been lost, or does not say when.
+    /// `None` if the packet's fate is unknown, or its arrival time was not reported.
     fn packet_result(&self, packet: &PacketFate) -> Option<PacketResult> {
         let arrived = match packet.fate {
             Fate::Arrived { at, .. } => Some(at?),

@@ -1,9 +1,9 @@
-//! NADA: a rate for media that follows one signal made of queueing delay, losses and marks.
+//! NADA: a media rate that follows one signal composed of queueing delay, losses and marks.
 //!
-//! Source: RFC 8698 (X. Zhu and others, "Network-Assisted Dynamic Adaptation (NADA): A Unified Congestion Control Scheme for
-//! Real-Time Media", 2020). Equation numbers are its; capital names are those of its Table 2. All of it is computed at the
-//! sender, from the arrivals that RFC 8888 reports (RFC 8698 section 6.4 compares both places). What the RFC leaves open is in
-//! docs/controllers/nada.md.
+//! Source: RFC 8698 (X. Zhu and others, "Network-Assisted Dynamic Adaptation (NADA): A Unified Congestion Control
+//! Scheme for Real-Time Media", 2020), whose equation numbers and names of Table 2 (in capitals) are used. Everything
+//! is computed at the sender, from the arrivals that RFC 8888 reports (RFC 8698 section 6.4 compares both places).
+//! docs/controllers/nada.md says how details that the RFC leaves open are decided.
 
 mod window;
 
@@ -14,33 +14,33 @@ use crate::{Build, Controller, EncoderRate, Gauges, Machine, Parameter, PathView
 use paceline_units::{Rate, Time};
 use window::Window;
 
-/// QEPS: a queueing delay below this is none, in seconds.
+/// QEPS: a queueing delay below this counts as none, in seconds.
 const QEPS: f64 = 0.010;
-/// DFILT: what filtering adds to the delay of the feedback, in seconds.
+/// DFILT: the delay that filtering adds to feedback, in seconds.
 const DFILT: f64 = 0.120;
-/// GAMMA_MAX: the rate grows by at most this share at a feedback.
+/// GAMMA_MAX: maximum growth of the rate per feedback, as a share.
 const GAMMA_MAX: f64 = 0.5;
-/// QBOUND: growing fast may cause this queueing delay, in seconds.
+/// QBOUND: maximum queueing delay that accelerated growth may cause, in seconds.
 const QBOUND: f64 = 0.050;
-/// QTH: longer queueing delays are warped while there are losses, in seconds.
+/// QTH: queueing delays above this are warped while there are losses, in seconds.
 const QTH: f64 = 0.050;
-/// LAMBDA: how fast they vanish.
+/// LAMBDA: how fast the warped delay decays.
 const LAMBDA: f64 = 0.5;
-/// MULTILOSS: losses are expected again within so many loss intervals.
+/// MULTILOSS: losses are expected again within this many loss intervals.
 const MULTILOSS: f64 = 7.0;
-/// DLOSS: what a share of PLRREF of lost packets counts, in seconds.
+/// DLOSS: the delay penalty of a loss share of PLRREF, in seconds.
 const DLOSS: f64 = 0.010;
 /// PLRREF.
 const PLRREF: f64 = 0.01;
-/// DMARK: what a share of PMRREF of marked packets counts, in seconds.
+/// DMARK: the delay penalty of a mark share of PMRREF, in seconds.
 const DMARK: f64 = 0.002;
 /// PMRREF.
 const PMRREF: f64 = 0.01;
-/// ALPHA: the weight of the newest share of lost and of marked packets.
+/// ALPHA: the weight of the newest shares of lost and of marked packets.
 const ALPHA: f64 = 0.1;
 /// FPS of the rate shaping buffer.
 const FPS: f64 = 30.0;
-/// BETA_V and BETA_S: what the encoder's rate yields to the buffer, and what the sending rate adds for it.
+/// BETA_V and BETA_S: how much the buffer lowers the encoder's rate, and raises the sending rate.
 const BETA: f64 = 0.1;
 /// Neither differs from the reference rate by more than this share of it.
 const MAX_SHAPING: f64 = 0.05;
@@ -60,7 +60,7 @@ const PARAMETERS: [Parameter; 10] = [
     own_whole("silence", 10.0, 0.0, 1000.0, "the rate is halved after so many intervals without feedback; 0: never"),
 ];
 
-/// The state. Times are in seconds, rates in bits a second of packets with all their headers.
+/// The state. Times are in seconds, rates in bits per second of packets with all headers.
 #[derive(Clone, Debug)]
 pub struct Nada {
     min_rate: f64,
@@ -82,11 +82,11 @@ pub struct Nada {
     signal: f64,
     /// rtt; zero before the first.
     rtt: f64,
-    /// Whether feedback has come; p_loss and p_mark.
+    /// Whether feedback has arrived; p_loss and p_mark.
     has_feedback: bool,
     loss: f64,
     mark: f64,
-    /// buffer_len in bytes, as the last feedback found it.
+    /// buffer_len in bytes at the last feedback.
     backlog: f64,
 }
 
@@ -98,7 +98,7 @@ impl Nada {
         self.backlog = 0.0;
     }
 
-    /// Section 4.3: what the sender does when feedback comes.
+    /// Section 4.3: the sender's reaction to feedback.
     fn feedback(&mut self, arrivals: &Arrivals, path: &PathView) {
         if let Some(rtt) = arrivals.rtt {
             self.rtt = rtt.as_secs_f64();
@@ -120,13 +120,13 @@ impl Nada {
         self.rate = self.bounded(rate);
     }
 
-    /// Equations 1 and 2, where a share of the queueing delay counts as warped.
+    /// Equations 1 and 2, in which the share `warped` of the queueing delay is warped.
     fn aggregate(&self, warped: f64, queueing: f64) -> f64 {
         let (mark, loss) = (self.mark / PMRREF, self.loss / PLRREF);
         warped * warp(queueing) + (1.0 - warped) * queueing + DMARK * mark * mark + DLOSS * loss * loss
     }
 
-    /// Equations 5 to 7, `since` after the feedback before, when the signal was `before`.
+    /// Equations 5 to 7, `since` after the previous feedback, when the signal was `before`.
     fn gradual(&self, since: f64, before: f64) -> f64 {
         let offset = self.signal - self.priority * self.x_ref * self.max_rate / self.rate;
         let change = self.signal - before;
@@ -138,7 +138,7 @@ impl Nada {
         rate.min(self.max_rate).max(self.min_rate)
     }
 
-    /// What the buffer makes of the reference rate (section 5.2).
+    /// The change of the reference rate by the rate shaping buffer (section 5.2).
     fn shaping(&self) -> f64 {
         let drained = BETA * 8.0 * self.backlog * FPS;
         if self.shaping { drained.min(MAX_SHAPING * self.rate) } else { 0.0 }
@@ -154,7 +154,7 @@ impl Nada {
         (self.rate - self.shaping()).max(self.min_rate)
     }
 
-    /// No feedback has come for long: neither delay nor loss is known.
+    /// No feedback for a long time: delay and loss are unknown.
     fn silence(&mut self) {
         self.rate = self.bounded(self.rate / 2.0);
     }

@@ -1,8 +1,10 @@
-//! NDTC: frames whose size is what the path carries within their time, found by dithering how long each takes to leave.
+//! NDTC: sizes each frame by what the path carries within the frame's time, measured by dithering the time in which
+//! frames are sent.
 //!
-//! Source: P.-L. Ageneau, G. Armitage, S. Danahy, "Network Delivery Time Control" (draft-ageneau-ccwg-ndtc of July 2026); names in
-//! capitals are its. [`law`] is its arithmetic, [`frames`] makes frames of the packets that feedback tells of (RFC 8888). All of it is
-//! computed at the sender. What the draft leaves open is in docs/controllers/ndtc.md.
+//! Source: P.-L. Ageneau, G. Armitage, S. Danahy, "Network Delivery Time Control" (draft-ageneau-ccwg-ndtc of July
+//! 2026), whose names are in capitals. [`law`] is its arithmetic, [`frames`] assembles frames from the packets that
+//! feedback reports (RFC 8888). Everything is computed at the sender. docs/controllers/ndtc.md says how details that
+//! the draft leaves open are decided.
 
 pub mod frames;
 pub mod law;
@@ -17,7 +19,7 @@ use law::{Law, Settings};
 use paceline_random::{Sequence, Stream};
 use paceline_units::{Rate, Size, Span};
 
-/// Frames a second until it is told how many.
+/// The frame rate until the application's is known.
 const FRAME_RATE: f64 = 30.0;
 
 const PARAMETERS: [Parameter; 14] = [
@@ -58,17 +60,17 @@ pub struct Ndtc {
     frame_rate: f64,
     law: Law,
     frames: Frames,
-    /// Of dithering.
+    /// Random draws for dithering.
     draws: Sequence,
-    /// Bytes of a packet's headers, and of a full one's payload.
+    /// Bytes of a packet's headers, and of a full packet's payload.
     header: f64,
     segment: f64,
-    /// SEND and RECV of the last frame of which both are known; not a number before it.
+    /// SEND and RECV of the last frame for which both are known; NaN before it.
     last: (f64, f64),
 }
 
 impl Ndtc {
-    /// At so many frames a second.
+    /// A controller for this frame rate, in frames per second.
     fn new(parameters: [f64; PARAMETERS.len()], frame_rate: f64) -> Ndtc {
         let [_, init, min, max, receive, send, dither, weight, iterations, margin, alpha, ecn_alpha, beta, _] =
             parameters;
@@ -106,20 +108,21 @@ impl Ndtc {
         }
     }
 
-    /// TARGET / TFRAME in bytes on the wire a second, each packet with its headers.
+    /// TARGET / TFRAME in bytes on the wire per second, with each packet's headers.
     fn wire(&self) -> f64 {
         let packets = libm::ceil(self.law.target / self.segment);
         (self.law.target + packets * self.header) * self.frame_rate
     }
 
-    /// Of a frame that has so many bytes on the wire, all payloads but the last packet's; of a single packet its own.
+    /// LENGTH of a frame with this many bytes on the wire: all payloads except the last packet's; for a single packet,
+    /// its payload.
     fn length(&self, wire: f64) -> f64 {
         let packets = libm::ceil(wire / (self.segment + self.header)).max(1.0);
         if packets > 1.0 { (packets - 1.0) * self.segment } else { (wire - self.header).max(0.0) }
     }
 }
 
-/// What counts of a packet.
+/// The fields of a packet that matter here.
 fn packet(fate: &PacketFate) -> Packet {
     let packet = &fate.packet;
     Packet {
@@ -186,7 +189,7 @@ impl MediaController for Ndtc {
         RtpSettings {
             silence: self.parameters[13] as u32,
             feedback: RtpFeedback::Arrivals,
-            // once a frame, as the draft wants
+            // once a frame, as the draft requires
             feedback_config: FeedbackConfig { frames: true, ..FeedbackConfig::PLAIN },
             even: true,
             frames: true,

@@ -1,7 +1,8 @@
-//! Prague: a scalable controller for low-latency queues, whose window falls by half of the share of marks.
+//! Prague: a scalable controller for low-latency queues, which reduces its window by half the share of marks.
 //!
-//! Source: B. Briscoe, K. De Schepper and others, "Prague Congestion Control" (draft-briscoe-iccrg-prague-congestion-control), as
-//! L4STeam/udp_prague at e8e34353 has it; RFC 9331 section 4 says what is asked of such a controller. `law` is its arithmetic.
+//! Source: B. Briscoe, K. De Schepper and others, "Prague Congestion Control"
+//! (draft-briscoe-iccrg-prague-congestion-control), as implemented in L4STeam/udp_prague at e8e34353; RFC 9331 section
+//! 4 has the requirements for such controllers. `law` is its arithmetic.
 
 pub mod law;
 
@@ -23,9 +24,9 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::number("max_rate", [1e11; Profile::ALL.len()], (8e3, 1e11), "bit/s", "the rate at most"),
 ];
 
-/// Least rate of all, in bytes a second.
+/// The absolute minimum rate, in bytes per second.
 const MIN_RATE: u64 = 12_500;
-/// The first window, in packets; the first acknowledgement makes it anew.
+/// The first window, in packets; the first acknowledgement recomputes it.
 const FIRST_WINDOW: u64 = 10;
 
 /// The state.
@@ -35,15 +36,15 @@ pub struct Prague {
     max_rate: u64,
     law: Law,
     counts: Counts,
-    /// What was lost before the recovery that goes on.
+    /// Packets lost before the current recovery.
     lost_before: i64,
     pacing: u64,
     smss: u64,
-    /// Bytes acknowledged and lost that are no whole packet yet: QUIC's packets are not all full.
+    /// Bytes acknowledged and bytes lost that do not yet make a whole packet: QUIC's packets are not all full.
     rest: (u64, u64),
 }
 
-/// Microseconds of a clock that begins with one.
+/// Microseconds on a clock that starts at one.
 fn micros(now: Time) -> i64 {
     1 + (now.0 / 1000) as i64
 }
@@ -125,7 +126,8 @@ impl Controller for Prague {
 }
 
 impl WindowController for Prague {
-    /// Segments do not shrink as udp_prague's packets do: at low rates it is as many bytes, of two segments at least.
+    /// Segments do not shrink as udp_prague's packets do: at low rates the window has the same bytes, but at least two
+    /// segments.
     fn window(&self) -> f64 {
         let bytes = self.law.packets as u64 * self.law.size;
         (bytes / self.smss).max(2) as f64

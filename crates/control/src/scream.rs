@@ -1,7 +1,8 @@
-//! SCReAM v2: media whose window follows losses, marks and queueing delay, and whose rate follows the window.
+//! SCReAM v2 for media: the window follows losses, marks and queueing delay, and the rate follows the window.
 //!
-//! Three authorities have three laws under this name, which the parameter `variant` chooses among: the draft, its authors' code, and
-//! libwebrtc's, each a scheme with parameters of its own. Where they part is in docs/controllers/scream.md. Each law knows nothing of the machine that carries it; what all three need of that is here.
+//! There are three laws under this name, chosen by the parameter `variant`: the draft's, that of its authors' code, and
+//! libwebrtc's. Each is a scheme with its own parameters. docs/controllers/scream.md lists their differences. The laws
+//! are independent of the machine; what all three need from it is here.
 
 mod base_delay;
 pub mod draft;
@@ -14,19 +15,19 @@ use crate::scheme::VARIANT;
 use crate::{Parameter, Profile};
 use paceline_units::{Size, Span, Time};
 
-/// The parameter that chooses among the three; `own` is the place of the one whose parameter it is.
+/// The parameter that chooses among the three; `own` is the index of the scheme that has it.
 const fn variant(own: f64) -> Parameter {
     const NAMES: [&str; 3] = ["draft", "ericsson", "libwebrtc"];
     let doc = "whose: the draft's, its authors' code's or libwebrtc's; the parameters are the variant's";
     Parameter::choice(VARIANT, [own; Profile::ALL.len()], &NAMES, doc)
 }
 
-/// Feedback that is lost must not hold a sender for ever: after so long without a sending one packet may leave.
+/// Lost feedback must not stop a sender forever: after this time without sending, one packet may leave.
 const STALL: Span = Span::from_millis(500);
-/// A pace that is none, in bytes a second.
+/// A pacing rate that means no pacing, in bytes per second.
 const UNPACED: f64 = 12.5e9;
 
-/// What a law is told of the machine.
+/// The machine's state, as a law needs it.
 #[derive(Clone, Copy, Debug)]
 struct Carrier {
     started: Time,
@@ -54,14 +55,14 @@ impl Carrier {
         self.stalled = now.since(self.sent) >= STALL;
     }
 
-    /// The window that lets `allowed` bytes be in flight, one packet more after a stall.
+    /// The window for `allowed` bytes in flight, with room for one more packet after a stall.
     fn window(&self, allowed: f64) -> Option<Size> {
         let stalled = if self.stalled { self.in_flight + u64::from(self.packet) } else { 0 };
         Some(Size::from_bytes((allowed.max(0.0) as u64).max(stalled)))
     }
 }
 
-/// What all three ask of the machine.
+/// The settings common to all three.
 const SETTINGS: RtpSettings = RtpSettings {
     probes: false,
     silence: 0,
@@ -80,7 +81,7 @@ const SETTINGS: RtpSettings = RtpSettings {
     discards: false,
 };
 
-/// A later time less an earlier one, in units of which `second` make a second, rounded down; below zero if it is not later.
+/// `later` minus `earlier`, in units of 1/`second` s, rounded down; negative if the order is reversed.
 fn between(earlier: Time, later: Time, second: i128) -> i128 {
     ((i128::from(later.0) - i128::from(earlier.0)) * second).div_euclid(1_000_000_000)
 }

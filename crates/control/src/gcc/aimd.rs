@@ -1,38 +1,38 @@
-//! The delay-based rate: it grows while the delay does not, and falls below the throughput when it does.
+//! The delay-based rate: it grows while the delay is stable, and falls below the throughput when the delay grows.
 //!
-//! Source: libwebrtc, modules/remote_bitrate_estimator/aimd_rate_control.cc; draft-ietf-rmcat-gcc-02 section 5.5. Left out:
-//! what takes a network state estimate (none is in libwebrtc), the period between overuses (told to encoders, used in no
-//! decision), and what field trials switch on. Rates are in bits a second, times in seconds.
+//! Source: libwebrtc, modules/remote_bitrate_estimator/aimd_rate_control.cc; draft-ietf-rmcat-gcc-02 section 5.5. Left
+//! out: everything that needs a network state estimate (libwebrtc has none), the period between overuses (reported to
+//! encoders, used in no decision), and what field trials enable. Rates are in bits per second, times in seconds.
 
 use super::MIN_BITRATE;
 use super::link_capacity::LinkCapacityEstimator;
 use super::trendline::Usage;
 use paceline_units::{Span, Time};
 
-/// What is left of the throughput on overuse: kDefaultBackoffFactor.
+/// Factor of the throughput on overuse: kDefaultBackoffFactor.
 const BACKOFF_FACTOR: f64 = 0.85;
-/// Above this the rate falls by as much more.
+/// The rate falls further by this, if it is above this.
 const BACKOFF_OFFSET: f64 = 5e3;
-/// How fast the rate grows in a second while the bottleneck's is unknown, and at least by how much each time.
+/// Growth factor per second while the bottleneck's rate is unknown, and minimum growth per step.
 const GROWTH: f64 = 1.08;
 const MIN_MULTIPLICATIVE_INCREASE: f64 = 1e3;
-/// The least growth in a second near the bottleneck's rate.
+/// Minimum growth per second near the bottleneck's rate.
 const MIN_ADDITIVE_INCREASE: f64 = 4e3;
-/// Frames a second and the largest packet of the stream that the growth near it assumes.
+/// Frames per second and largest packet of the stream, which the growth near that rate assumes.
 const FRAMES: f64 = 30.0;
 const PACKET: f64 = 1200.0 * 8.0;
-/// What the detector adds to the time of a response.
+/// What the detector adds to the response time.
 const DETECTION: f64 = 0.1;
-/// The rate grows no further than this multiple of the throughput, and this.
+/// The rate grows at most to this multiple of the throughput, plus this offset.
 const LIMIT: f64 = 1.5;
 const LIMIT_OFFSET: f64 = 10e3;
-/// The round-trip time until one is known: kDefaultRtt.
+/// The round-trip time before the first sample: kDefaultRtt.
 const FIRST_RTT: f64 = 0.2;
-/// Reductions are a round trip apart, which counts as no less and no more than this.
+/// Bounds of the time between reductions, which otherwise is a round trip.
 const APART: (f64, f64) = (0.010, 0.200);
-/// Without a start rate the throughput is it, so long after the first: kInitializationTime.
+/// Without a start rate, the rate becomes the throughput this long after its first measurement: kInitializationTime.
 const INITIALIZATION_TIME: Span = Span::from_secs(5);
-/// The rate before any is known.
+/// The rate while none is known.
 const UNKNOWN: f64 = 30e6;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,7 +42,7 @@ enum State {
     Decrease,
 }
 
-/// The controller of the delay-based rate.
+/// The delay-based rate controller.
 #[derive(Clone, Debug)]
 pub struct AimdRateControl {
     min_bitrate: f64,
@@ -78,45 +78,47 @@ impl AimdRateControl {
         self.known.then_some(self.rate)
     }
 
-    /// The session begins at this rate.
+    /// Sets the start rate of the session.
     pub fn start(&mut self, rate: f64) {
         self.rate = rate;
         self.throughput = rate;
         self.known = true;
     }
 
-    /// The rate is at least this from now on.
+    /// Sets the minimum rate.
     pub fn set_min_bitrate(&mut self, min_bitrate: f64) {
         self.min_bitrate = min_bitrate;
         self.rate = self.rate.max(min_bitrate);
     }
 
-    /// The round-trip time.
+    /// Sets the round-trip time.
     pub fn set_rtt(&mut self, rtt: f64) {
         self.rtt = rtt;
     }
 
-    /// Something else knows the rate: a probe.
+    /// Sets a rate measured otherwise: by a probe.
     pub fn set(&mut self, rate: f64, now: Time) {
         self.known = true;
         self.rate = rate.max(self.min_bitrate);
         self.changed = Some(now);
     }
 
-    /// The rate is a share of what others have found, too: no change of its own, after which it would wait.
+    /// Sets the rate from a flow state exchange. It does not count as a change after which a reduction would have to
+    /// wait.
     pub fn share(&mut self, rate: f64) {
         self.known = true;
         self.rate = rate.max(self.min_bitrate);
     }
 
-    /// Whether the rate may fall again, as the last change has had time to show, or as half of it does not come through.
+    /// Whether the rate may be reduced again: the last change has had time to take effect, or the throughput is below
+    /// half the rate.
     pub fn may_reduce(&self, throughput: f64, now: Time) -> bool {
         let apart = self.rtt.clamp(APART.0, APART.1);
         self.changed.is_none_or(|changed| now.since(changed).as_secs_f64() >= apart)
             || self.known && throughput < 0.5 * self.rate
     }
 
-    /// What the detector says, and the throughput if it is known: the new rate.
+    /// Handles the detector's state and the throughput, if known; returns the new rate.
     pub fn update(&mut self, usage: Usage, throughput: Option<f64>, now: Time) -> f64 {
         if let (false, Some(measured)) = (self.known, throughput) {
             let first = *self.first_throughput.get_or_insert(now);
@@ -126,7 +128,7 @@ impl AimdRateControl {
             }
         }
         self.throughput = throughput.unwrap_or(self.throughput);
-        // an overuse makes a rate even where none was known
+        // an overuse sets a rate even if none was known
         if self.known || usage == Usage::Over {
             self.turn(usage, now);
             let rate = match self.state {
@@ -169,7 +171,7 @@ impl AimdRateControl {
         (self.rate + growth).min(limit)
     }
 
-    /// Near the bottleneck's rate: half a packet in the time of a response, each second.
+    /// Growth per second near the bottleneck's rate: half a packet per response time.
     fn slope(&self) -> f64 {
         let frame = self.rate / FRAMES;
         let packet = frame / (frame / PACKET).ceil();
@@ -229,7 +231,8 @@ mod tests {
         assert!((aimd.slope() - 14_000.0).abs() <= 1_000.0);
     }
 
-    /// 20 s at 10 kbit/s of throughput: 1.5 times that and 10 kbit/s, and no more while less comes through; nor less.
+    /// 20 s at a throughput of 10 kbit/s: the rate grows to 1.5 times that plus 10 kbit/s, stays there while the
+    /// throughput is lower, and does not fall.
     #[test]
     fn growth_ends_where_the_throughput_says() {
         let mut aimd = set(10e3);
@@ -254,7 +257,7 @@ mod tests {
         assert!(rate > 123e3 && rate <= 1.5 * 123e3 + 10e3, "{rate}");
     }
 
-    /// From 264 kbit/s to 0.85 of what came through, less 5 kbit/s: 216 kbit/s, if that was 260.
+    /// From 264 kbit/s to 0.85 of the throughput minus 5 kbit/s: 216 kbit/s if the throughput was 260.
     #[test]
     fn an_overuse_takes_the_rate_below_the_throughput() {
         let mut aimd = set(264e3);
@@ -291,7 +294,7 @@ mod tests {
     fn an_overuse_never_raises_the_rate() {
         let mut aimd = set(100e3);
         assert_eq!(aimd.update(Usage::Over, Some(1e6), at(500)), 100e3);
-        // by the capacity, which that overuse has set to 1 Mbit/s, it would neither
+        // the link capacity, which that overuse has set to 1 Mbit/s, does not raise it either
         assert_eq!(aimd.update(Usage::Over, Some(1e6), at(1000)), 100e3);
     }
 

@@ -1,23 +1,23 @@
-//! Whether the application sends less than the estimate allows (ALR: application limited region).
+//! Detects whether the application sends less than the estimate allows (ALR: application limited region).
 //!
-//! Source: libwebrtc, modules/congestion_controller/goog_cc/alr_detector.cc and modules/pacing/interval_budget.cc. The three
-//! ratios are those of rtc_base/experiments/alr_experiment.cc ("on by default with fixed settings"), which override the 0.65,
-//! 0.80 and 0.50 of alr_detector.h.
+//! Source: libwebrtc, modules/congestion_controller/goog_cc/alr_detector.cc and modules/pacing/interval_budget.cc. The
+//! three ratios are those of rtc_base/experiments/alr_experiment.cc ("on by default with fixed settings"), which
+//! override the 0.65, 0.80 and 0.50 of alr_detector.h.
 
 use paceline_units::Time;
 
 /// The budget is this share of the estimate.
 const BANDWIDTH_USAGE_RATIO: f64 = 0.80;
-/// A region begins when more than this share of the budget is unused, and ends when less than that is.
+/// A region begins when more than this share of the budget is unused, and ends when less than the second share is.
 const START_BUDGET_LEVEL_RATIO: f64 = 0.40;
 const STOP_BUDGET_LEVEL_RATIO: f64 = -0.60;
-/// The budget holds so many seconds of its rate, unused or overdrawn.
+/// The budget is limited to this many seconds of its rate, unused or overdrawn.
 const WINDOW: f64 = 0.5;
 
 /// The budget, in bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AlrDetector {
-    /// Bytes a second.
+    /// Bytes per second.
     rate: f64,
     left: f64,
     last: Option<Time>,
@@ -25,12 +25,12 @@ pub struct AlrDetector {
 }
 
 impl AlrDetector {
-    /// Since when the application has sent less than it may; `None` if it does not.
+    /// When the current region began; `None` outside a region.
     pub fn since(&self) -> Option<Time> {
         self.since
     }
 
-    /// The estimate.
+    /// Sets the estimate.
     pub fn set_estimate(&mut self, rate: f64) {
         self.rate = BANDWIDTH_USAGE_RATIO * rate / 8.0;
         self.left = self.left.clamp(-self.max_budget(), self.max_budget());
@@ -40,7 +40,7 @@ impl AlrDetector {
         WINDOW * self.rate
     }
 
-    /// A packet of `size` bytes has left.
+    /// A packet of `size` bytes was sent.
     pub fn sent(&mut self, size: f64, now: Time) {
         let Some(last) = self.last.replace(now) else { return };
         let max_budget = self.max_budget();
@@ -73,7 +73,7 @@ mod tests {
     }
 
     impl Application {
-        /// For so long at this share of the estimate; whether it is in a region then.
+        /// Sends for `ms` at this share of the estimate; returns whether it is in a region then.
         fn sends(&mut self, ms: u64, percent: f64) -> bool {
             for _ in 0..ms / 10 {
                 self.1 += Span::from_millis(10);
@@ -108,8 +108,8 @@ mod tests {
         assert!(!application.sends(1000, 50.0));
     }
 
-    /// By hand: at 50 %, 0.3 of the estimate is left over, which is 0.375 of the budget's rate: 0.4 of half a second of it after
-    /// 0.54 s, the first packet not counted.
+    /// By hand: at 50 %, 0.3 of the estimate is unused, which is 0.375 of the budget's rate: 0.4 of half a second of
+    /// the budget after 0.54 s, not counting the first packet.
     #[test]
     fn it_remembers_when_it_began() {
         let mut application = application();

@@ -1,7 +1,7 @@
-//! The delay-based estimate: groups of packets, the line through their delays, and the rate that follows from it.
+//! The delay-based estimate: packet groups, the trendline of their delays, and the resulting rate.
 //!
-//! Source: libwebrtc, modules/congestion_controller/goog_cc/delay_based_bwe.cc. Left out: a detector of its own for audio,
-//! which is off there.
+//! Source: libwebrtc, modules/congestion_controller/goog_cc/delay_based_bwe.cc. Left out: the separate detector for
+//! audio, which is off there.
 
 use super::PacketResult;
 use super::aimd::AimdRateControl;
@@ -9,15 +9,15 @@ use super::inter_arrival::InterArrival;
 use super::trendline::{TrendlineEstimator, Usage};
 use paceline_units::{Span, Time};
 
-/// After so long without feedback the detector begins anew: kStreamTimeOut.
+/// The detector is reset after this time without feedback: kStreamTimeOut.
 const STREAM_TIMEOUT: Span = Span::from_secs(2);
 
-/// What feedback has changed.
+/// The result of feedback.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Outcome {
-    /// The new estimate; `None` if it stays.
+    /// The new estimate; `None` if unchanged.
     pub rate: Option<f64>,
-    /// Whether it is a probe's.
+    /// Whether it is a probe's result.
     pub probe: bool,
     /// Whether the queue has drained after an overuse.
     pub recovered: bool,
@@ -28,10 +28,10 @@ pub struct Outcome {
 pub struct Delay {
     groups: InterArrival,
     line: TrendlineEstimator,
-    /// The rate; its round-trip time, start and bounds are set here.
+    /// The rate controller; its round-trip time, start and bounds are set through this field.
     pub aimd: AimdRateControl,
     last_feedback: Option<Time>,
-    /// The last estimate, and what the detector said then.
+    /// The last estimate, and the detector's state then.
     rate: f64,
     usage: Usage,
 }
@@ -42,7 +42,7 @@ impl Delay {
         self.rate
     }
 
-    /// What the detector said at the last feedback.
+    /// The detector's state at the last feedback.
     pub fn usage(&self) -> Usage {
         self.usage
     }
@@ -52,8 +52,7 @@ impl Delay {
         self.line.reading()
     }
 
-    /// Feedback that came at `now` tells of these packets, in the order of their arrival; what came through, and what a probe
-    /// has found.
+    /// Handles feedback at `now` on these packets, in order of arrival, with the acked bitrate and a probe's result.
     pub fn feedback(
         &mut self,
         results: &[PacketResult],
@@ -108,7 +107,7 @@ impl Delay {
             }
             self.aimd.update(Usage::Over, throughput, now);
         } else {
-            // nothing is measured yet: half, as far apart as reductions are
+            // no throughput is known yet: halve, at most as often as reductions are allowed
             let rate = self.aimd.estimate()?;
             if !self.aimd.may_reduce(rate / 2.0, now) {
                 return None;

@@ -1,4 +1,4 @@
-//! Groups of packets that left together, and how the distance between two such groups changed on the way.
+//! Groups of packets sent together, and how the spacing of two groups changed on the path.
 //!
 //! Source: libwebrtc, modules/congestion_controller/goog_cc/inter_arrival_delta.cc; draft-ietf-rmcat-gcc-02 sections 5.2
 //! (pre-filtering) and 5.1 (arrival-time model).
@@ -6,28 +6,29 @@
 use super::{millis, nanos};
 use paceline_units::{Span, Time};
 
-/// Packets that leave within this time of a group's first belong to it (kSendTimeGroupLength of delay_based_bwe.cc;
-/// burst_time of the draft).
+/// Packets sent within this time of a group's first packet belong to the group (kSendTimeGroupLength of
+/// delay_based_bwe.cc; burst_time of the draft).
 const SEND_TIME_GROUP_LENGTH: i64 = Span::from_millis(5).0 as i64;
-/// A packet that comes so soon after the one before, and sooner than it was sent after it, has waited with it:
-/// kBurstDeltaThreshold.
+/// A packet that arrives at most this long after the previous one, and in less time than between their sending, was
+/// queued with it: kBurstDeltaThreshold.
 const BURST_DELTA_THRESHOLD: i64 = Span::from_millis(5).0 as i64;
-/// Such waiting makes no group longer than this at the receiver: kMaxBurstDuration.
+/// Such queued packets extend a group to at most this time at the receiver: kMaxBurstDuration.
 const MAX_BURST_DURATION: i64 = Span::from_millis(100).0 as i64;
-/// If arrivals are so much further apart than the feedback on them, the receiver's clock has jumped:
+/// If arrivals are this much further apart than the feedback on them, the receiver's clock has jumped:
 /// kArrivalTimeOffsetThreshold.
 const ARRIVAL_TIME_OFFSET_THRESHOLD: i64 = Span::from_secs(3).0 as i64;
-/// After so many packets in a row whose group came before the one sent earlier, all begins anew: kReorderedResetThreshold.
+/// After this many consecutive packets whose group arrived before the previous group, reset everything:
+/// kReorderedResetThreshold.
 const REORDERED_RESET_THRESHOLD: u32 = 3;
 
-/// What changed from one group to the next.
+/// The change from one group to the next.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Deltas {
-    /// From the last departure of the one to that of the other, in milliseconds.
+    /// From the last departure of the earlier group to that of the later, in milliseconds.
     pub sent_ms: f64,
-    /// From the last arrival of the one to that of the other, in milliseconds: not below zero.
+    /// From the last arrival of the earlier group to that of the later, in milliseconds; not negative.
     pub arrived_ms: f64,
-    /// By how many bytes the later group is larger.
+    /// The later group's size minus the earlier one's, in bytes.
     pub size: f64,
 }
 
@@ -38,7 +39,7 @@ struct Group {
     last_sent: Time,
     first_arrival: Time,
     last_arrival: Time,
-    /// When feedback told of its last packet, by the sender's clock.
+    /// When feedback on its last packet arrived, by the sender's clock.
     last_feedback: Time,
 }
 
@@ -54,7 +55,7 @@ impl Group {
         }
     }
 
-    /// Whether a packet that left at `sent` waited with this group's last.
+    /// Whether a packet sent at `sent` was queued with this group's last packet.
     fn waited_with(&self, sent: Time, arrived: Time) -> bool {
         let between = (nanos(arrived, self.last_arrival), nanos(sent, self.last_sent));
         between.1 == 0
@@ -77,8 +78,8 @@ pub struct InterArrival {
 }
 
 impl InterArrival {
-    /// A packet of `size` bytes that left at `sent` has come at `arrived` by the receiver's clock; feedback told of it at
-    /// `now`. If it begins a group: how the one before it differs from the one before that.
+    /// Handles a packet of `size` bytes sent at `sent` that arrived at `arrived` by the receiver's clock; feedback on
+    /// it arrived at `now`. If it begins a group, returns the change between the two groups before it.
     pub fn packet(&mut self, sent: Time, arrived: Time, now: Time, size: f64) -> Option<Deltas> {
         let Some(current) = &mut self.current else {
             self.current = Some(Group::of(sent, arrived, now, size));
@@ -104,7 +105,7 @@ impl InterArrival {
         deltas
     }
 
-    /// `None` if the two tell nothing: then the packet that ended the later one is left out.
+    /// `None` if the comparison is invalid; then the packet that ended the later group is ignored.
     fn compare(&mut self, before: &Group, current: &Group) -> Option<Deltas> {
         let apart = nanos(current.last_arrival, before.last_arrival);
         if apart - nanos(current.last_feedback, before.last_feedback) >= ARRIVAL_TIME_OFFSET_THRESHOLD {
@@ -129,12 +130,12 @@ impl InterArrival {
 
 #[cfg(test)]
 mod tests {
-    //! The cases and numbers of libwebrtc's modules/remote_bitrate_estimator/inter_arrival_unittest.cc (the class from which
-    //! this one was branched there), but for those of wrapping timestamps, which ours do not.
+    //! The cases and numbers of libwebrtc's modules/remote_bitrate_estimator/inter_arrival_unittest.cc (the class that
+    //! this one was branched from there), except those of wrapping timestamps, which do not occur here.
 
     use super::*;
 
-    /// What begins a group: 5 ms and a little, in microseconds.
+    /// Starts a new group: slightly more than 5 ms, in microseconds.
     const NEXT: u64 = 5020;
 
     struct Case(InterArrival);
@@ -160,7 +161,8 @@ mod tests {
         assert_eq!(case.at(3 * NEXT, 35, 2.0), Some((5020.0, 6.0, -1.0)));
     }
 
-    /// Packets within 5 ms of the group's first, in order or not, make one group; one from before it is left out.
+    /// Packets within 5 ms of the group's first, in order or not, form one group; a packet sent before the first is
+    /// ignored.
     #[test]
     fn a_group_accumulates() {
         let rising: Vec<u64> = (1..=10).map(|i| NEXT + 20 * i).collect();
@@ -179,7 +181,7 @@ mod tests {
         }
     }
 
-    /// What comes within 5 ms of the packet before, though it left 30 ms after it, waited with it.
+    /// A packet that arrives within 5 ms of the previous one, though sent 30 ms after it, was queued with it.
     #[test]
     fn a_burst_is_one_group() {
         let mut case = case();
@@ -209,7 +211,7 @@ mod tests {
         assert_eq!(case.at(NEXT + 30_000, 34, 100.0), Some((5020.0, 11.0, 1.0)));
     }
 
-    /// 30 ms further each time: sent, arrived, heard, in milliseconds.
+    /// Steps of 30 ms: times of sending, arrival and feedback in milliseconds.
     struct Clocks(InterArrival, [u64; 3]);
 
     impl Clocks {

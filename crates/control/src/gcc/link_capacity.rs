@@ -1,15 +1,15 @@
-//! What the bottleneck's rate was when the queue last grew, and how sure that is.
+//! The bottleneck's rate at recent overuses, and its deviation.
 //!
 //! Source: libwebrtc, modules/congestion_controller/goog_cc/link_capacity_estimator.cc.
 
 /// The weight of a new sample (OnOveruseDetected).
 const ALPHA: f64 = 0.05;
-/// The deviation at first and at least, and at most: of a rate in kbit/s, squared and divided by it.
+/// Initial and minimum, and maximum deviation: squared deviation of a rate in kbit/s, divided by the rate.
 const DEVIATIONS: (f64, f64) = (0.4, 2.5);
-/// The bounds lie so many standard deviations away.
+/// Distance of the bounds in standard deviations.
 const SIGMAS: f64 = 3.0;
 
-/// The estimate. Rates are in bits a second.
+/// The estimate. Rates are in bits per second.
 #[derive(Clone, Copy, Debug)]
 pub struct LinkCapacityEstimator {
     /// In kbit/s.
@@ -29,12 +29,12 @@ impl LinkCapacityEstimator {
         self.mean.map(|mean| mean * 1e3)
     }
 
-    /// A rate above this is of another link.
+    /// Upper bound: a rate above it indicates another link capacity.
     pub fn upper(&self) -> f64 {
         self.mean.map_or(f64::INFINITY, |mean| (mean + SIGMAS * self.sigma(mean)) * 1e3)
     }
 
-    /// So is one below this.
+    /// Lower bound: a rate below it indicates another link capacity.
     pub fn lower(&self) -> f64 {
         self.mean.map_or(0.0, |mean| (mean - SIGMAS * self.sigma(mean)).max(0.0) * 1e3)
     }
@@ -43,12 +43,12 @@ impl LinkCapacityEstimator {
         (self.deviation * mean).sqrt()
     }
 
-    /// The rate is no longer known; how far it deviated is kept.
+    /// Forgets the rate, but keeps the deviation.
     pub fn forget(&mut self) {
         self.mean = None;
     }
 
-    /// The queue grew while this rate came through.
+    /// Adds the throughput at an overuse.
     pub fn overuse(&mut self, throughput: f64) {
         let sample = throughput / 1e3;
         let mean = self.mean.map_or(sample, |mean| (1.0 - ALPHA) * mean + ALPHA * sample);
@@ -63,7 +63,7 @@ impl LinkCapacityEstimator {
 mod tests {
     use super::*;
 
-    /// By hand; libwebrtc has no test of this class alone.
+    /// By hand; libwebrtc has no unit test of this class.
     #[test]
     fn the_bounds_lie_three_deviations_away() {
         let mut capacity = LinkCapacityEstimator::default();
@@ -74,7 +74,7 @@ mod tests {
         assert!((capacity.upper() - 542_426.0).abs() < 1.0 && (capacity.lower() - 457_573.0).abs() < 1.0);
         capacity.overuse(700e3);
         assert_eq!(capacity.estimate(), Some(510e3));
-        // 0.95 * 0.4 + 0.05 * 190^2 / 510 = 3.92, but 2.5 at most: sqrt(2.5 * 510) = 35.7 kbit/s
+        // 0.95 * 0.4 + 0.05 * 190^2 / 510 = 3.92, limited to 2.5: sqrt(2.5 * 510) = 35.7 kbit/s
         assert!((capacity.upper() - 617_121.0).abs() < 1.0);
         capacity.forget();
         assert_eq!(capacity.estimate(), None);

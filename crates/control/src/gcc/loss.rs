@@ -1,10 +1,11 @@
-//! The loss-based estimate: of several rates that the path might leave, the one that explains best what was lost.
+//! The loss-based estimate: of several candidate rates, the one that explains the observed losses best.
 //!
 //! Source: libwebrtc, modules/congestion_controller/goog_cc/loss_based_bwe_v2.cc, with its defaults of January 2026. A
-//! channel has an inherent loss p and a rate b: of what is sent at a rate s above b, 1 - b/s is lost as well. The likelihood of
-//! the last observations, with a preference for high rates while losses are rare, decides between candidates; for each, p takes
-//! one step of Newton's. Left out: packets that are told lost first and received later, which ours never are; smoothing of the
-//! sending rate, a bound that grows with time, and a candidate of the upper bound, which are off there.
+//! channel has an inherent loss p and a rate b: when sending at a rate s above b, 1 - b/s is lost in addition. The
+//! likelihood of the last observations, with a preference for high rates while losses are rare, decides between
+//! candidates; for each, p takes one Newton step. Left out: packets reported lost and received later, which do not
+//! occur here; smoothing of the sending rate, a bound that grows with time, and a candidate at the upper bound, which
+//! are off there.
 
 mod observations;
 
@@ -12,31 +13,30 @@ use super::{MIN_BITRATE, PacketResult};
 use observations::{Observations, lower, upper};
 use paceline_units::{Span, Time};
 
-/// The estimate is held for so long at first after losses have lowered it, and at most.
+/// How long the estimate is held after losses have lowered it: at first, and at most.
 const FIRST_HOLD: Span = Span::from_millis(300);
 const LONGEST_HOLD: Span = Span::from_secs(60);
-/// How near probabilities come to none and to certainty.
+/// Minimum distance of probabilities from 0 and 1.
 const EDGE: f64 = 1e-6;
 
-/// What is configurable there (WebRTC-Bwe-LossBasedBweV2), where tests or ours change it; rates in bits a second.
+/// Configuration (WebRTC-Bwe-LossBasedBweV2), as far as tests or this controller change it; rates in bits per second.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// CandidateFactors: multiples of the estimate that are tried.
+    /// CandidateFactors: multiples of the estimate to try.
     pub candidates: Vec<f64>,
-    /// HigherBwBiasFactor and HigherLogBwBiasFactor: how much a kbit/s counts, and a logarithm of kbit/s.
+    /// HigherBwBiasFactor: the weight of the rate in kbit/s.
     pub bias: f64,
-    /// The second of them.
+    /// HigherLogBwBiasFactor: the weight of its logarithm.
     pub log_bias: f64,
-    /// LossThresholdOfHighBandwidthPreference: with more losses than this low rates are preferred.
+    /// LossThresholdOfHighBandwidthPreference: with more losses than this, low rates are preferred.
     pub preference: f64,
     /// BandwidthPreferenceSmoothingFactor.
     pub preference_smoothing: f64,
-    /// InherentLossLowerBound, UpperBoundOffset and UpperBoundBwBalance: p is at least the first and at most the second and the
-    /// third over b.
+    /// InherentLossLowerBound: the minimum of p.
     pub inherent_loss_lower_bound: f64,
-    /// The second of them.
+    /// InherentLossUpperBoundOffset: the maximum of p is this plus `inherent_balance` over b.
     pub inherent_offset: f64,
-    /// The third.
+    /// InherentLossUpperBoundBwBalance.
     pub inherent_balance: f64,
     /// InitialInherentLossEstimate.
     pub inherent_first: f64,
@@ -44,38 +44,38 @@ pub struct Settings {
     pub step: f64,
     /// ObservationDurationLowerBound.
     pub observation: Span,
-    /// ObservationWindowSize: how many are kept.
+    /// ObservationWindowSize: observations kept.
     pub window: usize,
-    /// MinNumObservations: how many it takes.
+    /// MinNumObservations: observations needed.
     pub enough: usize,
-    /// TemporalWeightFactor: what an observation loses with each later one in the likelihood.
+    /// TemporalWeightFactor: factor of an observation's weight in the likelihood for each later observation.
     pub weight: f64,
-    /// InstantUpperBoundTemporalWeightFactor: and in the average loss.
+    /// InstantUpperBoundTemporalWeightFactor: the same in the average loss.
     pub instant_weight: f64,
-    /// InstantUpperBoundLossOffset and InstantUpperBoundBwBalance: the rate is at most the second over the average loss above
-    /// the first.
+    /// InstantUpperBoundLossOffset: the rate is at most `instant_balance` over the average loss above this.
     pub instant_offset: f64,
-    /// The second of them.
+    /// InstantUpperBoundBwBalance.
     pub instant_balance: f64,
-    /// MedianSendingRateFactor: sent so many times faster than the median, a loss is no spike.
+    /// MedianSendingRateFactor: a loss while sending this many times faster than the median is not a spike.
     pub burst: f64,
     /// NotIncreaseIfInherentLossLessThanAverageLoss.
     pub wary: bool,
-    /// MaxIncreaseFactor within a DelayedIncreaseWindow.
+    /// MaxIncreaseFactor, within a DelayedIncreaseWindow.
     pub increase: f64,
-    /// The second of them.
+    /// DelayedIncreaseWindow.
     pub increase_window: Span,
-    /// BwRampupUpperBoundFactor: growing, the rate is at most so many times what comes through.
+    /// BwRampupUpperBoundFactor: while growing, the rate is at most this multiple of the acked bitrate.
     pub ramp: f64,
-    /// BwRampupUpperBoundInHoldFactor: and this, if that is less than BwRampupUpperBoundHoldThreshold times the rate held.
+    /// BwRampupUpperBoundInHoldFactor: this multiple instead, if the acked bitrate is less than `hold_threshold` times
+    /// the held rate.
     pub ramp_in_hold: f64,
-    /// The second of them.
+    /// BwRampupUpperBoundHoldThreshold.
     pub hold_threshold: f64,
-    /// HoldDurationFactor: each hold is so many times longer.
+    /// HoldDurationFactor: each hold is this many times longer than the last.
     pub hold: u64,
     /// LowerBoundByAckedRateFactor.
     pub acknowledged_lower_bound: f64,
-    /// PaddingDuration: growing, padding is sent for so long; zero: none is.
+    /// PaddingDuration: how long padding is sent while growing; zero: never.
     pub padding: Span,
 }
 
@@ -116,17 +116,17 @@ impl Default for Settings {
 /// What limits the estimate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
-    /// Not losses: the delay.
+    /// The delay, not losses.
     Delay,
-    /// Losses, which lower it or keep it low.
+    /// Losses, which lower the estimate or keep it low.
     Falling,
-    /// Losses; it grows.
+    /// Losses; the estimate grows.
     Growing,
-    /// Losses; it grows, and padding tests it.
+    /// Losses; the estimate grows, and padding tests it.
     Padding,
 }
 
-/// A channel.
+/// A channel model.
 #[derive(Clone, Copy, Debug)]
 struct Channel {
     inherent: f64,
@@ -155,9 +155,9 @@ pub struct Loss {
     best: Option<Channel>,
     result: (f64, State),
     hold: Hold,
-    /// Until when padding is sent, and the rate at which it began.
+    /// When padding ends, and the rate at which it began.
     padding: Option<(Time, f64)>,
-    /// Since when the estimate grows by [`Settings::increase`] at most, and to what.
+    /// When a DelayedIncreaseWindow began, and the rate that limits growth in it.
     growing: Option<(Time, f64)>,
 }
 
@@ -168,7 +168,7 @@ impl Default for Loss {
 }
 
 impl Loss {
-    /// One that has seen nothing.
+    /// An estimator without observations.
     #[must_use]
     pub fn new(settings: Settings) -> Loss {
         Loss {
@@ -187,7 +187,7 @@ impl Loss {
         }
     }
 
-    /// Whether enough has been seen.
+    /// Whether there are enough observations.
     pub fn ready(&self) -> bool {
         self.best.is_some() && self.observations.count >= self.settings.enough
     }
@@ -197,24 +197,24 @@ impl Loss {
         if self.ready() { self.result } else { (self.delay_based, State::Delay) }
     }
 
-    /// The share of the bytes that was lost of late, and what the path loses whatever is sent.
+    /// The recent share of lost bytes, and the channel's inherent loss.
     pub fn reading(&self) -> (f64, f64) {
         let known = self.observations.count > 0;
         (if known { self.average_loss } else { f64::NAN }, self.best.map_or(f64::NAN, |best| best.inherent))
     }
 
-    /// The rates of the session.
+    /// Sets the session's bounds.
     pub fn set_bounds(&mut self, min_bitrate: f64, max_bitrate: f64) {
         self.min_bitrate = min_bitrate;
         self.max_bitrate = max_bitrate;
     }
 
-    /// What comes through.
+    /// Sets the acked bitrate.
     pub fn set_acknowledged(&mut self, rate: f64) {
         self.acknowledged = Some(rate);
     }
 
-    /// The rate is a share of what others have found, too; what limits it stays.
+    /// Sets the rate from a flow state exchange; what limits it does not change.
     pub fn share(&mut self, rate: f64) {
         let Some(best) = &mut self.best else { return };
         let scale = rate / best.rate;
@@ -225,8 +225,8 @@ impl Loss {
         self.growing = self.growing.map(|(since, limit)| (since, limit * scale));
     }
 
-    /// Feedback tells of these; the delay-based estimate, infinite if there is none; whether the application sends less than it
-    /// may.
+    /// Handles feedback on these packets; `delay_based` is infinite without a delay-based estimate; `alr`: the
+    /// application sends less than allowed.
     pub fn feedback(&mut self, results: &[PacketResult], delay_based: f64, alr: bool) {
         self.delay_based = delay_based;
         if !self.observations.feedback(results, &self.settings) {
@@ -275,7 +275,7 @@ impl Loss {
         self.result.1 != State::Delay
     }
 
-    /// Bounded by what it may grow to in a window, and by what comes through.
+    /// Bounds growth by the limit of the current window, and by the acked bitrate.
     fn bounded_growth(&self, before: f64, mut rate: f64, last: Time) -> f64 {
         if let Some((since, limit)) = self.growing
             && since + self.settings.increase_window > last
@@ -286,7 +286,7 @@ impl Loss {
         let held = self.hold.rate.is_finite() && acknowledged < self.settings.hold_threshold * self.hold.rate;
         let factor = if held { self.settings.ramp_in_hold } else { self.settings.ramp };
         rate = rate.min(factor * acknowledged).max(before);
-        // a little more, so that it grows and padding is sent
+        // slightly more, so that it grows and padding is sent
         if self.result.1 == State::Falling && rate == before { rate + 1.0 } else { rate }
     }
 
@@ -295,12 +295,13 @@ impl Loss {
         self.limited() && (before < after || before == after && growing)
     }
 
-    /// After losses have lowered it the estimate stays for a while, lest it returns at once to what was too much.
+    /// Whether the estimate is held after losses have lowered it, so that it does not return at once to a rate that was
+    /// too high.
     fn holding(&self, rate: f64, last: Time) -> bool {
         self.result.1 == State::Falling && self.hold.until.is_some_and(|until| until > last) && rate < self.delay_based
     }
 
-    /// The state where the bounds leave `rate`.
+    /// The state that follows from `rate` after bounding.
     fn decide(&mut self, rate: f64, last: Time) -> State {
         let below = rate < self.delay_based && rate < self.max_bitrate;
         if below && self.grows(self.result.0, rate) && self.may_grow_on(rate, last) {
@@ -332,7 +333,7 @@ impl Loss {
         self.result.1 != State::Padding || self.padding.is_some_and(|(until, began)| until >= last || began < rate)
     }
 
-    /// The channel of the greatest likelihood.
+    /// The channel with the greatest likelihood.
     fn likeliest(&self, current: &Channel, alr: bool, last: Time) -> Channel {
         let mut best = (*current, f64::MIN);
         for rate in self.candidates(current.rate, alr, last) {

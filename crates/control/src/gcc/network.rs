@@ -1,8 +1,8 @@
-//! How the parts are put together: what each event changes, and in which order.
+//! Combines the parts: what each event changes, and in which order.
 //!
-//! Source: libwebrtc, modules/congestion_controller/goog_cc/goog_cc_network_control.cc. The loss counts are taken from the
-//! feedback once a second, as its mode feedback_only does; round-trip times are those that the session measures. That a target
-//! is unchanged keeps it from asking the prober there; here the prober is asked each time.
+//! Source: libwebrtc, modules/congestion_controller/goog_cc/goog_cc_network_control.cc. Losses are counted from
+//! feedback once a second, as in its mode feedback_only; round-trip times are those that the session measures.
+//! libwebrtc calls the probe controller only if the target has changed; here it is called each time.
 
 use super::PacketResult;
 use super::alr::AlrDetector;
@@ -17,37 +17,37 @@ use super::trendline::Usage;
 use paceline_units::{Span, Time};
 use std::collections::VecDeque;
 
-/// Losses are counted over so long: kLossUpdateInterval.
+/// Losses are counted over this time: kLossUpdateInterval.
 const LOSS_INTERVAL: Span = Span::from_secs(1);
-/// A probe takes the estimate to this share of what comes through at least: kProbeDropThroughputFraction.
+/// A probe lowers the estimate at most to this share of the acked bitrate: kProbeDropThroughputFraction.
 const PROBE_DROP_THROUGHPUT_FRACTION: f64 = 0.85;
-/// Pushback of less than this is none, and takes at most one in so many frames
+/// Pushback below this share is ignored; it drops at most one in this many frames
 /// (VideoStreamEncoder::UpdateTargetBitrate of video/video_stream_encoder.cc).
 const MIN_REDUCTION: f64 = 0.01;
 const FRAMES: f64 = 2.0;
 
-/// What a session is given.
+/// A session's options.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Options {
-    /// The rates, in bits a second.
+    /// The start rate; rates here are in bits per second.
     pub start: f64,
-    /// The least.
+    /// The minimum rate.
     pub min_bitrate: f64,
-    /// The greatest.
+    /// The maximum rate.
     pub max_bitrate: f64,
-    /// What the streams can use; zero: unknown.
+    /// The rate that the streams can use; zero: unknown.
     pub allocated: f64,
-    /// Packets leave at this multiple of the target.
+    /// The pacing rate as a multiple of the target.
     pub pacing: f64,
-    /// Whether losses count.
+    /// Whether the loss-based estimate is used.
     pub loss: bool,
-    /// Whether it probes.
+    /// Whether to probe.
     pub probing: bool,
-    /// Whether it probes while the application sends less than it may.
+    /// Whether to probe while the application sends less than allowed.
     pub alr_probing: bool,
-    /// Whether it pads while the loss-based estimate grows.
+    /// Whether to send padding while the loss-based estimate grows.
     pub padding: bool,
-    /// Whether the encoder gets less while more is in flight than the window.
+    /// Whether the encoder's rate is reduced while more is in flight than the window.
     pub pushback: bool,
 }
 
@@ -63,7 +63,7 @@ pub struct NetworkController {
     alr: AlrDetector,
     was_in_alr: bool,
     pushback: Pushback,
-    /// The target, and what pushback has left of it.
+    /// The target, before and after pushback.
     target: f64,
     pushed: f64,
     acknowledged: Option<f64>,
@@ -73,7 +73,7 @@ pub struct NetworkController {
 }
 
 impl NetworkController {
-    /// One before its session.
+    /// A controller before its session.
     #[must_use]
     pub fn new(options: Options) -> NetworkController {
         let mut send = SendSideBandwidthEstimation::default();
@@ -100,7 +100,7 @@ impl NetworkController {
         }
     }
 
-    /// The session begins.
+    /// Starts the session.
     pub fn start(&mut self, now: Time) {
         let Options { start, min_bitrate: least, max_bitrate: most, allocated, .. } = self.options;
         self.send.set_bounds(least, most);
@@ -117,7 +117,7 @@ impl NetworkController {
         self.changed(now);
     }
 
-    /// The process interval has passed.
+    /// Handles the end of a process interval.
     pub fn process(&mut self, now: Time) {
         self.send.update(now);
         self.probes.set_alr(self.alr.since());
@@ -127,7 +127,7 @@ impl NetworkController {
         self.changed(now);
     }
 
-    /// A packet of `size` bytes has left; with it so many are in flight.
+    /// A packet of `size` bytes was sent; `in_flight` bytes are in flight with it.
     pub fn sent(&mut self, size: f64, in_flight: f64, now: Time) {
         self.alr.sent(size, now);
         self.send.sent(now);
@@ -141,7 +141,7 @@ impl NetworkController {
         self.send.set_rtt(rtt);
     }
 
-    /// Feedback tells of these packets, in the order of their sending; so many bytes are in flight.
+    /// Handles feedback on these packets, in sending order; `in_flight` bytes remain in flight.
     pub fn feedback(&mut self, results: &[PacketResult], in_flight: f64, now: Time) {
         if results.is_empty() {
             return;
@@ -186,7 +186,7 @@ impl NetworkController {
         }
     }
 
-    /// The longest of the window, the shortest of the limit on round trips.
+    /// Passes the longest round trip to the congestion window, and the shortest to the limit on round trips.
     fn round_trips(&mut self, received: &[PacketResult], now: Time) {
         let Some(last) = received.last().and_then(|p| p.arrived) else { return };
         let waited = |p: &PacketResult| p.arrived.map_or(Span::ZERO, |arrived| last.since(arrived));
@@ -208,7 +208,7 @@ impl NetworkController {
         }
     }
 
-    /// A probe that finds less than is there is not believed at once.
+    /// Limits how far a probe's result may lower the estimate.
     fn not_far_below(&self, found: f64) -> f64 {
         self.acknowledged.map_or(found, |rate| found.max(self.delay.last().min(PROBE_DROP_THROUGHPUT_FRACTION * rate)))
     }
@@ -219,7 +219,7 @@ impl NetworkController {
         }
     }
 
-    /// The target may have: pushback takes a step, and the prober may follow.
+    /// Handles a possible change of the target: pushback takes a step, and the probe controller may react.
     fn changed(&mut self, now: Time) {
         self.target = self.send.target();
         self.pushed = if self.options.pushback {
@@ -230,20 +230,21 @@ impl NetworkController {
         self.follow(now);
     }
 
-    /// What goes by the target follows it.
+    /// Updates the parts that depend on the target.
     fn follow(&mut self, now: Time) {
         self.alr.set_estimate(self.target);
         let orders = self.probes.set_estimate(self.target, self.limit(), now);
         self.order(orders);
     }
 
-    /// A flow state exchange gives it this estimate, whatever limited its own. Its detector and what it knows of losses stay.
+    /// Sets the estimate from a flow state exchange, whatever limited its own. Keeps the detector and the loss
+    /// observations.
     pub fn share(&mut self, rate: f64, now: Time) {
         self.delay.aimd.share(rate);
         self.send.share(rate);
         let before = self.target;
         self.target = self.send.target();
-        // no event of its own path, so that pushback takes no step
+        // this is not an event of its own path, so pushback takes no step
         self.pushed = (self.pushed * self.target / before).max(self.send.min_bitrate());
         self.follow(now);
     }
@@ -267,12 +268,12 @@ impl NetworkController {
         self.target
     }
 
-    /// The estimate at most.
+    /// The maximum of the estimate.
     pub fn max_bitrate(&self) -> f64 {
         self.options.max_bitrate
     }
 
-    /// What the encoder gets: pushback drops one in n frames and lowers the target by the n-th part, at most half.
+    /// The encoder's rate: pushback drops one in n frames and lowers the target by 1/n, at most by half.
     pub fn encoding(&self) -> f64 {
         let reduction = 1.0 - self.pushed / self.target;
         if reduction <= MIN_REDUCTION {
@@ -281,32 +282,32 @@ impl NetworkController {
         (self.target * (1.0 - 1.0 / (1.0 / reduction).floor().max(FRAMES))).max(self.send.min_bitrate())
     }
 
-    /// The pacer's rate: of the target before pushback, lest packets wait there.
+    /// The pacing rate, from the target before pushback, so that packets do not queue in the pacer.
     pub fn pacing(&self) -> f64 {
         self.options.pacing * self.target
     }
 
-    /// The rate up to which padding fills.
+    /// The rate up to which padding is sent.
     pub fn padding(&self) -> f64 {
         if self.send.loss_state() == State::Padding { self.target.min(self.pushed) } else { 0.0 }
     }
 
-    /// The next cluster to send.
+    /// The next probe cluster to send.
     pub fn next_order(&mut self) -> Option<Order> {
         self.orders.pop_front()
     }
 
-    /// The parts, to be read.
+    /// The parts, for gauges.
     pub fn parts(&self) -> (&SendSideBandwidthEstimation, &Delay, &Pushback) {
         (&self.send, &self.delay, &self.pushback)
     }
 
-    /// What comes through, if it is known, and whether the application sends less than it may.
+    /// The acked bitrate, if known, and whether the application sends less than allowed.
     pub fn reading(&self) -> (Option<f64>, bool) {
         (self.acknowledged, self.alr.since().is_some())
     }
 
-    /// What pushback has left of the target.
+    /// The share of the target left by pushback.
     pub fn left(&self) -> f64 {
         self.pushed / self.target
     }

@@ -1,75 +1,76 @@
-//! When to probe, and at what rates.
+//! When to probe, and at which rates.
 //!
-//! Source: libwebrtc, modules/congestion_controller/goog_cc/probe_controller.cc. Left out: repeated initial probes, which an
-//! application must ask for, with the 100 ms that theirs last; probes that follow a network state estimate, of which
-//! libwebrtc has none; what field trials switch on.
+//! Source: libwebrtc, modules/congestion_controller/goog_cc/probe_controller.cc. Left out: repeated initial probes,
+//! which an application must request, with their duration of 100 ms; probes that follow a network state estimate, of
+//! which libwebrtc has none; what field trials enable.
 
 use paceline_units::{Span, Time};
 
 /// The first probes, as multiples of the start rate.
 const FIRST_EXPONENTIAL_PROBE_SCALES: [f64; 2] = [3.0, 6.0];
-/// While a probe brings more than this share of its rate, the next is so many times its result.
+/// If a probe's result exceeds this share of its rate, the next probe is at this multiple of the result.
 const FURTHER_PROBE_THRESHOLD: f64 = 0.7;
 const FURTHER_EXPONENTIAL_PROBE_SCALE: f64 = 2.0;
-/// A probe's result is awaited for so long: kMaxWaitingTimeForProbingResult.
+/// Maximum wait for a probe's result: kMaxWaitingTimeForProbingResult.
 const MAX_WAITING_TIME_FOR_PROBING_RESULT: Span = Span::from_secs(1);
-/// While the application sends less than it may: how often, at what multiple of the estimate.
+/// Probes while the application sends less than allowed: their interval, and their multiple of the estimate.
 const ALR_PROBING_INTERVAL: Span = Span::from_secs(5);
 const ALR_PROBE_SCALE: f64 = 2.0;
-/// A fall to less than this share is large: kBitrateDropThreshold. What was before is probed, times the second, if the queue
-/// has drained within the third, if that is so much above the estimate, and not too often.
+/// A drop below this share is large: kBitrateDropThreshold. After it, PROBE_FRACTION_AFTER_DROP of the rate before is
+/// probed once the queue has drained, if that happens within BITRATE_DROP_TIMEOUT, if the probe exceeds the estimate by
+/// PROBE_UNCERTAINTY, and if the last such probe is at least MIN_TIME_BETWEEN_ALR_PROBES ago.
 const BITRATE_DROP_THRESHOLD: f64 = 0.66;
 const PROBE_FRACTION_AFTER_DROP: f64 = 0.85;
 const BITRATE_DROP_TIMEOUT: Span = Span::from_secs(5);
 const PROBE_UNCERTAINTY: f64 = 0.05;
 const MIN_TIME_BETWEEN_ALR_PROBES: Span = Span::from_secs(5);
-/// And if the application sends less than it may or did so within this: kAlrEndedTimeout.
+/// This also requires that the application sends less than allowed, or did so within this time: kAlrEndedTimeout.
 const ALR_ENDED_TIMEOUT: Span = Span::from_secs(3);
-/// While losses limit the estimate and it grows, a probe has at most this multiple of it.
+/// Maximum multiple of the estimate for a probe while losses limit the estimate and it grows.
 const LOSS_LIMITED_PROBE_SCALE: f64 = 1.5;
-/// At most so many times what the streams can use.
+/// Maximum multiple of the rate that the streams can use.
 const MAX_ALLOCATION_FACTOR: f64 = 2.0;
-/// At most this, if no maximum is given: kDefaultMaxProbingBitrate.
+/// Maximum probe rate if the session has no maximum: kDefaultMaxProbingBitrate.
 const DEFAULT_MAX_PROBING_BITRATE: f64 = 5e6;
-/// What the streams can use is probed at once and twice that, but no more than so many times the estimate.
+/// A new allocated rate is probed at these multiples, but at most at this multiple of the estimate.
 const ALLOCATION: [f64; 2] = [1.0, 2.0];
 const ALLOCATION_LIMIT: f64 = 2.0;
-/// A probe has so many packets at least, and lasts so long.
+/// Minimum packets and duration of a probe.
 const MIN_PROBE_PACKETS_SENT: u32 = 5;
 const MIN_PROBE_DURATION: f64 = 0.015;
 
 /// What limits the estimate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BandwidthLimitedCause {
-    /// Losses; it grows.
+    /// Losses, while the estimate grows.
     LossGrowing,
     /// Losses.
     Loss,
-    /// The delay, which does not grow or shrink.
+    /// The delay, which is stable.
     Delay,
-    /// The delay, which does.
+    /// The delay, which grows or shrinks.
     Queue,
     /// A round-trip time of seconds.
     Rtt,
 }
 
-/// A cluster of packets to send.
+/// A probe cluster to send.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Order {
     /// Its number, from 1.
     pub id: u32,
-    /// In bits a second.
+    /// Its rate in bits per second.
     pub rate: f64,
-    /// Bytes at least.
+    /// Its minimum number of bytes.
     pub bytes: f64,
-    /// Packets at least.
+    /// Its minimum number of packets.
     pub packets: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     Init,
-    /// Probes are under way that others may follow.
+    /// Probes are in progress whose results may lead to further ones.
     WaitingForProbingResult,
     ProbingComplete,
 }
@@ -81,18 +82,18 @@ pub struct ProbeController {
     available: bool,
     start: f64,
     max_bitrate: f64,
-    /// What the streams can use; zero: unknown.
+    /// The rate that the streams can use; zero: unknown.
     allocated: f64,
     estimate: f64,
     limit: BandwidthLimitedCause,
-    /// A result above this is followed by another probe.
+    /// A result above this leads to another probe.
     further_above: f64,
     time_last_probing_initiated: Option<Time>,
-    /// Whether probes are sent while the application sends less than it may, since when it does, when it last ceased to.
+    /// Whether to probe while the application sends less than allowed; since when it does so; when that last ended.
     periodic: bool,
     alr: Option<Time>,
     alr_ended: Option<Time>,
-    /// The last large drop, and what was before it.
+    /// The last large drop, and the rate before it.
     drop: (Time, f64),
     after_drop: Time,
     last: u32,
@@ -121,22 +122,22 @@ impl Default for ProbeController {
 }
 
 impl ProbeController {
-    /// Whether to probe while the application sends less than it may: libwebrtc does so for screen content.
+    /// Whether to probe while the application sends less than allowed: libwebrtc does so for screen content.
     pub fn set_periodic(&mut self, on: bool) {
         self.periodic = on;
     }
 
-    /// Since when the application sends less than it may.
+    /// Sets since when the application has sent less than allowed.
     pub fn set_alr(&mut self, since: Option<Time>) {
         self.alr = since;
     }
 
-    /// It ceased to.
+    /// The application no longer sends less than allowed.
     pub fn alr_ended(&mut self, now: Time) {
         self.alr_ended = Some(now);
     }
 
-    /// The rates of the session; the start is zero if it is not given, the maximum infinite.
+    /// Sets the session's rates; the start is zero if not given, the maximum infinite.
     pub fn set_rates(&mut self, min_bitrate: f64, start: f64, max_bitrate: f64, now: Time) -> Vec<Order> {
         if start > 0.0 {
             self.start = start;
@@ -157,7 +158,7 @@ impl ProbeController {
         }
     }
 
-    /// Packets can be sent, or no longer.
+    /// Sets whether packets can be sent.
     pub fn set_available(&mut self, available: bool, now: Time) -> Vec<Order> {
         self.available = available;
         if !available && self.state == State::WaitingForProbingResult {
@@ -166,7 +167,7 @@ impl ProbeController {
         if available && self.state == State::Init && self.start > 0.0 { self.first(now) } else { Vec::new() }
     }
 
-    /// What the streams can use at most.
+    /// Sets the maximum rate that the streams can use.
     pub fn set_allocated(&mut self, allocated: f64, now: Time) -> Vec<Order> {
         let before = std::mem::replace(&mut self.allocated, allocated);
         let idle = self.state == State::ProbingComplete && self.alr.is_some();
@@ -191,7 +192,7 @@ impl ProbeController {
         self.initiate(now, &FIRST_EXPONENTIAL_PROBE_SCALES.map(|scale| scale * self.start), true)
     }
 
-    /// The estimate, and what limits it.
+    /// Sets the estimate, and what limits it.
     pub fn set_estimate(&mut self, estimate: f64, limit: BandwidthLimitedCause, now: Time) -> Vec<Order> {
         self.limit = limit;
         if estimate < BITRATE_DROP_THRESHOLD * self.estimate {
@@ -204,8 +205,8 @@ impl ProbeController {
         Vec::new()
     }
 
-    /// The queue has drained after an overuse: whether what was there before is there again. If it is not, another flow or
-    /// another path has taken it.
+    /// The queue has drained after an overuse: probes whether the rate before the drop is available again. If it is
+    /// not, another flow or a change of path has taken it.
     pub fn recovered(&mut self, now: Time) -> Vec<Order> {
         let idle = self.alr.is_some() || self.alr_ended.is_some_and(|ended| now.since(ended) < ALR_ENDED_TIMEOUT);
         if !idle || self.state != State::ProbingComplete {
@@ -223,7 +224,7 @@ impl ProbeController {
         Vec::new()
     }
 
-    /// Time has passed.
+    /// Handles the passing of time.
     pub fn process(&mut self, now: Time) -> Vec<Order> {
         let initiated = self.time_last_probing_initiated.unwrap_or(Time::ZERO);
         if self.state == State::WaitingForProbingResult && now.since(initiated) > MAX_WAITING_TIME_FOR_PROBING_RESULT {

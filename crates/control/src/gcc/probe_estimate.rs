@@ -1,4 +1,4 @@
-//! What rate a probe has found.
+//! The rate that a probe has measured.
 //!
 //! Source: libwebrtc, modules/congestion_controller/goog_cc/probe_bitrate_estimator.cc.
 
@@ -6,15 +6,15 @@ use super::{PacketResult, nanos};
 use paceline_units::{Span, Time};
 use std::collections::BTreeMap;
 
-/// So much of the cluster's packets, and of its bytes, must have come.
+/// Minimum share of the cluster's packets, and of its bytes, that must arrive.
 const MIN_RECEIVED_PROBES_RATIO: f64 = 0.80;
-/// A probe that came so many times faster than it was sent tells nothing.
+/// A probe received this many times faster than it was sent is invalid.
 const MAX_VALID_RATIO: f64 = 2.0;
-/// A probe that came slower than this share of its sending rate has found the bottleneck's.
+/// A probe received slower than this share of its sending rate has saturated the bottleneck.
 const MIN_RATIO_FOR_UNSATURATED_LINK: f64 = 0.9;
-/// Of that, so much is used.
+/// Then this share of the receive rate is used.
 const TARGET_UTILIZATION_FRACTION: f64 = 0.95;
-/// A cluster is sent, and received, within this, and then forgotten.
+/// Maximum time in which a cluster is sent, and received; then it is forgotten.
 const MAX_PROBE_INTERVAL: i64 = Span::from_secs(1).0 as i64;
 
 /// The cluster in which a packet was sent.
@@ -22,9 +22,9 @@ const MAX_PROBE_INTERVAL: i64 = Span::from_secs(1).0 as i64;
 pub struct Cluster {
     /// Its number.
     pub id: u32,
-    /// How many packets and bytes it has at least.
+    /// Its minimum number of packets.
     pub packets: u32,
-    /// Bytes.
+    /// Its minimum number of bytes.
     pub bytes: f64,
 }
 
@@ -33,14 +33,14 @@ struct Received {
     packets: u32,
     bytes: f64,
     first_sent: Time,
-    /// The last departure with that packet's size.
+    /// The last departure, and that packet's size.
     last_sent: (Time, f64),
-    /// The first arrival with that packet's size.
+    /// The first arrival, and that packet's size.
     first_arrival: (Time, f64),
     last_arrival: Time,
 }
 
-/// The clusters under way.
+/// The clusters in progress.
 #[derive(Clone, Debug, Default)]
 pub struct ProbeBitrateEstimator {
     clusters: BTreeMap<u32, Received>,
@@ -48,7 +48,8 @@ pub struct ProbeBitrateEstimator {
 }
 
 impl ProbeBitrateEstimator {
-    /// Feedback tells of a packet. Returns the rate if its cluster tells one now; it is kept for [`ProbeBitrateEstimator::take`].
+    /// Handles feedback on a packet. Returns the rate if its cluster now gives one, which is also kept for
+    /// [`ProbeBitrateEstimator::take`].
     pub fn packet(&mut self, result: &PacketResult) -> Option<f64> {
         let (cluster, arrived) = (result.cluster?, result.arrived?);
         self.clusters.retain(|_, c| nanos(arrived, c.last_arrival) <= MAX_PROBE_INTERVAL);
@@ -79,14 +80,15 @@ impl ProbeBitrateEstimator {
         Some(rate)
     }
 
-    /// What has been found since the last call.
+    /// The result since the last call.
     pub fn take(&mut self) -> Option<f64> {
         self.found.take()
     }
 }
 
 impl Received {
-    /// The time of sending does not include the last packet's, nor that of arrival the first one's: neither does its size.
+    /// The sending time does not include the last packet's, nor the receiving time the first one's: their sizes are
+    /// excluded too.
     fn rate(&self) -> Option<f64> {
         let rate = |bytes: f64, time: i64| (time > 0 && time <= MAX_PROBE_INTERVAL).then(|| bytes * 8e9 / time as f64);
         let sent = rate(self.bytes - self.last_sent.1, nanos(self.last_sent.0, self.first_sent))?;
@@ -113,7 +115,7 @@ mod tests {
     struct Case(ProbeBitrateEstimator);
 
     impl Case {
-        /// Packets (bytes, departure, arrival in ms) of cluster `id`; what the last one told, in bits a second.
+        /// Packets (bytes, departure, arrival in ms) of cluster `id`; returns the last one's result in bits per second.
         fn run(&mut self, id: u32, minimum: (u32, f64), packets: &[(f64, u64, u64)]) -> Option<f64> {
             let mut last = None;
             for &(size, sent, arrived) in packets {

@@ -1,4 +1,4 @@
-//! Congestion window pushback: while more is in flight than the path should hold, the encoder gets less.
+//! Congestion window pushback: reduces the encoder's rate while more is in flight than the path should hold.
 //!
 //! Source: libwebrtc, modules/congestion_controller/goog_cc/congestion_window_pushback_controller.cc, and
 //! UpdateCongestionWindowSize of goog_cc_network_control.cc. The defaults are those of
@@ -7,19 +7,19 @@
 use paceline_units::{Span, Time};
 use std::collections::VecDeque;
 
-/// What may wait on the path beside its round-trip time, in seconds (QueueSize).
+/// Queueing delay to allow besides the path's round-trip time, in seconds (QueueSize).
 const QUEUE: f64 = 0.350;
-/// The target is pushed no lower than this (MinBitrate), if it is not lower by itself.
+/// Pushback lowers the target at most to this (MinBitrate), unless the target itself is lower.
 const MIN_BITRATE: f64 = 30e3;
-/// The window in bytes is at least this: kMinCwnd.
+/// The minimum window in bytes: kMinCwnd.
 const MIN_CWND: f64 = 3000.0;
-/// The round-trip time is the least of so many feedbacks: kMaxFeedbackRttWindow.
+/// The round-trip time is the minimum over this many feedbacks: kMaxFeedbackRttWindow.
 const FEEDBACKS: usize = 32;
 
-/// The window, and what share of the target remains.
+/// The window, and the share of the target that remains.
 #[derive(Clone, Debug)]
 pub struct Pushback {
-    /// Of each of the last feedbacks the longest time from a packet's departure to it, in whole milliseconds.
+    /// For each of the last feedbacks, the longest time since a packet's departure, in whole milliseconds.
     rtts: VecDeque<u64>,
     window: Option<f64>,
     in_flight: f64,
@@ -33,12 +33,12 @@ impl Default for Pushback {
 }
 
 impl Pushback {
-    /// So many bytes are in flight.
+    /// Sets the bytes in flight.
     pub fn set_in_flight(&mut self, bytes: f64) {
         self.in_flight = bytes;
     }
 
-    /// Feedback has come at `now`; the packet of it that left first did so at `sent`.
+    /// Feedback arrived at `now`; its earliest packet was sent at `sent`.
     pub fn feedback(&mut self, sent: Time, now: Time) {
         self.rtts.push_back(now.since(sent).0 / Span::from_millis(1).0);
         if self.rtts.len() > FEEDBACKS {
@@ -46,7 +46,7 @@ impl Pushback {
         }
     }
 
-    /// Halfway to what the target takes to fill the path and the queue.
+    /// Moves the window halfway to what the target needs to fill the path and the queue.
     pub fn update_window(&mut self, target: f64) {
         let Some(&rtt) = self.rtts.iter().min() else { return };
         let filled = target / 8.0 * (rtt as f64 / 1e3 + QUEUE);
@@ -54,12 +54,12 @@ impl Pushback {
         self.window = Some(window.max(MIN_CWND));
     }
 
-    /// The window in bytes; `None` before feedback.
+    /// The window in bytes; `None` before the first feedback.
     pub fn window(&self) -> Option<f64> {
         self.window
     }
 
-    /// What remains of the target: each call is a step.
+    /// The reduced target; each call is a step.
     pub fn step(&mut self, target: f64) -> f64 {
         let Some(window) = self.window.filter(|&window| window > 0.0) else { return target };
         let fill = self.in_flight / window;
@@ -136,7 +136,7 @@ mod tests {
         pushback.feedback(Time::ZERO, Time(100_900_000));
         pushback.update_window(1e6);
         near(pushback.window().unwrap(), 56_250.0);
-        // the least of 32: a longer one does not count until the short one is forgotten
+        // the minimum of 32: a longer round trip does not count until the short one has expired
         for _ in 0..31 {
             pushback.feedback(Time::ZERO, Time(300_000_000));
         }

@@ -1,20 +1,22 @@
-//! The target: the delay-based estimate bounded by the loss-based one, by the session's rates, and by round trips of seconds.
+//! The target: the delay-based estimate, bounded by the loss-based one, by the session's rates, and by a backoff at
+//! round trips of seconds.
 //!
-//! Source: libwebrtc, modules/congestion_controller/goog_cc/send_side_bandwidth_estimation.cc. Left out: the receiver's own
-//! estimate (REMB), and the capacity that a "stable" target for layered streams is taken from.
+//! Source: libwebrtc, modules/congestion_controller/goog_cc/send_side_bandwidth_estimation.cc. Left out: the receiver's
+//! own estimate (REMB), and the capacity from which a "stable" target for layered streams is derived.
 
 use super::loss::{Loss, State};
 use super::{MIN_BITRATE, PacketResult};
 use paceline_units::{Span, Time};
 use std::collections::VecDeque;
 
-/// While nothing has been lost the delay-based estimate alone counts for so long after the first report: kStartPhase.
+/// As long as nothing is lost, only the delay-based estimate counts for this time after the first report: kStartPhase.
 const START_PHASE: Span = Span::from_secs(2);
-/// A report of fewer packets is kept for the next: kLimitNumPackets.
+/// A report of fewer packets is added to the next: kLimitNumPackets.
 const PACKETS: u64 = 20;
-/// Until the loss-based estimate is ready: with no more than so much lost the target grows by 8 % and 1 kbit/s over the least of
-/// a second (kBweIncreaseInterval), with more than the second it falls by half of the share, each 300 ms and a round trip
-/// (kBweDecreaseInterval), while reports are no older than 6 s (1.2 kMaxRtcpFeedbackInterval).
+/// Until the loss-based estimate is ready: with a loss of at most LOW_LOSS, the target grows by 8 % and 1 kbit/s above
+/// the minimum of the last second (kBweIncreaseInterval); above HIGH_LOSS, it falls by half the share lost, at most
+/// once per 300 ms and a round trip (kBweDecreaseInterval). Both apply while reports are less than 6 s old (1.2
+/// kMaxRtcpFeedbackInterval).
 const LOW_LOSS: f64 = 0.02;
 const HIGH_LOSS: f64 = 0.10;
 const GROWTH: f64 = 1.08;
@@ -22,15 +24,15 @@ const GROWTH_OFFSET: f64 = 1e3;
 const INCREASE_INTERVAL: Span = Span::from_secs(1);
 const DECREASE_INTERVAL: Span = Span::from_millis(300);
 const REPORTS: Span = Span::from_secs(6);
-/// Times here are in whole milliseconds there: half of one may be missing.
+/// Times are in whole milliseconds in libwebrtc, so up to one may be missing.
 const PRECISION: Span = Span::from_millis(1);
-/// With a round-trip time above the first the target falls to the second of itself each third, to the fourth at least
-/// (RttBasedBackoff).
+/// With a round-trip time above RTT_LIMIT the target falls to RTT_FRACTION of itself each RTT_INTERVAL, at least to
+/// RTT_FLOOR (RttBasedBackoff).
 const RTT_LIMIT: Span = Span::from_secs(3);
 const RTT_FRACTION: f64 = 0.8;
 const RTT_INTERVAL: Span = Span::from_secs(1);
 const RTT_FLOOR: f64 = 5e3;
-/// The rate at most unless one is given: kDefaultMaxBitrate.
+/// The default maximum rate: kDefaultMaxBitrate.
 const MAX_BITRATE: f64 = 1e9;
 
 /// The estimator.
@@ -42,18 +44,18 @@ pub struct SendSideBandwidthEstimation {
     min_bitrate: f64,
     max_bitrate: f64,
     delay_based: f64,
-    /// The last feedback (or at first, the first packet), the least round-trip time in it, and the last packet.
+    /// The last feedback (initially, the first packet) with its minimum round-trip time, and the last packet.
     last_feedback: Option<(Time, Span)>,
     sent: Option<Time>,
     rtt: Span,
-    /// Lost and all packets since the last report that was large enough, and the share that was lost then.
+    /// Lost packets and all packets since the last large enough report, and the share lost in that report.
     counts: (u64, u64),
     share: f64,
     first_report: Option<Time>,
     last_report: Option<Time>,
     decreased: Option<Time>,
     decreased_since_report: bool,
-    /// The target's least of the last second, first.
+    /// Targets of the last second that may become its minimum; the first is the minimum.
     history: VecDeque<(Time, f64)>,
 }
 
@@ -86,22 +88,22 @@ impl SendSideBandwidthEstimation {
         self.target.max(self.min_bitrate)
     }
 
-    /// The session's least rate.
+    /// The session's minimum rate.
     pub fn min_bitrate(&self) -> f64 {
         self.min_bitrate
     }
 
-    /// What limits it by losses.
+    /// The state of the loss-based estimate.
     pub fn loss_state(&self) -> State {
         self.loss_state
     }
 
-    /// The loss-based part, to be read.
+    /// The loss-based estimator, for gauges.
     pub fn loss(&self) -> &Loss {
         &self.loss
     }
 
-    /// The loss-based part is this.
+    /// Sets the loss-based estimator.
     pub fn set_loss(&mut self, loss: Loss) {
         self.loss = loss;
         self.loss.set_bounds(self.min_bitrate, self.max_bitrate);
@@ -112,7 +114,7 @@ impl SendSideBandwidthEstimation {
         self.delay_based
     }
 
-    /// The rates of the session.
+    /// Sets the session's bounds.
     pub fn set_bounds(&mut self, min_bitrate: f64, max_bitrate: f64) {
         self.min_bitrate = min_bitrate.max(MIN_BITRATE);
         self.max_bitrate =
@@ -120,20 +122,20 @@ impl SendSideBandwidthEstimation {
         self.loss.set_bounds(self.min_bitrate, self.max_bitrate);
     }
 
-    /// The target is this, whatever limited it: the start, or what a probe has found.
+    /// Sets the target, whatever limited it: to the start rate, or to a probe's result.
     pub fn set_target(&mut self, rate: f64) {
         self.delay_based = f64::INFINITY;
         self.limit(rate);
         self.history.clear();
     }
 
-    /// The delay-based estimate.
+    /// Sets the delay-based estimate.
     pub fn set_delay_based(&mut self, rate: f64) {
         self.delay_based = rate;
         self.limit(self.target);
     }
 
-    /// The target is a share of what others have found, too: so is each estimate that limits it.
+    /// Sets the target and the estimates that limit it from a flow state exchange.
     pub fn share(&mut self, rate: f64) {
         if self.delay_based.is_finite() {
             self.delay_based = rate;
@@ -142,42 +144,42 @@ impl SendSideBandwidthEstimation {
         self.target = rate.min(self.max_bitrate).max(self.min_bitrate);
     }
 
-    /// What comes through, if it is known.
+    /// Sets the acked bitrate, if known.
     pub fn set_acknowledged(&mut self, rate: Option<f64>) {
         if let Some(rate) = rate {
             self.loss.set_acknowledged(rate);
         }
     }
 
-    /// The round-trip time.
+    /// Sets the round-trip time.
     pub fn set_rtt(&mut self, rtt: Span) {
         self.rtt = rtt;
     }
 
-    /// A packet has left.
+    /// A packet was sent.
     pub fn sent(&mut self, now: Time) {
         self.last_feedback.get_or_insert((now, Span::ZERO));
         self.sent = Some(now);
     }
 
-    /// Feedback has come in which the least round-trip time was this.
+    /// Feedback arrived, with this minimum round-trip time.
     pub fn on_feedback(&mut self, now: Time, rtt: Span) {
         self.last_feedback = Some((now, rtt));
     }
 
-    /// Whether the round-trip time, or the time without feedback on what was sent, is of seconds.
+    /// Whether the round-trip time plus the time without feedback on sent packets exceeds the limit of seconds.
     pub fn rtt_above_limit(&self) -> bool {
         let Some((last, rtt)) = self.last_feedback else { return false };
         self.sent.map_or(Span::ZERO, |sent| sent.since(last)) + rtt > RTT_LIMIT
     }
 
-    /// Feedback tells of these packets; whether the application sends less than it may.
+    /// Handles feedback on these packets; `alr`: the application sends less than allowed.
     pub fn feedback(&mut self, results: &[PacketResult], alr: bool, now: Time) {
         self.loss.feedback(results, self.delay_based, alr);
         self.update(now);
     }
 
-    /// So many packets of so many were lost since the last report.
+    /// Handles a report: `lost` of `all` packets were lost since the last one.
     pub fn report(&mut self, lost: u64, all: u64, now: Time) {
         self.first_report.get_or_insert(now);
         if all == 0 {
@@ -195,7 +197,7 @@ impl SendSideBandwidthEstimation {
         self.update(now);
     }
 
-    /// Time has passed.
+    /// Handles the passing of time.
     pub fn update(&mut self, now: Time) {
         if self.rtt_above_limit() {
             let again = self.decreased.is_none_or(|last| now.since(last) >= RTT_INTERVAL);
@@ -230,7 +232,7 @@ impl SendSideBandwidthEstimation {
         self.by_reports(reported, now);
     }
 
-    /// Before the loss-based estimate is ready.
+    /// The target before the loss-based estimate is ready.
     fn by_reports(&mut self, reported: Time, now: Time) {
         let mut rate = self.target;
         if now.since(reported) < REPORTS {
@@ -271,7 +273,7 @@ impl SendSideBandwidthEstimation {
 
 #[cfg(test)]
 mod tests {
-    //! The cases and numbers of libwebrtc's send_side_bandwidth_estimation_unittest.cc, but for those of REMB.
+    //! The cases and numbers of libwebrtc's send_side_bandwidth_estimation_unittest.cc, except those of REMB.
 
     use super::*;
 
@@ -286,7 +288,7 @@ mod tests {
         side
     }
 
-    /// The delay's counts at once for two seconds; after them it only limits.
+    /// For two seconds the delay-based estimate counts at once; after that it only limits.
     #[test]
     fn the_start_follows_the_delay() {
         let mut side = started(100e3, 200e3, 1.5e6);
@@ -300,7 +302,7 @@ mod tests {
         assert_eq!(side.target(), 1e6);
     }
 
-    /// Half is lost: a quarter less, once, and then not again until there is another report.
+    /// With half lost, the target falls by a quarter, once, and not again until the next report.
     #[test]
     fn one_report_lowers_it_once() {
         let mut side = started(100e3, 1e6, 1.5e6);
@@ -339,7 +341,7 @@ mod tests {
         assert_eq!(side.target(), 1e6);
     }
 
-    /// By hand: after 3 s without feedback on what is sent, a fifth less each second.
+    /// By hand: after 3 s without feedback on sent packets, the target falls by a fifth each second.
     #[test]
     fn a_round_trip_of_seconds_lowers_it() {
         let mut side = started(5e3, 1e6, 1e9);

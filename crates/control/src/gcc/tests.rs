@@ -1,4 +1,4 @@
-//! What the machine is told, and that no feedback drives the rates out of their bounds.
+//! Events and settings of the machine; and no feedback drives the rates out of their bounds.
 
 use super::*;
 use crate::rtp::{RtpSession, SentPacket};

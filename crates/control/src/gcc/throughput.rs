@@ -1,22 +1,22 @@
-//! What comes through, from the packets of the last second or more: robust against single pauses of the path.
+//! The acked bitrate, from the packets of the last second or more: robust against single pauses of the path.
 //!
 //! Source: libwebrtc, modules/congestion_controller/goog_cc/robust_throughput_estimator.cc. Left out: packets that
-//! feedback does not cover, which ours all are.
+//! feedback does not cover, which do not occur here.
 
 use super::{PacketResult, nanos};
 use paceline_units::{Span, Time};
 use std::collections::VecDeque;
 
-/// So many packets are kept, and what came within the last second, but no more than these and no older.
+/// This many packets are kept, and all of the last second, but at most MAX_PACKETS and none older than LONGEST.
 const PACKETS: usize = 20;
 const SECOND: i64 = Span::from_secs(1).0 as i64;
 const MAX_PACKETS: usize = 500;
 const LONGEST: i64 = Span::from_secs(5).0 as i64;
-/// So many make an estimate.
+/// Packets needed for an estimate.
 const ENOUGH: usize = 10;
-/// A packet that came so long before one that feedback has already told of: the receiver's clock has jumped.
+/// If a packet arrived this long before one that feedback has already reported, the receiver's clock has jumped.
 const REORDERED: i64 = Span::from_secs(1).0 as i64;
-/// A rate is over this at least.
+/// The minimum time over which a rate is computed.
 const SHORTEST: i64 = Span::from_millis(1).0 as i64;
 
 #[derive(Clone, Copy, Debug)]
@@ -26,11 +26,11 @@ struct Received {
     bits: f64,
 }
 
-/// The packets of the window, by arrival.
+/// The packets of the window, in order of arrival.
 #[derive(Clone, Debug)]
 pub struct Throughput {
     window: VecDeque<Received>,
-    /// The latest departure of those that have left the window.
+    /// The latest departure of the packets that have left the window.
     left: Option<Time>,
     shortest: i64,
 }
@@ -42,7 +42,7 @@ impl Default for Throughput {
 }
 
 impl Throughput {
-    /// Feedback tells of these, in the order of their arrival.
+    /// Handles feedback on these packets, in order of arrival.
     pub fn feedback(&mut self, packets: &[PacketResult]) {
         for packet in packets {
             let Some(arrived) = packet.arrived else { continue };
@@ -66,7 +66,7 @@ impl Throughput {
         packets > MAX_PACKETS || length > LONGEST || packets > PACKETS && length > self.shortest
     }
 
-    /// The rate; `None` before enough has come.
+    /// The rate; `None` before enough packets have arrived.
     pub fn rate(&self) -> Option<f64> {
         if self.window.len() < ENOUGH {
             return None;
@@ -75,8 +75,8 @@ impl Throughput {
         Some(self.send_rate().map_or(received, |sent| sent.min(received)))
     }
 
-    /// A link that sends back to back takes no time for the first packet here: its size does not count. The longest gap
-    /// counts as the second longest, as a path may pause.
+    /// The time of arrivals does not include the first packet's transmission, so its size does not count. The longest
+    /// gap counts as the second longest, since a path may pause.
     fn receive_rate(&self) -> Option<f64> {
         let (first, last) = (self.window.front()?, self.window.back()?);
         let (mut longest, mut second) = (0, 0);
@@ -92,8 +92,8 @@ impl Throughput {
         Some(per_second(bits, nanos(last.arrived, first.arrived) - longest + second))
     }
 
-    /// A pacer waits after a packet for its size: that of the last does not count. Packets that were sent before one that has
-    /// left the window came late and do not either; without enough others there is no rate.
+    /// The pacer waits for a packet's size after sending it, so the last packet's size does not count. Packets sent
+    /// before one that has left the window were late and do not count either; without enough others there is no rate.
     fn send_rate(&self) -> Option<f64> {
         let mut counted = 0;
         let (mut first, mut last, mut bits) = (Time::NEVER, None, 0.0);
@@ -116,8 +116,8 @@ fn per_second(bits: f64, time: i64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    //! The cases and numbers of libwebrtc's robust_throughput_estimator_unittest.cc. Rates here are in bytes a second, as
-    //! there; packets have 1000 bytes.
+    //! The cases and numbers of libwebrtc's robust_throughput_estimator_unittest.cc. As there, rates are in bytes per
+    //! second and packets have 1000 bytes.
 
     use super::*;
 

@@ -1,16 +1,16 @@
-//! Whether the one-way delay grows: a line through the smoothed delays of the last groups, and its slope against a threshold
-//! that adapts.
+//! Detects growth of the one-way delay: the slope of a line through the smoothed delays of the last groups, compared
+//! with an adaptive threshold.
 //!
 //! Source: libwebrtc, modules/congestion_controller/goog_cc/trendline_estimator.cc. The adaptive threshold is that of
-//! draft-ietf-rmcat-gcc-02 section 5.4 (G. Carlucci and others, "Congestion Control for Web Real-Time Communication",
-//! IEEE/ACM Transactions on Networking 25, 2017, equation 7, is its paper).
+//! draft-ietf-rmcat-gcc-02 section 5.4 (its paper: G. Carlucci and others, "Congestion Control for Web Real-Time
+//! Communication", IEEE/ACM Transactions on Networking 25, 2017, equation 7).
 
 use super::inter_arrival::Deltas;
 use super::millis;
 use paceline_units::Time;
 use std::collections::VecDeque;
 
-/// So many groups make a line: kDefaultTrendlineWindowSize.
+/// Groups in the line: kDefaultTrendlineWindowSize.
 const WINDOW_SIZE: usize = 20;
 /// The weight of the past in the smoothed delay: kDefaultTrendlineSmoothingCoeff.
 const SMOOTHING_COEFF: f64 = 0.9;
@@ -31,22 +31,22 @@ const LONGEST_STEP: f64 = 100.0;
 /// For more than so many milliseconds must the trend be above the threshold: kOverUsingTimeThreshold.
 const OVERUSING_TIME_THRESHOLD: f64 = 10.0;
 
-/// What the detector says of the path.
+/// The detector's state (bandwidth usage).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Usage {
-    /// The delay stays.
+    /// The delay is stable.
     #[default]
     Normal,
-    /// It grows: the queue fills.
+    /// The delay grows: the queue builds up.
     Over,
-    /// It shrinks: the queue drains.
+    /// The delay shrinks: the queue drains.
     Under,
 }
 
 /// The estimator and the detector.
 #[derive(Clone, Debug)]
 pub struct TrendlineEstimator {
-    /// The first group's arrival; those of the window are counted from it.
+    /// The first group's arrival; arrivals in the window are relative to it.
     first: Option<Time>,
     groups: u32,
     accumulated: f64,
@@ -54,11 +54,11 @@ pub struct TrendlineEstimator {
     /// (arrival, smoothed delay) of the last groups, in milliseconds.
     window: VecDeque<(f64, f64)>,
     slope: f64,
-    /// The slope, scaled; compared with the threshold.
+    /// The scaled slope, which is compared with the threshold.
     trend: f64,
     threshold: f64,
     adapted: Option<Time>,
-    /// For how long the trend has been above, in milliseconds, and for how many groups.
+    /// How long the trend has been above the threshold, in milliseconds, and for how many groups.
     above: Option<f64>,
     groups_above: u32,
     usage: Usage,
@@ -84,17 +84,18 @@ impl Default for TrendlineEstimator {
 }
 
 impl TrendlineEstimator {
-    /// What it says now.
+    /// The current state.
     pub fn usage(&self) -> Usage {
         self.usage
     }
 
-    /// The slope times the groups (60 at most) and the gain, and the threshold: both in milliseconds.
+    /// The trend (the slope times the number of groups, at most 60, and the gain) and the threshold, both in
+    /// milliseconds.
     pub fn reading(&self) -> (f64, f64) {
         (if self.first.is_some() { self.trend } else { f64::NAN }, self.threshold)
     }
 
-    /// A group is complete; the packet that ended it came at `arrived`.
+    /// Handles a complete group; the packet that ended it arrived at `arrived`.
     pub fn group(&mut self, deltas: &Deltas, arrived: Time) {
         let first = *self.first.get_or_insert(arrived);
         self.groups = (self.groups + 1).min(MIN_NUM_DELTAS);
@@ -120,7 +121,7 @@ impl TrendlineEstimator {
         }
         self.trend = f64::from(self.groups) * slope * THRESHOLD_GAIN;
         if self.trend > self.threshold {
-            // when it began is unknown: half of the first interval counts
+            // its beginning is unknown: half of the first interval counts
             let above = self.above.map_or(sent_ms / 2.0, |before| before + sent_ms);
             self.above = Some(above);
             self.groups_above += 1;
@@ -149,7 +150,7 @@ impl TrendlineEstimator {
     }
 }
 
-/// The slope of the least-squares line; `None` if all came at once.
+/// The slope of the least-squares line; `None` if all points have the same time.
 fn slope(points: &VecDeque<(f64, f64)>) -> Option<f64> {
     let n = points.len() as f64;
     let (x, y) = points.iter().fold((0.0, 0.0), |(x, y), point| (x + point.0, y + point.1));
@@ -164,12 +165,13 @@ fn slope(points: &VecDeque<(f64, f64)>) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    //! The cases and numbers of libwebrtc's trendline_estimator_unittest.cc: 25 packets each 20 ms, that come as fast, a tenth
-    //! slower, 15 % faster.
+    //! The cases and numbers of libwebrtc's trendline_estimator_unittest.cc: 25 packets, one each 20 ms, that arrive at
+    //! the same spacing, a tenth slower, and 15 % faster.
 
     use super::*;
 
-    /// The states in which `packets` leave it, where each comes `pace` times 20 ms (in whole milliseconds) after the one before.
+    /// The states after 24 packets, each of which arrives `pace` times 20 ms (in whole milliseconds) after the previous
+    /// one.
     fn states(pace: f64) -> Vec<Usage> {
         let mut trendline = TrendlineEstimator::default();
         let arrival = |i: u64| 987_654_321 + (20.0 * pace * i as f64) as u64;
@@ -206,9 +208,9 @@ mod tests {
         }
         assert_eq!(trendline.reading(), (0.0, 12.5));
         group(&mut trendline, 2, 20.0);
-        // 12.5 - 0.039 * 12.5 * 20 ms = 2.75, but 6 at least
+        // 12.5 - 0.039 * 12.5 * 20 ms = 2.75, limited to 6
         assert_eq!(trendline.reading(), (0.0, 6.0));
-        // a spike of 500 ms moves it while the line is less than 15 above it
+        // a spike of 500 ms moves the threshold while the trend is less than 15 above it
         for i in 3..30 {
             group(&mut trendline, i, if i == 25 { 520.0 } else { 20.0 });
         }

@@ -1,16 +1,16 @@
 //! Vegas's equilibrium without loss.
 //!
-//! Source: S. Low, L. Peterson, L. Wang, "Understanding Vegas: a duality model", Journal of the ACM 49(2), 2002: Vegas
-//! settles where each flow keeps its own backlog in queues, so that rate x, base round-trip time d and queueing delay q
-//! satisfy x q = backlog. At one bottleneck the flows share it in proportion to their backlogs, whatever their d.
-//! A flow's backlog may be anything from alpha to beta (T. Bonald, "Comparison of TCP Reno and TCP Vegas: efficiency
-//! and fairness", Performance Evaluation 36-37, 1999), so shares are unique only if the two are equal. Holds if the
-//! buffer has room for all backlogs and the base round-trip times are known rightly.
+//! Source: S. Low, L. Peterson, L. Wang, "Understanding Vegas: a duality model", Journal of the ACM 49(2), 2002: at
+//! Vegas' equilibrium each flow keeps its own backlog in queues, so that rate x, base round-trip time d and queueing
+//! delay q satisfy x q = backlog. Flows share one bottleneck in proportion to their backlogs, whatever their d. A
+//! flow's backlog can be anything from alpha to beta (T. Bonald, "Comparison of TCP Reno and TCP Vegas: efficiency and
+//! fairness", Performance Evaluation 36-37, 1999), so shares are unique only if the two are equal. Valid if the buffer
+//! holds all backlogs and the base round-trip times are correct.
 
 use super::domain::Allowed;
 use super::{DomainError, PacketsPerSecond, Seconds};
 
-/// The backlog that a flow keeps in the queue in packets, and that of all flows together.
+/// The backlog of a flow in the queue in packets, and that of all flows together.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Backlog {
     own: f64,
@@ -35,14 +35,14 @@ impl Backlog {
     }
 }
 
-/// Where a flow of Vegas settles.
+/// The equilibrium of a Vegas flow.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Equilibrium {
-    /// Its rate: its share of the bottleneck.
+    /// Its rate, which is its share of the bottleneck.
     pub rate: PacketsPerSecond,
     /// Queueing delay in seconds, the same for all flows.
     pub queueing_delay: f64,
-    /// Its window in packets: rate times base round-trip time, and its backlog.
+    /// Its window in packets: rate times base round-trip time, plus its backlog.
     pub window: f64,
 }
 
@@ -69,7 +69,7 @@ mod tests {
         let (near, far) = (at(0.02, 2.0), at(0.2, 4.0));
         assert!((near.rate.get() + far.rate.get() - 1250.0).abs() < 1e-9);
         assert!((far.rate.get() / near.rate.get() - 2.0).abs() < 1e-12);
-        // x q = backlog, and the window fills the whole round trip: w = x (d + q)
+        // x q = backlog, and the window covers the whole round trip: w = x (d + q)
         assert!((near.rate.get() * near.queueing_delay - 2.0).abs() < 1e-12);
         assert!((far.window - far.rate.get() * (0.2 + far.queueing_delay)).abs() < 1e-9);
     }

@@ -1,10 +1,10 @@
-//! Veno's throughput: the PFTK model with any mean window factor gamma in the place of 1/2.
+//! Veno's throughput: the PFTK model with any mean window factor gamma in place of 1/2.
 //!
 //! Source: B. Zhou, C. P. Fu, V. O. K. Li, "TFRC Veno: an enhancement of TCP friendly rate control over wired/wireless
-//! networks", equations (4) to (16); gamma itself is [`super::gamma`]. Departures from the print, each re-derived from
-//! its equations (9) and (10): the inner 1/2 that (11) and (12) lack and (14) has; the bracket of (13), whose 1 stands
-//! outside of the root. The paper gives the model with timeouts and a window limit in its approximate form alone;
-//! [`full`] follows the steps of [`super::reno`]'s source with gamma, and at gamma = 1/2 is that source's.
+//! networks", equations (4) to (16); gamma itself is in [`super::gamma`]. Departures from the printed equations, each
+//! derived again from (9) and (10): the inner 1/2 that (11) and (12) lack and (14) has; the bracket of (13), whose 1 is
+//! outside the root. The paper gives the model with timeouts and a window limit only in its approximate form; [`full`]
+//! follows the steps of [`super::reno`]'s source with gamma, and at gamma = 1/2 is the same as that source.
 
 use super::reno::{cycle, limited};
 use super::{Factor, LossRate, PacketsPerSecond, PerAck, Seconds, TcpPath};
@@ -30,24 +30,24 @@ pub fn period(p: LossRate, rtt: Seconds, per_ack: PerAck, gamma: Factor) -> f64 
     rtt.get() * (rounds(p, per_ack, gamma) + 1.0)
 }
 
-/// B(p) = ((1-p)/p + E[W]) / E[A], equation (14): neither timeouts nor a window limit.
+/// B(p) = ((1-p)/p + E[W]) / E[A], equation (14): without timeouts and without a window limit.
 #[must_use]
 pub fn duplicates_only(p: LossRate, rtt: Seconds, per_ack: PerAck, gamma: Factor) -> PacketsPerSecond {
     let sent = (1.0 - p.get()) / p.get() + window(p, per_ack, gamma);
     PacketsPerSecond::of(sent / period(p, rtt, per_ack, gamma))
 }
 
-/// Equation (15), what equation (14) tends to for small p: 1/RTT sqrt((1+gamma) / (2b (1-gamma) p)).
+/// Equation (15), the limit of equation (14) for small p: 1/RTT sqrt((1+gamma) / (2b (1-gamma) p)).
 #[must_use]
 pub fn square_root(p: LossRate, rtt: Seconds, per_ack: PerAck, gamma: Factor) -> PacketsPerSecond {
     let (p, b, g) = (p.get(), per_ack.get(), gamma.get());
     PacketsPerSecond::of(((1.0 + g) / (2.0 * b * (1.0 - g) * p)).sqrt() / rtt.get())
 }
 
-/// The full model: B(p) with timeouts and the receiver's window. At p = 1 its limit, 1 / (64 T_0).
+/// The full model: B(p) with timeouts and the receive window. At p = 1 it is the limit, 1 / (64 T_0).
 ///
-/// With the limit W_max a period grows from gamma W_max for b (1-gamma) W_max rounds and then stands still until
-/// (1-p)/p + W_max packets are sent. Where the limit begins to bind, the rate jumps by (1 - b (1-gamma)) / 2 of a
+/// With the limit W_max, the window grows from gamma W_max for b (1-gamma) W_max rounds and then is constant until
+/// (1-p)/p + W_max packets are sent. Where the limit begins to apply, the rate jumps by (1 - b (1-gamma)) / 2 of a
 /// round; Reno's does too, unless b = 2.
 #[must_use]
 pub fn full(p: LossRate, path: &TcpPath, gamma: Factor) -> PacketsPerSecond {
@@ -72,7 +72,7 @@ pub fn approximate(p: LossRate, path: &TcpPath, gamma: Factor) -> PacketsPerSeco
     limited(path.limit, rtt, 1.0 / (rtt * (root * loss).sqrt() + timeouts))
 }
 
-/// What stands before p under the two roots: 2b(1-gamma)/(1+gamma) and b(1-gamma^2)/2.
+/// The factors of p under the two roots: 2b(1-gamma)/(1+gamma) and b(1-gamma^2)/2.
 pub(super) fn roots(per_ack: PerAck, gamma: Factor) -> [f64; 2] {
     let (b, g) = (per_ack.get(), gamma.get());
     [2.0 * b * (1.0 - g) / (1.0 + g), b * (1.0 - g * g) / 2.0]

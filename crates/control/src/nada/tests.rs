@@ -1,4 +1,4 @@
-//! RFC 8698's equations by hand, and that no feedback drives the rates out of their bounds.
+//! RFC 8698's equations by hand; and no feedback drives the rates out of their bounds.
 
 use super::*;
 use crate::rtp::{Fate, PacketFate, RtpReport};
@@ -100,10 +100,10 @@ fn equations_5_to_7_move_by_offset_and_change() {
     // x_offset = 50 - 1 * 10 * 1.5e6 / 5e5 = 20 ms, x_diff = 50 - 45 = 5 ms
     let expected = 5e5 - 0.5 * (0.1 / 0.5) * (0.020 / 0.5) * 5e5 - 0.5 * 2.0 * (0.005 / 0.5) * 5e5;
     assert!(close(nada.gradual(0.1, 0.045), expected), "{}", nada.gradual(0.1, 0.045));
-    // at the equilibrium, x_curr = PRIO * XREF * RMAX / r_ref, nothing moves
+    // at the equilibrium, x_curr = PRIO * XREF * RMAX / r_ref, nothing changes
     nada.signal = 0.030;
     assert!(close(nada.gradual(0.1, 0.030), 5e5));
-    // one of twice the priority rests there at twice the rate
+    // a flow of twice the priority has its equilibrium there at twice the rate
     nada.priority = 2.0;
     nada.rate = 1e6;
     assert!(close(nada.gradual(0.1, 0.030), 1e6));
@@ -137,7 +137,7 @@ fn section_4_2_without_queue_and_loss_it_climbs_and_then_settles() {
     let gamma = 0.05 / (0.08 + 0.1 + 0.12);
     assert!(close(nada.rate, 800e3 * (1.0 + gamma)), "{}", nada.rate);
     let before = nada.rate;
-    // 40 ms of queue: 40 - 10 * 1500 / 933 = 23.9 ms too many, and a rise of 40 ms
+    // 40 ms of queue: 40 - 10 * 1500 / 933 = 23.9 ms too much, and an increase of 40 ms
     feed(&mut nada, 1100, (0..20).map(|k| arrived(1100 + k, 60)).collect());
     assert!(close(nada.signal, 0.040), "{}", nada.signal);
     let offset: f64 = 0.040 - 0.01 * 1.5e6 / before;
@@ -171,7 +171,7 @@ fn section_4_2_growing_fast_ends_with_a_queue_of_qeps() {
         let mut nada = started();
         let packets = (0..100).map(|k| arrived(k, if k == 99 { delay } else { 20 })).collect();
         feed(&mut nada, 100, packets);
-        nada.rate > 1e6 // 8 Mbit/s have come: gradually it cannot get there at once
+        nada.rate > 1e6 // 8 Mbit/s have arrived: gradual growth cannot reach this at once
     };
     assert!(grows_fast(29), "9 ms");
     assert!(!grows_fast(31), "11 ms");
@@ -191,7 +191,8 @@ fn section_5_1_shares_and_rates_are_those_of_half_a_second() {
     assert!(close(nada.window.receive_rate(ms(1500)), 16e3));
 }
 
-/// RFC 5348 section 5.4, which RFC 8698 section 4.2 takes for loss_int: eight intervals, the four oldest of less weight.
+/// RFC 5348 section 5.4, which RFC 8698 section 4.2 uses for loss_int: eight intervals, the four oldest with less
+/// weight.
 #[test]
 fn loss_intervals_are_weighted_as_rfc_5348_has_it() {
     let mut nada = started();
@@ -229,7 +230,7 @@ fn section_4_2_delay_is_warped_from_a_loss_until_losses_are_no_longer_expected()
     for _ in 0..13 {
         assert_eq!(batch(&mut nada, 20, 200, false), 1.0);
     }
-    // 261 packets since; 280 is loss_exp, 320 its end
+    // 261 packets since; loss_exp is 280, and warping ends at 320
     assert!(close(batch(&mut nada, 39, 200, false), 0.5));
     assert!(close(batch(&mut nada, 20, 200, false), 0.0));
     // losses within a round-trip time are one event
@@ -253,7 +254,7 @@ fn losses_and_marks_are_smoothed_shares_of_the_window() {
     assert!(close(nada.loss, 0.1 * 0.1) && close(nada.mark, 0.1 / 9.0), "{} {}", nada.loss, nada.mark);
     feed(&mut nada, 200, vec![]);
     assert!(close(nada.loss, 0.01 + 0.1 * (0.1 - 0.01)));
-    // unknown packets are neither
+    // unknown packets count as neither
     let unknown = PacketFate { sent: ms(300), packet: PACKET, fate: Fate::Unknown };
     feed(&mut nada, 900, vec![unknown; 50]);
     assert!(close(nada.loss, 0.019 * 0.9));

@@ -1,5 +1,5 @@
-//! What NADA measures: delays, rates and shares over the last LOGWIN, the least delay and the intervals between losses of
-//! the whole session (RFC 8698 section 5.1).
+//! NADA's measurements: delays, rates and shares over the last LOGWIN; minimum delay and loss intervals over the whole
+//! session (RFC 8698 section 5.1).
 
 use crate::rtp::{Fate, PacketFate};
 use paceline_units::{Span, Time};
@@ -7,22 +7,22 @@ use std::collections::VecDeque;
 
 /// LOGWIN.
 const LOGWIN: Span = Span::from_millis(500);
-/// The queueing delay is the least of so many samples (section 5.1.1).
+/// The queueing delay is the minimum of this many samples (section 5.1.1).
 const TAPS: usize = 15;
-/// Weights of the intervals between losses, from the last one back (RFC 5348 section 5.4).
+/// Weights of the loss intervals, newest first (RFC 5348 section 5.4).
 const WEIGHTS: [f64; 8] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];
 
-/// Shares of packets within LOGWIN: lost of all, marked of those that have come.
+/// Shares of packets within LOGWIN: lost among all, marked among those received.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Shares {
     pub(super) loss: f64,
     pub(super) mark: f64,
 }
 
-/// One packet within LOGWIN.
+/// A packet within LOGWIN.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
-    /// When feedback told of it.
+    /// When feedback reported it.
     reported: Time,
     bits: f64,
     lost: bool,
@@ -38,21 +38,21 @@ pub(super) struct Window {
     seen: VecDeque<Seen>,
     /// d_base, in seconds by both ends' clocks.
     base: Option<f64>,
-    /// Packets since the last loss event, that included; before the first, all.
+    /// Packets since the last loss event, including that event; before the first, all packets.
     running: f64,
-    /// The intervals before it, the last one first.
+    /// The earlier intervals, newest first.
     pub(super) closed: VecDeque<f64>,
     /// When the first packet of the last loss event was sent.
     event: Option<Time>,
 }
 
 impl Window {
-    /// A session begins.
+    /// Starts a session.
     pub(super) fn start(&mut self, now: Time) {
         *self = Window { started: now, ..Window::default() };
     }
 
-    /// Feedback has come.
+    /// Handles feedback.
     pub(super) fn feedback(&mut self, packets: &[PacketFate], rtt: f64, now: Time) -> Shares {
         for packet in packets {
             self.packet(packet, rtt, now);
@@ -95,32 +95,32 @@ impl Window {
         self.closed.truncate(WEIGHTS.len());
     }
 
-    /// loss_int in packets: the weighted mean of the intervals that have ended; `None` before the first loss.
+    /// loss_int in packets: the weighted mean of the completed intervals; `None` before the first loss.
     pub(super) fn loss_interval(&self) -> Option<f64> {
         let weighted: f64 = self.closed.iter().zip(WEIGHTS).map(|(interval, weight)| interval * weight).sum();
         let weights: f64 = WEIGHTS[..self.closed.len()].iter().sum();
         (weights > 0.0).then(|| weighted / weights)
     }
 
-    /// What share of the queueing delay is to be warped (section 4.2): all until loss_exp after the last loss, then less and
-    /// less for as long as loss_int.
+    /// The share of the queueing delay to be warped (section 4.2): all of it until loss_exp after the last loss, then
+    /// decreasing over loss_int.
     pub(super) fn warped_share(&self) -> f64 {
         self.loss_interval().map_or(0.0, |interval| (super::MULTILOSS + 1.0 - self.running / interval).clamp(0.0, 1.0))
     }
 
-    /// d_queue in seconds: the least of the last samples, above d_base; `None` before the first.
+    /// d_queue in seconds: the minimum of the last samples, minus d_base; `None` before the first.
     pub(super) fn queueing(&self) -> Option<f64> {
         let last = self.seen.iter().rev().filter_map(|seen| seen.delay).take(TAPS);
         Some(last.reduce(f64::min)? - self.base?)
     }
 
-    /// The longest queueing delay of a packet within LOGWIN, in seconds.
+    /// The maximum queueing delay of a packet within LOGWIN, in seconds.
     pub(super) fn longest_queueing(&self) -> f64 {
         let max_delay = self.seen.iter().filter_map(|seen| seen.delay).reduce(f64::max);
         max_delay.zip(self.base).map_or(0.0, |(max_delay, base)| max_delay - base)
     }
 
-    /// r_recv in bits a second: what has come within LOGWIN, or since the beginning of a session that is younger.
+    /// r_recv in bits per second: received within LOGWIN, or since the start of a shorter session.
     pub(super) fn receive_rate(&self, now: Time) -> f64 {
         let bits: f64 = self.seen.iter().filter(|seen| !seen.lost).map(|seen| seen.bits).sum();
         let young = now.since(self.started).min(LOGWIN).as_secs_f64();

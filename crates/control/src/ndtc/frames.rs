@@ -1,4 +1,4 @@
-//! Frames out of packets: how long each took to leave and to arrive, what was lost of it, what was marked.
+//! Assembles frames from packets: the time that each took to send and to arrive, its losses, its marks.
 //!
 //! Source: draft-ageneau-ccwg-ndtc (July 2026), "Frame Dithering Available Capacity Estimation", "Frame Size Calculation" and "Loss
 //! Detection".
@@ -7,47 +7,47 @@ use super::law::Frame;
 use crate::rtp::Fate;
 use paceline_units::Time;
 
-/// A packet of which feedback has told, in the order of sending.
+/// A packet that feedback has reported, in sending order.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Packet {
-    /// Counts the packets of the session.
+    /// Numbers the packets of the session.
     pub number: u32,
-    /// When it left.
+    /// When it was sent.
     pub sent: Time,
     /// Its payload in bytes.
     pub payload: f64,
-    /// It is the last of its frame (the RTP marker).
+    /// Whether it is the last of its frame (the RTP marker).
     pub ends_frame: bool,
-    /// What has become of it.
+    /// Its fate.
     pub fate: Fate,
 }
 
-/// The frame whose packets are being told of.
+/// The frame whose packets are being reported.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Open {
     first: Packet,
-    /// Of all payloads so far.
+    /// Sum of all payloads so far.
     payload: f64,
     packets: u32,
     lost: u32,
     marked: u32,
-    /// The fate of one of them is not known.
+    /// Whether the fate of one of its packets is unknown.
     unknown: bool,
 }
 
-/// Puts frames together.
+/// Assembles frames.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Frames {
     open: Option<Open>,
-    /// The number that follows the last packet told of.
+    /// The number after the last reported packet.
     next: Option<u32>,
 }
 
 impl Frames {
-    /// A packet that is told of; the frame, if it is its last.
+    /// Handles a reported packet; returns the frame if this is its last packet.
     ///
-    /// A packet whose number is missing is one that the sender has forgotten: nothing is known of it but that it was there, nor
-    /// which of the frames around it was its own.
+    /// A missing number belongs to a packet that the sender has forgotten: only its existence is known, and not which
+    /// of the frames around it was its own.
     pub fn packet(&mut self, packet: &Packet) -> Option<Frame> {
         let gap = self.next.is_some_and(|next| next != packet.number);
         self.next = Some(packet.number.wrapping_add(1));
@@ -70,12 +70,13 @@ impl Frames {
 }
 
 impl Open {
-    /// The frame that `last` ends.
+    /// The frame that `last` completes.
     fn whole(&self, last: &Packet) -> Frame {
         let one = self.packets == 1;
         let length = if one { last.payload } else { self.payload - (self.first.payload + last.payload) / 2.0 };
         let recv = match (arrival(&self.first), arrival(last)) {
-            // the last before the first: they overtook each other, and the time between them says nothing
+            // the last packet arrived before the first: they were reordered, and the time between them is not
+            // meaningful
             (Some(first), Some(last)) if first <= last => Some(last.since(first).as_secs_f64()),
             _ => None,
         };
@@ -92,7 +93,7 @@ impl Open {
     }
 }
 
-/// When a packet arrived, if that is known.
+/// When a packet arrived, if known.
 fn arrival(packet: &Packet) -> Option<Time> {
     match packet.fate {
         Fate::Arrived { at, .. } => at,
@@ -112,7 +113,7 @@ mod tests {
         Fate::Arrived { at: Some(ms(at)), marked: false }
     }
 
-    /// Packets numbered from 7 on, 2 ms apart: payload, whether it ends a frame, fate.
+    /// Packets numbered from 7, 2 ms apart: payload, whether it ends a frame, fate.
     fn frames_of(packets: &[(f64, bool, Fate)]) -> Vec<Frame> {
         let mut frames = Frames::default();
         let packets = (7_u32..).zip(packets).map(|(number, (payload, ends_frame, fate))| Packet {
@@ -147,7 +148,7 @@ mod tests {
             timed: true,
         };
         assert_eq!(frames[0], first);
-        // of a single packet its own size; of two their mean
+        // LENGTH of a single packet is its own size; of two, their mean
         assert_eq!((frames[1].length, frames[1].send, frames[1].packets), (300.0, 0.0, 1));
         assert_eq!((frames[2].length, frames[2].send, frames[2].recv), (700.0, 0.002, 0.001));
         assert_eq!(frames.len(), 3);
@@ -165,7 +166,7 @@ mod tests {
             ([arrived(100), at_no_time, arrived(104)], 0, true),
             // the last has overtaken the first
             ([arrived(104), arrived(105), arrived(103)], 0, false),
-            // the one between has come last: the draft's RECV is between the first and the last that was sent
+            // the middle packet arrived last: the draft's RECV is between the first and the last packet sent
             ([arrived(100), arrived(109), arrived(104)], 0, true),
         ] {
             let frames = frames_of(&[(500.0, false, fates[0]), (500.0, false, fates[1]), (500.0, true, fates[2])]);
@@ -188,7 +189,7 @@ mod tests {
         assert!(!frame.timed && frame.packets == 2);
         assert!(frames.packet(&packet(3, false)).is_none());
         assert!(frames.packet(&packet(4, true)).unwrap().timed, "the next is whole again");
-        // the last of one frame and the first of the next are missing
+        // the last packet of one frame and the first of the next are missing
         assert!(frames.packet(&packet(5, false)).is_none());
         assert!(!frames.packet(&packet(8, true)).unwrap().timed);
     }

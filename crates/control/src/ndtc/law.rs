@@ -1,16 +1,17 @@
-//! NDTC's arithmetic: from how long frames take to leave and to arrive to the size of the next and how long it is to take.
+//! NDTC's arithmetic: computes the next frame's size and sending time from the times in which frames were sent and
+//! received.
 //!
-//! Source: P.-L. Ageneau, G. Armitage, S. Danahy, "Network Delivery Time Control" (draft-ageneau-ccwg-ndtc of July 2026); names in
-//! capitals in the comments are its. Sizes are in bytes of payload, times in seconds.
+//! Source: P.-L. Ageneau, G. Armitage, S. Danahy, "Network Delivery Time Control" (draft-ageneau-ccwg-ndtc of July
+//! 2026), whose names are in capitals in the comments. Sizes are in bytes of payload, times in seconds.
 
 use paceline_units::Time;
 
-/// RECV counts as no more than so many frame periods.
+/// RECV is limited to this many frame periods.
 const MAX_RECV: f64 = 3.0;
-/// The weight of a frame's share of marks.
+/// The weight of the newest frame's share of marks.
 const ECN_GAIN: f64 = 1.0 / 16.0;
 
-/// What may be chosen.
+/// The law's parameters.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Settings {
     /// TFRAME.
@@ -41,31 +42,31 @@ pub struct Settings {
     pub beta: f64,
 }
 
-/// What feedback tells of a frame.
+/// A frame as reported by feedback.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Frame {
-    /// LENGTH: the payload less the mean of the first and the last packet's; of a single packet its own.
+    /// LENGTH: the payload minus the mean of the first and the last packet's; for a single packet, its payload.
     pub length: f64,
     /// SEND.
     pub send: f64,
     /// RECV.
     pub recv: f64,
-    /// When its first packet left.
+    /// When its first packet was sent.
     pub sent: Time,
-    /// Its packets.
+    /// Number of packets.
     pub packets: u32,
-    /// Of these so many were lost.
+    /// Packets lost.
     pub lost: u32,
-    /// Of those that came, so many were marked.
+    /// Packets received with a mark.
     pub marked: u32,
-    /// SEND and RECV are known.
+    /// Whether SEND and RECV are known.
     pub timed: bool,
 }
 
-/// How a frame is to leave.
+/// When to send a frame.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Schedule {
-    /// DELAY: from the time at which it is there to its first packet.
+    /// DELAY: from when the frame is available to its first packet.
     pub delay: f64,
     /// SEND: from the first packet to the last.
     pub send: f64,
@@ -89,7 +90,7 @@ pub struct Averages {
 }
 
 impl Averages {
-    /// A sample (NSEND, NRECV), with LAMBDA as `lambda`.
+    /// Adds a sample (NSEND, NRECV), with LAMBDA as `lambda`.
     pub fn update(&mut self, send: f64, recv: f64, lambda: f64) {
         self.count += 1.0;
         let weight = lambda.max(1.0 / self.count);
@@ -109,7 +110,7 @@ impl Averages {
         (slope, (self.recv - slope * self.send).max(0.0))
     }
 
-    /// ESTIMATE + MARGIN, in seconds a byte, by so many iterations and with KMARGIN for `margin`.
+    /// ESTIMATE + MARGIN in seconds per byte, with `iterations` iterations and `margin` as KMARGIN.
     #[must_use]
     pub fn estimate(&self, iterations: u32, margin: f64) -> f64 {
         let (slope, intercept) = self.line();
@@ -127,13 +128,13 @@ pub struct Law {
     settings: Settings,
     /// The regression.
     pub averages: Averages,
-    /// AVAILABLE in bytes a second; zero before the first estimate, infinite if that is zero.
+    /// AVAILABLE in bytes per second; zero before the first estimate, infinite if the estimate is zero.
     pub available: f64,
-    /// TARGET and SLOPE as FDACE left them.
+    /// TARGET and SLOPE from FDACE, before capping.
     fdace: (f64, f64),
-    /// TARGET, capped and floored.
+    /// TARGET after capping, at least MIN_TARGET.
     pub target: f64,
-    /// SLOPE, capped.
+    /// SLOPE after capping.
     pub slope: f64,
     /// CSIZE.
     pub size: f64,
@@ -144,7 +145,7 @@ pub struct Law {
 }
 
 impl Law {
-    /// Before anything has been sent.
+    /// The state before anything has been sent.
     #[must_use]
     pub fn new(settings: Settings) -> Law {
         let init = settings.init.min(settings.max).max(settings.min);
@@ -162,14 +163,14 @@ impl Law {
         }
     }
 
-    /// Feedback on a frame has come.
+    /// Handles feedback on a frame.
     pub fn frame(&mut self, frame: &Frame, now: Time) {
         let s = self.settings;
         if frame.timed && frame.packets > 1 && frame.lost == 0 && frame.length >= s.min / 2.0 {
             let recv = frame.recv.min(MAX_RECV * s.frame);
             self.averages.update(frame.send / frame.length, recv / frame.length, s.weight);
             let estimate = self.averages.estimate(s.iterations, s.margin);
-            // of frames that arrive in no time the estimate is zero, and what is available is without bound
+            // if frames arrive in no time, the estimate is zero and the available rate infinite
             self.available = 1.0 / estimate;
             let target = (s.recv * self.available).min(s.max);
             self.fdace = (target, self.averages.line().0);
@@ -183,7 +184,7 @@ impl Law {
         self.fdace.0 * self.settings.recv / self.settings.send
     }
 
-    /// The draft's appendix C, on a frame.
+    /// The draft's appendix C, for one frame.
     fn congestion(&mut self, frame: &Frame, now: Time) {
         let (s, max) = (self.settings, self.max_size());
         let share = f64::from(frame.marked) / f64::from(frame.packets.max(1));
@@ -194,7 +195,7 @@ impl Law {
             self.size = self.size.min(max) * s.beta;
             self.decreased = now;
         } else if self.ecn_decreased > frame.sent {
-            // no decrease by marks for a round trip
+            // no decrease for marks within a round trip
         } else if frame.marked > 0 {
             self.size = self.size.min(max) * (1.0 - self.ecn_average * (1.0 - s.beta));
             self.ecn_decreased = now;
@@ -205,7 +206,7 @@ impl Law {
         }
     }
 
-    /// CTARGET and CSLOPE cap TARGET and SLOPE, and MIN_TARGET is the least.
+    /// Caps TARGET and SLOPE by CTARGET and CSLOPE; TARGET is at least MIN_TARGET.
     fn cap(&mut self) {
         let (s, max) = (self.settings, self.max_size());
         let target = self.size.min(max);
@@ -215,14 +216,14 @@ impl Law {
         self.slope = self.fdace.1.min(slope);
     }
 
-    /// No feedback for long: a decrease as by a loss.
+    /// No feedback for a long time: decreases as after a loss.
     pub fn silence(&mut self, now: Time) {
         self.size = self.size.min(self.max_size()) * self.settings.beta;
         self.decreased = now;
         self.cap();
     }
 
-    /// How a frame of `length` (all payloads but the last packet's) is to leave, with a draw from -1 to 1.
+    /// When to send a frame of `length` (all payloads except the last packet's); `draw` is from -1 to 1.
     #[must_use]
     pub fn schedule(&self, length: f64, draw: f64) -> Schedule {
         let (s, slope) = (self.settings, self.slope);

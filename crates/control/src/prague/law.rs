@@ -1,44 +1,46 @@
-//! Prague's arithmetic: what counts of arrivals, marks and losses do to a rate and a window, in whole numbers.
+//! Prague's arithmetic in whole numbers: computes rate and window from counts of arrivals, marks and losses.
 //!
-//! Source: the behaviour of L4STeam/udp_prague at e8e34353 (`prague_cc.cpp`), whose traces the tests hold it against to the last
-//! digit; B. Briscoe, K. De Schepper and others, "Prague Congestion Control" (draft-briscoe-iccrg-prague-congestion-control).
-//! Times are microseconds, rates bytes a second, windows millionths of a byte.
+//! Source: the behaviour of L4STeam/udp_prague at e8e34353 (`prague_cc.cpp`), with whose traces the tests compare it to
+//! the last digit; B. Briscoe, K. De Schepper and others, "Prague Congestion Control"
+//! (draft-briscoe-iccrg-prague-congestion-control). Times are in microseconds, rates in bytes per second, windows in
+//! millionths of a byte.
 
-/// Round trips below this one grow as if they were as long, lest they starve others.
+/// Flows with a shorter round trip grow as if it were this long, so as not to starve others.
 const REF_RTT: i64 = 25_000;
-/// A share of one is 2^20.
+/// Fixed point of shares: one is 2^20.
 const PROB_SHIFT: u32 = 20;
 /// The weight of the newest share of marks is 1/16.
 const ALPHA_WEIGHT: i64 = 16;
-/// After a mark so many round trips pass, and one more for each of these rates, before the queue may grow by more than a packet.
+/// After a mark, the queue may grow by more than a packet only after this many round trips, plus one per RATE_STEP of
+/// the rate.
 const MIN_STEP: i64 = 7;
 const RATE_STEP: u64 = 1_920_000;
-/// What the queue then grows by in a round trip.
+/// Then the window grows by what the rate sends in this time, per round trip.
 const QUEUE_GROWTH: u64 = 1000;
-/// How long a burst may be.
+/// The maximum duration of a burst.
 const BURST_TIME: u64 = 250;
-/// At least so many packets are in flight, and so many bytes in each.
+/// The minimum packets in flight, and the minimum bytes in each.
 const MIN_WINDOW: i64 = 2;
 const MIN_PACKET: u64 = 150;
-/// The rate goes up and down by so many hundredths in each half of a round trip.
+/// The pacing rate is this many percent higher in the first half of each round trip, and lower in the second.
 const RATE_OFFSET: u64 = 3;
-/// Below this round trip the rate, not the window, is what grows.
+/// Below this round trip the rate grows, not the window.
 const SHORT_RTT: i64 = 2000;
 
-/// What happens to marks and losses now.
+/// The response to marks and losses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Phase {
-    /// Nothing has been acknowledged.
+    /// Nothing has been acknowledged yet.
     Init,
-    /// It grows.
+    /// Congestion avoidance.
     Avoidance,
-    /// A loss has cut it, in this round trip.
+    /// Reduced by a loss in this round trip.
     Loss,
-    /// A mark has.
+    /// Reduced by a mark in this round trip.
     Reduced,
 }
 
-/// What grows.
+/// Which quantity grows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
     /// The window; the rate follows from it.
@@ -47,42 +49,43 @@ pub enum Mode {
     Rate,
 }
 
-/// What a receiver has counted, and the sender has sent.
+/// Counts of the receiver, and of packets sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
-    /// Packets that have come.
+    /// Packets received.
     pub received: i64,
-    /// Of them, marked ones.
+    /// CE-marked packets among them.
     pub marked: i64,
-    /// Packets that seem lost; it goes down where they come late.
+    /// Packets presumed lost; decreases if they arrive late.
     pub lost: i64,
     /// Packets sent.
     pub sent: i64,
 }
 
-/// A limit that a flow sets: sizes in bytes, rates in bytes a second.
+/// Limits set by the flow: sizes in bytes, rates in bytes per second.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// The largest packet.
+    /// The maximum packet size.
     pub packet: u64,
-    /// The rate at the beginning, and its bounds.
+    /// The start rate.
     pub initial: u64,
-    /// The least rate.
+    /// The minimum rate.
     pub min_rate: u64,
-    /// The greatest rate.
+    /// The maximum rate.
     pub max_rate: u64,
-    /// What sends frames has one in so many microseconds, which is its reference's round trip; `None`: it sends as it may.
+    /// For a sender of frames, their interval in microseconds, which is then the reference round trip; `None` for
+    /// others.
     pub frames: Option<i64>,
 }
 
 impl Limits {
-    /// The round trip of the reference.
+    /// The reference round trip.
     fn reference(&self) -> i64 {
         self.frames.unwrap_or(REF_RTT)
     }
 }
 
-/// When an episode ends: a round trip of packets and one of time after it began.
+/// The start of an episode that ends a round trip later, by packets and by time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Since {
     at: i64,
@@ -99,33 +102,33 @@ impl Since {
 #[derive(Clone, Debug)]
 pub struct Law {
     limits: Limits,
-    /// The newest round trip, smoothed, and at least the reference's.
+    /// The newest round trip.
     pub rtt: i64,
-    /// Smoothed.
+    /// The smoothed round trip.
     pub srtt: i64,
-    /// At least the reference's.
+    /// The smoothed round trip, but at least the reference.
     pub vrtt: i64,
-    /// What happens to marks and losses now.
+    /// The response to marks and losses.
     pub phase: Phase,
-    /// What grows.
+    /// Which quantity grows.
     pub mode: Mode,
-    /// The share of marks, smoothed, of 2^20.
+    /// The smoothed share of marks, in units of 2^-20.
     pub alpha: i64,
-    /// Bytes a second.
+    /// Bytes per second.
     pub rate: u64,
     /// Millionths of a byte.
     pub window: u64,
-    /// Round trips until it grows faster.
+    /// Round trips until growth may be faster.
     pub rtts_to_growth: i64,
-    /// What the last loss took, to be given back if it was none.
+    /// The window's last reduction for a loss, restored if the loss was spurious.
     pub lost_window: u64,
-    /// The same of a rate.
+    /// The same for the rate.
     pub lost_rate: u64,
-    /// Packets that may be in flight, that may leave at once, and their size.
+    /// Packets that may be in flight.
     pub packets: i64,
-    /// Packets of a burst.
+    /// Packets in a burst.
     pub burst: i64,
-    /// Bytes of a packet.
+    /// Packet size in bytes.
     pub size: u64,
     counts: Counts,
     alpha_since: Since,
@@ -138,12 +141,12 @@ pub struct Law {
     newest: i64,
 }
 
-/// a b, at most 2^64 - 1.
+/// a b, saturated at 2^64 - 1.
 fn times(a: u64, b: u64) -> u64 {
     a.saturating_mul(b)
 }
 
-/// a / b, rounded; 2^64 - 1 where there is none.
+/// a / b, rounded; 2^64 - 1 if b is zero.
 fn over(a: u64, b: u64) -> u64 {
     match b {
         0 => u64::MAX,
@@ -152,7 +155,7 @@ fn over(a: u64, b: u64) -> u64 {
 }
 
 impl Law {
-    /// One that has seen nothing, at `now`, with a first window of so many packets.
+    /// A new state at `now`, with a first window of `window` packets.
     #[must_use]
     pub fn new(limits: Limits, window: u64, now: i64) -> Law {
         let mut law = Law {
@@ -187,8 +190,8 @@ impl Law {
         law
     }
 
-    /// A packet has come from the other end, sent at `stamp` of its clock, which echoes a time stamp `rtt` ago. Says whether it is
-    /// newer than those before.
+    /// Handles a packet from the other end, sent at `stamp` by its clock, which echoes a time stamp from `rtt` ago.
+    /// Returns whether it is newer than the packets before.
     pub fn packet(&mut self, stamp: i64, rtt: i64) -> bool {
         if self.phase != Phase::Init && self.newest > stamp {
             return false;
@@ -198,14 +201,14 @@ impl Law {
         true
     }
 
-    /// A round-trip time.
+    /// Handles a round-trip time.
     pub fn round_trip(&mut self, rtt: i64) {
         self.rtt = rtt;
         self.srtt = if self.phase == Phase::Init { rtt } else { self.srtt + ((rtt - self.srtt) >> 3) };
         self.vrtt = self.srtt.max(self.limits.reference());
     }
 
-    /// The counts of an acknowledgement. Says whether they are newer than those before.
+    /// Handles the counts of an acknowledgement. Returns whether they are newer than the previous ones.
     pub fn acknowledged(&mut self, counts: Counts, now: i64) -> bool {
         let before = self.counts;
         if before.received > counts.received || before.marked > counts.marked {
@@ -235,7 +238,8 @@ impl Law {
         true
     }
 
-    /// Where round trips are too short to see a queue, the rate grows in place of the window; it stays as it is where that changes.
+    /// Chooses what grows: the rate where round trips are too short to measure a queue, else the window. A change keeps
+    /// the rate.
     fn choose_mode(&mut self) {
         let between = (self.size * 1_000_000 / self.rate) as i64;
         if self.phase == Phase::Init {
@@ -252,13 +256,13 @@ impl Law {
         }
     }
 
-    /// Once a round trip, of packets and of time.
+    /// Updates alpha once per round trip, by packets and by time.
     fn update_alpha(&mut self, counts: &Counts, now: i64) {
         if !self.alpha_since.is_over(counts, now, self.vrtt) {
             return;
         }
         let (marked, received) = self.alpha_counts;
-        // none has come in a round trip only where counts are not those of packets
+        // zero received in a round trip is possible only if counts are not of packets
         let share = ((counts.marked - marked) << PROB_SHIFT) / (counts.received - received).max(1);
         let weight = (ALPHA_WEIGHT * REF_RTT / self.limits.reference()).max(1);
         self.alpha = (self.alpha + (share - self.alpha) / weight).min(1 << PROB_SHIFT);
@@ -267,7 +271,7 @@ impl Law {
         self.rtts_to_growth -= i64::from(self.rtts_to_growth > 0);
     }
 
-    /// The count of losses is what it was before the last cut: they had only been late.
+    /// Undoes the last reduction if the count of losses has returned to its value before: the packets were only late.
     fn undo_loss(&mut self, counts: &Counts) {
         if (self.lost_window == 0 && self.lost_rate == 0) || self.loss_count < counts.lost {
             return;
@@ -281,7 +285,7 @@ impl Law {
         self.phase = Phase::Avoidance;
     }
 
-    /// Half; and no faster growth before a flow of the reference's round trip would be here again.
+    /// Halves; growth is not accelerated until a flow with the reference round trip would have recovered.
     fn cut_for_loss(&mut self, counts: &Counts, now: i64) {
         let (reference, vrtt) = (REF_RTT as u64, self.vrtt.max(1) as u64); // 1: no round trip is known
         let rtts = (self.rate / 2 / self.limits.packet * reference / vrtt * reference / 1_000_000) as i64;
@@ -303,7 +307,7 @@ impl Law {
         self.loss_count = self.counts.lost;
     }
 
-    /// For each packet that came unmarked a share of a packet, or of a millisecond of the rate, a round trip.
+    /// Grows for each unmarked packet, so that a round trip adds a packet, or a millisecond of the rate.
     fn grow(&mut self, unmarked: u64) {
         let (vrtt, srtt) = (self.vrtt as u64, self.srtt as u64);
         let mut step = times(self.rate, QUEUE_GROWTH) / 1_000_000;
@@ -324,7 +328,7 @@ impl Law {
         }
     }
 
-    /// By half of alpha, once a round trip.
+    /// Reduces by half of alpha, once per round trip.
     fn cut_for_mark(&mut self, counts: &Counts, now: i64) {
         self.rtts_to_growth = (self.rate / RATE_STEP) as i64 + MIN_STEP;
         let share = |of: u64, alpha: i64| of.wrapping_mul(alpha as u64) >> (PROB_SHIFT + 1);
@@ -336,7 +340,7 @@ impl Law {
         self.cut_since = Since { at: now, sent: counts.sent };
     }
 
-    /// What follows from rate or window.
+    /// Derives the other quantities from the rate or the window.
     fn settle(&mut self) {
         let srtt = self.srtt as u64;
         if self.mode == Mode::Window {
@@ -349,14 +353,14 @@ impl Law {
         self.packets = (max as i64).max(MIN_WINDOW);
     }
 
-    /// Two packets a round trip at least, as small as that takes; what leaves in 250 us may leave at once.
+    /// Sizes packets so that there are at least two per round trip; a burst is what the rate sends in 250 us.
     fn size_packets(&mut self, round: i64) {
         self.size = (self.rate.wrapping_mul(round as u64) / 1_000_000 / MIN_WINDOW as u64).max(MIN_PACKET);
         self.size = self.size.min(self.limits.packet);
         self.burst = ((self.rate * BURST_TIME / 1_000_000 / self.size) as i64).max(1);
     }
 
-    /// A retransmission timeout: it begins again.
+    /// A retransmission timeout: restarts from the beginning.
     pub fn reset(&mut self, now: i64) {
         self.phase = Phase::Init;
         self.mode = Mode::Window;
@@ -371,7 +375,7 @@ impl Law {
         self.loss_rtts = 0;
     }
 
-    /// The rate to pace at: a little more in the first half of each round trip, a little less in the second.
+    /// The pacing rate: slightly higher in the first half of each round trip, slightly lower in the second.
     #[must_use]
     pub fn pacing(&self, now: i64) -> u64 {
         if now - self.alpha_since.at >= self.vrtt >> 1 {

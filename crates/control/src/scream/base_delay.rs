@@ -1,10 +1,10 @@
-//! The base delay of RFC 6817: the least one-way delay of the last ten minutes, a minimum a minute.
+//! The base delay of RFC 6817: the minimum one-way delay of the last ten minutes, from a minimum per minute.
 
-/// BASE_HISTORY, and how long each of them is, in seconds.
+/// BASE_HISTORY, and the duration of each slot in seconds.
 const SLOTS: usize = 10;
 const SLOT: f64 = 60.0;
 
-/// The least delays, in seconds with whatever the two clocks differ by.
+/// The minimum delays in seconds, including the offset between the two clocks.
 #[derive(Clone, Debug)]
 pub(super) struct BaseDelay {
     slots: [f64; SLOTS],
@@ -18,7 +18,7 @@ impl Default for BaseDelay {
 }
 
 impl BaseDelay {
-    /// What of this delay is queue.
+    /// The queueing part of this delay.
     pub(super) fn queueing(&mut self, now: f64, delay: f64) -> f64 {
         if now - self.since >= SLOT {
             self.slots.rotate_right(1);

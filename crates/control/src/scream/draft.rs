@@ -1,8 +1,9 @@
-//! SCReAM v2 as its draft has it: the reference window, pacing and media rate of its pseudocode.
+//! SCReAM v2 by its draft: the reference window, pacing and media rate of its pseudocode.
 //!
-//! Source: draft-ietf-ccwg-rfc8298bis-screamv2 (August 2026); section names are its, names in capitals its constants. Times are in
-//! seconds, windows in whole bytes, rates in bits a second. Left out: competing flows compensation, the remedy for rate policers
-//! and that for clock drift, which it has as options; what it has in words alone (docs/controllers/scream.md says what).
+//! Source: draft-ietf-ccwg-rfc8298bis-screamv2 (August 2026), with its section names and, in capitals, its constants.
+//! Times are in seconds, windows in whole bytes, rates in bits per second. Left out: the optional competing flows
+//! compensation, and the remedies for rate policers and clock drift; also what the draft describes in words only
+//! (listed in docs/controllers/scream.md).
 
 mod controller;
 mod window;
@@ -14,7 +15,7 @@ pub use controller::Draft;
 /// L4S_AVG_G_UP and L4S_AVG_G_DOWN.
 const ALPHA_UP: f64 = 1.0 / 8.0;
 const ALPHA_DOWN: f64 = 1.0 / 128.0;
-/// l4s_alpha is made anew after this time, or a round trip.
+/// l4s_alpha is updated after this time or a round trip, whichever is shorter.
 const ALPHA_INTERVAL: f64 = 0.010;
 /// QDELAY_AVG_G.
 const DELAY_GAIN: f64 = 1.0 / 4.0;
@@ -33,12 +34,12 @@ const OVERHEAD: f64 = 20.0;
 const ADJUST_GAIN: f64 = 1.0 / 16.0;
 /// FRAME_SIZE_DEV_ALPHA.
 const FRAME_GAIN: f64 = 1.0 / 64.0;
-/// The weight of the newest time between frames; the draft has an estimate without saying which.
+/// The weight of the newest frame interval; the draft does not say how it estimates the frame period.
 const PERIOD_GAIN: f64 = 0.9;
 /// alpha of RFC 6298.
 const RTT_GAIN: f64 = 1.0 / 8.0;
 
-/// What a sender chooses.
+/// The sender's parameters.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Settings {
     /// TARGET_BITRATE_MIN.
@@ -77,7 +78,8 @@ pub struct Settings {
     pub reduce_jitter: bool,
     /// Whether losses count only above LOSS_RATE_THRESHOLD or with a queue ("Link layer losses and rate policers").
     pub loss_threshold: bool,
-    /// Whether the window falls less when the target lies below what arrives ("Reference window undershoot at congestion").
+    /// Whether the window is reduced less when the target is below the receive rate ("Reference window undershoot at
+    /// congestion").
     pub undershoot: bool,
 }
 
@@ -113,18 +115,18 @@ impl Default for Settings {
 pub struct Fated {
     /// Its size, in bytes.
     pub size: f64,
-    /// Its one-way delay by the two clocks and whether it was marked, if it came.
+    /// If it arrived: its one-way delay by the two clocks, and whether it was marked.
     pub arrival: Option<(f64, bool)>,
 }
 
-/// What feedback brings.
+/// The content of feedback.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Feedback<'a> {
-    /// The packets of whose fate it tells first.
+    /// Packets whose fate it is the first to report.
     pub packets: &'a [Fated],
-    /// The round trip.
+    /// The round-trip time.
     pub rtt: Option<f64>,
-    /// What is in flight after it.
+    /// Bytes in flight after it.
     pub in_flight: f64,
 }
 
@@ -134,16 +136,16 @@ pub struct Law {
     settings: Settings,
     base: BaseDelay,
     queue: Queue<f64>,
-    /// ref_wnd and ref_wnd_i.
+    /// ref_wnd.
     pub window: f64,
-    /// See `window`.
+    /// ref_wnd_i.
     pub inflection: f64,
     inflection_open: bool,
     /// s_rtt.
     pub srtt: f64,
-    /// qdelay and qdelay_avg.
+    /// qdelay.
     pub delay: f64,
-    /// See `delay`.
+    /// qdelay_avg.
     pub delay_mean: f64,
     delay_high: f64,
     delay_low: f64,
@@ -168,9 +170,9 @@ pub struct Law {
     received: f64,
     received_since: f64,
     received_rate: f64,
-    /// rate_adjust_factor and frame_size_dev.
+    /// rate_adjust_factor.
     pub adjust: f64,
-    /// See `adjust`.
+    /// frame_size_dev.
     pub frame_deviation: f64,
     period: f64,
     frame_last: Option<f64>,
@@ -179,7 +181,7 @@ pub struct Law {
 }
 
 impl Law {
-    /// A sender that has done nothing; its time begins with zero.
+    /// A sender's initial state; time starts at zero.
     #[must_use]
     pub fn new(settings: Settings) -> Law {
         Law {
@@ -221,7 +223,7 @@ impl Law {
         }
     }
 
-    /// The encoder has written a frame of so many bytes ("Media Rate Control").
+    /// The encoder has written a frame of `bytes` bytes ("Media Rate Control").
     pub fn frame(&mut self, now: f64, bytes: u32) {
         if let Some(last) = self.frame_last.filter(|&last| now > last) {
             self.period += PERIOD_GAIN * (now - last - self.period);
@@ -236,13 +238,13 @@ impl Law {
         self.frame_deviation = ((1.0 - FRAME_GAIN) * self.frame_deviation + FRAME_GAIN * deviation).min(0.2);
     }
 
-    /// A packet has left, and so much is in flight.
+    /// A packet was sent; `in_flight` bytes are in flight with it.
     pub fn sent(&mut self, size: u32, in_flight: f64) {
         self.queue.take(size);
         self.flight[0] = self.flight[0].max(in_flight);
     }
 
-    /// Feedback has come.
+    /// Handles feedback.
     pub fn feedback(&mut self, now: f64, feedback: &Feedback<'_>) {
         if let Some(rtt) = feedback.rtt {
             self.srtt = if self.srtt == 0.0 { rtt } else { (1.0 - RTT_GAIN) * self.srtt + RTT_GAIN * rtt };
@@ -325,7 +327,7 @@ impl Law {
         }
     }
 
-    /// How much may be in flight ("Send Window Calculation").
+    /// Bytes that may be in flight ("Send Window Calculation").
     #[must_use]
     pub fn allowed(&self) -> f64 {
         let Settings { ref_wnd_overhead_min: least_overhead, ref_wnd_overhead_max: most_overhead, .. } = self.settings;

@@ -13,9 +13,9 @@ struct Bench {
     throughput: Throughput,
     probe: ProbeBitrateEstimator,
     now: Time,
-    /// The receiver's clock is ahead by so much.
+    /// How far the receiver's clock is ahead.
     offset: i64,
-    /// The estimate, if the last feedback has changed it.
+    /// The estimate, if the last feedback changed it.
     latest: Option<f64>,
 }
 
@@ -44,7 +44,7 @@ impl Bench {
         }
     }
 
-    /// One packet, which comes now.
+    /// One packet, which arrives now.
     fn packet(&mut self, sent: Time, size: f64, cluster: Option<Cluster>) {
         self.feedback(&[PacketResult { cluster, ..PacketResult::new(sent, Some(self.now), size) }]);
     }
@@ -96,7 +96,7 @@ fn other_packets_among_probes_do_no_harm() {
     assert!(b.latest.unwrap() > 800e3 - 1e-6, "{:?}", b.latest);
 }
 
-/// 5 s of a packet of 1200 bytes each 20 ms, the first five probes: 730 kbit/s, within 50.
+/// 5 s with a packet of 1200 bytes each 20 ms, the first five as probes: 730 kbit/s, within 50.
 fn five_seconds() -> (Bench, Time) {
     let (mut b, mut sent) = (bench(), Time::ZERO);
     for i in 0..253 {
@@ -122,7 +122,7 @@ fn it_begins_with_a_probe_and_reordering_does_not_disturb_it() {
     near(b.latest, 730e3, 50e3);
 }
 
-/// A stream of 30 frames a second in packets of 1200 bytes, and a link: what it sends next arrives back to back.
+/// A stream of 30 frames per second in packets of 1200 bytes, over a link on which packets arrive back to back.
 struct Stream {
     bench: Bench,
     fps: f64,
@@ -137,7 +137,7 @@ fn stream(fps: f64, capacity: f64) -> Stream {
 }
 
 impl Stream {
-    /// A frame at this rate; whether the estimate fell below it.
+    /// Sends a frame at this rate; returns whether the estimate fell below it.
     fn frame(&mut self, rate: f64) -> bool {
         let bits = (rate / self.fps).round();
         let n = ((bits + 4.0 * 1200.0) / (8.0 * 1200.0)).floor().max(1.0);
@@ -173,7 +173,7 @@ impl Stream {
         rate
     }
 
-    /// How long after the capacity has halved the estimate is below it, in milliseconds.
+    /// How long after a halving of the capacity the estimate falls below it, in milliseconds.
     fn drop(&mut self, mut rate: f64) -> f64 {
         self.capacity = 500e3;
         let start = self.bench.now;
@@ -188,7 +188,7 @@ impl Stream {
     }
 }
 
-/// Within a frame of libwebrtc's 500 ms; with a receiver's clock that jumps by 30 s, 867 and 933 ms.
+/// Within one frame of libwebrtc's 500 ms; with a receiver's clock that jumps by 30 s, 867 and 933 ms.
 #[test]
 fn the_estimate_follows_a_capacity_that_halves() {
     for (offset, want) in [(0, 500.0), (30, 867.0), (-30, 933.0)] {
@@ -199,7 +199,7 @@ fn the_estimate_follows_a_capacity_that_halves() {
     }
 }
 
-/// From 30 to 500 kbit/s takes libwebrtc 617 frames.
+/// libwebrtc takes 617 frames from 30 to 500 kbit/s.
 #[test]
 fn the_estimate_grows_by_8_percent_a_second() {
     let mut s = stream(30.0, 1e6);
@@ -212,7 +212,8 @@ fn the_estimate_grows_by_8_percent_a_second() {
     assert!((616..=618).contains(&frames), "{frames}");
 }
 
-/// 300 kbit/s into 200, before a throughput is known: seen within 40 frames, and then 0.8 to 1 times the capacity.
+/// 300 kbit/s into 200, before the throughput is known: detected within 40 frames, and then 0.8 to 1 times the
+/// capacity.
 #[test]
 fn an_overuse_at_the_very_beginning() {
     let mut s = stream(90.0, 200e3);
@@ -272,7 +273,7 @@ fn after_a_pause_the_detector_begins_anew() {
     }
 }
 
-/// Sent each 9.75 and 10.25 ms, received each 9.5 and 10.5: no delay builds up, and none is seen.
+/// Sent each 9.75 and 10.25 ms, received each 9.5 and 10.5: no delay builds up, and none is detected.
 #[test]
 fn times_finer_than_a_millisecond_count() {
     let mut b = bench();

@@ -1,15 +1,15 @@
-//! What was lost of what was sent, in pieces of a quarter of a second and more.
+//! Observations of loss: bytes sent and lost in pieces of at least a quarter of a second.
 
 use super::Settings;
 use crate::gcc::{PacketResult, nanos};
 use paceline_units::Time;
 
-/// A piece.
+/// One observation.
 #[derive(Clone, Copy, Debug)]
 pub struct Observation {
-    /// Bits a second.
+    /// Sending rate in bits per second.
     pub rate: f64,
-    /// Bytes sent, and those of them that were lost.
+    /// Bytes sent, and bytes of those that were lost.
     pub size: f64,
     pub lost: f64,
     /// Its number.
@@ -22,20 +22,20 @@ impl Observation {
     }
 }
 
-/// The last pieces, each in the place that its number has in a ring.
+/// The last observations, in a ring at the index of their number.
 #[derive(Clone, Debug, Default)]
 pub struct Observations {
     ring: Vec<Observation>,
     /// How many there have been.
     pub count: usize,
-    /// When the newest packet of the last complete one left; at first when the first packet did.
+    /// When the newest packet of the last observation was sent; initially, when the first packet was.
     pub last: Option<Time>,
     size: f64,
     lost: f64,
 }
 
 impl Observations {
-    /// Feedback tells of these; whether they complete a piece.
+    /// Adds feedback on these packets; returns whether it completes an observation.
     pub fn feedback(&mut self, results: &[PacketResult], settings: &Settings) -> bool {
         let (Some(first), Some(newest)) = (results.iter().map(|p| p.sent).min(), results.iter().map(|p| p.sent).max())
         else {
@@ -62,13 +62,13 @@ impl Observations {
         true
     }
 
-    /// Each piece with `factor` to the power of its age.
+    /// Each observation with its weight: `factor` to the power of its age.
     pub fn weighted(&self, factor: f64) -> impl Iterator<Item = (f64, &Observation)> {
         self.ring.iter().map(move |piece| (libm::pow(factor, (self.count - 1 - piece.id) as f64), piece))
     }
 
-    /// The share of the bytes that was lost, the newest counting most, without the best and the worst piece: a spike is none
-    /// yet, unless much more was sent in it than usual.
+    /// The share of lost bytes, weighted towards the newest observations, without the best and the worst one: a single
+    /// spike does not count, unless the sending rate was much higher than usual in it.
     pub fn average_loss(&self, settings: &Settings) -> f64 {
         if self.ring.is_empty() {
             return 0.0;
@@ -108,13 +108,13 @@ impl Observations {
     }
 }
 
-/// The rate that losses leave at once: the more was lost above an offset, the less.
+/// The upper bound of the rate by the average loss: the more loss above an offset, the lower.
 pub fn upper(average_loss: f64, max: f64, settings: &Settings) -> f64 {
     let above = average_loss - settings.instant_offset;
     if above > 0.0 { settings.instant_balance / above } else { max }
 }
 
-/// The rate that comes through is not too much.
+/// The lower bound of the rate, from the acked bitrate.
 pub fn lower(acknowledged: Option<f64>, min: f64, settings: &Settings) -> f64 {
     acknowledged.map_or(0.0, |rate| settings.acknowledged_lower_bound * rate).max(min)
 }

@@ -1,4 +1,5 @@
-//! The cases and numbers of libwebrtc's loss_based_bwe_v2_test.cc: packets of 15 kB, one or more in each quarter of a second.
+//! The cases and numbers of libwebrtc's loss_based_bwe_v2_test.cc: packets of 15 kB, one or more per quarter of a
+//! second.
 
 use super::*;
 
@@ -26,19 +27,19 @@ fn half_lost(from: u64) -> Vec<PacketResult> {
     two(from, [false, true])
 }
 
-/// All of `n`: all but the last within 10 ms each.
+/// All of `n` packets lost: all except the last within 10 ms of each other.
 fn lost(from: u64, n: u64) -> Vec<PacketResult> {
     (0..n).map(|i| packet(from + if i + 1 == n { QUARTER } else { 10 * i }, true)).collect()
 }
 
-/// The last of ten, each a quarter of a second after the one before; it has `size` bytes.
+/// Ten packets, a quarter of a second apart, of which the last is lost and has `size` bytes.
 fn tenth_lost(from: u64, size: f64) -> Vec<PacketResult> {
     let mut packets: Vec<PacketResult> = (0..10).map(|i| packet(from + QUARTER * i, i == 9)).collect();
     packets[9].size = size;
     packets
 }
 
-/// Config() there, but for two steps of Newton's and a hundredth of smoothing of the sending rate.
+/// Config() in libwebrtc, without its two Newton steps and its smoothing of the sending rate by a hundredth.
 fn config() -> Settings {
     Settings {
         ramp: 1.2,
@@ -164,7 +165,7 @@ fn what_says_nothing_new_changes_nothing() {
     }
 }
 
-/// Feeds quarters of a second without losses until the state is `until`; what it is then, and the next quarter.
+/// Feeds quarters of a second without losses until the state is `until`; returns the next quarter.
 fn recover(loss: &mut Loss, mut quarter: u64, delay_based: f64, alr: bool, until: State) -> u64 {
     for _ in 0..100 {
         if loss.state() == until {

@@ -1,5 +1,5 @@
-//! The cases and numbers of libwebrtc's goog_cc_network_control_unittest.cc that need no network and no encoder; those that do
-//! are run in the simulator (crates/sim/tests/gcc.rs).
+//! The cases and numbers of libwebrtc's goog_cc_network_control_unittest.cc that need no network and no encoder;
+//! crates/sim/tests/gcc.rs runs the others in the simulator.
 
 use super::*;
 use crate::gcc::probe_estimate::Cluster;
@@ -45,7 +45,7 @@ fn the_first_orders_are_three_and_six_times_the_start_up_to_the_maximum() {
     assert_eq!(orders(&mut network), [180e3, 360e3], "what the streams can use limits the next ones");
 }
 
-/// 6 s of a packet of 1000 bytes each 50 ms, each `later` ms later than the one before.
+/// 6 s with a packet of 1000 bytes each 50 ms; each is delayed by `later` ms more than the previous one.
 fn six_seconds(network: &mut NetworkController, from: u64, later: u64) -> f64 {
     let mut delay = 0;
     for i in 0..120 {
@@ -67,7 +67,7 @@ fn the_delay_lowers_the_target() {
     assert!(after < before, "{after} after {before}");
 }
 
-/// Feedback on ten packets that left within 90 ms, the last arriving 10 ms before it.
+/// Feedback on ten packets sent within 90 ms; the last arrives 10 ms before the feedback.
 fn feedback(network: &mut NetworkController, from: u64, lost: usize, cluster: Option<Cluster>) {
     let told: Vec<PacketResult> = (0..10)
         .map(|i| {
@@ -95,7 +95,7 @@ fn a_probe_that_finds_little_is_not_believed_at_once() {
     }
     let (before, through) = (network.target(), network.reading().0.unwrap());
     assert!((through - 800e3).abs() < 1.0, "{through}");
-    // two packets of a tenth each 20 ms would be 80 kbit/s
+    // two packets a fifth as large, one each 20 ms, would give 80 kbit/s
     let cluster = Some(Cluster { id: 9, packets: 2, bytes: 100.0 });
     let told: Vec<PacketResult> = (0..10)
         .map(|i| PacketResult { cluster, ..PacketResult::new(at(2000 + 20 * i), Some(at(2050 + 20 * i)), 200.0) })
@@ -128,7 +128,7 @@ fn losses_lower_the_target_and_without_that_part_they_do_not() {
     panic!("it never grows");
 }
 
-/// DropFrame: the target stays, the encoder gets half at least.
+/// DropFrame: the target stays, and the encoder gets at least half of it.
 #[test]
 fn a_full_window_halves_what_the_encoder_gets_and_leaves_the_target() {
     let mut network = started(OPTIONS);
@@ -148,7 +148,7 @@ fn a_full_window_halves_what_the_encoder_gets_and_leaves_the_target() {
     assert_eq!(network.encoding(), network.target());
 }
 
-/// By hand: 5 % less drops one frame in 20; 0.5 % none.
+/// By hand: a reduction of 5 % drops one frame in 20; one of 0.5 % drops none.
 #[test]
 fn a_little_pushback_drops_few_frames() {
     let mut network = started(Options { min_bitrate: 1e3, ..OPTIONS });

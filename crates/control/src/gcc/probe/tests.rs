@@ -1,4 +1,5 @@
-//! The cases and numbers of libwebrtc's probe_controller_unittest.cc, in bits a second: a session from 100 over 300 to 10000.
+//! The cases and numbers of libwebrtc's probe_controller_unittest.cc, in bits per second: a session with a minimum of
+//! 100, a start of 300 and a maximum of 10000.
 
 use super::*;
 
@@ -15,7 +16,7 @@ fn rates(orders: &[Order]) -> Vec<f64> {
     orders.iter().map(|o| o.rate).collect()
 }
 
-/// One whose first probes are under way.
+/// A controller whose first probes are in progress.
 fn case() -> Case {
     let mut case = Case { probes: ProbeController::default(), now: Time::ZERO };
     assert!(case.probes.set_available(true, Time::ZERO).is_empty());
@@ -138,7 +139,7 @@ fn but_no_more_than_twice_the_estimate() {
     assert_eq!(case.estimate(1.5 * START), [3.0 * START]);
 }
 
-/// A fall from 500 to 250: 0.85 of 500 is probed.
+/// A drop from 500 to 250: 0.85 of 500 is probed.
 #[test]
 fn what_was_before_a_large_drop_is_probed() {
     let fall = |alr: bool| {
@@ -216,7 +217,7 @@ fn losses_limit_probes() {
     assert_eq!(case.after(6000), [1500.0]);
 }
 
-/// (what limits the estimate, whether the application sends less than it may, what is probed)
+/// (what limits the estimate, whether the application sends less than allowed, rates probed)
 #[test]
 fn what_limits_the_estimate_decides_on_probes() {
     for (limit, alr, want) in [
