@@ -1,7 +1,7 @@
-//! quinn's trait: its instants become times since the path began.
+//! Implements quinn's trait: converts its instants to times since the path began.
 //!
-//! quinn wants `Sync`, which a controller of a shared library is not: the law lies in a lock, which whoever has it to himself does not
-//! take.
+//! quinn requires `Sync`, which a shared library's controller is not: the law is in a mutex, which code with exclusive
+//! access does not lock.
 
 use crate::{Call, Gate, Law, Seen, What, Witness};
 use paceline_units::{Span, Time};
@@ -11,21 +11,22 @@ use std::any::Any;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// One of our controllers as quinn's. Connections give a copy of theirs: `connection.congestion_state().into_any().downcast()`.
+/// One of Paceline's controllers as a quinn controller. Connections return a copy:
+/// `connection.congestion_state().into_any().downcast()`.
 #[derive(Debug)]
 pub struct Adaptor {
     law: Mutex<Law>,
-    /// Of the law, which quinn asks for each packet.
+    /// The law's window, which quinn reads for each packet.
     window: u64,
     began: Instant,
-    /// When quinn told something last.
+    /// Time of quinn's last call.
     latest: Instant,
     initial_window: u64,
     path: u64,
     witness: Option<Witness>,
     gate: Option<Gate>,
-    /// Of the acknowledgement that is being told of: quinn's round trip before it, and of the packets that it has acknowledged when
-    /// they left, with their bytes, and by quinn's time for the witness.
+    /// For the acknowledgement in progress: quinn's round trip before it; for the packets that it acknowledges, when
+    /// they were sent, with their bytes; and the same in quinn's time for the witness.
     smoothed: Span,
     acked: Vec<(Time, u64)>,
     left: Vec<Instant>,
@@ -59,7 +60,7 @@ impl Adaptor {
         adaptor
     }
 
-    /// The law within.
+    /// Returns the law.
     #[must_use]
     pub fn into_law(self) -> Law {
         self.law.into_inner().unwrap_or_else(PoisonError::into_inner)
@@ -74,14 +75,14 @@ impl Adaptor {
         Time(span(at.saturating_duration_since(self.began)).0)
     }
 
-    /// The law is told this, now, of packets that left then.
+    /// Passes a call to the law at `now`; `left`: when its packets were sent.
     fn tell(&mut self, now: Instant, left: &[Instant], call: Call<'_>) {
         let at = self.time(now);
         self.law.get_mut().unwrap_or_else(PoisonError::into_inner).take(at, call);
         self.has(now, left, What::Called(call));
     }
 
-    /// This has happened to the law: quinn's side of it follows.
+    /// Updates quinn's side after an event of the law.
     fn has(&mut self, now: Instant, left: &[Instant], what: What<'_>) {
         let at = self.time(now);
         let law = self.law.get_mut().unwrap_or_else(PoisonError::into_inner);

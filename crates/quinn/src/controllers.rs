@@ -1,4 +1,4 @@
-//! The factory: a scheme and its parameters, checked at once, from which each of quinn's paths gets a fresh controller.
+//! The factory: a scheme and its parameters, checked once, from which each of quinn's paths gets a new controller.
 
 use crate::{Adaptor, Gate, Law, Witness};
 use paceline_control::{
@@ -11,16 +11,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-/// Why there is no such controller for quinn.
+/// Why a scheme cannot be used in quinn.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum Refused {
     /// No scheme has this name.
     #[error(transparent)]
     Unknown(#[from] UnknownScheme),
-    /// A parameter is wrong, or the scheme sets no window.
+    /// A parameter is invalid, or the scheme has no congestion window.
     #[error(transparent)]
     Parameter(#[from] ParameterError),
-    /// It counts marks.
+    /// The scheme needs counts of marks.
     #[error("{scheme} counts the packets that were marked, and quinn tells only that some were; choose another")]
     Marks {
         /// The scheme.
@@ -31,33 +31,34 @@ pub enum Refused {
 /// Makes controllers of one scheme: quinn's `congestion_controller_factory`.
 #[derive(Debug)]
 pub struct Controllers {
-    /// In a lock, for one of a shared library is not `Sync`.
+    /// In a mutex, because a shared library's controller is not `Sync`.
     fresh: Mutex<TcpController>,
     profile: Profile,
     stream: Stream,
-    /// How many were made.
+    /// Number of controllers made.
     made: AtomicU64,
-    /// In bytes, if not RFC 9002's.
+    /// In bytes; `None`: RFC 9002's.
     initial_window: Option<u64>,
     witness: Option<Witness>,
     gate: Option<Gate>,
 }
 
 impl Controllers {
-    /// Of the scheme of that name (`paceline controllers` lists them), with the parameters given, the others at their defaults. Schemes
-    /// that draw (`bbr`, `bbr3`) draw from `seed`: take another in each process, lest connections probe in step; with the same one
-    /// the draws are the same.
+    /// Controllers of the scheme `name` (`paceline controllers` lists them), with these parameters and the others'
+    /// defaults. Schemes with random draws (`bbr`, `bbr3`) draw from `seed`: use a different one in each process, so
+    /// that connections do not probe in step. The same seed gives the same draws.
     ///
     /// # Errors
-    /// There is no such scheme or parameter, a value is out of range, the scheme sets no window, or wants what quinn does not tell.
+    /// There is no such scheme or parameter, a value is out of range, the scheme has no window, or it needs what quinn
+    /// does not report.
     pub fn new(name: &str, parameters: &[(&str, f64)], seed: u64) -> Result<Controllers, Refused> {
         Controllers::of(registry::scheme(name)?, Profile::Rfc, parameters, seed)
     }
 
-    /// Of this scheme, one of a shared library perhaps, under this profile. See [`Controllers::new`].
+    /// Controllers of this scheme, which may be from a shared library, under this profile. See [`Controllers::new`].
     ///
     /// # Errors
-    /// As there.
+    /// As for [`Controllers::new`].
     pub fn of(
         scheme: &Scheme,
         profile: Profile,
@@ -71,37 +72,38 @@ impl Controllers {
         Ok(Controllers::around(fresh, profile, Stream::new(seed, scheme.name)))
     }
 
-    /// Copies of `fresh`, a controller that has not started, under this profile; those that draw draw from `stream`. One that counts
-    /// marks is told of one where there may have been more.
+    /// Copies of `fresh`, a controller that has not started, under this profile; random draws are from `stream`. A
+    /// controller that counts marks sees one where there may have been more.
     #[must_use]
     pub fn around(fresh: TcpController, profile: Profile, stream: Stream) -> Controllers {
         let (fresh, made) = (Mutex::new(fresh), AtomicU64::new(0));
         Controllers { fresh, profile, stream, made, initial_window: None, witness: None, gate: None }
     }
 
-    /// The same, with an initial window of so many bytes in place of RFC 9002's (section 7.2).
+    /// Sets an initial window of this many bytes in place of RFC 9002's (section 7.2).
     #[must_use]
     pub fn beginning_with(mut self, initial_window: u64) -> Controllers {
         self.initial_window = Some(initial_window);
         self
     }
 
-    /// The same, with a witness of all that its controllers do.
+    /// Adds a witness that sees everything its controllers do.
     #[must_use]
     pub fn seen_by(mut self, witness: Witness) -> Controllers {
         self.witness = Some(witness);
         self
     }
 
-    /// The same, whose packets leave by this gate, at the controller's own rate, in place of quinn's window and pacing. Whoever drives
-    /// quinn-proto asks it before each packet; without that nothing leaves but acknowledgements and probes.
+    /// Sends packets through this gate, at the controller's own rate, in place of quinn's window and pacing. Code that
+    /// drives quinn-proto must call [`Gate::ask`] before each packet; otherwise only acknowledgements and probes are
+    /// sent.
     #[must_use]
     pub fn behind(mut self, gate: Gate) -> Controllers {
         self.gate = Some(gate);
         self
     }
 
-    /// The law of the factory's path of this number, counted from 0, with datagrams of so many bytes.
+    /// The law of the factory's path with this number, counted from 0, for datagrams of `datagram` bytes.
     #[must_use]
     pub fn law(&self, path: u64, datagram: u16) -> Law {
         let fresh = self.fresh.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -109,7 +111,7 @@ impl Controllers {
         Law::new(Congestion::new(fresh, self.profile, datagram, initial, self.stream.fork(path)), datagram)
     }
 
-    /// The window with which paths begin, in bytes.
+    /// The initial window of paths in bytes.
     fn initial_window(&self, datagram: u16) -> u64 {
         self.initial_window.unwrap_or_else(|| Congestion::initial_window(datagram))
     }

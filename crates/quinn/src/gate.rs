@@ -1,8 +1,8 @@
-//! A gate before quinn, for who drives quinn-proto in a loop of his own: packets leave when the controller has them leave, not by quinn's window
-//! and pacing.
+//! A gate for code that drives quinn-proto in its own loop: packets are sent when the controller allows it, not by
+//! quinn's window and pacing.
 //!
-//! quinn (0.11) does not pace below a window of more than 32 bits, and sends nothing that counts below one of a byte, but acknowledgements and
-//! the probes of its timer, which RFC 9002 exempts (sections 7 and 7.5).
+//! quinn (0.11) does not pace below a window of more than 32 bits. With a window of one byte it sends nothing that
+//! counts, only acknowledgements and its timer's probes, which RFC 9002 exempts (sections 7 and 7.5).
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -12,36 +12,38 @@ use std::time::Instant;
 pub enum Leave {
     /// Now.
     Now,
-    /// Then: pacing holds it back.
+    /// At this time: pacing holds it back.
     At(Instant),
-    /// When something is acknowledged, or lost: the window is full.
+    /// After an acknowledgement or a loss: the window is full.
     Later,
 }
 
 #[derive(Debug, Default)]
 struct Inside {
     open: bool,
-    /// The controller's window and a full packet, in bytes.
+    /// The controller's window and the size of a full packet, in bytes.
     window: u64,
     datagram: u64,
-    /// Nothing leaves before.
+    /// Nothing may be sent before this time.
     until: Option<Instant>,
 }
 
-/// Holds back what the controllers of a factory would not send yet ([`Controllers::behind`](crate::Controllers::behind)). Closed until it is asked; copies are
-/// of the same one. It is of the factory's newest path.
+/// Holds back packets that the factory's controllers would not send yet
+/// ([`Controllers::behind`](crate::Controllers::behind)). Closed until [`Gate::ask`] is called. Copies share one state,
+/// that of the factory's newest path.
 #[derive(Clone, Debug, Default)]
 pub struct Gate(Arc<Mutex<Inside>>);
 
 impl Gate {
-    /// One for a new factory.
+    /// A gate for a new factory.
     #[must_use]
     pub fn new() -> Gate {
         Gate::default()
     }
 
-    /// When a packet may leave, with so many bytes in flight. To be asked before each packet that quinn is asked for
-    /// (`Connection::poll_transmit`, which may be asked whatever the answer is): if not now, quinn sends only what nothing holds back.
+    /// When a packet may be sent with `in_flight` bytes in flight. Call this before each call of
+    /// `Connection::poll_transmit`, which is allowed whatever the answer is: if the answer is not [`Leave::Now`], quinn
+    /// sends only what nothing holds back.
     #[must_use]
     pub fn ask(&self, now: Instant, in_flight: u64) -> Leave {
         let mut inside = self.inside();
@@ -54,18 +56,18 @@ impl Gate {
         leave
     }
 
-    /// What quinn takes for the window.
+    /// The window to report to quinn.
     pub(crate) fn window(&self) -> u64 {
         if self.inside().open { u64::MAX } else { 1 }
     }
 
-    /// The window and a full packet have so many bytes.
+    /// Sets the window and the size of a full packet, in bytes.
     pub(crate) fn set_window(&self, window: u64, datagram: u16) {
         let mut inside = self.inside();
         (inside.window, inside.datagram) = (window, datagram.into());
     }
 
-    /// Pacing holds packets back until then, or not.
+    /// Sets until when pacing holds packets back, if it does.
     pub(crate) fn set_pause(&self, until: Option<Instant>) {
         self.inside().until = until;
     }

@@ -1,4 +1,4 @@
-//! The law of one path: quinn's calls, become what [`Congestion`] is told.
+//! The law of one path: translates quinn's calls into those of [`Congestion`].
 //!
 //! Sources: quinn-proto 0.11.19 (`src/connection/mod.rs`: `on_ack_received`, `detect_lost_packets`, `poll_transmit`), RFC 9002.
 
@@ -8,65 +8,65 @@ use paceline_control::{Gauges, WindowController as _};
 use paceline_flow::quic::{Congestion, Cuts, Rtt};
 use paceline_units::{Span, Time};
 
-/// So many datagrams behind the newest acknowledged one quinn has told of every packet that it will tell of: it takes what is three
-/// packets behind for lost. `TransportConfig::packet_threshold` may be raised up to this.
+/// Once a packet this many datagrams behind the newest acknowledged one is reached, quinn has reported its fate: it
+/// declares packets lost that are three behind. `TransportConfig::packet_threshold` may be raised up to this.
 const BEHIND: u32 = 128;
-/// The least that a controller which paces is granted, in datagrams: RFC 9002's kMinimumWindow.
+/// The minimum window granted to a controller that paces, in datagrams: RFC 9002's kMinimumWindow.
 const MINIMUM_WINDOW: u64 = 2;
 
-/// What quinn tells a path's congestion control: a law that is told the same at the same times does the same. Times are since the path
-/// began.
+/// A call of quinn to a path's congestion control: the same calls at the same times have the same results. Times are
+/// since the path began.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Call<'a> {
-    /// Packets left at once.
+    /// Packets were sent together.
     Sent {
-        /// Their bytes, acknowledgements alone included.
+        /// Their bytes, including packets with acknowledgements only.
         bytes: u64,
         /// The number of the last one.
         last_packet_number: u64,
     },
-    /// An acknowledgement came that told something new.
+    /// An acknowledgement with new information arrived.
     Acked {
-        /// When each packet left that it acknowledges, and its bytes.
+        /// When each packet that it acknowledges was sent, and its bytes.
         packets: &'a [(Time, u64)],
         /// Bytes that quinn still counts as in flight.
         in_flight: u64,
         /// quinn's round trip before this acknowledgement.
         smoothed: Span,
-        /// The window limited the sender, not the application.
+        /// Whether the window limited the sender, not the application.
         limited: bool,
     },
-    /// Packets were found lost.
+    /// Packets were detected as lost.
     Lost {
-        /// When the newest of them left.
+        /// When the newest of them was sent.
         sent: Time,
-        /// The bytes of all.
+        /// Their total bytes.
         bytes: u64,
-        /// For so long that the window begins anew (RFC 9002, 7.6).
+        /// Persistent congestion: the window is reset (RFC 9002, 7.6).
         persistent: bool,
     },
-    /// An acknowledgement came that told of marks.
+    /// An acknowledgement that reports marks arrived.
     Marked {
-        /// When the newest packet left that it acknowledges.
+        /// When the newest packet that it acknowledges was sent.
         sent: Time,
     },
-    /// Datagrams have another size from now on, in bytes.
+    /// The datagram size changes to this many bytes.
     Datagram(u16),
 }
 
-/// Where a controller is, in the words of RFC 9002, section 7.3.
+/// A controller's state as defined in RFC 9002, section 7.3.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Phase {
     /// The window is below the threshold.
     SlowStart,
-    /// It is not.
+    /// The window is not below the threshold.
     Avoidance,
-    /// It was cut, and nothing that left since has been acknowledged.
+    /// The window was reduced, and no packet sent since has been acknowledged.
     Recovery,
 }
 
 impl Phase {
-    /// As qlog has it.
+    /// Its name in qlog.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -77,39 +77,39 @@ impl Phase {
     }
 }
 
-/// What was lost.
+/// Counts of losses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Lost {
-    /// Datagrams, or parts of them.
+    /// Datagrams, or parts of datagrams.
     pub datagrams: u64,
     /// Their bytes, as quinn counts them.
     pub bytes: u64,
 }
 
-/// What a path's congestion control is at.
+/// The state of a path's congestion control.
 #[derive(Clone, Copy, Debug)]
 pub struct State {
     /// The controller's window in bytes.
     pub window: u64,
-    /// What quinn is told that the window is ([`Law::window`]).
+    /// The window that quinn gets ([`Law::window`]).
     pub granted: u64,
     /// The slow-start threshold in bytes; `None` before there is one.
     pub threshold: Option<u64>,
-    /// Bytes in flight; between acknowledgements with those of packets that only acknowledge.
+    /// Bytes in flight; between acknowledgements including packets with acknowledgements only.
     pub in_flight: u64,
     /// The round trip.
     pub rtt: Rtt,
-    /// Bytes a second, of a controller that paces; `None` of others, and before it knows.
+    /// Pacing rate in bytes per second; `None` for a controller that does not pace, and while unknown.
     pub pacing_rate: Option<f64>,
-    /// The greatest UDP payload, in bytes.
+    /// The maximum UDP payload in bytes.
     pub datagram: u16,
-    /// Where the controller is.
+    /// The controller's phase.
     pub phase: Phase,
-    /// Bytes that were acknowledged so far.
+    /// Bytes acknowledged so far.
     pub acked_bytes: u64,
-    /// What was lost so far.
+    /// Losses so far.
     pub lost: Lost,
-    /// How often the window was cut.
+    /// Number of reductions of the window.
     pub cuts: Cuts,
 }
 
@@ -120,10 +120,10 @@ pub struct Law {
     rtt: Rtt,
     log: SentLog,
     datagram: u16,
-    /// One past the greatest number acknowledged, and when the newest of them left.
+    /// The number after the highest acknowledged one, and when the newest acknowledged packet was sent.
     acked: u32,
     newest: Time,
-    /// The greatest window ever granted: but for probes, quinn has no more in flight.
+    /// The maximum window granted so far: apart from probes, quinn has no more in flight.
     greatest: u64,
     granted: u64,
     acked_bytes: u64,
@@ -148,30 +148,30 @@ impl Law {
         law
     }
 
-    /// What quinn may have in flight, in bytes, where no [`Gate`] says it. quinn sends what makes it less than its window, RFC 9002 what makes it no more: one
-    /// byte is added.
+    /// Bytes that quinn may have in flight, unless a [`Gate`] decides. quinn sends as long as bytes in flight stay
+    /// below its window, RFC 9002 as long as they do not exceed it: so one byte is added.
     ///
-    /// The window of a controller that paces is no more than what its rate sends in the mean of the least and the smoothed round trip, and what
-    /// it lets leave at once (a quantum). Over the smoothed one alone the quantum would be a queue, which makes the round trip longer, and with it the
-    /// window, without an end; so the queue that it makes itself stays at two quanta, and where others' queues make the round trip longer, half
-    /// of that is its own to fill.
+    /// The window of a controller that paces is limited to what its rate sends in the mean of the minimum and the
+    /// smoothed round trip, plus a quantum. With the smoothed round trip alone, the quantum would become a queue, which
+    /// would increase the round trip and so the window, without end. With the mean, the queue of its own making stays
+    /// at two quanta; where other flows' queues increase the round trip, it may fill half of the increase.
     #[must_use]
     pub fn window(&self) -> u64 {
         self.granted
     }
 
-    /// The translation and the controller within.
+    /// The [`Congestion`] inside, with its controller.
     #[must_use]
     pub fn congestion(&self) -> &Congestion {
         &self.congestion
     }
 
-    /// What a plot of the controller should show.
+    /// Reports the controller's gauges.
     pub fn gauges(&self, to: &mut dyn Gauges) {
         self.congestion.gauges(to);
     }
 
-    /// Where everything is.
+    /// The current state.
     #[must_use]
     pub fn state(&self) -> State {
         let controller = self.congestion.controller();
@@ -199,7 +199,7 @@ impl Law {
         }
     }
 
-    /// quinn tells of something that happens now.
+    /// Handles a call of quinn at `now`.
     pub fn take(&mut self, now: Time, call: Call<'_>) {
         match call {
             Call::Sent { bytes, .. } => self.on_sent(now, bytes),
@@ -219,12 +219,12 @@ impl Law {
         }
     }
 
-    /// So many bytes left at once, in datagrams of full size but for the last.
+    /// `bytes` bytes were sent together, in datagrams of full size except the last.
     fn on_sent(&mut self, now: Time, bytes: u64) {
         let mut missing = bytes;
         while missing > 0 {
             let size = missing.min(u64::from(self.datagram)) as u16;
-            // whether it was asked for or not, a quantum may begin with it
+            // also if sent unrequested, a quantum may begin with it
             let _ = self.congestion.due(now);
             self.congestion.pace(now, size);
             let left = self.congestion.on_sent(now, self.log.next(), size).unwrap_or_default();
@@ -264,7 +264,8 @@ impl Law {
         self.settle();
     }
 
-    /// What counts as in flight here and not with quinn only acknowledged something, or its keys are gone.
+    /// Discards bytes that count as in flight here but not in quinn: packets with acknowledgements only, or with
+    /// discarded keys.
     fn discard_beyond(&mut self, in_flight: u64) {
         let mut beyond = self.congestion.in_flight().saturating_sub(in_flight);
         while beyond > 0 {
@@ -288,12 +289,12 @@ impl Law {
         self.lost.bytes += bytes;
     }
 
-    /// Says to a gate what the window is.
+    /// Passes the window to a gate.
     pub(crate) fn open(&self, gate: &Gate) {
         gate.set_window(self.congestion.window(), self.datagram);
     }
 
-    /// Makes the granted window anew.
+    /// Updates the granted window.
     fn settle(&mut self) {
         let mut window = self.congestion.window();
         if self.congestion.needs().pacing && self.rtt.is_known() {

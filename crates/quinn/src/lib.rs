@@ -10,25 +10,30 @@
 //! # Ok::<(), paceline_quinn::Refused>(())
 //! ```
 //!
-//! What QUIC's feedback is to a controller stands once, in [`paceline_flow::quic::Congestion`]; here is how quinn's calls become
-//! that. No clock is read: quinn tells the time. Uses control, flow, random, units. Look first at [`Controllers`], then at
-//! [`Law`]. [`Witness`] sees what the controllers do; docs/quinn.md has the whole.
+//! [`paceline_flow::quic::Congestion`] defines how QUIC's feedback drives a controller; this crate translates quinn's
+//! calls into it. It reads no clock: quinn passes the time. Uses control, flow, random, units. Start with
+//! [`Controllers`], then read [`Law`]. A [`Witness`] sees what the controllers do; docs/quinn.md has the full
+//! description.
 //!
-//! **What quinn (0.11) does not tell, and what that changes:**
+//! **What quinn (0.11) does not report, and the consequences:**
 //!
-//! - How many packets were marked: an acknowledgement with marks is one. Who counts them (`dctcp`, `prague`) is refused.
-//! - Which packets were lost: the newest one's time and the bytes of all. As quinn finds everything lost that is out and older, these
-//!   are known, but for which ones of what left in one call.
-//! - Which packets were sent: their bytes together, acknowledgements alone included, which count as in flight until the next
-//!   acknowledgement comes with quinn's own count. Probes for a greater datagram are not told, and their acknowledgements let no window grow.
-//! - By how long the peer held an acknowledgement back: the latest round trip has it in it, the smoothed one has that of the latest
-//!   acknowledgement for an eighth.
-//! - Losses that were none: no reduction is taken back.
-//! - Losses come after the acknowledgements of the same packet, not before (RFC 9002, appendix A.7): the window grows, then it is cut.
+//! - How many packets were marked: an acknowledgement with marks counts as one. Controllers that count marks (`dctcp`,
+//!   `prague`) are refused.
+//! - Which packets were lost: quinn gives the newest one's time and the total bytes. As it declares all older
+//!   outstanding packets lost, they are known, except which packets among those sent in one call.
+//! - Which packets were sent: quinn gives their total bytes, including packets with acknowledgements only, which count
+//!   as in flight until the next acknowledgement with quinn's own count. Probes for a larger datagram are not reported,
+//!   and their acknowledgements do not grow the window.
+//! - The peer's acknowledgement delay: the latest round trip includes it, and the smoothed one includes an eighth of
+//!   that of the latest acknowledgement.
+//! - Spurious losses: no reduction is undone.
+//! - Losses are reported after the acknowledgements of the same packet, not before (RFC 9002, appendix A.7): the window
+//!   grows, then is reduced.
 //!
-//! **What quinn does not ask:** when a packet may leave. It paces by 1.25 windows a smoothed round trip, at least ten datagrams at
-//! once. Inside quinn the window is the only handle, and a controller's rate is made one ([`Law::window`]). Who drives quinn-proto in a
-//! loop of his own has packets leave when the controller has them leave ([`Gate`]).
+//! **What quinn does not ask:** when a packet may leave. It paces at 1.25 windows per smoothed round trip, with bursts
+//! of at least ten datagrams. Inside quinn, only the window can be controlled, so a controller's rate is converted to a
+//! window ([`Law::window`]). Code that drives quinn-proto in its own loop can send packets when the controller allows
+//! it ([`Gate`]).
 #![allow(clippy::disallowed_types, reason = "quinn's trait is told the time as an Instant; none is taken here")]
 
 mod adaptor;

@@ -16,19 +16,19 @@ const WINDOW_SIZE: usize = 20;
 const SMOOTHING_COEFF: f64 = 0.9;
 /// kDefaultTrendlineThresholdGain.
 const THRESHOLD_GAIN: f64 = 4.0;
-/// The slope counts at most as often as this many groups: kMinNumDeltas.
+/// Maximum number of groups by which the slope is multiplied: kMinNumDeltas.
 const MIN_NUM_DELTAS: u32 = 60;
-/// How fast the threshold follows the trend up and down, each millisecond: k_up and k_down.
+/// How fast the threshold follows the trend up and down, per millisecond: k_up and k_down.
 const OVERUSE_K_UP: f64 = 0.0087;
 const OVERUSE_K_DOWN: f64 = 0.039;
-/// The threshold at first, at least and at most, in milliseconds.
+/// The threshold's initial value, minimum and maximum, in milliseconds.
 const FIRST_THRESHOLD: f64 = 12.5;
 const THRESHOLDS: (f64, f64) = (6.0, 600.0);
-/// A trend so far above the threshold is a spike, which does not move it: kMaxAdaptOffsetMs.
+/// A trend this far above the threshold is a spike, which does not move the threshold: kMaxAdaptOffsetMs.
 const MAX_ADAPT_OFFSET: f64 = 15.0;
-/// The threshold moves as if at most so many milliseconds had passed.
+/// The threshold adapts as if at most this many milliseconds had passed.
 const LONGEST_STEP: f64 = 100.0;
-/// For more than so many milliseconds must the trend be above the threshold: kOverUsingTimeThreshold.
+/// The trend must exceed the threshold for more than this many milliseconds: kOverUsingTimeThreshold.
 const OVERUSING_TIME_THRESHOLD: f64 = 10.0;
 
 /// The detector's state (bandwidth usage).
@@ -196,7 +196,7 @@ mod tests {
         }
     }
 
-    /// Against the same law written out in another language.
+    /// Compared with the same law written in another language.
     #[test]
     fn the_threshold_follows_the_trend_slowly_and_ignores_spikes() {
         let mut trendline = TrendlineEstimator::default();

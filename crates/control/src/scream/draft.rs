@@ -84,7 +84,7 @@ pub struct Settings {
 }
 
 impl Default for Settings {
-    /// The draft's values.
+    /// The draft's default values.
     fn default() -> Settings {
         Settings {
             min_rate: 150e3,

@@ -1,9 +1,11 @@
-//! SCReAM v2 as its authors' own code has it: a window from losses, marks and queueing delay, and the rates that follow from it.
+//! SCReAM v2 by its authors' own code: a window from losses, marks and queueing delay, and the rates that follow from
+//! it.
 //!
-//! Source: the behaviour of EricssonResearch/scream at c8f84c3 (`code/ScreamV2Tx.cpp`, `code/ScreamV2TxStream.cpp`), whose event
-//! traces the tests hold it against to the last byte. Times are in ticks of 1/65536 s that wrap, windows are whole bytes, and what
-//! lies between is in single precision there; so it is here. One stream. Left out: shared-bottleneck detection and the
-//! compensation of drifting clocks (both off there), the scaling of rates (off in both of its programs).
+//! Source: the behaviour of EricssonResearch/scream at c8f84c3 (`code/ScreamV2Tx.cpp`, `code/ScreamV2TxStream.cpp`),
+//! with whose event traces the tests compare it to the last byte. As there, times are in ticks of 1/65536 s that wrap,
+//! windows are in whole bytes, and intermediate values in single precision. There is one stream. Left out:
+//! shared-bottleneck detection and compensation of clock drift (both off there), and the scaling of rates (off in both
+//! of its programs).
 
 mod controller;
 mod flight;
@@ -19,32 +21,33 @@ use media::Media;
 use owd::Owd;
 pub use settings::{Faults, Settings};
 
-/// Ticks in a second.
+/// Ticks per second.
 pub const SECOND: u32 = 65536;
-/// How often the window reacts at most, in ticks (30 ms), if the round trip is not shorter.
+/// Minimum interval of the window's reactions in ticks (30 ms), if the round trip is not shorter.
 const REACTION: u32 = 1966;
-/// The virtual round trip, in seconds.
+/// The virtual round trip in seconds.
 const VIRTUAL_RTT: f32 = 0.025;
-/// No delay has been measured.
+/// Means that no delay has been measured.
 const NO_DELAY: f32 = 1000.0;
-/// The first packet size, in bytes, which the first packet raises, and how long a size is held.
+/// Initial packet size in bytes, which the first packet raises, and how long a size is kept.
 const FIRST_MSS: i32 = 100;
 const MSS_PERIOD: u32 = SECOND;
-/// How long rates are measured: 100 ms.
+/// The period over which rates are measured: 100 ms.
 const RATE_PERIOD: u32 = 6553;
-/// After so long without a sending all is forgotten that is in flight: 0.5 s.
+/// After this time without sending, all packets in flight are forgotten: 0.5 s.
 const STALL: u32 = 32768;
-/// A clock that has drifted: how often rates are halved for it, how long at least, and in round trips.
+/// Probing for clock drift: interval between halvings of the rate, and their minimum duration in ticks and in round
+/// trips.
 const DRIFT_PERIOD: u32 = 60 * SECOND;
 const DRIFT_MIN_INTERVAL: u32 = 6554;
 const DRIFT_RTTS: u32 = 5;
 
-/// A packet of which feedback tells for the first time.
+/// A packet that feedback reports for the first time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AckedPacket {
     /// Its number.
     pub number: u32,
-    /// When it came, by the receiver's clock.
+    /// Arrival time by the receiver's clock.
     pub at: u32,
     /// Whether it was marked.
     pub marked: bool,
@@ -66,22 +69,22 @@ pub struct Law {
     /// cwnd.
     pub window: i32,
     min_ref_wnd: i32,
-    /// cwndI, the window at which congestion began last, and whether it stays so.
+    /// cwndI, the window at which congestion last began, and whether it is held.
     pub inflection: i32,
     inflection_held: bool,
-    /// sRtt, and the shorter mean that it follows.
+    /// sRtt.
     pub srtt: u32,
-    /// See `srtt`.
+    /// The shorter mean that `srtt` follows.
     pub srtt_short: u32,
     srtt_short_before: u32,
     srtt_since: u32,
-    /// sRtt in seconds; before the first round trip it is not quite `srtt`.
+    /// sRtt in seconds; before the first round trip it differs slightly from `srtt`.
     rtt: f32,
-    /// queueDelay, its mean, and its long-term minimum, in seconds.
+    /// queueDelay in seconds.
     pub delay: f32,
-    /// See `delay`.
+    /// The mean of `delay`.
     pub delay_mean: f32,
-    /// See `delay`.
+    /// The long-term minimum of `delay`.
     pub queue_delay_min: f32,
     queue_delay_min_current: f32,
     delay_high: f32,
@@ -104,11 +107,11 @@ pub struct Law {
     pub post_congestion: f32,
     acked: i32,
     acked_marked: i32,
-    /// Whether the window is larger than what the application fills.
+    /// Whether the application uses less than the window.
     pub limited: bool,
-    /// paceInterval, in seconds.
+    /// paceInterval in seconds.
     pub pace: f32,
-    /// relFrameSizeHigh: how much larger than the mean large frames are.
+    /// relFrameSizeHigh: size of large frames relative to the mean.
     large: f32,
     policed: f32,
     policed_held: bool,
@@ -135,7 +138,7 @@ fn seconds(ticks: u32) -> f32 {
 }
 
 impl Law {
-    /// A sender that has done nothing.
+    /// The initial state of a sender.
     #[must_use]
     pub fn new(settings: Settings) -> Law {
         Law {
@@ -223,7 +226,7 @@ impl Law {
         }
     }
 
-    /// The packet size that counts.
+    /// The packet size in use.
     #[must_use]
     pub fn mss(&self) -> i32 {
         self.mss.max(self.mss_before)
@@ -235,13 +238,13 @@ impl Law {
         self.window = self.window.max(self.min_ref_wnd);
     }
 
-    /// The target, in bits a second.
+    /// The target in bits per second.
     #[must_use]
     pub fn target(&self) -> f32 {
         self.media.target
     }
 
-    /// What the encoder is told: the target, or half of it while a clock's drift is looked for. At each frame, before it.
+    /// The encoder's rate: the target, or half of it while probing for clock drift. To be called before each frame.
     pub fn encoder_rate(&mut self, now: u32) -> f32 {
         let mut rate = self.media.target;
         if self.queue_delay_min > self.settings.delay_target / 8.0 {
@@ -277,18 +280,19 @@ impl Law {
                 self.raise_mss(next as i32);
             }
         }
-        // of a frame with which all is thrown away only the first packet is, there: no more of it is of use
+        // the reference discards only the first packet of the frame that causes a discard; the rest of that frame is of
+        // no use
         if self.media.discards {
             self.media.discard();
         }
     }
 
-    /// Whether all that waits has been thrown away since this was last asked, at a frame that frame with it.
+    /// Whether the whole queue has been discarded since the last call; at a frame, including that frame.
     pub fn take_discard(&mut self) -> bool {
         core::mem::take(&mut self.media.discards)
     }
 
-    /// What is due by itself: to be called each millisecond or so, and before each sending.
+    /// Periodic work: to be called about once a millisecond, and before each sending.
     pub fn poll(&mut self, now: u32) {
         self.begin(now);
         if now.wrapping_sub(self.rates_since) > RATE_PERIOD {
@@ -307,25 +311,25 @@ impl Law {
         }
     }
 
-    /// How many bytes may be in flight.
+    /// Bytes that may be in flight.
     #[must_use]
     pub fn allowed(&self) -> f32 {
         self.window as f32 * self.headroom + self.mss() as f32
     }
 
-    /// How many are: those sent after the highest packet told of.
+    /// Bytes in flight: those sent after the highest packet reported.
     #[must_use]
     pub fn in_flight(&self) -> i32 {
         self.flight.bytes
     }
 
-    /// The most that was in flight lately, and before.
+    /// Maximum bytes in flight in the current period, and in the previous one.
     #[must_use]
     pub fn max_bytes_in_flight(&self) -> [i32; 2] {
         [self.flight.max_bytes, self.flight.max_bytes_previous]
     }
 
-    /// What was measured last of what was sent, of what came, and on average of what was written, in bits a second.
+    /// Rates in bits per second: last measured sent and acknowledged, and average written.
     #[must_use]
     pub fn rates(&self) -> [f32; 3] {
         [self.media.sent_rate, self.media.acked_rate, self.media.written_rate]
@@ -337,7 +341,7 @@ impl Law {
         [self.media.period, self.media.adjust, self.media.pacing]
     }
 
-    /// A packet has left; numbers count up by one.
+    /// A packet was sent; numbers count up by one.
     pub fn sent(&mut self, now: u32, number: u32, size: u32, ends_frame: bool) {
         self.begin(now);
         let stamp = self.media.take(size);
@@ -346,8 +350,8 @@ impl Law {
         self.raise_mss(size as i32);
     }
 
-    /// Feedback has come that tells of these packets for the first time, in the order of their numbers; `overlaps` if it tells
-    /// of others again, as each report of this receiver does but the first.
+    /// Handles feedback that reports these packets for the first time, in the order of their numbers; `overlaps`: it
+    /// also reports others again, as each report of this receiver except the first does.
     pub fn feedback(&mut self, now: u32, acked: &[AckedPacket], overlaps: bool) {
         self.begin(now);
         self.flight.update_max_bytes();
@@ -369,13 +373,13 @@ impl Law {
         }
     }
 
-    /// The extremes of queueing delay.
+    /// Updates the extremes of queueing delay.
     fn extremes(&mut self) {
         self.delay_low = self.delay_low.min(self.delay);
         self.delay_high = self.settings.delay_target.min(self.delay_high.max(self.delay));
     }
 
-    /// Whether the packet ended a frame, and was marked.
+    /// Handles an acknowledged packet; returns whether it ended a frame, and whether it was marked.
     fn acknowledge(&mut self, now: u32, acked: &AckedPacket, last: bool) -> (bool, bool) {
         let Some(packet) = self.flight.acknowledge(acked.number) else { return (false, false) };
         self.delivered += 1;

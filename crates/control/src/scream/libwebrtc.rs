@@ -1,9 +1,9 @@
-//! SCReAM v2 as libwebrtc has it: the reference window at each feedback, the pace and the target.
+//! SCReAM v2 by libwebrtc: the reference window at each feedback, the pacing rate and the target.
 //!
-//! Source: the behaviour of libwebrtc's `modules/congestion_controller/scream` (`scream_v2.cc`, `delay_based_congestion_control.cc`,
-//! `loss_estimator.cc`) of June 2026 (f48df12d). Windows are whole bytes, times whole microseconds and rates whole bits a second, and
-//! a product with a fraction is rounded; so it is there. Left out: changes of route, and that a packet
-//! that was lost may come.
+//! Source: the behaviour of libwebrtc's `modules/congestion_controller/scream` (`scream_v2.cc`,
+//! `delay_based_congestion_control.cc`, `loss_estimator.cc`) of June 2026 (f48df12d). As there, windows are in whole
+//! bytes, times in whole microseconds, rates in whole bits per second, and products with fractions are rounded. Left
+//! out: route changes, and the late arrival of packets reported lost.
 
 mod controller;
 mod delay;
@@ -13,28 +13,28 @@ pub use controller::Libwebrtc;
 use delay::Delay;
 use loss::Losses;
 
-/// Gains of the share of marks, up and down.
+/// Gains of the share of marks, upwards and downwards.
 const ALPHA_UP: f64 = 1.0 / 8.0;
 const ALPHA_DOWN: f64 = 1.0 / 128.0;
-/// Gain of the mean time that feedback is held.
+/// Gain of the mean time for which the receiver holds feedback.
 const HOLD_GAIN: f64 = 1.0 / 8.0;
-/// An application is limited below this share of the target; the rate is measured over this time, in microseconds.
+/// The application is limited below this share of the target; rates are measured over this time, in microseconds.
 const LIMITED: f64 = 0.9;
 const RATE_WINDOW: i64 = 100_000;
-/// What arrives is paced at this share of it at least.
+/// The pacing rate is at least this share of the receive rate.
 const RECEIVED: f64 = 0.8;
-/// A target is halved for so many round trips, or for 0.1 s, to drain a queue.
+/// To drain a queue, the target is halved for this many round trips, or for 0.1 s.
 const DRAIN_RTTS: f64 = 5.0;
 const DRAIN: i64 = 100_000;
 
-/// What a sender chooses.
+/// The sender's parameters.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Settings {
-    /// The target's least, first and greatest value, in bits a second.
+    /// The target's minimum, in bits per second.
     pub min_rate: i64,
-    /// See `min_rate`.
+    /// The target's initial value.
     pub start_rate: i64,
-    /// See `min_rate`.
+    /// The target's maximum.
     pub max_rate: i64,
     /// MinRefWindow, in bytes.
     pub min_ref_window: i64,
@@ -56,9 +56,9 @@ pub struct Settings {
     pub post_congestion_rtts: f64,
     /// BackoffScaleFactorCloseToRefWindowI.
     pub near: f64,
-    /// RefWinMin and RefWinMax.
+    /// RefWinMin.
     pub ref_window_overhead_min: f64,
-    /// See `ref_window_overhead_min`.
+    /// RefWinMax.
     pub ref_window_overhead_max: f64,
 }
 
@@ -84,12 +84,12 @@ impl Default for Settings {
     }
 }
 
-/// A packet that came.
+/// The arrival of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Arrival {
     /// When it was sent, in microseconds.
     pub sent: i64,
-    /// When it came, by the receiver's clock.
+    /// When it arrived, by the receiver's clock.
     pub at: i64,
     /// Whether it was marked.
     pub marked: bool,
@@ -100,18 +100,18 @@ pub struct Arrival {
 pub struct Fated {
     /// Its size, in bytes.
     pub size: i64,
-    /// How it came; `None` if it is lost.
+    /// Its arrival; `None` if it is lost.
     pub arrival: Option<Arrival>,
 }
 
-/// What feedback brings.
+/// The content of feedback.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Feedback<'a> {
-    /// The packets, in the order of their sending.
+    /// The packets, in sending order.
     pub packets: &'a [Fated],
-    /// How long the receiver waited with it after the last of them, in microseconds.
+    /// How long the receiver held the feedback after the last packet, in microseconds.
     pub held: i64,
-    /// What is in flight after it.
+    /// Bytes in flight after it.
     pub in_flight: i64,
 }
 
@@ -121,9 +121,9 @@ pub struct Law {
     settings: Settings,
     delay: Delay,
     losses: Losses,
-    /// The reference window, and that at which congestion began last.
+    /// The reference window.
     pub window: i64,
-    /// See `window`.
+    /// The window at which congestion last began.
     pub inflection: i64,
     inflection_open: bool,
     has_feedback: bool,
@@ -133,9 +133,9 @@ pub struct Law {
     flight: [i64; 2],
     flight_since: Option<i64>,
     reaction: Option<i64>,
-    /// When the window fell last.
+    /// When the window was last reduced.
     fell: Option<i64>,
-    /// Whether the application fills less than the window.
+    /// Whether the application uses less than the window.
     pub limited: bool,
     received: i64,
     received_since: Option<i64>,
@@ -144,13 +144,13 @@ pub struct Law {
     target: i64,
 }
 
-/// A product as its units have it.
+/// A product, rounded as libwebrtc's units do.
 fn scaled(value: i64, by: f64) -> i64 {
     libm::round(value as f64 * by) as i64
 }
 
 impl Law {
-    /// A sender that has done nothing.
+    /// The initial state of a sender.
     #[must_use]
     pub fn new(settings: Settings) -> Law {
         Law {
@@ -176,15 +176,15 @@ impl Law {
         }
     }
 
-    /// A packet has left, and so much is in flight.
+    /// A packet was sent; `in_flight` bytes are in flight with it.
     pub fn sent(&mut self, in_flight: i64) {
         self.flight[0] = self.flight[0].max(in_flight);
     }
 
-    /// Feedback has come; without a packet that came it says nothing.
+    /// Handles feedback; without a received packet it has no effect.
     pub fn feedback(&mut self, now: i64, feedback: &Feedback<'_>) {
         let arrivals = || feedback.packets.iter().filter_map(|packet| packet.arrival);
-        // of packets that came at once the one sent later came later
+        // of packets that arrived at the same time, the one sent later counts as the later one
         let Some(last) = arrivals().reduce(|a, b| if b.at >= a.at { b } else { a }) else { return };
         let first = arrivals().map(|packet| packet.at).min().unwrap_or(last.at);
         self.flight[0] = self.flight[0].max(feedback.in_flight);
@@ -214,7 +214,7 @@ impl Law {
         }
     }
 
-    /// The rate at which packets come; unknown at first.
+    /// Measures the receive rate; unknown at first.
     fn measure(&mut self, last: i64, feedback: &Feedback<'_>) {
         self.received += feedback.packets.iter().filter(|p| p.arrival.is_some()).map(|p| p.size).sum::<i64>();
         let Some(since) = self.received_since else {
@@ -300,13 +300,13 @@ impl Law {
         (self.settings.mss as f64 / self.window as f64).min(1.0)
     }
 
-    /// How slowly the window moves near its inflection point.
+    /// Factor that slows the window's changes near its inflection point.
     fn near(&self) -> f64 {
         let by = scaled((self.window - self.inflection).abs(), self.settings.near) as f64 / self.inflection as f64;
         (by * by).clamp(0.1, 1.0)
     }
 
-    /// The window at most, by what was in flight.
+    /// The window's limit by bytes in flight.
     fn max_ref_window(&self) -> i64 {
         let flight = self.flight[0].max(self.flight[1]);
         (self.settings.mss + scaled(flight, self.settings.flight_headroom)).max(self.settings.min_ref_window)
@@ -329,13 +329,13 @@ impl Law {
         self.target = rate.max(self.settings.min_rate).min(self.settings.max_rate);
     }
 
-    /// What an encoder should aim at, in bits a second.
+    /// The target rate of the encoder in bits per second.
     #[must_use]
     pub fn target(&self) -> i64 {
         self.target.min(self.settings.max_rate)
     }
 
-    /// How much may be in flight, in bytes.
+    /// Bytes that may be in flight.
     #[must_use]
     pub fn allowed(&self) -> i64 {
         let Settings { ref_window_overhead_min: least_overhead, ref_window_overhead_max: most_overhead, .. } =
@@ -343,14 +343,14 @@ impl Law {
         scaled(self.window, least_overhead + (most_overhead - least_overhead) * self.delay.calm_to_zero())
     }
 
-    /// The pace, in bits a second.
+    /// The pacing rate in bits per second.
     #[must_use]
     pub fn pace(&self) -> i64 {
         let pace = scaled(self.target(), self.settings.pacing);
         self.received_rate.map_or(pace, |received| pace.max(scaled(received, RECEIVED)))
     }
 
-    /// The mean round trip and the mean queueing delay, in microseconds; no delay before the first feedback.
+    /// The mean round trip and the mean queueing delay in microseconds; no delay before the first feedback.
     #[must_use]
     pub fn delays(&self) -> (i64, Option<i64>) {
         (self.delay.rtt, self.delay.mean)

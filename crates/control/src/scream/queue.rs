@@ -1,20 +1,20 @@
-//! What waits at the sender, told from what was written and what has left.
+//! The sender's queue, computed from what was written and what was sent.
 
 use std::collections::VecDeque;
 
-/// Frames that wait, the oldest first; `T` is the clock's type.
+/// Frames in the queue, the oldest first; `T` is the clock's type.
 #[derive(Clone, Debug)]
 pub(super) struct Queue<T> {
     frames: VecDeque<Frame<T>>,
     bytes: u32,
 }
 
-/// What is left of a frame.
+/// The unsent part of a frame.
 #[derive(Clone, Copy, Debug)]
 struct Frame<T> {
     written: T,
     bytes: u32,
-    /// The size of its packets, of which the last may be smaller.
+    /// The size of its packets; the last may be smaller.
     packet: u32,
 }
 
@@ -25,7 +25,7 @@ impl<T> Default for Queue<T> {
 }
 
 impl<T: Copy + PartialEq> Queue<T> {
-    /// A packet has been written; those of one time are of one frame.
+    /// A packet was written; packets written at the same time belong to one frame.
     pub(super) fn write(&mut self, now: T, size: u32) {
         self.bytes = self.bytes.saturating_add(size);
         match self.frames.back_mut().filter(|frame| frame.written == now) {
@@ -37,7 +37,7 @@ impl<T: Copy + PartialEq> Queue<T> {
         }
     }
 
-    /// So many bytes have left: when the first of them were written.
+    /// `size` bytes were sent; returns when the first of them was written.
     pub(super) fn take(&mut self, size: u32) -> Option<T> {
         let written = self.oldest();
         let mut left = size;
@@ -57,12 +57,12 @@ impl<T: Copy + PartialEq> Queue<T> {
         written
     }
 
-    /// When the oldest was written.
+    /// When the oldest frame was written.
     pub(super) fn oldest(&self) -> Option<T> {
         self.frames.front().map(|frame| frame.written)
     }
 
-    /// The size of the packet that leaves next.
+    /// The size of the next packet to send.
     pub(super) fn next(&self) -> Option<u32> {
         self.frames.front().map(|frame| frame.bytes.min(frame.packet))
     }
@@ -87,7 +87,7 @@ mod tests {
         assert_eq!((queue.oldest(), queue.next(), queue.bytes()), (Some(1), Some(400), 900));
         assert_eq!(queue.take(400), Some(1));
         assert_eq!((queue.oldest(), queue.next(), queue.bytes()), (Some(2), Some(500), 500));
-        // padding leaves too, and was never written
+        // padding is sent too, but was never written
         assert_eq!(queue.take(700), Some(2));
         assert_eq!((queue.oldest(), queue.next(), queue.bytes()), (None, None, 0));
         assert_eq!(queue.take(1), None);

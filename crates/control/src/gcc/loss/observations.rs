@@ -26,7 +26,7 @@ impl Observation {
 #[derive(Clone, Debug, Default)]
 pub struct Observations {
     ring: Vec<Observation>,
-    /// How many there have been.
+    /// Total number of observations.
     pub count: usize,
     /// When the newest packet of the last observation was sent; initially, when the first packet was.
     pub last: Option<Time>,

@@ -95,7 +95,7 @@ fn a_probe_that_finds_little_is_not_believed_at_once() {
     }
     let (before, through) = (network.target(), network.reading().0.unwrap());
     assert!((through - 800e3).abs() < 1.0, "{through}");
-    // two packets a fifth as large, one each 20 ms, would give 80 kbit/s
+    // packets of 200 bytes each 20 ms would give 80 kbit/s
     let cluster = Some(Cluster { id: 9, packets: 2, bytes: 100.0 });
     let told: Vec<PacketResult> = (0..10)
         .map(|i| PacketResult { cluster, ..PacketResult::new(at(2000 + 20 * i), Some(at(2050 + 20 * i)), 200.0) })

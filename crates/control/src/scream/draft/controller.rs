@@ -44,7 +44,7 @@ const PARAMETERS: [Parameter; 18] = [
     variant(0.0),
 ];
 
-/// The sender, and what it knows of its machine.
+/// The sender and its machine's state.
 #[derive(Clone, Debug)]
 pub struct Draft {
     settings: Settings,

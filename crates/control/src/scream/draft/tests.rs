@@ -1,6 +1,6 @@
 use super::*;
 
-/// So many packets of 1000 bytes with this one-way delay.
+/// `count` packets of 1000 bytes with this one-way delay.
 fn arrivals(count: usize, delay: f64, marked: usize) -> Vec<Fated> {
     (0..count).map(|i| Fated { size: 1000.0, arrival: Some((delay, i < marked)) }).collect()
 }
@@ -9,7 +9,7 @@ fn tell(law: &mut Law, now: f64, packets: &[Fated], in_flight: f64) {
     law.feedback(now, &Feedback { packets, rtt: Some(0.1), in_flight });
 }
 
-/// A sender whose window is this after a quiet time, with as much in flight.
+/// A sender whose window is this after a time without congestion, with as much in flight.
 fn at(window: f64, settings: Settings) -> Law {
     let mut law = Law::new(settings);
     law.sent(0, window);
@@ -48,7 +48,7 @@ fn a_loss_takes_three_tenths_and_is_remembered() {
     let lost = [Fated { size: 0.0, arrival: None }];
     tell(&mut law, 1.0, &lost, 0.0);
     assert_eq!((law.window, law.inflection), (35_000.0, 50_000.0));
-    // another within 25 ms waits until they are over, and the inflection point stays
+    // another loss within 25 ms waits until they have passed, and the inflection point stays
     tell(&mut law, 1.01, &lost, 0.0);
     assert_eq!(law.window, 35_000.0);
     tell(&mut law, 1.03, &[], 0.0);
@@ -106,7 +106,7 @@ fn delay_counts_from_half_of_its_target_on() {
     let alpha = (law.delay_mean - 0.03) / 0.03;
     assert!(alpha > 0.0);
     assert_eq!(law.window, (50_000.0 * (1.0 - alpha / 2.0 / 4.0)).trunc());
-    // a shorter one is believed at once
+    // a lower delay is taken over at once
     tell(&mut law, now + 0.2, &[Fated { size: 0.0, arrival: Some((0.05, false)) }], 0.0);
     assert_eq!(law.delay_mean, 0.0);
 }
@@ -126,7 +126,7 @@ fn frames_that_wait_or_are_large_lower_the_target() {
     let mut law = at(12_000.0, Settings::default());
     law.frame(1.0, 3000);
     assert!(law.frame_deviation > 0.0, "{}", law.target);
-    // the first has waited for nothing, and a frame of the period of 20 ms would have 5 ms to wait
+    // the first frame has not waited; with a period of 20 ms, the allowed wait is 5 ms
     assert_eq!(law.adjust, 0.0);
     law.frame(1.04, 1000);
     // the period is 0.02 + 0.9 (0.04 - 0.02) = 38 ms, and the first frame has waited 40 ms

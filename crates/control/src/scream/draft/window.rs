@@ -4,15 +4,15 @@ use super::Law;
 
 /// LOSS_RATE_THRESHOLD.
 pub(super) const LOSS_RATE: f64 = 0.01;
-/// How near ref_wnd_i the window must be to move slowly.
+/// How fast growth slows near ref_wnd_i.
 const NEAR: f64 = 8.0;
-/// After so many round trips without a reaction the window falls to what was in flight first.
+/// After this many round trips without a reaction, the window is first reduced to what was in flight.
 const LONG_AGO: f64 = 100.0;
 /// ACKED_BITRATE_MARGIN and BACKOFF_SCALE_LOW_TARGETRATE.
 const FALLEN: f64 = 0.8;
 const FALLEN_SCALE: f64 = 0.25;
 
-/// What the window reacts to.
+/// A cause for reducing the window.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Sign {
     Loss,
@@ -68,7 +68,7 @@ impl Law {
         self.reaction = now;
     }
 
-    /// Half of the share, less where several reactions come in a round trip.
+    /// Half the share of marks, less if several reactions fit into a round trip.
     fn backoff(&self, alpha: f64) -> f64 {
         let backoff = alpha / 2.0 / (self.srtt / self.settings.virtual_rtt).max(1.0);
         let fallen = self.settings.undershoot && self.target < self.received_rate * FALLEN;

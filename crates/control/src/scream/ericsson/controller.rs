@@ -62,21 +62,21 @@ const PARAMETERS: [Parameter; 23] = [
     variant(1.0),
 ];
 
-/// The sender, and what it knows of its machine.
+/// The sender and its machine's state.
 #[derive(Clone, Debug)]
 pub struct Ericsson {
     settings: Settings,
     clock: u32,
     law: Law,
     carrier: Carrier,
-    /// Whether feedback has come.
+    /// Whether feedback has arrived.
     has_feedback: bool,
-    /// Whether the encoder is told half of the target.
+    /// Whether the encoder's rate is half the target.
     halved: bool,
 }
 
 impl Ericsson {
-    /// The sender's clock, in ticks; of the receiver's, as much ahead.
+    /// The sender's clock in ticks; the receiver's clock has the same offset.
     fn ticks(&self, time: Time) -> u32 {
         (between(self.carrier.started, time, i128::from(SECOND)) as u32).wrapping_add(self.clock)
     }
@@ -93,17 +93,17 @@ impl Ericsson {
         if acked.is_empty() {
             return;
         }
-        // each of its reports tells of 32 packets, old ones too
+        // each of the receiver's reports covers 32 packets, including old ones
         let overlaps = self.has_feedback && acked.len() < REPORTS;
         self.law.feedback(self.ticks(now), &acked, overlaps);
         self.has_feedback = true;
     }
 }
 
-/// How often its programs look whether something is due, which ends the times that rates are measured over: with 10 ms in place of it
-/// two flows whose capacity falls to a quarter wait longer, in their loop too.
+/// How often the reference's programs check for due work; this ends the periods over which rates are measured. With 10
+/// ms, two flows whose capacity falls to a quarter queue longer, also in the reference's own loop.
 const TICK: Span = Span::from_millis(1);
-/// So many packets a report of its receiver tells of.
+/// Number of packets in a report of the reference's receiver.
 const REPORTS: usize = 32;
 
 impl Build for Ericsson {
@@ -198,7 +198,7 @@ impl Controller for Ericsson {
 }
 
 impl MediaController for Ericsson {
-    /// A full packet's in what lies between any two: whole ticks, as there.
+    /// One full packet per pacing interval, in whole ticks as in the reference.
     #[inline]
     fn rate(&self) -> f64 {
         match (self.law.pace * SECOND as f32) as u32 {
@@ -212,7 +212,7 @@ impl MediaController for Ericsson {
         Some(Rate(rate as u64))
     }
 
-    /// Its own count of what is in flight may be less than the machine's, after a stall.
+    /// After a stall, the law may count less in flight than the machine.
     fn window(&self) -> Option<Size> {
         let beyond = self.carrier.in_flight as f64 - f64::from(self.law.in_flight());
         self.carrier.window(f64::from(self.law.allowed()) + beyond)

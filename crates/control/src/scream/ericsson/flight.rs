@@ -1,25 +1,25 @@
-//! What is in flight, and what of it is lost.
+//! Packets in flight, and loss detection.
 
 use super::window::LOOKS;
 use super::{Law, SECOND};
 use std::collections::VecDeque;
 
-/// A packet is not lost before one sent this much later has come: 30 ms.
+/// A packet is not lost before one sent this much later has arrived: 30 ms.
 const REORDERING: u32 = 1966;
-/// One that so many later ones have overtaken is lost.
+/// A packet this many numbers behind the highest is lost.
 const BEHIND: i64 = 512;
-/// Of those, so many are looked at each time at most.
+/// Maximum number of those to check at once.
 const LOOKED_AT: i64 = 32;
-/// So many packets are kept.
+/// Maximum number of packets kept.
 const MAX_PACKETS: usize = 4096;
 /// The clock of RTP timestamps, in Hz.
 const MEDIA_CLOCK: u64 = 90_000;
-/// The greatest step of timestamps that is one forward.
+/// A step of timestamps below this is forward.
 const STEP: u32 = 50_000;
-/// The share of losses above which they count, and above which they may be a policer's.
+/// The loss rate above which losses count, and above which they may be a policer's.
 const LOSS_RATE: f32 = 0.01;
 const POLICER_LOSS_RATE: f32 = 0.1;
-/// What a policer leaves of the window.
+/// Factor of the window behind a policer.
 const POLICER_BETA: f32 = 0.8;
 
 /// A packet that was sent.
@@ -31,10 +31,10 @@ pub(super) struct Packet {
     pub(super) ends_frame: bool,
     /// Its RTP timestamp.
     stamp: u32,
-    /// Whether it still counts.
+    /// Whether it is still in use.
     used: bool,
     acked: bool,
-    /// Whether it or a later one has been told of.
+    /// Whether feedback has reported it or a later one.
     passed: bool,
 }
 
@@ -53,13 +53,13 @@ pub(super) struct Flight {
     pub(super) bytes: i32,
     pub(super) max_bytes: i32,
     pub(super) max_bytes_previous: i32,
-    /// The last looks at the most, and where the next one goes.
+    /// The last samples of the maximum in flight, and the index of the next.
     pub(super) looks: [i32; LOOKS],
     pub(super) look: usize,
-    /// Whether a packet was sent, and the highest number told of.
+    /// Whether a packet was sent, and the highest number reported.
     begun: bool,
     highest: u32,
-    /// When the packet was sent that was told of last, and the highest timestamp of those.
+    /// When the last reported packet was sent, and the highest timestamp of reported packets.
     sent_of_acked: u32,
     stamp_of_acked: u32,
 }
@@ -92,7 +92,7 @@ impl Flight {
         self.packets.get_mut(place).filter(|packet| packet.used)
     }
 
-    /// The packet, if it is told of for the first time.
+    /// The packet, if it is acknowledged for the first time.
     pub(super) fn acknowledge(&mut self, number: u32) -> Option<Packet> {
         let packet = self.get(i64::from(number)).filter(|packet| !packet.acked)?;
         packet.acked = true;
@@ -106,7 +106,7 @@ impl Flight {
 }
 
 impl Law {
-    /// Goes through the packets up to this one.
+    /// Checks the packets up to this one.
     pub(super) fn detect_losses(&mut self, now: u32, number: u32) {
         let (before, to) = (i64::from(self.flight.highest), i64::from(number));
         let from = before - BEHIND;
@@ -161,7 +161,7 @@ impl Law {
         self.loss_rate = (1.0 - gain) * self.loss_rate + gain * lost;
     }
 
-    /// A loss counts where there are many, or a queue.
+    /// A loss counts if the loss rate is high, or if there is a queue.
     fn loss_event(&mut self) {
         let queue = self.settings.delay_target / 4.0;
         if self.loss_rate <= LOSS_RATE && self.delay_mean <= queue {

@@ -1,26 +1,26 @@
-//! The stream: what waits, its frames, its measured rates, and its target.
+//! The stream: its queue, frames, measured rates and target.
 
 use super::super::queue::Queue;
 use super::{Settings, seconds};
 
-/// Weight of the newest time between frames.
+/// Weight of the newest frame interval.
 const PERIOD_GAIN: f32 = 0.9;
-/// How fast the target yields to what waits.
+/// How fast the target is reduced for a queue.
 const ADJUST_GAIN: f32 = 0.2;
 const ADJUST_TIME: f32 = 8.0;
 const MAX_RATE_ADJUSTMENT: f32 = 0.5;
-/// Smaller mean frames are not paced faster, in bytes.
+/// Frames with a smaller mean size are not paced faster, in bytes.
 const SMALL_FRAME: f32 = 500.0;
-/// Over how many periods what was written is averaged.
+/// Number of periods over which the written rate is averaged.
 const PERIODS: usize = 4;
-/// Bins of the sizes of frames above their mean, the range that they cover, how fast they forget, the share that the large frames
-/// stand above, and from how many frames on.
+/// Histogram of frame sizes above their mean: number of bins, their range, their decay, the share of frames below the
+/// large ones, and the number of frames needed.
 const BINS: usize = 50;
 const RANGE: f32 = 2.0;
 const BINS_DECAY: f32 = 1.0 / 1024.0;
 const LARGE: f32 = 0.8;
 const FRAMES: u32 = 50;
-/// From one time that all is thrown away to the next at least, and from the first frame to the first: 0.25 s.
+/// Minimum time between discards, and from the first frame to the first discard: 0.25 s.
 const DISCARD_INTERVAL: u32 = 16384;
 
 /// The stream's state.
@@ -29,9 +29,9 @@ pub(super) struct Media {
     min_rate: f32,
     max_rate: f32,
     discard_after: f32,
-    /// When all was thrown away last, or the first frame came.
+    /// When the queue was last discarded, or the first frame was written.
     discarded: Option<u32>,
-    /// All has been thrown away, which nobody has been told yet.
+    /// Whether the queue has been discarded without this having been reported.
     pub(super) discards: bool,
     queue: Queue<u32>,
     frame: u32,
@@ -88,7 +88,7 @@ impl Media {
         }
     }
 
-    /// The size of the packet that leaves next.
+    /// The size of the next packet to send.
     pub(super) fn next(&self) -> Option<u32> {
         self.queue.next()
     }
@@ -121,7 +121,7 @@ impl Media {
         self.adjust = (self.adjust + ADJUST_GAIN * error / ADJUST_TIME).clamp(0.0, MAX_RATE_ADJUSTMENT);
     }
 
-    /// A frame of this share above the mean.
+    /// Adds a frame that exceeds the mean by this share.
     fn size(&mut self, above: f32) {
         let bin = ((above / RANGE * BINS as f32) as usize).min(BINS - 1);
         self.sizes[bin] += 1.0;
@@ -140,7 +140,7 @@ impl Media {
         }
     }
 
-    /// How long the oldest packet has waited, in seconds.
+    /// How long the oldest packet has been queued, in seconds.
     fn wait(&self, now: u32) -> f32 {
         self.queue.oldest().map_or(0.0, |written| seconds(now.wrapping_sub(written)))
     }
@@ -149,7 +149,7 @@ impl Media {
         self.queue = Queue::default();
     }
 
-    /// A packet has left: when the first of its bytes were written.
+    /// A packet was sent; returns when its first bytes were written.
     pub(super) fn take(&mut self, size: u32) -> Option<u32> {
         self.sent += size;
         self.queue.take(size)
@@ -159,7 +159,7 @@ impl Media {
         self.acked += size;
     }
 
-    /// Makes rates of what was counted.
+    /// Computes rates from the counts.
     pub(super) fn measure(&mut self, now: u32) {
         if let Some(last) = self.measured {
             let time = seconds(now.wrapping_sub(last));
@@ -173,7 +173,7 @@ impl Media {
         self.measured = Some(now);
     }
 
-    /// Throws away all that waits if it waits for too long, and finds the target.
+    /// Discards the queue if it is too old, and computes the target.
     pub(super) fn retarget(&mut self, now: u32) {
         let since = *self.discarded.get_or_insert(now);
         if self.wait(now) > self.discard_after && now.wrapping_sub(since) > DISCARD_INTERVAL {

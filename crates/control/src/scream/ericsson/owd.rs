@@ -1,14 +1,14 @@
-//! One-way delay, and what of it is queue: the excess over the least of the last 500 s.
+//! One-way delay and its queueing part: the excess over the minimum of the last 500 s.
 
 use super::SECOND;
 
-/// How long a minimum is taken, and how many of them are kept.
+/// Duration of each minimum, and number of minima kept.
 const SLOT: u32 = 10 * SECOND;
 const SLOTS: usize = 50;
-/// Greater than this, a difference of clocks is one below zero.
+/// A clock difference above this is negative.
 const NEGATIVE: u32 = 0xFFFF_0000;
 
-/// The least one-way delays, in ticks with whatever the two clocks differ by.
+/// The minimum one-way delays in ticks, including the offset between the two clocks.
 #[derive(Clone, Debug)]
 pub(super) struct Owd {
     current_min: u32,
@@ -35,7 +35,7 @@ impl Owd {
         self.slots_min = u32::MAX;
     }
 
-    /// What of this delay is queue; `None` if it lies below the least of all, and the clocks are not what they were.
+    /// The queueing part of this delay; `None` if it is below all minima, because a clock has changed.
     pub(super) fn queueing(&mut self, now: u32, delay: u32) -> Option<u32> {
         self.current_min = self.current_min.min(delay);
         if now.wrapping_sub(self.since) >= SLOT {

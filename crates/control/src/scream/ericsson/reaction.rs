@@ -1,23 +1,23 @@
-//! What feedback says of congestion: marks, queueing delay and its variation, and whether the window is to react.
+//! Congestion signals from feedback: marks, queueing delay and its variation, and whether the window is to react.
 
 use super::{Law, NO_DELAY, REACTION};
 
-/// Gains of the share of marks, up and down.
+/// Gains of the share of marks, upwards and downwards.
 const ALPHA_UP: f32 = 1.0 / 8.0;
 const ALPHA_DOWN: f32 = 1.0 / 128.0;
-/// The share of marks is taken over this time at least, if the round trip is not shorter: 10 ms.
+/// Minimum time over which the share of marks is taken, if the round trip is not shorter: 10 ms.
 const ALPHA_INTERVAL: u32 = 655;
 /// Gain of the mean queueing delay, upwards.
 const DELAY_GAIN: f32 = 1.0 / 4.0;
-/// Gain of its long-term minimum, and after how many round trips.
+/// Gain of its long-term minimum, and the round trips after which that is updated.
 const MIN_DELAY_GAIN: f32 = 1.0 / 8.0;
 const MIN_DELAY_RTTS: u32 = 100;
-/// Gain of the variation of queueing delay, what is much, and decay of its extremes.
+/// Gain of the variation of queueing delay, the variation that counts as high, and decay of the extremes.
 const VARIATION_GAIN: f32 = 1.0 / 32.0;
 const VARIATION: f32 = 0.01;
 const EXTREMES_DECAY: f32 = 1.0 / 16.0;
 impl Law {
-    /// The end of a feedback.
+    /// Ends the handling of a feedback.
     pub(super) fn react(&mut self, now: u32, marked: bool) {
         let interval = REACTION.min(self.srtt);
         if marked && now.wrapping_sub(self.reaction) > interval {
@@ -58,7 +58,7 @@ impl Law {
         }
     }
 
-    /// By what a reaction is divided where several come in a round trip.
+    /// The divisor of a reaction if several fit into a round trip.
     pub(super) fn long_round_trip(&self) -> f32 {
         (self.srtt as f32 / REACTION as f32).max(1.0)
     }

@@ -1,48 +1,48 @@
-//! What a sender chooses, and the faults of the version.
+//! The sender's parameters, and the faults of this version.
 
-/// What a sender chooses.
+/// The sender's parameters.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Settings {
-    /// The first window and the least, in bytes; two packets if that is more.
+    /// The first window in bytes; at least two packets.
     pub window: i32,
-    /// The least window.
+    /// The minimum window in bytes; at least two packets.
     pub min_ref_wnd: i32,
-    /// The target's least and greatest value, and its first, in bits a second.
+    /// The target's minimum, in bits per second.
     pub min_rate: f32,
-    /// See `min_rate`.
+    /// The target's initial value.
     pub start_rate: f32,
-    /// See `min_rate`.
+    /// The target's maximum.
     pub max_rate: f32,
-    /// What a loss leaves of the window; 1: losses are not heeded.
+    /// Factor of the window at a loss; 1: losses are ignored.
     pub loss_beta: f32,
-    /// What a mark leaves of it by classic ECN.
+    /// Factor of the window at a mark with classic ECN.
     pub ecn_beta: f32,
-    /// The target of queueing delay, in seconds.
+    /// The target queueing delay in seconds.
     pub delay_target: f32,
-    /// How much faster than the target it is paced, and how much faster still for large frames.
+    /// The pacing rate as a multiple of the target.
     pub pacing: f32,
-    /// See `pacing`.
+    /// The additional pacing factor for large frames.
     pub adaptive_pacing: f32,
-    /// The window grows up to so many times what was in flight.
+    /// The window grows at most to this multiple of what was in flight.
     pub flight_headroom: f32,
-    /// By which share of itself the window grows in a round trip at most.
+    /// Maximum growth of the window per round trip, as a share of the window.
     pub multiplicative_increase: f32,
-    /// So many windows may be in flight where delay does not vary.
+    /// Multiple of the window that may be in flight while the delay is stable.
     pub window_headroom: f32,
-    /// All that waits is thrown away once the oldest has waited longer, in seconds.
+    /// The queue is discarded once its oldest packet has waited longer than this, in seconds.
     pub discard_after: f32,
-    /// Whether marks are those of a scalable queue.
+    /// Whether marks are from a scalable (L4S) queue.
     pub l4s: bool,
-    /// Whether pacing is relaxed near the greatest rate.
+    /// Whether pacing is relaxed near the maximum rate.
     pub relaxed_pacing: bool,
-    /// Whether losses without delay are taken for those of a policer.
+    /// Whether losses without delay are attributed to a policer.
     pub policer: bool,
-    /// What this version is known to get wrong.
+    /// Known faults of this version to reproduce.
     pub faults: Faults,
 }
 
 impl Default for Settings {
-    /// As the reference's simulator chooses.
+    /// The values of the reference's simulator.
     fn default() -> Settings {
         Settings {
             window: 0,
@@ -67,23 +67,23 @@ impl Default for Settings {
     }
 }
 
-/// Faults of the version (docs/controllers/scream.md), each as it is there or mended.
+/// Faults of this version (docs/controllers/scream.md): true reproduces a fault, false corrects it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Faults {
-    /// The policer's limit grows without bound until its number overflows, and the window falls to its least for good.
+    /// The policer's limit grows until its number overflows, and the window then stays at its minimum.
     pub overflow: bool,
-    /// The target counts no round trip as longer than 0.2 s.
+    /// The target is computed as if no round trip were longer than 0.2 s.
     pub rtt_clamp: bool,
-    /// Of a long round trip the reaction to delay is divided twice.
+    /// With a long round trip, the reaction to delay is divided twice.
     pub divided_twice: bool,
-    /// Reactions to marks and delay put off those to losses.
+    /// Reactions to marks and delay postpone those to losses.
     pub shared_reaction: bool,
-    /// A packet counts as lost only when media time has outrun the reordering margin too.
+    /// A packet counts as lost only when media time, too, exceeds the reordering margin.
     pub media_time: bool,
 }
 
 impl Faults {
-    /// All of those that the reference's recorded runs have; the overflow was mended in them.
+    /// The faults of the reference's recorded runs, for which the overflow was corrected.
     pub const RECORDED: Faults =
         Faults { overflow: false, rtt_clamp: true, divided_twice: true, shared_reaction: true, media_time: true };
 }

@@ -1,30 +1,31 @@
-//! The update of the window, and what follows from it: the pace and the target.
+//! The window's update, and the pacing rate and target that follow from it.
 
 use super::{Law, SECOND, VIRTUAL_RTT};
 
-/// Growth is slow for so many round trips after congestion.
+/// Growth is slow for this many round trips after congestion.
 const POST_CONGESTION: u32 = 200;
-/// After so many without congestion the window falls to what was in flight first.
+/// After this many round trips without congestion, the window is first reduced to what was in flight.
 const LONG_AGO: f32 = 100.0;
-/// Least pace, in bits a second, and least interval, in seconds.
+/// Minimum pacing rate in bits per second, and minimum interval in seconds.
 const MIN_PACE_RATE: f32 = 50e3;
 const MIN_PACE_INTERVAL: f32 = 10e-6;
-/// Pacing is relaxed from this share of the greatest rate on, up to so much.
+/// Pacing is relaxed from this share of the maximum rate on, at most by this factor.
 const RELAXED_FROM: f32 = 0.8;
 const RELAXED: f32 = 5.0;
-/// How often what is in flight is looked at: 50 ms.
+/// How often the bytes in flight are sampled: 50 ms.
 const SLOW: u32 = 3277;
-/// So many of those looks are kept.
+/// Number of those samples kept.
 pub(super) const LOOKS: usize = 20;
-/// The window is bound to what is in flight above this share of the greatest rate.
+/// Above this share of the maximum rate, the window is bounded by what is in flight.
 const NEAR_MAX_RATE: f32 = 0.95;
-/// So many windows may be in flight where delay varies.
+/// Multiple of the window that may be in flight while the delay varies.
 const MIN_HEADROOM: f32 = 1.5;
 /// Near the inflection point the window moves by this share at least.
 const NEAR_INFLECTION: f32 = 8.0;
-/// A target below this share of what arrives has fallen already, and the window falls by a quarter of what it would.
+/// A target below this share of the receive rate has already been reduced; the window then falls by a quarter of the
+/// usual share.
 const FALLEN: f32 = 0.8;
-/// What a loss leaves of the window behind a policer.
+/// Factor of the window at a loss behind a policer.
 const POLICED_BETA: f32 = 0.95;
 /// Headers of RTP and UDP, in bytes.
 const OVERHEAD: i32 = 20;
@@ -113,7 +114,7 @@ impl Law {
         self.window = self.min_ref_wnd.max(window as i32);
     }
 
-    /// The share to fall by, if the target has not fallen already.
+    /// The share to reduce by: a quarter of `share` if the target has already been reduced.
     fn fallen(&self, share: f32) -> f32 {
         if self.media.target < self.media.acked_rate * FALLEN { share * 0.25 } else { share }
     }
@@ -154,7 +155,8 @@ impl Law {
         (self.acked, self.acked_marked) = (0, 0);
     }
 
-    /// The policer's limit in whole bytes; a number too large for 32 bits becomes the least of all on the reference's machine.
+    /// The policer's limit in whole bytes; a number too large for 32 bits becomes the minimum integer, as on the
+    /// reference's machine.
     fn policed_window(&self) -> i32 {
         if self.policed < 2_147_483_648.0 { self.policed as i32 } else { i32::MIN }
     }

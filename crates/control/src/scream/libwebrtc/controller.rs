@@ -25,19 +25,19 @@ const PARAMETERS: [Parameter; 14] = [
     variant(2.0),
 ];
 
-/// Padding: for how long, how long not, and how long after the window fell, in microseconds.
+/// Padding: duration, duration of pauses, and wait after the window was reduced, in microseconds.
 const PADDING: i64 = 3_000_000;
 const NO_PADDING: i64 = 3_000_000;
 const AFTER_FALL: i64 = 1_000_000;
 
-/// The sender, and what it knows of its machine.
+/// The sender and its machine's state.
 #[derive(Clone, Debug)]
 pub struct Libwebrtc {
     settings: Settings,
     padding: bool,
     law: Law,
     carrier: Carrier,
-    /// Whether it pads now, and when the last padding ends.
+    /// Whether padding is sent now, and when the last padding ends.
     pads: bool,
     padded_until: Option<i64>,
 }
@@ -62,7 +62,7 @@ impl Libwebrtc {
             Some(Fated { size: packet.size().bytes() as i64, arrival })
         });
         let packets: Vec<Fated> = fated.collect();
-        // what of the time since the last packet left is not its round trip, the receiver waited
+        // the part of the time since the last packet's sending that is not its round trip is the receiver's wait
         let held = last
             .zip(arrivals.rtt)
             .map_or(0, |(sent, rtt)| (between(sent, now, 1_000_000) as i64 - (rtt.0 / 1000) as i64).max(0));
@@ -72,7 +72,7 @@ impl Libwebrtc {
         self.pad(now);
     }
 
-    /// Whether it pads now.
+    /// Decides whether to send padding now.
     fn pad(&mut self, now: i64) {
         self.pads = false;
         if self.law.fell.is_none_or(|fell| now - fell > AFTER_FALL) {

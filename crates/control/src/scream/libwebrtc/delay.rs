@@ -1,33 +1,33 @@
-//! Round trip, queueing delay, and two scales that hold the window back while delay varies. Times are in microseconds.
+//! Round trip, queueing delay, and two scales that slow the window while the delay varies. Times are in microseconds.
 
 use super::{Fated, scaled};
 
-/// Gain of the mean round trip, and of that of a limited application.
+/// Gain of the mean round trip, and its gain while the application is limited.
 const RTT_GAIN: f64 = 1.0 / 8.0;
 const LIMITED_GAIN: f64 = 1.0 / 128.0;
 /// Gain of the mean queueing delay, upwards.
 const DELAY_GAIN: f64 = 1.0 / 4.0;
-/// Gain of the mean of the least delay and of the spread, and what is much.
+/// Gain of the means of the minimum delay and of the spread, and the value that counts as high.
 const SPREAD_GAIN: f64 = 1.0 / 32.0;
 const MUCH: i64 = 10_000;
-/// Delays are compared among packets sent this long before the last; or so long if none was apart by more than the gap.
+/// Delays are compared among packets sent within BURST of the last one, or within LONG_BURST if no gap exceeds GAP.
 const BURST: i64 = 25_000;
 const LONG_BURST: i64 = 50_000;
 const GAP: i64 = 3000;
-/// So many minima are kept, one each minute.
+/// Number of minima kept, and the duration of each (one minute).
 const SLOTS: usize = 10;
 const SLOT: i64 = 60_000_000;
-/// A least delay above this for that long is a queue that does not drain.
+/// If the minimum delay stays above this for this long, the queue does not drain.
 const DRAINED: i64 = 5000;
 const DRAIN_PERIOD: i64 = 20_000_000;
-/// No delay.
+/// Means no delay.
 const NONE: i64 = i64::MAX;
 
-/// What is measured of delay.
+/// Delay measurements.
 #[derive(Clone, Debug)]
 pub(super) struct Delay {
     target: i64,
-    /// The mean round trip; zero before the first.
+    /// The mean round trip; zero before the first sample.
     pub(super) rtt: i64,
     slots: [i64; SLOTS],
     current_min: i64,
@@ -56,7 +56,7 @@ impl Delay {
         }
     }
 
-    /// All but the round trip is forgotten.
+    /// Forgets everything except the round trip.
     pub(super) fn forget(&mut self) {
         *self = Delay { rtt: self.rtt, last: self.last, ..Delay::new(self.target) };
     }
@@ -89,34 +89,34 @@ impl Delay {
         self.mean.is_some_and(|mean| mean > self.target / 2)
     }
 
-    /// What the queue would be as a share of marks.
+    /// The queueing delay expressed as a share of marks.
     pub(super) fn alpha(&self) -> f64 {
         let half = self.target / 2;
         self.mean.map_or(1.0, |mean| ((mean - half) as f64 / half as f64).clamp(0.0, 1.0))
     }
 
-    /// Whether the queue has been empty lately.
+    /// Whether the queue has been empty recently.
     pub(super) fn is_drained(&self, now: i64) -> bool {
         self.above_since.is_none_or(|since| now - since < DRAIN_PERIOD)
     }
 
-    /// From 0.1 to 1: whether queues drain within each feedback.
+    /// From 0.1 to 1: how well queues drain within each feedback.
     pub(super) fn calm(&self) -> f64 {
         of_much(self.min_queue_delay_avg).clamp(0.1, 1.0)
     }
 
-    /// The same from 0 on.
+    /// The same from 0 to 1.
     pub(super) fn calm_to_zero(&self) -> f64 {
         of_much(self.min_queue_delay_avg).clamp(0.0, 1.0)
     }
 
-    /// From 0.1 to 1: whether packets of one feedback have waited alike.
+    /// From 0.1 to 1: how similar the delays of one feedback's packets are.
     pub(super) fn even(&self) -> f64 {
         of_much(self.mean_spread).clamp(0.1, 1.0)
     }
 }
 
-/// 0.1 where it is much, 1 at a quarter of that.
+/// 0.1 at MUCH, 1 at a quarter of it.
 fn of_much(value: i64) -> f64 {
     0.1 + scaled(MUCH - value, 1.2) as f64 / MUCH as f64
 }
@@ -125,7 +125,7 @@ fn averaged(mean: i64, sample: i64) -> i64 {
     scaled(mean, 1.0 - SPREAD_GAIN) + scaled(sample.min(2 * MUCH), SPREAD_GAIN)
 }
 
-/// The least and the greatest one-way delay of the last burst; there is a packet that came.
+/// The minimum and maximum one-way delay of the last burst; (0, 0) if no packet was received.
 fn of_burst(packets: &[Fated]) -> (i64, i64) {
     let mut arrivals = packets.iter().rev().filter_map(|packet| packet.arrival);
     let Some(last) = arrivals.next() else { return (0, 0) };

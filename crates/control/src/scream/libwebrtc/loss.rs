@@ -1,14 +1,14 @@
-//! Losses, which count as congestion when several round trips in a row have some.
+//! Losses, which count as congestion if several consecutive round trips have some.
 
 use super::Fated;
 
-/// So many round trips with losses in a row are congestion, and so many without end it.
+/// This many consecutive round trips with losses are congestion; this many without losses end it.
 const UP: f64 = 3.0;
 const DOWN: f64 = 2.0;
-/// The level that is congestion.
+/// The level from which on it is congestion.
 const CONGESTION: f64 = 0.99;
 
-/// How near losses are to congestion.
+/// How close losses are to congestion.
 #[derive(Clone, Debug)]
 pub(super) struct Losses {
     virtual_rtt: i64,
@@ -23,7 +23,7 @@ impl Losses {
         Losses { virtual_rtt, level: 0.0, lost: false, since: None }
     }
 
-    /// Whether the feedback tells of a loss.
+    /// Updates the level; returns whether the feedback reports a loss.
     pub(super) fn update(&mut self, now: i64, packets: &[Fated], rtt: i64) -> bool {
         let lost = packets.iter().any(|packet| packet.arrival.is_none());
         self.lost |= lost;

@@ -1,10 +1,10 @@
-//! libwebrtc's own unit tests of these parts, with their numbers.
+//! libwebrtc's unit tests of these parts, with their numbers.
 
 use super::*;
 
 const MS: i64 = 1000;
 
-/// So many packets of 1000 bytes with this round trip, which came half of it after they left.
+/// `count` packets of 1000 bytes with this round trip, which arrived half of it after they were sent.
 fn packets(now: i64, rtt: i64, count: usize) -> Vec<Fated> {
     let sent = now - rtt;
     vec![Fated { size: 1000, arrival: Some(Arrival { sent, at: sent + rtt / 2, marked: false }) }; count]
@@ -42,7 +42,7 @@ fn a_mark_lets_the_window_grow_less() {
 
 #[test]
 fn the_window_grows_to_what_is_in_flight() {
-    // with the packet size of the time when the test had it so, too
+    // also with the packet size at the time when the test was written
     for mss in [1280, 1000] {
         let mut law = Law::new(Settings { mss, ..Settings::default() });
         let told = packets(0, 10 * MS, 20);
@@ -96,7 +96,7 @@ fn losses_become_congestion_by_thirds_and_cease_by_halves() {
     }
 }
 
-/// Feeds a packet or two, 10 ms apart, each with this queueing delay over 100 ms.
+/// Feeds one packet or two, 10 ms apart, each with this queueing delay over 100 ms.
 fn feed(delay: &mut Delay, now: &mut i64, queueing: &[i64], times: usize) {
     for _ in 0..times {
         *now += 10 * MS;
@@ -155,8 +155,8 @@ fn the_round_trip_of_a_limited_application_moves_slowly() {
     }
 }
 
-/// What its own feedback generator has: packets paced at a rate, one way through a link of this capacity (bit/s) and 25 ms,
-/// feedback each 25 ms from 25 ms later on.
+/// As in libwebrtc's feedback generator: packets paced at a rate, through a link of this capacity (bit/s) with 25 ms of
+/// delay one way; feedback each 25 ms, 25 ms later.
 struct Link {
     capacity: i64,
     now: i64,
@@ -237,7 +237,7 @@ fn a_queue_that_does_not_drain_is_found_within_its_time() {
         assert!(link.now < 30_000 * MS);
     }
     assert!(link.now > 10_000 * MS);
-    // the target is halved for five round trips, then all is measured anew
+    // the target is halved for five round trips, then all measurements are reset
     let mut halved = 0;
     while law.delays().1.is_some() {
         let (packets, held, in_flight) = link.next(100_000, |in_flight| law.sent(in_flight));
