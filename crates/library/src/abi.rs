@@ -1,4 +1,4 @@
-//! The structs of `paceline.h`, field by field. [`ABI`] changes with any of them.
+//! The structs of `paceline.h`, field by field. A change of any of them changes [`ABI`].
 
 use core::ffi::{c_char, c_void};
 
@@ -8,7 +8,7 @@ pub const ABI: u32 = 1;
 /// `PACELINE_NONE`.
 pub const NONE: u64 = u64::MAX;
 
-/// A struct with public fields that C has too.
+/// Defines structs with C's layout and public fields.
 macro_rules! shared {
     ($($(#[$doc:meta])* $name:ident { $($field:ident: $of:ty),* $(,)? })+) => {
         $(

@@ -1,8 +1,8 @@
 //! Controllers in shared libraries: any language that exports C functions, by the structs of `paceline.h`.
 //!
-//! A library is loaded once and stays as long as the process. Loading it runs its code, and so does every run: it can do
-//! whatever the process can. What it decides is held against what a machine can use after each call; what it fails with ends
-//! the run. Uses control. Look first at `paceline.h`, then at [`load`].
+//! A library is loaded once and stays loaded until the process ends. Loading it runs its code, and so does every run:
+//! it can do whatever the process can. After each call its decision is checked; an invalid decision or a reported
+//! failure ends the run. Uses control. Start with `paceline.h`, then read [`load`].
 
 pub mod abi;
 mod media;

@@ -1,4 +1,4 @@
-//! A controller of RTP's machine.
+//! A controller for RTP's machine.
 
 use crate::abi::{Media as Decided, NONE, Packet, RtpEvent as Event};
 use crate::state::{Known, State, or_none, path};
@@ -14,14 +14,14 @@ struct Own {
     state: State,
     settings: RtpSettings,
     decided: Decided,
-    /// What an event tells of, kept for its memory.
+    /// The packets of an event; kept to reuse the memory.
     packets: Vec<Packet>,
 }
 
-/// SAFETY: `failed` alone is a pointer, to a text that lives as long as the library; the state's memory is its own.
+/// SAFETY: `failed` is the only pointer, to a text that lives as long as the library; the state owns its memory.
 unsafe impl Send for Own {}
 
-/// A fresh one.
+/// A new controller.
 pub fn new(known: &'static Known, settings: RtpSettings, given: &Given, stream: Stream) -> Box<Media> {
     let decided = Decided { rate: 1.0, target: 0.0, filling: 0.0, window: NONE, failed: null() };
     Box::new(Own { state: State::new(known, given, stream), settings, decided, packets: Vec::new() })
@@ -54,7 +54,7 @@ fn fate(of: &PacketFate) -> Packet {
 }
 
 impl Own {
-    /// The event as C has it; its packets lie in `self`.
+    /// The event as a C struct; its packets are in `self`.
     fn event(&mut self, feedback: &RtpEvent) -> Event {
         const EVENT: Event = Event {
             kind: 0,
@@ -116,7 +116,8 @@ impl Controller for Own {
     fn on_feedback(&mut self, feedback: &RtpEvent, view: &PathView) {
         let (event, path) = (self.event(feedback), path(view));
         if let Some(call) = self.state.known.of.on_rtp {
-            // SAFETY: the state is this library's; event, packets, path and decision outlive the call, which keeps none of them.
+            // SAFETY: the state belongs to this library; event, packets, path and decision outlive the call, which
+            // keeps no pointer.
             unsafe { call(self.state.get(), &raw const event, &raw const path, &raw mut self.decided) };
         }
         let Decided { rate, target, filling, failed, .. } = self.decided;

@@ -1,4 +1,4 @@
-//! A controller of TFRC's machine.
+//! A controller for TFRC's machine.
 
 use crate::abi::{Rate as Decided, TfrcEvent as Event};
 use crate::state::{Known, State, path};
@@ -12,14 +12,14 @@ struct Own {
     state: State,
     settings: Settings,
     decided: Decided,
-    /// A segment in t_mbi, in bytes a second.
+    /// One segment per t_mbi, in bytes per second.
     min_rate: f64,
 }
 
-/// SAFETY: `failed` alone is a pointer, to a text that lives as long as the library; the state's memory is its own.
+/// SAFETY: `failed` is the only pointer, to a text that lives as long as the library; the state owns its memory.
 unsafe impl Send for Own {}
 
-/// A fresh one.
+/// A new controller.
 pub fn new(known: &'static Known, settings: Settings, given: &Given, stream: Stream) -> Box<Paced> {
     let decided = Decided { rate: 1.0, pacing: 1.0, in_slow_start: 1, reserved: 0, failed: null() };
     Box::new(Own { state: State::new(known, given, stream), settings, decided, min_rate: 1.0 })
@@ -49,7 +49,8 @@ impl Controller for Own {
         };
         let path = path(view);
         if let Some(call) = self.state.known.of.on_tfrc {
-            // SAFETY: the state is this library's; event, path and decision outlive the call, which keeps none of them.
+            // SAFETY: the state belongs to this library; event, path and decision outlive the call, which keeps no
+            // pointer.
             unsafe { call(self.state.get(), &raw const event, &raw const path, &raw mut self.decided) };
         }
         let Decided { rate, pacing, failed, .. } = self.decided;

@@ -1,4 +1,4 @@
-//! Loading a library, and what it says of its controllers as schemes.
+//! Loads a library and describes its controllers as schemes.
 
 use crate::abi::{ABI, Controller, Controllers, Gauge, Parameter as CParameter};
 use crate::state::{Known, words};
@@ -12,39 +12,39 @@ use paceline_units::Span;
 use std::path::Path;
 use std::slice;
 
-/// The most controllers of a library, parameters and gauges of one, and bytes of its state.
+/// Maximum number of a library's controllers, of a controller's parameters and gauges; and maximum bytes of its state.
 const MAX_COUNT: u32 = 1000;
 const MAX_STATE: u32 = 1 << 26;
 
-/// Why a library gives no controller.
+/// Why a library provides no controller.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum LoadError {
-    /// The system does not load it.
+    /// The system cannot load it.
     #[error("cannot be loaded: {0}")]
     Unloadable(String),
-    /// It has no `paceline_controllers`.
+    /// It does not export `paceline_controllers`.
     #[error("does not export paceline_controllers: see paceline.h (`paceline include` says where)")]
     NoEntry,
-    /// It was built with another header.
+    /// It was built with a different ABI of the header.
     #[error(
         "has ABI {theirs} of paceline.h, and this Paceline has {ABI}: build it anew with the header that `paceline include` names"
     )]
     Abi {
-        /// The library's.
+        /// The library's ABI.
         theirs: u32,
     },
-    /// What it says of a controller cannot be.
+    /// Its description of a controller is invalid.
     #[error("controller {controller}: {problem}")]
     Controller {
-        /// Its name.
+        /// The controller's name.
         controller: String,
         /// What is wrong.
         problem: String,
     },
-    /// It has several, and none was named, or one that it has not.
+    /// It has several controllers, and none was named, or one that it does not have.
     #[error("has the controllers {}: name one, as library:FILE:{}", .0.join(", "), .0[0])]
     Which(Vec<String>),
-    /// It has none.
+    /// It has no controllers.
     #[error("has no controllers")]
     Empty,
 }
@@ -57,30 +57,30 @@ fn text(of: *const c_char) -> &'static str {
     for_ever(words(of))
 }
 
-/// Loads a library, and makes a scheme named `scheme` of the controller of that name in it, or of its only one. The code of the
-/// library runs in this process from now on.
+/// Loads a library, and makes a scheme named `scheme` of its controller named `controller`, or of its only one. From
+/// now on the library's code runs in this process.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Why the library or the controller cannot be used.
 pub fn load(path: &Path, controller: Option<&str>, scheme: &str) -> Result<&'static Scheme, LoadError> {
-    // SAFETY: loading runs the library's initialisers, which is what the user asks for by naming it.
+    // SAFETY: loading runs the library's initialisers, which the user requests by naming it.
     let library = unsafe { libloading::Library::new(path) }.map_err(|error| LoadError::Unloadable(said(&error)))?;
     // never unloaded: schemes point into it
     let library = for_ever(library);
-    // SAFETY: the header gives the symbol this type.
+    // SAFETY: the header declares the symbol with this type.
     let entry = unsafe { library.get::<Controllers>(b"paceline_controllers\0") }.map_err(|_| LoadError::NoEntry)?;
     let mut count = 0;
-    // SAFETY: as the header has it: it writes how many there are, and gives an array of as many.
+    // SAFETY: by the header, it writes the number of controllers and returns an array of that length.
     let first = unsafe { entry(ABI, &raw mut count) };
     if first.is_null() || count == 0 {
         return Err(LoadError::Empty);
     }
-    // SAFETY: the field `abi` is first in every version of the struct.
+    // SAFETY: the field `abi` comes first in every version of the struct.
     let theirs = unsafe { (*first).abi };
     if theirs != ABI {
         return Err(LoadError::Abi { theirs });
     }
-    // SAFETY: an array of `count` structs of this ABI, which live as long as the library.
+    // SAFETY: an array of `count` structs of this ABI, which lives as long as the library.
     let all = unsafe { slice::from_raw_parts(first, count.min(MAX_COUNT) as usize) };
     let found = match controller {
         None => Some(&all[0]).filter(|_| all.len() == 1),
@@ -90,13 +90,13 @@ pub fn load(path: &Path, controller: Option<&str>, scheme: &str) -> Result<&'sta
     described(of, scheme).map_err(|problem| LoadError::Controller { controller: words(of.name), problem })
 }
 
-/// What the system says, with its cause.
+/// The system's error message, with its cause.
 fn said(error: &libloading::Error) -> String {
     let source = std::error::Error::source(error);
     source.map_or_else(|| error.to_string(), |cause| cause.to_string())
 }
 
-/// The scheme that a controller's struct tells of.
+/// The scheme that a controller's struct describes.
 fn described(of: &'static Controller, name: &str) -> Result<&'static Scheme, String> {
     let name: &'static str = for_ever(name.to_owned());
     if of.state_size > MAX_STATE {
@@ -111,7 +111,7 @@ fn described(of: &'static Controller, name: &str) -> Result<&'static Scheme, Str
             let needs = needs(of)?;
             let make = move |given: &Given, stream: Stream| Ok(window::new(known, needs, given, stream));
             (
-                // a kernel has one machine, and so has ns-2's agent of it
+                // a kernel has only one machine, and so does ns-2's agent of it
                 Machine::Tcp([recovery, recovery, Recovery::Sack, Recovery::Rack]),
                 vec![("cwnd", GaugeUnit::Packets), ("ssthresh", GaugeUnit::Packets)],
                 Maker::Window(Box::new(make), needs),
@@ -186,7 +186,7 @@ fn rtp_settings(of: &Controller) -> RtpSettings {
     }
 }
 
-/// An array of the library's.
+/// An array of the library.
 fn array<T>(what: &str, first: *const T, count: u32) -> Result<&'static [T], String> {
     if count > MAX_COUNT {
         return Err(format!("{count} {what}; {MAX_COUNT} at most"));
@@ -197,7 +197,7 @@ fn array<T>(what: &str, first: *const T, count: u32) -> Result<&'static [T], Str
     if first.is_null() {
         return Err(format!("{count} {what}, and where they are is NULL"));
     }
-    // SAFETY: the struct says that so many lie there, as long as the library is loaded, which is for ever.
+    // SAFETY: by the struct, the array has `count` items and lives as long as the library, which is never unloaded.
     Ok(unsafe { slice::from_raw_parts(first, count as usize) })
 }
 

@@ -1,4 +1,4 @@
-//! A controller's state: memory that this side owns and the library's functions fill.
+//! A controller's state: memory that Paceline owns and the library's functions fill.
 
 use crate::abi::{Controller, Given as CGiven, NONE, Path};
 use core::ffi::{CStr, c_char, c_void};
@@ -8,35 +8,35 @@ use paceline_random::Stream;
 use paceline_units::{Span, Time};
 use std::ffi::CString;
 
-/// What is known of a controller of a library for as long as the process lives.
+/// Static data of a library's controller, which live as long as the process.
 #[derive(Debug)]
 pub struct Known {
     /// The functions, whose library is never unloaded.
     pub of: &'static Controller,
-    /// As scenarios name it.
+    /// Its name in scenarios.
     pub name: &'static str,
     /// Its gauges.
     pub gauges: Vec<(&'static str, GaugeUnit)>,
 }
 
-/// SAFETY: `Controller` holds pointers to constants of a library that stays loaded, and functions of which the header says that
-/// two may be called at once.
+/// SAFETY: `Controller` holds pointers to constants of a library that stays loaded, and functions that by the header
+/// may be called concurrently.
 unsafe impl Send for Known {}
-/// SAFETY: as above; nothing here is ever written.
+/// SAFETY: as above; nothing here is ever modified.
 unsafe impl Sync for Known {}
 
 /// The state of one controller.
 #[derive(Debug)]
 pub struct State {
-    /// What it is of.
+    /// The controller's static data.
     pub known: &'static Known,
-    /// 16 bytes aligned, as `malloc` gives it.
+    /// Aligned to 16 bytes, as `malloc` does.
     memory: Vec<u128>,
     flow: String,
 }
 
 impl State {
-    /// Zeroed memory that the library's `begin` has filled in.
+    /// Zeroed memory, then initialised by the library's `begin`.
     pub fn new(known: &'static Known, given: &Given, stream: Stream) -> State {
         let words = (known.of.state_size as usize).div_ceil(size_of::<u128>()).max(1);
         let mut state = State { known, memory: vec![0; words], flow: given.flow.clone() };
@@ -49,19 +49,19 @@ impl State {
                 profile: given.profile as u32,
                 reserved: 0,
             };
-            // SAFETY: the memory is as large as the library has said; what `c` points to outlives the call.
+            // SAFETY: the memory is as large as the library declared; what `c` points to outlives the call.
             unsafe { begin(state.get(), &raw const c) };
         }
         state
     }
 
-    /// Where it lies.
+    /// The address of its memory.
     #[inline]
     pub fn get(&mut self) -> *mut c_void {
         self.memory.as_mut_ptr().cast()
     }
 
-    /// Tells the gauges.
+    /// Reports the gauges.
     pub fn gauges(&self, to: &mut dyn Gauges) {
         let Some(read) = self.known.of.read_gauges else { return };
         let mut values = vec![f64::NAN; self.known.gauges.len()];
@@ -72,7 +72,7 @@ impl State {
         }
     }
 
-    /// Ends the run: with the library's own words, or because of a number that no machine can use.
+    /// Ends the run, with the library's own message, or with `wrong` for a number that no machine can use.
     #[cold]
     pub fn fail(&self, at: Time, failed: *const c_char, wrong: &str) -> ! {
         let problem = if failed.is_null() { format!("{}: {wrong}", self.known.name) } else { words(failed) };
@@ -83,22 +83,22 @@ impl State {
 impl Drop for State {
     fn drop(&mut self) {
         if let Some(end) = self.known.of.end {
-            // SAFETY: the state has begun, and nobody calls it any more.
+            // SAFETY: the state has begun, and is not used again.
             unsafe { end(self.get()) };
         }
     }
 }
 
-/// The text at a pointer of the library's; empty for none.
+/// A text of the library; empty for a null pointer.
 pub fn words(text: *const c_char) -> String {
     if text.is_null() {
         return String::new();
     }
-    // SAFETY: the header asks for strings that end with a zero and live as long as the library.
+    // SAFETY: the header requires strings that end with a zero and live as long as the library.
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
-/// A path as C has it.
+/// A path as a C struct.
 #[inline]
 pub fn path(view: &PathView) -> Path {
     Path {
@@ -115,7 +115,7 @@ pub fn path(view: &PathView) -> Path {
     }
 }
 
-/// A time that may not be known.
+/// A time that may be unknown.
 #[inline]
 pub fn or_none(span: Option<Span>) -> u64 {
     span.map_or(NONE, |span| span.0)

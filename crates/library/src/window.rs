@@ -1,4 +1,4 @@
-//! A controller of TCP's machine.
+//! A controller for TCP's machine.
 
 use crate::abi::{Delivery, Lost, TcpEvent as Event, Window as Decided};
 use crate::state::{Known, State, or_none, path};
@@ -10,7 +10,7 @@ use paceline_control::{
 use paceline_random::Stream;
 use paceline_units::Time;
 
-/// The most segments of a window.
+/// The maximum window in segments.
 const MAX_WINDOW: f64 = 1e9;
 
 struct Own {
@@ -19,10 +19,10 @@ struct Own {
     decided: Decided,
 }
 
-/// SAFETY: `failed` alone is a pointer, to a text that lives as long as the library; the state's memory is its own.
+/// SAFETY: `failed` is the only pointer, to a text that lives as long as the library; the state owns its memory.
 unsafe impl Send for Own {}
 
-/// A fresh one.
+/// A new controller.
 pub fn new(known: &'static Known, needs: Needs, given: &Given, stream: Stream) -> Box<Window> {
     let decided = Decided {
         window: 1.0,
@@ -37,7 +37,7 @@ pub fn new(known: &'static Known, needs: Needs, given: &Given, stream: Stream) -
 }
 
 impl Own {
-    /// Holds what was decided against what the machine can use.
+    /// Checks that the machine can use the decision.
     #[inline]
     fn check(&self, now: Time) {
         let own = &self.decided;
@@ -58,7 +58,7 @@ impl Own {
     }
 }
 
-/// An event without anything in it.
+/// An empty event.
 const EVENT: Event = Event {
     kind: 0,
     segments: 0,
@@ -98,7 +98,8 @@ impl Controller for Own {
     fn on_feedback(&mut self, feedback: &TcpEvent, view: &PathView) {
         let (event, path) = (event(feedback), path(view));
         if let Some(call) = self.state.known.of.on_tcp {
-            // SAFETY: the state is this library's; event, path and decision outlive the call, which keeps none of them.
+            // SAFETY: the state belongs to this library; event, path and decision outlive the call, which keeps no
+            // pointer.
             unsafe { call(self.state.get(), &raw const event, &raw const path, &raw mut self.decided) };
         }
         self.check(view.now);

@@ -1,10 +1,10 @@
-//! What has left and is not told of yet, by the time at which it left: all that quinn names a packet by.
+//! Sent datagrams whose fate quinn has not reported, by the time they were sent, which is how quinn identifies packets.
 
 use paceline_flow::quic::Snapshot;
 use paceline_units::Time;
 use std::collections::VecDeque;
 
-/// A datagram, or what is left of it.
+/// A datagram, or its unreported part.
 #[derive(Clone, Copy, Debug)]
 struct Datagram {
     sent: Time,
@@ -12,7 +12,7 @@ struct Datagram {
     bytes: u16,
 }
 
-/// A part of a datagram that quinn has told of.
+/// A part of a datagram that quinn has reported.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Piece {
     pub(crate) number: u32,
@@ -20,12 +20,12 @@ pub(crate) struct Piece {
     pub(crate) bytes: u16,
 }
 
-/// Datagrams in the order in which they left, numbered from 0. Those of one instant are alike.
+/// Datagrams in sending order, numbered from 0. Those sent at the same instant are interchangeable.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SentLog {
     datagrams: VecDeque<Datagram>,
     first: u32,
-    /// Bytes of them that are not told of.
+    /// Their unreported bytes.
     bytes: u64,
 }
 
@@ -45,7 +45,7 @@ impl SentLog {
         self.datagrams.push_back(Datagram { sent, left, bytes });
     }
 
-    /// The next piece of what left at `sent`, of up to `bytes`; `None`: all that left then is told of.
+    /// The next piece of up to `bytes` that was sent at `sent`; `None` if everything sent then has been reported.
     pub(crate) fn at(&mut self, sent: Time, bytes: u64) -> Option<Piece> {
         let at_once = self.datagrams.front().is_some_and(|oldest| oldest.sent >= sent);
         let begin = if at_once { 0 } else { self.datagrams.partition_point(|datagram| datagram.sent < sent) };
@@ -55,8 +55,9 @@ impl SentLog {
         there.then(|| self.take(nth, bytes))
     }
 
-    /// What is lost if `bytes` are, the newest of which left at `sent`: everything older that is out, and the rest of what left then. The oldest
-    /// first; if more is out, since some of it only acknowledges, that which left last.
+    /// The lost pieces if `bytes` are lost, the newest of which were sent at `sent`: everything older that is
+    /// outstanding, and the rest from those sent then. Oldest first; if more is outstanding, because some packets only
+    /// acknowledge, the most recently sent.
     pub(crate) fn until(&mut self, sent: Time, bytes: u64) -> Vec<Piece> {
         let begin = self.datagrams.partition_point(|datagram| datagram.sent < sent);
         let of_then = self.datagrams.range(begin..).take_while(|datagram| datagram.sent == sent);
@@ -92,7 +93,8 @@ impl SentLog {
         Piece { number: self.first.wrapping_add(nth as u32), left: datagram.left, bytes: taken }
     }
 
-    /// What quinn will not tell of any more is forgotten: all before the number `before`, and the oldest beyond `max` bytes.
+    /// Forgets what quinn will no longer report: everything before the number `before`, and the oldest beyond `max`
+    /// bytes.
     pub(crate) fn prune(&mut self, before: u32, max: u64) {
         while let Some(oldest) = self.datagrams.front() {
             let old = before.wrapping_sub(self.first) as i32 > 0;
@@ -141,7 +143,7 @@ mod tests {
         assert_eq!(numbers_and_bytes(&log.until(Time(3), 1500)), [(1, 500), (2, 1000)]);
         assert_eq!(numbers_and_bytes(&log.until(Time(3), 9000)), [(0, 40), (1, 500)], "all that there is");
         assert_eq!(log.bytes, 1000);
-        // of a burst no more than what nothing older accounts for
+        // of a burst, only as much as older datagrams do not account for
         let mut log = super::tests::log(&[(1, 1000), (2, 1000), (2, 1000), (2, 1000)]);
         assert_eq!(numbers_and_bytes(&log.until(Time(2), 2000)), [(0, 1000), (1, 1000)]);
     }

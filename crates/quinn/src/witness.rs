@@ -1,4 +1,4 @@
-//! Who sees what controllers do: the state at any time, and each event as it happens.
+//! Observes controllers: the state at any time, and each event as it happens.
 
 use crate::{Call, Law, State};
 use paceline_control::{GaugeUnit, Gauges};
@@ -7,32 +7,32 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// What happened.
+/// An event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum What<'a> {
     /// A path's congestion control began.
     Began {
-        /// The greatest UDP payload, in bytes.
+        /// The maximum UDP payload in bytes.
         datagram: u16,
     },
-    /// It was told this.
+    /// quinn made this call.
     Called(Call<'a>),
 }
 
-/// An event, and where the path's congestion control is after it.
+/// An event, with the state of the path's congestion control after it.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen<'a> {
     /// quinn's time.
     pub now: Instant,
-    /// The same since the path began.
+    /// The same as time since the path began.
     pub at: Time,
-    /// Of which path, in the order in which the factory's paths began.
+    /// The number of the path, in the order in which the factory's paths began.
     pub path: u64,
     /// The event.
     pub what: What<'a>,
-    /// When packets left of which it tells: each that was acknowledged; of those that were lost or marked the newest.
+    /// When the packets of the event were sent: each acknowledged one; of lost or marked ones, the newest.
     pub left: &'a [Instant],
-    /// What is after it.
+    /// The state after it.
     pub state: &'a State,
 }
 
@@ -45,18 +45,20 @@ struct Inside {
     tell: Option<Tell>,
 }
 
-/// Sees what the controllers of a factory do ([`Controllers::seen_by`](crate::Controllers::seen_by)). Copies are of the same one.
+/// Observes the controllers of a factory ([`Controllers::seen_by`](crate::Controllers::seen_by)). Copies share one
+/// state.
 #[derive(Clone, Default)]
 pub struct Witness(Arc<Mutex<Inside>>);
 
 impl Witness {
-    /// Keeps the newest state of all paths, of whichever it is.
+    /// A witness that keeps the newest state, whichever path it is of.
     #[must_use]
     pub fn new() -> Witness {
         Witness::default()
     }
 
-    /// The same, and calls `tell` for each event, from within quinn: it must not take long, and not ask the witness.
+    /// A witness that also calls `tell` for each event, from within quinn: `tell` must return quickly and must not use
+    /// the witness.
     #[must_use]
     pub fn telling(tell: impl FnMut(&Seen<'_>) + Send + 'static) -> Witness {
         let witness = Witness::default();
@@ -64,13 +66,13 @@ impl Witness {
         witness
     }
 
-    /// After the newest event; `None` before the first.
+    /// The state after the newest event; `None` before the first.
     #[must_use]
     pub fn state(&self) -> Option<State> {
         self.inside().state
     }
 
-    /// What a plot of the controller should show, after the newest acknowledgement or loss.
+    /// Reports the controller's gauges after the newest acknowledgement or loss.
     pub fn gauges(&self, to: &mut dyn Gauges) {
         self.inside().gauges.iter().for_each(|&(name, unit, value)| to.gauge(name, unit, value));
     }
@@ -79,7 +81,7 @@ impl Witness {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// An event has changed `law`.
+    /// Records an event that has changed `law`.
     pub(crate) fn sees(&self, seen: &Seen<'_>, law: &Law) {
         let mut inside = self.inside();
         inside.state = Some(*seen.state);

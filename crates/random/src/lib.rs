@@ -1,8 +1,8 @@
-//! Random streams: numbers without a state to share. A draw is a function of (seed, stream, index).
+//! Random streams without shared state: a draw is a function of (seed, stream, index).
 //!
-//! Each element has streams of its own, named by the run's seed and the element's name, so adding an element leaves
-//! the draws of the others alone, and a draw does not depend on what was drawn before it. Uses nothing of ours. Look first
-//! at [`Stream`].
+//! Each element has its own streams, named by the run's seed and the element's name. So adding an element does not
+//! change the draws of others, and a draw does not depend on earlier draws. Uses no other crate of Paceline. Start with
+//! [`Stream`].
 
 /// The finaliser of SplitMix64 (Steele, Lea, Flood 2014).
 #[inline]
@@ -32,7 +32,7 @@ impl Stream {
         Stream { key: mix(key.wrapping_add(name.len() as u64)) }
     }
 
-    /// A stream derived from this one, for the `n`th of several alike.
+    /// A stream derived from this one, for the `n`th of several similar users.
     #[must_use]
     pub const fn fork(self, n: u64) -> Stream {
         Stream { key: mix(self.key ^ mix(n.wrapping_add(GAMMA))) }
@@ -58,14 +58,14 @@ impl Stream {
         -libm::log1p(-self.unit(index))
     }
 
-    /// The draw number `index`, Pareto of the given shape whose least value is 1.
+    /// The draw number `index`, Pareto with this shape and a minimum of 1.
     #[must_use]
     pub fn pareto(self, index: u64, shape: f64) -> f64 {
         libm::pow(1.0 - self.unit(index), -1.0 / shape)
     }
 }
 
-/// A stream with a place in it: each draw takes the next index.
+/// A stream with a position: each draw takes the next index.
 #[derive(Clone, Copy, Debug)]
 pub struct Sequence {
     stream: Stream,
@@ -73,7 +73,7 @@ pub struct Sequence {
 }
 
 impl Sequence {
-    /// From the beginning of `stream`.
+    /// Starts at the beginning of `stream`.
     #[must_use]
     pub const fn new(stream: Stream) -> Sequence {
         Sequence { stream, next: 0 }
@@ -92,13 +92,13 @@ impl Sequence {
         self.stream.exponential(self.next - 1)
     }
 
-    /// Standard normal (Box and Muller 1958; one of the two).
+    /// Standard normal (Box and Muller 1958; only one of the pair is used).
     pub fn normal(&mut self) -> f64 {
         let radius = (2.0 * self.exponential()).sqrt();
         radius * libm::cos(core::f64::consts::TAU * self.unit())
     }
 
-    /// Pareto of the given shape whose least value is 1.
+    /// Pareto with this shape and a minimum of 1.
     pub fn pareto(&mut self, shape: f64) -> f64 {
         self.next += 1;
         self.stream.pareto(self.next - 1, shape)

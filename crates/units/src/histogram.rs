@@ -1,39 +1,40 @@
-//! How times were distributed.
+//! Distributions of times.
 
 use crate::Span;
 
-/// A log-linear histogram of times: buckets of 1 us at first, and 512 to each octave of the time plus 512 us. It holds those
-/// from the lowest to the highest that was ever filled, so that what a flow's times span decides its size: 2 kB for an octave.
-/// The buckets of the first 64 times are only listed: thousands of flows with few packets each would make, fill and read
-/// hundreds of empty buckets for each packet.
+/// A log-linear histogram of times: buckets of 1 us at first, then 512 per octave of the time plus 512 us. It stores
+/// the buckets from the lowest to the highest ever filled, so its size depends on the range of times: 2 kB per octave.
+/// The buckets of the first 64 times are only listed: otherwise, with thousands of flows of few packets, each packet
+/// would cost the creation, filling and reading of hundreds of empty buckets.
 ///
-/// Of bins of 3 % the means over runs had intervals that missed: all runs fell into one bin or two.
+/// Bins of 3 % are too coarse: intervals for means over runs missed the value, because all runs fell into one or two
+/// bins.
 #[derive(Clone, Debug, Default)]
 pub struct Histogram {
-    /// Of the buckets from `first` on; empty while there is a list.
+    /// Counts of the buckets from `first` on; empty while there is a list.
     counts: Vec<u32>,
-    /// Which bucket the first of `counts` is.
+    /// The bucket of the first of `counts`.
     first: usize,
-    /// The bucket of each time, in the order in which they came, while they are few.
+    /// The bucket of each time in order of counting, while there are few.
     few: Vec<u32>,
 }
 
-/// How many times are listed.
+/// Maximum number of listed times.
 const FEW: usize = 64;
 
-/// Of the bits of a fraction, those that tell buckets apart.
+/// Bits of the fraction that distinguish buckets.
 const SUB_BITS: u32 = 9;
 const SUB: u64 = 1 << SUB_BITS;
 
 impl Histogram {
-    /// The bucket of no time at all.
+    /// The bucket of time zero.
     const ZERO: usize = (1023 + SUB_BITS as usize) << SUB_BITS;
 
-    /// Counts one.
+    /// Counts a time.
     #[inline]
     pub fn count(&mut self, time: Span) {
         let i = Self::bucket(time);
-        // What lies below the first is far above the last.
+        // A bucket below the first wraps to an index far above the last.
         if let Some(n) = self.counts.get_mut(i.wrapping_sub(self.first)) {
             *n += 1;
         } else {
@@ -57,7 +58,7 @@ impl Histogram {
     /// Turns the list into counts.
     fn spread(&mut self) {
         let few = core::mem::take(&mut self.few);
-        // The ends first, so that there are two steps and not one for each new end.
+        // Extend to both ends first, in two steps, instead of one for each new end.
         for &end in few.iter().min().into_iter().chain(few.iter().max()) {
             self.reach(end as usize);
         }
@@ -66,7 +67,7 @@ impl Histogram {
         }
     }
 
-    /// Makes the counts reach to a bucket.
+    /// Extends the counts to a bucket.
     fn reach(&mut self, i: usize) {
         if self.counts.is_empty() {
             self.first = i;
@@ -79,20 +80,20 @@ impl Histogram {
         }
     }
 
-    /// The exponent and the first bits of the fraction, as a double has them; what is added keeps the first buckets at 1 us.
+    /// The exponent and the leading fraction bits of a double; the addition keeps the first buckets at 1 us.
     #[inline]
     fn bucket(time: Span) -> usize {
         (((time.0 / 1000 + SUB) as i64 as f64).to_bits() >> (52 - SUB_BITS)) as usize
     }
 
-    /// Where the bucket begins, in microseconds.
+    /// The start of the bucket in microseconds.
     fn start(i: usize) -> u64 {
         let (octave, sub) = ((i - Self::ZERO) as u64 / SUB, (i - Self::ZERO) as u64 % SUB);
         ((SUB + sub) << octave) - SUB
     }
 
-    /// The time that the share `q` of those counted does not exceed, to 0.2 % or 1 us: those in its bucket are taken to be
-    /// spread over it evenly, but none beyond `extremes`, the least and the greatest time as who counts knows them.
+    /// The time that the share `q` of those counted does not exceed, to 0.2 % or 1 us. Times within a bucket are
+    /// assumed to be spread evenly, but within `extremes`, the minimum and maximum time that the caller knows.
     #[must_use]
     pub fn quantile(&self, q: f64, extremes: (Span, Span)) -> Option<Span> {
         let total = self.few.len() as u64 + Self::sum(&self.counts);
@@ -102,7 +103,7 @@ impl Histogram {
         let rank = ((q.clamp(0.0, 1.0) * total as f64).ceil() as u64).max(1);
         let (i, n, before) = if self.few.is_empty() { self.counted(rank) } else { self.listed(rank) }?;
         let (start, end) = (Self::start(i) * 1000, Self::start(i + 1) * 1000);
-        // In the middle of its part of the bucket.
+        // The middle of its part of the bucket.
         let middle = Span(start + ((end - start) as f64 * ((rank - before) as f64 - 0.5) / n as f64) as u64);
         Some(middle.max(extremes.0).min(extremes.1))
     }
@@ -111,10 +112,11 @@ impl Histogram {
         counts.iter().map(|&n| u64::from(n)).sum()
     }
 
-    /// The bucket of the time of a rank (from 1) by the counts, how many are in it, and how many below it.
+    /// From the counts: the bucket of the time with this rank (from 1), the number of times in it, and the number below
+    /// it.
     fn counted(&self, rank: u64) -> Option<(usize, u64, u64)> {
         let mut before = 0;
-        // Whole blocks first: their sums take a third of what looking at each count does.
+        // Whole blocks first: summing them takes a third of the time of checking each count.
         let block = self.counts.chunks(64).position(|counts| {
             let sum = Self::sum(counts);
             let here = before + sum >= rank;
@@ -130,7 +132,7 @@ impl Histogram {
         Some((at + self.first, u64::from(self.counts[at]), before))
     }
 
-    /// The same by the list.
+    /// The same from the list.
     fn listed(&self, rank: u64) -> Option<(usize, u64, u64)> {
         let at = rank as usize - 1;
         let mut parted = self.few.clone();
@@ -139,7 +141,7 @@ impl Histogram {
         Some((i as usize, of(u32::eq), of(u32::lt)))
     }
 
-    /// Where the lowest filled bucket begins and the highest ends.
+    /// The start of the lowest filled bucket and the end of the highest.
     #[must_use]
     pub fn bounds(&self) -> Option<(Span, Span)> {
         let listed =
@@ -153,7 +155,7 @@ impl Histogram {
         Some((Span(Self::start(lowest) * 1000), Span(Self::start(highest + 1) * 1000)))
     }
 
-    /// What was counted after `earlier`, which is this histogram as it was.
+    /// The times counted after `earlier`, an earlier copy of this histogram.
     #[must_use]
     pub fn since(&self, earlier: &Histogram) -> Histogram {
         if self.counts.is_empty() {
@@ -164,7 +166,7 @@ impl Histogram {
             counts[i as usize - self.first] -= 1;
         }
         if !earlier.counts.is_empty() {
-            // It has grown at both ends at most.
+            // It can only have grown at its ends.
             for (n, before) in counts[earlier.first - self.first..].iter_mut().zip(&earlier.counts) {
                 *n -= before;
             }
@@ -201,7 +203,7 @@ mod tests {
         assert_eq!(Histogram::default().quantile(0.5, ANY), None);
     }
 
-    /// Those of one bucket are spread over it.
+    /// Times in one bucket are spread over it.
     #[test]
     fn quantiles_move_within_a_bucket() {
         let mut h = Histogram::default();
@@ -213,7 +215,7 @@ mod tests {
         assert!(low < middle && middle < high && high.0 - low.0 < middle.0 / 500);
     }
 
-    /// A bucket ends beyond the greatest time in it, and begins before the least.
+    /// A bucket ends above the maximum time in it, and begins below the minimum.
     #[test]
     fn no_quantile_lies_beyond_the_extremes() {
         let mut h = Histogram::default();
@@ -229,7 +231,7 @@ mod tests {
 
     const TIMES: [u64; 7] = [70_000, 300, 70_001, 900_000, 5, 70_000, 80_000_000];
 
-    /// In whatever order times come, and whatever was counted before.
+    /// In whatever order times are counted, and whatever was counted before.
     #[test]
     fn it_grows_at_both_ends() {
         let (mut h, mut earlier) = (Histogram::default(), Histogram::default());
@@ -251,8 +253,8 @@ mod tests {
         assert!(after > Span::from_micros(69_880) && after < Span::from_micros(70_020), "{after:?}");
     }
 
-    /// Few times take the list's bytes, however far apart they are: five octaves of buckets would be 10 kB. (With those, half
-    /// of what a packet of 5000 flows cost was to make and read empty buckets.)
+    /// Few times take only the list's bytes, however far apart they are: five octaves of buckets would be 10 kB. (With
+    /// those, creating and reading empty buckets was half of the cost of a packet of 5000 flows.)
     #[test]
     fn few_times_make_no_buckets() {
         let mut h = Histogram::default();
@@ -276,7 +278,7 @@ mod tests {
         assert!((h.quantile(0.95, ANY).unwrap().as_secs_f64() / 57.01 - 1.0).abs() < 0.002);
     }
 
-    /// Listed or counted, and whenever the list was left: what is asked is answered the same.
+    /// Listed or counted, and whenever the list was converted: the results are the same.
     #[test]
     fn a_list_answers_as_counts_do() {
         let answers = |h: &Histogram| (h.bounds(), [0.0, 0.01, 0.3, 0.5, 0.95, 0.99, 1.0].map(|q| h.quantile(q, ANY)));
@@ -284,7 +286,7 @@ mod tests {
         let mut earlier = Vec::new();
         for k in 0..2 * FEW + 10 {
             earlier.push((h.clone(), counted.clone()));
-            // some alike, some in one bucket, some far apart
+            // some the same, some in one bucket, some far apart
             let time = Span::from_micros(TIMES[k * k % TIMES.len()] + (k as u64 * 37) % 120);
             h.count(time);
             counted.count(time);

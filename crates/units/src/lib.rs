@@ -1,9 +1,9 @@
-//! Quantities with their units: [`Time`], [`Span`], [`Offset`], [`Rate`], [`Size`], [`Ratio`]; and how times were distributed,
-//! [`Histogram`].
+//! Quantities with their units: [`Time`], [`Span`], [`Offset`], [`Rate`], [`Size`], [`Ratio`]; and distributions of
+//! times, [`Histogram`].
 //!
-//! No bare number crosses a public boundary of this project. What lives here: the newtypes, their arithmetic, and
-//! how they are written and read (`"10 Mbit/s"`, `"50 ms"`, `"50 kB"`, `"1 %"`). Uses nothing of ours.
-//! Look first at [`parse`] for the accepted spellings.
+//! No bare number crosses a public boundary of this project. This crate has the newtypes, their arithmetic, and how
+//! they are written and read (`"10 Mbit/s"`, `"50 ms"`, `"50 kB"`, `"1 %"`). Uses no other crate of Paceline. Start
+//! with [`parse`] for the accepted spellings.
 
 mod histogram;
 mod ops;
@@ -18,12 +18,12 @@ pub use parse::ParseError;
 #[repr(transparent)]
 pub struct Time(pub u64);
 
-/// A length of time, never negative: nanoseconds.
+/// A duration, never negative: nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(transparent)]
 pub struct Span(pub u64);
 
-/// An instant or a length of time by two clocks that have nothing in common, or before a clock's start: nanoseconds of either sign.
+/// An instant or duration that may be negative, by unrelated clocks or before a clock's start: nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(transparent)]
 pub struct Offset(pub i64);
@@ -46,7 +46,7 @@ pub struct Ratio(pub f64);
 impl Time {
     /// The start of the clock.
     pub const ZERO: Time = Time(0);
-    /// Later than everything: "no such instant".
+    /// Later than every instant: means "never".
     pub const NEVER: Time = Time(u64::MAX);
 
     /// The instant `seconds` after the start (rounded to the nanosecond; negative and NaN give zero).
@@ -61,7 +61,7 @@ impl Time {
         self.0 as f64 / 1e9
     }
 
-    /// How long after `earlier` this is; zero if it is before.
+    /// The time from `earlier` to this instant; zero if `earlier` is later.
     #[inline]
     #[must_use]
     pub const fn since(self, earlier: Time) -> Span {
@@ -70,7 +70,7 @@ impl Time {
 }
 
 impl Span {
-    /// No time at all.
+    /// Zero.
     pub const ZERO: Span = Span(0);
     /// The longest representable span.
     pub const MAX: Span = Span(u64::MAX);
@@ -93,7 +93,7 @@ impl Span {
         Span(n * 1_000_000_000)
     }
 
-    /// `seconds`, rounded to the nanosecond; negative and NaN give zero, too large the maximum.
+    /// `seconds`, rounded to the nanosecond; negative and NaN give zero, too large values the maximum.
     #[must_use]
     pub fn from_secs_f64(seconds: f64) -> Span {
         Span((seconds * 1e9 + 0.5) as u64)
@@ -115,7 +115,7 @@ impl Span {
 }
 
 impl Offset {
-    /// The start of the clock, or no time at all.
+    /// The start of the clock, or a zero duration.
     pub const ZERO: Offset = Offset(0);
 
     /// From the start of the clock to this instant.
@@ -125,7 +125,7 @@ impl Offset {
         Offset(if time.0 > i64::MAX as u64 { i64::MAX } else { time.0 as i64 })
     }
 
-    /// The instant that lies so far from the start of the clock; the start if it is before that.
+    /// The instant at this offset from the start of the clock; the start if the offset is negative.
     #[inline]
     #[must_use]
     pub const fn time(self) -> Time {
@@ -159,7 +159,7 @@ impl Rate {
         self.0 as f64
     }
 
-    /// How long `size` takes to send at this rate, rounded down to the nanosecond.
+    /// How long it takes to send `size` at this rate, rounded down to the nanosecond.
     ///
     /// # Panics
     /// If the rate is zero.
@@ -171,7 +171,7 @@ impl Rate {
 }
 
 impl Size {
-    /// Nothing.
+    /// Zero bytes.
     pub const ZERO: Size = Size(0);
 
     /// `n` bytes.
@@ -194,8 +194,8 @@ impl Size {
 }
 
 impl Ratio {
-    /// None of it.
+    /// Zero.
     pub const ZERO: Ratio = Ratio(0.0);
-    /// All of it.
+    /// One: all of it.
     pub const ONE: Ratio = Ratio(1.0);
 }

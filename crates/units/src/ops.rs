@@ -1,4 +1,4 @@
-//! Arithmetic between quantities, where it has a meaning.
+//! Arithmetic between quantities, where it is meaningful.
 
 use crate::{Offset, Rate, Size, Span, Time};
 use core::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
@@ -12,7 +12,7 @@ impl Add<Span> for Time {
     type Output = Time;
     #[inline]
     fn add(self, span: Span) -> Time {
-        // a branch that is never taken costs less than a choice
+        // a branch that is never taken is cheaper than a conditional move
         match self.0.checked_add(span.0) {
             Some(sum) => Time(sum),
             None => never(),
@@ -29,7 +29,7 @@ impl AddAssign<Span> for Time {
 
 impl Sub<Span> for Time {
     type Output = Time;
-    /// Stops at the start of the clock.
+    /// Saturates at the start of the clock.
     #[inline]
     fn sub(self, span: Span) -> Time {
         Time(self.0.saturating_sub(span.0))
@@ -53,7 +53,7 @@ impl AddAssign for Span {
 
 impl Sub for Span {
     type Output = Span;
-    /// Stops at zero.
+    /// Saturates at zero.
     #[inline]
     fn sub(self, other: Span) -> Span {
         Span(self.0.saturating_sub(other.0))

@@ -11,7 +11,7 @@ use crate::{Offset, Rate, Ratio, Size, Span, Time};
 use core::fmt;
 use core::str::FromStr;
 
-/// Why a text is not a quantity. Its message names the text and what is accepted.
+/// Why a text is not a quantity. The message names the text and the accepted form.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not {what}: {why}; {}", self.advice())]
 pub struct ParseError {
@@ -23,7 +23,7 @@ pub struct ParseError {
 }
 
 impl ParseError {
-    /// The text with the unit that was probably meant, if it is that which is wrong.
+    /// The text with the unit that was probably meant, if only the unit is wrong.
     #[must_use]
     pub fn meant(&self) -> Option<&str> {
         self.meant.as_deref()
@@ -35,15 +35,15 @@ impl ParseError {
     }
 }
 
-/// Base units that fit in 63 bits, in round numbers.
+/// Number of base units that fits into 63 bits, as a round number.
 const MAX_BASE: f64 = 9.2e18;
 
 pub(crate) struct Kind {
     what: &'static str,
     example: &'static str,
-    /// Somewhat below what fits, as people write it.
+    /// A readable value slightly below the maximum.
     max_text: &'static str,
-    /// (unit, how many base units it is)
+    /// (unit, its size in base units)
     pub(crate) units: &'static [(&'static str, f64)],
 }
 
@@ -91,7 +91,7 @@ pub(crate) const SIZE: Kind = Kind {
     ],
 };
 
-/// Names that are no units, and the units that they stand for.
+/// Names that are not accepted as units, and the units that they mean.
 const OTHER_NAMES: [(&str, &str); 15] = [
     ("sec", "s"),
     ("second", "s"),
@@ -109,7 +109,7 @@ const OTHER_NAMES: [(&str, &str); 15] = [
     ("kilobyte", "kB"),
     ("megabyte", "MB"),
 ];
-/// What units are spelt with in full, and what stands for it in theirs; the first that a text has is replaced.
+/// Spelled-out parts of units and their symbols; each is replaced in this order.
 const IN_FULL: [(&str, &str); 12] = [
     ("per", "/"),
     ("seconds", "s"),
@@ -126,14 +126,13 @@ const IN_FULL: [(&str, &str); 12] = [
 ];
 
 impl Kind {
-    /// The unit that `unit` was probably meant to be: the case is wrong, `/s` is missing, or it is another name, or one in
-    /// full.
+    /// The unit that `unit` probably means: it has the wrong case, lacks `/s`, is another name, or is spelled out.
     fn meant(&self, unit: &str) -> Option<&'static str> {
         let lower = unit.to_ascii_lowercase();
         let one = lower.strip_suffix('s').unwrap_or(&lower);
         let other = OTHER_NAMES.iter().find(|(name, _)| [&lower, one].contains(name)).map(|(_, unit)| *unit);
         let short = IN_FULL.iter().fold(lower.clone(), |text, (full, short)| text.replace(full, short));
-        // A byte is told from a bit by its letter, in whatever case the rest is.
+        // The letter's case distinguishes a byte from a bit, whatever the case of the rest.
         let has_bytes = short.contains('B') || ["B", "Bps", "B/s"].iter().any(|end| unit.ends_with(end));
         let like = |wanted: &str| {
             let names = || self.units.iter().map(|(name, _)| *name).filter(|name| name.eq_ignore_ascii_case(wanted));
@@ -147,7 +146,7 @@ impl Kind {
     }
 }
 
-/// Splits off the number and scales it to base units; refuses what is negative, not finite, or beyond 2^63.
+/// Splits off the number and scales it to base units; refuses negative and infinite values and those beyond 2^63.
 fn scaled(text: &str, kind: &Kind) -> Result<f64, ParseError> {
     let fail =
         |why: String| ParseError { text: text.to_owned(), what: kind.what, why, example: kind.example, meant: None };
@@ -234,7 +233,7 @@ impl Ratio {
     }
 }
 
-/// Writes `value` base units with the largest unit that keeps it at least 1, so that reading it gives the same back.
+/// Writes `value` base units in the largest unit in which it is at least 1, so that reading it gives the same value.
 fn write(f: &mut fmt::Formatter<'_>, value: u64, units: &[(&str, u64)]) -> fmt::Result {
     for &(name, factor) in units {
         if value >= factor && value.is_multiple_of((factor / 1000).max(1)) {

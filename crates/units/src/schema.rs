@@ -6,9 +6,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::borrow::Cow;
 
-/// Types that a scenario file writes as text: serde reads them with `FromStr` and writes them with `Display`, and their
-/// JSON Schema is a string with these examples, of this pattern if one is given. The crate that uses it needs serde and
-/// schemars.
+/// Types that scenario files write as text: serde reads them with `FromStr` and writes them with `Display`, and their
+/// JSON Schema is a string with these examples, and with this pattern if one is given. A crate that uses the macro
+/// needs serde and schemars.
 #[macro_export]
 macro_rules! as_text {
     ($($name:ident, $examples:tt $(, $pattern:expr)?;)*) => {$(
@@ -42,13 +42,13 @@ macro_rules! as_text {
         }
     )*};
 }
-/// A number that is not negative, and a unit: what `FromStr` takes but for the greatest value.
+/// A pattern for a non-negative number and a unit: accepts what `FromStr` does, apart from the maximum.
 fn quantity(units: &[(&str, f64)]) -> String {
     let units: Vec<&str> = units.iter().map(|&(unit, _)| unit).collect();
     format!(r"{NUMBER}([eE]-?[0-9]+)?\s*({})\s*$", units.join("|"))
 }
 
-/// How the pattern of what begins with a number begins, up to the exponent.
+/// The start of a pattern for a text that begins with a number, up to the exponent.
 const NUMBER: &str = r"^\s*\+?([0-9]+\.?[0-9]*|\.[0-9]+)";
 
 as_text! {

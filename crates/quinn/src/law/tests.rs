@@ -1,4 +1,4 @@
-//! quinn's calls against the pseudocode of RFC 9002, appendix B, in the order in which quinn makes them.
+//! quinn's calls, in its order, compared with the pseudocode of RFC 9002, appendix B.
 
 use super::*;
 use paceline_control::{Profile, TcpController, registry};
@@ -13,7 +13,7 @@ impl Law {
         self.take(now, Call::Sent { bytes, last_packet_number: 0 });
     }
 
-    /// These packets of a datagram each are acknowledged.
+    /// Acknowledges these packets of one datagram each.
     fn acks(&mut self, now: Time, left: &[Time], in_flight: u64, smoothed: Span) {
         let packets: Vec<_> = left.iter().map(|sent| (*sent, DATAGRAM)).collect();
         self.take(now, Call::Acked { packets: &packets, in_flight, smoothed, limited: true });
@@ -61,9 +61,9 @@ impl Pseudocode {
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// So many datagrams in one call.
+    /// This many datagrams in one call.
     Send(usize),
-    /// The nth and the mth of what is out, in one acknowledgement.
+    /// The nth and the mth outstanding datagram, in one acknowledgement.
     Ack {
         nth: usize,
         mth: usize,
@@ -85,7 +85,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    /// The granted window after every event, less the byte that quinn's comparison takes; what is three packets behind is lost.
+    /// The granted window after every event, minus the byte added for quinn's comparison; packets three behind are
+    /// lost.
     #[test]
     fn newreno_is_the_pseudocode(steps in steps()) {
         let mut ours = law("newreno");
@@ -142,13 +143,13 @@ proptest! {
     }
 }
 
-/// Sends a datagram and has it acknowledged a round trip later, so that the round trip is known.
+/// Sends a datagram that is acknowledged a round trip later, so that the round trip is known.
 fn begin(law: &mut Law) {
     law.sends(ms(0), DATAGRAM);
     law.acks(ms(50), &[ms(0)], 0, Span::from_millis(333));
 }
 
-/// quinn compares with "less than": its check, with our window, lets ten datagrams leave.
+/// quinn compares with "less than": with the granted window, its check lets ten datagrams leave.
 #[test]
 fn a_window_of_ten_is_ten() {
     let law = law("newreno");
@@ -167,19 +168,19 @@ fn round_trips_are_the_packets_own_and_smoothed_by_quinn_s() {
         "the first as it is"
     );
     law.sends(ms(100), 2 * DATAGRAM);
-    // quinn had taken 10 ms of delay off
+    // quinn had subtracted an acknowledgement delay of 10 ms
     law.acks(ms(190), &[ms(100)], DATAGRAM, Span::from_millis(40));
     let rtt = law.state().rtt;
     assert_eq!((rtt.latest_rtt, rtt.min_rtt), (Span::from_millis(90), RTT));
     assert_eq!(rtt.smoothed_rtt, Span::from_millis(40) * 7 / 8 + Span::from_millis(90) / 8);
-    // an acknowledgement of something older is no sample
+    // an acknowledgement of an older packet is not a sample
     law.sends(ms(200), DATAGRAM);
     law.acks(ms(250), &[ms(200)], DATAGRAM, rtt.smoothed_rtt);
     law.acks(ms(400), &[ms(100)], 0, rtt.smoothed_rtt);
     assert_eq!(law.state().rtt.latest_rtt, RTT);
 }
 
-/// What quinn counts is what is in flight: acknowledgements alone are not.
+/// Bytes in flight are those that quinn counts: packets with acknowledgements only are excluded.
 #[test]
 fn acknowledgements_alone_are_forgotten() {
     let mut law = law("newreno");
@@ -190,14 +191,14 @@ fn acknowledgements_alone_are_forgotten() {
     assert_eq!(law.state().in_flight, 2 * DATAGRAM + 40);
     law.acks(ms(111), &[ms(61)], DATAGRAM, RTT);
     assert_eq!(law.state().in_flight, DATAGRAM);
-    // one that only receives has nothing acknowledged: what it keeps is bounded by its window
+    // if it only receives, nothing of its own is acknowledged: the log is bounded by the window
     for k in 0..100_000 {
         law.sends(ms(200 + k), 40);
     }
     assert!((600..900).contains(&law.log.len()), "{}", law.log.len());
 }
 
-/// quinn does not tell that it sends a probe for a greater datagram, but that it is acknowledged.
+/// quinn does not report sending a probe for a larger datagram, but reports its acknowledgement.
 #[test]
 fn a_probe_for_a_greater_datagram_counts_for_nothing() {
     let mut law = law("newreno");
@@ -210,7 +211,8 @@ fn a_probe_for_a_greater_datagram_counts_for_nothing() {
     assert_eq!(law.state().window, before.0 / DATAGRAM * 1492, "as many datagrams of the new size (RFC 9002, 7.2)");
 }
 
-/// A mark cuts once a round trip, is never taken back, and puts the law into recovery until something newer is acknowledged.
+/// A mark reduces the window once per round trip, is never undone, and begins recovery until a newer packet is
+/// acknowledged.
 #[test]
 fn marks_and_phases() {
     let mut law = law("newreno");
@@ -229,7 +231,7 @@ fn marks_and_phases() {
     assert_eq!(law.state().phase, Phase::Avoidance);
 }
 
-/// A controller that paces is granted what its rate sends in a round trip, where that is less than its window.
+/// A controller that paces gets what its rate sends in a round trip, if that is less than its window.
 #[test]
 fn a_rate_becomes_a_window() {
     let mut law = law("bbr3");

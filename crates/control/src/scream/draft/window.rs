@@ -4,7 +4,7 @@ use super::Law;
 
 /// LOSS_RATE_THRESHOLD.
 pub(super) const LOSS_RATE: f64 = 0.01;
-/// How fast growth slows near ref_wnd_i.
+/// The window moves slowly within 1/8 of ref_wnd_i: the inverse of that share.
 const NEAR: f64 = 8.0;
 /// After this many round trips without a reaction, the window is first reduced to what was in flight.
 const LONG_AGO: f64 = 100.0;

@@ -20,7 +20,7 @@ pub(super) const LOOKS: usize = 20;
 const NEAR_MAX_RATE: f32 = 0.95;
 /// Multiple of the window that may be in flight while the delay varies.
 const MIN_HEADROOM: f32 = 1.5;
-/// Near the inflection point the window moves by this share at least.
+/// The window moves slowly within 1/8 of the inflection point: the inverse of that share.
 const NEAR_INFLECTION: f32 = 8.0;
 /// A target below this share of the receive rate has already been reduced; the window then falls by a quarter of the
 /// usual share.
