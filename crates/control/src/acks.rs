@@ -39,7 +39,7 @@ pub enum AckEvent {
 
 /// How round-trip times are smoothed, and how the timeout follows from them:
 /// srtt += gain (sample - srtt), deviation += deviation_gain (|sample - srtt| - deviation),
-/// timeout = max(least, srtt_factor srtt + deviation_factor deviation).
+/// timeout = max(min_rto, srtt_factor srtt + deviation_factor deviation).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Estimator {
     /// Weight of a sample in the mean, above 0, at most 1.

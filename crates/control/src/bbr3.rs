@@ -3,7 +3,7 @@
 //! Source: N. Cardwell, I. Swett, J. Beshay (editors), draft-ietf-ccwg-bbr, text of 3 August 2026, with its names of
 //! functions and variables; volumes are in bytes and rates in bytes per second. `model` holds the path model, `phases`
 //! the state machine, `control` the resulting rate, quantum and window, and `fast_path` a shortcut for most samples.
-//! docs/controllers/bbr3.md lists how details that the text leaves open or contradicts are decided.
+//! docs/controllers/bbr3.md says how details are decided that the text leaves open, or on which it contradicts itself.
 
 mod control;
 mod fast_path;

@@ -9,7 +9,7 @@ use paceline_units::{Span, Time};
 /// it delivers.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct RateSample {
-    /// Bytes delivered so far, by this acknowledgement too (C.delivered).
+    /// Bytes delivered so far, including by this acknowledgement (C.delivered).
     pub total: u64,
     /// Bytes delivered by this acknowledgement (RS.newly_acked).
     pub newly_acked: u64,

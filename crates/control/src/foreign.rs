@@ -72,7 +72,7 @@ impl fmt::Debug for Foreign {
 pub struct Failure {
     /// Its flow.
     pub flow: String,
-    /// Simulated time of the error.
+    /// The time of the error.
     pub at: Time,
     /// The error, as a message or a traceback.
     pub problem: String,

@@ -13,7 +13,7 @@ use crate::{TcpEvent, Threshold, WindowController};
 pub struct Reno {
     pub(crate) cwnd: f64,
     pub(crate) ssthresh: f64,
-    /// Segments acknowledged since the window last grew (Linux's `bytes_acked`).
+    /// Segments acknowledged, counted towards the window's next increase (Linux's `bytes_acked`).
     pub(crate) count: u32,
     pub(crate) profile: Profile,
 }

@@ -4,7 +4,6 @@
 //! 1999, with the equation of Padhye, Firoiu, Towsley, Kurose, SIGCOMM 1998 ([`crate::models::reno::approximate`]). The
 //! sender works in rounds of fixed length and keeps its rate within a round. docs/controllers/tfrcp.md says how details
 //! that the paper leaves open are decided.
-//! docs/controllers/tfrcp.md says.
 
 use crate::acks::{AckController, AckEvent, AckSettings, Estimator, LONGEST_GAP, Pacing, SHORTEST_GAP};
 use crate::models::{LossRate, PerAck, Seconds, TcpPath, Window, reno};

@@ -8,8 +8,8 @@ use paceline_control::{Gauges, WindowController as _};
 use paceline_flow::quic::{Congestion, Cuts, Rtt};
 use paceline_units::{Span, Time};
 
-/// Once a packet this many datagrams behind the newest acknowledged one is reached, quinn has reported its fate: it
-/// declares packets lost that are three behind. `TransportConfig::packet_threshold` may be raised up to this.
+/// quinn has reported the fate of every packet this many datagrams behind the newest acknowledged one: it declares
+/// packets lost that are three packets behind. `TransportConfig::packet_threshold` may be raised up to this.
 const BEHIND: u32 = 128;
 /// The minimum window granted to a controller that paces, in datagrams: RFC 9002's kMinimumWindow.
 const MINIMUM_WINDOW: u64 = 2;

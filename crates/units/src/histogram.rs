@@ -254,7 +254,7 @@ mod tests {
     }
 
     /// Few times take only the list's bytes, however far apart they are: five octaves of buckets would be 10 kB. (With
-    /// those, creating and reading empty buckets was half of the cost of a packet of 5000 flows.)
+    /// those, creating and reading empty buckets was half of a packet's cost with 5000 flows.)
     #[test]
     fn few_times_make_no_buckets() {
         let mut h = Histogram::default();

@@ -11,7 +11,7 @@ use paceline_units::{Span, Time};
 
 /// Factor of the throughput on overuse: kDefaultBackoffFactor.
 const BACKOFF_FACTOR: f64 = 0.85;
-/// The rate falls further by this, if it is above this.
+/// Subtracted from the reduced rate too, if that is above this.
 const BACKOFF_OFFSET: f64 = 5e3;
 /// Growth factor per second while the bottleneck's rate is unknown, and minimum growth per step.
 const GROWTH: f64 = 1.08;

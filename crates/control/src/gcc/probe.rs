@@ -224,7 +224,7 @@ impl ProbeController {
         Vec::new()
     }
 
-    /// Handles the passing of time.
+    /// Periodic processing: ends a wait that is too long, and starts periodic probes.
     pub fn process(&mut self, now: Time) -> Vec<Order> {
         let initiated = self.time_last_probing_initiated.unwrap_or(Time::ZERO);
         if self.state == State::WaitingForProbingResult && now.since(initiated) > MAX_WAITING_TIME_FOR_PROBING_RESULT {

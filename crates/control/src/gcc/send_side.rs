@@ -197,7 +197,7 @@ impl SendSideBandwidthEstimation {
         self.update(now);
     }
 
-    /// Handles the passing of time.
+    /// Updates the target; called periodically, and after feedback and reports.
     pub fn update(&mut self, now: Time) {
         if self.rtt_above_limit() {
             let again = self.decreased.is_none_or(|last| now.since(last) >= RTT_INTERVAL);

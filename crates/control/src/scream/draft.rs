@@ -1,9 +1,9 @@
 //! SCReAM v2 by its draft: the reference window, pacing and media rate of its pseudocode.
 //!
 //! Source: draft-ietf-ccwg-rfc8298bis-screamv2 (August 2026), with its section names and, in capitals, its constants.
-//! Times are in seconds, windows in whole bytes, rates in bits per second. Left out: the optional competing flows
-//! compensation, and the remedies for rate policers and clock drift; also what the draft describes in words only
-//! (listed in docs/controllers/scream.md).
+//! Times are in seconds, windows in whole bytes, rates in bits per second. Left out: its options (competing flows
+//! compensation, the remedies for rate policers and for clock drift), and what it describes in words only (listed in
+//! docs/controllers/scream.md).
 
 mod controller;
 mod window;
