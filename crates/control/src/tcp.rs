@@ -129,10 +129,9 @@ pub trait WindowController: Controller<Feedback = TcpEvent> {
     fn holds_back(&self) -> bool {
         false
     }
-    /// Sets the stream of its random draws. Called once, before any other method.
+    /// Sets the stream of its random draws. Called once, before any event.
     fn draw_from(&mut self, _stream: Stream) {}
-    /// The machine will pace segments although the controller requested no pacing. Called once, before any other
-    /// method.
+    /// The machine will pace segments although the controller requested no pacing. Called once, before any event.
     fn is_paced(&mut self) {}
 }
 

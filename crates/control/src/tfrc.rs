@@ -110,7 +110,7 @@ pub trait RateController: Controller<Feedback = TfrcEvent> {
     fn connections(&self) -> Option<Rules> {
         None
     }
-    /// Sets the stream of its random draws. Called once, before any other method.
+    /// Sets the stream of its random draws. Called once, before any event.
     fn draw_from(&mut self, _stream: Stream) {}
 }
 

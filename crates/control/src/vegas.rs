@@ -1,8 +1,8 @@
-//! Vegas: keeps a set number of segments in the queue.
+//! Vegas: keeps between alpha and beta segments in the queue.
 //!
-//! Source: L. Brakmo, L. Peterson, "TCP Vegas: end to end congestion avoidance on a global internet", IEEE JSAC 13(8),
-//! 1995. Profiles: `rfc` the paper's form; `ns2` `Agent/TCP/Vegas` of ns-2.35; `ns2-linux` `tcp_vegas.c` of Linux
-//! 2.6.22 as included in ns-2.35; `linux` that of a current kernel (`vegas/linux.rs`). The machine does its
+//! Source: L. Brakmo, L. Peterson, "TCP Vegas: end to end congestion avoidance on a global internet", IEEE JSAC
+//! 13(8), 1995. Profiles: `rfc` the paper's form; `ns2` `Agent/TCP/Vegas` of ns-2.35; `ns2-linux` `tcp_vegas.c` of
+//! Linux 2.6.22 as included in ns-2.35; `linux` that of a current kernel (`vegas/linux.rs`). The machine does its
 //! fine-grained retransmission ([`Recovery::Vegas`]). See docs/controllers/vegas.md.
 
 mod linux;
@@ -48,7 +48,8 @@ pub struct Vegas {
     deflated: f64,
     /// Minimum round-trip time in seconds (`ns2-linux`, `linux`: microseconds); infinite before the first sample.
     base_rtt: f64,
-    /// This epoch's samples: their sum in seconds, their number, and their minimum (`ns2-linux`, `linux`) in microseconds.
+    /// This epoch's samples: their sum in seconds, their number, and their minimum (`ns2-linux`, `linux`) in
+    /// microseconds.
     sum: f64,
     samples: u32,
     min_rtt: f64,

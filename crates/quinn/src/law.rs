@@ -1,6 +1,7 @@
 //! The law of one path: translates quinn's calls into those of [`Congestion`].
 //!
-//! Sources: quinn-proto 0.11.19 (`src/connection/mod.rs`: `on_ack_received`, `detect_lost_packets`, `poll_transmit`), RFC 9002.
+//! Sources: quinn-proto 0.11.19 (`src/connection/mod.rs`: `on_ack_received`, `detect_lost_packets`, `poll_transmit`),
+//! RFC 9002.
 
 use crate::Gate;
 use crate::sent::SentLog;

@@ -1,4 +1,5 @@
-//! Paceline's controllers inside [quinn](https://docs.rs/quinn): any of them as a [`quinn_proto::congestion::Controller`].
+//! Paceline's controllers inside [quinn](https://docs.rs/quinn): any of them as a
+//! [`quinn_proto::congestion::Controller`].
 //!
 //! ```
 //! use paceline_quinn::Controllers;

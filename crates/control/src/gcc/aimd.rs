@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn growth_near_the_capacity_is_a_packet_in_two_response_times() {
-        // (rate, round-trip time if known, bits a second each second)
+        // (rate, round-trip time if known, growth in bit/s per second)
         for (rate, rtt, want) in
             [(30e3, None, 4_000.0), (90e3, None, 5_000.0), (60e3, Some(0.1), 5_000.0), (216e3, None, 12_000.0)]
         {

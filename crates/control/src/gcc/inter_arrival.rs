@@ -1,7 +1,7 @@
 //! Groups of packets sent together, and how the spacing of two groups changed on the path.
 //!
-//! Source: libwebrtc, modules/congestion_controller/goog_cc/inter_arrival_delta.cc; draft-ietf-rmcat-gcc-02 sections 5.2
-//! (pre-filtering) and 5.1 (arrival-time model).
+//! Source: libwebrtc, modules/congestion_controller/goog_cc/inter_arrival_delta.cc; draft-ietf-rmcat-gcc-02 sections
+//! 5.2 (pre-filtering) and 5.1 (arrival-time model).
 
 use super::{millis, nanos};
 use paceline_units::{Span, Time};

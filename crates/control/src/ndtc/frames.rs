@@ -1,7 +1,7 @@
 //! Assembles frames from packets: the time that each took to send and to arrive, its losses, its marks.
 //!
-//! Source: draft-ageneau-ccwg-ndtc (July 2026), "Frame Dithering Available Capacity Estimation", "Frame Size Calculation" and "Loss
-//! Detection".
+//! Source: draft-ageneau-ccwg-ndtc (July 2026), "Frame Dithering Available Capacity Estimation", "Frame Size
+//! Calculation" and "Loss Detection".
 
 use super::law::Frame;
 use crate::rtp::Fate;

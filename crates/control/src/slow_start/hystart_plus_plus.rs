@@ -5,7 +5,8 @@
 use crate::PathView;
 use paceline_units::Span;
 
-/// Section 4.3: `MIN_RTT_THRESH`, `MAX_RTT_THRESH`, `MIN_RTT_DIVISOR`, `N_RTT_SAMPLE`, `CSS_GROWTH_DIVISOR`, `CSS_ROUNDS`.
+/// Section 4.3: `MIN_RTT_THRESH`, `MAX_RTT_THRESH`, `MIN_RTT_DIVISOR`, `N_RTT_SAMPLE`, `CSS_GROWTH_DIVISOR`,
+/// `CSS_ROUNDS`.
 const MIN_RTT_THRESH: Span = Span::from_millis(4);
 const MAX_RTT_THRESH: Span = Span::from_millis(16);
 const DIVISOR: u64 = 8;
