@@ -1,9 +1,10 @@
-//! The kernel's own TCP: what it says of its connections, and bulk flows over it.
+//! The kernel's own TCP: its reports about connections, and bulk flows over it.
 //!
-//! [`tcp_info`] reads the internals of a connection, [`sock_diag`] those of other programs' connections, [`owners`] finds
-//! out whose they are; [`watch`] follows them over time, [`flow`] sends and receives in bulk, and both keep a [`log::Log`].
-//! Nothing here needs root for one's own processes. Facts about the kernel's interfaces are from Linux's public headers
-//! (`include/uapi/linux/{tcp,inet_diag,sock_diag,netlink}.h`) and `sock_diag(7)`. Look first at [`tcp_info::TcpInfo`].
+//! [`tcp_info`] reads the internals of a connection, [`sock_diag`] those of other programs' connections, [`owners`]
+//! finds the processes that own them; [`watch`] follows connections over time, [`flow`] sends and receives in bulk, and
+//! both keep a [`log::Log`]. None of this needs root for one's own processes. Facts about the kernel's interfaces are
+//! from Linux's public headers (`include/uapi/linux/{tcp,inet_diag,sock_diag,netlink}.h`) and `sock_diag(7)`. Start
+//! reading at [`tcp_info::TcpInfo`].
 
 mod bucket;
 pub mod flow;

@@ -1,6 +1,6 @@
-//! A bulk flow over the kernel's TCP, as its two halves: [`send`] writes as fast as the connection takes it and logs what
-//! the kernel says of it, [`receive`] reads and counts by intervals. Each is a function over a connected stream and uses
-//! the calling thread until the flow has ended.
+//! A bulk flow over the kernel's TCP, as two halves: [`send`] writes as fast as the connection accepts and logs the
+//! kernel's `TCP_INFO`, [`receive`] reads and counts bytes per interval. Each is a function over a connected stream
+//! that occupies the calling thread until the flow ends.
 //!
 //! ```no_run
 //! # use paceline_live::{clock::Clock, kernel::flow};
@@ -32,55 +32,56 @@ use std::net::TcpStream;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-/// How often a flow's internals are read, unless told otherwise.
+/// Default interval between readings of a flow's `TCP_INFO`.
 pub const LOG_EVERY: Span = Span::from_millis(10);
 
-/// What the names of this project's eBPF programs begin with.
+/// Prefix of the names of Paceline's eBPF programs.
 const OWN: &str = "pl_";
 
-/// How long a silent peer is waited for, unless told otherwise: longer than a path that is cut for 10 s needs to come back,
-/// which a doubling retransmission timer finds out after 12.6 s.
+/// Default time to wait for a silent peer. A path that is cut for 10 s comes back within it: the doubling
+/// retransmission timer notices after 12.6 s.
 pub const GIVE_UP: Span = Span::from_secs(15);
 
-/// Unsent bytes that wait in the kernel: enough to keep it busy, few enough that the flow's end is not long in coming (2 s
-/// at 64 kbit/s).
+/// Limit for unsent bytes that wait in the kernel: enough to keep it busy, few enough that the flow ends soon after its
+/// last write (2 s at 64 kbit/s).
 const UNSENT: u32 = 16 << 10;
 
-/// Bytes written at once.
+/// Bytes per write.
 const PIECE: usize = 16 << 10;
 
-/// Bytes read at once.
+/// Bytes per read.
 const READ: usize = 128 << 10;
 
-/// Readings of the kernel and intervals of counting that a flow keeps: at 10 ms those of 22 minutes. One that lasts longer keeps every
-/// other one of them, and takes half as many from there on.
+/// Maximum number of kernel readings and counting intervals that a flow keeps: 22 minutes at 10 ms. A longer flow drops
+/// every other one and halves the rate from there on.
 pub const MOST_KEPT: usize = 1 << 17;
 
-/// What a sending half does.
+/// Options of a sending half.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Sending {
-    /// The kernel's congestion control, by name; none: the system's default.
+    /// The kernel's congestion control, by name; `None`: the system's default.
     pub congestion_control: Option<String>,
-    /// How long it sends; none: until it is stopped or `bytes` are acknowledged.
+    /// How long the flow sends; `None`: until it is stopped or `bytes` are acknowledged.
     pub duration: Option<Span>,
-    /// Nothing is sent before this.
+    /// Nothing is sent before this time.
     pub begins: Span,
-    /// How much it sends at most.
+    /// Maximum number of bytes to send.
     pub bytes: Option<u64>,
-    /// How often the kernel is asked.
+    /// Interval between readings of the kernel's state.
     pub log_every: Span,
-    /// After how long without an acknowledgement a peer has vanished.
+    /// Time without an acknowledgement after which the peer counts as vanished.
     pub give_up: Span,
-    /// What came before this is left out of the measures; none: nothing is.
+    /// The measures exclude everything before this time; `None`: they cover the whole flow.
     pub measured_from: Option<Span>,
-    /// It ends so long after its beginning at the latest, whatever is still under way; none: when that has arrived.
+    /// The flow ends at the latest this long after its beginning, even with data in flight; `None`: it waits until all
+    /// data have arrived.
     pub at_latest: Option<Span>,
-    /// Readings that are kept at most.
+    /// Maximum number of readings kept.
     pub most_kept: usize,
 }
 
 impl Sending {
-    /// A flow of that duration with the defaults of the rest.
+    /// A flow of that duration, with defaults for everything else.
     #[must_use]
     pub fn lasting(duration: Span) -> Sending {
         Sending {
@@ -97,23 +98,23 @@ impl Sending {
     }
 }
 
-/// What a receiving half does.
+/// Options of a receiving half.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Receiving {
-    /// The length of the intervals that bytes are counted by.
+    /// Length of the intervals for which bytes are counted.
     pub count_every: Span,
-    /// After how long without a byte a peer has vanished.
+    /// Time without data after which the peer counts as vanished.
     pub give_up: Span,
-    /// A peer is not missed before this.
+    /// A peer that is silent before this time does not count as vanished.
     pub begins: Span,
-    /// How long it receives at most; none: until the peer closes.
+    /// How long it receives at most; `None`: until the peer closes.
     pub longest: Option<Span>,
-    /// What came before this is left out of the measures; none: nothing is.
+    /// The measures exclude everything before this time; `None`: they cover the whole flow.
     pub measured_from: Option<Span>,
-    /// Bytes of payload a second that are taken at most, as a bucket of tokens has it: what the peer sends beyond fills the window,
-    /// and so stays with it.
+    /// Maximum rate of payload in bytes per second, enforced with a token bucket: data that the peer sends beyond it
+    /// fill the receive window, and so stay with the peer.
     pub most_rate: Option<u32>,
-    /// Intervals that are kept at most.
+    /// Maximum number of intervals kept.
     pub most_kept: usize,
 }
 
@@ -131,18 +132,18 @@ impl Default for Receiving {
     }
 }
 
-/// Why a flow has ended.
+/// Why a flow ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ended {
     /// Its time is up.
     Time,
-    /// All bytes that were to be sent are acknowledged.
+    /// All requested bytes are acknowledged.
     Bytes,
     /// The caller stopped it.
     Stopped,
     /// The peer closed the connection, or reset it.
     PeerClosed,
-    /// The peer has not been heard of for too long, or the path to it is gone.
+    /// The peer has been silent for too long, or the path to it is gone.
     Vanished,
 }
 
@@ -170,20 +171,20 @@ impl Ended {
     }
 }
 
-/// Why there is no flow.
+/// Why a flow could not run.
 #[derive(Debug, thiserror::Error)]
 pub enum FlowError {
-    /// The kernel lacks the congestion control, or keeps it from this user.
+    /// The kernel lacks the congestion control, or this user may not use it.
     #[error("the kernel's TCP cannot use the congestion control `{name}` here: {why}; there are {}", .available.join(", "))]
     CongestionControl {
-        /// Which.
+        /// Its name.
         name: String,
-        /// What the kernel said, in words.
+        /// The kernel's error, in words.
         why: String,
-        /// Those that the kernel has loaded.
+        /// The congestion controls that the kernel has loaded.
         available: Vec<String>,
     },
-    /// A call failed.
+    /// A system call failed.
     #[error("{call} on a TCP socket failed: {error}")]
     System {
         /// Its name.
@@ -197,11 +198,11 @@ fn system(call: &'static str) -> impl Fn(io::Error) -> FlowError {
     move |error| FlowError::System { call, error }
 }
 
-/// Gives a TCP socket a congestion control by name; where the kernel lacks `vegas`, `pl_vegas` if that is loaded
-/// (`paceline kernel-cc`).
+/// Sets a TCP socket's congestion control by name. If the kernel has no `vegas`, tries `pl_vegas` (loaded by `paceline
+/// kernel-cc`).
 ///
 /// # Errors
-/// [`FlowError::CongestionControl`] with those that there are.
+/// [`FlowError::CongestionControl`], with the available ones.
 #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
 pub fn set_congestion_control(stream: &TcpStream, name: &str) -> Result<(), FlowError> {
     let set = |name: &str| set_tcp_congestion(stream, name);
@@ -227,25 +228,25 @@ pub fn set_congestion_control(stream: &TcpStream, name: &str) -> Result<(), Flow
     })
 }
 
-/// What a sending half has done.
+/// Result of a sending half.
 #[derive(Clone, Debug)]
 pub struct Sent {
-    /// What the kernel said, from the beginning to the end of the measurement.
+    /// The kernel's readings, from the beginning to the end of the measurement.
     pub log: Log,
     /// The congestion control that the kernel used.
     pub congestion_control: String,
     /// Why it ended.
     pub ended: Ended,
-    /// When it ended: rates are by the time until then.
+    /// When it ended: rates are averaged until then.
     pub end: Time,
-    /// Bytes handed to the kernel.
+    /// Bytes written to the kernel.
     pub written: u64,
-    /// Whether the peer has acknowledged all of them. If not, the connection is reset when the stream is dropped.
+    /// Whether the peer has acknowledged all of them. If not, dropping the stream resets the connection.
     pub drained: bool,
 }
 
 impl Sent {
-    /// Its measures; flow, instance, group, from and to are left empty.
+    /// The flow's measures; flow, instance, group, from and to are left empty.
     #[must_use]
     pub fn row(&self) -> FlowRow {
         FlowRow {
@@ -256,12 +257,12 @@ impl Sent {
     }
 }
 
-/// Sends until the time is up, the bytes are sent and acknowledged, `tick` says break, or the peer is gone; then closes
-/// this direction and waits, for `give_up` at most, until all is acknowledged. `tick` is called after each reading, the
-/// wait at the end included (with the log as it was at the end of the measurement).
+/// Sends until the time is up, the bytes are sent and acknowledged, `tick` returns `Break`, or the peer is gone; then
+/// closes this direction and waits, for at most `give_up`, until all data are acknowledged. `tick` is called after each
+/// reading, also during the final wait (then with the log as of the end of the measurement).
 ///
 /// # Errors
-/// [`FlowError`]. A peer that closes or vanishes is no error, but an end.
+/// [`FlowError`]. A peer that closes or vanishes is not an error, but an end.
 #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
 pub fn send(
     stream: &TcpStream,
@@ -287,7 +288,7 @@ pub fn send(
     let limit = options.bytes.unwrap_or(u64::MAX);
     let after = |length: Option<Span>| length.map_or(Time::NEVER, |length| first.time + length);
     let begins = first.time + options.begins;
-    // of the time before its start nothing is measured
+    // nothing is measured before the flow's start
     let warm = options.measured_from.or(Some(options.begins).filter(|begins| *begins > Span::ZERO));
     let (warm, at_latest) = (after(warm).max(begins), after(options.at_latest));
     let until = after(options.duration).min(at_latest);
@@ -357,7 +358,7 @@ pub fn send(
     let gone = matches!(ended, Ended::PeerClosed | Ended::Vanished);
     let mut drained = ended == Ended::Bytes;
     if !gone && !drained {
-        // A peer that resets the connection just now is no error either.
+        // A peer that resets the connection at this moment is not an error either.
         let _ = stream.shutdown(Shutdown::Write);
         let latest = (clock.now() + options.give_up).min(at_latest);
         while !drained && clock.now() < latest {
@@ -375,33 +376,33 @@ pub fn send(
     Ok(Sent { log, congestion_control, ended, end, written, drained })
 }
 
-/// Whether the peer has acknowledged all, the FIN included.
+/// Whether the peer has acknowledged everything, including the FIN.
 fn is_acknowledged(info: &TcpInfo) -> bool {
     matches!(info.state, Some(State::FinWait2 | State::TimeWait))
         || (info.state == Some(State::Closed) && info.unacked_packets == Some(0))
 }
 
-/// What a receiving half has done.
+/// Result of a receiving half.
 #[derive(Clone, Debug)]
 pub struct Received {
     /// When it began.
     pub start: Time,
-    /// Where measuring began: by default there too.
+    /// Where measuring began; by default the same as `start`.
     pub from: Time,
-    /// Payload by interval: the interval's end, and the bytes in it.
+    /// Payload per interval: the interval's end, and the bytes in it.
     pub intervals: Vec<(Time, u64)>,
-    /// When the last byte came, or the flow was ended.
+    /// When the last byte arrived, or the flow was ended.
     pub end: Time,
-    /// When it was over: the peer's end of the connection, if that ended it.
+    /// When the flow was over: the time of the peer's FIN or reset, if that ended it.
     pub over: Time,
-    /// Payload that came while it was measured.
+    /// Payload that arrived while it was measured.
     pub bytes: u64,
     /// Why it ended.
     pub ended: Ended,
 }
 
 impl Received {
-    /// The recording `rate` of the flow.
+    /// The flow's recording `rate`.
     #[must_use]
     pub fn series(&self, flow: &str, instance: u32) -> Vec<Series> {
         let labels = vec![("flow", flow.to_owned()), ("instance", instance.to_string())];
@@ -420,7 +421,7 @@ impl Received {
         vec![rate]
     }
 
-    /// Its measures; flow, instance, group, cc, from and to are left empty.
+    /// The flow's measures; flow, instance, group, cc, from and to are left empty.
     #[must_use]
     pub fn row(&self) -> FlowRow {
         let active_s = self.end.0.saturating_sub(self.from.0) as f64 / 1e9;
@@ -436,11 +437,11 @@ impl Received {
     }
 }
 
-/// Receives until the peer closes, is silent for too long, the time is up, or `tick` says break; it is called with the
-/// bytes so far after each interval.
+/// Receives until the peer closes, is silent for too long, the time is up, or `tick` returns `Break`. `tick` is called
+/// after each interval with the bytes received so far.
 ///
 /// # Errors
-/// [`FlowError`]. A peer that resets or vanishes is no error, but an end.
+/// [`FlowError`]. A peer that resets or vanishes is not an error, but an end.
 #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
 pub fn receive(
     stream: &TcpStream,
@@ -487,7 +488,7 @@ pub fn receive(
         }
         let room = bucket.as_mut().map_or(READ, |bucket| bucket.room(now).min(READ));
         if room == 0 {
-            // nobody is listened to for as long
+            // the peer is not read meanwhile, so its silence does not count
             heard = now;
             waiter.sleep_until(next.due.min(until)).map_err(system("ppoll"))?;
             continue;
@@ -520,8 +521,8 @@ pub fn receive(
     Ok(Received { start, from, intervals, end, over, bytes: bytes - before.unwrap_or(bytes), ended })
 }
 
-/// Non-blocking, and without a peer's answer for `give_up` the connection ends (`TCP_USER_TIMEOUT`, RFC 5482; keep-alives
-/// find a peer out that nothing is sent to).
+/// Makes the socket non-blocking and ends the connection if the peer does not answer for `give_up` (`TCP_USER_TIMEOUT`,
+/// RFC 5482; keep-alives detect a vanished peer when nothing is sent to it).
 #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
 fn prepare(stream: &TcpStream, give_up: Span) -> Result<(), FlowError> {
     stream.set_nonblocking(true).map_err(system("fcntl(O_NONBLOCK)"))?;
@@ -537,7 +538,7 @@ fn prepare(stream: &TcpStream, give_up: Span) -> Result<(), FlowError> {
     alive().map_err(|error| system("setsockopt(SO_KEEPALIVE)")(error.into()))
 }
 
-/// Instants at multiples of a span from a beginning. One that was missed is left out; the next are where they were to be.
+/// Instants at multiples of a span from a beginning. A missed instant is skipped; later ones keep their schedule.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ticks {
     zero: Time,
@@ -551,12 +552,12 @@ impl Ticks {
         Ticks { zero, every, due: zero + every }
     }
 
-    /// The same half as often.
+    /// The same with twice the interval.
     pub(super) fn at_half(self) -> Ticks {
         Ticks { every: self.every * 2, ..self }
     }
 
-    /// Sets `due` to the next instant after `now`; gives how many were missed.
+    /// Sets `due` to the next instant after `now`; returns how many were missed.
     pub(super) fn pass(&mut self, now: Time) -> u64 {
         let before = self.due;
         let n = now.since(self.zero).0 / self.every.0 + 1;

@@ -1,16 +1,17 @@
-//! The log of one connection of the kernel's TCP: readings over time, and what they say as a whole.
+//! The log of one connection of the kernel's TCP: readings over time, and the measures computed from them.
 //!
-//! Bytes are payload. The kernel's counts of acknowledged and received bytes have the SYN and the FIN in them, one byte
-//! each; what was sent has not, and is never less than what was acknowledged of it, so that the SYN and FIN are taken out
-//! where all is acknowledged. A count may be one or two bytes high until then.
+//! Bytes are payload. The kernel's counts of acknowledged and received bytes include the SYN and the FIN, one byte
+//! each. Its count of sent bytes does not, and is at least the payload acknowledged: limiting the acknowledged bytes by
+//! the sent ones removes the SYN and FIN once everything is acknowledged. Until then a count may be one or two bytes
+//! too high.
 
 use super::tcp_info::{CcInfo, State, TcpInfo};
 use crate::results::FlowRow;
 use paceline_sim::Series;
 use paceline_units::{Rate, Size, Span, Time};
 
-/// Columns of the recording `kernel`. Not a number: the kernel does not say. `state` and `ca_state` are the kernel's
-/// numbers; `app_limited` is 0 or 1.
+/// Columns of the recording `kernel`. NaN: the kernel does not report the value. `state` and `ca_state` are the
+/// kernel's numbers; `app_limited` is 0 or 1.
 pub const KERNEL: &[&str] = &[
     "time_s",
     "state",
@@ -46,20 +47,20 @@ pub const KERNEL: &[&str] = &[
     "cc_cwnd_gain",
 ];
 
-/// Columns of the recording `cwnd` of a flow of the kernel's.
+/// Columns of the recording `cwnd` of a kernel flow.
 pub const WINDOW: &[&str] = &["time_s", "cwnd_packets", "ssthresh_packets", "srtt_s", "in_flight_packets"];
 
-/// Columns of the recording `rate` of a flow of the kernel's.
+/// Columns of the recording `rate` of a kernel flow.
 pub const RATE: &[&str] = &["time_s", "goodput_bps", "send_rate_bps"];
 
 /// One reading.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Sample {
-    /// When.
+    /// Time of the reading.
     pub time: Time,
-    /// What the kernel said.
+    /// The kernel's `tcp_info`.
     pub info: TcpInfo,
-    /// What its congestion control said of itself, if it does.
+    /// The congestion control's report about itself, if it has one.
     pub cc: Option<CcInfo>,
 }
 
@@ -74,14 +75,14 @@ impl Sample {
         }
     }
 
-    /// Payload received in order so far. The FIN is taken out where the state tells of it.
+    /// Payload received in order so far. The FIN is subtracted in states that imply one.
     #[must_use]
     pub fn received(&self) -> u64 {
         let fin = matches!(self.info.state, Some(State::CloseWait | State::LastAck | State::Closing | State::TimeWait));
         self.info.bytes_received.unwrap_or(0).saturating_sub(u64::from(fin))
     }
 
-    /// Segments in the network, as the kernel counts them: sent, not acknowledged, not taken as lost.
+    /// Segments in flight, as the kernel counts them: sent, not acknowledged, not considered lost.
     #[must_use]
     pub fn in_flight(&self) -> Option<u32> {
         let i = &self.info;
@@ -139,25 +140,25 @@ impl Sample {
     }
 }
 
-/// Which way most of the payload went.
+/// The direction of most of the payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
-    /// From this end.
+    /// From this host.
     Out,
-    /// To this end.
+    /// To this host.
     In,
 }
 
 /// The readings of one connection, in order of time.
 #[derive(Clone, Debug)]
 pub struct Log {
-    /// When it was known not to have sent or received what the counts begin with: the connection's beginning or, of one
-    /// that was there before, the first reading.
+    /// The reading that counts start from: the connection's beginning or, if the connection existed before, its first
+    /// reading.
     start: Sample,
-    /// Where measuring began: by default there too.
+    /// Where measuring began; by default the same as `start`.
     measured: Sample,
     samples: Vec<Sample>,
-    /// Integral of the window, and the time that it covers.
+    /// Integral of the window, and the time it covers.
     cwnd: (f64, f64),
     cwnd_max: Option<u32>,
     srtt: (f64, f64),
@@ -172,7 +173,7 @@ impl Log {
         Log::since(Sample { time: start, info: TcpInfo::default(), cc: None })
     }
 
-    /// The log of a connection that was there before: what it counted until the first reading is left out.
+    /// The log of a connection that existed before: what it counted up to the first reading is excluded.
     #[must_use]
     pub fn of_old(first: Sample) -> Log {
         let mut log = Log::since(first);
@@ -193,7 +194,7 @@ impl Log {
         }
     }
 
-    /// Leaves what came before the latest reading out of the measures; the recordings keep it.
+    /// Excludes everything before the latest reading from the measures; the recordings keep it.
     pub fn measure_from_here(&mut self) {
         let Some(&last) = self.samples.last() else { return };
         self.measured = last;
@@ -201,7 +202,7 @@ impl Log {
         (self.cwnd_max, self.srtt_max, self.rtt_min) = (last.info.cwnd_packets, last.info.srtt, last.info.min_rtt);
     }
 
-    /// Adds a reading. It must not lie before the one before it.
+    /// Adds a reading, which must not be earlier than the previous one.
     pub fn push(&mut self, sample: Sample) {
         // The earlier value holds until the next reading.
         if let Some(before) = self.samples.last() {
@@ -219,7 +220,7 @@ impl Log {
         self.samples.push(sample);
     }
 
-    /// Leaves out every other reading, but for the first and the last. The whole's measures stay as they are.
+    /// Removes every other reading, but keeps the first and the last. Measures of the whole connection do not change.
     pub fn thin(&mut self) {
         let last = self.samples.len().saturating_sub(1);
         let mut at = 0;
@@ -241,7 +242,7 @@ impl Log {
         self.samples.last()
     }
 
-    /// When it began, or was first read.
+    /// When the connection began, or was first read.
     #[must_use]
     pub fn start(&self) -> Time {
         self.start.time
@@ -254,7 +255,7 @@ impl Log {
         (last.acked().saturating_sub(first.acked()), last.received().saturating_sub(first.received()))
     }
 
-    /// Which way most of the payload went.
+    /// The direction of most of the payload.
     #[must_use]
     pub fn way(&self) -> Way {
         let (acked, received) = self.moved();
@@ -273,7 +274,7 @@ impl Log {
         (rate(last.acked().saturating_sub(first.acked())), rate(last.received().saturating_sub(first.received())))
     }
 
-    /// The recordings `kernel`, `cwnd` and `rate` of the flow. The goodput is that of the way of most payload: `way`.
+    /// The recordings `kernel`, `cwnd` and `rate` of the flow. The goodput is that of direction `way`.
     #[must_use]
     pub fn series(&self, flow: &str, instance: u32, way: Way) -> Vec<Series> {
         let labels = || vec![("flow", flow.to_owned()), ("instance", instance.to_string())];
@@ -303,7 +304,7 @@ impl Log {
         vec![kernel, cwnd, rate]
     }
 
-    /// The measures of the flow that went that way, names left empty. It was active until `end`.
+    /// The measures of the flow in direction `way`, with empty names. The flow was active until `end`.
     #[must_use]
     pub fn row(&self, way: Way, end: Time) -> FlowRow {
         let last = self.last().unwrap_or(&self.start);
@@ -320,7 +321,7 @@ impl Log {
             ..FlowRow::default()
         };
         if way == Way::In {
-            // What the peer's TCP does is not seen from here.
+            // The peer's TCP state is not visible from here.
             row.packets_delivered = difference(last.info.data_segs_in, self.measured.info.data_segs_in);
             return row;
         }
@@ -342,7 +343,7 @@ impl Log {
     }
 }
 
-/// By how much a count has grown; the kernel's counts of 32 bits wrap.
+/// By how much a count has grown; the kernel's 32-bit counts wrap.
 fn difference(now: Option<u32>, then: Option<u32>) -> Option<u64> {
     now.map(|now| u64::from(now.wrapping_sub(then.unwrap_or(0))))
 }

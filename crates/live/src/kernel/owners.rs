@@ -1,4 +1,4 @@
-//! Whose a socket is: `/proc` (proc(5)). What other users' processes have open only root may see.
+//! Which process owns a socket: `/proc` (proc(5)). Only root sees the open files of other users' processes.
 
 use crate::peer_text::peer_text;
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,18 +7,19 @@ use std::io;
 /// A process that has a socket open.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Owner {
-    /// Its number.
+    /// Process id.
     pub pid: u32,
-    /// Its program's name (`comm`: at most 15 characters).
+    /// Program name (`comm`: at most 15 characters).
     pub program: String,
 }
 
-/// Processes by number, each with its parent's.
+/// Process ids, each with its parent's.
 fn parents() -> BTreeMap<u32, u32> {
     pids().filter_map(|pid| Some((pid, parent(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?))).collect()
 }
 
-/// The fourth word of `/proc/PID/stat`; the second, the program's name, can hold anything and ends with the last ")".
+/// The fourth field of `/proc/PID/stat`; the second, the program's name, can hold any character and ends at the last
+/// ")".
 fn parent(stat: &str) -> Option<u32> {
     stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()
 }
@@ -34,7 +35,7 @@ pub fn everyone() -> Vec<u32> {
     pids().collect()
 }
 
-/// The processes that descend from `roots`, without these.
+/// The descendants of `roots`, without `roots` themselves.
 #[must_use]
 pub fn descendants(roots: &[u32]) -> BTreeSet<u32> {
     let parents = parents();
@@ -54,17 +55,17 @@ pub fn descendants(roots: &[u32]) -> BTreeSet<u32> {
     found
 }
 
-/// Has processes that lose their parent become children of the calling one (`PR_SET_CHILD_SUBREAPER`), or no longer.
+/// Makes orphaned processes children of the calling one (`PR_SET_CHILD_SUBREAPER`), or stops doing so.
 ///
 /// # Errors
 /// The system's.
 pub fn adopt_orphans(adopt: bool) -> io::Result<()> {
-    // The number does not matter to the kernel, only whether there is one.
+    // The kernel only checks whether the number is zero.
     let on = adopt.then(rustix::process::getpid);
     Ok(rustix::process::set_child_subreaper(on)?)
 }
 
-/// Whether a process runs: one that has ended and that its parent has not asked about yet does not.
+/// Whether a process runs: a zombie does not.
 #[must_use]
 pub fn runs(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -72,7 +73,7 @@ pub fn runs(pid: u32) -> bool {
         .is_some_and(|(_, rest)| !matches!(rest.split_ascii_whitespace().next(), Some("Z" | "X") | None))
 }
 
-/// Whether what a process has open may be seen.
+/// Whether this user may see a process's open files.
 ///
 /// # Errors
 /// The system's: EACCES for a process of another user, ENOENT if there is none.
@@ -80,7 +81,7 @@ pub fn may_see(pid: u32) -> io::Result<()> {
     std::fs::read_dir(format!("/proc/{pid}/fd")).map(|_| ())
 }
 
-/// Which of the sockets (by inode) one of the processes has open, as far as it may be seen.
+/// Finds the owners of sockets (by inode) among the given processes, as far as their open files are visible.
 #[must_use]
 pub fn find(inodes: &BTreeSet<u32>, among: impl IntoIterator<Item = u32>) -> BTreeMap<u32, Owner> {
     let mut found = BTreeMap::new();
@@ -101,7 +102,7 @@ pub fn find(inodes: &BTreeSet<u32>, among: impl IntoIterator<Item = u32>) -> BTr
     found
 }
 
-/// "socket:[4711]"
+/// Parses "socket:[4711]".
 fn inode(link: &str) -> Option<u32> {
     link.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
 }

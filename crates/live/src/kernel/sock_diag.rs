@@ -1,8 +1,8 @@
-//! The TCP connections of all programs of a network namespace, with their internals: netlink's socket diagnostics
+//! The TCP connections of all programs in a network namespace, with their internals: netlink's socket diagnostics
 //! (`sock_diag(7)`), which need no privilege.
 //!
-//! [`Diag`] lists connections and asks again for one; [`Ends`] hears of each that is destroyed, with its last internals,
-//! so that the end of a connection is never missed between two readings.
+//! [`Diag`] lists connections and reads a single one; [`Ends`] receives an event for each destroyed socket with its
+//! last internals, so the end of a connection is never missed between two readings.
 
 pub use super::wire::{Family, Filter, Socket};
 
@@ -15,17 +15,17 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-/// Where the sockets are that a [`Diag`] lists.
+/// The network namespace whose sockets a [`Diag`] lists.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Place {
     /// In the network namespace of the calling thread.
     #[default]
     Here,
-    /// In that of a process; another than one's own takes CAP_SYS_ADMIN there.
+    /// In the network namespace of a process; any other than the caller's needs CAP_SYS_ADMIN there.
     OfProcess(u32),
 }
 
-/// Calls `make` in a place: on a thread of its own, which ends with it, if it is not here.
+/// Calls `make` in a place; if that is another namespace, on a separate thread that ends with the call.
 fn within<T: Send>(place: Place, make: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
     let Place::OfProcess(pid) = place else { return make() };
     let path = format!("/proc/{pid}/ns/net");
@@ -44,10 +44,10 @@ fn within<T: Send>(place: Place, make: impl FnOnce() -> io::Result<T> + Send) ->
     })
 }
 
-/// Room for what the kernel sends at once, which is at most 32 KiB.
+/// Receive buffer; the kernel sends at most 32 KiB at once.
 const BUFFER: usize = 64 << 10;
 
-/// A netlink socket for questions.
+/// A netlink socket for requests.
 #[derive(Debug)]
 pub struct Diag {
     socket: OwnedFd,
@@ -56,7 +56,7 @@ pub struct Diag {
 }
 
 impl Diag {
-    /// Opens one.
+    /// Opens a socket.
     ///
     /// # Errors
     /// The system's: EPROTONOSUPPORT if the kernel has no socket diagnostics, EACCES or EPERM for a namespace.
@@ -69,13 +69,13 @@ impl Diag {
                 Some(SOCK_DIAG),
             )?)
         })?;
-        // The kernel answers within microseconds; no question may hang all the same.
+        // The kernel answers within microseconds; the timeout ensures that no request hangs.
         set_socket_timeout(&socket, Timeout::Recv, Some(Duration::from_secs(5)))?;
         Ok(Diag { socket, sequence: 0, buffer: vec![0; BUFFER] })
     }
 
-    /// All connections of a family that pass the filter, but for those that are listening, half open or in TIME-WAIT
-    /// (which have no internals).
+    /// All of a family's connections that pass the filter, except those that are listening, half open or in TIME-WAIT
+    /// (they have no internals).
     ///
     /// # Errors
     /// The system's: ENOENT if the kernel has no TCP diagnostics (module `tcp_diag`).
@@ -94,7 +94,7 @@ impl Diag {
         Ok(found)
     }
 
-    /// The same connection now; `None` if it is gone, or has only TIME-WAIT before it.
+    /// Reads a connection again; `None` if it is gone or in TIME-WAIT.
     ///
     /// # Errors
     /// The system's.
@@ -106,7 +106,7 @@ impl Diag {
                 found = Some(*now).filter(|now| now.cookie == socket.cookie && now.info.is_some());
                 Ok(true)
             }
-            // ESTALE: another socket has these addresses now.
+            // ESTALE: another socket now has these addresses.
             Message::Refused(libc::ENOENT | libc::ESTALE) | Message::Done => Ok(true),
             Message::Refused(code) => Err(io::Error::from_raw_os_error(code)),
             Message::Other => Ok(false),
@@ -114,7 +114,7 @@ impl Diag {
         Ok(found)
     }
 
-    /// Sends a request and hands over the answers to it until `take` says that it was the last.
+    /// Sends a request and passes each answer to `take` until that returns true for the last one.
     fn ask(&mut self, request: &[u8], mut take: impl FnMut(Message) -> io::Result<bool>) -> io::Result<()> {
         rustix::net::send(&self.socket, request, SendFlags::empty())?;
         loop {
@@ -138,7 +138,7 @@ fn receive(socket: impl AsFd, buffer: &mut [u8], flags: RecvFlags) -> io::Result
     }
 }
 
-/// The sockets that a datagram of socket diagnostics describes. Any bytes are read; what is damaged is left out.
+/// The sockets that a datagram of socket diagnostics describes. Accepts any bytes; damaged parts are left out.
 #[must_use]
 pub fn sockets(datagram: &[u8]) -> Vec<Socket> {
     let socket = |(_, message)| match message {
@@ -148,20 +148,20 @@ pub fn sockets(datagram: &[u8]) -> Vec<Socket> {
     wire::messages(datagram).into_iter().filter_map(socket).collect()
 }
 
-/// Multicast groups of destroyed TCP sockets over IPv4 and IPv6, as bits (`enum sknetlink_groups`, 1 and 3).
+/// Multicast groups for destroyed TCP sockets over IPv4 and IPv6, as bits (`enum sknetlink_groups`, 1 and 3).
 const DESTROYED: u32 = 1 << 0 | 1 << 2;
 
-/// A netlink socket that hears of each TCP socket that is destroyed.
+/// A netlink socket that receives an event for each destroyed TCP socket.
 #[derive(Debug)]
 pub struct Ends {
     socket: OwnedFd,
     buffer: Vec<u8>,
-    /// Times at which the kernel had more to tell than the socket could hold.
+    /// Number of times that the socket's buffer overflowed and events were lost.
     pub overruns: u64,
 }
 
 impl Ends {
-    /// Opens one. What ends from now on is heard of.
+    /// Opens a socket, which reports the sockets destroyed from now on.
     ///
     /// # Errors
     /// The system's; kernels before 4.3 have no such groups.
@@ -172,7 +172,7 @@ impl Ends {
             rustix::net::bind(&socket, &SocketAddrNetlink::new(0, DESTROYED))?;
             Ok(socket)
         })?;
-        // The system grants less if its limit is lower; the default of 200 kB is some hundred connections.
+        // The system grants less if its limit is lower; the default of 200 kB holds some hundred connections.
         set_socket_recv_buffer_size(&socket, 4 << 20)?;
         Ok(Ends { socket, buffer: vec![0; BUFFER], overruns: 0 })
     }

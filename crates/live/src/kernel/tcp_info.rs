@@ -1,21 +1,21 @@
-//! What the kernel says of a TCP connection: `struct tcp_info` (`TCP_INFO`), the congestion control's name
+//! What the kernel reports about a TCP connection: `struct tcp_info` (`TCP_INFO`), the congestion control's name
 //! (`TCP_CONGESTION`) and its own state (`TCP_CC_INFO`).
 //!
-//! The structure has grown with the kernel and only at its end: the kernel says how many bytes it filled in, and a field
-//! that lies beyond them is `None`, not zero. Any bytes of any length are read without an error.
+//! Newer kernels append fields to the structure. The kernel returns how many bytes it filled in; a field beyond them is
+//! `None`, not zero. Input of any length and content is parsed without an error.
 
 use super::wire::{u8_at, u16_at, u32_at, u64_at};
 use paceline_units::{Rate, Size, Span};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
-/// The length of the longest `struct tcp_info` that is asked for; today's is 280 bytes.
+/// Buffer size for `struct tcp_info`; today's structure has 280 bytes.
 const LONGEST: usize = 512;
 
-/// `TCP_INFINITE_SSTHRESH`: the threshold of a connection that has seen no loss.
+/// `TCP_INFINITE_SSTHRESH`: the slow-start threshold of a connection without a loss so far.
 const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 
-/// The state of a connection (RFC 9293, 3.3.2), by the kernel's numbers.
+/// The state of a connection (RFC 9293, 3.3.2), with the kernel's numbers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[allow(missing_docs, reason = "the names are RFC 9293's")]
 pub enum State {
@@ -35,7 +35,7 @@ pub enum State {
 }
 
 impl State {
-    /// All, in the order of the kernel's numbers, which begin with 1.
+    /// All states, in the order of the kernel's numbers, which begin with 1.
     pub const ALL: [State; 12] = [
         State::Established,
         State::SynSent,
@@ -51,7 +51,7 @@ impl State {
         State::Request,
     ];
 
-    /// The state with the kernel's number.
+    /// The state with this kernel number.
     #[must_use]
     pub fn of(number: u8) -> Option<State> {
         State::ALL.get(usize::from(number).checked_sub(1)?).copied()
@@ -63,7 +63,7 @@ impl State {
         self as u8 + 1
     }
 
-    /// Its name, in lower case with hyphens.
+    /// The state's name, in lower case with hyphens.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -83,97 +83,97 @@ impl State {
     }
 }
 
-/// A reading of `struct tcp_info`. `None`: this kernel does not say, or there is no such value yet.
+/// A reading of `struct tcp_info`. `None`: this kernel does not report the field, or there is no such value yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TcpInfo {
     /// The connection's state.
     pub state: Option<State>,
-    /// What the congestion control is at: 0 open, 1 disorder, 2 CWR, 3 recovery, 4 loss (`enum tcp_ca_state`).
+    /// State of the congestion control: 0 open, 1 disorder, 2 CWR, 3 recovery, 4 loss (`enum tcp_ca_state`).
     pub ca_state: Option<u8>,
-    /// Expiries of the retransmission timer in a row, without an answer.
+    /// Consecutive expiries of the retransmission timer, without an answer.
     pub backoff: Option<u8>,
     /// Whether the latest delivery rate was limited by the application.
     pub app_limited: Option<bool>,
     /// The retransmission timeout.
     pub rto: Option<Span>,
-    /// Payload of a segment that is sent.
+    /// Payload of a sent segment.
     pub snd_mss: Option<Size>,
-    /// Payload of a segment that is received, as guessed.
+    /// Payload of a received segment, as the kernel estimates it.
     pub rcv_mss: Option<Size>,
     /// Segments sent and not acknowledged.
     pub unacked_packets: Option<u32>,
-    /// Of these, acknowledged selectively.
+    /// Of these, selectively acknowledged segments.
     pub sacked_packets: Option<u32>,
-    /// Of these, taken as lost at present. Not a count over time: see `retransmitted_packets`.
+    /// Of these, segments currently considered lost. Not a count over time: see `retransmitted_packets`.
     pub lost_packets: Option<u32>,
-    /// Of these, retransmitted and not acknowledged yet.
+    /// Of these, segments retransmitted and not acknowledged yet.
     pub retrans_packets: Option<u32>,
     /// Path MTU.
     pub pmtu: Option<Size>,
     /// Smoothed round-trip time (RFC 6298).
     pub srtt: Option<Span>,
-    /// Its mean deviation, as the kernel keeps it.
+    /// Mean deviation of the round-trip time, as the kernel keeps it.
     pub rttvar: Option<Span>,
-    /// Least round-trip time over the last minutes (`tcp_min_rtt_wlen`).
+    /// Minimum round-trip time over the last minutes (`tcp_min_rtt_wlen`).
     pub min_rtt: Option<Span>,
-    /// Slow-start threshold; none before a first loss.
+    /// Slow-start threshold; `None` before a first loss.
     pub ssthresh_packets: Option<u32>,
     /// Congestion window.
     pub cwnd_packets: Option<u32>,
-    /// Reordering that is allowed for.
+    /// Reordering that the sender tolerates.
     pub reordering_packets: Option<u32>,
-    /// Round-trip time as the receiving side sees it; none before it has one.
+    /// Round-trip time as estimated by the receiving side; `None` before its first estimate.
     pub rcv_rtt: Option<Span>,
-    /// Segments retransmitted in all.
+    /// Total number of retransmitted segments.
     pub retransmitted_packets: Option<u32>,
-    /// The rate at which segments are paced out; none: unlimited.
+    /// Pacing rate; `None`: unlimited.
     pub pacing_rate: Option<Rate>,
-    /// Bytes acknowledged in all, the SYN's and the FIN's one each included (RFC 4898, tcpEStatsAppHCThruOctetsAcked).
+    /// Total bytes acknowledged, including one each for the SYN and the FIN (RFC 4898, tcpEStatsAppHCThruOctetsAcked).
     pub bytes_acked: Option<u64>,
-    /// Bytes received in order in all; the SYN and the FIN count as one byte each.
+    /// Total bytes received in order, including one each for the SYN and the FIN.
     pub bytes_received: Option<u64>,
-    /// Segments sent in all, ACKs and retransmissions included.
+    /// Total segments sent, ACKs and retransmissions included.
     pub segs_out: Option<u32>,
-    /// Segments received in all.
+    /// Total segments received.
     pub segs_in: Option<u32>,
-    /// Bytes written by the application and never sent yet.
+    /// Bytes that the application has written and that have never been sent.
     pub notsent: Option<Size>,
     /// Segments with payload received.
     pub data_segs_in: Option<u32>,
     /// Segments with payload sent, retransmissions included.
     pub data_segs_out: Option<u32>,
-    /// The latest sample of the rate at which the peer gets data; none before the first.
+    /// Latest sample of the delivery rate; `None` before the first.
     pub delivery_rate: Option<Rate>,
     /// Time with data to send.
     pub busy: Option<Span>,
-    /// Of it, held back by the receiver's window.
+    /// Of it, time limited by the receive window.
     pub rwnd_limited: Option<Span>,
-    /// Of it, held back by the send buffer.
+    /// Of it, time limited by the send buffer.
     pub sndbuf_limited: Option<Span>,
-    /// Segments delivered in all, the SYN and copies included.
+    /// Total segments delivered, the SYN and duplicates included.
     pub delivered_packets: Option<u32>,
-    /// Of these, with congestion experienced (RFC 3168).
+    /// Of these, segments with congestion experienced (RFC 3168).
     pub delivered_ce_packets: Option<u32>,
-    /// Payload sent in all, retransmissions included.
+    /// Total payload sent, retransmissions included.
     pub bytes_sent: Option<u64>,
-    /// Payload retransmitted in all.
+    /// Total payload retransmitted.
     pub bytes_retransmitted: Option<u64>,
-    /// Copies that the receiver told of (RFC 2883).
+    /// Duplicates that the receiver reported (D-SACK, RFC 2883).
     pub dsack_dups: Option<u32>,
-    /// Times at which reordering was seen.
+    /// Number of times that reordering was seen.
     pub reord_seen: Option<u32>,
     /// Segments received out of order.
     pub rcv_ooopack: Option<u32>,
     /// The peer's receive window.
     pub snd_wnd: Option<Size>,
-    /// Expiries of the retransmission timer in all.
+    /// Total expiries of the retransmission timer.
     pub timeouts: Option<u16>,
-    /// Series of such expiries in all (a first one and its backed-off ones are one).
+    /// Total series of such expiries (an expiry and its backed-off successors are one series).
     pub timeout_series: Option<u16>,
 }
 
 impl TcpInfo {
-    /// Reads as much as there is.
+    /// Parses as many fields as `bytes` holds.
     #[must_use]
     pub fn parse(bytes: &[u8]) -> TcpInfo {
         let micros = |at| u32_at(bytes, at).map(|n| Span::from_micros(u64::from(n)));
@@ -207,7 +207,7 @@ impl TcpInfo {
             segs_out: count(136),
             segs_in: count(140),
             notsent: size(144),
-            // all ones before a first sample
+            // all ones before the first sample
             min_rtt: u32_at(bytes, 148).filter(|&n| n != u32::MAX).map(|n| Span::from_micros(u64::from(n))),
             data_segs_in: count(152),
             data_segs_out: count(156),
@@ -228,10 +228,10 @@ impl TcpInfo {
         }
     }
 
-    /// Reads a TCP socket's (`getsockopt(2)`, `TCP_INFO`; 2 to 6 microseconds).
+    /// Reads a TCP socket's `tcp_info` (`getsockopt(2)`, `TCP_INFO`; takes 2 to 6 microseconds).
     ///
     /// # Errors
-    /// The system's: ENOPROTOOPT or EOPNOTSUPP if it is no TCP socket.
+    /// The system's: ENOPROTOOPT or EOPNOTSUPP if it is not a TCP socket.
     pub fn read(socket: impl AsFd) -> io::Result<TcpInfo> {
         let mut bytes = [0; LONGEST];
         let len = option(socket, libc::TCP_INFO, &mut bytes)?;
@@ -240,7 +240,7 @@ impl TcpInfo {
 }
 
 fn bit(bytes: &[u8], at: usize) -> Option<bool> {
-    // Bit fields begin at the lowest bit on little-endian machines, at the highest on the others.
+    // Bit fields begin at the lowest bit on little-endian machines, at the highest on big-endian ones.
     let mask = if cfg!(target_endian = "little") { 0x01 } else { 0x80 };
     u8_at(bytes, at).map(|byte| byte & mask != 0)
 }
@@ -250,38 +250,39 @@ fn bytes_a_second(n: u64) -> Option<Rate> {
     (n != u64::MAX).then(|| Rate::from_bps(n.saturating_mul(8)))
 }
 
-/// What a congestion control says of itself (`union tcp_cc_info`).
+/// A congestion control's report about itself (`union tcp_cc_info`).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum CcInfo {
-    /// Vegas and its kin.
+    /// Vegas and its relatives.
     Vegas {
         /// Whether it is on.
         enabled: bool,
         /// Round-trip times measured in this round.
         samples: u32,
-        /// The least of them; none before a first one.
+        /// The minimum of them; `None` before the first.
         rtt: Option<Span>,
-        /// The least of all; none before a first one.
+        /// The minimum of all; `None` before the first.
         base_rtt: Option<Span>,
     },
     /// BBR.
     Bbr {
-        /// The bottleneck's estimated rate.
+        /// Estimated rate of the bottleneck.
         bandwidth: Rate,
-        /// The least round-trip time.
+        /// Minimum round-trip time.
         min_rtt: Span,
-        /// Pacing rate by bandwidth.
+        /// Pacing rate relative to the bandwidth.
         pacing_gain: f64,
-        /// Window by bandwidth-delay product.
+        /// Window relative to the bandwidth-delay product.
         cwnd_gain: f64,
     },
 }
 
 impl CcInfo {
-    /// Reads what the congestion control of that name has filled in; `None` for others, and if it is too short.
+    /// Parses what the congestion control of that name has filled in; `None` for other names, and if `bytes` is too
+    /// short.
     #[must_use]
     pub fn parse(name: &str, bytes: &[u8]) -> Option<CcInfo> {
-        // struct tcpvegas_info; all ones before a first round-trip time
+        // struct tcpvegas_info; all ones before the first round-trip time
         let rtt = |at| Some(u32_at(bytes, at)?).map(|n| (n < u32::MAX / 2).then(|| Span::from_micros(n.into())));
         // struct tcp_bbr_info; gains in 1/256
         let gain = |at| u32_at(bytes, at).map(|n| f64::from(n) / 256.0);
@@ -305,12 +306,12 @@ impl CcInfo {
         }
     }
 
-    /// Reads that of a TCP socket whose congestion control has this name; `None` of those that have none.
+    /// Reads the report of a TCP socket whose congestion control has this name; `None` for controls without a report.
     ///
     /// # Errors
     /// The system's.
     pub fn of(socket: impl AsFd, name: &str) -> io::Result<Option<CcInfo>> {
-        // Without a question to the kernel for those that say nothing.
+        // No system call for controls that have no report.
         if CcInfo::parse(name, &[0; 64]).is_none() {
             return Ok(None);
         }
@@ -328,7 +329,7 @@ pub fn congestion_control(socket: impl AsFd) -> io::Result<String> {
     Ok(rustix::net::sockopt::tcp_congestion(socket)?)
 }
 
-/// The congestion controls that a socket can be given here (`/proc/sys/net/ipv4/tcp_available_congestion_control`).
+/// The congestion controls available to a socket (`/proc/sys/net/ipv4/tcp_available_congestion_control`).
 ///
 /// # Errors
 /// If the file cannot be read.
@@ -337,10 +338,10 @@ pub fn available() -> io::Result<Vec<String>> {
     Ok(text.split_ascii_whitespace().map(str::to_owned).collect())
 }
 
-/// Fills `bytes` with an option of level TCP; gives how many the kernel wrote.
+/// Reads a socket option of level TCP into `bytes`; returns how many bytes the kernel wrote.
 fn option(socket: impl AsFd, name: libc::c_int, bytes: &mut [u8]) -> io::Result<usize> {
     let mut len = bytes.len() as libc::socklen_t;
-    // SAFETY: `bytes` is writable for `len` bytes, which is how many the kernel writes at most; the descriptor is borrowed,
+    // SAFETY: `bytes` is writable for `len` bytes, and the kernel writes at most that many; the descriptor is borrowed,
     // hence open.
     let done = unsafe {
         libc::getsockopt(socket.as_fd().as_raw_fd(), libc::IPPROTO_TCP, name, bytes.as_mut_ptr().cast(), &raw mut len)
@@ -348,28 +349,31 @@ fn option(socket: impl AsFd, name: libc::c_int, bytes: &mut [u8]) -> io::Result<
     if done == 0 { Ok((len as usize).min(bytes.len())) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Has a TCP socket called writable only while fewer bytes than this are unsent (`TCP_NOTSENT_LOWAT`).
+/// Makes the kernel report a TCP socket as writable only while fewer than `bytes` bytes are unsent
+/// (`TCP_NOTSENT_LOWAT`).
 pub(super) fn set_unsent(socket: impl AsFd, bytes: u32) -> io::Result<()> {
     set_option(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, bytes)
 }
 
-/// Bounds the segments of a connection that is yet to be opened, both ways (`TCP_MAXSEG`): payload and TCP's options together.
+/// Limits the segments of a connection that is not yet open, in both directions (`TCP_MAXSEG`): payload plus TCP
+/// options.
 pub(crate) fn set_most_segment(socket: impl AsFd, bytes: u32) -> io::Result<()> {
     set_option(socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG, bytes)
 }
 
-/// Bounds the window that a TCP socket advertises, in bytes (`TCP_WINDOW_CLAMP`). What it has advertised before still holds.
+/// Limits the window that a TCP socket advertises, in bytes (`TCP_WINDOW_CLAMP`). A window advertised before still
+/// holds.
 pub(crate) fn set_most_window(socket: impl AsFd, bytes: u32) -> io::Result<()> {
     set_option(socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, bytes)
 }
 
-/// Has a socket reset its connection when it is closed (`SO_LINGER` of zero).
+/// Makes a socket reset its connection on close (`SO_LINGER` of zero).
 pub(super) fn reset_on_close(socket: impl AsFd) -> io::Result<()> {
     set_option(socket, libc::SOL_SOCKET, libc::SO_LINGER, libc::linger { l_onoff: 1, l_linger: 0 })
 }
 
 fn set_option<T: Copy>(socket: impl AsFd, level: libc::c_int, name: libc::c_int, value: T) -> io::Result<()> {
-    // SAFETY: `value` is readable for its size, which is the length given; the descriptor is borrowed, hence open.
+    // SAFETY: `value` is readable for its size, which is the length passed; the descriptor is borrowed, hence open.
     let done = unsafe {
         libc::setsockopt(
             socket.as_fd().as_raw_fd(),

@@ -1,11 +1,11 @@
-//! Follows the kernel-TCP connections of other programs: finds them, reads their internals on a schedule, and keeps what
-//! was last known of each that ends.
+//! Follows the kernel-TCP connections of other programs: finds them, reads their internals on a schedule, and keeps the
+//! last known state of each that ends.
 //!
-//! New connections are found by listing all (a *search*), known ones are asked one by one, which is cheaper, or all at
-//! once where there are many. The kernel tells of every TCP socket that it destroys, with its last internals: a connection
-//! that ends between two readings has its last reading from there, and one that began and ended between two searches has
-//! that single one. Whose such a short connection was cannot be known any more: it belongs to a watch of ports or of all,
-//! and is only counted by a watch of processes. Look first at [`Watching::run`].
+//! New connections are found by listing all (a *search*). Known ones are read one by one, which is cheaper, or all at
+//! once if there are many. The kernel reports every TCP socket that it destroys, with its last internals: they are the
+//! last reading of a connection that ends between two readings, and the only one of a connection that began and ended
+//! between two searches. The owner of such a short connection can no longer be found: a watch of ports or of all
+//! connections includes it, a watch of processes only counts it. Start reading at [`Watching::run`].
 
 mod error;
 mod result;
@@ -27,58 +27,58 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Whose connections are followed.
+/// Which connections are followed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Whose {
     /// All of the network namespace.
     All,
     /// Those with one of these ports at either end.
     Ports(Vec<u16>),
-    /// Those of these processes and of all that descend from them.
+    /// Those of these processes and all their descendants.
     Processes(Vec<u32>),
-    /// Those of the processes that descend from the calling one and were not there at the watch's beginning.
+    /// Those of the calling process's descendants that started after the watch began.
     Children,
 }
 
 /// What to watch, and how often.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// Whose connections.
+    /// Which connections.
     pub whose: Whose,
-    /// How often known connections are read.
+    /// Interval between readings of known connections.
     pub every: Span,
-    /// How often new ones are searched for.
+    /// Interval between searches for new connections.
     pub search_every: Span,
-    /// How long; none: until it is stopped.
+    /// Duration; `None`: until the watch is stopped.
     pub duration: Option<Span>,
-    /// Readings that are kept in memory. Beyond them every other one is left out, and half as many are made.
+    /// Readings kept in memory. Beyond them every other one is dropped, and the interval doubles.
     pub most_readings: usize,
 }
 
-/// Readings that are kept unless told otherwise: about 400 MB.
+/// Default number of readings kept: about 400 MB.
 pub const MOST_READINGS: usize = 1_000_000;
-/// Connections that are followed in one watch, ended ones included; later ones are counted.
+/// Maximum number of connections followed in one watch, ended ones included; further ones are only counted.
 const MOST_CONNECTIONS: usize = 10_000;
-/// From so many connections on, one listing of all is cheaper than a question for each.
+/// From this number of connections on, listing all is cheaper than one request for each.
 const MANY: usize = 24;
-/// Searches in which a socket must have been no watched process's to be left alone: a socket has a number before the
-/// program that accepts it has it open.
+/// Number of searches in which a socket must belong to no watched process before it is ignored: a socket has a number
+/// before the accepting program has it open.
 const TRIES: u8 = 4;
-/// How long the news of a vanished connection's end, or of a finished command's connections, is waited for.
+/// How long to wait for the end event of a vanished connection, or for a finished command's connections.
 const PATIENCE: Span = Span::from_millis(1000);
 
-/// How another thread sees and ends a watch.
+/// Lets another thread observe and end a watch.
 #[derive(Debug, Default)]
 pub struct Control {
-    /// Ends it at once.
+    /// Ends the watch at once.
     pub stop: AtomicBool,
-    /// The program has ended: ends it when its connections have, within a second.
+    /// The program has ended: the watch ends when the program's connections have, within a second.
     pub finish: AtomicBool,
     view: Mutex<View>,
 }
 
 impl Control {
-    /// What is being followed, a fifth of a second old at most.
+    /// The connections being followed, at most 0.2 s old.
     #[must_use]
     pub fn view(&self) -> View {
         self.view.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -91,7 +91,7 @@ struct Connection {
     socket: Socket,
     log: Log,
     owner: Option<Owner>,
-    /// When the kernel no longer knew it.
+    /// When the kernel stopped listing it.
     gone: Option<Time>,
     ended: Option<Time>,
 }
@@ -99,7 +99,7 @@ struct Connection {
 #[derive(Clone, Copy, Debug)]
 enum Known {
     Followed(usize),
-    /// No watched process had it open, in so many searches.
+    /// No watched process had it open, in this number of searches.
     Others(u8),
 }
 
@@ -112,12 +112,12 @@ pub struct Watching {
     ends: Option<Ends>,
     known: BTreeMap<u64, Known>,
     connections: Vec<Connection>,
-    /// Those that have not ended.
+    /// Connections that have not ended.
     open: Vec<usize>,
-    /// Processes that were there before, of [`Whose::Children`].
+    /// Processes that existed before the watch, for [`Whose::Children`].
     before: BTreeSet<u32>,
     searched: Time,
-    /// Not before: looking through all processes may take no more than a small part of the time.
+    /// Time of the next owner search: looking through all processes may take only a small share of the time.
     next_owners: Time,
     readings: usize,
     counts: Counts,
@@ -132,8 +132,7 @@ struct Counts {
 }
 
 impl Watching {
-    /// Opens what it takes and lists the connections that are there: what they have done so far is left out of their
-    /// measures.
+    /// Opens the sockets and lists existing connections: what these have done so far is excluded from their measures.
     ///
     /// # Errors
     /// [`WatchError`].
@@ -158,7 +157,7 @@ impl Watching {
         };
         let mut watching = Watching {
             diag,
-            // Without it the last reading of a connection is its last known one.
+            // Without end events, a connection's last reading is its last known state.
             ends: Ends::open(place).ok(),
             known: BTreeMap::new(),
             connections: Vec::new(),
@@ -175,10 +174,11 @@ impl Watching {
         Ok(watching)
     }
 
-    /// Watches until the duration is over or it is told to end; of processes, until they and their connections have ended.
+    /// Watches until the duration is over or `control` ends it; a watch of processes ends when they and their
+    /// connections have ended.
     ///
     /// # Errors
-    /// [`WatchError`]; what has been read until then is kept.
+    /// [`WatchError`]; readings made until then are kept.
     pub fn run(&mut self, control: &Control) -> Result<(), WatchError> {
         let start = self.clock.now();
         let until = self.options.duration.map_or(Time::NEVER, |length| start + length);
@@ -228,12 +228,12 @@ impl Watching {
                 break;
             }
         }
-        // The last state of all that are still open, and the news of what has just ended.
+        // Read the last state of connections still open, and receive the latest end events.
         self.read()?;
         self.hear()
     }
 
-    /// Whether the processes that are watched have all ended.
+    /// Whether all watched processes have ended.
     fn is_left_alone(&self) -> bool {
         match &self.options.whose {
             Whose::Processes(pids) => !pids.iter().any(|&pid| owners::runs(pid)),
@@ -241,12 +241,12 @@ impl Watching {
         }
     }
 
-    /// Takes up connections that are new; `log` begins the log of one with its first reading.
+    /// Adds new connections; `log` creates a connection's log from its first reading.
     fn search(&mut self, log: impl Fn(Sample) -> Log) -> Result<(), WatchError> {
         let found = self.list()?;
         let time = self.clock.now();
         let there: BTreeSet<u64> = found.iter().map(|socket| socket.cookie).collect();
-        // What is followed is taken off the list when its end is known.
+        // A followed connection leaves `known` when its end is known.
         self.known.retain(|cookie, known| matches!(known, Known::Followed(_)) || there.contains(cookie));
         let mut fresh: Vec<Socket> =
             found.into_iter().filter(|socket| !self.known.get(&socket.cookie).is_some_and(Known::is_settled)).collect();
@@ -281,12 +281,12 @@ impl Watching {
         Ok(())
     }
 
-    /// Whether connections are followed by whose they are.
+    /// Whether connections are selected by process.
     fn by_process(&self) -> bool {
         matches!(self.options.whose, Whose::Processes(_) | Whose::Children)
     }
 
-    /// The processes that may have the sockets that are looked for.
+    /// The processes that may own the sockets in question.
     fn suspects(&self) -> Vec<u32> {
         match &self.options.whose {
             Whose::All | Whose::Ports(_) => owners::everyone(),
@@ -295,7 +295,7 @@ impl Watching {
         }
     }
 
-    /// A socket that was not accepted when it was found, or when there was no time to look, gets its owner later.
+    /// Sets the owners of sockets that had not been accepted when found, or that there was no time to look up.
     fn name_owners(&mut self, owned: &BTreeMap<u32, Owner>) {
         for &at in &self.open {
             let connection = &mut self.connections[at];
@@ -305,7 +305,7 @@ impl Watching {
         }
     }
 
-    /// All connections that pass the watch's ports.
+    /// All connections that match the watch's ports.
     fn list(&mut self) -> Result<Vec<Socket>, WatchError> {
         let filters = match &self.options.whose {
             Whose::Ports(ports) if ports.len() == 1 => vec![
@@ -377,7 +377,7 @@ impl Watching {
                     connection.log.push(Sample { time, info, cc: socket.cc_info });
                     self.readings += 1;
                     let unnamed = connection.owner.is_none() && socket.inode != 0;
-                    // An inode of zero: the program has closed it, but its owner is known by now.
+                    // An inode of zero: the program has closed it, but its owner is already known.
                     connection.socket = socket;
                     if unnamed && time >= self.next_owners {
                         wanted.insert(connection.socket.inode);
@@ -392,13 +392,13 @@ impl Watching {
             let owned = owners::find(&wanted, self.suspects());
             self.name_owners(&owned);
             let now = self.clock.now();
-            // Where they are not to be found (another user's), it is not tried all the time.
+            // If owners cannot be found (another user's processes), do not retry at every reading.
             self.next_owners = now + Span(now.since(began).0.saturating_mul(20)).max(Span::from_millis(500));
         }
         Ok(())
     }
 
-    /// Hears which sockets have been destroyed.
+    /// Receives the events of destroyed sockets.
     fn hear(&mut self) -> Result<(), WatchError> {
         let Some(ends) = &mut self.ends else { return Ok(()) };
         let ended = ends.take().map_err(system("hearing of destroyed TCP sockets (netlink)"))?;
@@ -414,7 +414,7 @@ impl Watching {
                     self.open.retain(|&open| open != at);
                 }
                 Some(Known::Others(tries)) if tries >= TRIES => {}
-                // Listening sockets and such as were never connected are destroyed as well.
+                // Sockets that never connected, such as listening ones, are destroyed as well.
                 _ if socket.peer.port() == 0 || !self.is_wanted(&socket) => {}
                 _ if self.by_process() => self.counts.strays += 1,
                 _ => {
@@ -433,7 +433,7 @@ impl Watching {
         Ok(())
     }
 
-    /// Ends the connections that the kernel has forgotten without telling.
+    /// Ends connections that the kernel no longer lists and for which no end event arrived.
     fn bury(&mut self) {
         let now = self.clock.now();
         let patience = if self.ends.is_some() { PATIENCE } else { Span::ZERO };
@@ -459,7 +459,7 @@ impl Watching {
 }
 
 impl Known {
-    /// Whether nothing more is to be found out.
+    /// Whether nothing more needs to be found out.
     fn is_settled(&self) -> bool {
         match self {
             Known::Followed(_) => true,

@@ -1,5 +1,5 @@
-//! Messages of netlink's socket diagnostics, as bytes: no socket here. Numbers are in the machine's byte order but for
-//! addresses and ports (`sock_diag(7)`, `netlink(7)`).
+//! Messages of netlink's socket diagnostics, as bytes; there is no socket in this module. Numbers are in the machine's
+//! byte order, except for addresses and ports (`sock_diag(7)`, `netlink(7)`).
 
 use super::tcp_info::{CcInfo, State, TcpInfo};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -20,7 +20,7 @@ pub(super) fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_ne_bytes(bytes.get(at..at.checked_add(8)?)?.try_into().ok()?))
 }
 
-/// `SOCK_DIAG_BY_FAMILY`: a request, and an answer.
+/// `SOCK_DIAG_BY_FAMILY`: message type of a request and of its answer.
 const BY_FAMILY: u16 = 20;
 const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
@@ -34,17 +34,17 @@ const BBRINFO: u16 = 16;
 const HEADER: usize = 16;
 const MESSAGE: usize = 72;
 
-/// Version of the internet protocol, as a request names it.
+/// IP version, as a request names it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Family {
     /// IPv4.
     V4,
-    /// IPv6, IPv4 on sockets of IPv6 included.
+    /// IPv6, including IPv4 on IPv6 sockets.
     V6,
 }
 
 impl Family {
-    /// Both.
+    /// Both versions.
     pub const ALL: [Family; 2] = [Family::V4, Family::V6];
 
     const fn number(self) -> u8 {
@@ -55,50 +55,50 @@ impl Family {
     }
 }
 
-/// What names a socket exactly (`struct inet_diag_sockid`): its ports, addresses, interface and cookie, as the kernel
-/// gave them.
+/// Identifies a socket (`struct inet_diag_sockid`): its ports, addresses, interface and cookie, as the kernel returned
+/// them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct SocketId([u8; 48]);
 
-/// Whose messages are wanted.
+/// Restricts which sockets a dump lists.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Filter {
-    /// Only with this port at this end.
+    /// Only sockets with this local port.
     pub local_port: Option<u16>,
-    /// Only with this port at the other end.
+    /// Only sockets with this port at the peer.
     pub peer_port: Option<u16>,
 }
 
 /// A TCP socket as the kernel describes it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Socket {
-    /// Number of the socket, of which a running kernel never gives the same again.
+    /// The socket's number, which a running kernel never reuses.
     pub cookie: u64,
-    /// The version under which the kernel keeps it.
+    /// The IP version under which the kernel lists it.
     pub family: Family,
-    /// State.
+    /// State of the connection.
     pub state: Option<State>,
-    /// This end.
+    /// Local address.
     pub local: SocketAddr,
-    /// The other end.
+    /// Peer's address.
     pub peer: SocketAddr,
-    /// Number of the file; zero: no program has it open (not accepted yet, or closed).
+    /// Inode number of the file; zero: no program has it open (not accepted yet, or closed).
     pub inode: u32,
-    /// Who made it.
+    /// The user who created it.
     pub uid: u32,
     /// Name of the congestion control.
     pub congestion_control: Option<String>,
-    /// Its internals.
+    /// Its `tcp_info`.
     pub info: Option<TcpInfo>,
-    /// What its congestion control says of itself.
+    /// The congestion control's report about itself.
     pub cc_info: Option<CcInfo>,
     pub(super) id: SocketId,
 }
 
-/// The internals, the name of the congestion control and its own state.
+/// Requested extensions: `tcp_info`, the name of the congestion control and its own state.
 const EXTENSIONS: u8 = 1 << (INFO - 1) | 1 << (VEGASINFO - 1) | 1 << (CONG - 1);
 
-/// The states of connections that have internals.
+/// The states of connections that have a `tcp_info`.
 fn connected() -> u32 {
     let without = [State::Listen, State::TimeWait, State::Closed, State::Request, State::SynReceived];
     State::ALL.iter().filter(|state| !without.contains(state)).map(|state| 1 << state.number()).sum()
@@ -117,7 +117,7 @@ fn request(family: Family, flags: u16, sequence: u32, states: u32, id: &[u8; 48]
     bytes
 }
 
-/// A request for all connections of a family that pass the filter.
+/// A request for all of a family's connections that pass the filter.
 pub(super) fn dump(family: Family, filter: Filter, sequence: u32) -> Vec<u8> {
     let mut id = [0; 48];
     id[0..2].copy_from_slice(&filter.local_port.unwrap_or(0).to_be_bytes());
@@ -136,13 +136,13 @@ pub(super) enum Message {
     Socket(Box<Socket>),
     /// The end of a dump.
     Done,
-    /// A system's error number.
+    /// The system's error number.
     Refused(i32),
-    /// Something else, or damaged.
+    /// Something else, or a damaged message.
     Other,
 }
 
-/// The messages of a datagram, each with its sequence number; what is damaged ends them.
+/// The messages of a datagram, each with its sequence number; parsing stops at the first damaged message.
 pub(super) fn messages(mut bytes: &[u8]) -> Vec<(u32, Message)> {
     let mut found = Vec::new();
     while let (Some(len), Some(kind), Some(sequence)) = (u32_at(bytes, 0), u16_at(bytes, 4), u32_at(bytes, 8)) {
@@ -210,7 +210,7 @@ fn socket(body: &[u8]) -> Option<Socket> {
 fn address(family: Family, bytes: &[u8]) -> Option<IpAddr> {
     match family {
         Family::V4 => <[u8; 4]>::try_from(bytes.get(..4)?).ok().map(|b| IpAddr::V4(Ipv4Addr::from(b))),
-        // An IPv4 peer of an IPv6 socket is shown as what it is.
+        // An IPv4 peer of an IPv6 socket is shown as IPv4.
         Family::V6 => <[u8; 16]>::try_from(bytes.get(..16)?).ok().map(|b| IpAddr::V6(Ipv6Addr::from(b)).to_canonical()),
     }
 }
@@ -224,7 +224,7 @@ fn name(data: &[u8]) -> Option<String> {
 fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     core::iter::from_fn(move || {
         let len = usize::from(u16_at(bytes, 0)?);
-        // the two highest bits say how the data are to be read
+        // the two highest bits are flags about the data's encoding
         let kind = u16_at(bytes, 2)? & 0x3fff;
         let data = bytes.get(4..len)?;
         bytes = bytes.get(aligned(len)..).unwrap_or(&[]);
@@ -237,7 +237,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// An answer with internals, as a kernel writes it.
+    /// An answer with `tcp_info`, as a kernel writes it.
     fn answer() -> Vec<u8> {
         let mut body = vec![libc::AF_INET as u8, 1, 0, 0];
         body.extend_from_slice(&4000u16.to_be_bytes());

@@ -1,14 +1,14 @@
-//! Why a watch cannot be, in words that say what to do.
+//! Errors of a watch, with messages that say what to do.
 
 use std::io;
 
-/// Why a watch cannot be.
+/// Why a watch failed.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
-    /// A call failed.
+    /// A system call failed.
     #[error("{call}: {error}{}", hint(.error))]
     System {
-        /// Which.
+        /// Its name.
         call: &'static str,
         /// Why.
         error: io::Error,
@@ -16,22 +16,22 @@ pub enum WatchError {
     /// There is no such process.
     #[error("there is no process {0}")]
     NoProcess(u32),
-    /// What the process has open is not for this user to see.
+    /// This user may not see the process's open files.
     #[error(
         "cannot see which sockets process {pid} has open (/proc/{pid}/fd: {error}): watch as its user or as root, or watch its port"
     )]
     NotAllowed {
-        /// Which.
+        /// Process id.
         pid: u32,
         /// Why.
         error: io::Error,
     },
-    /// The process has a network of its own.
+    /// The process is in another network namespace.
     #[error(
         "process {pid} has a network namespace of its own, which cannot be entered ({error}): watch as root, or inside it"
     )]
     Namespace {
-        /// Which.
+        /// Process id.
         pid: u32,
         /// Why.
         error: io::Error,

@@ -1,4 +1,4 @@
-//! What a watch shows while it lasts, and what it gives at its end.
+//! What a watch shows while it runs, and its result at the end.
 
 use super::{Connection, Counts, MOST_CONNECTIONS, Watching};
 use crate::kernel::log::Way;
@@ -8,18 +8,18 @@ use paceline_units::Span;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What is being followed now.
+/// The connections being followed now.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct View {
-    /// Since the watch's beginning.
+    /// Time since the watch began.
     pub time_s: f64,
-    /// Connections that are open.
+    /// Open connections.
     pub connections: Vec<Line>,
-    /// How many have ended.
+    /// Number of ended connections.
     pub ended: usize,
 }
 
-/// One connection now.
+/// The current state of one connection.
 #[derive(Clone, Debug, Serialize)]
 #[allow(missing_docs, reason = "the names are those of the recording `kernel`")]
 pub struct Line {
@@ -65,7 +65,7 @@ impl Watching {
         }
     }
 
-    /// The watch as a run: a flow a connection, named after its program, in the direction of most of its payload.
+    /// The watch as a run: one flow per connection, named after its program, in the direction of most of its payload.
     #[must_use]
     pub fn finish(self, name: &str) -> LiveOutput {
         let end = self.clock.now();
@@ -100,7 +100,7 @@ impl Watching {
         LiveOutput { summary: LiveSummary { duration_s, notes, ..LiveSummary::new(name, end, flows) }, series }
     }
 
-    /// What a reader of the results should know.
+    /// Warnings for readers of the results.
     fn notes(&self) -> Vec<String> {
         let Counts { missed, strays, beyond, thinned } = self.counts;
         let mut notes = Vec::new();
