@@ -1,10 +1,10 @@
-//! The control channel's encryption: the Noise protocol framework (revision 34), as the crate `snow` has it.
+//! The control channel's encryption: the Noise protocol framework (revision 34), by the crate `snow`.
 //!
-//! With a key both ends show by the handshake that they have it (pattern `NNpsk0`), without one nobody shows anything (`NN`); in
-//! both cases fresh X25519 keys encrypt what follows, and are forgotten with the connection. The client's half of the handshake
-//! goes in [`Greeting::Hello`], the server's in [`Answer::Hello`]. After it each end writes parts: a length (16 bits,
-//! big-endian) and a transport message of Noise of that many bytes, at most 65,535 (section 3 there), which are the pieces
-//! of the stream that [`control`]'s messages make.
+//! With a key, the handshake proves that both ends have it (pattern `NNpsk0`); without one there is no authentication
+//! (`NN`). In both cases fresh X25519 keys encrypt what follows, and are discarded with the connection. The client's
+//! half of the handshake is in [`Greeting::Hello`], the server's in [`Answer::Hello`]. After it each end writes parts:
+//! a length (16 bits, big-endian) and a Noise transport message of that many bytes, at most 65,535 (section 3 there).
+//! The decrypted parts form the stream of [`control`]'s messages.
 
 use super::control::{self, Answer, Greeting, MAX_GREETING, VERSION};
 use crate::clock::Clock;
@@ -20,16 +20,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// A key that two hosts share: random, and therefore not to be guessed.
+/// A key shared by two hosts: random, so it cannot be guessed.
 pub type Key = [u8; 32];
 
-/// How long an end may take to say what it is to say.
+/// Time limit for an end's next message.
 pub const PATIENCE: Duration = Duration::from_secs(5);
-/// Bytes of the tag of what is encrypted.
+/// Length of the authentication tag, in bytes.
 const TAG: usize = 16;
-/// Bytes of a message in one part.
+/// Maximum length of a message's part, in bytes.
 const MAX_PART: usize = 65_535 - TAG;
-/// Bytes of the handshake's messages: a public key, and once there is a key for one a tag.
+/// Length of a handshake message in bytes: a public key, and a tag once there is a key for one.
 const PLAIN: usize = 32;
 const TAGGED: usize = PLAIN + TAG;
 
@@ -37,10 +37,10 @@ fn invalid(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, why)
 }
 
-/// An end of a handshake that begins.
+/// One end of a new handshake.
 fn handshake(key: Option<&Key>, begins: bool) -> io::Result<HandshakeState> {
     let pattern = if key.is_some() { "NNpsk0" } else { "NN" };
-    // what it is for and of which version it is, so that it is of use nowhere else
+    // binds the handshake to this purpose and version, so that it cannot be used elsewhere
     let prologue = format!("paceline control channel, version {VERSION}");
     let made = || {
         let mut builder = Builder::new(format!("Noise_{pattern}_25519_ChaChaPoly_SHA256").parse()?);
@@ -53,14 +53,14 @@ fn handshake(key: Option<&Key>, begins: bool) -> io::Result<HandshakeState> {
     made().map_err(|error: snow::Error| io::Error::other(format!("the handshake: {error}")))
 }
 
-/// The next message of a handshake, in hexadecimal digits.
+/// The next handshake message, in hexadecimal digits.
 fn next(state: &mut HandshakeState) -> io::Result<String> {
     let mut bytes = [0; TAGGED];
     let len = state.write_message(&[], &mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
     Ok(control::hex(&bytes[..len]))
 }
 
-/// Takes the other end's message of `len` bytes; whether it is one that whoever has the key would have written.
+/// Reads the other end's message of `len` bytes; returns whether it is valid, i.e. from a holder of the key.
 fn takes(state: &mut HandshakeState, digits: &str, len: usize) -> bool {
     let bytes = control::unhex(digits).filter(|bytes| bytes.len() == len);
     bytes.is_some_and(|bytes| state.read_message(&bytes, &mut []).is_ok())
@@ -69,15 +69,15 @@ fn takes(state: &mut HandshakeState, digits: &str, len: usize) -> bool {
 /// Why a client has no channel.
 #[derive(Debug)]
 pub enum Unanswered {
-    /// What the connection says.
+    /// An error of the connection.
     Io(io::Error),
-    /// The server says no, and why.
+    /// The server refused, with this reason.
     Refused(String),
-    /// The server wants a key.
+    /// The server requires a key.
     Key,
     /// The server has no key.
     Keyless,
-    /// The server does not have the key.
+    /// The server does not have the client's key.
     Stranger,
 }
 
@@ -87,15 +87,15 @@ impl From<io::Error> for Unanswered {
     }
 }
 
-/// What a server's half of the handshake came to.
+/// Result of a server's half of the handshake.
 pub enum Answered {
-    /// The answer to give, and the channel that there is then.
+    /// The answer to send, and the resulting channel.
     Hello(String, StatelessTransportState),
-    /// Whoever wrote it does not have the key, or it is no handshake at all.
+    /// The client does not have the key, or its message is not a handshake.
     WrongKey,
 }
 
-/// A server's half of the handshake, to the digits of [`Greeting::Hello`].
+/// A server's half of the handshake, given the digits of [`Greeting::Hello`].
 ///
 /// # Errors
 /// If the system has no random bytes.
@@ -113,7 +113,7 @@ pub struct Channel {
     reader: ChannelReader,
 }
 
-/// The end of a channel that writes.
+/// The writing half of a channel.
 #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
 pub(super) struct ChannelWriter {
     stream: Arc<TcpStream>,
@@ -122,26 +122,26 @@ pub(super) struct ChannelWriter {
     count: u64,
 }
 
-/// The end of a channel that reads, perhaps in a thread of its own.
+/// The reading half of a channel, possibly on a separate thread.
 #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
 pub(super) struct ChannelReader {
     stream: Arc<TcpStream>,
     noise: Arc<StatelessTransportState>,
     part: Part,
-    /// Bytes of messages that have come, for another thread to look at.
+    /// Message bytes received, readable by other threads.
     pub(super) received_bytes: Arc<AtomicU64>,
 }
 
 #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
 impl Channel {
-    /// A client's: greets the server and hears its answer, within [`PATIENCE`].
+    /// A client's channel: greets the server and reads its answer, within [`PATIENCE`].
     ///
     /// # Errors
     /// [`Unanswered`].
     pub fn open(stream: TcpStream, key: Option<&Key>) -> Result<Channel, Unanswered> {
         let mut state = handshake(key, true)?;
         let hello = Greeting::Hello { version: VERSION, keyed: key.is_some(), handshake: next(&mut state)? };
-        // a server that takes nobody in may have said why, and closed the connection already
+        // a server that is full may have sent its reason and closed the connection already
         let _ = control::write(&mut Within::of(&stream, PATIENCE), &hello);
         match control::read(&mut Within::of(&stream, PATIENCE), MAX_GREETING)? {
             Answer::Refused { why } => Err(Unanswered::Refused(why)),
@@ -154,7 +154,7 @@ impl Channel {
         }
     }
 
-    /// After a handshake.
+    /// A channel after a handshake.
     #[must_use]
     pub fn new(stream: TcpStream, noise: StatelessTransportState) -> Channel {
         let (stream, noise) = (Arc::new(stream), Arc::new(noise));
@@ -165,18 +165,18 @@ impl Channel {
         }
     }
 
-    /// Writes a message, which the other end has so long to take.
+    /// Writes a message, which the other end must accept within `patience`.
     ///
     /// # Errors
-    /// What the connection says; `TimedOut`.
+    /// The connection's; `TimedOut`.
     pub fn write(&mut self, message: &impl Serialize, patience: Duration) -> io::Result<()> {
         self.writer.write(message, patience)
     }
 
-    /// Reads a message of `max` bytes at most, which the other end has so long to write.
+    /// Reads a message of at most `max` bytes, which the other end must send within `patience`.
     ///
     /// # Errors
-    /// As [`control::read`]; `InvalidData` of what the other end has not written; `TimedOut`.
+    /// As [`control::read`]; `InvalidData` for bytes that the other end has not written; `TimedOut`.
     pub fn read<T: DeserializeOwned>(&mut self, max: usize, patience: Duration) -> io::Result<T> {
         self.reader.read(max, Some(patience))
     }
@@ -186,7 +186,7 @@ impl Channel {
         self.reader.text(max, Some(patience))
     }
 
-    /// Waits so long for something to be read: as `TcpStream::peek` tells.
+    /// Waits up to `patience` for data to read; returns like `TcpStream::peek`.
     pub(super) fn wait(&self, patience: Duration) -> io::Result<usize> {
         if !self.reader.part.rest().is_empty() {
             return Ok(1);
@@ -195,12 +195,12 @@ impl Channel {
         self.reader.stream.peek(&mut [0])
     }
 
-    /// Whether anything has come that the other end encrypted.
+    /// Whether anything that the other end encrypted has arrived.
     pub(super) fn has_decrypted(&self) -> bool {
         self.reader.part.count > 0
     }
 
-    /// Its two ends.
+    /// Splits the channel into its two halves.
     pub(super) fn split(self) -> (ChannelWriter, ChannelReader) {
         (self.writer, self.reader)
     }
@@ -225,7 +225,7 @@ impl ChannelWriter {
 }
 
 impl ChannelReader {
-    /// As [`Channel::read`]; without a patience for as long as it takes.
+    /// As [`Channel::read`]; `None` waits without limit.
     pub(super) fn read<T: DeserializeOwned>(&mut self, max: usize, patience: Option<Duration>) -> io::Result<T> {
         control::parse(&self.text(max, patience)?)
     }
@@ -272,13 +272,13 @@ impl<W: Write> Write for Seals<'_, W> {
     }
 }
 
-/// What has been decrypted of one end's stream.
+/// Decrypted data of one end's stream.
 #[derive(Default)]
 struct Part {
     /// Parts read.
     count: u64,
     bytes: Vec<u8>,
-    /// How much of it has been taken.
+    /// Number of bytes already consumed.
     taken: usize,
 }
 
@@ -304,7 +304,7 @@ impl<R: Read> Read for Opens<'_, R> {
             self.from.read_exact(&mut len)?;
             let len = usize::from(u16::from_be_bytes(len));
             if len <= TAG {
-                // a part of nothing would keep its reader here
+                // an empty part would make the reader loop here
                 return Err(invalid("an empty part of a message"));
             }
             let mut sealed = vec![0; len];
@@ -326,7 +326,7 @@ impl<R: Read> Read for Opens<'_, R> {
     }
 }
 
-/// Reads from a peer, or writes to one, who has until then for a message, in however many pieces it goes.
+/// Reads from or writes to a peer with a deadline for the whole message, in any number of pieces.
 #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
 pub(super) struct Within<'a> {
     stream: &'a TcpStream,
@@ -334,7 +334,7 @@ pub(super) struct Within<'a> {
     until: Option<Time>,
 }
 
-/// What a socket says whose time is up, in words.
+/// Turns a socket's timeout into a `TimedOut` error with words.
 fn late(error: io::Error, why: &str) -> io::Error {
     if error.kind() == io::ErrorKind::WouldBlock { io::Error::new(io::ErrorKind::TimedOut, why) } else { error }
 }
@@ -345,13 +345,13 @@ fn span(time: Duration) -> Span {
 
 #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
 impl<'a> Within<'a> {
-    /// From now on so long.
+    /// A deadline `patience` from now.
     pub(super) fn of(stream: &'a TcpStream, patience: Duration) -> Within<'a> {
         let clock = Clock::start();
         Within { stream, clock, until: Some(clock.now() + span(patience)) }
     }
 
-    /// What is left of the time; `None` is without end.
+    /// Remaining time; `None` is unlimited.
     fn left(&self, over: &str) -> io::Result<Option<Duration>> {
         match self.until.map(|until| until.since(self.clock.now())) {
             Some(Span::ZERO) => Err(io::Error::new(io::ErrorKind::TimedOut, over)),
@@ -414,7 +414,7 @@ mod tests {
         for (client, server) in [(Some(&key), Some(&other)), (Some(&key), None), (None, Some(&key))] {
             assert!(joined(client, server).is_none());
         }
-        // nor is a server believed that does not have it: what it answers was written for another greeting
+        // nor is a server without the key accepted: its answer was written for another greeting
         let (mut mine, mut another) = (handshake(Some(&key), true).unwrap(), handshake(Some(&key), true).unwrap());
         let (_, theirs) = (next(&mut mine).unwrap(), next(&mut another).unwrap());
         let Answered::Hello(said, _) = answer(Some(&key), &theirs).unwrap() else { panic!("the same key") };
@@ -438,7 +438,7 @@ mod tests {
         assert!(error.to_string().contains("65536 at most"), "{error}");
     }
 
-    /// What is secret of a flow is not in what an observer sees, and the same is never written twice.
+    /// An observer does not see a flow's secret, and equal messages never look the same.
     #[test]
     fn an_observer_sees_nothing_of_it() {
         let [client, _] = joined(None, None).unwrap();
@@ -457,7 +457,7 @@ mod tests {
         assert!(opened(&server, &empty.repeat(3), MAX_REQUEST).unwrap_err().to_string().contains("empty part"));
     }
 
-    /// Cut off anywhere, changed in any bit, written by the reader itself, out of order or twice: it is no message.
+    /// A message that is truncated, changed in any bit, reflected, reordered or repeated is rejected.
     #[test]
     fn what_is_not_as_it_was_written_is_no_message() {
         let [[client, server], [_, another]] = [(); 2].map(|()| joined(Some(&[3; 32]), Some(&[3; 32])).unwrap());

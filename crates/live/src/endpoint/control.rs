@@ -1,11 +1,11 @@
-//! The messages of the control channel: one TCP connection, on the port number that the data have over UDP. It carries what the
-//! two ends must agree on before the first data packet, and what they have measured after the last.
+//! The messages of the control channel: one TCP connection, on the port number that the data use over UDP. It carries
+//! what the two ends must agree on before the first data packet, and their measurements after the last.
 //!
-//! A message is its length (32 bits, big-endian) and JSON. The first of each end, a [`Greeting`] and its [`Answer`], go in the
-//! clear and carry a handshake; all others, a [`ClientMessage`] or a [`ServerMessage`], go through the [`super::channel::Channel`] that it makes.
-//! A server reads no more than [`MAX_REQUEST`] bytes of a message, a client no more than [`MAX_RESULT`]; both wait no longer for one
-//! than they say. That a client has the connection shows that it owns its address: a server sends datagrams there alone, and
-//! none before the client's own with the flow's secret have come.
+//! A message is its length (32 bits, big-endian) and JSON. The first one of each end, a [`Greeting`] and its
+//! [`Answer`], is unencrypted and carries a handshake; all others, a [`ClientMessage`] or a [`ServerMessage`], go
+//! through the resulting [`super::channel::Channel`]. A server reads at most [`MAX_REQUEST`] bytes of a message, a
+//! client at most [`MAX_RESULT`]; each read has a time limit. The connection proves that the client owns its address: a
+//! server sends datagrams only there, and none before the client's own with the flow's secret have arrived.
 
 use super::half::{EVERY, Half};
 use super::numbers::few;
@@ -17,18 +17,18 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::io::{self, Read, Write};
 
-/// The version of the messages.
+/// Version of the protocol.
 pub const VERSION: u32 = 4;
-/// The longest greeting and answer.
+/// Maximum length of a greeting and its answer, in bytes.
 pub const MAX_GREETING: usize = 4 << 10;
-/// The longest message that a server takes, and a client before its flows begin.
+/// Maximum length of a message to a server, and to a client before its flows begin, in bytes.
 pub const MAX_REQUEST: usize = 64 << 10;
-/// The longest message that a client takes: the recordings of a day.
+/// Maximum length of a message to a client, in bytes: the recordings of a day.
 pub const MAX_RESULT: usize = 512 << 20;
-/// Flows that one client asks for at most.
+/// Maximum number of flows per client.
 pub const MAX_FLOWS: usize = 64;
 
-/// Which way a flow goes.
+/// Direction of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
@@ -38,14 +38,15 @@ pub enum Direction {
     Reverse,
 }
 
-/// What of a flow is measured, each end by its own time since the data began: as a scenario's warm-up and duration have it.
+/// The measured part of a flow, by each end's own time since its data began; corresponds to a scenario's warm-up and
+/// duration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Measure {
     /// Where measuring begins, in milliseconds.
     pub from_ms: u64,
-    /// Where it ends, and the flow with it, whatever is still under way.
+    /// Where it ends, and the flow with it, even with data in flight.
     pub to_ms: u64,
-    /// How often an end records, in microseconds.
+    /// Interval between an end's recorded samples, in microseconds.
     pub every_us: u64,
 }
 
@@ -62,43 +63,43 @@ impl Measure {
         Span(self.to_ms.saturating_mul(1_000_000))
     }
 
-    /// How often an end records: a thousand times a second at most.
+    /// Interval between recorded samples: at least 1 ms.
     #[must_use]
     pub fn every(&self) -> Span {
         Span(self.every_us.max(1000).saturating_mul(1000))
     }
 }
 
-/// A flow that a client asks for.
+/// A flow that a client requests.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Offer {
     /// The flow.
     pub spec: FlowSpec,
-    /// Which way it goes.
+    /// Its direction.
     pub direction: Direction,
-    /// With the kernel's TCP and this congestion control, over a connection of its own.
+    /// The congestion control, if the flow uses the kernel's TCP, over its own connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
-    /// What is measured of it; `None`: all, until it has ended by itself.
+    /// The measured part; `None`: all, until the flow ends by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measure: Option<Measure>,
 }
 
 impl Offer {
-    /// What the other end is told of it: of one that it receives, not which controller of this end's own sends it.
+    /// The offer as sent to the other end: without this end's own controller if the other end receives the flow.
     #[must_use]
     pub fn for_peer(&self) -> Offer {
         let spec = if self.direction == Direction::Forward { self.spec.for_receiver() } else { self.spec.clone() };
         Offer { spec, ..self.clone() }
     }
 
-    /// How long the flow lasts, in milliseconds: its application, or what is measured of it.
+    /// Duration of the flow in milliseconds: its application's, or the measured part's.
     #[must_use]
     pub fn lasts_ms(&self) -> u64 {
         self.spec.for_ms.max(self.measure.map_or(0, |measure| measure.to_ms))
     }
 
-    /// Samples that an end takes of it at most.
+    /// Maximum number of samples that an end records.
     #[must_use]
     pub fn samples(&self) -> u64 {
         let every = self.measure.map_or(EVERY, |measure| measure.every());
@@ -106,110 +107,110 @@ impl Offer {
     }
 }
 
-/// What a client says first, in the clear. The form of `Hello` and of [`Answer::Refused`] stays the same in all versions, so that
-/// ends of different ones can tell each other so.
+/// A client's first message, unencrypted. `Hello` and [`Answer::Refused`] keep their form in all versions, so ends of
+/// different versions can report the mismatch.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "lowercase")]
 pub enum Greeting {
-    /// Flows are wanted.
+    /// A request for flows.
     Hello {
         /// [`VERSION`].
         version: u32,
-        /// Whether the handshake is one with a key.
+        /// Whether the handshake uses a key.
         #[serde(default)]
         keyed: bool,
-        /// The handshake's first message in hexadecimal digits.
+        /// First message of the handshake, in hexadecimal digits.
         #[serde(default)]
         handshake: String,
     },
-    /// This connection is that of a flow of the kernel's TCP: what follows are its data.
+    /// This connection belongs to a kernel-TCP flow: its data follow.
     Attach {
         /// The flow's ticket.
         ticket: u64,
     },
 }
 
-/// What a server says to a [`Greeting`], in the clear.
+/// A server's answer to a [`Greeting`], unencrypted.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "lowercase")]
 pub enum Answer {
-    /// Go on.
+    /// Accepted.
     Hello {
-        /// The handshake's second message in hexadecimal digits.
+        /// Second message of the handshake, in hexadecimal digits.
         handshake: String,
     },
-    /// A handshake with a key is wanted.
+    /// The server requires a handshake with a key.
     Key,
-    /// There is no key here.
+    /// The server has no key.
     Keyless,
-    /// No, and why.
+    /// Refused.
     Refused {
-        /// In words.
+        /// The reason, in words.
         #[serde(deserialize_with = "cleaned")]
         why: String,
     },
 }
 
-/// What a client says. (A message stands under its name, not beside a tag, which may come last: all before it would be kept, and is
-/// many times as large as its text.)
+/// A client's message. (The variant's name is the message's key, not a tag inside: a tag may come last, so everything
+/// before it would have to be kept in memory, at many times the size of its text.)
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ClientMessage {
-    /// These flows, please. They begin when the data do.
+    /// Requests flows. They begin when their data do.
     Open {
-        /// The flows. One too many is heard, and told why it is not served.
+        /// The flows. One more than allowed is read, so that the refusal can name the reason.
         #[serde(deserialize_with = "few::<_, _, { MAX_FLOWS + 1 }>")]
         flows: Vec<Offer>,
-        /// The client's key of flows over QUIC.
+        /// The client's key for flows over QUIC.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         key: Option<Fingerprint>,
     },
-    /// No more.
+    /// Ends the flows.
     Stop,
 }
 
-/// What a server says, each under its name as in [`ClientMessage`].
+/// A server's message; its name is the key, as in [`ClientMessage`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ServerMessage {
-    /// These are the bounds.
+    /// The server's limits.
     Welcome {
-        /// The highest rate of a flow, in bit/s.
+        /// Maximum rate of a flow, in bit/s.
         max_rate_bps: u64,
-        /// The longest flow.
+        /// Maximum duration of a flow, in milliseconds.
         max_duration_ms: u64,
     },
-    /// No, and why.
+    /// Refused.
     Refused {
-        /// In words.
+        /// The reason, in words.
         #[serde(deserialize_with = "cleaned")]
         why: String,
     },
-    /// The flows are there.
+    /// The flows are open.
     Opened {
-        /// For each that was asked for, its connection id and its secret; of the kernel's TCP its ticket in place of the latter.
+        /// For each requested flow, its connection id and its secret; for kernel TCP its ticket instead of the secret.
         flows: Vec<(u32, u64)>,
-        /// The highest rate, in bytes of datagrams' contents a second.
+        /// Maximum rate, in bytes of UDP payload per second.
         limit: u32,
-        /// The server's key of flows over QUIC.
+        /// The server's key for flows over QUIC.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         key: Option<Fingerprint>,
     },
-    /// A flow is over at the server.
+    /// A flow has ended at the server.
     Result {
-        /// Its place in what was asked for.
+        /// Its index in the request.
         flow: usize,
         /// What the server's end measured.
         half: Box<Half>,
     },
 }
 
-/// A text of the other end, as [`peer_text`] has it.
+/// Deserializes a text of the other end, sanitised by [`peer_text`].
 pub(super) fn cleaned<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     String::deserialize(from).map(|text| peer_text(&text))
 }
 
-/// The file in which a server leaves what it measured of a flow, if it was given a folder for that.
+/// The file in which a server stores its measurements of a flow, if it was given a folder for them.
 #[must_use]
 pub fn result_file(flow: usize) -> String {
     format!("far-{flow}.json")
@@ -218,7 +219,7 @@ pub fn result_file(flow: usize) -> String {
 /// Writes a message.
 ///
 /// # Errors
-/// What the connection says.
+/// The connection's.
 pub fn write(to: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
     let text = serde_json::to_vec(message)?;
     let len = u32::try_from(text.len()).map_err(|_| io::Error::other("a message of more than 4 GB"))?;
@@ -228,18 +229,18 @@ pub fn write(to: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
     to.flush()
 }
 
-/// Reads a message of `max` bytes at most.
+/// Reads a message of at most `max` bytes.
 ///
 /// # Errors
-/// What the connection says; `InvalidData` of what is too long or no message; `UnexpectedEof` at its end.
+/// The connection's; `InvalidData` if it is too long or not a message; `UnexpectedEof` at the connection's end.
 pub fn read<T: DeserializeOwned>(from: &mut impl Read, max: usize) -> io::Result<T> {
     parse(&text(from, max)?)
 }
 
-/// The text of a message of `max` bytes at most.
+/// Reads the text of a message of at most `max` bytes.
 ///
 /// # Errors
-/// What the connection says; `InvalidData` of what is too long; `UnexpectedEof` at its end.
+/// The connection's; `InvalidData` if it is too long; `UnexpectedEof` at the connection's end.
 pub(super) fn text(from: &mut impl Read, max: usize) -> io::Result<Vec<u8>> {
     let mut len = [0; 4];
     from.read_exact(&mut len)?;
@@ -255,20 +256,20 @@ pub(super) fn text(from: &mut impl Read, max: usize) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// What a message says.
+/// Parses a message.
 ///
 /// # Errors
-/// `InvalidData` of what is none.
+/// `InvalidData` if it is not a message.
 pub(super) fn parse<T: DeserializeOwned>(text: &[u8]) -> io::Result<T> {
-    // what is wrong with it may be quoted
+    // the error may quote the message
     let no_message = |error: serde_json::Error| format!("no message: {}", peer_text(&error.to_string()));
     serde_json::from_slice(text).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, no_message(error)))
 }
 
-/// Random bytes of the system.
+/// Random bytes from the system.
 ///
 /// # Errors
-/// If it has none.
+/// If the system has none.
 pub fn random<const N: usize>() -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).map_err(|error| io::Error::other(format!("getrandom(2): {error}")))?;
@@ -281,7 +282,7 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The bytes of hexadecimal digits; none if they are no such, or more than 256.
+/// Decodes hexadecimal digits; `None` if they are invalid, or more than 256.
 pub(crate) fn unhex(digits: &str) -> Option<Vec<u8>> {
     let digits = digits.as_bytes();
     if !digits.len().is_multiple_of(2) || digits.len() > 256 {
@@ -316,7 +317,7 @@ mod tests {
         assert_eq!(error.kind(), io::ErrorKind::InvalidData);
     }
 
-    /// The form in which ends of all versions understand each other.
+    /// The form that all versions understand.
     #[test]
     fn greetings_of_other_versions_are_understood() {
         let framed = |text: &str| [&(text.len() as u32).to_be_bytes(), text.as_bytes()].concat();
@@ -329,7 +330,7 @@ mod tests {
         assert!(hello[4..].starts_with(br#"{"say":"hello","version":3,"#));
     }
 
-    /// What is in excess is found where it begins: nothing is kept of a message before it is known what it is.
+    /// Excess is detected where it begins: nothing of a message is kept before its type is known.
     #[test]
     fn no_more_than_the_bound_is_taken_in() {
         let tables = vec![r#"{"table":"","columns":[]}"#; 10_000].join(",");

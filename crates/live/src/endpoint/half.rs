@@ -1,4 +1,4 @@
-//! What one end of a flow has measured, and how the two halves become a row of the flow's table.
+//! What one end of a flow has measured, and how two halves are joined into a row of the flow table.
 
 use super::numbers::{Numbers, few};
 use crate::results::FlowRow;
@@ -15,15 +15,15 @@ use paceline_sim::summary::StreamSummary;
 use paceline_units::{Offset, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// How often an end records, unless told otherwise.
+/// Default interval between an end's samples.
 pub const EVERY: Span = Span::from_millis(100);
-/// Rows that an end keeps of each table: a day's.
+/// Maximum number of rows per table: a day's.
 const MAX_ROWS: usize = 864_000;
-/// Tables of an end, and columns of one, that are taken from the other end.
+/// Maximum number of tables accepted from the other end, and of columns per table.
 const MAX_TABLES: usize = 16;
 const MAX_COLUMNS: usize = 64;
 
-/// What an end of a flow records: the simulator's recorder around it.
+/// What an end of a flow records: a wrapper of the simulator's recorder.
 #[derive(Debug)]
 pub struct Recorder {
     recorder: HostRecorder,
@@ -31,7 +31,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// For an end of this flow.
+    /// A recorder for an end of this flow.
     #[must_use]
     pub fn new(session: &Session, model: &FlowModel, every: Span) -> Recorder {
         let all = Recording {
@@ -55,7 +55,7 @@ impl Recorder {
         Recorder { recorder, rows: 0 }
     }
 
-    /// When the next sample is due, by the time of the session; never before data flow.
+    /// When the next sample is due, in the session's time; `NEVER` before data flow.
     #[must_use]
     pub fn next(&self, session: &Session) -> Time {
         let epoch = epoch(session);
@@ -65,7 +65,7 @@ impl Recorder {
         epoch + self.recorder.next_sample().since(Time::ZERO)
     }
 
-    /// Takes the samples that are due.
+    /// Records the samples that are due.
     pub fn sample(&mut self, now: Time, session: &mut Session) {
         while self.next(session) <= now {
             self.rows += 1;
@@ -77,13 +77,13 @@ impl Recorder {
         }
     }
 
-    /// What it has recorded.
+    /// The recordings.
     pub(super) fn into_series(self) -> Vec<Series> {
         self.recorder.into_series()
     }
 }
 
-/// The session's time at which its machine began.
+/// The session's time at which its protocol machine began.
 pub(super) fn epoch(session: &Session) -> Time {
     match session {
         Session::Sender(sender) => sender.epoch(),
@@ -91,8 +91,8 @@ pub(super) fn epoch(session: &Session) -> Time {
     }
 }
 
-/// The first packet of a session that told when what is in it was captured, of a receiver as if it had been as fast as the fastest
-/// frame; `seconds` makes seconds of the session's time.
+/// The session's first packet with a capture time; for a receiver, shifted as if it had arrived with the delay of the
+/// fastest frame. `seconds` converts the session's time to seconds.
 pub(super) fn first_capture(session: &Session, seconds: impl FnOnce(Time) -> f64) -> Option<FirstCapture> {
     let (captures, min_delay) = match session {
         Session::Sender(sender) => (sender.captures(), None),
@@ -103,19 +103,19 @@ pub(super) fn first_capture(session: &Session, seconds: impl FnOnce(Time) -> f64
     captures.map(|clock| FirstCapture { stamp: clock.first, hz: clock.hz, at_s: seconds(at(clock.at)) + min_delay })
 }
 
-/// A packet that tells when what is in it was captured.
+/// A packet that carries the capture time of its contents.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct FirstCapture {
-    /// By the sender's clock of captures.
+    /// The capture time, by the sender's capture clock.
     pub stamp: u32,
-    /// Ticks a second of that clock.
+    /// Ticks per second of that clock.
     pub hz: u32,
-    /// The second by CLOCK_MONOTONIC of that capture, of a sender, or when the packet would have come had it been as fast as the
-    /// fastest frame, of a receiver.
+    /// The time by CLOCK_MONOTONIC, in seconds: at a sender, of that capture; at a receiver, when the packet would have
+    /// arrived with the fastest frame's delay.
     pub at_s: f64,
 }
 
-/// A recorded table as it goes over the control channel.
+/// A recorded table in the control channel's form.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Table {
     /// Its kind.
@@ -129,48 +129,47 @@ pub struct Table {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Half {
-    /// The columns of the flow's table that this end knows.
+    /// The columns of the flow table that this end knows.
     pub row: FlowRow,
-    /// Seconds from the beginning of the data to the end here.
+    /// Seconds from the beginning of the data to this end's end of the flow.
     pub end_s: f64,
-    /// When the last data came, of a receiver.
+    /// At a receiver: when the last data arrived.
     pub last_s: f64,
-    /// Bytes on the wire that came, or that were sent.
+    /// Bytes on the wire, received or sent.
     pub wire_bytes: u64,
-    /// Whether a sender's application came to its end by itself.
+    /// At a sender: whether the application finished by itself.
     pub finished: bool,
-    /// When the data began by CLOCK_MONOTONIC, in seconds, of a flow that is measured from an instant to an instant.
+    /// When the data began by CLOCK_MONOTONIC, in seconds, if only part of the flow is measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub began_s: Option<f64>,
-    /// The first packet that told when what is in it was captured.
+    /// The first packet that carried the capture time of its contents.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_capture: Option<FirstCapture>,
-    /// Of a receiver: that it has counted from the first packet, and the sender's word that there are no more has come behind
-    /// the last one. What was sent and is not counted here was lost; otherwise it may have been under way.
+    /// At a receiver: it has counted from the first packet on, and the sender's end message arrived after the last one.
+    /// Packets sent and not counted here were then lost; otherwise they may have been in flight.
     pub whole: bool,
     /// The medium that a receiver played.
     pub stream: Option<StreamSummary>,
-    /// What it recorded.
+    /// The recordings.
     #[serde(deserialize_with = "few::<_, _, MAX_TABLES>")]
     pub tables: Vec<Table>,
-    /// How it ended.
+    /// How the flow ended here.
     pub ended: String,
-    /// Whether that was as it was meant to.
+    /// Whether it ended as intended.
     pub well: bool,
-    /// How late timed datagrams left, of a sender: the median and the 99th percentile in seconds, and how many there were.
+    /// At a sender: lateness of timed datagrams (median and 99th percentile in seconds), and their number.
     pub late: Option<(f64, f64, u64)>,
-    /// Datagrams that were no message of the flow; that could not be true; that the granted rate or the kernel had no room
-    /// for.
+    /// Datagrams dropped: not a message of the flow; implausible; beyond the granted rate or the kernel's buffers.
     pub dropped: (u64, u64, u64),
-    /// What a receiver of plain RTP has reported.
+    /// The reports of a receiver of plain RTP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reported: Option<Reported>,
-    /// Why a log that is written at this end ends before the flow.
+    /// Why a log written at this end stops before the flow ends.
     #[serde(skip)]
     pub log_cut: Option<String>,
 }
 
-/// The counts of an end at the beginning of what is measured; all zero if that is the flow's.
+/// An end's counts at the beginning of the measured part; all zero if that is the beginning of the flow.
 #[derive(Clone, Debug, Default)]
 pub struct Before {
     at: Time,
@@ -179,7 +178,7 @@ pub struct Before {
 }
 
 impl Before {
-    /// Copies the counts at `now` by the session's time.
+    /// Copies the counts at `now`, in the session's time.
     pub fn take(session: &mut Session, now: Time) -> Before {
         let at = Time::ZERO + now.since(epoch(session));
         match session {
@@ -190,7 +189,7 @@ impl Before {
                 Before { at, sent: Some(source.sender.stats().clone()), ..Before::default() }
             }
             Session::Receiver(receiver) => {
-                // the other end counts by its own clock, of which the fastest frame so far says most
+                // the other end has another clock; the fastest frame so far is the best estimate of the offset
                 let sink = receiver.sink_mut();
                 let min_delay = sink.min_frame_delay().unwrap_or_default();
                 sink.measure_from(at, Offset::at(at) - min_delay);
@@ -201,7 +200,7 @@ impl Before {
 }
 
 impl Half {
-    /// Of an end whose session ends at `now` by its own time; what was `before` is left out.
+    /// The half of an end whose session ends at `now`, in its own time, without what was counted `before`.
     #[must_use]
     pub fn of(session: &mut Session, model: &FlowModel, recorder: Recorder, now: Time, before: &Before) -> Half {
         let end = now.since(epoch(session));
@@ -221,7 +220,7 @@ impl Half {
         match session {
             Session::Sender(_) => half.blank_unreported_columns(model),
             Session::Receiver(receiver) => {
-                // the two ends' clocks have nothing to do with one another: by how much frames are slower than the fastest is known
+                // the two ends' clocks are unrelated: only a frame's delay relative to the fastest is known
                 let min_delay = receiver.sink().min_frame_delay().unwrap_or_default();
                 half.add_to_delays(-min_delay.as_secs_f64());
             }
@@ -229,14 +228,14 @@ impl Half {
         half
     }
 
-    /// How the flow ended here, and whether all of it was measured.
+    /// Sets how the flow ended here; `all` says whether the whole flow was measured.
     pub fn end(&mut self, end: End, all: bool) {
         self.ended = end.to_string();
         self.whole = end == End::Done && all;
         self.well = matches!(end, End::Done | End::Stopped);
     }
 
-    /// What was measured is there, but something other than the flow has ended it.
+    /// Keeps the measurements, but marks them as ended by a failure outside the flow.
     pub(super) fn failed(&mut self, why: &str) {
         why.clone_into(&mut self.ended);
         (self.whole, self.well) = (false, false);
@@ -262,7 +261,7 @@ fn sent(session: &mut SenderSession, model: &FlowModel, end: Time, before: &Befo
     let frames_sent = source.frames().or(model.has_frames().then_some(sent.frames));
     let frames_reset = (machine == "quic" && model.has_frames()).then_some(sent.frames_reset);
     let frames_dropped = source.throws_away().then_some(sent.frames_dropped);
-    // a flow without feedback has the round trips of its requests
+    // a flow without feedback uses the round trips of its requests
     let rtt = |found: Option<Span>| seconds(found.or(round_trip.filter(|_| machine == "udp")));
     Half {
         row: FlowRow {
@@ -271,7 +270,7 @@ fn sent(session: &mut SenderSession, model: &FlowModel, end: Time, before: &Befo
             packets_sent: Some(sent.packets_sent),
             packets_retransmitted: sent_again(model).unwrap_or(Some(sent.retransmitted)),
             loss_event_rate: sent.mean_loss_event_rate(),
-            // quinn tells nobody of its probes
+            // quinn does not report its probe timeouts
             timeouts: (machine != "quic").then_some(sent.timeouts),
             timeout_series: (machine != "quic").then_some(sent.first_timeouts),
             fast_retransmits: Some(sent.fast_retransmits),
@@ -311,11 +310,11 @@ fn sent(session: &mut SenderSession, model: &FlowModel, end: Time, before: &Befo
 fn received(session: &mut ReceiverSession, model: &FlowModel, end: Time, before: &Before) -> Half {
     let sink = session.sink();
     let received = sink.receiver.stats().since(&before.received);
-    // a receiver without an appointed end stays for a while after the last frame, which then stands no more than it should
+    // without a set stop time a receiver stays on after the last frame, whose display time must not grow by that
     let watched = if model.stop < Time::NEVER { end.min(model.stop) } else { received.last };
     let view = sink.view_report(watched);
     let view = view.as_ref();
-    // a picture freezes, sound and moves of a game do not
+    // only pictures freeze, not voice or game moves
     let pictures = view.filter(|_| model.app.has_pictures());
     let playout = view.and_then(|view| view.playout.as_ref());
     let delay = |delay: Option<Offset>| delay.map(Offset::as_secs_f64);
@@ -346,12 +345,12 @@ fn received(session: &mut ReceiverSession, model: &FlowModel, end: Time, before:
             nacks: feedback.map(|feedback| feedback.nacks),
             plis: feedback.map(|feedback| feedback.plis),
             feedback_share: feedback.and_then(|sent| share(sent.bytes, sent.bytes + received.wire_bytes)),
-            // The two ends' clocks have nothing to do with one another: of one-way delays only the changes are known.
+            // The two ends' clocks are unrelated: of one-way delays only the changes are known.
             interarrival_mean_s: gap.map(|(mean, _)| mean),
             interarrival_sd_s: gap.map(|(_, deviation)| deviation),
             interarrival_p99_s: seconds(arrived.and_then(|arrived| arrived.gap(0.99))),
             interarrival_max_s: seconds(arrived.and_then(ArrivalReport::widest_gap)),
-            // packets of QUIC do not say when they left
+            // QUIC packets do not carry their send time
             jitter_s: arrived.filter(|_| model.transport.name() != "quic").and_then(ArrivalReport::mean_jitter),
             ..FlowRow::default()
         },
@@ -363,7 +362,7 @@ fn received(session: &mut ReceiverSession, model: &FlowModel, end: Time, before:
 }
 
 impl Table {
-    /// Of a recording.
+    /// The table of a recording.
     #[must_use]
     pub fn of(series: Series) -> Table {
         let columns = series.columns.into_iter().map(|(name, values)| (name.into_owned(), Numbers(values)));
@@ -371,15 +370,15 @@ impl Table {
     }
 }
 
-/// Of a flow over real QUIC, how many packets were sent before: of datagrams none, which go once; of streams quinn tells nobody. Of
-/// others `None`: their machine counts them.
+/// Number of retransmitted packets of a flow over real QUIC: 0 for datagrams, which are sent once; unknown for streams,
+/// which quinn does not report. `None` for other transports, whose machine counts them.
 fn sent_again(model: &FlowModel) -> Option<Option<u64>> {
     let Transport::Quic { config, .. } = &model.transport else { return None };
     Some((config.track.carriage == Carriage::Datagrams).then_some(0))
 }
 
 impl Half {
-    /// The recordings of a sender say of retransmissions and timeouts no more than its row.
+    /// Blanks in a sender's recordings those retransmission and timeout columns that its row lacks too.
     fn blank_unreported_columns(&mut self, model: &FlowModel) {
         let Some(again) = sent_again(model) else { return };
         for table in &mut self.tables {
@@ -396,16 +395,17 @@ impl Half {
         }
     }
 
-    /// The clocks of both ends are the same: delays of frames, which a receiver tells beyond that of the fastest, are whole.
+    /// For ends that share a clock: makes frame delays, which a receiver reports relative to the fastest frame,
+    /// absolute.
     pub(super) fn align_delays(&mut self, sender: &Half) {
         let (Some(sent), Some(received)) = (sender.first_capture, self.first_capture) else { return };
         let later = f64::from(received.stamp.wrapping_sub(sent.stamp) as i32) / f64::from(sent.hz.max(1));
         self.add_to_delays(received.at_s - (sent.at_s + later));
     }
 
-    /// Adds so many seconds to the delays of frames, in the row and over time.
+    /// Adds a number of seconds to all frame delays, in the row and over time.
     fn add_to_delays(&mut self, seconds: f64) {
-        // none is less than nothing but by rounding; what is not a number stays so
+        // only rounding makes one negative; NaN stays NaN
         let add = |delay: &mut f64| *delay = (*delay + seconds).clamp(0.0, f64::INFINITY);
         let row = &mut self.row;
         let delays = [
@@ -423,12 +423,12 @@ impl Half {
     }
 }
 
-/// The row of a flow that stops at `for_s`, of what its two ends measured from `from_s` on. A half that is not there leaves
-/// its columns empty.
+/// The row of a flow that stops at `for_s`, from what both ends measured from `from_s` on. If a half is missing, its
+/// columns stay empty.
 #[must_use]
 pub fn joined(sender: &Half, receiver: &Half, from_s: f64, for_s: f64) -> FlowRow {
     let (out, received) = (&sender.row, &receiver.row);
-    // as in a simulated run: to the stop, or to the last arrival if that came later or if all there was has come
+    // as in a simulated run: until the stop, or until the last arrival if that was later or everything has arrived
     let stop = if sender.finished { 0.0 } else { for_s };
     let until = stop.max(receiver.last_s).min(receiver.end_s.max(receiver.last_s));
     let start_s = out.start_s.max(received.start_s);
@@ -438,18 +438,18 @@ pub fn joined(sender: &Half, receiver: &Half, from_s: f64, for_s: f64) -> FlowRo
     let lost = out.packets_sent.zip(received.packets_delivered).filter(|_| receiver.whole);
     let lost = lost.map(|(sent, received)| sent.saturating_sub(received));
     let of_sent = |packets: u64| out.packets_sent.filter(|sent| *sent > 0).map(|sent| packets as f64 / sent as f64);
-    // what both ends know is over the same time
+    // a rate that both ends contribute to covers the same time span
     let send_rate = received
         .bytes_delivered
         .and(out.send_rate_bps)
         .filter(|_| sender.wire_bytes > 0)
         .map(|_| per_second(sender.wire_bytes));
-    // the silence in which a flow ends that could have gone on is a gap that nothing ended
+    // the silence at the end of a flow that could have continued is an open gap
     let silence = until - receiver.last_s.max(begin);
     FlowRow {
         start_s,
         send_rate_bps: send_rate.or(out.send_rate_bps),
-        // of a receiver that is gone nothing is known
+        // nothing is known if the receiver is gone
         goodput_bps: received.bytes_delivered.map_or(f64::NAN, per_second),
         throughput_bps: (receiver.wire_bytes > 0).then(|| per_second(receiver.wire_bytes)),
         // the kernel's TCP knows some of it at the sender
@@ -490,7 +490,7 @@ pub fn joined(sender: &Half, receiver: &Half, from_s: f64, for_s: f64) -> FlowRo
     }
 }
 
-/// Tables that ends record: what goes over the control channel is text.
+/// Names of the tables that ends record, since the control channel carries them as text.
 const TABLES: [&str; 12] =
     ["cwnd", "rate", "rtcp", "sequence", "losses", "acks", "tfrc", "playout", "arrivals", "frames", "kernel", SENDING];
 
@@ -498,23 +498,23 @@ fn known(table: &str) -> Option<&'static str> {
     TABLES.into_iter().find(|known| *known == table)
 }
 
-/// Whether `name` can be that of a column, whatever gauge it is of. Not those of one-way delays: the ends' clocks have nothing to
-/// do with one another.
+/// Whether `name` is valid for a column, whatever its gauge. One-way delays are excluded: the ends' clocks are
+/// unrelated.
 pub(super) fn is_column(name: &str) -> bool {
     let plain = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
     plain && !name.starts_with('_') && (1..=64).contains(&name.len()) && !name.starts_with("owd_")
 }
 
-/// The recordings of both ends as a simulated run would have them. Times begin with each end's own data.
+/// Both ends' recordings in the form of a simulated run's. Each end's times count from the start of its own data.
 #[must_use]
 pub fn recordings(sender: &Half, receiver: &Half, flow: &str, instance: u32) -> Vec<Series> {
     let labels = || vec![("flow", flow.to_owned()), ("instance", instance.to_string())];
-    // what is infinite goes as null, and so it is here where it has not gone
+    // infinities become null on the control channel, so they are NaN here too
     let finite = |value: &f64| if value.is_finite() { *value } else { f64::NAN };
     let numbers = |Numbers(values): &Numbers| values.iter().map(finite).collect::<Vec<f64>>();
     let mut series: Vec<Series> = Vec::new();
     let mut sending: Option<Vec<f64>> = None;
-    // The kernel's sender has a rate too, of what was acknowledged: what was received says more.
+    // The kernel's sender has a rate of acknowledged bytes too: the receiver's is preferred.
     let received = receiver.tables.iter().any(|table| table.table == "rate");
     let sent = sender.tables.iter().filter(|table| !(received && table.table == "rate"));
     for table in sent.chain(&receiver.tables) {
@@ -528,7 +528,7 @@ pub fn recordings(sender: &Half, receiver: &Half, flow: &str, instance: u32) -> 
         series.push(Series { table: name, labels: labels(), columns });
     }
     if let Some(rate) = series.iter_mut().find(|one| one.table == "rate") {
-        // an end that ran longer has more samples: both tables end with the shorter one
+        // an end that ran longer has more samples: limit both tables to the shorter one
         let rows = rate.columns.first().map_or(0, |(_, values)| values.len());
         let mut sending = sending.unwrap_or_default();
         sending.resize(rows, f64::NAN);
@@ -541,7 +541,8 @@ pub fn recordings(sender: &Half, receiver: &Half, flow: &str, instance: u32) -> 
 mod tests {
     use super::*;
 
-    /// Ends that share a clock: what a receiver tells beyond the fastest frame's delay is whole, in its row and over time.
+    /// With a common clock, the delay that a receiver reports relative to the fastest frame becomes absolute, in its
+    /// row and over time.
     #[test]
     fn delays_of_frames_are_whole_by_one_clock() {
         let capture = |stamp, at_s| Some(FirstCapture { stamp, hz: 1000, at_s });
@@ -556,7 +557,7 @@ mod tests {
             ..Half::default()
         };
         receiver.align_delays(&sender);
-        // captured 10 ms after the sender's first, and there at 50 ms
+        // captured 10 ms after the sender's first, and received at 50 ms
         let near = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-9, "{found} {expected}");
         near(receiver.row.frame_delay_mean_s.unwrap(), 0.05);
         let [(_, times), (_, delays), (_, max)] = &receiver.tables[0].columns[..] else { panic!("{receiver:?}") };

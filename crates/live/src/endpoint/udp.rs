@@ -1,8 +1,8 @@
-//! A UDP socket as sessions need it: batches in one call, the kernel's receive stamps, ECN both ways.
+//! A UDP socket for sessions: batches per system call, the kernel's receive timestamps, ECN in both directions.
 //!
-//! The kernel stamps a datagram when it comes (`SO_TIMESTAMPNS`, socket(7)), 2-3 us after it was sent over the loopback
-//! interface; a thread that is woken for it would measure tens of microseconds more. The stamps are of the system's clock
-//! and are moved to the run's. Look first at [`UdpPort::receive`].
+//! The kernel stamps a datagram on arrival (`SO_TIMESTAMPNS`, socket(7)), 2-3 us after it was sent over the loopback
+//! interface; a thread woken for it would measure tens of microseconds more. The stamps are of the system's clock and
+//! are converted to the run's. Start reading at [`UdpPort::receive`].
 
 use crate::clock::Clock;
 use crate::session::{EcnBits, Outbox};
@@ -15,27 +15,28 @@ use std::net::UdpSocket;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
-/// Datagrams of one call.
+/// Datagrams per system call.
 const BATCH: usize = 32;
-/// Room for a datagram of our own senders. What is longer is none of theirs, and is left, unless the port takes any.
+/// Buffer for a datagram from Paceline's own senders. Longer ones are not theirs and are ignored, unless the port
+/// accepts datagrams of any length.
 const LONGEST: usize = 2048;
-/// The longest datagram there is: a length has 16 bits.
+/// Maximum length of a datagram: its length field has 16 bits.
 const WHOLE: usize = 65_536;
-/// Room for control messages: a time and a byte or word of ECN, each with its header.
+/// Buffer for control messages: a time and a byte or word of ECN, each with its header.
 const CONTROL: usize = 128;
-/// Buffers of the kernel: a tenth of a second at 300 Mbit/s.
+/// Kernel buffer size: a tenth of a second at 300 Mbit/s.
 const BUFFER: usize = 4 << 20;
-/// A stamp that differs by more from now is none: the system's clock was set.
+/// Maximum distance of a timestamp from now. Beyond it the stamp is ignored: the system's clock was set.
 const BELIEVED: Span = Span::from_secs(1);
 
 static ZEROS: [u8; 65_536] = [0; 65_536];
 
-/// A datagram that has come.
+/// A received datagram.
 #[derive(Clone, Copy, Debug)]
 pub struct Incoming<'a> {
-    /// When the kernel got it.
+    /// When the kernel received it.
     pub time: Time,
-    /// Who sent it.
+    /// Sender's address.
     pub from: SocketAddr,
     /// Its ECN bits.
     pub ecn: EcnBits,
@@ -43,7 +44,7 @@ pub struct Incoming<'a> {
     pub bytes: &'a [u8],
 }
 
-/// A datagram that has come: where its bytes lie, and how many.
+/// A received datagram: position and length of its bytes.
 #[derive(Clone, Copy, Debug)]
 struct Came {
     at: usize,
@@ -53,7 +54,7 @@ struct Came {
     time: Time,
 }
 
-/// A UDP socket that does not block.
+/// A non-blocking UDP socket.
 #[derive(Debug)]
 #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
 pub struct UdpPort {
@@ -61,11 +62,11 @@ pub struct UdpPort {
     clock: Clock,
     v6: bool,
     connected: bool,
-    /// What the socket's TOS says now.
+    /// The ECN bits currently set in the socket's TOS.
     ecn: EcnBits,
     buffers: Box<[[u8; LONGEST]; BATCH]>,
-    /// Of a port that takes any: room for whole datagrams. Of most, the buffers above hold all; the system gives memory to what
-    /// is written to, so that these 2 MiB cost nothing until long ones come.
+    /// Buffers for datagrams of any length, if the port accepts them. Most datagrams fit in the buffers above; the
+    /// system allocates memory only when it is written to, so these 2 MiB cost nothing until long datagrams arrive.
     wholes: Option<Box<[[u8; WHOLE]; BATCH]>>,
     came: Vec<Came>,
     /// Datagrams that the kernel had no room for, or would not send.
@@ -77,25 +78,25 @@ fn call(name: &'static str, error: impl Into<io::Error>) -> io::Error {
     io::Error::new(error.kind(), format!("{name}: {error}"))
 }
 
-/// What an error of a call on a UDP socket is about.
+/// What an error of a UDP system call affects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fault {
-    /// Nothing: the call is to be made again.
+    /// Nothing: repeat the call.
     Interrupted,
-    /// There is no room, for this datagram or another, or nothing to read.
+    /// There is no buffer space, for this datagram or another, or nothing to read.
     NoRoom,
     /// Nobody listens at the peer.
     Nobody,
-    /// One datagram, where it goes, or the way there: it is lost, as it might be anywhere on the path.
+    /// One datagram, its destination, or the route: the datagram is lost, as it might be anywhere on the path.
     Datagram,
     /// The socket or this program: no later call will succeed.
     Socket,
 }
 
 impl Fault {
-    /// Whoever sends a datagram chooses where the answer goes, and the networks between what becomes of it (source port 0:
-    /// `EINVAL`; a broadcast address: `EACCES`; a firewall here: `EPERM`; no route: `ENETUNREACH`). So only what cannot come
-    /// from there is the socket's fault.
+    /// The sender of a datagram chooses where the answer goes, and the networks between decide what happens to it
+    /// (source port 0: `EINVAL`; a broadcast address: `EACCES`; a firewall here: `EPERM`; no route: `ENETUNREACH`). So
+    /// only errors that these cannot cause count as the socket's.
     fn of(error: &io::Error) -> Fault {
         match error.raw_os_error() {
             Some(libc::EINTR) => Fault::Interrupted,
@@ -107,10 +108,10 @@ impl Fault {
     }
 }
 
-/// Gives all of `left` to `call`, which takes some from the front, and gives how many it would not take.
+/// Passes all of `left` to `call`, which sends some from the front; returns how many it refused.
 ///
 /// # Errors
-/// The call's where nobody listens at the peer, or where the socket fails. What is left is gone.
+/// The call's, if nobody listens at the peer or the socket fails. The rest is then discarded.
 fn hand_over<T>(mut left: &mut [T], mut call: impl FnMut(&mut [T]) -> io::Result<usize>) -> io::Result<u64> {
     let mut refused = 0;
     while !left.is_empty() {
@@ -133,20 +134,20 @@ fn hand_over<T>(mut left: &mut [T], mut call: impl FnMut(&mut [T]) -> io::Result
 }
 
 impl UdpPort {
-    /// The same as [`UdpPort::bind`], for datagrams of any length: those of programs that are not ours.
+    /// Like [`UdpPort::bind`], for datagrams of any length, as other programs send them.
     ///
     /// # Errors
-    /// The call that the system refused.
+    /// The system call that failed.
     pub fn bind_whole(address: SocketAddr, clock: Clock) -> io::Result<UdpPort> {
         let wholes = vec![[0; WHOLE]; BATCH].into_boxed_slice().try_into().expect("as many as were made");
         Ok(UdpPort { wholes: Some(wholes), ..UdpPort::bind(address, clock)? })
     }
 
-    /// A socket bound to `address`; one bound to `[::]` takes IPv4 too. Datagrams longer than 2048 bytes are left: no sender of
-    /// ours has any, and cut they would be taken for what they are not.
+    /// Opens a socket bound to `address`; one bound to `[::]` accepts IPv4 too. Datagrams longer than 2048 bytes are
+    /// ignored: Paceline's senders make none, and truncated they would be misread.
     ///
     /// # Errors
-    /// The call that the system refused.
+    /// The system call that failed.
     #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
     pub fn bind(address: SocketAddr, clock: Clock) -> io::Result<UdpPort> {
         use rustix::net::sockopt;
@@ -154,7 +155,7 @@ impl UdpPort {
         socket.set_nonblocking(true).map_err(|error| call("fcntl(O_NONBLOCK)", error))?;
         let v6 = address.is_ipv6();
         let on: libc::c_int = 1;
-        // SAFETY: the descriptor is open, and the value is an int of that size, as this option wants.
+        // SAFETY: the descriptor is open, and the value is an int of the length given, as this option requires.
         let stamped = unsafe {
             let (value, len) = (std::ptr::from_ref(&on).cast(), size_of::<libc::c_int>() as u32);
             libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, value, len)
@@ -165,12 +166,12 @@ impl UdpPort {
         if v6 {
             sockopt::set_ipv6_recvtclass(&socket, true).map_err(|error| call("setsockopt(IPV6_RECVTCLASS)", error))?;
         }
-        // of an IPv6 socket: for the IPv4 that it takes
+        // on an IPv6 socket: for the IPv4 that it accepts
         let tos = sockopt::set_ip_recvtos(&socket, true);
         if !v6 {
             tos.map_err(|error| call("setsockopt(IP_RECVTOS)", error))?;
         }
-        // the kernel gives what it allows (net.core.rmem_max): less is no error
+        // the kernel grants at most net.core.rmem_max: less is not an error
         let _ = sockopt::set_socket_recv_buffer_size(&socket, BUFFER);
         let _ = sockopt::set_socket_send_buffer_size(&socket, BUFFER);
         let buffers = vec![[0; LONGEST]; BATCH].into_boxed_slice().try_into().expect("as many as were made");
@@ -187,7 +188,7 @@ impl UdpPort {
         })
     }
 
-    /// Takes datagrams of this peer alone from now on, and learns when nobody is there.
+    /// Accepts only datagrams from this peer from now on, and reports if nobody listens there.
     ///
     /// # Errors
     /// `connect(2)`'s.
@@ -197,7 +198,7 @@ impl UdpPort {
         Ok(())
     }
 
-    /// Where it is bound.
+    /// The local address.
     ///
     /// # Errors
     /// `getsockname(2)`'s.
@@ -205,21 +206,21 @@ impl UdpPort {
         self.socket.local_addr()
     }
 
-    /// Datagrams that the kernel had no room for, or would not send: to the sender as lost as any.
+    /// Datagrams that the kernel had no room for, or would not send: the sender treats them as lost.
     #[must_use]
     pub fn refused(&self) -> u64 {
         self.refused
     }
 
-    /// Reads what has come, as much as one call gives, and gives how many datagrams; those left as too long are among them. Zero:
-    /// nothing is there.
+    /// Reads the datagrams that have arrived, as many as one call returns, and returns their number, including those
+    /// ignored as too long. Zero: there are none.
     ///
     /// # Errors
-    /// `ConnectionRefused`: nobody listens at the peer. Any other: the socket failed. What became of a datagram that was sent,
-    /// of which the kernel tells here too, is none.
+    /// `ConnectionRefused`: nobody listens at the peer. Any other: the socket failed. The kernel also reports the fate
+    /// of sent datagrams here; that is not an error.
     pub fn receive(&mut self) -> io::Result<usize> {
         self.came.clear();
-        // SAFETY: all of these are plain C structures, for which zeros are a value.
+        // SAFETY: these are plain C structures, for which all zeros are a valid value.
         let (mut names, mut headers): ([sockaddr_storage; BATCH], [mmsghdr; BATCH]) = unsafe { (zeroed(), zeroed()) };
         let mut control = [Control([0; CONTROL]); BATCH];
         let mut vectors = [[iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; 2]; BATCH];
@@ -236,8 +237,8 @@ impl UdpPort {
             headers[i].msg_hdr.msg_control = control[i].0.as_mut_ptr().cast();
             headers[i].msg_hdr.msg_controllen = CONTROL as _;
         }
-        // SAFETY: each of the BATCH headers points to a name, two vectors, their buffers and control room that live until the end of
-        // this function and have the lengths given; nothing else refers to them during the call.
+        // SAFETY: each of the BATCH headers points to a name, two vectors, their buffers and a control buffer, which
+        // have the lengths given and live until the end of this function; nothing else refers to them during the call.
         let count = unsafe {
             let none = std::ptr::null_mut::<timespec>();
             libc::recvmmsg(self.socket.as_raw_fd(), headers.as_mut_ptr(), BATCH as u32, libc::MSG_DONTWAIT as _, none)
@@ -269,7 +270,7 @@ impl UdpPort {
         Ok(count as usize)
     }
 
-    /// What the last [`UdpPort::receive`] read.
+    /// The datagrams that the last [`UdpPort::receive`] read.
     pub fn incoming(&self) -> impl Iterator<Item = Incoming<'_>> {
         self.came.iter().map(|&Came { at, len, from, ecn, time }| {
             let bytes = match &self.wholes {
@@ -280,18 +281,18 @@ impl UdpPort {
         })
     }
 
-    /// Sends datagrams to `to`, or of a connected socket to its peer. What the kernel has no room for or will not send there
-    /// is counted and gone.
+    /// Sends datagrams to `to`; a connected socket sends to its peer. Datagrams that the kernel has no room for or
+    /// refuses to send are counted and discarded.
     ///
     /// # Errors
-    /// `ConnectionRefused`: nobody listens at the peer. Any other: the socket failed. What is left is gone.
+    /// `ConnectionRefused`: nobody listens at the peer. Any other: the socket failed. The rest is then discarded.
     pub fn send(&mut self, out: &Outbox, to: SocketAddr) -> io::Result<()> {
         let mut name = storage(to, self.v6);
         let mut datagrams = out.iter().peekable();
         while let Some(first) = datagrams.peek() {
             let ecn = first.ecn;
             self.set_ecn(ecn)?;
-            // SAFETY: a plain C structure, for which zeros are a value.
+            // SAFETY: a plain C structure, for which all zeros are a valid value.
             let mut headers: [mmsghdr; BATCH] = unsafe { zeroed() };
             let mut vectors = [[iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; 2]; BATCH];
             let mut count = 0;
@@ -319,8 +320,8 @@ impl UdpPort {
         let socket = self.socket.as_raw_fd();
         let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
         self.refused += hand_over(headers, |headers| {
-            // SAFETY: `send` made each header; what they point to lives in its frame, in the outbox and in ZEROS, and is only
-            // read by this call.
+            // SAFETY: `send` made each header; what the headers point to lives in its frame, in the outbox and in
+            // ZEROS, and this call only reads it.
             let sent = unsafe { libc::sendmmsg(socket, headers.as_mut_ptr(), headers.len() as u32, flags as _) };
             usize::try_from(sent).map_err(|_| io::Error::last_os_error())
         })?;
@@ -352,50 +353,52 @@ impl AsFd for UdpPort {
     }
 }
 
-/// Room for control messages, aligned as their headers are.
+/// Buffer for control messages, aligned as their headers require.
 #[repr(C, align(8))]
 #[derive(Clone, Copy)]
 struct Control([u8; CONTROL]);
 
-/// What a message's control messages say: its ECN bits, and when it came, in nanoseconds since 1970.
+/// Reads a message's control messages: its ECN bits, and its arrival in nanoseconds since 1970.
 fn said(header: &msghdr) -> (EcnBits, Option<u64>) {
     let (mut ecn, mut stamp) = (EcnBits::NotEct, None);
-    // SAFETY: the kernel has filled the control room and set its length; CMSG_FIRSTHDR and CMSG_NXTHDR stay within it.
+    // SAFETY: the kernel has filled the control buffer and set its length; CMSG_FIRSTHDR and CMSG_NXTHDR stay within
+    // it.
     let mut next: *const cmsghdr = unsafe { libc::CMSG_FIRSTHDR(header) };
-    // SAFETY: a pointer that is not null is that of a whole control message header in the control room.
+    // SAFETY: a non-null pointer is that of a whole control message header in the control buffer.
     while let Some(message) = unsafe { next.as_ref() } {
         // SAFETY: the data of a message follow its header.
         let data = unsafe { libc::CMSG_DATA(next) };
-        // Its type is the C library's: size_t of glibc, socklen_t of musl.
+        // The type of cmsg_len depends on the C library: size_t in glibc, socklen_t in musl.
         let len = (message.cmsg_len as u64).saturating_sub((data as usize - next as usize) as u64);
         match (message.cmsg_level, message.cmsg_type) {
             (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) if len >= size_of::<timespec>() as u64 => {
-                // SAFETY: the message is as long as a timespec, which may lie anywhere.
+                // SAFETY: the message is as long as a timespec, which is read unaligned.
                 let time = unsafe { data.cast::<timespec>().read_unaligned() };
                 stamp = Some((time.tv_sec as u64).saturating_mul(1_000_000_000).saturating_add(time.tv_nsec as u64));
             }
-            // a byte of IPv4 (ip(7)), an int of IPv6 (ipv6(7)) whose low byte is the class; the lowest byte in either
+            // a byte for IPv4 (ip(7)); for IPv6 an int (ipv6(7)) with the traffic class in its low byte
             (libc::IPPROTO_IP, libc::IP_TOS) if len >= 1 => {
                 // SAFETY: the message has a byte.
                 ecn = EcnBits::of_tos(unsafe { data.read() });
             }
             (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) if len >= size_of::<libc::c_int>() as u64 => {
-                // SAFETY: the message is as long as an int, which may lie anywhere.
+                // SAFETY: the message is as long as an int, which is read unaligned.
                 ecn = EcnBits::of_tos(unsafe { data.cast::<libc::c_int>().read_unaligned() } as u8);
             }
             _ => {}
         }
-        // SAFETY: `next` lies in the control room of `header`.
+        // SAFETY: `next` lies in the control buffer of `header`.
         next = unsafe { libc::CMSG_NXTHDR(header, next) };
     }
     (ecn, stamp)
 }
 
-/// An address that the kernel gave; IPv4 in IPv6 as what it is.
+/// An address returned by the kernel; IPv4-mapped IPv6 becomes IPv4.
 fn address(name: &sockaddr_storage) -> Option<SocketAddr> {
     match i32::from(name.ss_family) {
         libc::AF_INET => {
-            // SAFETY: the family says that it is one, and the storage is large and aligned enough for any.
+            // SAFETY: the family says that it is a `sockaddr_in`, and the storage is large and aligned enough for any
+            // address.
             let v4 = unsafe { *std::ptr::from_ref(name).cast::<sockaddr_in>() };
             let ip = Ipv4Addr::from(v4.sin_addr.s_addr.to_ne_bytes());
             Some(SocketAddr::new(ip.into(), u16::from_be(v4.sin_port)))
@@ -414,9 +417,9 @@ fn address(name: &sockaddr_storage) -> Option<SocketAddr> {
     }
 }
 
-/// An address as the kernel takes it, for a socket of IPv6 or of IPv4.
+/// An address in the kernel's form, for an IPv6 or an IPv4 socket.
 fn storage(to: SocketAddr, v6: bool) -> (sockaddr_storage, u32) {
-    // SAFETY: a plain C structure, for which zeros are a value.
+    // SAFETY: a plain C structure, for which all zeros are a valid value.
     let mut name: sockaddr_storage = unsafe { zeroed() };
     match (to, v6) {
         (SocketAddr::V4(to), false) => {
@@ -461,10 +464,11 @@ mod tests {
         out
     }
 
-    /// A peer may have any datagram refused, and an answer to anybody; that ends no socket, and the others' leave.
+    /// A peer can cause a datagram to be refused, or an answer to go to any address; that neither ends a socket nor
+    /// stops other datagrams.
     #[test]
     fn a_refused_datagram_takes_no_other_with_it() {
-        // a stand-in socket: takes two at a time, and says to the datagram 5 what a kernel says
+        // a mock socket: accepts two at a time, and returns a kernel's error for datagram 5
         let hand = |errno: i32| {
             let (mut left, mut sent) = ([1, 2, 3, 4, 5, 6, 7], Vec::new());
             let refused = hand_over(&mut left, |left| match left {
@@ -505,7 +509,8 @@ mod tests {
         }
     }
 
-    /// Programs of others send what they like: all of it is read, and what a port has no room for is no shorter datagram.
+    /// Foreign programs send datagrams of any length: a whole port reads them completely, others ignore those that are
+    /// too long instead of truncating them.
     #[test]
     #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
     fn a_long_datagram_is_read_whole_or_left() {
