@@ -1,4 +1,4 @@
-//! `paceline send`: asks a server for flows, runs this end of them, and joins what both ends have measured.
+//! `paceline send`: requests flows from a server, runs this end of them, and joins both ends' measurements.
 
 use super::budget::max_result_len;
 use super::channel::{Channel, ChannelReader, ChannelWriter, Key, PATIENCE, Unanswered};
@@ -31,130 +31,130 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// How long its results are waited for when the flows are over here, since something of them last came, and in all.
+/// Time limits in seconds for the server's results after the flows have ended here: without progress, and in total.
 const RESULTS: u64 = 15;
 const ALL_RESULTS: u64 = 120;
 const LOOK: Duration = Duration::from_millis(20);
 
-/// A flow that is asked for, and what it is called in the results.
+/// A requested flow, and its name in the results.
 #[derive(Clone, Debug)]
 pub struct Wanted {
-    /// Its name: its group's too.
+    /// Its name, also that of its group.
     pub name: String,
-    /// Which of several alike.
+    /// Index among flows of the same name.
     pub instance: u32,
     /// The flow.
     pub offer: Offer,
 }
 
-/// What a client wants.
+/// Options of a client.
 #[derive(Clone, Debug)]
 pub struct SendOptions {
     /// The server's name or address.
     pub host: String,
     /// Its port.
     pub port: u16,
-    /// The server's key, if it wants one.
+    /// The server's key, if it requires one.
     pub key: Option<Key>,
-    /// The flows. The family of each is that of the address which the host turns out to have.
+    /// The flows. The address family of each follows from the host's address.
     pub flows: Vec<Wanted>,
-    /// Where event logs go.
+    /// Folder for event logs.
     pub logs: Option<PathBuf>,
-    /// Where connections over QUIC are logged (qlog), as this end sees them.
+    /// Folder for this end's logs of QUIC connections (qlog).
     pub qlogs: Option<PathBuf>,
-    /// The folder in which the server leaves what it measured, if both can reach one.
+    /// A folder in which the server stores its measurements, if both can access one.
     pub results: Option<PathBuf>,
-    /// The port here of the first flow, of which each other one has the next; none: whatever the system gives.
+    /// The local port of the first flow; each further flow uses the next one; `None`: ports chosen by the system.
     pub ports: Option<u16>,
-    /// The pipe at which the path below waits for the flows to begin ([`Beginning`](crate::beginning::Beginning)).
+    /// The pipe through which the path below learns when flows begin ([`Beginning`](crate::beginning::Beginning)).
     pub beginning: Option<PathBuf>,
 }
 
 impl SendOptions {
-    /// The address of a flow's socket here.
+    /// The local address of a flow's socket.
     fn bound(&self, mut local: SocketAddr, index: usize) -> SocketAddr {
         local.set_port(self.ports.map_or(0, |first| first.saturating_add(index as u16)));
         local
     }
 }
 
-/// How a server comes to be where there is none.
+/// How to start a server, for error messages.
 const START: &str = "start one on that host with `paceline serve --port P`, for others than itself with --key-file FILE or --open, \
                      and send to the port that it says";
 
-/// Why nothing was sent, or nothing is known of it.
+/// Why nothing was sent, or no results are available.
 #[derive(Debug, thiserror::Error)]
 pub enum SendError {
     /// The server cannot be reached.
     #[error("{host} port {port}: {why}. No `paceline serve` can be reached there: {START}")]
     Unreachable {
-        /// Where.
+        /// Host.
         host: String,
         /// Its port.
         port: u16,
-        /// What the system said.
+        /// The system's error.
         why: String,
     },
-    /// There is no such host.
+    /// The host has no address.
     #[error("{host}: {why}")]
     NoAddress {
-        /// Where.
+        /// Host.
         host: String,
-        /// What the system said.
+        /// The system's error.
         why: String,
     },
-    /// The server says no.
+    /// The server refused.
     #[error("the server refused: {0}")]
     Refused(String),
-    /// The server wants a key.
+    /// The server requires a key.
     #[error("the server wants a key: --key-file FILE")]
     Key,
-    /// The server has none.
+    /// The server has no key.
     #[error(
         "the server has no key, and anybody could be it: have it serve with --key-file, or leave out --key-file to send to it as it is"
     )]
     Keyless,
-    /// The server has another one.
+    /// The server has another key.
     #[error("what answers does not have the key: it may not be the server that it is taken for")]
     Stranger,
-    /// It has hung up.
+    /// The server closed the connection.
     #[error(
         "the server closed the connection without an answer: it has as many clients as it listens to, or another program than \
          `paceline serve` has the port; if so, {START}"
     )]
     Closed,
-    /// Something else runs there, or nothing that says a word.
+    /// Another program has the port, or one that does not answer.
     #[error("another program than `paceline serve` has the port, or one of another version ({0}): {START}")]
     OtherProgram(String),
-    /// What came is not what a server says.
+    /// The server sent an invalid message.
     #[error("the server said what a client does not understand: is it `paceline serve` of this version? ({0})")]
     Protocol(String),
-    /// The system refused something.
+    /// A system call failed.
     #[error("{0}")]
     System(#[from] io::Error),
-    /// A controller that is not compiled in could not go on.
+    /// A controller that is not compiled in failed.
     #[error("{0}")]
     Controller(Failure),
-    /// The server takes the flow, and this end does not.
+    /// The server accepts the flow, but this end does not.
     #[error("{0}")]
     Flow(String),
 }
 
-/// What one flow shows while it runs.
+/// What a flow shows while it runs.
 #[derive(Clone, Debug, Serialize)]
 pub struct Shown {
     /// Its name.
     pub flow: String,
-    /// Which of several alike.
+    /// Index among flows of the same name.
     pub instance: u32,
-    /// Whether it is sent from here.
+    /// Whether the client sends it.
     pub forward: bool,
-    /// The rest.
+    /// The figures.
     #[serde(flatten)]
     pub view: View,
 }
 
-/// Looks at a run from another thread, and ends it.
+/// Observes a run from another thread, and stops it.
 #[derive(Debug, Default)]
 pub struct SendWatch {
     stop: Arc<AtomicBool>,
@@ -163,24 +163,24 @@ pub struct SendWatch {
 }
 
 impl SendWatch {
-    /// Ends the flows; what they have measured is kept. Called again, the server's results are not waited for.
+    /// Ends the flows; their measurements are kept. A second call also skips waiting for the server's results.
     pub fn stop(&self) {
         if self.stop.swap(true, Ordering::Relaxed) {
             self.hurried.store(true, Ordering::Relaxed);
         }
     }
 
-    /// The user has said so twice.
+    /// Whether the user has stopped the run twice.
     fn is_hurried(&self) -> bool {
         self.hurried.load(Ordering::Relaxed)
     }
 
-    /// The user wants an end.
+    /// Whether the user has stopped the run.
     pub(super) fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// These flows begin, by the numbers of their places.
+    /// Shows these flows from now on; their ids are their indices.
     pub(super) fn begin(&self, handle: &Handle, flows: &[Wanted]) {
         let shown = flows.iter().map(|wanted| Shown {
             flow: wanted.name.clone(),
@@ -221,7 +221,7 @@ fn connect(options: &SendOptions) -> Result<(TcpStream, SocketAddr), SendError> 
     Err(unreachable(why))
 }
 
-/// Why a server said nothing.
+/// Why a server did not answer.
 fn no_answer(error: io::Error) -> SendError {
     match error.kind() {
         io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => SendError::Closed,
@@ -254,7 +254,8 @@ fn read_answer(channel: &mut Channel) -> Result<ServerMessage, SendError> {
     }
 }
 
-/// The server's flows: connection ids and secrets; the rate that it allows in bytes a second; both ends' keys of flows over QUIC.
+/// The server's answer: connection ids and secrets of its flows; its rate limit in bytes per second; both ends' keys
+/// for flows over QUIC.
 struct Opened {
     flows: Vec<(u32, u64)>,
     limit: u32,
@@ -277,12 +278,12 @@ fn agree(channel: &mut Channel, offers: &[Offer]) -> Result<Opened, SendError> {
     }
 }
 
-/// Runs the flows to their end, or until the watch says stop.
+/// Runs the flows to their end, or until the watch stops them.
 ///
 /// # Errors
-/// [`SendError`]. A flow that ends badly is no error: the results say how it ended.
+/// [`SendError`]. A flow that ends badly is not an error: the results say how it ended.
 pub fn send(options: &SendOptions, watch: &SendWatch) -> Result<LiveRun, SendError> {
-    // a mistake is told before anybody is asked
+    // report mistakes before contacting the server
     let machines = options.flows.iter().filter(|wanted| wanted.offer.kernel.is_none());
     let models = machines.map(|wanted| Ok((wanted.offer.direction, wanted.offer.spec.model()?)));
     let models: Vec<_> =
@@ -339,10 +340,10 @@ pub fn send(options: &SendOptions, watch: &SendWatch) -> Result<LiveRun, SendErr
     Ok(results(options, server, host, (&run.near, &run.far), unknown))
 }
 
-/// How flows end whose driver the system has failed, which is no reason to lose what they had measured.
+/// How flows ended whose driver failed in a system call: their measurements are kept.
 ///
 /// # Errors
-/// [`SendError::Controller`]: a controller which is not compiled in has ended all.
+/// [`SendError::Controller`]: a controller that is not compiled in has failed.
 pub(super) fn ended_by(error: io::Error) -> Result<String, SendError> {
     match error.downcast::<Failure>() {
         Ok(failure) => Err(SendError::Controller(failure)),
@@ -350,7 +351,7 @@ pub(super) fn ended_by(error: io::Error) -> Result<String, SendError> {
     }
 }
 
-/// IPv4 in IPv6 as what it is; an address of IPv6 keeps the scope without which a link-local one leads nowhere.
+/// Turns IPv4-mapped IPv6 into IPv4; an IPv6 address keeps its scope, which a link-local one needs.
 fn canonical(address: SocketAddr) -> SocketAddr {
     match address.ip().to_canonical() {
         IpAddr::V6(_) => address,
@@ -358,12 +359,12 @@ fn canonical(address: SocketAddr) -> SocketAddr {
     }
 }
 
-/// Whether nothing is known of an end, or nothing that it recorded.
+/// Whether a half or its recordings are missing.
 fn is_bare(half: Option<&Half>) -> bool {
     half.is_none_or(|half| half.tables.is_empty())
 }
 
-/// A run under way.
+/// A run in progress.
 struct Run {
     handle: Handle,
     driver: thread::JoinHandle<io::Result<()>>,
@@ -374,17 +375,17 @@ struct Run {
     near: Vec<Option<Half>>,
     far: Vec<Option<Half>>,
     results: Option<PathBuf>,
-    /// Why the server is not listened to any more.
+    /// Why the client no longer reads the server's messages.
     unheard: Option<String>,
 }
 
 impl Run {
-    /// Reads what the server has left of the flows that it has not told of, or has told of without recordings.
+    /// Reads the server's result files of flows whose results are missing, or arrived without recordings.
     fn look_for_results(&mut self) {
         let Some(folder) = &self.results else { return };
         for (flow, far) in self.far.iter_mut().enumerate().filter(|(_, far)| is_bare(far.as_ref())) {
             let text = std::fs::read(folder.join(control::result_file(flow)));
-            // What is half written is no JSON yet.
+            // a partially written file is not valid JSON yet
             if let Some(half) = text.ok().and_then(|text| serde_json::from_slice(&text).ok()) {
                 *far = Some(checked_of(half, &self.offers[flow]));
             }
@@ -465,7 +466,7 @@ impl Run {
         Ok(Run { handle, driver, outcomes, halves, stop, offers, near, far, results, unheard: None })
     }
 
-    /// What the server said while the flows ran; whether more is to be heard of it.
+    /// Handles a message received while the flows run; returns whether to read further ones.
     fn on_message(&mut self, message: io::Result<ServerMessage>) -> bool {
         let why = match message {
             Ok(ServerMessage::Result { flow, half }) if flow < self.far.len() => {
@@ -524,7 +525,7 @@ impl Run {
                 gone = gone || !self.on_message(message);
             }
             if self.driver.is_finished() {
-                // what has failed is said when it is joined
+                // the error is reported when the driver is joined
                 break;
             }
             let ended = self.near.iter().all(Option::is_some);
@@ -553,7 +554,7 @@ impl Run {
                     if gone { self.handle.drop_flow(id) } else { self.handle.stop(id) }
                 }
                 if stop_requested {
-                    // a server that is gone need not be told
+                    // the server may be gone already
                     let _ = speaks.write(&ClientMessage::Stop, PATIENCE);
                 }
             }
@@ -563,7 +564,7 @@ impl Run {
     }
 }
 
-/// Opens the connection of a flow of the kernel's TCP, and runs this half of it.
+/// Opens the connection of a kernel-TCP flow, and runs this half of it.
 fn attach(
     between: (SocketAddr, SocketAddr),
     ticket: u64,

@@ -1,8 +1,9 @@
-//! The loop that gives sessions the time and the network: one thread, any number of flows and sockets.
+//! The event loop that supplies sessions with time and datagrams: one thread, any number of flows and sockets.
 //!
-//! A turn reads what has come (each datagram with the kernel's stamp), then runs the timers that are due, then waits for the
-//! next. What a visit of a flow may cost is bounded by its session; between visits the driver looks whether it is to end, and
-//! [`FairShare`] says whose visits have to wait. Requests of other threads come through [`Handle`]. Look first at [`Driver::run`].
+//! An iteration reads received datagrams (each with the kernel's timestamp), runs the timers that are due, and waits
+//! for the next event. A session limits the cost of each visit to its flow; between visits the driver checks whether to
+//! quit, and [`FairShare`] decides whose visits have to wait. Other threads send requests through [`Handle`]. Start
+//! reading at [`Driver::run`].
 
 use super::budget::Charge;
 use super::control::Measure;
@@ -30,57 +31,57 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-/// How often the figures of the live view are refreshed.
+/// Refresh interval of the live view.
 const LOOK: Span = Span::from_millis(100);
-/// Batches read in a turn at most: timers wait no longer for a flood.
+/// Maximum number of batches read per iteration, so that a flood does not delay timers further.
 const BATCHES: usize = 8;
 
-/// What a flow shows while it runs.
+/// Figures that a flow shows while it runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct View {
     /// Seconds since its data began.
     pub time_s: f64,
-    /// Packets and bytes on the wire that it has sent or that have come.
+    /// Packets on the wire, sent or received.
     pub packets: u64,
-    /// The bytes.
+    /// Bytes on the wire, sent or received.
     pub bytes: u64,
-    /// Of a sender: the smoothed round-trip time, once there is one.
+    /// At a sender: the smoothed round-trip time, once there is one.
     pub rtt_s: Option<f64>,
-    /// Of a sender: the loss event rate, or the share of packets that were sent again.
+    /// At a sender: the loss event rate, or the share of retransmitted packets.
     pub loss: Option<f64>,
-    /// Of a sender: the window in packets or the rate in bit/s that its controller allows.
+    /// At a sender: the window in packets or the rate in bit/s that its controller allows.
     pub figure: f64,
     /// Whether data flow.
     pub running: bool,
-    /// Whether it is over.
+    /// Whether the flow has ended.
     pub over: bool,
 }
 
 /// A flow to run.
 pub struct NewFlow {
-    /// What names it towards the owner.
+    /// Identifies it to the owner.
     pub id: u64,
-    /// What it is made of.
+    /// Its session's specification.
     pub spec: SessionSpec,
-    /// The number of its socket.
+    /// Index of its socket.
     pub port: usize,
-    /// The other end; of a server not known before its first datagram.
+    /// The other end; `None` at a server before the first datagram.
     pub peer: Option<SocketAddr>,
-    /// Only from there may it come.
+    /// The only address that its datagrams may come from.
     pub only: IpAddr,
-    /// Of a flow to a receiver of plain RTP: the number of RTCP's socket, and where RTCP goes.
+    /// For a flow to a receiver of plain RTP: index of the RTCP socket, and RTCP's destination.
     pub rtcp: Option<(usize, SocketAddr)>,
-    /// Where its event log goes.
+    /// File for its event log.
     pub log: Option<PathBuf>,
-    /// Where its connections over QUIC are logged.
+    /// Place for the logs of its QUIC connections.
     pub qlog: Option<Place>,
-    /// What is measured of it.
+    /// The measured part of the flow.
     pub measure: Option<Measure>,
-    /// What it takes of a server's budget, until it is gone from here.
+    /// Its share of a server's budget, released when the flow is removed.
     pub charge: Option<Arc<Charge>>,
-    /// Of a flow over QUIC: the keys of its two ends.
+    /// For a flow over QUIC: the keys of its two ends.
     pub keys: Option<Keys>,
-    /// Whom to tell when its data begin.
+    /// Announces when its data begin.
     pub announcer: Option<Arc<Announcer>>,
 }
 
@@ -90,10 +91,10 @@ enum Request {
     Drop(u64),
 }
 
-/// What a flow came to.
+/// Result of a flow.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Which.
+    /// The flow's id.
     pub id: u64,
     /// What this end measured.
     pub half: Half,
@@ -101,7 +102,7 @@ pub struct Outcome {
     pub end: End,
 }
 
-/// Speaks to a driver from another thread.
+/// Controls a driver from another thread.
 #[derive(Clone, Debug)]
 pub struct Handle {
     requests: Sender<Request>,
@@ -112,15 +113,16 @@ pub struct Handle {
 
 impl Handle {
     fn request(&self, request: Request) {
-        // a driver that has ended takes none, which whoever asked learns from its outcomes
+        // a driver that has ended ignores requests; the caller learns of the end from its outcomes
         let _ = self.requests.send(request);
         let _ = rustix::io::write(&*self.wake, &1u64.to_ne_bytes());
     }
 
-    /// Adds a flow and starts it, or lets it wait for its peer. It is checked and made here, on the caller's thread: that takes
-    /// milliseconds, which those of other flows do not wait for.
+    /// Adds a flow and starts it, or lets it wait for its peer. The flow is validated and built on the caller's thread:
+    /// this takes milliseconds, for which other flows need not wait.
     ///
     /// # Errors
+    /// What is wrong with the flow.
     /// What is wrong with it.
     pub fn add(&self, flow: NewFlow) -> Result<(), String> {
         let flow = Box::new(Flow::new(flow)?);
@@ -129,7 +131,7 @@ impl Handle {
         answered.recv().map_err(|_| "the endpoint has ended".to_owned())
     }
 
-    /// Ends a flow as the user would.
+    /// Ends a flow as if the user stopped it.
     pub fn stop(&self, id: u64) {
         self.request(Request::Stop(id));
     }
@@ -139,7 +141,7 @@ impl Handle {
         self.request(Request::Drop(id));
     }
 
-    /// Nobody looks at a flow that is over any more.
+    /// Discards the view of a flow that has ended.
     pub fn forget(&self, id: u64) {
         self.views.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
     }
@@ -150,25 +152,25 @@ impl Handle {
         let _ = rustix::io::write(&*self.wake, &1u64.to_ne_bytes());
     }
 
-    /// What the flows show now.
+    /// The current view of each flow.
     #[must_use]
     pub fn views(&self) -> BTreeMap<u64, View> {
         self.views.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-/// A driver that runs.
+/// A running driver.
 #[derive(Debug)]
 pub struct Running {
-    /// Its thread; it ends after [`Handle::quit`].
+    /// Its thread, which ends after [`Handle::quit`].
     pub thread: JoinHandle<io::Result<()>>,
-    /// Speaks to it.
+    /// Controls it.
     pub handle: Handle,
-    /// What its flows come to.
+    /// Receives the results of its flows.
     pub outcomes: Receiver<Outcome>,
 }
 
-/// The loop.
+/// The event loop.
 pub struct Driver {
     clock: Clock,
     waiter: Waiter,
@@ -183,10 +185,10 @@ pub struct Driver {
 }
 
 impl Driver {
-    /// A driver of these sockets on the calling thread, its handle, and where its outcomes come.
+    /// Creates a driver of these sockets for the calling thread, its handle, and the channel for its outcomes.
     ///
     /// # Errors
-    /// The call that the system refused.
+    /// The system call that failed.
     pub fn new(clock: Clock, ports: Vec<UdpPort>) -> io::Result<(Driver, Handle, Receiver<Outcome>)> {
         let waiter = Waiter::new(clock)?;
         let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
@@ -210,14 +212,14 @@ impl Driver {
         Ok((driver, handle, ended))
     }
 
-    /// The same on a thread of its own, running.
+    /// Runs a driver on a new thread.
     ///
     /// # Errors
-    /// The call that the system refused.
+    /// The system call that failed.
     pub fn spawn(clock: Clock, ports: Vec<UdpPort>) -> io::Result<Running> {
         let (made, answer) = channel();
         let thread = thread::Builder::new().name("paceline flows".to_owned()).spawn(move || {
-            // made here: the timer slack is the thread's
+            // created on this thread, since the timer slack is per thread
             match Driver::new(clock, ports) {
                 Err(error) => {
                     let _ = made.send(Err(error));
@@ -225,7 +227,7 @@ impl Driver {
                 }
                 Ok((driver, handle, outcomes)) => {
                     let _ = made.send(Ok((handle, outcomes)));
-                    // a controller of Python's or a library's has no other way to say that it failed
+                    // the only way for a controller from Python or a library to report its failure
                     Failure::caught(|| driver.run()).unwrap_or_else(|failure| Err(io::Error::other(failure)))
                 }
             }
@@ -234,7 +236,7 @@ impl Driver {
         Ok(Running { thread, handle, outcomes })
     }
 
-    /// Runs until it is told to quit. What its flows have measured by its end they say, whatever ends it.
+    /// Runs until [`Handle::quit`]. Whatever ends it, its flows report what they have measured until then.
     ///
     /// # Errors
     /// A call that failed and will not succeed later.
@@ -243,7 +245,7 @@ impl Driver {
         for at in 0..self.flows.all.len() {
             self.flows.input(at, self.clock.now(), Input::Stop);
         }
-        // a sender's close is not waited for
+        // do not wait for a sender's close
         self.finish(|_| true);
         ended
     }
@@ -299,7 +301,7 @@ impl Driver {
                     if let Some(at) = place(id, &self.flows.all) {
                         self.flows.input(at, now, input);
                         if input == Input::Unreachable && !self.flows.all[at].is_over() {
-                            // before data flowed there is nothing to be unreachable
+                            // a flow without data so far is stopped instead
                             self.flows.input(at, now, Input::Stop);
                         }
                     }
@@ -324,7 +326,7 @@ impl Driver {
                 }
                 Err(error) => return Err(error),
             }
-            // the datagrams lie in the port, which answers leave by: they are taken out of it for the while
+            // the datagrams borrow the port, which answers leave through: copy them first
             let ended: Vec<_> =
                 self.flows.ports[port].incoming().map(|d| (d.time, d.from, d.ecn, d.bytes.to_vec())).collect();
             let mut before = self.clock.now();
@@ -365,7 +367,7 @@ impl Driver {
         }
     }
 
-    /// Takes out the flows that are over by this.
+    /// Removes the flows that `is_over` selects.
     fn finish(&mut self, is_over: impl Fn(&Flow) -> bool) {
         let now = self.clock.now();
         let mut at = 0;
@@ -378,7 +380,7 @@ impl Driver {
             let id = flow.new.id;
             self.turns.leaves(flow.client);
             self.views.lock().unwrap_or_else(PoisonError::into_inner).entry(id).or_default().over = true;
-            // whoever waited for it may be gone
+            // the receiving thread may have ended
             let _ = self.outcomes.send(flow.outcome(now, &self.clock, &self.flows.ports));
         }
     }

@@ -1,4 +1,4 @@
-//! A flow that a driver runs: its session, what it records, and its way to the sockets.
+//! A flow run by a driver: its session, its recordings, and its connection to the sockets.
 
 use super::budget::Net;
 use super::driver::{NewFlow, Outcome, View};
@@ -27,29 +27,29 @@ type Log = LogWriter<BufWriter<std::fs::File>>;
 /// A flow.
 pub(super) struct Flow {
     pub(super) new: NewFlow,
-    /// Whom its visits are charged to.
+    /// The client that its visits are charged to.
     pub(super) client: Net,
     pub(super) model: FlowModel,
     pub(super) session: Session,
     recorder: Recorder,
     log: Option<Log>,
     log_cut: Option<String>,
-    /// How late datagrams left that a timer sent.
+    /// Lateness of datagrams sent by a timer.
     late: Histogram<u64>,
     refused_before: u64,
-    /// Until then a sender waits for the peer that is to show itself.
+    /// Until this time a sender waits for its peer's first datagram.
     pub(super) shows: Time,
-    /// Datagrams for it that were not looked at: its client was over its share of the driver's time.
+    /// Datagrams dropped unread, because the client had exceeded its share of the driver's time.
     pub(super) dropped: u64,
     before: Before,
-    /// The next instant at which measuring begins or ends.
+    /// State of the measurement.
     bounds: Bounds,
 }
 
-/// How far the measuring of a flow is.
+/// Whether the measured part of a flow has begun or ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Bounds {
-    /// It begins later.
+    /// It has not begun.
     Ahead,
     /// It has begun.
     Within,
@@ -58,10 +58,10 @@ enum Bounds {
 }
 
 impl Flow {
-    /// One that waits.
+    /// A flow that has not started.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// What is wrong with the flow.
     pub(super) fn new(new: NewFlow) -> Result<Flow, String> {
         let model = new.spec.flow.model().map_err(|error: ScenarioError| error.to_string())?;
         let session = Session::with_keys(&new.spec, new.keys.as_ref()).map_err(|error| error.to_string())?;
@@ -110,12 +110,12 @@ impl Flow {
         })
     }
 
-    /// Who asked for it, as far as a server tells them apart.
+    /// Identifies the client that requested the flow, as far as a server distinguishes clients.
     pub(super) fn asker(&self) -> usize {
         self.new.charge.as_ref().map_or(0, |charge| Arc::as_ptr(charge) as usize)
     }
 
-    /// What its group is told (RFC 8699); `None` of a flow that cannot be coupled, and while it sends nothing.
+    /// The state that its coupling group needs (RFC 8699); `None` if the flow cannot be coupled, or does not send now.
     pub(super) fn coupled_state(&self, now: Time) -> Option<CoupledState> {
         match &self.session {
             Session::Sender(sender) => sender.coupled(now),
@@ -123,7 +123,7 @@ impl Flow {
         }
     }
 
-    /// What waits at it, for the one that leads its bundle.
+    /// Data waiting at this flow, for the leader of its bundle.
     pub(super) fn waiting(&self) -> Waiting {
         match &self.session {
             Session::Sender(sender) => sender.waiting(),
@@ -131,7 +131,7 @@ impl Flow {
         }
     }
 
-    /// The turn that it has for another flow of its bundle.
+    /// The turn that this leader has for another flow of its bundle.
     pub(super) fn turn(&self) -> Option<(usize, Turn)> {
         match &self.session {
             Session::Sender(sender) => sender.turn(),
@@ -139,7 +139,7 @@ impl Flow {
         }
     }
 
-    /// What has left in the turn that it had.
+    /// The packet sent in this flow's last turn.
     pub(super) fn take_sent(&mut self) -> Option<SentPacket> {
         match &mut self.session {
             Session::Sender(sender) => sender.take_sent(),
@@ -147,7 +147,7 @@ impl Flow {
         }
     }
 
-    /// What its bundle may have, if it leads one.
+    /// The rate granted to its bundle, if this flow leads one.
     pub(super) fn grant(&self) -> Option<Grant> {
         match &self.session {
             Session::Sender(sender) => sender.grant(),
@@ -155,7 +155,7 @@ impl Flow {
         }
     }
 
-    /// What its application could send at most, in bits a second with all headers: nothing of a receiver.
+    /// Maximum rate that its application could send, in bit/s including all headers: zero at a receiver.
     pub(super) fn demand(&self, now: Time) -> f64 {
         if let Session::Sender(sender) = &self.session { sender.demand(now) } else { 0.0 }
     }
@@ -163,13 +163,13 @@ impl Flow {
     /// When it is to be visited next.
     pub(super) fn next(&self) -> Time {
         if self.turn().is_some() {
-            return Time::ZERO; // more turns than are given at once
+            return Time::ZERO; // this leader has more turns than are given at once
         }
         let shows = if self.session.state() == State::Idle { self.shows } else { Time::NEVER };
         self.session.next_wake().min(self.recorder.next(&self.session)).min(self.next_bound()).min(shows)
     }
 
-    /// Does what is due; `lag` says how long after an instant what it sends has left.
+    /// Does what is due; `lag` returns the delay between a given instant and the send.
     pub(super) fn visit(
         &mut self,
         now: Time,
@@ -186,26 +186,26 @@ impl Flow {
             }
         }
         if self.session.state() == State::Idle && self.shows <= now {
-            // whoever asked for it never came: its place is another's
+            // the client that requested it never sent a datagram: free its place
             self.input(now, Input::Unreachable, out, ports);
         }
         self.measure(now, out, ports);
     }
 
-    /// Takes the samples and passes the bounds of measuring that are due.
+    /// Records due samples, and begins or ends measuring if due.
     fn measure(&mut self, now: Time, out: &mut Outbox, ports: &mut [impl Port]) {
         self.recorder.sample(now, &mut self.session);
         self.pass_bounds(now, out, ports);
     }
 
-    /// Takes a datagram that came at `time`. A process that waited for its processor finds many at once: what was due before
-    /// they came is measured without them.
+    /// Handles a datagram that arrived at `time`. A process that waited for the CPU finds many at once: samples due
+    /// before a datagram's arrival must not include it.
     pub(super) fn datagram(&mut self, time: Time, input: Input<'_>, out: &mut Outbox, ports: &mut [impl Port]) {
         self.measure(time, out, ports);
         self.input(time, input, out, ports);
     }
 
-    /// When measuring begins or ends next, by the time of the session; never before data flow.
+    /// When measuring begins or ends next, in the session's time; `NEVER` before data flow.
     fn next_bound(&self) -> Time {
         let epoch = epoch(&self.session);
         match (self.new.measure, self.bounds) {
@@ -216,7 +216,7 @@ impl Flow {
         }
     }
 
-    /// Begins or ends measuring where that is due. At its end the other end is told, and not waited for.
+    /// Begins or ends measuring if due. At its end the other end is notified, without waiting for an answer.
     fn pass_bounds(&mut self, now: Time, out: &mut Outbox, ports: &mut [impl Port]) {
         while self.next_bound() <= now {
             if self.bounds == Bounds::Ahead {
@@ -229,7 +229,7 @@ impl Flow {
         }
     }
 
-    /// Gives the session an input, writes it down, and sends what leaves.
+    /// Passes an input to the session, logs it, and sends the resulting datagrams.
     pub(super) fn input(&mut self, now: Time, input: Input<'_>, out: &mut Outbox, ports: &mut [impl Port]) {
         out.clear();
         self.session.input(now, input, out);
@@ -247,7 +247,7 @@ impl Flow {
         let Some(peer) = self.new.peer else { return };
         if let Some((port, to)) = self.new.rtcp {
             let reports = out.take(is_rtcp);
-            // that nobody reads the sender's reports is no reason to end: the receiver's say whether the data arrive
+            // an unreachable RTCP port does not end the flow: the receiver's reports show whether data arrive
             let _ = if reports.is_empty() { Ok(()) } else { ports[port].send(&reports, to) };
         }
         if out.is_empty() {
@@ -261,14 +261,14 @@ impl Flow {
         }
     }
 
-    /// A full disk ends the log, not the flow: what was written is whole up to there.
+    /// A full disk ends the log, not the flow; what was written is complete up to there.
     fn cut_log(&mut self, error: &io::Error) {
         self.log = None;
         self.log_cut = Some(format!("{EVENT_LOG}: {error}"));
     }
 
-    /// Whether a datagram is this flow's: from its peer, or, before that is known, the message with its secret by which it
-    /// shows itself.
+    /// Whether a datagram belongs to this flow: it comes from the peer or, while the peer is unknown, carries the
+    /// flow's secret.
     pub(super) fn is_for(&self, port: usize, from: SocketAddr, bytes: &[u8]) -> bool {
         if let Some((rtcp, _)) = self.new.rtcp
             && rtcp == port
@@ -351,7 +351,7 @@ impl Flow {
     }
 }
 
-/// Takes what a view shows out of the gauges.
+/// Picks a view's figures out of the gauges.
 #[derive(Default)]
 struct Shows {
     rtt: Option<f64>,

@@ -1,10 +1,10 @@
-//! `paceline receive`: hears a sender of plain RTP that is no program of ours, and gives it feedback.
+//! `paceline receive`: receives plain RTP from a foreign sender, and returns feedback to it.
 //!
-//! Nobody has asked for that feedback by name. It goes to the address that the stream comes from, and to no other; it begins
-//! with the second packet in sequence, and takes no more than a twentieth of what has come
-//! ([`paceline_flow::rtp::RtpListener`]). The first host whose stream is valid is the sender; what comes from others is
-//! counted and left. Each of its ports is a session of its own, as sound and picture have them. RTCP has the next port, or
-//! RTP's own where the sender's comes there (RFC 5761).
+//! Nobody has requested this feedback by name. It is sent only to the stream's source address; it begins with the
+//! second packet in sequence, and uses at most a twentieth of the received rate ([`paceline_flow::rtp::RtpListener`]).
+//! The first host with a valid stream is the sender; packets from other hosts are counted and ignored. Each port of the
+//! sender is its own session, as for audio and video. RTCP uses the next port, or RTP's own if the sender's arrives
+//! there (RFC 5761).
 
 mod results;
 
@@ -33,52 +33,53 @@ use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// How often somebody who watches is told, and looks whether to stop.
+/// Interval at which the watch is updated and checked for a stop.
 const LOOK: Span = Span::from_millis(100);
-/// From one row of the recordings to the next.
+/// Interval between rows of the recordings.
 const EVERY: Span = Span::from_millis(200);
-/// A sender that has been silent for so long has gone.
+/// A sender that is silent for this long counts as gone.
 const SILENCE: Span = Span::from_secs(30);
-/// How it ended where the sender said so.
+/// The end if the sender said goodbye (BYE).
 const LEFT: &str = "peer closed";
-/// How it ended where the system would not go on.
+/// The end if a system call failed.
 const FAILED: &str = "the system failed";
-/// Addresses that may become the sender, and then its ports.
+/// Maximum number of candidate addresses for the sender, later of its ports.
 const MAX_SENDERS: usize = 16;
 
-/// What is to be heard.
+/// What to listen for.
 #[derive(Clone, Debug)]
 pub struct ListenOptions {
-    /// Where RTP comes to.
+    /// Local address for RTP.
     pub bind: SocketAddr,
-    /// Where RTCP comes to.
+    /// Local port for RTCP.
     pub rtcp_port: u16,
-    /// Where the sender takes RTCP; `None`: where its own comes from or, until that is known, at the port after that of its RTP.
+    /// The sender's port for RTCP; `None`: the source of its own RTCP or, until that is known, the port after that of
+    /// its RTP.
     pub peer_rtcp_port: Option<u16>,
-    /// What is told beside RTP's own reports.
+    /// Feedback beside RTP's own reports.
     pub feedback: Option<FeedbackFormat>,
-    /// The ID of the extension with transport-wide numbers, 1 to 14.
+    /// Extension ID of transport-wide sequence numbers, 1 to 14.
     pub transport_id: u8,
-    /// For so long; `None`: until it is stopped, or the sender goes.
+    /// Duration; `None`: until it is stopped, or the sender leaves.
     pub lasts: Option<Span>,
 }
 
-/// What a stream shows meanwhile.
+/// What a stream shows while it runs.
 #[derive(Clone, Debug, Serialize)]
 pub struct ShownStream {
-    /// Its SSRC in hexadecimal.
+    /// SSRC in hexadecimal.
     pub flow: String,
-    /// Since the first packet of all (s).
+    /// Time since the first packet of all streams (s).
     pub time_s: f64,
     /// Bytes of payload so far.
     pub bytes: u64,
     /// Packets so far.
     pub packets: u64,
-    /// Of those expected, the share lost.
+    /// Share of the expected packets that were lost.
     pub loss: Option<f64>,
 }
 
-/// A handle on [`listen`] from another thread.
+/// Observes [`listen`] from another thread, and stops it.
 #[derive(Debug, Default)]
 pub struct ListenWatch {
     stop: AtomicBool,
@@ -86,7 +87,7 @@ pub struct ListenWatch {
 }
 
 impl ListenWatch {
-    /// Ends it soon.
+    /// Stops it within a tenth of a second.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }
@@ -98,24 +99,24 @@ impl ListenWatch {
     }
 }
 
-/// One address that sends.
+/// An address that sends.
 struct Sender {
     from: SocketAddr,
     /// The rates of its streams.
     recorded: Vec<Recorded>,
-    /// Where its RTCP comes from, and whether that came on RTP's port.
+    /// The source of its RTCP, and whether that arrives on RTP's port.
     control: Option<(SocketAddr, bool)>,
     listener: RtpListener,
 }
 
 impl Sender {
-    /// Packets that have come from it.
+    /// Packets received from it.
     fn packets(&self) -> u64 {
         self.listener.streams().iter().map(|stream| stream.packets).sum()
     }
 }
 
-/// Reports on their way.
+/// Collects outgoing reports.
 #[derive(Default)]
 struct Reports(Outbox);
 
@@ -123,7 +124,7 @@ impl Transmit for Reports {
     fn transmit(&mut self, segment: Segment) {
         let Some(Extra::Rtcp(report)) = &segment.extra else { return };
         self.0.push(0, EcnBits::NotEct, |to| {
-            // what has no place in a packet is not sent
+            // a report that does not fit in a packet is not sent
             let _ = rtcp::encode(report, to);
         });
     }
@@ -133,12 +134,12 @@ struct Listening {
     options: ListenOptions,
     config: RtpConfig,
     clock: Clock,
-    /// RTP's, RTCP's.
+    /// For RTP, for RTCP.
     ports: [UdpPort; 2],
     senders: Vec<Sender>,
-    /// The host that is heard: all of `senders` are its ports.
+    /// The host being received: all of `senders` are its ports.
     chosen: Option<IpAddr>,
-    /// When the first packet of all came.
+    /// When the first packet of all arrived.
     begin: Time,
     strangers: u64,
     garbage: u64,
@@ -155,10 +156,10 @@ struct Recorded {
     before: u64,
 }
 
-/// Hears a sender until it goes, the time is up, or the watch says stop.
+/// Receives from a sender until it leaves, the time is up, or the watch stops it.
 ///
 /// # Errors
-/// [`SendError::System`]: what the system refused at the beginning.
+/// [`SendError::System`]: a system call failed at the beginning.
 pub fn listen(options: &ListenOptions, watch: &ListenWatch) -> Result<LiveRun, SendError> {
     let clock = Clock::start();
     let control = SocketAddr::new(options.bind.ip(), options.rtcp_port);
@@ -183,13 +184,14 @@ pub fn listen(options: &ListenOptions, watch: &ListenWatch) -> Result<LiveRun, S
         out: Reports::default(),
         row: Time::NEVER,
     };
-    // what has been measured by then is the result, whatever ends it
+    // whatever ends it, the measurements until then are the result
     let ended = listening.run(watch).map_or_else(|error| format!("{FAILED}: {error}"), str::to_owned);
     let host = before.and_then(|before| HostReport::since(before).ok());
     Ok(listening.results(&ended, host))
 }
 
-/// How it answers: with reports each second, and feedback as often as its share of what comes allows.
+/// The RTP configuration of the listener: reports every second, and feedback as often as its share of the received rate
+/// allows.
 #[must_use]
 pub fn config(feedback: Option<FeedbackFormat>) -> RtpConfig {
     let format = feedback.unwrap_or_default();
@@ -200,7 +202,7 @@ pub fn config(feedback: Option<FeedbackFormat>) -> RtpConfig {
         ..RtpSettings::default()
     };
     let mut config = RtpConfig::new(Profile::Rfc, settings);
-    // what the listener may send is bounded by what comes, not by a bandwidth that nobody has named
+    // the received rate limits what the listener may send, not a session bandwidth, since none was set
     config.timing.bandwidth = Rate::from_bps(1_000_000_000);
     config.timing.min_interval = MinInterval::Fixed(Span::from_secs(1));
     config
@@ -221,14 +223,14 @@ impl Listening {
                 }
             }
             if let Some(ended) = self.ended(now) {
-                // to who has left there is nothing to say
+                // a sender that has left needs no BYE
                 if ended != LEFT {
                     self.leave(now)?;
                 }
                 return Ok(ended);
             }
             if now >= self.row {
-                // what lies at the sockets came before
+                // datagrams waiting in the sockets arrived before the row's time
                 (0..self.ports.len()).try_for_each(|port| self.receive(port))?;
                 self.record_until(now);
             }
@@ -252,7 +254,7 @@ impl Listening {
         }
     }
 
-    /// Why it is over, if it is.
+    /// Why it has ended, if it has.
     fn ended(&self, now: Time) -> Option<&'static str> {
         if self.chosen.is_none() {
             return (self.options.lasts.is_some_and(|lasts| now.since(Time::ZERO) >= lasts)).then_some("nothing came");
@@ -275,13 +277,14 @@ impl Listening {
         })
     }
 
-    /// Takes in what has come to one of the ports.
+    /// Processes the datagrams received on one of the ports.
     fn receive(&mut self, port: usize) -> io::Result<()> {
         while self.ports[port].receive()? > 0 {
             let datagrams: Vec<_> =
                 self.ports[port].incoming().map(|i| (i.time, i.from, i.ecn, i.bytes.to_vec())).collect();
             for (time, from, ecn, bytes) in datagrams {
-                // a process that waited for its processor finds much at once: each row has what had come by its time
+                // a process that waited for the CPU finds many datagrams at once: each row must only contain those that
+                // arrived by its time
                 self.record_until(time);
                 if is_rtcp(&bytes) {
                     self.control(time, from, port == 0, &bytes);
@@ -297,7 +300,7 @@ impl Listening {
         Ok(())
     }
 
-    /// A datagram of RTP's port; of which sender it is, if that is heard.
+    /// Handles a datagram of RTP's port; returns its sender's index, if it belongs to one being received.
     fn data(&mut self, time: Time, from: SocketAddr, ecn: EcnBits, bytes: &[u8]) -> Option<usize> {
         let Ok((data, payload)) = rtp::decode_with(bytes, self.options.transport_id) else {
             self.garbage += 1;
@@ -322,18 +325,19 @@ impl Listening {
         self.heard().iter().position(|sender| sender.from == from)
     }
 
-    /// An address that has not sent before; `None` if it is another host's than who is heard, or one port too many.
+    /// Adds an address that has not sent before; `None` if it belongs to a host other than the chosen one, or is one
+    /// port too many.
     #[cold]
     fn join(&mut self, from: SocketAddr, data: &RtpData) -> Option<usize> {
         if self.chosen.is_some_and(|host| host != from.ip()) {
             return None;
         }
         if self.senders.len() == MAX_SENDERS {
-            // whoever sends single packets from many addresses must not keep out who sends more
+            // single packets from many addresses must not keep out a sender of more
             let least = self.senders.iter().position(|sender| !sender.listener.is_valid())?;
             self.strangers += self.senders.remove(least).packets();
         }
-        // who reports is drawn: its SSRC must be another's nowhere
+        // the reporter's SSRC is random, since it must be unique
         let seed = self.clock.unix_at_zero() ^ u64::from(data.ssrc.0) << 32 ^ u64::from(from.port());
         let listener = RtpListener::new(&self.config, Stream::new(seed, "receive"));
         self.senders.push(Sender { from, recorded: Vec::new(), control: None, listener });
@@ -345,13 +349,13 @@ impl Listening {
             self.garbage += 1;
             return;
         };
-        // from the host of a sender, and in the name of one of its streams: our own may come back here; and from a port that
-        // can be answered (RFC 768: 0 is none)
+        // accept RTCP only from a sender's host, about one of its streams (our own packets may return here), and from a
+        // port that can be answered (RFC 768: 0 cannot)
         let is_its = |sender: &Sender| {
             let named = sender.listener.streams().iter().any(|stream| stream.ssrc == compound.ssrc);
             named && sender.from.ip() == from.ip() && from.port() != 0
         };
-        // two ports may have streams of one name: RTCP comes from the next port, or RTP's own
+        // two ports may have streams with the same SSRC: RTCP comes from the next port, or RTP's own
         let is_apart = |sender: &Sender| !(0..=1).contains(&from.port().wrapping_sub(sender.from.port()));
         let named = self.senders.iter_mut().filter(|sender| is_its(sender));
         let Some(sender) = named.min_by_key(|sender| is_apart(sender)) else {
@@ -363,7 +367,7 @@ impl Listening {
         sender.listener.on_rtcp(time, size, &compound);
     }
 
-    /// Sends what there is to the sender.
+    /// Sends the collected reports to the sender.
     fn send(&mut self, at: usize) -> io::Result<()> {
         if self.out.0.is_empty() {
             return Ok(());
@@ -372,24 +376,24 @@ impl Listening {
         let (port, to) = match (self.options.peer_rtcp_port, sender.control) {
             (Some(port), _) => (1, SocketAddr::new(sender.from.ip(), port)),
             (None, Some((from, shared))) => (usize::from(!shared), from),
-            // nowhere to answer (RFC 768)
+            // there is no port to answer to (RFC 768)
             (None, None) if sender.from.port() == 0 => {
                 self.out.0.clear();
                 return Ok(());
             }
-            // the next port to RTP's (RFC 3550 section 11, RFC 4961)
+            // the port after RTP's (RFC 3550 section 11, RFC 4961)
             (None, None) => (1, SocketAddr::new(sender.from.ip(), sender.from.port().saturating_add(1))),
         };
         let sent = self.ports[port].send(&self.out.0, to);
         self.out.0.clear();
         match sent {
-            // nobody takes RTCP there
+            // nobody receives RTCP there
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(()),
             other => other,
         }
     }
 
-    /// The ports of the host that is heard.
+    /// The ports of the chosen host.
     fn heard(&self) -> &[Sender] {
         if self.chosen.is_some() { &self.senders } else { &[] }
     }
@@ -409,7 +413,7 @@ impl Listening {
         *watch.shown.lock().unwrap_or_else(PoisonError::into_inner) = shown.collect();
     }
 
-    /// Takes the rows that are due by now.
+    /// Records the rows that are due by now.
     fn record_until(&mut self, now: Time) {
         while self.row <= now {
             self.record(self.row);
@@ -423,7 +427,7 @@ impl Listening {
             let streams = sender.listener.streams();
             sender.recorded.resize_with(streams.len(), Recorded::default);
             for (recorded, stream) in sender.recorded.iter_mut().zip(streams) {
-                // of a stream that began later the first row is of its last interval, as any
+                // the first row of a later stream covers its last interval only, like any row
                 let since = time - recorded.times.last().copied().unwrap_or(time - EVERY.as_secs_f64());
                 let rate = (stream.bytes - recorded.before) as f64 * 8.0 / since.max(1e-9);
                 recorded.before = stream.bytes;
@@ -434,7 +438,7 @@ impl Listening {
     }
 }
 
-/// Bytes of a datagram with the headers below it.
+/// Size of a datagram including the headers below it.
 fn wire(from: SocketAddr, bytes: &[u8]) -> u16 {
     let family = if from.ip().to_canonical().is_ipv6() { Family::V6 } else { Family::V4 };
     u16::try_from(bytes.len() + usize::from(family.headers())).unwrap_or(u16::MAX)

@@ -1,8 +1,8 @@
-//! `paceline serve`: answers whoever shows that it owns its address, and within bounds.
+//! `paceline serve`: serves clients that prove ownership of their address, within limits.
 //!
-//! One thread drives all flows; each client has a thread for its control channel, which mostly sleeps. Datagrams of anybody
-//! whose flow is not known here are dropped without an answer, so that nothing is amplified or reflected; flows are known
-//! only through the control channel, and only from its address.
+//! One thread drives all flows; each client has a thread for its control channel, which mostly sleeps. Datagrams of
+//! unknown flows are dropped without an answer, so that nothing is amplified or reflected. A flow becomes known only
+//! through the control channel, and only from the client's address.
 
 use super::budget::{self, Budget, Charge, Net, Portion};
 use super::channel::{Channel, Key, PATIENCE};
@@ -32,66 +32,66 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// How long a client may take to read what came of a flow.
+/// Time limit for a client to read a flow's result.
 const READS: Duration = Duration::from_secs(60);
-/// How often somebody who waits looks up.
+/// Polling interval of waiting threads.
 pub(super) const LOOK: Duration = Duration::from_millis(100);
 const LOOK_TIMESPEC: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
-/// A flow may take so much longer than it was to send.
+/// A flow may exceed its duration by this time.
 const GRACE: Duration = Duration::from_secs(30);
 
-/// Lines of the log in ten seconds, at most, of flows that begin and end.
+/// Maximum number of log lines per ten seconds about flows that begin and end.
 const FLOW_LINES: u32 = 200;
 
-/// What a server allows.
+/// Options of a server, mostly limits.
 #[derive(Clone, Debug)]
 pub struct ServeOptions {
-    /// Where it listens, over TCP and UDP.
+    /// Address for TCP and UDP.
     pub bind: SocketAddr,
-    /// The key that a client must have; none: all may come.
+    /// The key that a client must have; `None`: anyone may connect.
     pub key: Option<Key>,
-    /// The highest rate of a flow.
+    /// Maximum rate of a flow.
     pub max_rate: Rate,
-    /// The longest flow.
+    /// Maximum duration of a flow.
     pub max_duration: Span,
-    /// Flows at a time.
+    /// Maximum number of concurrent flows.
     pub max_sessions: usize,
-    /// Bytes of memory that the flows at a time and their recordings may come to take.
+    /// Maximum memory for concurrent flows and their recordings, in bytes.
     pub max_memory: u64,
-    /// A folder that the client reads too, for what this end measured: then it need not go over the network.
+    /// A folder for this end's results that the client reads too, so that they need not cross the network.
     pub results: Option<PathBuf>,
-    /// Where connections over QUIC are logged (qlog), as this end sees them, and how much of that there may be.
+    /// Folder for this end's logs of QUIC connections (qlog), and their quota.
     pub qlogs: Option<(PathBuf, Arc<LogQuota>)>,
-    /// Schemes of its own that flows which it sends may name.
+    /// The server's own schemes that flows which it sends may name.
     pub schemes: ForeignSchemes,
 }
 
-/// What the server's threads share.
+/// State shared by the server's threads.
 pub(super) struct Shared {
     pub(super) options: ServeOptions,
     pub(super) clock: Clock,
     pub(super) handle: Handle,
-    /// Who waits for the outcome of a flow.
+    /// The receivers of flows' outcomes, by flow id.
     pub(super) waiting: Mutex<BTreeMap<u64, Sender<Outcome>>>,
-    /// Flows of the kernel's TCP that wait for their connection.
+    /// Kernel-TCP flows that wait for their connection.
     pub(super) tickets: Mutex<BTreeMap<u64, Ticket>>,
     next: AtomicU64,
     pub(super) budget: Arc<Budget>,
-    /// Connections that have not agreed yet.
+    /// Connections that have not agreed on flows yet.
     pub(super) strangers: Mutex<Strangers>,
     pub(super) tries: Mutex<Tries>,
-    /// What the log has been told: of wrong keys, of connections that came to nothing, of flows.
+    /// Log limiters: for wrong keys, for failed connections, for flows.
     pub(super) of_keys: Mutex<Seldom>,
     of_strangers: Mutex<Seldom>,
     of_flows: Mutex<Seldom>,
-    /// Whose requests are looked at just now, and a call when one has been.
+    /// Clients whose requests are being validated, and a signal at the end of each validation.
     pub(super) looks: Mutex<BTreeSet<Net>>,
     pub(super) looked: Condvar,
     pub(super) over: AtomicBool,
     pub(super) say: Words,
 }
 
-/// A flow of the kernel's TCP that waits for its connection.
+/// A kernel-TCP flow that waits for its connection.
 #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
 pub(super) struct Ticket {
     pub(super) only: IpAddr,
@@ -102,7 +102,7 @@ pub(super) fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A server that listens.
+/// A listening server.
 pub struct Server {
     listener: TcpListener,
     pub(super) shared: Arc<Shared>,
@@ -111,10 +111,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens. `say` is told what happens, in lines.
+    /// Starts listening. `say` receives log lines.
     ///
     /// # Errors
-    /// The call that the system refused.
+    /// The system call that failed.
     pub fn start(options: ServeOptions, say: Words) -> io::Result<Server> {
         let clock = Clock::start();
         let listener = TcpListener::bind(options.bind)
@@ -125,7 +125,7 @@ impl Server {
             .map_err(|error| io::Error::new(error.kind(), format!("UDP {bound}: {error}")))?;
         let Running { thread: driver, handle, outcomes } = Driver::spawn(clock, vec![port])?;
         let sessions = options.max_sessions as u64;
-        // who reads results from a folder is this host's own, and has all there is
+        // a client that reads results from a folder is on this host, and may use the whole budget
         let budget = match options.results {
             Some(_) => Budget::of_one(Portion { sessions, memory: u64::MAX }),
             None => Budget::new(Portion { sessions, memory: options.max_memory }),
@@ -165,14 +165,14 @@ impl Server {
         Ok(Server { listener, shared, driver, outcomes })
     }
 
-    /// Where it listens.
+    /// The address on which it listens.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.shared.options.bind
     }
 
-    /// Serves until `stop` says so, which is looked at ten times a second; then ends all flows, and tells their clients what came
-    /// of them.
+    /// Serves until `stop` is set, which is checked ten times per second; then ends all flows and sends their results
+    /// to the clients.
     ///
     /// # Errors
     /// A call that failed and will not succeed later.
@@ -180,12 +180,12 @@ impl Server {
         while !stop.load(Ordering::Relaxed) && !self.driver.is_finished() {
             match self.listener.accept() {
                 Ok((stream, from)) => self.accept(stream, from),
-                // at once: the data of a flow of the kernel's TCP come with its connection
+                // poll, to accept at once: the data of a kernel-TCP flow follow its connection
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     let mut fds = [PollFd::new(&self.listener, PollFlags::IN)];
                     let _ = poll(&mut fds, Some(&LOOK_TIMESPEC));
                 }
-                // a client that is gone already, or too many files open: the next may fare better
+                // a client that is gone already, or too many open files: try the next one
                 Err(_) => rest(LOOK),
             }
         }
@@ -195,7 +195,7 @@ impl Server {
         let (budget, clock) = (Arc::clone(&self.shared.budget), self.shared.clock);
         drop(self.shared);
         let _ = self.outcomes.join();
-        // clients are told yet what came of their flows: what those took is given back then
+        // clients are still receiving results: wait until the flows' budget is released
         let until = clock.now() + Span(PATIENCE.as_nanos() as u64);
         while budget.taken().sessions > 0 && clock.now() < until {
             rest(Duration::from_millis(1));
@@ -208,14 +208,14 @@ impl Server {
         let shared = Arc::clone(&self.shared);
         let ip = from.ip().to_canonical();
         let Some(stranger) = Stranger::enters(&self.shared, ip, &stream) else {
-            // said if there is room for it: nobody is waited for here
+            // the reason is sent only if it fits in the socket's buffer: do not wait here
             if stream.set_nonblocking(true).is_ok() {
                 let why = "the server has as many clients as it listens to at once; try again later".to_owned();
                 let _ = control::write(&mut stream, &Answer::Refused { why });
             }
             return;
         };
-        // without a thread for it the connection is closed, and the stranger has gone
+        // if no thread can be created, the connection is closed and its `Stranger` dropped
         let _ = thread::Builder::new().name("paceline client".to_owned()).spawn(move || {
             if let Err(error) = shared.client(stream, ip, stranger)
                 && error.kind() != io::ErrorKind::UnexpectedEof
@@ -237,7 +237,7 @@ impl Shared {
             Ok(None) => return Ok(()),
             Err(error) => return self.log_failure(ip, &error),
         };
-        // what it says is many times as large as its text
+        // the parsed request is many times the size of its text, so requests are parsed a few at a time
         let Some(look) = Look::begins(self, ip) else { return Ok(()) };
         let (flows, key) = match control::parse(&text) {
             Ok(ClientMessage::Open { mut flows, key }) => {
@@ -270,7 +270,7 @@ impl Shared {
         served
     }
 
-    /// Says so in the log, once in a while: anybody can have it said.
+    /// Logs an error of a connection, rate-limited because anyone can cause it.
     fn log_failure(&self, ip: IpAddr, error: &io::Error) -> io::Result<()> {
         if error.kind() != io::ErrorKind::UnexpectedEof
             && let Some(more) = locked(&self.of_strangers).again(self.clock.now())
@@ -280,14 +280,14 @@ impl Shared {
         Ok(())
     }
 
-    /// Says of a flow that it begins or ends, of as many as a log has room for.
+    /// Logs the beginning or end of a flow, rate-limited.
     fn say_of_flow(&self, line: &str) {
         if let Some(more) = locked(&self.of_flows).again(self.clock.now()) {
             (self.say)(&format!("{line}{more}"));
         }
     }
 
-    /// What a client asks for, as its text, once it is known to be one; none of whom there is no more to hear of.
+    /// Reads a client's request as text, after its greeting; `None` if the connection needs no further service.
     #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
     fn read_request(&self, stream: TcpStream, ip: IpAddr) -> io::Result<Option<(Channel, Vec<u8>)>> {
         let Some(mut stream) = self.greet(stream, ip)? else { return Ok(None) };
@@ -352,7 +352,7 @@ impl Shared {
             }) {
                 return refuse(stream, &why);
             }
-            // of two the last counts
+            // a repeated key's last value counts
             let cc = offer.spec.settings.iter().rfind(|(key, _)| key == "cc").map_or("newreno", |(_, cc)| cc);
             let cc = peer_text(cc);
             self.say_of_flow(&format!("{ip}: {cc} {words} {ip} for {} s", offer.spec.for_ms as f64 / 1e3));
@@ -361,7 +361,8 @@ impl Shared {
         self.until_done(stream, &mut Waiting { open, left: offers.len(), outcomes, halves, longest })
     }
 
-    /// Where a flow's connections are logged: under its client's address and a number, which no client says.
+    /// Place for the logs of a flow's connections: named after its client's address and its id, neither of which the
+    /// client chooses.
     fn place(&self, id: u64, ip: IpAddr) -> Option<Place> {
         let (folder, room) = self.options.qlogs.clone()?;
         if room.is_full() {
@@ -373,12 +374,12 @@ impl Shared {
         place.inspect_err(|error| self.say_of_flow(&format!("flow {id}: not logged: {error}"))).ok()
     }
 
-    /// Waits until all flows of a client are over, or it says stop, or is gone.
+    /// Waits until all flows of a client have ended, or the client stops them or is gone.
     fn until_done(&self, stream: &mut Channel, waiting: &mut Waiting<'_>) -> io::Result<()> {
         let clock = Clock::start();
         let longest = Span(waiting.longest.as_nanos() as u64);
         let (mut stopped, mut gone) = (false, false);
-        // all that is open ends with what holds it
+        // dropping `waiting` ends all open flows
         let is_gone = || Err(io::Error::new(io::ErrorKind::ConnectionAborted, "it is gone, and its flows with it"));
         while waiting.left > 0 {
             while let Ok((flow, half)) = waiting.halves.try_recv() {
@@ -431,7 +432,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Tells a client what came of a flow, with its recordings, or leaves them where it looks for them.
+    /// Sends a flow's result to the client, with its recordings, or writes it to the folder that the client reads.
     fn send_result(&self, stream: &mut Channel, flow: usize, mut half: Half) -> io::Result<()> {
         if let Some(folder) = &self.options.results {
             std::fs::write(folder.join(control::result_file(flow)), serde_json::to_vec(&half)?)?;
@@ -440,7 +441,7 @@ impl Shared {
         stream.write(&ServerMessage::Result { flow, half: Box::new(half) }, READS)
     }
 
-    /// A place where the connection of a flow of the kernel's TCP will come.
+    /// Registers a kernel-TCP flow; its connection will arrive through the returned channel.
     #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
     fn ticket(&self, ticket: u64, only: IpAddr) -> Receiver<TcpStream> {
         let (stream, comes) = channel();
@@ -449,7 +450,7 @@ impl Shared {
     }
 }
 
-/// Does nothing for so long.
+/// Sleeps.
 #[expect(clippy::disallowed_methods, reason = "the crate that runs in real time")]
 pub(super) fn rest(time: Duration) {
     thread::sleep(time);

@@ -1,4 +1,4 @@
-//! What a listener has heard, as tables and words.
+//! A listener's results as tables and notes.
 
 use super::{Listening, Recorded, Sender};
 use crate::endpoint::outcome::{LiveRun, Notes};
@@ -11,7 +11,7 @@ use paceline_sim::Series;
 use paceline_units::{Span, Time};
 
 impl Listening {
-    /// A flow for each stream, in the order of their ports and first packets.
+    /// One flow per stream, in the order of their ports and first packets.
     pub(super) fn results(self, ended: &str, host: Option<HostReport>) -> LiveRun {
         let begin = self.begin;
         let end = self.streams().map(|stream| stream.last).max().unwrap_or(begin);
@@ -19,9 +19,9 @@ impl Listening {
         for sender in self.heard() {
             for (at, stream) in sender.listener.streams().iter().enumerate().filter(|(_, stream)| stream.is_valid()) {
                 let flow = name(stream);
-                // two ports may have streams of one name
+                // two ports may have streams with the same SSRC
                 let instance = rows.iter().filter(|row| row.flow == flow).count() as u32;
-                // who has come since the last row has none
+                // a stream that began after the last row has no recording
                 series.extend(sender.recorded.get(at).map(|recorded| rates(&flow, instance, recorded)));
                 rows.push(FlowRow { instance, ..row(sender, stream, begin, ended) });
             }
@@ -100,7 +100,7 @@ fn rates(flow: &str, instance: u32, recorded: &Recorded) -> Series {
     Series { table: "rate", labels, columns }
 }
 
-/// Packets lost, and their share of those expected. Copies lower the count, which does not fall below zero here.
+/// Packets lost, and their share of the expected ones. Duplicates lower the count, which is limited to zero here.
 pub(super) fn loss(stream: &HeardStream) -> Option<(u64, f64)> {
     let lost = u64::try_from(stream.lost()).unwrap_or(0);
     let expected = stream.packets + lost;
