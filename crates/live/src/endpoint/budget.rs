@@ -1,25 +1,26 @@
-//! What a server has to give: one budget for all, charged before anything is taken and credited when it is given back, in
-//! whatever way that is.
+//! A server's resource budget, shared by all flows: charged before resources are used, and credited when they are
+//! released, in whatever way that happens.
 //!
-//! Memory is charged as the most that may come to be held, when flows are agreed on. One client has three quarters of each
-//! thing at most, so that there is room for another; a client is an address, or a /64 of IPv6, of which whoever has one address has
-//! all. The rate in sum is bounded with the sessions: each is granted no more than `--max-rate`.
+//! Memory is charged at its maximum when flows are agreed on. One client may use at most three quarters of each
+//! resource, which leaves some for others; a client is an IPv4 address or an IPv6 /64, since the owner of one address
+//! has the whole network. The total rate is limited through the number of sessions: each is granted at most
+//! `--max-rate`.
 
 use super::control::{MAX_RESULT, Offer};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What a session holds at most beside its recording: 65,536 segments under way, stamps, writes that wait and datagrams that
-/// wait for the granted rate, with room to grow; the frames' delays of a viewer.
+/// Maximum memory of a session without its recording, in bytes: 65,536 segments in flight, timestamps, waiting writes,
+/// and datagrams that wait for the granted rate, with room to grow; a viewer's frame delays.
 pub const SESSION_BYTES: u64 = 8 << 20;
-/// What a recorded sample takes at most, in all tables of an end: as numbers, and as the text in which a client is told.
+/// Maximum memory of a recorded sample in all tables of an end, in bytes: as numbers, and as text for the client.
 pub const SAMPLE_BYTES: u64 = 1500;
-/// How often the kernel's TCP is read, and how many readings are kept.
+/// Interval between readings of the kernel's TCP (ms), and the number of readings kept.
 const KERNEL_EVERY_MS: u64 = 10;
 const KERNEL_READINGS: u64 = 131_072;
 
-/// Samples that an end takes of a flow at most: its recorder's, or readings of the kernel's TCP.
+/// Maximum number of samples that an end records of a flow: its recorder's, or readings of the kernel's TCP.
 pub(super) fn samples(offer: &Offer) -> u64 {
     match offer.kernel {
         Some(_) => (offer.lasts_ms() / KERNEL_EVERY_MS).min(KERNEL_READINGS),
@@ -27,19 +28,19 @@ pub(super) fn samples(offer: &Offer) -> u64 {
     }
 }
 
-/// The longest message in which a server tells of one of these flows.
+/// Maximum length of a message with the result of one of these flows, in bytes.
 #[must_use]
 pub fn max_result_len(offers: &[Offer]) -> usize {
     let samples = offers.iter().map(samples).max().unwrap_or(0).saturating_mul(SAMPLE_BYTES);
     usize::try_from(samples.saturating_add(1 << 20)).unwrap_or(usize::MAX).min(MAX_RESULT)
 }
 
-/// Who takes: an address of IPv4, or a network of 64 bits of IPv6.
+/// A client: an IPv4 address, or an IPv6 network with a 64-bit prefix.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Net(IpAddr);
 
 impl Net {
-    /// That of an address.
+    /// The client with this address.
     #[must_use]
     pub fn of(address: IpAddr) -> Net {
         match address.to_canonical() {
@@ -49,17 +50,17 @@ impl Net {
     }
 }
 
-/// What is taken of a budget.
+/// A part of a budget.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Portion {
-    /// Flows.
+    /// Number of flows.
     pub sessions: u64,
-    /// Bytes of memory.
+    /// Memory in bytes.
     pub memory: u64,
 }
 
 impl Portion {
-    /// What these flows take.
+    /// What these flows need.
     #[must_use]
     pub fn of(offers: &[Offer]) -> Portion {
         let samples = offers.iter().map(samples).fold(0, u64::saturating_add);
@@ -82,18 +83,18 @@ impl Portion {
         }
     }
 
-    /// What one client may have of it.
+    /// One client's limit.
     fn share(self) -> Portion {
         let of = |all: u64| (all / 4).saturating_mul(3).saturating_add(all % 4);
         Portion { sessions: of(self.sessions), memory: of(self.memory) }
     }
 }
 
-/// What there is, and what is taken of it.
+/// The total, and how much of it is in use.
 #[derive(Debug)]
 pub struct Budget {
     total: Portion,
-    /// What one client may have of it.
+    /// One client's limit.
     share: Portion,
     taken: Mutex<Taken>,
 }
@@ -105,28 +106,28 @@ struct Taken {
 }
 
 impl Budget {
-    /// All of it is there.
+    /// A budget of which nothing is in use.
     #[must_use]
     pub fn new(total: Portion) -> Arc<Budget> {
         Arc::new(Budget { total, share: total.share(), taken: Mutex::default() })
     }
 
-    /// The same for one client alone.
+    /// A budget of which one client may use everything.
     #[must_use]
     pub fn of_one(total: Portion) -> Arc<Budget> {
         Arc::new(Budget { total, share: total, taken: Mutex::default() })
     }
 
-    /// What is taken.
+    /// The part in use.
     #[must_use]
     pub fn taken(&self) -> Portion {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner).all
     }
 
-    /// Takes a portion for a client. It goes back when what this gives is dropped.
+    /// Charges a portion to a client, until the returned charge is dropped.
     ///
     /// # Errors
-    /// What there is too little of, in words for the client.
+    /// What the budget lacks, in words for the client.
     pub fn charge(self: &Arc<Budget>, client: Net, portion: Portion) -> Result<Charge, String> {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let of_it = taken.by.get(&client).copied().unwrap_or_default().plus(portion);
@@ -156,7 +157,7 @@ impl Budget {
     }
 }
 
-/// A portion that is taken.
+/// A portion in use.
 #[derive(Debug)]
 pub struct Charge {
     budget: Arc<Budget>,
@@ -177,7 +178,7 @@ impl Drop for Charge {
     }
 }
 
-/// Returns to the system what is free: glibc keeps what many small pieces were made of, in an arena for each thread.
+/// Returns free memory to the system: glibc keeps the memory of small allocations, in an arena per thread.
 pub(super) fn give_back() {
     #[cfg(target_env = "gnu")]
     // SAFETY: malloc_trim(3) may be called at any time, by any thread.
@@ -202,7 +203,7 @@ mod tests {
         let one = |memory| Portion { sessions: 1, memory };
         let (us, them) = (net("2001:db8::1"), net("192.0.2.1"));
         let mut held: Vec<_> = (0..6).map(|_| budget.charge(us, one(50)).unwrap()).collect();
-        // the same network, and an address that is written in two ways
+        // the same network, and an address in two notations
         assert!(budget.charge(net("2001:db8::ffff:0:0:1"), one(0)).unwrap_err().contains("6 of the 8 flows"));
         let other = budget.charge(net("::ffff:192.0.2.1"), one(400)).unwrap();
         assert!(budget.charge(them, one(201)).unwrap_err().contains("--max-memory"));
@@ -214,7 +215,7 @@ mod tests {
         drop((other, last));
         assert_eq!(budget.taken(), Portion::default());
         assert!(budget.taken.lock().unwrap().by.is_empty());
-        // nothing overflows, and a budget for one is all his
+        // no overflow, and a budget of one is entirely that client's
         assert!(budget.charge(us, one(u64::MAX)).is_err());
         let whole = Budget::of_one(Portion { sessions: 2, memory: u64::MAX });
         let both = [whole.charge(us, one(u64::MAX)), whole.charge(us, one(u64::MAX))];
@@ -222,7 +223,7 @@ mod tests {
         assert!(Budget::new(one(1)).charge(us, one(1)).is_ok(), "of one flow one client has all");
     }
 
-    /// A sample of either end of any scheme: its columns grow by doubling, and are text once more when they are told.
+    /// A sample of either end of any scheme: its columns grow by doubling, and also become text when they are sent.
     #[test]
     fn a_sample_takes_no_more_than_is_charged() {
         let mut max = 0;

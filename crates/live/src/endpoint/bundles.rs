@@ -1,5 +1,5 @@
-//! The bundles of a driver (WebRTC's BUNDLE): flows that were asked for together, of which one leads. What one's session is to know
-//! of another's is handed over here, as inputs, so that event logs have it.
+//! The bundles of a driver (WebRTC's BUNDLE): flows that were requested together, one of which leads. Information for
+//! another flow's session is passed here as inputs, so that event logs contain it.
 
 use super::flow::Flow;
 use super::flows::Port;
@@ -10,36 +10,37 @@ use paceline_sim::bundling::Division;
 use paceline_units::{Rate, Time};
 use std::collections::BTreeMap;
 
-/// Turns that are given on account of one event at most: what is due beyond them follows at once, but after other flows.
+/// Maximum number of turns given per event: further ones follow immediately, but after other flows.
 const MAX_TURNS: u32 = 256;
 
-/// Who asked, as far as a server tells them apart, which way data go, and the name of the flow that leads.
+/// The requesting client, as far as a server distinguishes clients, whether this end sends, and the leading flow's
+/// name.
 type Name = (usize, bool, String);
 
-/// A bundle, by its flows' numbers: those that are led have their places for good.
+/// A bundle, by its flows' ids: led flows keep their positions permanently.
 #[derive(Default)]
 struct Bundle {
     leader: Option<u64>,
     led: Vec<u64>,
-    /// What each flow was told last: its part and the grant, or what waits there.
+    /// What each flow received last: its part and the grant, or the data waiting there.
     allotted: BTreeMap<u64, (Rate, Grant)>,
     waiting: BTreeMap<u64, Waiting>,
 }
 
-/// The bundles.
+/// The bundles of a driver.
 #[derive(Default)]
 pub(super) struct Bundles {
     of: BTreeMap<Name, Bundle>,
 }
 
-/// The bundle of a flow; `None` of one that is of none.
+/// The bundle of a flow; `None` if it has none.
 fn name(flow: &Flow) -> Option<Name> {
     let leader = flow.model.bundle.as_ref()?.leader.clone();
     Some((flow.asker(), matches!(flow.session, Session::Sender(_)), leader))
 }
 
 impl Bundles {
-    /// A flow comes.
+    /// Adds a flow.
     pub(super) fn enters(&mut self, flow: &Flow) {
         let Some(name) = name(flow) else { return };
         let bundle = self.of.entry(name).or_default();
@@ -50,12 +51,12 @@ impl Bundles {
         }
     }
 
-    /// A flow has gone, and `left` are there.
+    /// Called when a flow leaves and `left` remain.
     pub(super) fn leaves(&mut self, flow: &Flow, left: &[Flow]) {
         forget(&mut self.of, name, flow, left);
     }
 
-    /// Something has happened to flow `at`, which others of its bundle are to know.
+    /// Handles an event of flow `at`, for the other flows of its bundle.
     pub(super) fn on_event(
         &mut self,
         at: usize,
@@ -82,7 +83,7 @@ impl Bundles {
 }
 
 impl Bundle {
-    /// The leader hears what waits at flow `at`, if that is another.
+    /// Reports to the leader what waits at flow `at`, unless that is the leader.
     fn wait(
         &mut self,
         at: usize,
@@ -100,7 +101,7 @@ impl Bundle {
         }
     }
 
-    /// Gives the turns that the leader has for others.
+    /// Gives the turns that the leader has for other flows.
     fn turns(&mut self, leader: usize, now: Time, flows: &mut [Flow], out: &mut Outbox, ports: &mut [impl Port]) {
         for _ in 0..MAX_TURNS {
             let Some((number, turn)) = flows[leader].turn() else { return };
@@ -119,7 +120,7 @@ impl Bundle {
         }
     }
 
-    /// Divides what the leader's controller allows, and tells those whose part is another than it was.
+    /// Divides the rate that the leader's controller allows, and passes changed parts to their flows.
     fn divide(&mut self, leader: usize, now: Time, flows: &mut [Flow], out: &mut Outbox, ports: &mut [impl Port]) {
         let Some(grant) = flows[leader].grant() else { return };
         let led = self.led.iter().filter_map(|led| place(*led, flows));

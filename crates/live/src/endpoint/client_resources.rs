@@ -1,4 +1,4 @@
-//! What a server holds for each client, released when the client is gone, however that happens.
+//! What a server holds for each client, released when the client is gone, in whatever way that happens.
 
 use super::budget::Net;
 use super::control::MAX_FLOWS;
@@ -10,11 +10,11 @@ use std::net::{IpAddr, Shutdown};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Connections that have not agreed on flows yet, at most: in all, and from one address, which for the kernel's TCP has as many as
-/// flows at once. Each of them is cut off after a while. Who has agreed has flows, whose number the server's options bound.
+/// Maximum number of connections without an agreement on flows: in total, and per address, where kernel TCP needs one
+/// per flow. Each is closed after a while. After the agreement, the server's limits on flows apply.
 const MAX_STRANGERS: (usize, usize) = (256, MAX_FLOWS + 32);
 
-/// The connections that have not agreed on anything yet, by their numbers: of two the later has the higher.
+/// The connections without an agreement, by number; later ones have higher numbers.
 #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
 #[derive(Default)]
 pub(super) struct Strangers {
@@ -23,13 +23,14 @@ pub(super) struct Strangers {
 }
 
 impl Strangers {
-    /// How many there are.
+    /// Number of such connections.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.there.len()
     }
 
-    /// Admits one if there is room, or if another client has more connections: then that client's oldest is closed.
+    /// Admits a connection if there is room, or if another client has more connections: that client's oldest is then
+    /// closed.
     #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
     fn enters(&mut self, from: Net, stream: &TcpStream) -> Option<u64> {
         let mut of: BTreeMap<Net, usize> = BTreeMap::new();
@@ -43,7 +44,7 @@ impl Strangers {
             let max = of.values().copied().max().filter(|max| *max > of_it)?;
             let oldest = *self.there.iter().find(|(_, (net, _))| of[net] == max)?.0;
             let (_, gone) = self.there.remove(&oldest)?;
-            // its thread sees the end, and ends
+            // its thread reads the end of the stream, and ends
             let _ = gone.shutdown(Shutdown::Both);
         }
         self.next += 1;
@@ -52,14 +53,14 @@ impl Strangers {
     }
 }
 
-/// A connection that has not agreed on anything yet, as long as this is there.
+/// A connection without an agreement, for as long as this value exists.
 pub(super) struct Stranger {
     shared: Arc<Shared>,
     number: u64,
 }
 
 impl Stranger {
-    /// One more; none if there are too many.
+    /// Admits a connection; `None` if there are too many.
     #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
     pub(super) fn enters(shared: &Arc<Shared>, ip: IpAddr, stream: &TcpStream) -> Option<Stranger> {
         let number = locked(&shared.strangers).enters(Net::of(ip), stream)?;
@@ -73,17 +74,18 @@ impl Drop for Stranger {
     }
 }
 
-/// Requests that are looked at at once; it takes some milliseconds a flow.
+/// Maximum number of requests validated at the same time; each flow takes some milliseconds.
 const MAX_LOOKS: usize = 2;
 
-/// A look at what a client asks for: one at a time of each client, so that who asks for much waits for himself.
+/// Permission to validate a client's request: one at a time per client, so that a client with large requests delays
+/// only itself.
 pub(super) struct Look<'a> {
     shared: &'a Shared,
     from: Net,
 }
 
 impl Look<'_> {
-    /// When it is this client's turn; none if the server ends before.
+    /// Waits for this client's turn; `None` if the server ends before.
     pub(super) fn begins(shared: &Shared, ip: IpAddr) -> Option<Look<'_>> {
         let from = Net::of(ip);
         let mut looks = locked(&shared.looks);
@@ -107,15 +109,15 @@ impl Drop for Look<'_> {
     }
 }
 
-/// The flows of a client that are not over yet. When it is gone, in whatever way, so are they.
+/// A client's open flows. They end when this is dropped, however the client has left.
 pub(super) struct Open<'a> {
-    /// Where they are.
+    /// The server's state.
     pub(super) shared: &'a Shared,
-    /// Of the flows of our machines: their numbers, and their places in what was asked for.
+    /// Ids of the flows on Paceline's own machines, with their indices in the request.
     pub(super) ids: BTreeMap<u64, usize>,
-    /// Under which flows of the kernel's TCP wait for their connections.
+    /// Tickets of kernel-TCP flows that wait for their connections.
     pub(super) tickets: Vec<u64>,
-    /// Ends the flows of the kernel's TCP.
+    /// Stops the kernel-TCP flows.
     pub(super) stop: Arc<AtomicBool>,
 }
 
@@ -146,7 +148,7 @@ mod tests {
     use std::thread;
     use std::time::Duration;
 
-    /// Whoever asks for flows and is gone before he is told of them leaves nothing behind.
+    /// A client that requests flows and leaves before the answer leaves nothing behind.
     #[test]
     #[ignore = "real time"]
     fn a_client_that_is_gone_at_once_leaves_nothing() {
@@ -180,7 +182,7 @@ mod tests {
             let offer = |n| Offer { spec: spec.clone(), direction: direction(n), kernel: kernel(n), measure: None };
             for _ in 0..5 {
                 let stream = TcpStream::connect(address).unwrap();
-                // it is reset as soon as it is closed
+                // closing resets the connection
                 rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO)).unwrap();
                 let mut channel = Channel::open(stream, None).unwrap();
                 assert!(matches!(channel.read(MAX_REQUEST, PATIENCE), Ok(ServerMessage::Welcome { .. })));
@@ -195,7 +197,7 @@ mod tests {
                     + locked(&shared.tickets).len()
                     + locked(&shared.strangers).len()
             };
-            // those that have come by now are shown within a tenth of a second, and those that wait for their peer would be for ever
+            // new flows are in the views within 0.1 s, and flows waiting for their peer would stay there forever
             rest(Duration::from_millis(500));
             let clock = Clock::start();
             while nothing() > 0 && clock.now() < Time::from_secs_f64(5.0) {

@@ -1,9 +1,9 @@
 //! Fair shares of a driver's processor time among its clients (deficit scheduling): no client's flows starve those of others.
 //!
-//! The time that serving a flow takes is charged to its client (an address, or a /64 of IPv6). As time passes each client is
-//! credited an equal share of it, and all of the time that the driver slept. A client whose deficit exceeds [`CREDIT`] is skipped
-//! until it has fallen: its timers wait, and datagrams for it are dropped, as by a host that is too slow for them. A client alone
-//! has all of the time, and is never in deficit for long.
+//! The time that serving a flow takes is charged to its client (an address, or a /64 of IPv6). As time passes, each
+//! client is credited an equal share of it, and all of the time that the driver slept. A client whose deficit exceeds
+//! [`CREDIT`] is skipped until it has fallen: its timers wait, and datagrams for it are dropped, as by a host that is
+//! too slow for them. A client alone has all of the time, and is never in deficit for long.
 
 use super::budget::Net;
 use paceline_units::{Span, Time};
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 /// Processor time that a client may use beyond its share.
 const CREDIT: Span = Span::from_millis(10);
-/// The greatest deficit: a client that once cost far too much is not shut out for good.
+/// Maximum deficit: a client with one very expensive visit is not locked out for long.
 const LONGEST: Span = Span::from_millis(500);
 
 /// The clients of a driver, and their deficits.
@@ -29,7 +29,7 @@ impl FairShare {
         self.clients.entry(client).or_default().1 += 1;
     }
 
-    /// Removes one of its flows. The deficit goes with the last one: another may follow for it.
+    /// Removes one of its flows. The deficit disappears with the last one.
     pub(super) fn leaves(&mut self, client: Net) {
         if let Some((_, flows)) = self.clients.get_mut(&client) {
             *flows -= 1;
@@ -62,7 +62,8 @@ impl FairShare {
         }
     }
 
-    /// Whether a client is passed over at `now`, what has passed until then credited: one alone is not, however long a visit took.
+    /// Whether a client is skipped at `now`, after crediting the time until then: a client alone is not, however long a
+    /// visit took.
     pub(super) fn is_over(&mut self, client: Net, now: Time) -> bool {
         if self.wait(client) > Span::ZERO {
             self.settle(now);
@@ -70,7 +71,7 @@ impl FairShare {
         self.wait(client) > Span::ZERO
     }
 
-    /// How long a client is passed over for yet, if the driver sleeps meanwhile.
+    /// How much longer a client is skipped, if the driver sleeps meanwhile.
     pub(super) fn wait(&self, client: Net) -> Span {
         Span(self.clients.get(&client).map_or(0, |(owed, _)| owed.saturating_sub(CREDIT.0)))
     }
@@ -85,7 +86,8 @@ mod tests {
         Net::of(name.parse::<IpAddr>().unwrap())
     }
 
-    /// `wants` of the driver's time, in shares, each client by visits of a millisecond; gives what they had of ten seconds.
+    /// Simulates clients with visits of one millisecond for ten seconds; `wants` and the result are shares of the
+    /// driver's time.
     fn served(wants: &[f64]) -> Vec<f64> {
         let clients: Vec<Net> = (0..wants.len()).map(|n| client(&format!("192.0.2.{n}"))).collect();
         let mut turns = FairShare::default();
@@ -136,7 +138,8 @@ mod tests {
         assert!(!turns.is_over(one, Time::ZERO));
     }
 
-    /// A handshake takes long on a busy host: what has come with it is not dropped where nobody else waits.
+    /// A handshake takes long on a busy host: datagrams that arrived meanwhile are not dropped if no other client
+    /// waits.
     #[test]
     fn a_long_visit_passes_over_nobody_who_is_alone() {
         let long = Span::from_millis(60);

@@ -1,5 +1,5 @@
-//! The flows of one end and what binds them: all that a driver does for them but to tell the time, to read sockets, and to say
-//! whose turn it is. So they run in virtual time as well, over ports that are none of the system's (`worlds`).
+//! The flows of one end and their coupling: everything that a driver does for them except for the clock, reading
+//! sockets, and fair shares. So they also run in virtual time, over ports that are not sockets (`worlds`).
 
 use super::bundles::Bundles;
 use super::flow::Flow;
@@ -10,7 +10,7 @@ use paceline_units::{Span, Time};
 use std::io;
 use std::net::SocketAddr;
 
-/// Where datagrams leave.
+/// A port that sends datagrams.
 pub(super) trait Port {
     /// Sends them to `to`, which is the peer of a connected port.
     ///
@@ -42,34 +42,34 @@ pub(super) struct Flows<P> {
 }
 
 impl<P: Port> Flows<P> {
-    /// None yet, with these ports.
+    /// No flows yet, with these ports.
     pub(super) fn new(ports: Vec<P>) -> Flows<P> {
         Flows { all: Vec::new(), ports, groups: Groups::default(), bundles: Bundles::default(), out: Outbox::default() }
     }
 
-    /// A flow comes, and starts unless it waits for its peer.
+    /// Adds a flow, and starts it unless it waits for its peer.
     pub(super) fn enters(&mut self, mut flow: Flow, now: Time) {
         flow.shows = now + SILENCE;
         self.groups.enters(&flow);
         self.bundles.enters(&flow);
-        // a server's sender waits for its peer to show itself
+        // a server's sender waits for its peer's first datagram
         if flow.new.peer.is_some() || matches!(flow.session, Session::Receiver(_)) {
             flow.input(now, Input::Start, &mut self.out, &mut self.ports);
         }
         self.all.push(flow);
     }
 
-    /// Whose a datagram is that has come to a port.
+    /// Index of the flow that a datagram received on a port belongs to.
     pub(super) fn whose(&self, port: usize, from: SocketAddr, bytes: &[u8]) -> Option<usize> {
         self.all.iter().position(|flow| flow.is_for(port, from, bytes))
     }
 
-    /// Tells a flow something that is no datagram and no matter of time.
+    /// Passes an input to a flow that is neither a datagram nor a timer.
     pub(super) fn input(&mut self, at: usize, now: Time, input: Input<'_>) {
         self.all[at].input(now, input, &mut self.out, &mut self.ports);
     }
 
-    /// A datagram of a flow has come, of a server's sender perhaps the one with which its peer shows itself.
+    /// Handles a datagram of a flow; at a server's sender it may be the first one, which starts the flow.
     pub(super) fn datagram(&mut self, at: usize, time: Time, from: SocketAddr, ecn: EcnBits, bytes: &[u8]) {
         let flow = &mut self.all[at];
         let shown = flow.new.peer.is_none();
@@ -82,19 +82,19 @@ impl<P: Port> Flows<P> {
         self.on_event(at, time);
     }
 
-    /// Does what is due of a flow; `lag` says how long after an instant its datagrams have left.
+    /// Does what is due for a flow; `lag` returns the delay between a given instant and the send.
     pub(super) fn visit(&mut self, at: usize, now: Time, lag: impl FnOnce(Time) -> Span) {
         self.all[at].visit(now, lag, &mut self.out, &mut self.ports);
         self.on_event(at, now);
     }
 
-    /// Something has happened to a flow, which those that it is bound to may have to know.
+    /// Handles an event of a flow that coupled flows may need to know.
     fn on_event(&mut self, at: usize, now: Time) {
         self.groups.on_event(at, now, &mut self.all, &mut self.out, &mut self.ports);
         self.bundles.on_event(at, now, &mut self.all, &mut self.out, &mut self.ports);
     }
 
-    /// A flow goes.
+    /// Removes a flow.
     pub(super) fn leaves(&mut self, at: usize) -> Flow {
         let flow = self.all.remove(at);
         self.groups.leaves(&flow, &self.all);

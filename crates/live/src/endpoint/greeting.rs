@@ -1,4 +1,4 @@
-//! How a server takes in who connects: the first message, the handshake, the key.
+//! How a server accepts a connection: the first message, the handshake, the key.
 
 use super::channel::{Answered, Channel, PATIENCE, Within, answer};
 use super::control::{self, Answer, Greeting, MAX_GREETING, VERSION};
@@ -10,9 +10,10 @@ use std::net::TcpStream;
 
 #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
 impl Shared {
-    /// Hears a client's greeting. Gives the channel to one whose half of a handshake is of the key, if there is one here: that he has
-    /// the key himself, and does not repeat what he saw another send, shows the first thing he says in it
-    /// ([`Shared::check_first_message`]). None if he was sent away, or the connection is one that a flow waited for.
+    /// Reads a client's greeting. Returns the channel if the client's half of the handshake matches the key, if the
+    /// server has one. That the client itself has the key, and has not replayed another's handshake, is shown only by
+    /// its first message in the channel ([`Shared::check_first_message`]). `None` if the client was refused, or a
+    /// kernel-TCP flow takes the connection.
     pub(super) fn greet(&self, stream: TcpStream, ip: IpAddr) -> io::Result<Option<Channel>> {
         let greeting = control::read(&mut Within::of(&stream, PATIENCE), MAX_GREETING)?;
         let no = |answer: &Answer| {
@@ -21,7 +22,7 @@ impl Shared {
         };
         let (keyed, handshake) = match greeting {
             Greeting::Attach { ticket } => {
-                // the ticket shows who it is
+                // the ticket identifies the flow
                 let mut tickets = locked(&self.tickets);
                 if tickets.get(&ticket).is_some_and(|ticket| ticket.only == ip)
                     && let Some(found) = tickets.remove(&ticket)
@@ -60,7 +61,7 @@ impl Shared {
         }
     }
 
-    /// What a client first said in its channel: to encrypt that takes the key.
+    /// Checks a client's first message in its channel: only a holder of the key can encrypt it.
     pub(super) fn check_first_message<T>(&self, channel: &Channel, message: &io::Result<T>, ip: IpAddr) {
         match message {
             _ if self.options.key.is_none() => {}

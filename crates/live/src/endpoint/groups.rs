@@ -1,4 +1,4 @@
-//! The coupled flows of a driver (RFC 8699): those that were asked for together and name one group.
+//! The coupled flows of a driver (RFC 8699): those that were requested together and name the same group.
 
 use super::flow::Flow;
 use super::flows::Port;
@@ -7,22 +7,22 @@ use paceline_sim::coupling::Group;
 use paceline_units::Time;
 use std::collections::BTreeMap;
 
-/// Who asked, as far as a server tells them apart, and the group's name.
+/// The requesting client, as far as a server distinguishes clients, and the group's name.
 type Name = (usize, String);
 
-/// The groups.
+/// The groups of a driver.
 #[derive(Default)]
 pub(super) struct Groups {
     of: BTreeMap<Name, Group>,
 }
 
-/// The group of a flow; `None` of a receiver, and where none is named.
+/// The group of a flow; `None` for a receiver, and for a flow without a group.
 fn name(flow: &Flow) -> Option<Name> {
     let coupled = flow.model.coupled.as_ref().filter(|_| matches!(flow.session, Session::Sender(_)))?;
     Some((flow.asker(), coupled.group.clone()))
 }
 
-/// A flow has gone, and `left` are there: what is kept by name of those that belong together goes with the last of them.
+/// Called when a flow leaves and `left` remain: removes the entry of a set of flows with its last member.
 pub(super) fn forget<N: Ord, T>(of: &mut BTreeMap<N, T>, name: fn(&Flow) -> Option<N>, flow: &Flow, left: &[Flow]) {
     if let Some(gone) = name(flow)
         && !left.iter().any(|flow| name(flow).as_ref() == Some(&gone))
@@ -31,25 +31,25 @@ pub(super) fn forget<N: Ord, T>(of: &mut BTreeMap<N, T>, name: fn(&Flow) -> Opti
     }
 }
 
-/// Where the flow of this number is.
+/// Index of the flow with this id.
 pub(super) fn place(id: u64, flows: &[Flow]) -> Option<usize> {
     flows.iter().position(|flow| flow.new.id == id)
 }
 
 impl Groups {
-    /// A flow comes.
+    /// Adds a flow.
     pub(super) fn enters(&mut self, flow: &Flow) {
         if let (Some(name), Some(coupled)) = (name(flow), &flow.model.coupled) {
             self.of.entry(name).or_insert_with(|| Group::new(coupled)).add(flow.new.id, coupled);
         }
     }
 
-    /// A flow has gone, and `left` are there. What it had is the others' when one of them is heard of.
+    /// Called when a flow leaves and `left` remain. Its share goes to the others at the next event of one of them.
     pub(super) fn leaves(&mut self, flow: &Flow, left: &[Flow]) {
         forget(&mut self.of, name, flow, left);
     }
 
-    /// Something has happened to flow `at`: if its controller has found another rate, all of its group have new ones.
+    /// Handles an event of flow `at`: if its controller has changed its rate, all flows of its group get new rates.
     pub(super) fn on_event(
         &mut self,
         at: usize,

@@ -1,5 +1,5 @@
-//! Flows of the kernel's TCP between endpoints: the halves of [`crate::kernel::flow`], each on a thread of its own, over a
-//! connection beside the control channel's.
+//! Flows of the kernel's TCP between endpoints: the halves of [`crate::kernel::flow`], each on its own thread, over a
+//! connection separate from the control channel's.
 
 use super::control::{Direction, Offer};
 use super::half::{Half, Table};
@@ -24,13 +24,13 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::thread;
 use std::time::Duration;
 
-/// How long a server waits for the connection.
+/// Time limit for the connection to arrive at the server.
 const ATTACHES: Duration = Duration::from_secs(10);
 
-/// The rate in bytes a second from which on the server bounds nothing.
+/// A rate limit in bytes per second that means no limit.
 pub(super) const UNBOUNDED: u32 = u32::MAX - 1;
 
-/// What a half does with its connection.
+/// Role of a half.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Does {
     Send,
@@ -38,26 +38,28 @@ pub(super) enum Does {
 }
 
 impl Does {
-    /// What the server does, or the client.
+    /// The server's role, or the client's.
     pub(super) fn at(server: bool, direction: Direction) -> Does {
         if server == (direction == Direction::Reverse) { Does::Send } else { Does::Receive }
     }
 }
 
-/// Bytes of the timestamps in each segment (RFC 7323), which `TCP_MAXSEG` counts.
+/// Bytes of timestamps in each segment (RFC 7323), which `TCP_MAXSEG` includes.
 const TIMESTAMPS: u32 = 12;
-/// The largest value that the kernel takes for `TCP_MAXSEG`.
+/// Maximum value that the kernel accepts for `TCP_MAXSEG`.
 const MAX_SEGMENT: u32 = 32_767;
-/// Windows from here on are the kernel's own affair: a receive buffer for them may be more than a user is allowed.
+/// Windows from this size on (bytes) are left to the kernel: they may need a larger receive buffer than a user is
+/// allowed.
 const WIDE: u64 = 128 << 10;
-/// The receive buffer of a flow whose window is bounded, in windows and bytes at least: packets take more than their payload.
+/// Receive buffer of a flow with a limited window, as a multiple of the window and as a minimum in bytes: packets
+/// occupy more than their payload.
 const BUFFER: (u32, u32) = (4, 64 << 10);
 
-/// Opens the connection of a flow from an address here, whose port may be zero, to the server. Its segments in both
-/// directions are no longer than the flow asks for.
+/// Opens the connection of a flow from a local address, whose port may be zero, to the server. Its segments in both
+/// directions are limited to the flow's segment size.
 ///
 /// # Errors
-/// With the call's name.
+/// The system's, with the call's name.
 #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
 pub(super) fn connect(
     (local, server): (SocketAddr, SocketAddr),
@@ -91,18 +93,19 @@ pub(super) fn connect(
     Ok(stream)
 }
 
-/// The window in bytes that a flow's `receive_window` asks for, if it binds.
+/// The window in bytes that a flow's `receive_window` sets, if it is small enough to limit the flow.
 fn window(offer: &Offer) -> Option<u32> {
     let (segment, window) = offer.spec.segments()?;
     let bytes = u64::from(segment) * u64::from(window);
     (bytes < WIDE).then_some(bytes as u32)
 }
 
-/// Bounds the window of a flow that is received here. What a fresh socket has advertised before, 64 kB, is used up first.
-/// A buffer of a set size keeps the kernel from tuning it, and the window with it; when it has learnt what packets really
-/// take of a buffer it still sets the window anew, so this is done now and then.
+/// Limits the window of a flow received here. The 64 kB that a new socket has already advertised are used up first.
+/// With a fixed buffer size the kernel does not tune the buffer, nor the window with it. It still resets the window
+/// when it learns how much of the buffer packets occupy, so callers repeat this at intervals.
 ///
 /// # Errors
+/// `setsockopt`'s.
 /// Of `setsockopt`.
 #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
 fn bound(stream: &TcpStream, window: u32) -> io::Result<()> {
@@ -110,7 +113,7 @@ fn bound(stream: &TcpStream, window: u32) -> io::Result<()> {
     tcp_info::set_most_window(stream, window)
 }
 
-/// Runs a server's half when its connection comes; what it measured goes to `half`.
+/// Runs a server's half once its connection arrives; sends its measurements to `half`.
 #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
 pub(super) fn serve(
     index: usize,
@@ -178,7 +181,7 @@ pub(super) fn run(stream: &TcpStream, name: &str, offer: &Offer, does: Does, lim
                 return failed(&format!("setsockopt(TCP_WINDOW_CLAMP, SO_RCVBUF): {error}"));
             }
             let mut each = |_| {
-                // it has been taken once
+                // setting it has succeeded once
                 let _ = window.map(|window| tcp_info::set_most_window(stream, window));
                 go_on()
             };
@@ -205,9 +208,10 @@ pub(super) fn run(stream: &TcpStream, name: &str, offer: &Offer, does: Does, lim
     }
 }
 
-/// Has the kernel send no faster than the server allows (`SO_MAX_PACING_RATE`, socket(7)). An old kernel may refuse; the
-/// congestion control is still there. Whatever the bound, the kernel paces such a socket at what its window gives besides
-/// (`sk_pacing_status`), as it paces no other of a congestion control that does not ask for it: without a bound nothing is set.
+/// Limits the kernel's sending rate to what the server allows (`SO_MAX_PACING_RATE`, socket(7)). An old kernel may
+/// refuse; the congestion control still works. With any limit set, the kernel also paces the socket at the rate that
+/// its window gives (`sk_pacing_status`), which it otherwise does only for congestion controls that request it: without
+/// a limit nothing is set.
 #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
 fn pace(stream: &TcpStream, limit: u32) {
     if limit >= UNBOUNDED {
@@ -215,7 +219,7 @@ fn pace(stream: &TcpStream, limit: u32) {
     }
     let len = size_of::<u32>() as libc::socklen_t;
     let value = std::ptr::from_ref(&limit).cast();
-    // SAFETY: the descriptor is open, and the value is an unsigned int of that size, as this option wants.
+    // SAFETY: the descriptor is open, and the value is an unsigned int of the length given, as this option requires.
     unsafe { libc::setsockopt(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, value, len) };
 }
 
@@ -225,11 +229,12 @@ mod tests {
     use super::*;
     use std::net::TcpListener;
 
-    /// The bound of a socket's pacing (bytes a second); as it was made, the largest number.
+    /// A socket's pacing limit (bytes per second); by default the largest number.
     fn max_pacing_rate(stream: &TcpStream) -> u32 {
         let (mut value, mut len) = (0u32, size_of::<u32>() as libc::socklen_t);
         let to = std::ptr::from_mut(&mut value).cast();
-        // SAFETY: the descriptor is open, and there is room for an unsigned int, which this option gives for that length.
+        // SAFETY: the descriptor is open, and there is room for an unsigned int, which the kernel returns for that
+        // length.
         let got = unsafe {
             libc::getsockopt(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, to, &raw mut len)
         };

@@ -1,11 +1,12 @@
 //! Endpoints: sessions on real sockets, `paceline serve` and `paceline send`.
 //!
-//! [`driver`] gives sessions the time and the network through [`udp`]; [`control`] is what client and server say to each other
-//! over TCP on the same port number, [`channel`] what encrypts it; `greeting` is how a server takes in who connects, `tries` what
-//! wrong keys cost; [`remote_results`] validates a server's results; [`server`] and [`client`] are the two programs,
-//! `client_resources` is what the former holds for a client, `groups` couples flows, `flows` is what a driver has of them,
-//! [`half`] what each has measured, `outcome` the result of a run, [`rtp`] sends to receivers of RTP that are no programs of
-//! ours, [`listen`] receives from such senders, `kernel` runs flows of the kernel's TCP between them. Look first at [`driver::Driver::run`].
+//! [`driver`] supplies sessions with time and datagrams through [`udp`]. [`control`] defines the messages between
+//! client and server over TCP on the same port number, and [`channel`] encrypts them; `greeting` accepts connections,
+//! `tries` penalises wrong keys; [`remote_results`] validates a server's results. [`server`] and [`client`] are the two
+//! programs, `client_resources` is what the server holds for a client. `groups` couples flows, `flows` holds a driver's
+//! flows, [`half`] each end's measurements, `outcome` the result of a run. [`rtp`] sends to foreign RTP receivers,
+//! [`listen`] receives from foreign RTP senders, `kernel` runs flows of the kernel's TCP. Start reading at
+//! [`driver::Driver::run`].
 
 pub mod budget;
 mod bundles;
@@ -41,5 +42,5 @@ pub use outcome::LiveRun;
 pub use rtp::{RtpTarget, send_rtp};
 pub use server::{ServeOptions, Server};
 
-/// Takes lines about what happens.
+/// Receives log lines.
 pub type Words = Box<dyn Fn(&str) + Send + Sync>;

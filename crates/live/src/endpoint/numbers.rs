@@ -1,11 +1,11 @@
-//! Numbers as they go over the control channel, and how much of what the other end says is taken in.
+//! Numbers in the control channel's form, and limits for lists from the other end.
 
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::marker::PhantomData;
 
-/// A column. What is not a number is null.
+/// A column of numbers; non-finite ones become null.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Numbers(pub Vec<f64>);
 
@@ -37,10 +37,11 @@ impl<'de> Deserialize<'de> for Numbers {
     }
 }
 
-/// A list of `MAX` things at most. A list of empty things is twelve times as large in memory as it is as text: of what has no
-/// more than a few places, no more are taken.
+/// Deserializes a list of at most `MAX` items. A list of empty items takes twelve times as much memory as its text, so
+/// lists that need only a few items are limited.
 ///
 /// # Errors
+/// If there are more.
 /// If there are more.
 pub(super) fn few<'de, D: Deserializer<'de>, T: Deserialize<'de>, const MAX: usize>(
     deserializer: D,

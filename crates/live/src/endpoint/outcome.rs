@@ -1,4 +1,4 @@
-//! What a client's run came to: the halves of its flows joined into tables, and what is to be remembered beside them.
+//! Result of a client's run: the halves of its flows joined into tables, and notes about the run.
 
 use super::client::{SendOptions, Wanted};
 use super::control::Direction;
@@ -10,19 +10,19 @@ use paceline_units::Time;
 use serde::Serialize;
 use std::net::SocketAddr;
 
-/// What a flow of the kernel's TCP carries: a transfer without an end.
+/// Application of a kernel-TCP flow: a transfer without an end.
 const BULK: &str = "ftp";
 
-/// What a run came to, and what is to be remembered of it.
+/// Result of a run, and notes about it.
 #[derive(Debug)]
 pub struct LiveRun {
     /// Tables and recordings.
     pub output: LiveOutput,
-    /// The host's state, and of each flow how late its datagrams left and what was dropped.
+    /// The host's state, and each flow's lateness of datagrams and drops.
     pub notes: Notes,
 }
 
-/// What is to be remembered of a run beside its tables.
+/// Notes about a run that its tables do not contain.
 #[derive(Clone, Debug, Serialize)]
 pub struct Notes {
     /// The server's address.
@@ -33,42 +33,42 @@ pub struct Notes {
     pub flows: Vec<FlowNotes>,
 }
 
-/// Of one flow.
+/// Notes about one flow.
 #[derive(Clone, Debug, Serialize)]
 pub struct FlowNotes {
     /// Its name.
     pub flow: String,
-    /// Which of several alike.
+    /// Index among flows of the same name.
     pub instance: u32,
     /// How it ended at its sender.
     pub sender_ended: String,
     /// How it ended at its receiver.
     pub receiver_ended: String,
-    /// Whether both ended as they were meant to.
+    /// Whether both ends ended as intended.
     pub well: bool,
-    /// Timed datagrams: how late they left in the median (s).
+    /// Median lateness of timed datagrams (s).
     pub late_p50_s: Option<f64>,
-    /// The 99th percentile (s).
+    /// 99th percentile of their lateness (s).
     pub late_p99_s: Option<f64>,
-    /// Datagrams at either end that were no message of the flow.
+    /// Datagrams at either end that were not a message of the flow.
     pub garbage: u64,
-    /// Messages at either end that could not be true.
+    /// Implausible messages at either end.
     pub disregarded: u64,
-    /// Datagrams that the granted rate, or the kernel, had no room for.
+    /// Datagrams beyond the granted rate or the kernel's buffers.
     pub no_room: u64,
-    /// When its data began at its sender by CLOCK_MONOTONIC there (s), of a flow that is measured from an instant to an instant.
+    /// When its data began by the sender's CLOCK_MONOTONIC (s), if only part of the flow is measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub began_s: Option<f64>,
-    /// What a receiver of plain RTP has reported.
+    /// The reports of a receiver of plain RTP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reported: Option<Reported>,
-    /// Why a log that was written here ends before the flow.
+    /// Why a log written here stops before the flow ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log_cut: Option<String>,
 }
 
 impl FlowNotes {
-    /// Of a flow's two halves.
+    /// The notes about a flow with these two halves.
     pub(super) fn of(wanted: &Wanted, sender: &Half, receiver: &Half) -> FlowNotes {
         let both = |of: fn(&Half) -> u64| of(sender).saturating_add(of(receiver));
         FlowNotes {
@@ -89,7 +89,7 @@ impl FlowNotes {
     }
 }
 
-/// Joins the halves; an end of which nothing came has ended as is said to be `unknown`.
+/// Joins the halves; an end without results has the end reason `unknown`.
 pub(super) fn results(
     options: &SendOptions,
     server: SocketAddr,
@@ -109,7 +109,7 @@ pub(super) fn results(
         let from_s = wanted.offer.measure.map_or(0.0, |measure| measure.from().as_secs_f64());
         let mut receiver = receiver.clone();
         if options.beginning.is_some() {
-            receiver.align_delays(sender); // the path below is on this machine, and so is the other end
+            receiver.align_delays(sender); // the path below runs on this machine, and so does the other end
         }
         let receiver = &receiver;
         let mut row = joined(sender, receiver, from_s, wanted.offer.spec.for_ms as f64 / 1e3);
@@ -119,7 +119,7 @@ pub(super) fn results(
             (row.cc, row.app, row.profile) = (near.row.cc.clone(), near.row.app.clone(), near.row.profile.clone());
         }
         if wanted.offer.kernel.is_some() {
-            row.app = BULK.to_owned(); // its socket does not say
+            row.app = BULK.to_owned(); // its socket does not know
         }
         end = end.max(near.end_s);
         series.extend(recordings(sender, receiver, &wanted.name, wanted.instance));
@@ -138,8 +138,9 @@ pub(super) fn results(
     LiveRun { output: LiveOutput { summary, series }, notes: Notes { server: server.to_string(), host, flows } }
 }
 
-/// An end that was stopped although nobody here wanted it did not end well: it says who stopped it, and when. That its port
-/// was gone before its last datagrams had said so is no other fault: the end here is done, as if they had come first.
+/// An end that stopped although nobody here stopped it did not end well: its reason says where and when. If this end
+/// found the peer's port closed because of that, before the peer's last datagrams arrived, this is not a second
+/// failure: this end counts as done.
 pub(super) fn stopped_there(near: Option<&mut Half>, far: &mut Half, host: &str) {
     if far.ended != End::Stopped.to_string() {
         return;
@@ -159,7 +160,7 @@ mod tests {
         Half { ended: end.to_string(), well: matches!(end, End::Done | End::Stopped), end_s: 3.21, ..Half::default() }
     }
 
-    /// Also of a flow of which no end has come.
+    /// Also for a flow without any result.
     #[test]
     fn a_flow_of_the_kernels_says_what_it_carries() {
         use crate::endpoint::control::Offer;

@@ -10,12 +10,12 @@ use crate::session::{Session, SessionSpec, Side};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// Numbers go so far either way: as far as all whole ones are numbers of 64 bits in a table.
+/// Bound for the magnitude of numbers: whole numbers up to it are exact in 64-bit columns.
 const FURTHEST: f64 = (1u64 << 53) as f64;
-/// Columns that a table has of its own.
+/// Columns that every table has.
 const OWN: [&str; 5] = ["flow", "instance", "link", "direction", "seed"];
 
-/// A half as received, its texts sanitised; or in its place one that says what is wrong with it.
+/// A half as received, with sanitised texts; or a replacement that says what is wrong with it.
 #[must_use]
 pub fn checked(mut half: Half) -> Half {
     if let Err(why) = sensible(&mut half) {
@@ -31,7 +31,7 @@ pub fn checked(mut half: Half) -> Half {
     half
 }
 
-/// The same of a server's end of this flow, whose tables are those that such an end records.
+/// The same for a server's end of this flow; also checks that the tables are those that such an end records.
 #[must_use]
 pub(super) fn checked_of(half: Half, offer: &Offer) -> Half {
     let half = checked(half);
@@ -46,7 +46,7 @@ fn senseless(why: &str) -> Half {
     Half { ended: format!("the server's results make no sense: {why}"), ..Half::default() }
 }
 
-/// Names of tables, each with the columns that it has at least: there are gauges that come later.
+/// Names of tables, each with its required columns: further gauges may be added later.
 type Shapes = Vec<(String, Vec<String>)>;
 
 /// The tables of a server's end of a flow.
@@ -68,13 +68,13 @@ fn shapes(offer: &Offer) -> Result<Shapes, String> {
     Ok(tables.map(|table| (table.table, table.columns.into_iter().map(|(name, _)| name).collect())).collect())
 }
 
-/// What is wrong with tables that came of a flow; one that never ran has none.
+/// Checks the tables of a flow; a flow that never ran has none.
 fn fit(tables: &[Table], offer: &Offer) -> Result<(), String> {
     if tables.is_empty() {
         return Ok(());
     }
     let mut shapes = shapes(offer)?;
-    // an end may go on for a while after the flow's time
+    // an end may continue for a while after the flow's time
     let max = rows(offer).saturating_mul(2).saturating_add(1000);
     for table in tables {
         let name = peer_text(&table.table);
@@ -82,7 +82,7 @@ fn fit(tables: &[Table], offer: &Offer) -> Result<(), String> {
             return Err(format!("table {name} is none of this flow's, or stands there twice"));
         };
         let (_, columns) = shapes.swap_remove(at);
-        // one-way delays are left out where they are none
+        // one-way delay columns are absent if there are none
         let there =
             |column: &String| column.starts_with("owd_") || table.columns.iter().any(|(name, _)| name == column);
         if let Some(column) = columns.iter().find(|column| !there(column)) {
@@ -99,10 +99,10 @@ fn fit(tables: &[Table], offer: &Offer) -> Result<(), String> {
     Ok(())
 }
 
-/// What is wrong with a half.
+/// Checks a half.
 fn sensible(half: &mut Half) -> Result<(), String> {
     half.tables.iter().try_for_each(sound)?;
-    // what is left is a number of fields
+    // without the tables, only a small number of fields remains
     let tables = std::mem::take(&mut half.tables);
     let fields = serde_json::to_value(&*half).map_err(|error| error.to_string());
     half.tables = tables;
@@ -114,7 +114,7 @@ fn sound(table: &Table) -> Result<(), String> {
     let mut seen = BTreeSet::new();
     for (column, Numbers(values)) in columns {
         let whose = || format!("table {name}, column {}", peer_text(column));
-        // one-way delays are known, and left out
+        // one-way delay columns are recognised here, and dropped later
         if OWN.contains(&column.as_str()) || !(is_column(column) || column.starts_with("owd_")) {
             return Err(format!("{}: there is no such column", whose()));
         }
@@ -124,7 +124,7 @@ fn sound(table: &Table) -> Result<(), String> {
         if values.len() != columns[0].1.0.len() {
             return Err(format!("{} has {} rows, the first column {}", whose(), values.len(), columns[0].1.0.len()));
         }
-        // what is no number was null
+        // NaN was null in the message
         if let Some(value) = values.iter().find(|value| value.abs() > FURTHEST) {
             return Err(format!("{}: {value:e}", whose()));
         }
@@ -132,7 +132,7 @@ fn sound(table: &Table) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether all numbers in it are within bounds.
+/// Checks that all numbers in a value are within bounds.
 fn bounded(name: &str, value: &Value) -> Result<(), String> {
     match value {
         Value::Number(number) => match number.as_f64() {
@@ -157,7 +157,7 @@ mod tests {
         Half { tables: vec![table], ended: "time is up".to_owned(), well: true, ..Half::default() }
     }
 
-    /// What is said in place of a half.
+    /// The text that replaces an invalid half.
     fn refused(half: Half) -> String {
         let half = checked(half);
         assert!(!half.well && half.tables.is_empty(), "{half:?}");
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(said(&checked(half.clone())), said(&half));
     }
 
-    /// Tables are those that such an end records, whole, once, and no longer than the flow.
+    /// Tables must be those that such an end records, complete, unique, and no longer than the flow.
     #[test]
     fn tables_of_another_flow_are_refused() {
         let settings = vec![("cc".to_owned(), "udp".to_owned()), ("app".to_owned(), "{ kind = \"cbr\" }".to_owned())];
@@ -203,7 +203,7 @@ mod tests {
         assert!(of(with("rate", &[("time_s", many), ("goodput_bps", many)]), &offer).contains("more rows"));
         let timeless = with("rate", &[("time_s", &[f64::NAN]), ("goodput_bps", &[1.0])]);
         assert_eq!(of(timeless, &offer), "table rate: a row without a time");
-        // of the kernel's TCP the receiver has a rate alone
+        // the receiver of a kernel-TCP flow has only a rate
         let kernel = Offer { kernel: Some("reno".to_owned()), ..offer.clone() };
         let all = || with("rate", &[("time_s", two), ("goodput_bps", two), ("send_rate_bps", two)]);
         assert_eq!(of(all(), &kernel), "");

@@ -1,7 +1,8 @@
-//! `paceline send rtp://...`: a flow to a receiver of plain RTP, which is no program of ours (GStreamer's rtpbin, say).
+//! `paceline send rtp://...`: a flow to a foreign receiver of plain RTP (for example GStreamer's rtpbin).
 //!
-//! There is no server to ask: what its reports must show, and when the flow ends for want of them, is in
-//! [`crate::session::RtpPeer`]'s module. RTP and RTCP have a socket each, on this side as on the other.
+//! There is no server to request flows from: the module of [`crate::session::RtpPeer`] describes what the receiver's
+//! reports must contain, and when the flow ends because there are none. RTP and RTCP have one socket each, at both
+//! ends.
 
 use super::client::{SendError, SendWatch, Wanted, ended_by};
 use super::driver::{Driver, NewFlow, Running};
@@ -28,22 +29,22 @@ const LOOK: Duration = Duration::from_millis(20);
 pub struct RtpTarget {
     /// Its name or address.
     pub host: String,
-    /// Where it takes RTP.
+    /// Its port for RTP.
     pub rtp_port: u16,
-    /// Where it takes RTCP.
+    /// Its port for RTCP.
     pub rtcp_port: u16,
-    /// Where RTP leaves from here; 0: anywhere.
+    /// Local port for RTP; 0: any.
     pub local_rtp_port: u16,
-    /// Where its reports come to.
+    /// Local port for its reports.
     pub local_rtcp_port: u16,
     /// How the data are labelled.
     pub peer: RtpPeer,
 }
 
-/// Sends a flow to its end, or until the watch says stop.
+/// Sends a flow to its end, or until the watch stops it.
 ///
 /// # Errors
-/// [`SendError`]. A flow that ends badly is no error: the results say how it ended.
+/// [`SendError`]. A flow that ends badly is not an error: the results say how it ended.
 pub fn send_rtp(
     target: &RtpTarget,
     wanted: &Wanted,
@@ -56,7 +57,7 @@ pub fn send_rtp(
     let rtp = Some(target.peer);
     let connection = 0;
     let spec = SessionSpec { side: Side::Sender, flow, connection, nonce: 0, limit: None, announces: false, rtp };
-    // a mistake is told before anything is sent
+    // report mistakes before sending anything
     Session::new(&spec).map_err(|error| SendError::Flow(error.to_string()))?;
     let clock = Clock::start();
     let ports = bound(target, address, clock)?;
@@ -115,11 +116,11 @@ fn resolved(target: &RtpTarget) -> Result<SocketAddr, SendError> {
         (target.host.as_str(), target.rtp_port).to_socket_addrs().map_err(|error| no_address(error.to_string()))?;
     let address = found.next().ok_or_else(|| no_address("it has none".to_owned()))?;
     let address = match address.ip().to_canonical() {
-        // a scope belongs to an address of IPv6 itself
+        // only IPv6 addresses have a scope
         IpAddr::V6(_) => address,
         ip => SocketAddr::new(ip, address.port()),
     };
-    // reports of one receiver do not speak for a group's or a network's many
+    // one receiver's reports do not describe all receivers of a group or network
     let many = match address.ip() {
         IpAddr::V4(ip) => ip.is_multicast() || ip.is_broadcast(),
         IpAddr::V6(ip) => ip.is_multicast(),
@@ -130,7 +131,7 @@ fn resolved(target: &RtpTarget) -> Result<SocketAddr, SendError> {
     Ok(address)
 }
 
-/// The sockets of RTP and of RTCP.
+/// The sockets for RTP and RTCP.
 fn bound(target: &RtpTarget, to: SocketAddr, clock: Clock) -> Result<Vec<UdpPort>, SendError> {
     let any = if to.is_ipv6() { IpAddr::V6(Ipv6Addr::UNSPECIFIED) } else { IpAddr::V4(Ipv4Addr::UNSPECIFIED) };
     let bind = |ip: IpAddr, port: u16| {
@@ -148,10 +149,10 @@ fn bound(target: &RtpTarget, to: SocketAddr, clock: Clock) -> Result<Vec<UdpPort
     Ok(vec![data, reports])
 }
 
-/// What the sender knows, and what the reports told it; of the receiver nothing else is known.
+/// The result: what the sender knows, and what the reports say about the receiver.
 fn results(target: &RtpTarget, wanted: &Wanted, address: SocketAddr, host: Option<HostReport>, near: Half) -> LiveRun {
     let for_s = wanted.offer.spec.for_ms as f64 / 1e3;
-    // the rate of sending stands beside one of receiving
+    // the column of the sending rate is placed beside one of receiving
     let sending = near.tables.iter().find(|table| table.table == SENDING);
     let times = sending.and_then(|table| table.columns.iter().find(|(name, _)| name == "time_s"));
     let unknown = times.map(|(name, times)| Table {
@@ -164,7 +165,7 @@ fn results(target: &RtpTarget, wanted: &Wanted, address: SocketAddr, host: Optio
     let far = Half { well: true, tables: unknown.into_iter().collect(), ..Half::default() };
     let reported = near.reported;
     let expected = reported.map(|reported| reported.expected).filter(|expected| *expected > 0);
-    // copies make up for losses in the count
+    // duplicates offset losses in the count
     let lost = reported.map(|reported| u64::try_from(reported.lost).unwrap_or(0).min(reported.expected));
     let row = FlowRow {
         flow: wanted.name.clone(),
@@ -197,7 +198,7 @@ mod tests {
     use crate::endpoint::control::{Direction, Offer};
     use crate::session::{End, FlowSpec, ForeignSchemes, Reported};
 
-    /// Of a receiver that has reported nothing nothing is known, and of one that reports no more than its reports say.
+    /// A row contains no more about the receiver than its reports, and nothing without reports.
     #[test]
     fn a_row_has_what_the_receiver_has_reported() {
         let (host, local_rtp_port, local_rtcp_port) = ("there".to_owned(), 0, 0);
@@ -229,7 +230,7 @@ mod tests {
         let reported = |lost| Some(Reported { reports: 3, expected: 80, lost, jitter_s: None });
         let known = row(reported(20));
         assert_eq!((known.packets_delivered, known.packets_lost, known.loss_rate), (Some(60), Some(20), Some(0.25)));
-        // GStreamer counts the packet twice by which it came to trust the stream
+        // GStreamer counts the packet twice that makes it accept the stream
         let none = row(reported(-1));
         assert_eq!((none.packets_delivered, none.packets_lost, none.loss_rate), (Some(80), Some(0), Some(0.0)));
         assert!(none.goodput_bps.is_nan(), "what arrives is not known by its bytes");

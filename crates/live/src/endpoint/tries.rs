@@ -1,22 +1,22 @@
-//! What wrong keys cost: whoever shows several waits, longer each time, and the log tells of them seldom.
+//! Penalties for wrong keys: a client with several must wait, longer each time, and logs about it are rate-limited.
 
 use super::budget::Net;
 use paceline_units::{Span, Time};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// Wrong keys in a row that cost nothing: a user takes the wrong file.
+/// Wrong keys in a row without a penalty: a user may pick the wrong file.
 const FREE: u32 = 3;
 /// The first wait, which each further wrong key doubles, and the longest.
 const WAITS: (Span, Span) = (Span::from_secs(1), Span::from_secs(60));
-/// So long after its wait is over an address is as any other.
+/// Time after the end of its wait until an address is forgotten.
 const FORGOTTEN: Span = Span::from_secs(600);
-/// Addresses that are remembered, at most.
+/// Maximum number of addresses remembered.
 const MAX_ADDRESSES: usize = 4096;
-/// How often a thing that anybody can cause is said in the log.
+/// Period of the log's rate limit for events that anyone can cause.
 const LOG_INTERVAL: Span = Span::from_secs(10);
 
-/// Wrong keys, by the address that they came from: of IPv6 its first 64 bits, since who has one has all of them.
+/// Wrong keys by client: an IPv6 client is a /64, since the owner of one address has the whole network.
 #[derive(Debug, Default)]
 pub(super) struct Tries(BTreeMap<Net, Tried>);
 
@@ -27,17 +27,17 @@ struct Tried {
 }
 
 impl Tries {
-    /// How long an address has to wait now.
+    /// Remaining wait of an address.
     pub(super) fn wait(&self, ip: IpAddr, now: Time) -> Option<Span> {
         let left = self.0.get(&Net::of(ip))?.until.since(now);
         (left > Span::ZERO).then_some(left)
     }
 
-    /// It has shown a wrong key.
+    /// Records a wrong key.
     pub(super) fn wrong(&mut self, ip: IpAddr, now: Time) {
         let ip = Net::of(ip);
         if self.0.len() >= MAX_ADDRESSES && !self.0.contains_key(&ip) {
-            // whose wait is over first, and so of those that are to be forgotten any
+            // drop the address whose wait ends first, or any that is to be forgotten
             let first = self.0.iter().min_by_key(|(_, tried)| tried.until).map(|(ip, _)| *ip);
             first.map(|first| self.0.remove(&first));
         }
@@ -50,29 +50,29 @@ impl Tries {
         tried.until = now + doubled.map_or(Span::ZERO, |wait| Span(wait).min(WAITS.1));
     }
 
-    /// It has shown the right one.
+    /// Records the right key.
     pub(super) fn right(&mut self, ip: IpAddr) {
         self.0.remove(&Net::of(ip));
     }
 }
 
-/// Says a thing that anybody can cause as often as he likes so often in a while.
+/// Rate-limits log lines about an event that anyone can cause.
 #[derive(Debug)]
 pub(super) struct Seldom {
     max_lines: u32,
-    /// When the while began, and what has been said in it.
+    /// When the period began, and the number of lines logged in it.
     since: Option<Time>,
     logged: u32,
     unsaid: u64,
 }
 
 impl Seldom {
-    /// `max_lines` times in [`LOG_INTERVAL`].
+    /// Allows `max_lines` lines per [`LOG_INTERVAL`].
     pub(super) fn than(max_lines: u32) -> Seldom {
         Seldom { max_lines, since: None, logged: 0, unsaid: 0 }
     }
 
-    /// It is so once more: if it is to be said, what to add to it.
+    /// Records the event again; if it is to be logged, returns the text to append.
     pub(super) fn again(&mut self, now: Time) -> Option<String> {
         if self.since.is_none_or(|since| now.since(since) >= LOG_INTERVAL) {
             (self.since, self.logged) = (Some(now), 0);
@@ -107,7 +107,7 @@ mod tests {
         assert_eq!(tries.wait(ip, at(64.0)), Some(Span::from_secs(1)));
         assert_eq!(tries.wait(ip, at(65.0)), None);
         assert_eq!(tries.wait("192.0.2.2".parse().unwrap(), at(5.0)), None);
-        // the wait is over, and it is still remembered
+        // the wait is over, but the address is still remembered
         tries.wrong(ip, at(100.0));
         assert!(tries.wait(ip, at(100.0)).is_some());
         tries.wrong(ip, at(1000.0));

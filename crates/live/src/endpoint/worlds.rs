@@ -1,6 +1,7 @@
-//! A scenario in virtual time, as it runs in real time: what a driver has of flows at both ends, the emulator's links between
-//! them, no clock and no socket. What `paceline emulate` measures without them is held against the simulator in `alike`, of every scheme
-//! in `schemes`, what the two lack of a real path (the kernel, its timers) in `tests/test_emulate_real.py`.
+//! Runs scenarios in virtual time as they run in real time: the driver's flows at both ends and the emulator's links
+//! between them, without clock or sockets. `alike` compares the measures that `paceline emulate` would report with the
+//! simulator's, `schemes` does so for every scheme. Effects of a real host (the kernel and its timers) are tested in
+//! `tests/test_emulate_real.py`.
 
 mod alike;
 mod schemes;
@@ -25,15 +26,15 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 const HOSTS: [Ipv4Addr; 2] = [Ipv4Addr::new(198, 18, 0, 1), Ipv4Addr::new(198, 18, 0, 2)];
-/// The port of the server, and that of the client's first flow.
+/// The server's port, and the port of the client's first flow.
 const SERVER: u16 = 5050;
 const FIRST: u16 = 20_000;
-/// Keys of a flow's table that one flow by itself does not have, as in `paceline.realtime`.
+/// Keys of a flow table that apply only within a scenario, as in `paceline.realtime`.
 const OF_SCENARIO: [&str; 10] = ["count", "from", "to", "rtt", "group", "kernel", "stop", "name", "start", "bundle"];
-/// When the world begins: a session's data never begin at zero.
+/// When the world begins: a session's data must not begin at zero.
 const BEGINS: Time = Time(1_000_000_000);
 
-/// A port whose datagrams go to the path.
+/// A port that sends its datagrams into the path.
 struct Wire {
     from: SocketAddr,
     frames: Vec<Vec<u8>>,
@@ -65,22 +66,22 @@ impl Port for Wire {
     }
 }
 
-/// A path, and when its time began.
+/// A path, and the time at which it starts.
 struct Path {
     zero: Time,
     emulator: Emulator,
 }
 
-/// What came of a run.
+/// Result of a run.
 struct Ran {
     run: LiveRun,
-    /// What the path dropped of the flows' data, by its own time.
+    /// Flow data dropped by the path, by its own time.
     lost: Lost,
-    /// All that it dropped, there and back.
+    /// All packets that the path dropped, per direction.
     dropped: [u64; 2],
-    /// Datagrams that came marked by it (CE), likewise.
+    /// Received datagrams that the path had marked (CE), per direction.
     marked: [u64; 2],
-    /// When each flow's data began at its sender, by the path's time.
+    /// When each flow's data began at its sender, in the path's time.
     began: Vec<Time>,
 }
 
@@ -94,7 +95,7 @@ struct World {
     now: Time,
 }
 
-/// What a client asks for of a scenario's flows, as `paceline.realtime.flows` has it.
+/// A client's request for a scenario's flows, as `paceline.realtime.flows` makes it.
 fn wanted(scenario: &Scenario, seed: u64) -> Vec<Wanted> {
     let table: toml::Table = scenario.to_toml().parse().unwrap();
     let duration = |text: &toml::Value| text.as_str().unwrap().parse::<Span>().unwrap();
@@ -137,7 +138,7 @@ fn wanted(scenario: &Scenario, seed: u64) -> Vec<Wanted> {
     found
 }
 
-/// Both ends' keys of flows over QUIC.
+/// Both ends' keys for flows over QUIC.
 fn keys() -> [Keys; 2] {
     let own = [OwnKey::generate().unwrap(), OwnKey::generate().unwrap()];
     let [near, far] = [own[0].fingerprint(), own[1].fingerprint()];
@@ -154,7 +155,7 @@ impl World {
         let limit = Some((Rate::from_bps(1_000_000_000).0 / 8) as u32);
         for (id, Wanted { offer, .. }) in wanted.iter().enumerate() {
             let forward = offer.direction == Direction::Forward;
-            // the server is there first, as it is where it has answered
+            // start the server's end first, as it is in reality once it has answered
             for end in [1, 0] {
                 let sends = forward == (end == 0);
                 let side = if sends { Side::Sender } else { Side::Receiver };
@@ -187,7 +188,7 @@ impl World {
         World { spec, paths: vec![path], ends, halves: [none(), none()], marked: [0; 2], now: BEGINS }
     }
 
-    /// Runs until the last flow is over.
+    /// Runs until the last flow has ended.
     fn run(&mut self) {
         while self.ends.iter().any(|end| !end.all.is_empty()) {
             self.flush();
@@ -213,7 +214,7 @@ impl World {
         }
     }
 
-    /// Takes to the path what has left. It begins anew when the first flow does, before its first data.
+    /// Passes sent datagrams to the path. The path restarts when the first flow begins, before its first data.
     fn flush(&mut self) {
         let began = self.ends[0].all.iter().map(|flow| epoch(&flow.session)).filter(|at| *at > Time::ZERO).min();
         if let (Some(zero), 1) = (began, self.paths.len()) {
@@ -227,7 +228,7 @@ impl World {
         }
     }
 
-    /// Hands out what is due.
+    /// Delivers what is due.
     fn deliver(&mut self) {
         let mut received = Vec::new();
         for Path { zero, emulator } in &mut self.paths {
@@ -240,7 +241,7 @@ impl World {
             let Some(TransportSlice::Udp(udp)) = &packet.transport else { panic!("UDP alone was sent") };
             let Some(etherparse::NetSlice::Ipv4(ip)) = &packet.net else { panic!("IPv4 alone was sent") };
             let header = udp.to_header();
-            // as a kernel does with one that was damaged
+            // drop damaged datagrams, as a kernel does
             if header.calc_checksum_ipv4(&ip.header().to_header(), udp.payload()).unwrap() != header.checksum {
                 continue;
             }
@@ -249,7 +250,7 @@ impl World {
             let flows = &mut self.ends[side as usize];
             let from = SocketAddr::from((HOSTS[1 - side as usize], header.source_port));
             let port = usize::from(if side == End::Near { header.destination_port - FIRST } else { 0 });
-            // a flow that is over here may go on there for a while
+            // the other end of an ended flow may continue for a while
             let Some(at) = flows.whose(port, from, udp.payload()) else { continue };
             flows.datagram(at, self.now, from, ecn, udp.payload());
             self.flush();
@@ -257,7 +258,7 @@ impl World {
     }
 }
 
-/// Runs a scenario, which is measured as `paceline emulate` does.
+/// Runs a scenario, with the measures of `paceline emulate`.
 fn emulate(text: &str, seed: u64) -> Ran {
     let document = Document::parse(text, "world.toml").unwrap_or_else(|error| panic!("{error}"));
     let scenario = checked(text);

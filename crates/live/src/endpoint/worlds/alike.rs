@@ -1,4 +1,4 @@
-//! What `paceline emulate` measures is what the simulator does, flow by flow.
+//! The measures of `paceline emulate` are those of the simulator, flow by flow.
 
 use super::{Ran, checked, emulate};
 use crate::path::Side as End;
@@ -12,7 +12,7 @@ const LINK: &str = "duration = \"6 s\"\nprofile = \"linux\"\n[link.bottleneck]\n
     queue = { limit = \"40 packets\" }\n";
 const BACK: &str = "from = \"right\"\nto = \"left\"\n";
 
-/// Rows of flows, by their names.
+/// Rows of flows, found by name.
 pub(super) struct Rows(Vec<Value>);
 
 impl Rows {
@@ -29,14 +29,14 @@ impl Rows {
         [Rows::simulated(text, 1), Rows::emulated(&emulate(text, 1))]
     }
 
-    /// A measure of a flow, not a number where it has none.
+    /// A measure of a flow; NaN if the flow lacks it.
     pub(super) fn of(&self, flow: &str, measure: &str) -> f64 {
         let row = self.0.iter().find(|row| row["flow"] == flow).unwrap_or_else(|| panic!("no flow {flow}"));
         row.get(measure).unwrap_or_else(|| panic!("no {measure}")).as_f64().unwrap_or(f64::NAN)
     }
 }
 
-/// How far two numbers are apart, as a share of the greater one.
+/// Relative difference of two numbers, as a share of the greater one.
 fn apart(one: f64, other: f64) -> f64 {
     (one - other).abs() / one.abs().max(other.abs())
 }
@@ -63,7 +63,7 @@ fn goodputs_and_round_trips() {
     ] {
         let text = format!("{LINK}[flow.a]\n{flow}");
         let real = Rows::emulated(&emulate(&text, 1));
-        // HyStart ends CUBIC's slow start in this round or that: its run is one of several simulated ones
+        // HyStart ends CUBIC's slow start in varying rounds: compare with several simulated runs
         let runs = if flow.contains("cubic") { 1..=8 } else { 1..=1 };
         let measures = [("goodput_bps", 0.02), ("rtt_mean_s", 0.03)];
         let alike = |simulated: &Rows| {
@@ -79,8 +79,8 @@ fn goodputs_and_round_trips() {
     }
 }
 
-/// GCC's bursts of 40 ms come to a short queue as they leave, since hosts' links take no time to speak of: with 100 Mbit/s the
-/// simulator has half as much again.
+/// GCC's bursts of 40 ms reach a short queue at their original spacing, since host links take almost no time. With 100
+/// Mbit/s host links the simulator's goodput is half as high again.
 #[test]
 fn bursts_come_to_the_queue_as_they_leave() {
     let text = "duration = \"20 s\"\nwarmup = \"8 s\"\n[link.bottleneck]\nrate = \"11 Mbit/s\"\ndelay = \"20 ms\"\n\
@@ -106,7 +106,7 @@ fn l4s() {
     assert!(ran.marked[End::Near as usize] > 100);
 }
 
-/// Nothing arrives while the link is down: the gap stands where it does in the simulator, by the flow's own clock.
+/// Nothing arrives while the link is down: the gap is at the same time as in the simulator, by the flow's own clock.
 #[test]
 fn a_schedules_instants_are_the_flows() {
     for flow in ["cc = \"sack\"\n", "cc = \"nada\"\napp = { kind = \"encoder\" }\n"] {
@@ -121,14 +121,14 @@ fn a_schedules_instants_are_the_flows() {
         assert!((2.0..2.15).contains(&expected));
         let ran = emulate(&text, 1);
         let found = last_before(&ran.run.output.series);
-        // an interval at most
+        // at most one interval
         assert!((found - expected).abs() < 0.11, "{flow}: {found}, not {expected}");
         assert!(ran.began[0] < Time(1_000_000), "the path's time begins with the flow's");
     }
 }
 
-/// A receiver alone knows by how much later than the fastest one they come, whatever either way takes. TFRC's first frames wait
-/// for as long as a round trip takes, to some 10 ms; QUIC's wait for its handshake.
+/// A receiver alone knows how much later than the fastest frame each one arrives, whatever the delay of either
+/// direction. TFRC's first frames wait about a round trip, within some 10 ms; QUIC's wait for its handshake.
 #[test]
 fn frames_are_as_late() {
     let link = LINK.replace("delay = \"20 ms\"", "delay = \"80 ms\"\nbackward = { delay = \"20 ms\" }");
@@ -143,7 +143,7 @@ fn frames_are_as_late() {
             "warmup = \"1 s\"\n{link}[flow.a]\n{flow}app = {{ {encoder}{more} }}\n\
              [flow.b]\n{BACK}cc = \"nada\"\napp = {{ {encoder} }}\n"
         );
-        // What is drawn (sizes, the phase of a camera) is another run's in real time: it is one of many.
+        // Random values (sizes, a camera's phase) differ in real time: the real run is one of many.
         let simulated: Vec<Rows> = (1..40).map(|seed| Rows::simulated(&text, seed)).collect();
         let real = Rows::emulated(&emulate(&text, 1));
         for flow in ["a", "b"] {
@@ -157,7 +157,7 @@ fn frames_are_as_late() {
     }
 }
 
-/// Camera and screen have 2 to 1 of what the link takes, whoever's host sends them (RFC 8699).
+/// Camera and screen share the link 2 to 1, whichever host sends them (RFC 8699).
 #[test]
 fn coupled_flows_share_by_priority() {
     for way in ["", BACK] {
@@ -180,8 +180,8 @@ fn coupled_flows_share_by_priority() {
     }
 }
 
-/// Sound, camera and screen under one controller, whoever's host sends them: rates by priority, and sound that does not wait for
-/// pictures.
+/// Audio, camera and screen under one controller, whichever host sends them: rates by priority, and audio that does not
+/// wait for video.
 #[test]
 fn a_bundle() {
     for way in ["", BACK] {
@@ -196,7 +196,7 @@ fn a_bundle() {
         for rows in Rows::both(&text) {
             let [camera, screen, sound] = ["camera", "screen", "sound"].map(|flow| rows.of(flow, "goodput_bps"));
             close(sound, 24e3, 0.03, "sound");
-            // above the least rates of both, 150 kbit/s with headers
+            // the share above both minimum rates, 150 kbit/s with headers
             let shares = (camera - 140e3) / (screen - 140e3);
             assert!((shares - 2.0).abs() < 0.25, "{camera} {screen}");
             assert!(camera + screen > 1.3e6, "{camera} {screen}");
@@ -230,7 +230,7 @@ fn losses_of_a_call_are_repaired() {
                 assert!(of("plis") > 0.0);
                 assert!(of("key_frames") > 1.0);
             } else {
-                // what is lost is sent again, but for fillers
+                // lost packets are retransmitted, except fillers
                 assert!((again - of("packets_lost")).abs() <= 0.5 * of("packets_lost"));
                 assert!(of("frames_shown") > 0.97 * of("frames_sent"));
                 assert!(of("freezes") <= 1.0);
@@ -239,7 +239,7 @@ fn losses_of_a_call_are_repaired() {
     }
 }
 
-/// Transport-wide feedback says nothing of marks: the counts beside it do, once the path has been tried.
+/// Transport-wide feedback does not report marks: the additional RFC 6679 counts do, once the path is validated.
 #[test]
 fn marks_are_told_by_rfc_6679() {
     let text = "duration = \"10 s\"\nwarmup = \"3 s\"\n[link.bottleneck]\nrate = \"500 kbit/s\"\ndelay = \"10 ms\"\n\
@@ -254,7 +254,7 @@ fn marks_are_told_by_rfc_6679() {
     assert_eq!(series.iter().rfind(|value| !value.is_nan()), Some(&1.0));
 }
 
-/// What is sent at the beginning is not measured, and what waits in a second of queue at the end is not waited for.
+/// The measures exclude what is sent at the beginning, and the run does not wait for a second of queue at its end.
 #[test]
 fn a_warm_up_is_left_out_and_a_run_ends_with_its_duration() {
     let link = LINK.replace("20 ms", "150 ms").replace("40 packets", "400 packets").replace("6 s", "8 s");
@@ -274,14 +274,14 @@ fn a_warm_up_is_left_out_and_a_run_ends_with_its_duration() {
             before = *at;
         }
         close(rows.of(flow, "goodput_bps") * active_s, bits, 1e-6, flow);
-        // recordings have the beginning too
+        // recordings include the beginning
         assert!(times[0] < 0.2 && (7.8..8.1).contains(&before), "{flow}: {} to {before}", times[0]);
         let [sent, delivered] = ["packets_sent", "packets_delivered"].map(|name| rows.of(flow, name));
         assert!(delivered < sent + 410.0 && delivered > 0.7 * sent, "{flow}: {delivered} of {sent}");
     }
 }
 
-/// Of a flow, what the path has dropped from an instant on until `to_s`, by the time of its own data.
+/// A flow's data dropped by the path in these seconds, by the time of its own data.
 fn lost_from(ran: &Ran, flow: usize, from: End, when_s: Range<u64>) -> u64 {
     let at = |seconds| ran.began[flow] + Span::from_secs(seconds);
     ran.lost.count(super::FIRST + flow as u16, from, at(when_s.start)..at(when_s.end))
@@ -291,7 +291,7 @@ fn lost(ran: &Ran, flow: usize, from: End, to_s: u64) -> u64 {
     lost_from(ran, flow, from, 0..to_s)
 }
 
-/// What is under way at the end is not: a queue that is never empty holds some packets then.
+/// Packets in flight at the end are not lost: a queue that is never empty holds some then.
 #[test]
 fn lost_is_what_the_path_has_dropped() {
     let short = LINK.replace("6 s", "4 s").replace("40 packets", "15 packets");
@@ -311,19 +311,19 @@ fn lost_is_what_the_path_has_dropped() {
         let from = if flow.contains("right") { End::Far } else { End::Near };
         let mut dropped = ran.dropped[from as usize];
         if link.contains("corrupt") {
-            // those are not dropped on the path but where they come out
+            // corrupt packets are not dropped on the path but at its end
             dropped = (rows.of("a", "packets_sent") - rows.of("a", "packets_delivered")) as u64;
         }
         assert!(dropped > 2, "{text}");
         let lost = lost(&ran, 0, from, 4);
-        // beside data the path carries what asks for a flow and closes it
+        // besides data the path carries the messages that open and close a flow
         assert!((dropped - 2..=dropped).contains(&lost), "{text}: {lost} of {dropped}");
         let after = lost_from(&ran, 0, from, 3..4);
         assert!(after < lost, "{text}: what was lost before counts where measuring begins: {after}");
     }
 }
 
-/// There and back, also of those that the path gives one of their own (`rtt`).
+/// Round trips are as in the simulator, also for flows with their own `rtt`.
 #[test]
 fn each_flow_has_its_own_round_trip() {
     let text = "duration = \"3 s\"\n[link.bottleneck]\nrate = \"50 Mbit/s\"\ndelay = \"20 ms\"\n[flow.a]\nreceive_window = 4\n\
@@ -335,12 +335,12 @@ fn each_flow_has_its_own_round_trip() {
         assert_eq!((&real["flow"], &real["instance"]), (&simulated["flow"], &simulated["instance"]));
         let own = simulated["propagation_rtt_s"].as_f64().unwrap();
         let found = real["rtt_min_s"].as_f64().unwrap();
-        // packets take 0.25 ms each to send
+        // each packet takes 0.25 ms to send
         assert!(own < found && found < own + 1e-3, "{real}");
     }
 }
 
-/// What was recorded is what was received.
+/// The recorded bytes add up to the received ones.
 #[test]
 fn recordings_add_up() {
     let text = format!("{}[flow.a]\ncc = \"tfrc\"\n[flow.b]\n{BACK}", LINK.replace("6 s", "3 s"));
@@ -354,7 +354,7 @@ fn recordings_add_up() {
     }
 }
 
-/// The counts of `losses` are those of the flow, but for what is sent after the last sample, to repair the last losses.
+/// The counts in `losses` are the flow's, except for repairs sent after the last sample.
 #[test]
 fn losses_over_time_add_up() {
     let text = "duration = \"8 s\"\nprofile = \"rfc\"\n[link.bottleneck]\nrate = \"4 Mbit/s\"\ndelay = \"30 ms\"\n\

@@ -1,18 +1,19 @@
-//! Every scheme has in the emulated world what it has in the simulator, on three paths.
+//! Every scheme has the same measures in the emulated world as in the simulator, on three paths.
 //!
-//! A window's run is a clockwork in both: which packet finds the last place in a queue is settled by phases. A timeout's one segment
-//! may meet the full queue or not, and seconds of silence hang on it (docs/decisions/host-delay.md). So each mean is of several
-//! delays, and has its interval; what five leave open, twenty settle. Hosts take no time in this world, and so none in the
-//! simulator here.
+//! A window-based run is deterministic in both: phases decide which packet finds the last place in a queue. Whether the
+//! single segment sent after a timeout meets the full queue can decide about seconds of silence
+//! (docs/decisions/host-delay.md). So each mean covers several delays and has a confidence interval; twenty delays
+//! settle what five leave open. Hosts take no time in this world, and therefore none in the simulator here.
 
 use super::alike::Rows;
 use super::emulate;
 use paceline_control::{Machine, Scheme, registry};
 
-/// Delays that a mean is of, at first and where these are not enough, and Student's t for 95 % of the difference of two such means.
+/// Number of delays per mean, at first and where these do not suffice, and Student's t for the 95 % interval of the
+/// difference of two such means.
 const RUNS: [(u64, f64); 2] = [(5, 2.306), (20, 2.024)];
 
-/// The flow of a scheme, with an application where the scheme has none of its own.
+/// The flow of a scheme, with an application if the scheme has none of its own.
 fn flow(scheme: &Scheme) -> String {
     let app = match scheme.machine {
         Machine::Rtp => "app = { kind = \"encoder\", max_rate = \"2 Mbit/s\" }\n",
@@ -29,19 +30,20 @@ fn mean(of: &[f64]) -> (f64, f64) {
     (mean, of.iter().map(|one| (one - mean) * (one - mean)).sum::<f64>() / (n - 1.0) / n)
 }
 
-/// Both means of a measure differ by no more than `share` of the greater one, or than their joint interval.
+/// Checks that both means of a measure differ by at most `share` of the greater one, or by at most their joint
+/// interval.
 fn holds(simulated: &[f64], emulated: &[f64], share: f64, student: f64) -> Result<(), String> {
     let ((expected, one), (found, other)) = (mean(simulated), mean(emulated));
     let joint = student * (one + other).sqrt();
     let allowed = joint.max(share * expected.abs().max(found.abs()));
-    // not a number: no report of the receiver's has come, in both
+    // NaN: no report of the receiver's has arrived, in both
     if (found - expected).abs() <= allowed || expected.is_nan() && found.is_nan() {
         return Ok(());
     }
     Err(format!("emulated {found}, simulated {expected}, joint interval {joint}"))
 }
 
-/// What is not alike of a scheme behind this link.
+/// The measures in which a scheme differs behind this link.
 fn differs(scheme: &Scheme, link: &str) -> Vec<String> {
     let run = |run: u64| {
         let delay = 20_000 + 311 * run;
@@ -56,7 +58,7 @@ fn differs(scheme: &Scheme, link: &str) -> Vec<String> {
     for (count, student) in RUNS {
         runs.extend((runs.len() as u64 + 1..=count).map(run));
         let of = |world: usize, name| runs.iter().map(|run| run[world].of("a", name)).collect::<Vec<f64>>();
-        // the simulator's datagrams have no way back
+        // the simulator's datagrams have no return path
         let measures = [("goodput_bps", 0.02), ("rtt_mean_s", 0.03)];
         let measures = measures.iter().filter(|(name, _)| *name == "goodput_bps" || scheme.machine != Machine::Udp);
         let found = measures.filter_map(|(name, share)| {

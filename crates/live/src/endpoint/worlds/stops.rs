@@ -1,11 +1,11 @@
-//! A flow that starts after the run, or is over before it, has in both worlds the same measures over the same time.
+//! A flow that starts after the run begins, or ends before it, has in both worlds the same measures over the same time.
 
 use super::alike::Rows;
 use super::emulate;
 
 const LINK: &str = "duration = \"12 s\"\nwarmup = \"1 s\"\nprofile = \"linux\"\n[link.bottleneck]\nrate = \"2 Mbit/s\"\n\
     delay = \"25 ms\"\nqueue = { limit = \"100 ms\" }\n";
-/// Measures that no draw and no clock of a receiver's own makes differ, and by how much they may.
+/// Measures that neither random draws nor the receiver's clock affect, and their tolerance.
 const MEASURES: [(&str, f64); 11] = [
     ("start_s", 0.0),
     ("goodput_bps", 0.02),
@@ -24,7 +24,7 @@ const MEASURES: [(&str, f64); 11] = [
 fn all_measures_of_a_part_of_the_run() {
     let voice = "cc = \"udp\"\napp = { kind = \"voice\", codec = \"amr\", packets = 150, talk = \"20 s\" }\n";
     let film = "cc = \"newreno\"\napp = { kind = \"stream\", media_rate = \"800 kbit/s\", length = \"3 s\" }\n";
-    // the rate that a flow has within its time (bit/s), which that of the run's time is far from
+    // the flow's rate within its own time (bit/s), far from its rate over the run's time
     for (flow, times, rate) in [
         ("cc = \"newreno\"\n", "start = \"3 s\"\nstop = \"7 s\"\n", 1.3e6..2e6),
         (
@@ -39,14 +39,14 @@ fn all_measures_of_a_part_of_the_run() {
         let text = format!("{LINK}[flow.a]\n{flow}{times}");
         let (simulated, emulated) = (Rows::simulated(&text, 1), Rows::emulated(&emulate(&text, 1)));
         assert!(rate.contains(&simulated.of("a", "goodput_bps")), "{text}: {}", simulated.of("a", "goodput_bps"));
-        // two seconds of slow start end with one loss or another
+        // slow start ends with a varying number of losses within two seconds
         let leeway = if flow == film { 6.0 } else { 1.0 };
         let wrong: Vec<_> = MEASURES
             .iter()
             .map(|(name, share)| (name, share * leeway, simulated.of("a", name), emulated.of("a", name)))
-            // real packets of 31 bytes have more of headers around them
+            // real packets of 31 bytes have more header bytes
             .filter(|(name, ..)| flow != voice || !["throughput_bps", "send_rate_bps"].contains(&**name))
-            // a flow without feedback has the round trip of its first message where it is real
+            // a real flow without feedback has the round trip of its first message
             .filter(|(_, share, one, other)| {
                 !one.is_nan() && (other.is_nan() || (one - other).abs() > share * one.abs().max(other.abs()))
             })
