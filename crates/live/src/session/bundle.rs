@@ -1,5 +1,6 @@
-//! What a session of a bundle is told of the others (WebRTC's BUNDLE), and what its owner asks it: the machines' half is
-//! `paceline_flow::rtp`'s, the rates' `paceline_sim::bundling`'s. Times are those of sessions, which all of a driver share.
+//! Inputs that a session of a bundle receives about the other flows (WebRTC's BUNDLE), and what its owner reads from
+//! it. The machines' part is in `paceline_flow::rtp`, the division of rates in `paceline_sim::bundling`. Times are
+//! session times, which all sessions of a driver share.
 
 use super::log::{Broken, LogReader, number};
 use super::{Outbox, ReceiverSession, SenderSession, State};
@@ -8,23 +9,23 @@ use paceline_flow::rtp::{Carried, Class, Grant, Turn, Waiting};
 use paceline_flow::{Receiver, Sender};
 use paceline_units::{Rate, Size, Span, Time};
 
-/// What a session of a bundle is told.
+/// An input of a session in a bundle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Bundled {
-    /// Who leads: what waits at the stream of this place.
+    /// For the leader: the data waiting at the stream with this number.
     Others(u32, Waiting),
-    /// Who is led: it has its turn.
+    /// For a led flow: its turn to send.
     Turn(Turn),
-    /// Who leads: what has left in the turn that it gave, and what waits there now.
+    /// For the leader: the packet sent in the turn that it gave, and the data waiting there now.
     Took(Option<SentPacket>, Waiting),
-    /// Its part of the rate, and what all may have.
+    /// The flow's part of the rate, and the grant for the whole bundle.
     Allot(Rate, Grant),
-    /// The receiver of who leads: a packet of another has come.
+    /// For the leader's receiver: a packet of another flow has arrived.
     Carry(Carried),
 }
 
 impl SenderSession {
-    /// What waits at it, for the one that leads.
+    /// The data waiting at this flow, for the leader.
     #[must_use]
     pub fn waiting(&self) -> Waiting {
         match self.state {
@@ -36,24 +37,24 @@ impl SenderSession {
         }
     }
 
-    /// The turn that it has for another.
+    /// The turn that this leader has for another flow.
     #[must_use]
     pub fn turn(&self) -> Option<(usize, Turn)> {
         (self.state == State::Running).then(|| self.source.turn())?
     }
 
-    /// What has left in the turn that it was given last.
+    /// The packet sent in the last turn that it was given.
     pub fn take_sent(&mut self) -> Option<SentPacket> {
         self.in_turn.take()
     }
 
-    /// What the streams that it leads may have; `None` if it leads none now.
+    /// The grant for the flows that it leads; `None` if it leads none now.
     #[must_use]
     pub fn grant(&self) -> Option<Grant> {
         (self.state == State::Running).then(|| self.source.grant())?
     }
 
-    /// What its application could send at most, in bits a second with all headers.
+    /// Maximum rate that its application could send, in bit/s including all headers.
     #[must_use]
     pub fn demand(&self, now: Time) -> f64 {
         if self.state == State::Running { self.source.demand(self.times.machine(now)) } else { 0.0 }
@@ -65,7 +66,7 @@ impl SenderSession {
         }
         self.run(now, out);
         let at = self.times.at();
-        // a packet was written before it was told of
+        // a packet cannot have been written after the machine's current time
         let own = |waiting: Waiting| match waiting.since {
             Time::NEVER => waiting,
             since => Waiting { since: self.times.machine(since).min(at), ..waiting },
@@ -90,7 +91,7 @@ impl SenderSession {
 }
 
 impl ReceiverSession {
-    /// The packet that has come, for the receiver of the one that leads.
+    /// The packet that has arrived, for the leader's receiver.
     pub fn take_carried(&mut self) -> Option<Carried> {
         match &mut self.sink.receiver {
             Receiver::Rtp(rtp) => rtp.take_carried(),
@@ -110,7 +111,7 @@ impl ReceiverSession {
 }
 
 impl Bundled {
-    /// Appends it as an event log has it: a byte that says what it is, and numbers.
+    /// Appends it in the event log's form: a type byte, and numbers.
     pub(super) fn write(&self, to: &mut Vec<u8>) {
         match self {
             Bundled::Others(place, waiting) => {
@@ -143,7 +144,7 @@ impl Bundled {
         }
     }
 
-    /// Reads it.
+    /// Reads it from an event log.
     pub(super) fn read(from: &mut LogReader<'_>) -> Result<Bundled, Broken> {
         Ok(match from.byte()? {
             0 => Bundled::Others(narrow(from.number()?)?, read_waiting(from)?),
@@ -204,7 +205,7 @@ fn numbers(to: &mut Vec<u8>, all: &[u64]) {
     all.iter().for_each(|value| number(to, *value));
 }
 
-/// A number of a probe, or 0 for none.
+/// A probe's number plus one, or 0 for none.
 fn optional(probe: Option<u32>) -> u64 {
     probe.map_or(0, |probe| u64::from(probe) + 1)
 }

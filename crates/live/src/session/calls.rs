@@ -1,13 +1,20 @@
-//! The event log of a sender over QUIC: every call by which quinn tells its congestion control something, and where that is after it.
+//! The event log of a QUIC sender: every call from quinn to its congestion control, and the control's state after it.
 //!
-//! Keys are drawn anew each time, so that no datagram of a connection comes again; its controllers do the same again when they are told
-//! the same. The log begins as any other ([`super::log`]). Records follow, one a call, in which numbers are LEB128: the call's
-//! kind (a byte), the number of the path, the time since the last call of that path in nanoseconds. Then, of a path that begins: its
-//! datagrams' size; of packets that left: their bytes, the last one's number; of an acknowledgement: how many packets, of each how long
-//! ago it left in nanoseconds and its bytes, bytes still in flight, quinn's round trip in nanoseconds, whether the window limited the
-//! sender (a byte); of a loss: how long ago the newest packet left, the bytes of all, whether it is persistent (a byte); of marks: how
-//! long ago the newest packet left; of datagrams of another size: that. Then the state: the window, what is granted, the threshold and
-//! one (0: there is none), bytes in flight, the phase (a byte), the pacing rate (64 bits, little-endian, IEEE 754; all ones: there is none).
+//! Keys are random, so no datagrams of a connection occur twice; but its controllers do the same when they receive the
+//! same calls. The log begins like any other ([`super::log`]). One record per call follows, in which numbers are
+//! LEB128: the call's type (a byte), the path's number, the time since that path's last call in nanoseconds. Then, by
+//! type:
+//!
+//! - new path: the datagram size;
+//! - packets sent: their bytes, the last one's number;
+//! - acknowledgement: the number of packets; of each its age (time since it was sent) in nanoseconds and its bytes;
+//!   bytes still in flight; quinn's round-trip time in nanoseconds; whether the window limited the sender (a byte);
+//! - loss: the age of the newest packet, the bytes of all, whether it is persistent (a byte);
+//! - marks: the age of the newest packet;
+//! - changed datagram size: the new size.
+//!
+//! Then the state: the window, the granted window, the threshold plus one (0: none), bytes in flight, the phase (a
+//! byte), the pacing rate (64 bits, little-endian, IEEE 754; all ones: none).
 
 use super::log::{Broken, LogReader, head, number};
 use super::quic::controllers;
@@ -25,11 +32,11 @@ const LOST: u8 = 4;
 const MARKED: u8 = 5;
 const DATAGRAM: u8 = 6;
 
-/// More bytes than are lost at once, and more nanoseconds than a flow lasts (13 days).
+/// Bounds above any real value: bytes lost at once, and nanoseconds of a flow (13 days).
 const MAX_LOST: u64 = 1 << 32;
 const MAX_TIME: u64 = 1 << 50;
 
-/// A log that is being written. What the disk does not take ends it, not the flow.
+/// A log being written. A write error ends the log, not the flow.
 pub(crate) struct CallLog {
     to: Option<Box<dyn Write + Send>>,
     last: Time,
@@ -43,19 +50,19 @@ impl std::fmt::Debug for CallLog {
 }
 
 impl CallLog {
-    /// The log of a sender that is made of `spec`.
+    /// Starts the log of a sender with this specification.
     ///
     /// # Errors
-    /// What `to` says.
+    /// Those of writing to `to`.
     pub(super) fn new(mut to: Box<dyn Write + Send>, spec: &SessionSpec) -> io::Result<CallLog> {
         head(&mut to, spec)?;
         Ok(CallLog { to: Some(to), last: Time::ZERO, record: Vec::new() })
     }
 
-    /// Writes down what has happened.
+    /// Writes a call and the state after it.
     ///
     /// # Errors
-    /// What the file says, once: that ends the log, which is whole up to there.
+    /// The file's, once: the log then ends, and is complete up to there.
     pub(crate) fn write(&mut self, seen: &Seen<'_>) -> io::Result<()> {
         let Some(to) = &mut self.to else { return Ok(()) };
         let (record, at) = (&mut self.record, seen.at);
@@ -95,10 +102,10 @@ impl CallLog {
         to.write_all(record).inspect_err(|_| self.to = None)
     }
 
-    /// Writes out what is kept in memory.
+    /// Writes buffered records to the file.
     ///
     /// # Errors
-    /// What the file says.
+    /// The file's.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.to.as_mut().map_or(Ok(()), Write::flush)
     }
@@ -115,10 +122,10 @@ fn kind(what: &What<'_>) -> u8 {
     }
 }
 
-/// What a log keeps of a state.
+/// The part of a state that a log keeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Figures {
-    /// Window, what is granted, threshold and one, bytes in flight.
+    /// Window, granted window, threshold plus one, bytes in flight.
     bytes: [u64; 4],
     phase: u8,
     rate: u64,
@@ -150,7 +157,7 @@ impl Figures {
         Ok(Figures { bytes, phase: from.byte()?, rate: from.bits()? })
     }
 
-    /// What is otherwise now.
+    /// Describes the first difference to the current state.
     fn difference(&self, now: &Figures) -> Option<String> {
         let names = ["window", "granted window", "threshold", "number of bytes in flight"];
         let shown = |place: usize, bytes: u64| match (place, bytes) {
@@ -175,12 +182,12 @@ impl Figures {
     }
 }
 
-/// A number that is no greater than any real one is; `what` it is.
+/// Reads a number of at most `max`; `what` names it in the error.
 fn no_more(from: &mut LogReader<'_>, max: u64, what: &'static str) -> Result<u64, Broken> {
     Some(from.number()?).filter(|number| *number <= max).ok_or(Broken::Wrong(what))
 }
 
-/// A time so long before `at`.
+/// Reads a time before `at`, stored as the difference.
 fn before(from: &mut LogReader<'_>, at: Time) -> Result<Time, Broken> {
     Ok(Time(at.0 - no_more(from, at.0, "a time")?))
 }
@@ -193,8 +200,8 @@ fn yes_or_no(from: &mut LogReader<'_>) -> Result<bool, Broken> {
     }
 }
 
-/// A record: the path's number, since when it is there, what happened, and the state after it. `packets` is where a call's are, `last`
-/// when the one before was.
+/// Reads a record: the path's number, the time since the path began, the event, and the state after it. `packets` is a
+/// buffer for the event's packets, `last` the time of the previous record.
 fn record<'a>(
     from: &mut LogReader<'_>,
     last: Time,
@@ -234,7 +241,7 @@ fn record<'a>(
     Ok((path, at, what, Figures::read(from)?))
 }
 
-/// Tells controllers that are made anew what a log has, and compares where they are after each call.
+/// Repeats a log's calls on new controllers, and compares their state after each call.
 ///
 /// # Errors
 /// The first difference, or why the log cannot be replayed.
@@ -244,7 +251,7 @@ pub(super) fn replay(mut reader: LogReader<'_>, spec: &SessionSpec) -> Result<Re
     let controllers = controllers.ok_or_else(|| damaged("its end of a flow over QUIC has no controller".to_owned()))?;
     let mut done = Replayed { inputs: 0, datagrams: 0, end: Time::ZERO, unread: 0 };
     let (mut packets, mut last) = (Vec::new(), Time::ZERO);
-    // connections of a flow come one after another: a path takes the place of the one before it
+    // a flow's connections follow one another: each path replaces the previous one
     let mut paths: (u64, Option<Law>) = (0, None);
     loop {
         let (number, at, what, logged) = match reader.whole(|from| record(from, last, &mut packets)) {

@@ -1,32 +1,33 @@
-//! When what is in a packet was captured, by the clock of who receives it.
+//! Capture times of packets, by the receiver's clock.
 
 use paceline_packet::Stamp;
 use paceline_units::Time;
 
-/// Ticks of a sender's clock, as this end's times.
+/// Converts a sender's ticks to this end's time.
 ///
-/// The clocks of two ends have nothing in common: times of capture count from the first packet's arrival, as if it had come the
-/// instant that it was captured. What is faster than that one was captured after it came.
+/// The clocks of the two ends are unrelated: capture times count from the first packet's arrival, as if it had been
+/// captured at that instant. A packet with a shorter delay than the first therefore has a capture time later than its
+/// arrival.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CaptureClock {
-    /// Ticks a second.
+    /// Ticks per second.
     pub(crate) hz: u32,
     /// The first packet's time stamp.
     pub(crate) first: u32,
-    /// When that came, or, at who sends it, was captured.
+    /// When that packet arrived or, at the sender, was captured.
     pub(crate) at: Time,
     newest: u32,
-    /// From the first to the newest: 32 bits go round.
+    /// Ticks from the first to the newest, in 64 bits since 32 wrap.
     ticks: i64,
 }
 
 impl CaptureClock {
-    /// Of a clock of `hz` ticks a second, from its first packet on.
+    /// A clock of `hz` ticks per second, starting with its first packet.
     pub(crate) fn new(hz: u32, first: u32, at: Time) -> CaptureClock {
         CaptureClock { hz, first, at, newest: first, ticks: 0 }
     }
 
-    /// When what has this time stamp was captured, which lies less than half a round of 32 bits from the newest.
+    /// The capture time for this time stamp, which must be less than half the 32-bit range from the newest.
     pub(crate) fn captured(&mut self, stamp: u32) -> Stamp {
         let later = stamp.wrapping_sub(self.newest) as i32;
         let ticks = self.ticks.saturating_add(later.into());
@@ -34,7 +35,7 @@ impl CaptureClock {
             (self.newest, self.ticks) = (stamp, ticks);
         }
         let nanos = i128::from(ticks) * 1_000_000_000 / i128::from(self.hz.max(1));
-        // a stamp goes round, and so may what lies before there was a clock here
+        // a stamp wraps, and so may a time before this clock's zero
         Stamp::at(Time((i128::from(self.at.0) + nanos) as u64))
     }
 }
@@ -52,7 +53,7 @@ mod tests {
             let then = |ticks: i64| Stamp::at(Time(at.0 + nanos(ticks) as u64));
             assert_eq!(clock.captured(u32::MAX - 9), Stamp::at(at));
             assert_eq!(clock.captured(0), then(10));
-            // an hour in steps of five minutes, each followed by one that is late
+            // an hour in steps of five minutes, each followed by a late packet
             for step in 1..=12u32 {
                 let ticks = i64::from(step) * 300 * i64::from(hz);
                 assert_eq!(clock.captured(ticks as u32), then(10 + ticks));

@@ -1,4 +1,4 @@
-//! From what machines transmit to datagrams, and back: each flow's messages by its machine.
+//! Converts between what machines transmit and datagrams: the message formats depend on the flow's machine.
 
 use super::capture_clock::CaptureClock;
 use super::reports::{RtpPeer, is_rtcp};
@@ -14,36 +14,38 @@ use paceline_units::Time;
 use std::collections::VecDeque;
 use std::num::NonZeroU32;
 
-/// So many stamps of ours are known again when they are echoed.
+/// Number of sent stamps that are recognised when they are echoed.
 const STAMPS: usize = 1 << 16;
-/// What was sent so many ticks before the last packet (9 minutes) is not echoed any more: a stamp's 32 bits name it no longer.
+/// Maximum age in ticks of an echoed stamp, relative to the last packet (9 minutes): older ones are ambiguous in 32
+/// bits.
 const LONGEST_ECHO: u64 = 1 << 31;
-/// A segment so far beyond the next one expected is no segment of the flow: what a receiver keeps of gaps is bounded. Nor is more
-/// than that in flight, whatever window the other end tells: what a sender keeps of segments is bounded too.
+/// Maximum distance of a segment from the next one expected; a segment beyond it is not of the flow. This limits what a
+/// receiver keeps about gaps. It also limits the segments in flight, whatever window the other end advertises, and so
+/// what a sender keeps about them.
 pub(super) const AHEAD: u32 = 1 << 16;
 const WIDEST: NonZeroU32 = NonZeroU32::new(AHEAD).expect("it is not zero");
-/// Places of connections within a flow that are believed.
+/// Maximum number of connections within a flow; higher numbers are not trusted.
 const PLACES: u16 = 256;
 
-/// What a machine is told: a packet with its side record.
+/// A machine's input: a packet with its side record.
 pub(super) type Received = (Packet, Option<Extra>);
 
-/// What a datagram of the other end is.
+/// A decoded datagram of the other end.
 pub(super) enum Decoded {
-    /// A message of the agreement.
+    /// A message of the flow's setup or close.
     Agreement(Message),
-    /// For the machine.
+    /// An input for the machine.
     Machine(Received),
-    /// No message of this flow.
+    /// Not a message of this flow.
     Garbage,
-    /// A message of this flow that cannot be true.
+    /// An implausible message of this flow.
     Incredible,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
     Acks,
-    /// Its datagrams are its machine's: here are the agreement's messages alone.
+    /// The machine makes its own datagrams: only setup and close messages are encoded here.
     Quic,
     Rtp,
     Tcp {
@@ -61,20 +63,20 @@ enum Kind {
 pub(super) struct Codec {
     id: ConnectionId,
     kind: Kind,
-    /// Of RTP's data packets, and the ID of their transport-wide numbers.
+    /// For RTP: payload type, and extension ID of transport-wide sequence numbers.
     peer: RtpPeer,
-    /// Bytes of a data packet beside its payload, and of any datagram beside its contents.
+    /// Bytes of a data packet except its payload, and of any datagram except its contents.
     header: u16,
     below: u16,
-    /// Stamps of data sent, oldest first, each once, and counted on where a stamp's 32 bits go round.
+    /// Stamps of sent data without duplicates, oldest first, extended beyond 32 bits.
     stamps: VecDeque<u64>,
-    /// Of a receiver one past the last segment that it has acknowledged, of a sender one past the highest that it has sent.
+    /// At a receiver, one past the last segment acknowledged; at a sender, one past the highest segment sent.
     next: u32,
     /// The payload of a full packet.
     segment: u16,
-    /// By place: connections, and what has come of them.
+    /// Connections by place, and their counts of received packets.
     arrived: Vec<Arrived>,
-    /// Of packets that tell when what is in them was captured.
+    /// For packets that carry a capture time.
     captures: Option<CaptureClock>,
 }
 
@@ -85,7 +87,7 @@ struct Arrived {
     marked: u32,
 }
 
-/// Bytes of a retransmission's payload that the encoder writes.
+/// Number of payload bytes that the encoder writes into a retransmission.
 fn original_len(data: &RtpData) -> u16 {
     data.original.map_or(0, |_| RtpData::ORIGINAL_LEN as u16)
 }
@@ -106,17 +108,17 @@ impl Codec {
         Codec { id, kind, peer, header, below, stamps, next: 0, segment, arrived, captures: None }
     }
 
-    /// The clock of captures, from the first packet on that was sent or came and told of one.
+    /// The capture clock, once a packet with a capture time was sent or received.
     pub(super) fn captures(&self) -> Option<CaptureClock> {
         self.captures
     }
 
-    /// RTP's data packets are as this receiver wants them.
+    /// Sets the RTP receiver's parameters.
     pub(super) fn set_peer(&mut self, peer: RtpPeer) {
         self.peer = peer;
     }
 
-    /// A message of the agreement.
+    /// Encodes a message of the flow's setup or close.
     pub(super) fn agreement(&self, message: Message, out: &mut Outbox) {
         self.put(message, 0, EcnBits::NotEct, out);
     }
@@ -125,7 +127,7 @@ impl Codec {
         out.push(payload, ecn, |to| Datagram { connection: self.id, message }.encode(to));
     }
 
-    /// What a machine transmits, from either end.
+    /// Encodes a segment transmitted by the machine of either end.
     pub(super) fn encode(&mut self, segment: &Segment, out: &mut Outbox) {
         let ecn = EcnBits::of_flags(segment.flags);
         let (sequence, timestamp) = (segment.seq, segment.stamp);
@@ -136,14 +138,14 @@ impl Codec {
         match (&segment.extra, self.kind) {
             (Some(Extra::Rtcp(compound)), _) => {
                 out.push(0, EcnBits::NotEct, |to| {
-                    // what has no encoding is not sent; our machines make nothing of the kind
+                    // a report without an encoding is not sent; Paceline's machines make none
                     let _ = rtcp::encode(compound, to);
                 });
             }
             (Some(Extra::Rtp(data)), _) => {
                 self.captured(RtpData::CLOCK_HZ as u32, data.timestamp, timestamp);
                 out.push(payload - original_len(data).min(payload), ecn, |to| {
-                    // fillers and retransmissions have types of their own
+                    // fillers and retransmissions have their own payload types
                     let media = data.payload_type == RtpData::PAYLOAD_TYPE;
                     let payload_type = if media { self.peer.payload_type } else { data.payload_type };
                     let _ = rtp::encode_with(&RtpData { payload_type, ..*data }, self.peer.transport_id, to);
@@ -219,14 +221,14 @@ impl Codec {
         }
     }
 
-    /// Whether a packet of ours had this stamp.
+    /// Whether a packet sent by this end had this stamp.
     fn is_ours(&self, echo: Stamp) -> bool {
         let Some(&last) = self.stamps.back() else { return false };
         let before = u64::from((last as u32).wrapping_sub(echo.0));
         last.checked_sub(before).is_some_and(|stamp| self.stamps.binary_search(&stamp).is_ok())
     }
 
-    /// What a datagram says that reached the sender of data at `time` of its machine.
+    /// Decodes a datagram that reached the sender of data at `time`, by its machine.
     pub(super) fn decode_answer(&self, bytes: &[u8], time: Time) -> Decoded {
         if self.kind == Kind::Rtp && !bytes.starts_with(&tfrc::MAGIC) {
             return match rtcp::decode(bytes) {
@@ -245,7 +247,7 @@ impl Codec {
         let (seq, echo, flags, extra) = match (message, self.kind) {
             (Message::Ack(ack), Kind::Acks) => (ack.sequence, ack.echo, Flags::NONE, Some(Extra::Ack(ack.hole))),
             (Message::SegmentAck(ack), Kind::Tcp { .. }) => {
-                // of what was never sent nothing can have come
+                // data that were never sent cannot have arrived
                 if ack.next > self.next || ack.options.blocks().any(|b| b.start > b.end || b.end > self.next) {
                     return Decoded::Incredible;
                 }
@@ -272,7 +274,7 @@ impl Codec {
         Decoded::Machine((Packet { flags: flags.with(Flags::ACK), ..packet }, extra))
     }
 
-    /// What a datagram says that reached the receiver of data at `time` of its machine.
+    /// Decodes a datagram that reached the receiver of data at `time`, by its machine.
     pub(super) fn decode_data(&mut self, bytes: &[u8], ecn: EcnBits, time: Time) -> Decoded {
         if self.kind == Kind::Rtp && !bytes.starts_with(&tfrc::MAGIC) {
             return self.decode_rtp(bytes, ecn, time);
@@ -336,18 +338,19 @@ impl Codec {
         Decoded::Machine((Packet { flags: ecn.flags(), ..packet }, Some(Extra::Rtp(data))))
     }
 
-    /// A packet leaves that tells when what is in it was captured, which was at `then`.
+    /// Notes the clock of a sent packet whose contents were captured at `then`.
     fn captured(&mut self, hz: u32, stamp: u32, then: Stamp) {
         let at = Time(u64::from(then.0) << 8);
         self.captures.get_or_insert_with(|| CaptureClock::new(hz, stamp, at));
     }
 
-    /// When what is in a packet was captured that came at `time`: after that, if it was faster than the first.
+    /// Capture time of a packet that arrived at `time`: later than `time` if its delay was shorter than the first
+    /// packet's.
     fn capture(&mut self, hz: u32, stamp: u32, time: Time) -> Stamp {
         self.captures.get_or_insert_with(|| CaptureClock::new(hz, stamp, time)).captured(stamp)
     }
 
-    /// The message of a datagram of ours, or what the datagram is instead.
+    /// The message of a datagram in Paceline's format, or the classification of any other datagram.
     fn message<'a>(&self, bytes: &'a [u8]) -> Result<(Message, &'a [u8]), Decoded> {
         let Ok((datagram, payload)) = tfrc::decode(bytes) else { return Err(Decoded::Garbage) };
         if datagram.connection != self.id {
@@ -361,14 +364,14 @@ impl Codec {
         }
     }
 
-    /// A packet of so many bytes above UDP.
+    /// A packet of `bytes` bytes above UDP.
     fn packet(&self, time: Time, seq: u32, stamp: Stamp, bytes: usize) -> Packet {
         let size = u16::try_from(bytes + usize::from(self.below)).unwrap_or(u16::MAX);
         let (flow, cursor) = (FlowId(0), Packet::NOWHERE);
         Packet { time, cursor, size, flags: Flags::NONE, flow, seq, stamp, extra: ExtraId::NONE }
     }
 
-    /// The counts of a connection; those of one that opened at its place before are gone.
+    /// The counts of a connection; an earlier connection at its place is replaced.
     fn arrived(&mut self, subflow: Subflow) -> &mut Arrived {
         let place = usize::from(subflow.place.min(PLACES));
         if self.arrived.len() <= place {
@@ -387,7 +390,7 @@ mod tests {
     use super::*;
     use crate::session::{Family, FlowSpec, ForeignSchemes};
 
-    /// A machine's flags are the header's bits on the way out, and again its flags at the other end; a mark hides the class.
+    /// A machine's flags become header bits at one end and flags at the other; a CE mark hides the ECT codepoint.
     #[test]
     fn ecn_crosses_in_the_header_alone() {
         let l4s = Flags::ECT.with(Flags::L4S);
@@ -444,14 +447,14 @@ mod tests {
         .unwrap();
         let mut codec = Codec::new(ConnectionId(1), &model.transport, 28);
         assert!(!codec.is_ours(Stamp(0)));
-        // one each 18.3 / 8 minutes, three times round
+        // one every 18.3 / 8 minutes, wrapping three times
         let every = 1 << 29;
         for n in 0..24u32 {
             let stamp = Stamp(7u32.wrapping_add(n.wrapping_mul(every)));
             codec.sent(stamp);
             codec.sent(stamp);
             let known = |back: u32| codec.is_ours(Stamp(stamp.0.wrapping_sub(back.wrapping_mul(every))));
-            // those of the last nine minutes
+            // stamps of the last nine minutes
             assert_eq!([0, 1, 4, 5, 7].map(known), [true, n >= 1, n >= 4, false, false], "{n}");
             assert!(!codec.is_ours(Stamp(stamp.0 ^ 1)));
         }

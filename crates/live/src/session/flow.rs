@@ -1,4 +1,4 @@
-//! A live flow: a scenario's flow table, checked by the scenario's own rules, with the headers that it really has.
+//! A live flow: a scenario's flow table, validated by the scenario's rules, with the real header sizes.
 
 use super::codec::AHEAD;
 use super::foreign::ForeignSchemes;
@@ -17,19 +17,19 @@ use serde::{Deserialize, Serialize};
 
 /// The flow's name in its scenario, unless it leads a bundle.
 pub const NAME: &str = "live";
-/// What a flow that goes with another has from there.
+/// Keys that a led flow takes from its leader.
 const OF_LEADER: [&str; 9] = ["cc", "params", "profile", "rtp", "ecn", "from", "to", "segment", "header"];
-/// The most settings that a flow is given, and the most bytes of one of them.
+/// Maximum number of settings of a flow, and maximum length of a setting in bytes.
 const MAX_SETTINGS: usize = 64;
 const MAX_TEXT: usize = 1024;
-/// The largest IP packet that is sent.
+/// Maximum size of a sent IP packet.
 const MTU: u16 = 1500;
-/// The most packets of a frame that leave at once without congestion control.
+/// Maximum number of packets in a frame that leaves at once without congestion control.
 const MAX_BURST: f64 = 16384.0;
-/// The longest that a flow lasts: ten days.
+/// Maximum duration of a flow: ten days.
 pub const LONGEST_MS: u64 = 864_000_000;
 
-/// The version of IP that a flow goes over.
+/// The IP version that a flow uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Family {
@@ -50,36 +50,36 @@ impl Family {
     }
 }
 
-/// What both ends of a flow must know to be one flow.
+/// What both ends must know about a flow.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FlowSpec {
-    /// Keys of a scenario's flow table with their values, as `--set` takes them: `cc`, `params.c`, `app.kind`.
+    /// Keys of a scenario's flow table with their values, in the form that `--set` takes: `cc`, `params.c`, `app.kind`.
     pub settings: Vec<(String, String)>,
     /// How long the application sends, in milliseconds.
     pub for_ms: u64,
-    /// The seed of what the flow draws.
+    /// Seed of the flow's random draws.
     pub seed: u64,
-    /// What it goes over.
+    /// Its IP version.
     pub family: Family,
-    /// Of one with which others go: what they call it (`bundle.with`).
+    /// For a flow that leads others: the name in their `bundle.with`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The schemes that are not compiled in, of which `cc` may name one: this end's own, which no peer can bring.
+    /// Schemes that are not compiled in and that `cc` may name: this end's own, which a peer cannot supply.
     #[serde(skip)]
     pub foreign: ForeignSchemes,
 }
 
-/// A mistake in what was asked for.
+/// An error about a setting.
 fn mistake(key: &str, problem: &str) -> ScenarioError {
     ScenarioError { file: NAME.to_owned(), mistakes: vec![Mistake::new(key, problem)] }
 }
 
 impl FlowSpec {
-    /// The flow, checked.
+    /// Builds and validates the flow.
     ///
     /// # Errors
-    /// What the scenario's rules say against it, and what no real flow can have: several instances, trace files, ns-2's
-    /// TFRC, whose header has fields that no real packet has.
+    /// Violations of the scenario's rules, and settings that no real flow can have: several instances, trace files,
+    /// ns-2's TFRC, whose header has fields that no real packet has.
     pub fn model(&self) -> Result<FlowModel, ScenarioError> {
         if self.settings.len() > MAX_SETTINGS || self.settings.iter().any(|(k, v)| k.len().max(v.len()) > MAX_TEXT) {
             return Err(mistake(
@@ -110,7 +110,7 @@ impl FlowSpec {
         let segment = requested.transport.segment().min(MTU - header);
         let max = MTU - Family::V4.headers();
         let wanted = requested.transport.segment();
-        // most is what it is by itself: full packets, of whatever family
+        // `max` is the default segment, which means full packets for either family
         if machine == "quic" && wanted > segment && wanted != max {
             let (family, bound, more) = if wanted > max {
                 ("IPv4", max, "")
@@ -137,7 +137,7 @@ impl FlowSpec {
         }
         let mut model = self.with(&real)?;
         if matches!(&model.transport, Transport::Quic { config, .. } if !config.track.frames) {
-            // each write a packet, unless that were less than QUIC's least datagram
+            // one packet per write, but at least QUIC's minimum datagram
             real[1].1 = format!("{} B", (segment - quic::SPARE).max(INITIAL_DATAGRAM));
             model.app = self.with(&real)?.app;
         }
@@ -145,8 +145,8 @@ impl FlowSpec {
         Ok(model)
     }
 
-    /// Of a flow of TCP, the payload of a segment and the receiver's window in segments as they were asked for: what the
-    /// kernel's TCP takes over. `None` for another machine, or if there is a mistake.
+    /// For a TCP flow, the requested segment payload and the receive window in segments, which the kernel's TCP adopts.
+    /// `None` for other machines, and if a setting is invalid.
     #[must_use]
     pub fn segments(&self) -> Option<(u16, u32)> {
         match self.with(&[]).ok()?.transport {
@@ -155,26 +155,27 @@ impl FlowSpec {
         }
     }
 
-    /// When its application begins.
+    /// When its application starts.
     #[must_use]
     pub fn start(&self) -> Span {
         self.with(&[]).map_or(Span::ZERO, |model| model.start.since(Time::ZERO))
     }
 
-    /// Whether it goes over QUIC.
+    /// Whether it uses QUIC.
     #[must_use]
     pub fn is_quic(&self) -> bool {
         let said = self.settings.iter().rfind(|(key, _)| key == "transport");
         said.is_some_and(|(_, transport)| transport.trim_matches('"') == "quic")
     }
 
-    /// Payload of a full segment; `None` if there is a mistake.
+    /// Payload of a full segment; `None` if a setting is invalid.
     #[must_use]
     pub fn segment(&self) -> Option<u16> {
         Some(self.with(&[]).ok()?.transport.segment())
     }
 
-    /// How often the application writes within a second, as far as its settings say; `None` if they do not, and if there is a mistake.
+    /// Number of the application's writes per second, as far as the settings determine it; `None` otherwise, and if a
+    /// setting is invalid.
     #[must_use]
     pub fn writes_per_second(&self) -> Option<f64> {
         let scenario = self.scenario(&[]).ok()?;
@@ -187,8 +188,8 @@ impl FlowSpec {
         })
     }
 
-    /// What a flow without congestion control sends while its application does, datagrams' contents counted; `None` of another,
-    /// whose controller decides, and if there is a mistake.
+    /// Rate of UDP payload that a flow without congestion control sends while its application does; `None` for other
+    /// flows, whose controller decides, and if a setting is invalid.
     #[must_use]
     pub fn uncontrolled(&self) -> Option<Rate> {
         let model = self.model().ok()?;
@@ -200,11 +201,11 @@ impl FlowSpec {
             app => app.ticks().map(|(packet, span)| packet.bytes() as f64 * 8.0 / span.as_secs_f64())?,
         };
         let header = f64::from(config.header.saturating_sub(self.family.headers()));
-        // (a cast of what is too large is the largest)
+        // (a cast of a too large value saturates)
         Some(Rate::from_bps((payload * (1.0 + header / f64::from(config.segment.max(1)))) as u64))
     }
 
-    /// The flow with its settings, and with `real` on top of them.
+    /// The flow with its settings, overridden by `real`.
     fn with(&self, real: &[(&str, String)]) -> Result<FlowModel, ScenarioError> {
         let scenario = self.scenario(real)?;
         let seed = self.seed & i64::MAX as u64;
@@ -213,7 +214,7 @@ impl FlowSpec {
         own.ok_or_else(|| mistake("", "there is no flow"))
     }
 
-    /// What these keys are once the defaults are filled in.
+    /// The values of these keys after defaults are filled in.
     pub(super) fn filled(&self, keys: &[&str]) -> Vec<(String, String)> {
         let Ok(scenario) = self.scenario(&[]) else { return Vec::new() };
         let own = scenario.flows().iter().find(|flow| flow.name == self.name());
@@ -227,18 +228,18 @@ impl FlowSpec {
         self.name.as_deref().unwrap_or(NAME)
     }
 
-    /// The name of the flow with which it goes, if it goes with one.
+    /// The name of its leader, if it has one.
     fn leader(&self) -> Option<&str> {
         let with = self.settings.iter().rfind(|(key, _)| key == "bundle.with")?;
         Some(with.1.trim_matches('"'))
     }
 
-    /// What its application is.
+    /// Its application.
     fn app<'a>(&self, scenario: &'a Scenario) -> Option<&'a App> {
         scenario.flows().iter().find(|flow| flow.name == self.name()).map(|flow| &flow.app)
     }
 
-    /// The scenario of this flow alone.
+    /// A scenario with only this flow.
     fn scenario(&self, real: &[(&str, String)]) -> Result<Scenario, ScenarioError> {
         let (name, leader) = (self.name(), self.leader());
         if [Some(name), leader].into_iter().flatten().any(|name| !is_name(name)) || leader == Some(name) {
@@ -250,7 +251,7 @@ impl FlowSpec {
              [flow.{name}]\nstop = \"{stops} ms\"\n"
         );
         if let Some(leader) = leader {
-            // who leads is at another session: of it stands here what both have
+            // the leader is in another session: this only has the keys that both share
             text += &format!("[flow.{leader}]\nstop = \"{stops} ms\"\nbundle = {{}}\napp = {{ kind = \"voice\" }}\n");
         }
         let mut document = Document::parse(&text, NAME)?;
@@ -270,7 +271,7 @@ impl FlowSpec {
         Ok(scenario)
     }
 
-    /// Bytes of a data packet beside its payload, and of what answers it, all headers counted.
+    /// Bytes of a data packet except its payload, and of its answer, all headers included.
     fn headers(&self, transport: &Transport) -> (u16, u16) {
         let (header, answer) = match transport {
             Transport::Rtp { config, .. } => (config.data_header(), 0),
@@ -281,7 +282,7 @@ impl FlowSpec {
                 let frame = if config.frames { FRAME_LEN } else { 0 };
                 (SHORT_LEN + more + frame, FEEDBACK_LEN + more)
             }
-            // QUIC's own come out of what a datagram carries
+            // QUIC's own headers are part of a datagram's contents
             Transport::Quic { .. } => (0, 0),
             Transport::Udp(_) => (SEGMENT_LEN, 0),
         };
@@ -289,12 +290,13 @@ impl FlowSpec {
     }
 }
 
-/// Whether it can stand in a scenario as a key.
+/// Whether a name is a valid key in a scenario.
 fn is_name(name: &str) -> bool {
     (1..=64).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 
-/// The bytes that a video hands over at once: its mean frame, larger by as much as a key frame may be. Of what has no frames none.
+/// Bytes that a video application writes at once: its mean frame times the size factor of a key frame. Zero without
+/// frames.
 fn frame(app: &App) -> f64 {
     match app {
         App::Video { rate, frame_rate, key_size, .. } => rate.0 as f64 / 8.0 / frame_rate * key_size,

@@ -1,16 +1,16 @@
-//! Controllers that are not compiled in, in flows between hosts: they run at the sending end alone.
+//! Controllers that are not compiled in, in flows between hosts: they run only at the sending end.
 //!
-//! The receiver gets a flow of the same machine under a controller that is compiled in, which it never runs: code of one host is
-//! not run on another.
+//! The receiver is given a flow of the same machine with a compiled-in controller, which it never runs: one host's code
+//! does not run on another.
 
 use super::flow::FlowSpec;
 use paceline_control::{Machine, Recovery, RtpFeedback, Scheme};
 use paceline_flow::Transport;
 
-/// Keys by which a controller says what its receiver is to do, unless the flow does.
+/// Keys with which a controller sets its receiver's behaviour, unless the flow sets them.
 const SHARED: [&str; 4] = ["ecn", "ecn_feedback", "recovery", "rtp"];
 
-/// The schemes of this end beside those that are compiled in.
+/// This end's schemes that are not compiled in.
 #[derive(Clone, Debug, Default)]
 pub struct ForeignSchemes {
     /// The schemes.
@@ -35,7 +35,7 @@ impl FlowSpec {
         self.foreign.schemes.iter().copied().find(|scheme| scheme.name == cc.trim_matches('"'))
     }
 
-    /// The flow as its receiver gets it: as it is, unless its controller is this end's own.
+    /// The flow as sent to its receiver: unchanged, unless its controller is not compiled in.
     #[must_use]
     pub fn for_receiver(&self) -> FlowSpec {
         let Some((scheme, model)) = self.own_scheme().and_then(|scheme| Some((scheme, self.model().ok()?))) else {
@@ -52,7 +52,7 @@ impl FlowSpec {
     }
 }
 
-/// A controller that is compiled in, and whose receiver does the same.
+/// A compiled-in controller whose receiver behaves the same.
 fn stand_in(scheme: &Scheme, transport: &Transport) -> &'static str {
     match (scheme.machine, transport) {
         (Machine::Tcp(_), Transport::Tcp { config, .. }) => match config.recovery {

@@ -1,12 +1,18 @@
-//! The event log of a session: every input with its time, and every output and the controller's figure after it.
+//! The event log of a session: every input with its time, and the resulting output and controller's figure.
 //!
-//! A log begins with [`MAGIC`], the length of the session's description (32 bits, little-endian) and that description as JSON.
-//! Records follow, one an input, in which numbers are LEB128 and what is not a number is as it stands: the input's kind (a
-//! byte), the time since the last one in nanoseconds; of a datagram its ECN bits (a byte: 0 not
-//! ECN-capable, 1 ECT(0), 2 CE, 3 ECT(1)), its length, its length without the
-//! zeros at its end, its bytes without them; of a share of a group's rate, that in bits a second; of what a bundle tells, a byte for what that is, and its numbers; the number of datagrams that left, and of each its ECN bits (a byte), its header's length, its header and its payload's length; the session's state (a byte) and the figure (64 bits,
-//! little-endian, IEEE 754). A log that ends within a record ends before it: whoever was killed while writing has kept the
-//! rest. Senders over QUIC have records of another form (`calls.rs`).
+//! A log begins with [`MAGIC`], the length of the session's description (32 bits, little-endian) and that description
+//! as JSON. One record per input follows, in which numbers are LEB128 unless noted otherwise: the input's type (a byte)
+//! and the time since the last one in nanoseconds. Then, by type:
+//!
+//! - datagram: its ECN bits (a byte: 0 not ECN-capable, 1 ECT(0), 2 CE, 3 ECT(1)), its length, its length without
+//!   trailing zeros, its bytes without these;
+//! - share of a group's rate: the rate in bit/s;
+//! - input from a bundle: its type (a byte), and its numbers.
+//!
+//! Then the number of datagrams sent, and of each its ECN bits (a byte), its header's length, its header and its
+//! payload's length; the session's state (a byte) and the figure (64 bits, little-endian, IEEE 754). If the file ends
+//! within a record, the log ends before that record: a killed writer loses only its last record. QUIC senders have
+//! another record format (`calls.rs`).
 
 use super::{Bundled, EcnBits, End, Input, Outbox, Session, SessionSpec, State};
 use paceline_units::{Rate, Time};
@@ -15,7 +21,7 @@ use std::io::{self, Write};
 /// The first bytes of a log, with the version of its format.
 pub const MAGIC: &[u8; 8] = b"PCLNEV1\n";
 
-/// What messages call a flow's log.
+/// Name of a flow's log in messages.
 pub(crate) const EVENT_LOG: &str = "its event log";
 
 pub(super) const START: u8 = 1;
@@ -35,19 +41,19 @@ pub struct LogWriter<W: Write> {
 }
 
 impl<W: Write> LogWriter<W> {
-    /// The log of a session that is made of `spec`.
+    /// Starts the log of a session with this specification.
     ///
     /// # Errors
-    /// What `to` says.
+    /// Those of writing to `to`.
     pub fn new(mut to: W, spec: &SessionSpec) -> io::Result<LogWriter<W>> {
         head(&mut to, spec)?;
         Ok(LogWriter { to, last: Time::ZERO, record: Vec::new() })
     }
 
-    /// Writes down an input and what came of it: `session` has taken it, and `out` is all that left on its account.
+    /// Writes an input and its result: `session` has processed it, and `out` contains the datagrams sent because of it.
     ///
     /// # Errors
-    /// What the file says.
+    /// The file's.
     pub fn write(&mut self, now: Time, input: Input<'_>, out: &Outbox, session: &Session) -> io::Result<()> {
         let record = &mut self.record;
         record.clear();
@@ -79,26 +85,26 @@ impl<W: Write> LogWriter<W> {
         self.to.write_all(record)
     }
 
-    /// What it writes to.
+    /// The underlying writer.
     pub fn get_ref(&self) -> &W {
         &self.to
     }
 
-    /// Ends the log; gives what it has written to.
+    /// Ends the log; returns the underlying writer.
     pub fn into_inner(self) -> W {
         self.to
     }
 
-    /// Writes out what is kept in memory.
+    /// Writes buffered records to the file.
     ///
     /// # Errors
-    /// What the file says.
+    /// The file's.
     pub fn flush(&mut self) -> io::Result<()> {
         self.to.flush()
     }
 }
 
-/// Writes what a log begins with.
+/// Writes the head of a log.
 pub(super) fn head(to: &mut impl Write, spec: &SessionSpec) -> io::Result<()> {
     let described = serde_json::to_vec(spec)?;
     to.write_all(MAGIC)?;
@@ -106,10 +112,10 @@ pub(super) fn head(to: &mut impl Write, spec: &SessionSpec) -> io::Result<()> {
     to.write_all(&described)
 }
 
-/// All but the zeros at its end, of which most of a datagram of ours consists.
+/// The bytes without trailing zeros, which make up most of a datagram from Paceline.
 fn without_zeros(bytes: &[u8]) -> &[u8] {
     let mut left = bytes;
-    // many by one comparison, then the rest
+    // compare many at once, then the rest
     while let Some(shorter) = left.strip_suffix(&[0; 64]) {
         left = shorter;
     }
@@ -131,7 +137,7 @@ fn kind(input: Input<'_>) -> u8 {
     }
 }
 
-/// A state by a number; ends by why.
+/// The log's number for a state; an end's depends on its reason.
 pub(super) fn state(state: State) -> u8 {
     match state {
         State::Idle => 0,
@@ -165,7 +171,7 @@ pub(super) fn number(to: &mut Vec<u8>, mut number: u64) {
     to.push(number as u8);
 }
 
-/// An input as a log has it.
+/// An input as stored in a log.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Logged {
     Start,
@@ -207,11 +213,11 @@ pub(super) struct LogReader<'a> {
     last: Time,
 }
 
-/// Why a log cannot be read.
+/// Why a record cannot be read.
 pub(super) enum Broken {
-    /// It ends within the record.
+    /// The log ends within the record.
     Short,
-    /// A record says what no record says.
+    /// The record contains an invalid value.
     Wrong(&'static str),
 }
 
@@ -226,18 +232,18 @@ impl<'a> LogReader<'a> {
         Ok((LogReader { rest, last: Time::ZERO }, spec))
     }
 
-    /// The reader of records alone.
+    /// A reader of records without a head.
     #[cfg(test)]
     pub(super) fn of_records(rest: &'a [u8]) -> LogReader<'a> {
         LogReader { rest, last: Time::ZERO }
     }
 
-    /// The next record; none at the end.
+    /// The next record; `None` at the end.
     pub(super) fn record(&mut self) -> Result<Option<Record>, Broken> {
         self.whole(LogReader::whole_record)
     }
 
-    /// What `read` makes of the next bytes; none at the end, and where the log ends within it.
+    /// The result of `read` on the next bytes; `None` at the end, or if the log ends within them.
     pub(super) fn whole<T>(
         &mut self,
         read: impl FnOnce(&mut LogReader<'a>) -> Result<T, Broken>,
@@ -255,7 +261,7 @@ impl<'a> LogReader<'a> {
         }
     }
 
-    /// Bytes that are left.
+    /// Number of unread bytes.
     pub(super) fn left(&self) -> usize {
         self.rest.len()
     }
@@ -306,7 +312,7 @@ impl<'a> LogReader<'a> {
         Ok(self.take(1)?[0])
     }
 
-    /// 64 bits as they stand.
+    /// Reads 64 bits, little-endian.
     pub(super) fn bits(&mut self) -> Result<u64, Broken> {
         Ok(self.take(8)?.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes)))
     }

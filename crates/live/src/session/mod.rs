@@ -1,11 +1,12 @@
-//! Flows on a network, without the network: a session is one end of a flow as a machine of its own, which takes datagrams
-//! and the time and gives datagrams.
+//! Flows on a network, without the network: a session is one end of a flow as a state machine, whose inputs are
+//! datagrams and the time, and whose outputs are datagrams.
 //!
 //! [`SenderSession`] drives the simulator's own [`Source`](paceline_sim::endpoint::Source), [`ReceiverSession`] its
-//! [`Sink`](paceline_sim::endpoint::Sink): sender and receiver machines, controllers, applications and players are those
-//! that are simulated. Around them lie the agreement (`docs/wire/tfrc.md`) and the codecs of `paceline-packet`. No clock is
-//! read here and no socket opened: [`crate::endpoint`] does that. [`log`](mod@log) writes down what goes in and what comes out, and
-//! [`replay()`] runs a log through fresh machines and compares them bit for bit. Look first at [`Session::input`].
+//! [`Sink`](paceline_sim::endpoint::Sink): sender and receiver machines, controllers, applications and players are the
+//! simulated ones. Around them are the setup and close messages (`docs/wire/tfrc.md`) and the codecs of
+//! `paceline-packet`. Sessions read no clock and open no socket: [`crate::endpoint`] does. [`log`](mod@log) records
+//! inputs and outputs, and [`replay()`] runs a log through new machines and compares them bit for bit. Start reading at
+//! [`Session::input`].
 
 mod bundle;
 pub(crate) mod calls;
@@ -42,14 +43,14 @@ use paceline_sim::scenario::ScenarioError;
 use paceline_units::{Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// How often a sender that has been accepted asks again. Each accept shows that the receiver still wants the data.
+/// Interval at which an accepted sender repeats its request. Each accept shows that the receiver still wants the data.
 pub const ASK_AGAIN: Span = Span::from_secs(1);
-/// After so long a silence the other end is gone. A path that is cut for ten seconds outlives it.
+/// Silence after which the other end counts as gone. A path that is cut for ten seconds survives it.
 pub const SILENCE: Span = Span::from_secs(12);
 
-/// The field of an IP header that ECN has (RFC 3168 section 5).
+/// The ECN field of an IP header (RFC 3168 section 5).
 ///
-/// The numbers are those of the session log, not of the header.
+/// The numbers are the session log's, not the header's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum EcnBits {
     /// Not ECN-capable.
@@ -59,12 +60,12 @@ pub enum EcnBits {
     Ect0 = 1,
     /// Congestion experienced.
     Ce = 2,
-    /// ECT(1): of a scalable sender (L4S, RFC 9331 section 4.1).
+    /// ECT(1): from a scalable sender (L4S, RFC 9331 section 4.1).
     Ect1 = 3,
 }
 
 impl EcnBits {
-    /// Of the two low bits of the TOS or traffic class byte.
+    /// From the two low bits of the TOS or traffic class byte.
     #[must_use]
     pub const fn of_tos(tos: u8) -> EcnBits {
         match tos & 3 {
@@ -75,7 +76,7 @@ impl EcnBits {
         }
     }
 
-    /// The TOS or traffic class byte that has these bits and no other.
+    /// The TOS or traffic class byte with only these bits.
     #[must_use]
     pub const fn tos(self) -> u8 {
         match self {
@@ -86,7 +87,7 @@ impl EcnBits {
         }
     }
 
-    /// What a packet with these flags has.
+    /// The ECN field of a packet with these flags.
     #[must_use]
     pub const fn of_flags(flags: Flags) -> EcnBits {
         match flags {
@@ -97,7 +98,7 @@ impl EcnBits {
         }
     }
 
-    /// The flags of a packet that has come with them.
+    /// The flags of a packet received with this field.
     #[must_use]
     pub const fn flags(self) -> Flags {
         match self {
@@ -108,7 +109,7 @@ impl EcnBits {
         }
     }
 
-    /// Of the number in a session log.
+    /// From the number in a session log.
     pub(crate) const fn of_number(number: u8) -> Option<EcnBits> {
         match number {
             0 => Some(EcnBits::NotEct),
@@ -120,7 +121,7 @@ impl EcnBits {
     }
 }
 
-/// Whether a datagram of a flow carries its data: it is none of the agreement, and no report.
+/// Whether a datagram of a flow carries data: it is neither a setup or close message nor a report.
 #[must_use]
 pub(crate) fn is_data(datagram: &[u8]) -> bool {
     match tfrc::decode(datagram) {
@@ -131,57 +132,57 @@ pub(crate) fn is_data(datagram: &[u8]) -> bool {
     }
 }
 
-/// What a session is told.
+/// An input of a session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Input<'a> {
-    /// It may begin.
+    /// Starts the session.
     Start,
-    /// A datagram of the other end has come.
+    /// A datagram from the other end has arrived.
     Datagram(&'a [u8], EcnBits),
-    /// The time that [`Session::next_wake`] named has come, or an earlier or later one.
+    /// The time given by [`Session::next_wake`] has come; an earlier or later call is harmless.
     Timer,
-    /// The flows that it is coupled with leave its controller this rate (RFC 8699).
+    /// The rate that coupling leaves to its controller (RFC 8699).
     Share(Rate),
-    /// What the flows of its bundle have for it.
+    /// Information about the other flows of its bundle.
     Bundled(Bundled),
-    /// The user wants no more.
+    /// The user stops the flow.
     Stop,
-    /// The network says that nobody takes datagrams at the other end (ICMP port unreachable).
+    /// The network reports that nobody receives datagrams at the other end (ICMP port unreachable).
     Unreachable,
 }
 
-/// Why a session is over.
+/// Why a session has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
-    /// All was sent, or the time was up.
+    /// Everything was sent, or the time was up.
     Done,
     /// The user stopped it here.
     Stopped,
     /// The other end refused it.
     Refused(Reason),
-    /// The other end closed it, with another reason than that it is done.
+    /// The other end closed it, for a reason other than being done.
     Closed(Reason),
-    /// Nobody answered the request, or nobody asked.
+    /// Nobody answered the request, or none arrived.
     NoAnswer,
-    /// Nothing has come for [`SILENCE`].
+    /// Nothing has been received for [`SILENCE`].
     Silence,
-    /// The network says that nobody is there.
+    /// The network reports that the other end is unreachable.
     Unreachable,
-    /// The sender did not keep to the rate that it was granted.
+    /// The sender exceeded its granted rate.
     TooFast,
-    /// Its application makes data faster than they can be worked through.
+    /// Its application produces data faster than they can be processed.
     TooMuchWork,
-    /// More of its application's writes wait to be sent or acknowledged than are remembered.
+    /// Too many of its application's writes wait to be sent or acknowledged.
     TooManyWrites,
-    /// A receiver of plain RTP has never reported on the stream.
+    /// A receiver of plain RTP never reported on the stream.
     NoReports,
-    /// Its reports have ceased (RFC 8083 section 4.1).
+    /// Its reports have stopped (RFC 8083 section 4.1).
     ReportsCeased,
-    /// It reports, and nothing new of the stream has arrived there (RFC 8083 section 4.2).
+    /// It reports that no new data of the stream arrive (RFC 8083 section 4.2).
     NothingArrives,
     /// It has said BYE.
     Left,
-    /// The connection of QUIC is lost.
+    /// The QUIC connection is lost.
     Quic(Lost),
 }
 
@@ -226,47 +227,47 @@ impl core::fmt::Display for End {
     }
 }
 
-/// How far a session is.
+/// State of a session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
     /// It has not been started.
     Idle,
-    /// A sender asks; a receiver waits to be asked.
+    /// A sender has sent a request; a receiver waits for one.
     Asking,
     /// Data flow.
     Running,
-    /// The sender has said that it is done, and waits for the answer.
+    /// The sender has closed the flow, and waits for the answer.
     Closing,
-    /// It is over.
+    /// It has ended.
     Ended(End),
 }
 
-/// Which end of a flow.
+/// An end of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {
-    /// The one that sends data.
+    /// The sender of data.
     Sender,
-    /// The one that receives them.
+    /// The receiver of data.
     Receiver,
 }
 
-/// All that a session is made of: two that are made of the same and get the same inputs do the same.
+/// Everything that determines a session: sessions with the same specification and inputs behave the same.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SessionSpec {
     /// Which end.
     pub side: Side,
     /// The flow.
     pub flow: FlowSpec,
-    /// Names the flow in its datagrams.
+    /// Identifies the flow in its datagrams.
     pub connection: u32,
-    /// What an accept must repeat.
+    /// The secret that an accept must repeat.
     pub nonce: u64,
-    /// The most that a receiver grants and a sender takes for itself, in bytes of datagrams' contents a second.
+    /// Maximum rate that a receiver grants and a sender allows itself, in bytes of UDP payload per second.
     pub limit: Option<u32>,
-    /// A receiver behind a translator of addresses shows itself first, by accepting what has not been asked yet.
+    /// For a receiver behind a NAT: it sends the first datagram, by accepting before a request arrives.
     pub announces: bool,
-    /// Of a sender: the other end is a receiver of plain RTP, which agrees by its reports.
+    /// For a sender: the other end is a receiver of plain RTP, whose reports replace the accept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rtp: Option<RtpPeer>,
 }
@@ -285,16 +286,16 @@ impl SessionSpec {
     }
 }
 
-/// What a session has done with what came.
+/// What a session has done with received datagrams, and those it dropped itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
-    /// Datagrams taken.
+    /// Datagrams accepted.
     pub taken: u64,
-    /// Datagrams that are no message of the flow, and were dropped.
+    /// Datagrams dropped because they are not a message of the flow.
     pub garbage: u64,
-    /// Feedback whose echo is of no packet that was sent, and messages that do not fit where the session is: dropped.
+    /// Dropped: feedback whose echo matches no sent packet, and messages that do not fit the session's state.
     pub disregarded: u64,
-    /// Datagrams of ours that the granted rate had no room for.
+    /// Datagrams from this end in excess of the granted rate.
     pub over_limit: u64,
 }
 
@@ -304,12 +305,12 @@ pub struct Counts {
 pub enum Session {
     /// The sender of data.
     Sender(SenderSession),
-    /// Their receiver.
+    /// The receiver of data.
     Receiver(ReceiverSession),
 }
 
 impl Session {
-    /// A session that has not been started.
+    /// A session that has not started.
     ///
     /// # Errors
     /// What is wrong with the flow's settings.
@@ -317,7 +318,7 @@ impl Session {
         Session::with_keys(spec, None)
     }
 
-    /// The same of a flow over QUIC, whose two ends have these keys: without them nobody is the other end.
+    /// Like [`Session::new`], for a flow over QUIC with its two ends' keys: without keys no peer is accepted.
     ///
     /// # Errors
     /// As there.
@@ -332,8 +333,8 @@ impl Session {
         })
     }
 
-    /// Takes an input; what leaves on its account is added to `out`. `now` is the session's own time: it may begin anywhere and
-    /// must not run backwards (an earlier one counts as the latest so far).
+    /// Processes an input; resulting datagrams are added to `out`. `now` is the session's own time: it may begin
+    /// anywhere and must not run backwards (an earlier value counts as the latest so far).
     pub fn input(&mut self, now: Time, input: Input<'_>, out: &mut Outbox) {
         match self {
             Session::Sender(sender) => sender.input(now, input, out),
@@ -350,7 +351,7 @@ impl Session {
         }
     }
 
-    /// How far it is.
+    /// The session's state.
     #[must_use]
     pub fn state(&self) -> State {
         match self {
@@ -359,7 +360,7 @@ impl Session {
         }
     }
 
-    /// What became of the datagrams that came.
+    /// Counts of received datagrams.
     #[must_use]
     pub fn counts(&self) -> Counts {
         match self {
@@ -368,8 +369,8 @@ impl Session {
         }
     }
 
-    /// The number that an event log keeps after each input: of a sender its window in packets or its rate in bit/s, of a
-    /// receiver the payload bytes that have come.
+    /// The figure that an event log records after each input: at a sender its window in packets or its rate in bit/s,
+    /// at a receiver the payload bytes received.
     #[must_use]
     pub fn figure(&self) -> f64 {
         match self {

@@ -1,49 +1,49 @@
-//! Datagrams on their way out.
+//! Outgoing datagrams.
 
 use super::EcnBits;
 
-/// A datagram that is to leave at once: its header, and zeros as payload.
+/// A datagram to be sent at once: its header, and zeros as payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Outgoing<'a> {
-    /// What the codec wrote.
+    /// Bytes written by the codec.
     pub header: &'a [u8],
     /// Bytes of payload after it, all zero.
     pub payload: u16,
-    /// The ECN field to be sent with; never `Ce`.
+    /// The ECN field to send; never `Ce`.
     pub ecn: EcnBits,
 }
 
 impl Outgoing<'_> {
-    /// Bytes of the datagram.
+    /// Length of the datagram in bytes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.header.len() + usize::from(self.payload)
     }
 
-    /// Whether it has no byte: no message has none.
+    /// Whether it has no bytes, which is true of no message.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// What a session sends on account of one input, in order. It is used again and again, so that nothing is allocated per
+/// The datagrams that a session sends because of one input, in order. It is reused, so no memory is allocated per
 /// datagram.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outbox {
     bytes: Vec<u8>,
-    /// Where the header ends, the payload's length, its ECN field.
+    /// End of the header, the payload's length, the ECN field.
     list: Vec<(usize, u16, EcnBits)>,
 }
 
 impl Outbox {
-    /// Forgets all.
+    /// Removes all datagrams.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.list.clear();
     }
 
-    /// How many datagrams there are.
+    /// Number of datagrams.
     #[must_use]
     pub fn len(&self) -> usize {
         self.list.len()
@@ -55,7 +55,7 @@ impl Outbox {
         self.list.is_empty()
     }
 
-    /// Adds a datagram whose header `write` appends; none if it appends nothing.
+    /// Adds a datagram whose header `write` appends; adds nothing if that appends nothing.
     pub(crate) fn push(&mut self, payload: u16, ecn: EcnBits, write: impl FnOnce(&mut Vec<u8>)) {
         let before = self.bytes.len();
         write(&mut self.bytes);
@@ -64,12 +64,12 @@ impl Outbox {
         }
     }
 
-    /// Adds a copy.
+    /// Adds a copy of a datagram.
     pub(crate) fn push_copy(&mut self, datagram: &Outgoing<'_>) {
         self.push(datagram.payload, datagram.ecn, |to| to.extend_from_slice(datagram.header));
     }
 
-    /// Takes out the datagrams whose header `is` says so of.
+    /// Removes and returns the datagrams whose header `is` selects.
     pub(crate) fn take(&mut self, is: impl Fn(&[u8]) -> bool) -> Outbox {
         let (mut taken, mut left) = (Outbox::default(), Outbox::default());
         if self.iter().any(|datagram| is(datagram.header)) {

@@ -1,5 +1,5 @@
-//! Sessions of flows over QUIC: the machine takes and gives whole datagrams, beside the messages of the agreement, from which the
-//! first two bytes tell them.
+//! Sessions of flows over QUIC: the machine receives and makes whole datagrams. Setup and close messages are separate,
+//! recognised by their first two bytes.
 
 use super::calls::CallLog;
 use super::log::EVENT_LOG;
@@ -17,22 +17,22 @@ use paceline_units::Time;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What a session has of its machine.
+/// A session's state for its QUIC machine.
 #[derive(Debug)]
 pub(super) struct Quic {
     pub(super) shared: Arc<Shared>,
-    /// More datagrams want to leave than one input may send.
+    /// More datagrams are waiting than one input may send.
     pub(super) more: bool,
 }
 
 impl Quic {
-    /// Of a flow over QUIC; `None` of another.
+    /// For a flow over QUIC; `None` for others.
     pub(super) fn of(model: &FlowModel) -> Option<Quic> {
         let is = matches!(model.transport, Transport::Quic { .. });
         is.then(|| Quic { shared: Arc::new(Shared::default()), more: false })
     }
 
-    /// Puts a sender of QUIC in place of the simulator's. Without keys nobody is the other end.
+    /// Replaces the simulator's sender by a QUIC sender. Without keys no peer is accepted.
     pub(super) fn sender(&self, model: &FlowModel, seed: u64, keys: Option<&Keys>, to: &mut Sender) {
         let parts = (&model.transport, controllers(model, seed), some(keys));
         if let (Transport::Quic { config, .. }, Some(controllers), Some(keys)) = parts {
@@ -40,32 +40,32 @@ impl Quic {
         }
     }
 
-    /// The same of a receiver.
+    /// Does the same for a receiver.
     pub(super) fn receiver(&self, model: &FlowModel, keys: Option<&Keys>, to: &mut Receiver) {
         if let (Transport::Quic { config, .. }, Some(keys)) = (&model.transport, some(keys)) {
             *to = Receiver::Foreign(Box::new(Receiving::new(config, &keys, Arc::clone(&self.shared))));
         }
     }
 
-    /// Whether a datagram is the machine's.
+    /// Whether a datagram is for the machine.
     pub(super) fn takes(bytes: &[u8]) -> bool {
         !bytes.starts_with(&tfrc::MAGIC)
     }
 }
 
-/// The controllers of a sender over QUIC; `None` of another flow.
+/// The controllers of a QUIC sender; `None` for other flows.
 pub(super) fn controllers(model: &FlowModel, seed: u64) -> Option<Controllers> {
     let Transport::Quic { config, controller } = &model.transport else { return None };
     let stream = Stream::new(seed, &format!("sender {}", model.label()));
     Some(Controllers::around(controller.clone(), config.profile, stream).beginning_with(config.initial_window()))
 }
 
-/// These keys, or fresh ones of a flow that has no other end.
+/// These keys, or generated ones for a flow without another end.
 fn some(keys: Option<&Keys>) -> Option<Keys> {
     keys.cloned().or_else(|| Some(Keys { own: OwnKey::generate().ok()?, peer: None }))
 }
 
-/// Takes what a machine has to send, as far as one input may go; whether there is more.
+/// Sends the machine's datagrams, as many as one input may; returns whether there are more.
 fn drain(machine: &mut dyn Datagrams, at: Time, out: &Outbox, mut send: impl FnMut(&Outgoing<'_>)) -> bool {
     let room = MAX_DATAGRAMS.saturating_sub(out.len());
     let mut bytes = Vec::new();
@@ -85,14 +85,14 @@ impl Session {
         }
     }
 
-    /// Has the connections of a flow over QUIC logged; to be called before it starts.
+    /// Enables logs of a QUIC flow's connections; call it before the session starts.
     pub fn log_quic(&self, to: Logged) {
         if let Some(quic) = self.quic() {
             let _ = quic.shared.logged.set(to);
         }
     }
 
-    /// Writes out what is kept in memory of its event log over QUIC; why that, or a connection's log (qlog), ends before the flow.
+    /// Flushes the QUIC event log; returns why it, or a connection's log (qlog), ended before the flow.
     #[must_use]
     pub fn end_logs(&self) -> Option<String> {
         let shared = &self.quic()?.shared;
@@ -106,11 +106,11 @@ impl Session {
 }
 
 impl SenderSession {
-    /// Has all that the congestion control of a flow over QUIC is told written down for [`replay()`](super::replay()); to be called
-    /// before it starts. Of another flow nothing is written. What `to` does not take later ends the log, not the flow.
+    /// Logs all calls to the congestion control of a QUIC flow for [`replay()`](super::replay()); call it before the
+    /// session starts. Other flows write nothing. A later write error ends the log, not the flow.
     ///
     /// # Errors
-    /// What `to` says of the log's head.
+    /// Those of writing the log's head to `to`.
     pub fn log_calls(&self, to: Box<dyn Write + Send>) -> io::Result<()> {
         if let Some(quic) = &self.quic {
             let _ = quic.shared.calls.set(Mutex::new(CallLog::new(to, &self.spec)?));
@@ -118,7 +118,7 @@ impl SenderSession {
         Ok(())
     }
 
-    /// A datagram of QUIC has come.
+    /// Handles a QUIC datagram.
     pub(super) fn take_quic(&mut self, now: Time, bytes: &[u8], ecn: EcnBits, out: &mut Outbox) {
         if self.state != State::Running {
             return;
@@ -135,8 +135,8 @@ impl SenderSession {
         }
     }
 
-    /// What the machine has to send leaves. Only one that has nothing more to send knows that all of a stream that goes on is
-    /// acknowledged: an application that waits for that is told then, and may write more.
+    /// Sends the machine's datagrams. Only when the machine has nothing more to send does it know that all of an open
+    /// stream is acknowledged: an application waiting for that is notified then, and may write more.
     pub(super) fn drain_quic(&mut self, now: Time, out: &mut Outbox) {
         self.send_quic(now, out);
         while self.state == State::Running
@@ -154,7 +154,7 @@ impl SenderSession {
         }
     }
 
-    /// What the machine has to send leaves, and if its connection is lost that is the end.
+    /// Sends the machine's datagrams, and ends the session if its connection is lost.
     fn send_quic(&mut self, now: Time, out: &mut Outbox) {
         let (Some(quic), Sender::Foreign(machine)) = (&mut self.quic, &mut self.source.sender) else { return };
         if !matches!(self.state, State::Running | State::Closing) {
@@ -173,7 +173,7 @@ impl SenderSession {
         }
     }
 
-    /// The connection is closed: all is sent.
+    /// Closes the connection: everything has been sent.
     pub(super) fn close_quic(&mut self, now: Time, out: &mut Outbox) {
         if let Sender::Foreign(machine) = &mut self.source.sender {
             machine.close(self.times.at());
@@ -183,7 +183,7 @@ impl SenderSession {
 }
 
 impl ReceiverSession {
-    /// A datagram of QUIC has come.
+    /// Handles a QUIC datagram.
     pub(super) fn take_quic(&mut self, now: Time, bytes: &[u8], ecn: EcnBits, out: &mut Outbox) {
         if self.state != State::Running {
             self.counts.disregarded += 1;
@@ -204,7 +204,7 @@ impl ReceiverSession {
         self.watch(now, bytes.len() as u64, out);
     }
 
-    /// What the machine has to send leaves, and if its connection is lost that is the end.
+    /// Sends the machine's datagrams, and ends the session if its connection is lost.
     pub(super) fn drain_quic(&mut self, out: &mut Outbox) {
         let (Some(quic), Receiver::Foreign(machine)) = (&mut self.quic, &mut self.sink.receiver) else { return };
         if self.state != State::Running {

@@ -1,4 +1,4 @@
-//! The receiving end of a live flow: the agreement, then the simulator's sink.
+//! The receiving end of a live flow: setup and close, then the simulator's sink.
 
 use super::capture_clock::CaptureClock;
 use super::codec::{Codec, Decoded};
@@ -15,10 +15,10 @@ use paceline_sim::endpoint::Sink;
 use paceline_sim::model::FlowModel;
 use paceline_units::{Span, Time};
 
-/// A receiver that shows itself first does so this often.
+/// Interval between the unrequested accepts of a receiver that sends first.
 const ANNOUNCE: Span = Span::from_millis(250);
-/// A sender is held to its granted rate over intervals of this length, and gets this much more: what a queue on the way has
-/// held back arrives faster than it was sent.
+/// The sender's granted rate is enforced over intervals of this length, with a factor and a number of bytes on top:
+/// data held back by a queue on the path arrive faster than they were sent.
 const WATCH: Span = Span::from_secs(2);
 const GRACE: f64 = 1.5;
 const GRACE_BYTES: u64 = 200_000;
@@ -31,18 +31,18 @@ pub struct ReceiverSession {
     codec: Codec,
     pub(super) sink: Sink,
     pub(super) times: Times,
-    /// When the next announcement is due.
+    /// When the next unrequested accept is due.
     due: Time,
-    /// When the other end was last heard.
+    /// When the last datagram from the other end arrived.
     pub(super) last_received: Time,
-    /// The interval in which the rate is watched: its start, and bytes since.
+    /// Interval for enforcing the rate: its start, and bytes since.
     watched: (Time, u64),
     pub(super) counts: Counts,
-    /// Of a flow over QUIC.
+    /// For a flow over QUIC.
     pub(super) quic: Option<Quic>,
 }
 
-/// Where the machine's answers go.
+/// Sink for the machine's answers.
 pub(super) struct Port<'a> {
     codec: &'a mut Codec,
     out: &'a mut Outbox,
@@ -55,7 +55,7 @@ impl Transmit for Port<'_> {
 }
 
 impl ReceiverSession {
-    /// A session that has not been started; `keys` are of a flow over QUIC.
+    /// A session that has not started; `keys` are for a flow over QUIC.
     #[must_use]
     pub fn new(spec: &SessionSpec, model: &FlowModel, keys: Option<&Keys>) -> ReceiverSession {
         let mut sink = Sink::new(model, spec.flow.seed, FlowId(0), Packet::NOWHERE);
@@ -77,13 +77,13 @@ impl ReceiverSession {
         }
     }
 
-    /// How far it is.
+    /// The session's state.
     #[must_use]
     pub fn state(&self) -> State {
         self.state
     }
 
-    /// What became of the datagrams that came.
+    /// Counts of received datagrams.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.counts
@@ -95,17 +95,17 @@ impl ReceiverSession {
         &self.sink
     }
 
-    /// The same, to sample, and to tell where measuring begins.
+    /// The same, for sampling, and for setting where measuring begins.
     pub fn sink_mut(&mut self) -> &mut Sink {
         &mut self.sink
     }
 
-    /// The timestamp of the first RTP packet that was sent or came, and the machine's time of its capture or arrival.
+    /// The timestamp of the first RTP packet sent or received, and the machine's time of its capture or arrival.
     pub(crate) fn captures(&self) -> Option<CaptureClock> {
         self.codec.captures().or_else(|| self.quic.as_ref()?.shared.captures.get().copied())
     }
 
-    /// The session's time at which the machine's began; zero before it has.
+    /// The session's time at which the machine's time began; zero before that.
     #[must_use]
     pub fn epoch(&self) -> Time {
         self.times.epoch()
@@ -126,7 +126,7 @@ impl ReceiverSession {
         }
     }
 
-    /// Takes an input; what leaves is added to `out`.
+    /// Processes an input; resulting datagrams are added to `out`.
     pub fn input(&mut self, now: Time, input: Input<'_>, out: &mut Outbox) {
         let now = self.times.input(now);
         match input {
@@ -163,7 +163,7 @@ impl ReceiverSession {
         (&mut self.sink, Port { codec: &mut self.codec, out })
     }
 
-    /// A packet of another stream has come, which the machine is to tell of.
+    /// Passes on a packet of another stream, which the machine must report.
     pub(super) fn carry(&mut self, at: Time, packet: Carried, out: &mut Outbox) {
         self.sink.carry(at, packet, &mut Port { codec: &mut self.codec, out });
     }
@@ -184,11 +184,11 @@ impl ReceiverSession {
 
     fn datagram(&mut self, now: Time, bytes: &[u8], ecn: EcnBits, out: &mut Outbox) {
         if matches!(self.state, State::Idle | State::Closing | State::Ended(_)) {
-            return; // nobody is here: it is neither taken nor judged
+            return; // not active: neither processed nor counted
         }
         let time = self.times.at().max(self.times.machine(now));
         if self.state == State::Running {
-            // before the codec sees it: what has come by then is what a report tells
+            // before the codec sees the datagram: a report covers only what arrived before it was due
             self.run(now, out);
         }
         if self.quic.is_some() && Quic::takes(bytes) {
@@ -234,7 +234,7 @@ impl ReceiverSession {
         }
     }
 
-    /// Holds the sender to what it was granted.
+    /// Ends the flow if the sender exceeds its granted rate.
     pub(super) fn watch(&mut self, now: Time, bytes: u64, out: &mut Outbox) {
         let RateLimit::BytesPerSecond(limit) = self.spec.limit() else { return };
         let (since, before) = self.watched;
@@ -261,7 +261,7 @@ impl ReceiverSession {
         }
     }
 
-    /// Lets the machine's timers run up to now, each at the time that it asked for, as far as one input may go.
+    /// Runs the machine's timers up to now, each at the time that it is due, as far as one input may go.
     pub(super) fn run(&mut self, now: Time, out: &mut Outbox) {
         let to = self.times.machine(now);
         let mut work = Work::default();

@@ -1,4 +1,4 @@
-//! A log's inputs, run through a fresh session: does it do the same, bit for bit?
+//! Runs a log's inputs through a new session, and compares the results bit for bit.
 
 use super::calls;
 use super::log::{Broken, LogReader, Record, state};
@@ -6,32 +6,32 @@ use super::{Outbox, Outgoing, Session};
 use paceline_sim::scenario::ScenarioError;
 use paceline_units::Time;
 
-/// What is said of a damaged record.
+/// The message about a damaged record.
 pub(super) fn wrong(record: u64, what: &str) -> String {
     format!("record {record} has {what} that no record has")
 }
 
-/// A log that was replayed without a difference.
+/// A log replayed without a difference.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Replayed {
-    /// Inputs.
+    /// Number of inputs.
     pub inputs: u64,
-    /// Datagrams that left on their account.
+    /// Number of datagrams sent because of them.
     pub datagrams: u64,
-    /// The last input's time.
+    /// Time of the last input.
     pub end: Time,
-    /// Bytes at the end of the log that are no whole record.
+    /// Bytes at the end of the log that are not a whole record.
     pub unread: usize,
 }
 
-/// Where a fresh session does something else than the log says.
+/// Where a new session's behaviour differs from the log.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Divergence {
-    /// The input, counted from 0.
+    /// The input's number, from 0.
     pub input: u64,
     /// Its time.
     pub time: Time,
-    /// What differs: logged, and now.
+    /// What differs: the logged and the new value.
     pub what: String,
 }
 
@@ -44,10 +44,10 @@ impl core::fmt::Display for Divergence {
 /// Why a log could not be replayed.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum ReplayError {
-    /// It is no event log, or a damaged one.
+    /// It is not an event log, or is damaged.
     #[error("no event log that can be read: {0}")]
     Log(String),
-    /// Its session cannot be made.
+    /// Its session cannot be created.
     #[error("the log's session cannot be made: {0}")]
     Session(#[from] ScenarioError),
     /// The session differs.
@@ -55,9 +55,9 @@ pub enum ReplayError {
     Diverged(Divergence),
 }
 
-/// Runs the inputs of a log through a session that is made anew, and compares all that leaves, its state and its figure. Of a sender
-/// over QUIC the inputs are the calls by which its congestion control is told something, the datagrams the packets of which it is told,
-/// and the time is the last path's own.
+/// Runs a log's inputs through a new session, and compares all datagrams, its state and its figure. For a QUIC sender
+/// the inputs are the calls to its congestion control, the datagrams are the packets that they report, and the time is
+/// that of the last path.
 ///
 /// # Errors
 /// The first difference, or why the log cannot be replayed.

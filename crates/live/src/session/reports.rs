@@ -1,10 +1,11 @@
 //! A receiver of plain RTP (RFC 3550) at the other end: how it agrees, and what its reports say.
 //!
-//! It knows no token. What it has is the stream's SSRC, which is drawn at random and told in the data alone: a report on it
-//! shows that somebody there receives the data and understands them. Until the first such report the sender stays below
-//! [`CAUTIOUS_BPS`]. It goes on for as long as reports tell of packets that no report has told of before, and ceases when none
-//! has for three intervals: the first two circuit breakers of RFC 8083 (sections 4.1 and 4.2). The third, on congestion, is
-//! what the flow's controller is for. Feedback on when packets arrived, transport-wide or RFC 8888's, is a report, too.
+//! It has no shared secret. It only knows the stream's SSRC, which is random and sent only in the data: a report about
+//! it shows that somebody there receives and understands the data. Until the first such report the sender's rate stays
+//! below [`CAUTIOUS_BPS`]. It continues while reports acknowledge packets that no earlier report did, and stops when
+//! none has for three intervals: these are the first two circuit breakers of RFC 8083 (sections 4.1 and 4.2). The
+//! third, on congestion, is the task of the flow's controller. Feedback about arrivals, transport-wide or of RFC 8888,
+//! also counts as a report.
 
 use super::{End, SessionSpec, Side};
 use paceline_flow::{Segment, Transport};
@@ -16,22 +17,21 @@ use paceline_sim::scenario::{Mistake, ScenarioError};
 use paceline_units::Span;
 use serde::{Deserialize, Serialize};
 
-/// The most that is sent to a receiver which has not reported yet, in bits of datagrams' contents a second: a telephone
-/// call's (G.711).
+/// Maximum rate to a receiver that has not reported yet, in bit/s of UDP payload: a telephone call's (G.711).
 pub const CAUTIOUS_BPS: u32 = 64_000;
-/// So many intervals without news end the flow.
+/// Number of intervals without news after which the flow ends.
 const INTERVALS: u64 = 3;
-/// An interval is at least this long: the least that RFC 3550 section 6.2 recommends, and what a receiver may well take
-/// whose settings are not ours.
+/// Minimum length of an interval: the minimum recommended by RFC 3550 section 6.2, which a foreign receiver may well
+/// use.
 const MIN_INTERVAL: Span = Span::from_secs(5);
 
 /// A receiver of plain RTP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct RtpPeer {
-    /// The payload type of the data: 0 to 127, but for those that RTCP on the same port would be mistaken for (RFC 5761).
+    /// The payload type of the data: 0 to 127, except those that look like RTCP on the same port (RFC 5761).
     pub payload_type: u8,
-    /// The ID of the extension with transport-wide numbers (RFC 8285 section 4.2): 1 to 14. It counts where the flow's feedback is
-    /// that.
+    /// Extension ID of transport-wide sequence numbers (RFC 8285 section 4.2): 1 to 14. Used only with transport-wide
+    /// feedback.
     #[serde(default = "transport_id")]
     pub transport_id: u8,
 }
@@ -46,28 +46,28 @@ impl Default for RtpPeer {
     }
 }
 
-/// What a receiver's reports have said of the stream.
+/// What a receiver's reports have said about the stream.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Reported {
-    /// Reports that told of packets which none had told of before.
+    /// Reports that covered packets not covered before.
     pub reports: u64,
-    /// Packets from the first one sent up to the newest that a report has told of.
+    /// Packets from the first one sent up to the newest covered by a report.
     pub expected: u64,
-    /// Of these the lost ones, as the last such report says: the cumulative count of RFC 3550 section 6.4.1, which copies
-    /// lower.
+    /// Of these, lost packets according to the last such report: the cumulative count of RFC 3550 section 6.4.1, which
+    /// duplicates lower.
     pub lost: i64,
-    /// Interarrival jitter in seconds, as it says.
+    /// Interarrival jitter in seconds, according to that report.
     pub jitter_s: Option<f64>,
 }
 
-/// What a datagram of the receiver means.
+/// Meaning of a datagram from the receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum ReportKind {
-    /// Packets have arrived of which no report has told before.
+    /// Packets have arrived that no report covered before.
     News,
-    /// A report, and nothing new in it.
+    /// A report without news.
     Nothing,
-    /// It leaves.
+    /// The receiver leaves (BYE).
     Left,
 }
 
@@ -75,20 +75,20 @@ pub(super) enum ReportKind {
 #[derive(Debug)]
 pub(super) struct Reports {
     patience: Span,
-    /// The stream: its SSRC, its first packet's number, how many packets.
+    /// The stream: its SSRC and its first packet's sequence number.
     stream: Option<(Ssrc, u16)>,
     sent: u64,
-    /// Who has reported on it.
+    /// The SSRC that has reported on it.
     reporter: Option<Ssrc>,
-    /// Reports on it since the last one with news.
+    /// Number of reports on it since the last one with news.
     idle: u64,
-    /// Packets up to the newest that feedback on arrivals has told of.
+    /// Packets up to the newest that arrival feedback has covered.
     arrived: u64,
     reported: Reported,
 }
 
 impl Reports {
-    /// Of a receiver of which nothing is known, for a flow with RTP's machines.
+    /// For a receiver that has not reported yet, of a flow with RTP's machines.
     pub(super) fn new(transport: &Transport) -> Reports {
         let interval = match transport {
             Transport::Rtp { config, .. } => config.timing.least(),
@@ -98,16 +98,16 @@ impl Reports {
         Reports { patience, stream: None, sent: 0, reporter: None, idle: 0, arrived: 0, reported: Reported::default() }
     }
 
-    /// How long the sender goes on without news.
+    /// How long the sender continues without news.
     pub(super) fn patience(&self) -> Span {
         self.patience
     }
 
-    /// A data packet leaves.
+    /// Counts a sent data packet.
     pub(super) fn sends(&mut self, segment: &Segment) {
         if let Some(Extra::Rtp(data)) = &segment.extra {
             if self.stream.is_none_or(|(ssrc, _)| ssrc != data.ssrc) {
-                // the application has begun another session, of which nobody has reported yet
+                // the application has begun a new RTP session, on which nobody has reported yet
                 self.stream = Some((data.ssrc, data.sequence));
                 self.sent = 0;
                 self.reported.expected = 0;
@@ -117,7 +117,7 @@ impl Reports {
         }
     }
 
-    /// A compound packet has come from the receiver's address.
+    /// Handles a compound packet from the receiver's address.
     pub(super) fn on_compound(&mut self, compound: &Compound) -> ReportKind {
         let Some((ssrc, first)) = self.stream.filter(|(ssrc, _)| *ssrc != compound.ssrc) else {
             return ReportKind::Nothing;
@@ -135,11 +135,11 @@ impl Reports {
         if news { ReportKind::News } else { ReportKind::Nothing }
     }
 
-    /// Feedback on when packets of the stream arrived: whether one has of which none has told before.
+    /// Handles feedback about arrivals; returns whether it covers a packet that none covered before.
     fn takes_arrivals(&mut self, compound: &Compound, ssrc: Ssrc, first: u16) -> bool {
         let newest = |at: Option<usize>, base: u16| at.map(|at| base.wrapping_add(at as u16));
         let by_transport = compound.transport.iter().filter(|feedback| feedback.ssrc == ssrc).filter_map(|feedback| {
-            // these numbers begin with 0
+            // transport-wide sequence numbers begin with 0
             newest(feedback.packets.iter().rposition(Option::is_some), feedback.base).map(|number| (number, 0))
         });
         let by_sequence = compound.arrivals.iter().flat_map(|feedback| &feedback.streams);
@@ -153,14 +153,14 @@ impl Reports {
         news
     }
 
-    /// How many packets have been sent up to the one of this number, if the first had `first`: 0 if none had it. There are 16
-    /// bits of it; it cannot be further behind than the first.
+    /// Number of packets sent up to the one with this sequence number, if the first had `first`; 0 if none had it. The
+    /// number has 16 bits, and cannot precede the first.
     fn up_to(&self, number: u16, first: u16) -> u64 {
         let last = first.wrapping_add(self.sent as u16).wrapping_sub(1);
         self.sent.saturating_sub(u64::from(last.wrapping_sub(number)))
     }
 
-    /// A block on the stream: whether it tells of packets that none has told of before.
+    /// Handles a report block on the stream; returns whether it covers packets that none covered before.
     fn takes(&mut self, block: &ReportBlock, first: u16) -> bool {
         let expected = self.up_to(block.extended_highest as u16, first);
         if expected <= self.reported.expected {
@@ -177,7 +177,7 @@ impl Reports {
         true
     }
 
-    /// Why the flow ends for want of news.
+    /// Why the flow ends when there is no news.
     pub(super) fn why(&self) -> End {
         match (self.reporter, self.idle) {
             (_, idle) if idle >= INTERVALS => End::NothingArrives,
@@ -186,13 +186,13 @@ impl Reports {
         }
     }
 
-    /// What the reports have said; nothing before the first.
+    /// Summary of the reports; `None` before the first.
     pub(super) fn reported(&self) -> Option<Reported> {
         (self.reported.reports > 0).then_some(self.reported)
     }
 }
 
-/// What a flow to a receiver of plain RTP must be.
+/// Checks that a flow can be sent to a receiver of plain RTP.
 pub(super) fn check(spec: &SessionSpec, model: &FlowModel) -> Result<(), ScenarioError> {
     let mistake = |problem: String| {
         Err(ScenarioError { file: super::flow::NAME.to_owned(), mistakes: vec![Mistake::new("cc", &problem)] })
@@ -204,7 +204,7 @@ pub(super) fn check(spec: &SessionSpec, model: &FlowModel) -> Result<(), Scenari
         ));
     }
     let RtpPeer { payload_type, transport_id } = spec.rtp.unwrap_or_default();
-    // RFC 5761 section 4: with the marker these look like RTCP
+    // RFC 5761 section 4: with the marker bit these look like RTCP
     if payload_type > 127 || (64..96).contains(&payload_type) {
         return mistake(format!("payload type {payload_type} is not in 0 to 63 or 96 to 127 (RFC 5761)"));
     }
@@ -220,8 +220,8 @@ pub(super) fn check(spec: &SessionSpec, model: &FlowModel) -> Result<(), Scenari
     Ok(())
 }
 
-/// Whether a datagram of an RTP session is of RTCP: its second byte is a packet type from 192 to 223, which no RTP packet of
-/// ours has there (RFC 5761 section 4).
+/// Whether a datagram of an RTP session is RTCP: its second byte is a packet type from 192 to 223, which no RTP packet
+/// of Paceline has there (RFC 5761 section 4).
 #[must_use]
 pub(crate) fn is_rtcp(datagram: &[u8]) -> bool {
     datagram.get(1).is_some_and(|kind| (192..=223).contains(kind))

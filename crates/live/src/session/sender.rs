@@ -1,5 +1,5 @@
-//! The sending end of a live flow: the agreement, then the simulator's source. A receiver of plain RTP agrees by its reports
-//! instead ([`super::reports`]): the source runs from the start, slowly before the first of them.
+//! The sending end of a live flow: setup and close, then the simulator's source. With a receiver of plain RTP, reports
+//! replace the setup ([`super::reports`]): the source runs from the start, slowly before the first of them.
 
 use super::capture_clock::CaptureClock;
 use super::codec::{Codec, Decoded};
@@ -22,17 +22,17 @@ use paceline_sim::endpoint::Source;
 use paceline_sim::model::FlowModel;
 use paceline_units::{Span, Time};
 
-/// A request is repeated after these (docs/wire/tfrc.md, "The agreement"); then the sender gives up.
+/// Intervals after which a request is repeated (docs/wire/tfrc.md, "The agreement"); then the sender gives up.
 const REPEATS: [Span; 5] =
     [Span::from_secs(1), Span::from_secs(2), Span::from_secs(4), Span::from_secs(8), Span::from_secs(1)];
-/// A close is repeated so often at most, at these intervals, while none comes back.
+/// Maximum number of close messages, and their interval, while there is no answer.
 const CLOSES: u32 = 4;
 const CLOSE_AGAIN: Span = Span::from_millis(250);
-/// What was under way when all was sent gets so long to arrive.
+/// Minimum time for packets in flight to arrive after everything was sent.
 const LINGER: Span = Span::from_millis(500);
-/// With too much under way the machine looks so often whether it still is.
+/// Interval at which the machine checks again while too many packets are in flight.
 const LOOK_AGAIN: Span = Span::from_millis(10);
-/// What was sent before the application's stop is repaired for so long at most.
+/// Maximum time for repairing losses after the application's stop.
 const REPAIR: Span = Span::from_secs(5);
 
 /// The sending end of a flow.
@@ -47,33 +47,33 @@ pub struct SenderSession {
     pub(super) times: Times,
     /// The machine's time at which the application stops.
     stop: Time,
-    /// When the next message of the agreement is due, and how many have been sent in this state.
+    /// When the next setup or close message is due, and how many were sent in this state.
     due: Time,
     sent: u32,
     requested_at: Time,
-    /// The request's round trip.
+    /// Round-trip time of the request.
     round_trip: Option<Span>,
-    /// When the other end was last heard.
+    /// When the last datagram from the other end arrived.
     pub(super) last_received: Time,
     /// When the session closes because all is done.
     closes: Time,
-    /// How it will have ended.
+    /// The end to report once the session closes.
     end: End,
     pub(super) counts: Counts,
-    /// What the input that is being taken has cost, and since when inputs end with work left.
+    /// Cost of the current input, and since when inputs have ended with work left.
     pub(super) work: Work,
     behind: Behind,
-    /// Of a flow to a receiver of plain RTP.
+    /// For a flow to a receiver of plain RTP.
     reports: Option<Reports>,
-    /// Of a flow of RTP: the name of its stream.
+    /// For an RTP flow: its stream's SSRC.
     stream: Option<Ssrc>,
-    /// Of one that is led: what has left in its last turn.
+    /// For a led flow: the packet sent in its last turn.
     pub(super) in_turn: Option<SentPacket>,
-    /// Of a flow over QUIC.
+    /// For a flow over QUIC.
     pub(super) quic: Option<Quic>,
 }
 
-/// Where the machine's segments go.
+/// Sink for the machine's segments.
 pub(super) struct Port<'a> {
     codec: &'a mut Codec,
     shaper: &'a mut Shaper,
@@ -81,7 +81,7 @@ pub(super) struct Port<'a> {
     work: &'a Work,
     /// The machine's time.
     at: Time,
-    /// As much is under way as is remembered.
+    /// The maximum number of packets is in flight.
     full: bool,
     reports: Option<&'a mut Reports>,
     stream: &'a mut Option<Ssrc>,
@@ -108,8 +108,8 @@ impl Transmit for Port<'_> {
         }
     }
 
-    /// What the window opens at once leaves in several inputs if it is very much; with too much under way nothing does before
-    /// something is heard of it.
+    /// If the window opens very far at once, its packets leave in several inputs; with too many in flight, none leaves
+    /// until feedback arrives.
     fn full_until(&self) -> Option<Time> {
         match self.full {
             true => Some(self.at + LOOK_AGAIN),
@@ -122,7 +122,7 @@ impl Transmit for Port<'_> {
     }
 }
 
-/// Takes the gauge that an event log shows.
+/// Picks the gauge that an event log records.
 #[derive(Default)]
 struct Figure {
     window: Option<f64>,
@@ -140,7 +140,7 @@ impl Gauges for Figure {
 }
 
 impl SenderSession {
-    /// A session that has not been started; `keys` are of a flow over QUIC.
+    /// A session that has not started; `keys` are for a flow over QUIC.
     #[must_use]
     pub fn new(spec: &SessionSpec, model: &FlowModel, keys: Option<&Keys>) -> SenderSession {
         let below = spec.flow.family.headers();
@@ -188,13 +188,13 @@ impl SenderSession {
         }
     }
 
-    /// How far it is.
+    /// The session's state.
     #[must_use]
     pub fn state(&self) -> State {
         self.state
     }
 
-    /// What became of the datagrams that came.
+    /// Counts of received datagrams.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.counts
@@ -206,41 +206,42 @@ impl SenderSession {
         &self.source
     }
 
-    /// The sender and its application, whose integrals its owner may complete.
+    /// The sender and its application, mutable so that the owner can bring its integrals up to date.
     pub fn source_mut(&mut self) -> &mut Source {
         &mut self.source
     }
 
-    /// What its group is told at `now` (RFC 8699); `None` if it cannot be coupled, and while it sends nothing.
+    /// The state at `now` that its coupling group needs (RFC 8699); `None` if the flow cannot be coupled, or does not
+    /// send now.
     #[must_use]
     pub fn coupled(&self, now: Time) -> Option<CoupledState> {
         (self.state == State::Running).then(|| self.source.coupled(self.times.machine(now)))?
     }
 
-    /// The timestamp of the first RTP packet that was sent or came, and the machine's time of its capture or arrival.
+    /// The timestamp of the first RTP packet sent or received, and the machine's time of its capture or arrival.
     pub(crate) fn captures(&self) -> Option<CaptureClock> {
         self.codec.captures().or_else(|| self.quic.as_ref()?.shared.captures.get().copied())
     }
 
-    /// The session's time at which the machine's began; zero before it has.
+    /// The session's time at which the machine's time began; zero before that.
     #[must_use]
     pub fn epoch(&self) -> Time {
         self.times.epoch()
     }
 
-    /// The round trip of the last request that was accepted: the only one that a flow without feedback has.
+    /// Round-trip time of the last accepted request: the only one that a flow without feedback has.
     #[must_use]
     pub fn round_trip(&self) -> Option<Span> {
         self.round_trip
     }
 
-    /// What a receiver of plain RTP has reported; nothing of other flows, and before its first report.
+    /// The reports of a receiver of plain RTP; `None` for other flows, and before its first report.
     #[must_use]
     pub fn reported(&self) -> Option<Reported> {
         self.reports.as_ref().and_then(Reports::reported)
     }
 
-    /// The window in packets, or the allowed rate in bit/s; zero of what has neither.
+    /// The window in packets, or the allowed rate in bit/s; zero without either.
     #[must_use]
     pub fn figure(&self) -> f64 {
         let mut figure = Figure::default();
@@ -264,7 +265,7 @@ impl SenderSession {
         }
     }
 
-    /// Takes an input; what leaves is added to `out`.
+    /// Processes an input; resulting datagrams are added to `out`.
     pub fn input(&mut self, now: Time, input: Input<'_>, out: &mut Outbox) {
         let now = self.times.input(now);
         self.work.begin();
@@ -292,7 +293,7 @@ impl SenderSession {
             Input::Stop => self.stop(now, out),
             Input::Unreachable => match self.state {
                 State::Running | State::Closing => self.state = State::Ended(End::Unreachable),
-                // whom it waits for has not come
+                // the expected peer has not come
                 State::Idle => self.state = State::Ended(End::NoAnswer),
                 _ => {}
             },
@@ -313,7 +314,7 @@ impl SenderSession {
 
     fn datagram(&mut self, now: Time, bytes: &[u8], ecn: EcnBits, out: &mut Outbox) {
         if matches!(self.state, State::Idle | State::Ended(_)) {
-            return; // nobody is here: it is neither taken nor judged
+            return; // not active: neither processed nor counted
         }
         if self.quic.is_some() && Quic::takes(bytes) {
             return self.take_quic(now, bytes, ecn, out);
@@ -322,7 +323,7 @@ impl SenderSession {
         match self.codec.decode_answer(bytes, time) {
             Decoded::Garbage => self.counts.garbage += 1,
             Decoded::Incredible => self.counts.disregarded += 1,
-            // a receiver of plain RTP knows of no such message: whoever sent it is somebody else
+            // a receiver of plain RTP does not know such messages: the sender is somebody else
             Decoded::Agreement(_) if self.reports.is_some() => self.counts.garbage += 1,
             Decoded::Agreement(message) => self.agree(now, message, out),
             Decoded::Machine((packet, extra)) if self.state == State::Running => {
@@ -339,16 +340,17 @@ impl SenderSession {
                 let (source, mut port) = self.port(now, out);
                 source.on_ack(&packet, extra, &mut port);
             }
-            // what was under way when the sender had done: true, and of no use any more
+            // feedback for the last packets, after the sender has finished: valid, but no longer needed
             Decoded::Machine(_) if self.state == State::Closing => self.counts.taken += 1,
             Decoded::Machine(_) => self.counts.disregarded += 1,
         }
     }
 
-    /// Whether what has come is for the machine. It is a sign of life; of a receiver of plain RTP only if it has news.
+    /// Whether to pass this input to the machine. It resets the silence timer; for a receiver of plain RTP only if it
+    /// has news.
     fn accepts(&mut self, now: Time, extra: Option<&Extra>, out: &mut Outbox) -> bool {
         let Some(reports) = &mut self.reports else {
-            // RTCP has nothing of the flow's that others could not guess, but for its stream's name
+            // the only thing in RTCP that others could not guess is the stream's SSRC
             if !matches!(extra, Some(Extra::Rtcp(said)) if !speaks_of(said, self.stream)) {
                 self.last_received = now;
             }
@@ -369,7 +371,7 @@ impl SenderSession {
         }
     }
 
-    /// Data flow from now on.
+    /// Starts the data flow.
     fn begin(&mut self, now: Time, due: Time, out: &mut Outbox) {
         self.state = State::Running;
         self.times.begin(now);
@@ -377,7 +379,7 @@ impl SenderSession {
         self.run(now, out);
     }
 
-    /// After so long without a sign of life the other end is gone.
+    /// Time without a sign of life after which the other end counts as gone.
     fn patience(&self) -> Span {
         self.reports.as_ref().map_or(SILENCE, Reports::patience)
     }
@@ -450,14 +452,14 @@ impl SenderSession {
                 let time = self.times.at();
                 let (source, mut port) = self.port(now, out);
                 source.stop(time, &mut port);
-                // what is under way is not waited for: the user wants an end
+                // do not wait for packets in flight: the user wants to end the flow
                 self.closes = now;
             }
             State::Closing | State::Ended(_) => {}
         }
     }
 
-    /// Lets the machine's timers run up to now, each at the time that it asked for, as far as one input may go.
+    /// Runs the machine's timers up to now, each at the time that it is due, as far as one input may go.
     pub(super) fn run(&mut self, now: Time, out: &mut Outbox) {
         let to = self.times.machine(now);
         while self.state == State::Running
@@ -468,7 +470,7 @@ impl SenderSession {
             let due = self.times.timer(self.source.next_wake(), to);
             let (source, mut port) = self.port(now, out);
             source.on_timer(due, &mut port);
-            self.drain_quic(now, out); // at its time, as pacing would have it
+            self.drain_quic(now, out); // at the timer's time, as pacing requires
         }
         if self.state != State::Running {
             return;
@@ -489,14 +491,14 @@ impl SenderSession {
         self.state = State::Ended(end);
     }
 
-    /// Looks whether all is done.
+    /// Closes the session if everything is done.
     fn settle(&mut self, now: Time, out: &mut Outbox) {
         if self.state != State::Running {
             return;
         }
         if self.closes == Time::NEVER {
             let over = self.times.machine(now) >= self.stop + REPAIR;
-            // whatever is over by itself stays to its stop, as in a simulated run
+            // a sender that finishes early stays until its stop, as in a simulated run
             if self.source.is_done() && self.source.is_silent() {
                 self.closes = now + LINGER.max(self.round_trip.unwrap_or(Span::ZERO) * 2);
             } else if over {
@@ -505,7 +507,7 @@ impl SenderSession {
         }
         if self.closes <= now {
             if self.reports.is_some() {
-                // the machine has said BYE
+                // the machine has sent BYE
                 self.shaper.lift(now, out);
                 self.state = State::Ended(self.end);
                 return;
@@ -519,7 +521,7 @@ impl SenderSession {
 
     fn close(&mut self, now: Time, out: &mut Outbox) {
         if self.sent == CLOSES {
-            // data had flowed: that the last word was not heard changes nothing
+            // an unanswered close changes nothing, since the data were sent
             self.state = State::Ended(self.end);
             return;
         }
@@ -532,14 +534,14 @@ impl SenderSession {
     pub(super) fn port<'a>(&'a mut self, now: Time, out: &'a mut Outbox) -> (&'a mut Source, Port<'a>) {
         let (codec, shaper, counts) = (&mut self.codec, &mut self.shaper, &mut self.counts);
         let (reports, stream, work, at) = (self.reports.as_mut(), &mut self.stream, &self.work, self.times.at());
-        // of the other machines, windows bound it or nothing is remembered
+        // other machines are limited by windows, or keep no state per packet
         let full = matches!(&self.source.sender, Sender::Acks(acks) if u64::from(acks.outstanding()) >= MAX_WAITING);
         let fresh = Outbox::default();
         (&mut self.source, Port { codec, shaper, counts, work, at, full, reports, stream, now, out, fresh })
     }
 }
 
-/// Whether a compound packet has a report on this stream.
+/// Whether a compound packet reports on this stream.
 fn speaks_of(said: &Compound, stream: Option<Ssrc>) -> bool {
     let arrivals = said.arrivals.iter().flat_map(|arrivals| &arrivals.streams).map(|of| of.ssrc);
     let numbered = said.transport.iter().map(|feedback| feedback.ssrc);

@@ -1,20 +1,21 @@
-//! Keeps a sender to the rate that its receiver granted, whatever its congestion control allows.
+//! Limits a sender to the rate that its receiver granted, whatever its congestion control allows.
 //!
-//! It is a link in front of the network: a datagram leaves when those before it have at this rate; one that would have to
-//! wait for longer than [`LONGEST`], or that finds [`MAX_WAITING`] before it, is dropped, and its sender takes that for what it is, a full queue.
+//! It acts as a link in front of the network: a datagram leaves when those before it have left at this rate. A datagram
+//! is dropped if it would wait for longer than [`LONGEST`], or if [`MAX_WAITING`] are already waiting; to its sender
+//! that looks like any full queue.
 
 use super::outbox::Outgoing;
 use super::{EcnBits, Outbox};
 use paceline_units::{Span, Time};
 use std::collections::VecDeque;
 
-/// The longest that a datagram waits.
+/// Maximum waiting time of a datagram.
 const LONGEST: Span = Span::from_millis(200);
-/// The most datagrams that wait, however short they are: those of 200 ms at 2 Gbit/s. Each takes some hundred bytes beside its
-/// payload, which is none.
+/// Maximum number of waiting datagrams, however short they are: 200 ms at 2 Gbit/s. Each takes some hundred bytes; its
+/// payload takes none.
 const MAX_WAITING: usize = 1 << 15;
-/// So much earlier may one leave than its turn is: a wait that short would cost a wake-up for each datagram, and spread
-/// nothing that a network keeps apart.
+/// Maximum time by which a datagram may leave early: so short a wait would cost a wake-up per datagram, and no network
+/// would preserve the spacing.
 const EARLY: Span = Span::from_micros(100);
 
 #[derive(Debug)]
@@ -25,22 +26,22 @@ struct Waiting {
     ecn: EcnBits,
 }
 
-/// The link.
+/// The virtual link.
 #[derive(Debug, Default)]
 pub(super) struct Shaper {
-    /// Bytes a second; none: everything leaves at once.
+    /// Bytes per second; `None`: everything leaves at once.
     rate: Option<u32>,
     free: Time,
     queue: VecDeque<Waiting>,
 }
 
 impl Shaper {
-    /// Grants this rate from now on. The lower of two that were ever granted holds.
+    /// Sets the granted rate from now on. The lowest rate ever granted applies.
     pub(super) fn grant(&mut self, rate: u32) {
         self.rate = Some(self.rate.map_or(rate, |before| before.min(rate)));
     }
 
-    /// No rate is granted any more: everything leaves at once.
+    /// Removes the limit: everything leaves at once.
     pub(super) fn lift(&mut self, now: Time, out: &mut Outbox) {
         self.rate = None;
         for waiting in &mut self.queue {
@@ -49,13 +50,13 @@ impl Shaper {
         self.release(now, out);
     }
 
-    /// A datagram wants to leave: it is added to `out` now, or later, or not at all; in that case the answer is no.
+    /// Adds a datagram to `out` now or later; returns false if it is dropped.
     pub(super) fn send(&mut self, now: Time, datagram: &Outgoing<'_>, out: &mut Outbox) -> bool {
         let Some(rate) = self.rate else {
             out.push_copy(datagram);
             return true;
         };
-        // Those before it leave before it.
+        // earlier datagrams leave first
         self.release(now, out);
         let leaves = now.max(Time(self.free.0.saturating_sub(EARLY.0)));
         if leaves.since(now) > LONGEST || self.queue.len() >= MAX_WAITING {
@@ -72,12 +73,12 @@ impl Shaper {
         true
     }
 
-    /// When the next one leaves.
+    /// When the next datagram leaves.
     pub(super) fn next_wake(&self) -> Time {
         self.queue.front().map_or(Time::NEVER, |first| first.leaves)
     }
 
-    /// Those whose time has come leave.
+    /// Sends the datagrams that are due.
     pub(super) fn release(&mut self, now: Time, out: &mut Outbox) {
         while self.next_wake() <= now
             && let Some(first) = self.queue.pop_front()
@@ -103,7 +104,7 @@ mod tests {
         shaper.grant(100_000);
         shaper.grant(500_000);
         let sent = (0..40).filter(|_| shaper.send(Time::ZERO, &DATAGRAM, &mut out)).count();
-        // 10 ms each: those that wait up to 200 ms
+        // 10 ms each: those that wait for up to 200 ms
         assert_eq!((sent, out.len()), (21, 1));
         let mut times = vec![];
         while shaper.next_wake() != Time::NEVER {
@@ -120,7 +121,7 @@ mod tests {
         let (mut shaper, mut out) = (Shaper::default(), Outbox::default());
         shaper.grant(100_000);
         let numbers: Vec<[u8; 4]> = (0_u32..60).map(u32::to_be_bytes).collect();
-        // Bursts of three, of which two wait when the next comes, for no timer runs meanwhile.
+        // bursts of three, of which two are still waiting at the next burst, since no timer runs meanwhile
         for (i, number) in numbers.iter().enumerate() {
             let now = Time(35_000_000 * (i as u64 / 3));
             shaper.send(now, &Outgoing { header: number, payload: 996, ecn: EcnBits::NotEct }, &mut out);

@@ -1,27 +1,27 @@
-//! What one input may cost, whatever the flow's settings are and whatever the other end says.
+//! Limits the cost of one input, whatever the flow's settings and the other end's messages are.
 //!
-//! The machines loop over what is due, and what is due is up to others: an application that makes data faster than a
-//! processor can, a window that opens by thousands. So an input takes so many steps, its applications so many actions and its
-//! machine so many packets; the rest is due at once, in an input of its own, between which its owner looks after others. All is
-//! counted, nothing timed: a log's inputs replayed cost the same and yield at the same places.
+//! The machines loop over everything due, whose amount others determine: an application may produce data faster than a
+//! processor can handle, a window may open by thousands. So each input has a maximum number of steps, of application
+//! actions and of packets; the rest is due at once, as a separate input, and the owner serves other flows in between.
+//! Limits are counts, not times: replaying a log costs the same and yields at the same places.
 
 use paceline_units::{Span, Time};
 use std::cell::Cell;
 
-/// Calls of the machine's timer on account of one input: each does one thing.
+/// Maximum number of machine timer calls per input: each does one thing.
 const MAX_STEPS: u32 = 256;
-/// What the application does in one of them.
+/// Maximum number of application actions per step.
 const MAX_ACTIONS: u32 = 64;
-/// Packets that the machine makes on account of one input before it is told to make no more of what could wait, of which the granted
-/// rate may drop most; and after which there is no further step.
+/// Number of packets per input after which the machine defers what can wait (the granted rate may drop most of them),
+/// and number after which there is no further step.
 const MAX_PACKETS_PER_INPUT: u32 = 1 << 15;
 const STEP_PACKET_BUDGET: u32 = 4096;
-/// An application that has been behind for so long does not catch up.
+/// Time after which an application that has stayed behind counts as unable to catch up.
 const LONGEST_BEHIND: Span = Span::from_secs(2);
-/// Writes of an application that wait, each remembered by itself, and packets under way of which each is.
+/// Maximum number of waiting application writes, and of packets in flight: each is tracked individually.
 pub(super) const MAX_WAITING: u64 = 1 << 16;
 
-/// What an input has cost so far.
+/// Cost of an input so far.
 #[derive(Debug, Default)]
 pub(super) struct Work {
     steps: u32,
@@ -30,12 +30,12 @@ pub(super) struct Work {
 }
 
 impl Work {
-    /// An input comes.
+    /// Starts a new input.
     pub(super) fn begin(&mut self) {
         *self = Work::default();
     }
 
-    /// One step more; whether there is room for it.
+    /// Counts a step; returns false if none is left.
     pub(super) fn step(&mut self) -> bool {
         self.actions.set(0);
         let room = self.steps < MAX_STEPS && self.packets_made.get() < STEP_PACKET_BUDGET;
@@ -43,23 +43,23 @@ impl Work {
         room
     }
 
-    /// The machine has made a packet.
+    /// Counts a packet made by the machine.
     pub(super) fn on_packet_made(&self) {
         self.packets_made.set(self.packets_made.get().saturating_add(1));
     }
 
-    /// Whether what could wait is to wait for the next input.
+    /// Whether work that can wait must wait for the next input.
     pub(super) fn is_full(&self) -> bool {
         self.packets_made.get() >= MAX_PACKETS_PER_INPUT
     }
 
-    /// The application has done something: whether that is all for this step.
+    /// Counts an application action; returns whether it is the last in this step.
     pub(super) fn is_enough(&self) -> bool {
         self.actions.set(self.actions.get() + 1);
         self.actions.get() >= MAX_ACTIONS || self.packets_made.get() >= STEP_PACKET_BUDGET
     }
 
-    /// Whether the steps are used up without a packet for each: what is due is mostly the application's.
+    /// Whether the steps are used up with less than one packet each: most of the work is then the application's.
     fn is_in_vain(&self) -> bool {
         self.steps == MAX_STEPS && self.packets_made.get() < MAX_STEPS
     }
@@ -70,7 +70,7 @@ impl Work {
 pub(super) struct Behind(Option<Time>);
 
 impl Behind {
-    /// An input has come to its end at `now`; whether it has been too long.
+    /// Records the end of an input at `now`; returns whether inputs have ended with work left for too long.
     pub(super) fn look(&mut self, now: Time, work: &Work) -> bool {
         if !work.is_in_vain() {
             self.0 = None;

@@ -1,4 +1,4 @@
-//! Logs of calls that no connection makes, too: they replay, and damaged ones get an answer.
+//! Also with calls that no real connection makes: the logs replay, and damaged ones produce an error.
 
 #![expect(clippy::disallowed_types, reason = "quinn's times are Instants, of no account here")]
 
@@ -30,7 +30,7 @@ impl Write for Shared {
     }
 }
 
-/// What happens after so many microseconds; those of packets by how many sends ago they left.
+/// An event, preceded by a number of microseconds; packets are identified by how many sends ago they left.
 #[derive(Clone, Debug)]
 enum Step {
     Sent(u64),
@@ -53,7 +53,7 @@ fn steps() -> impl Strategy<Value = Vec<(u64, Step)>> {
     prop::collection::vec((0u64..60_000, step), 1..200)
 }
 
-/// A law that is told this, by its log.
+/// The log of a control that receives these calls.
 fn logged(cc: &str, steps: &[(u64, Step)]) -> Vec<u8> {
     #[expect(clippy::disallowed_methods, reason = "quinn's times have no other beginning")]
     let now = Instant::now();
@@ -110,7 +110,7 @@ proptest! {
         prop_assert_eq!((done.inputs, done.datagrams, done.unread), (1 + steps.len() as u64, sent as u64, 0));
     }
 
-    /// Any bytes behind a log's head, and a log of which some are others, are read or refused.
+    /// Arbitrary bytes after a log's head, and a log with changed bytes, are either read or rejected.
     #[test]
     fn a_damaged_log_gets_an_answer(
         scheme in 0..SCHEMES.len(),
@@ -136,20 +136,20 @@ proptest! {
     }
 }
 
-/// What no law may be asked to do, since it would take for ever, or a time that is none, is refused.
+/// Impossible times, and calls that would keep a control busy forever, are rejected.
 #[test]
 fn damage_is_named() {
     let whole = logged("newreno", &[(10, Step::Sent(1472))]);
     let begin = logged("newreno", &[]);
     let said = |record: &[u8]| replay_log(&[&begin, record].concat()).unwrap_err().to_string();
     assert_eq!(replay_log(&whole[..whole.len() - 1]).unwrap().inputs, 1, "it ends before what is not whole");
-    // one number of a call, changed: kind, path, 10,000 ns, bytes
+    // change one number of a call: type, path, 10,000 ns, bytes
     let mut other = whole.clone();
     assert_eq!(other[begin.len()..][..6], [SENT, 0, 0x90, 0x4e, 0xc0, 0x0b]);
     other[begin.len() + 4] += 1;
     let found = replay_log(&other).unwrap_err().to_string();
     assert_eq!(found, "input 1 at 0.000010000 s: the number of bytes in flight was 1472 bytes, now 1473 bytes");
-    // kind, path, time, and what it has
+    // type, path, time, and the rest
     for (record, names) in [
         (&[9, 0, 0][..], "a call's kind"),
         (&[BEGAN, 0, 0, 0x80, 1], "a size of datagrams"),
@@ -169,7 +169,7 @@ fn damage_is_named() {
     );
 }
 
-/// One end of the two has a controller.
+/// Only the sending end has a controller.
 #[test]
 fn a_receiver_has_no_controller() {
     let mut log = Vec::new();
