@@ -1,7 +1,7 @@
-//! `paceline-gateway`: the gateway as a program of its own, for routers without Python.
+//! `paceline-gateway`: the gateway as a standalone program, for routers without Python.
 //!
-//! It reads its options, and hands what [`paceline_live::gateway`] measures to the terminal (lines, or with `--json` JSON)
-//! and to a file. Exit codes: 0 done, 1 the system refused something, 2 a mistake of the request.
+//! It reads its options, and writes the measurements of [`paceline_live::gateway`] to the terminal (lines, or JSON with
+//! `--json`) and to a file. Exit codes: 0 done, 1 a system error, 2 invalid options.
 
 use paceline_live::gateway::privileges::keep_needed;
 use paceline_live::gateway::words::HELP;
@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
 
-/// What ends the gateway, for signals.
+/// Stops the gateway; used by the signal handler.
 static STOP: OnceLock<Stop> = OnceLock::new();
 
 extern "C" fn on_signal(_number: i32) {
@@ -23,7 +23,7 @@ extern "C" fn on_signal(_number: i32) {
     }
 }
 
-/// What this program knows beside the gateway's options.
+/// This program's own options, beside the gateway's.
 #[derive(Default)]
 struct Options {
     words: Words,
@@ -31,7 +31,7 @@ struct Options {
     out: Option<PathBuf>,
 }
 
-/// `None`: only help was asked for, and given.
+/// Parses the arguments; `None` if they only requested help, which was printed.
 fn read() -> Result<Option<Options>, String> {
     use lexopt::prelude::{Long, Short, ValueExt};
     let mut options = Options::default();
@@ -83,12 +83,12 @@ fn main() -> ExitCode {
     }
 }
 
-/// On standard output, unless whoever reads it has had enough.
+/// Writes to standard output, and ignores errors such as a closed pipe.
 fn say(text: std::fmt::Arguments<'_>) {
     let _ = io::stdout().write_fmt(text);
 }
 
-/// On standard error, if there is one.
+/// Writes to standard error, if there is one.
 fn complain(why: &str) {
     let _ = writeln!(io::stderr(), "paceline-gateway: {why}");
 }
@@ -104,11 +104,11 @@ fn gateway(asked: &Options) -> Result<(), GatewayError> {
     let stop = Stop::new().map_err(system("eventfd(2)"))?;
     let stop = STOP.get_or_init(|| stop);
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-        // SAFETY: whole structures; the handler stores a flag and makes one system call, write(2).
+        // SAFETY: complete structures; the handler only stores a flag and makes one system call, write(2).
         unsafe {
             let mut before = std::mem::zeroed::<libc::sigaction>();
             libc::sigaction(signal, std::ptr::null(), &raw mut before);
-            // What nohup or a shell's background has it ignore stays ignored.
+            // signals ignored under nohup or in a shell's background stay ignored
             if signal != libc::SIGTERM && before.sa_sigaction == libc::SIG_IGN {
                 continue;
             }
@@ -122,7 +122,7 @@ fn gateway(asked: &Options) -> Result<(), GatewayError> {
         Some(path) => Some(Out::create(path)?),
         None => None,
     };
-    // Once the file is open, and before there is a second thread.
+    // after the file is open, and before there is a second thread
     keep_needed()?;
     let terminal = Terminal::open();
     let mut shown = 0_u64;
@@ -147,8 +147,8 @@ fn gateway(asked: &Options) -> Result<(), GatewayError> {
     out.map_or(Ok(()), Out::end)
 }
 
-/// The file that the user asked for; what stood in it goes with the first line, not with a start that is refused. A full
-/// disk ends it, and not the gateway.
+/// The output file. Its old content is removed with the first line, so a failed start keeps it. A full disk ends the
+/// output, not the gateway.
 struct Out {
     #[expect(clippy::disallowed_types, reason = "a file that the user asked for")]
     file: std::fs::File,
@@ -163,7 +163,8 @@ impl Out {
         Ok(Out { file, fresh: true, error: None })
     }
 
-    /// A line, at once: who follows the file sees it, and a killed gateway has lost none.
+    /// Writes a line without buffering: readers that follow the file see it at once, and a killed gateway loses
+    /// nothing.
     fn write(&mut self, json: &str) {
         if self.error.is_some() {
             return;
@@ -176,7 +177,7 @@ impl Out {
     }
 
     fn empty(&self) -> io::Result<()> {
-        // A pipe or a terminal holds nothing that could be taken away.
+        // a pipe or a terminal has no content to remove
         if self.file.metadata()?.is_file() { self.file.set_len(0) } else { Ok(()) }
     }
 
@@ -185,23 +186,23 @@ impl Out {
     }
 }
 
-/// Standard output, written by a thread of its own: a reader that has stopped to read must not hold the gateway up.
+/// Standard output, written on a separate thread: a reader that has stopped reading must not block the gateway.
 struct Terminal {
     lines: SyncSender<String>,
     done: Receiver<()>,
 }
 
 impl Terminal {
-    /// Lines that wait for a slow reader; more are lost.
+    /// Maximum number of lines waiting for a slow reader; further ones are dropped.
     const WAITING: usize = 64;
-    /// How long a reader is waited for at the end.
+    /// How long to wait for a reader at the end.
     const PATIENCE: Duration = Duration::from_secs(2);
 
     fn open() -> Terminal {
         let (lines, to_write) = sync_channel::<String>(Terminal::WAITING);
         let (tell, done) = sync_channel(1);
         std::thread::spawn(move || {
-            // A reader that is gone does not end a gateway either.
+            // a reader that has gone does not end the gateway
             for line in to_write {
                 let _ = writeln!(io::stdout(), "{line}");
             }
@@ -215,7 +216,7 @@ impl Terminal {
     }
 
     fn end(self, line: String) {
-        // The thread has room soon, or the reader is not there.
+        // wait until the thread has room, unless the reader is gone
         let mut line = line;
         for _ in 0..100 {
             match self.lines.try_send(line) {
@@ -229,7 +230,7 @@ impl Terminal {
     }
 }
 
-/// A status in one line.
+/// Formats a status as one line.
 fn line(status: &Status) -> String {
     let limited = status.flows.iter().filter(|flow| flow.window_bytes.is_some()).count();
     let rate = status.flows.iter().fold(0.0, |sum, flow| sum + flow.rate_bps);

@@ -1,9 +1,11 @@
-//! One gateway for an interface: a second would take the first's shaper and filters for what a killed one left.
+//! Ensures one gateway per interface: a second would mistake the first's shaper and filters for leftovers of a killed
+//! gateway.
 //!
-//! Two claims, as neither does alone. A name of an abstract socket belongs to the network namespace (unix(7)), as the
-//! interface's number does, whichever files and rights a gateway has; but any user may take it, so a holder counts only
-//! if it is root's or the gateway's own user's. A lock in `/run` is root's alone; but who has other files, or is not
-//! root, does not have it. The kernel takes both back from a process that has ended, however it did.
+//! It makes two claims, since neither suffices alone. The name of an abstract socket belongs to the network namespace
+//! (unix(7)), like the interface's index, and does not depend on a gateway's files and privileges; but any user may
+//! take it, so a holder counts only if it is root or the gateway's own user. A lock in `/run` is reserved for root; but
+//! a gateway with other files, or without root, cannot take it. The kernel releases both when a process has ended,
+//! however it did.
 
 use super::error::GatewayError;
 use super::rtnetlink::Interface;
@@ -12,16 +14,17 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
-/// An interface's gateway is this process, as long as this lives.
+/// While this exists, this process is the interface's only gateway.
 #[derive(Debug)]
 pub(super) struct Alone {
     _socket: Option<OwnedFd>,
     _file: Option<OwnedFd>,
 }
 
-/// Processes that may ask who it is before one of them is told to come again.
+/// Listen backlog: number of processes that may query the holder at the same time.
 const ASKING: i32 = 64;
-/// A byte in it for each interface of each network namespace. It is never removed: another could hold the old one then.
+/// Lock file with one byte per interface and network namespace. It is never removed, because another gateway could
+/// still hold a removed file.
 const LOCKS: &str = "/run/paceline-gateway.lock";
 
 impl Alone {
@@ -60,33 +63,34 @@ fn socket() -> rustix::io::Result<OwnedFd> {
     rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
 }
 
-/// Who has claimed it, by what the kernel knew when it began to listen: no process is given another's name by that. `None`
-/// if nobody listens, or has not yet.
+/// The holder of the claim, by the credentials that the kernel stored when it began to listen; a process cannot forge
+/// them. `None` if nobody listens, or not yet.
 fn holder(address: &SocketAddrUnix) -> Option<libc::ucred> {
     let socket = socket().ok()?;
     rustix::net::connect(&socket, address).ok()?;
     let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
     let mut len = size_of::<libc::ucred>() as libc::socklen_t;
-    // SAFETY: a whole structure and its size.
+    // SAFETY: a complete structure and its size.
     let result = unsafe {
         libc::getsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_PEERCRED, (&raw mut peer).cast(), &raw mut len)
     };
     (result == 0).then_some(peer)
 }
 
-/// The lock of an interface: `None` if there can be none here, EAGAIN or EACCES if another has it.
+/// Locks an interface: `None` if no lock is possible here, EAGAIN or EACCES if another process holds it.
 fn lock(index: u32) -> rustix::io::Result<Option<OwnedFd>> {
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let Ok(file) = rustix::fs::open(LOCKS, flags, Mode::RUSR | Mode::WUSR) else { return Ok(None) };
     let namespace = rustix::fs::stat("/proc/thread-self/ns/net")?.st_ino;
-    // SAFETY: numbers.
+    // SAFETY: the structure consists of numbers.
     let mut range = unsafe { std::mem::zeroed::<libc::flock>() };
     range.l_type = libc::F_WRLCK as i16;
     range.l_whence = libc::SEEK_SET as i16;
     // The kernel numbers namespaces with 32 bits, and interfaces with 31.
     range.l_start = ((namespace as i64 & 0x7fff_ffff) << 32) | i64::from(index);
     range.l_len = 1;
-    // SAFETY: a whole structure. The lock is the open file's, not the process's: it goes with the last descriptor.
+    // SAFETY: a complete structure. The lock belongs to the open file, not the process: it ends with the last
+    // descriptor.
     let result = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &raw const range) };
     if result == 0 {
         return Ok(Some(file));

@@ -1,4 +1,4 @@
-//! How long packets wait for their way to the stations, measured where they do.
+//! The queueing delay of packets on their way to the stations, measured where they wait.
 
 use super::error::GatewayError;
 use super::rtnetlink::{Bucket, Discipline, Interface, Netlink, SHAPER};
@@ -7,24 +7,24 @@ use paceline_units::{Rate, Size, Span, Time};
 /// Where the delay is measured.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum DelayFrom {
-    /// In a shaper of the gateway's on the LAN interface: what waits there, over its rate. It must be a little slower than
-    /// what follows, so that packets wait nowhere else.
+    /// In the gateway's own shaper on the LAN interface: its backlog divided by its rate. The rate must be slightly
+    /// lower than that of the link behind it, so that packets wait nowhere else.
     Shaper {
         /// Its rate, Ethernet headers included.
         rate: Rate,
-        /// How much may wait in it.
+        /// Maximum backlog.
         limit: Size,
     },
-    /// In the queueing discipline that the interface has: what waits there, over the rate at which it is seen to drain.
+    /// In the interface's own queueing discipline: its backlog divided by its measured drain rate.
     Queue,
-    /// From data to their acknowledgement on the LAN's side, above the least that the station has shown: the only way
-    /// where packets wait in a driver, as those of Wi-Fi do. Flows of less than ten segments an interval do not count:
-    /// delayed acknowledgements are slower than queues.
+    /// From data to their acknowledgement on the LAN's side, minus the station's minimum: the only way if packets wait
+    /// in a driver, as with Wi-Fi. Flows of fewer than ten segments per interval do not count, since delayed
+    /// acknowledgements are slower than queues.
     Ack,
 }
 
 impl DelayFrom {
-    /// As results name it.
+    /// Name in results.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -34,7 +34,7 @@ impl DelayFrom {
         }
     }
 
-    /// How often it must be looked at: the longest wait is one of those seen.
+    /// Polling interval: the longest wait is that of the polled samples.
     pub(super) const fn step(self) -> Span {
         match self {
             DelayFrom::Shaper { .. } | DelayFrom::Queue => Span::from_millis(4),
@@ -43,24 +43,24 @@ impl DelayFrom {
     }
 }
 
-/// The queue of an interface, looked at again and again. A shaper that it made goes with it.
+/// The queue of an interface, polled repeatedly. If it created a shaper, dropping it removes the shaper.
 #[derive(Debug)]
 pub(super) struct Queue {
     netlink: Netlink,
     interface: Interface,
-    /// Bytes per second; 0: not known yet.
+    /// Drain rate in bytes per second; 0: unknown.
     drain: f64,
     shaper: bool,
-    /// When a time began in which the queue was never empty, and what had left it then.
+    /// Start of the current period in which the queue was never empty, and the bytes that had left it then.
     busy: Option<(Time, u64)>,
     longest: Span,
-    /// What it dropped before.
+    /// The discipline's drop counter at the last poll.
     drops: u32,
     dropped: u64,
 }
 
 impl Queue {
-    /// Sets a shaper up, or takes the interface's discipline.
+    /// Creates a shaper, or uses the interface's discipline.
     pub(super) fn of(interface: &Interface, from: DelayFrom) -> Result<Queue, GatewayError> {
         let mut netlink = Netlink::open()?;
         let found = netlink.discipline(interface.index)?;
@@ -87,7 +87,7 @@ impl Queue {
         Ok(Queue { netlink, interface, drain, shaper, busy: None, longest: Span::ZERO, drops, dropped: 0 })
     }
 
-    /// Looks at it.
+    /// Polls the queue.
     pub(super) fn look(&mut self, now: Time) -> Result<(), GatewayError> {
         let name = || self.interface.name.clone();
         let found = match self.netlink.discipline(self.interface.index) {
@@ -116,7 +116,7 @@ impl Queue {
         Ok(())
     }
 
-    /// The rate of a queue is what leaves it while something waits, over a tenth of a second at least.
+    /// Measures the drain rate: the bytes that leave while the queue is not empty, over at least 0.1 s.
     fn measure(&mut self, now: Time, found: &Discipline) {
         if found.backlog == 0 {
             self.busy = None;
@@ -130,12 +130,12 @@ impl Queue {
         }
     }
 
-    /// The longest wait since it was last asked.
+    /// The longest wait since the last call.
     pub(super) fn take_longest(&mut self) -> Span {
         std::mem::replace(&mut self.longest, Span::ZERO)
     }
 
-    /// Packets that it has dropped meanwhile.
+    /// Packets that it has dropped since the start.
     pub(super) fn dropped(&self) -> u64 {
         self.dropped
     }
@@ -144,7 +144,7 @@ impl Queue {
 impl Drop for Queue {
     fn drop(&mut self) {
         if self.shaper {
-            // The interface may be gone; nobody is left to be told of anything else.
+            // The interface may be gone; other errors can no longer be reported.
             let _ = self.netlink.remove_shaper(self.interface.index);
         }
     }
@@ -155,7 +155,7 @@ fn is_ours(kind: &str, handle: u32) -> bool {
     handle == SHAPER && kind == "tbf"
 }
 
-/// Removes the shaper that a gateway that was killed left; whether there was one.
+/// Removes the shaper of a killed gateway; returns whether there was one.
 pub(super) fn clear_leftover(interface: u32) -> Result<bool, GatewayError> {
     let mut netlink = Netlink::open()?;
     let found = netlink.discipline(interface)?;
@@ -166,10 +166,10 @@ pub(super) fn clear_leftover(interface: u32) -> Result<bool, GatewayError> {
     Ok(left)
 }
 
-/// The bucket holds what the rate carries in a millisecond, and two packets of `mtu` bytes at least: the kernel's token
-/// bucket drops what is larger than it.
+/// Size of the token bucket: what the rate carries in a millisecond, and at least two packets of `mtu` bytes, since the
+/// kernel's token bucket drops larger packets.
 pub(super) fn bucket(rate: Rate, limit: Size, mtu: u32) -> Result<Bucket, GatewayError> {
-    /// An Ethernet header and a VLAN tag.
+    /// An Ethernet header and a VLAN tag, in bytes.
     const HEADER: f64 = 18.0;
     let two_packets = (2.0 * (f64::from(mtu) + HEADER)).max(3200.0);
     let bytes = rate.bps() / 8.0;

@@ -1,7 +1,8 @@
-//! The access point as a part of an emulated path: the law and the data path's twin, over frames that pass.
+//! The access point as an element of an emulated path: the law and the Rust version of the data path, applied to
+//! passing frames.
 //!
-//! Its stations are at the path's near end: it stands where frames from the far end enter the queue towards them, and
-//! where their ACKs come out of their devices.
+//! Its stations are at the path's near end: it processes frames from the far end before they enter the queue towards
+//! the stations, and the stations' ACKs when they leave their devices.
 
 use super::registry::Registry;
 use super::table::{Control, Counter};
@@ -18,29 +19,29 @@ pub struct PathAccessPoint {
     clamp: WindowClamp,
     registry: Registry,
     next: Time,
-    /// The least time that a frame took to the near end: the path's own.
+    /// Minimum delay of frames to the near end: that of the path without queueing.
     min_delay: Span,
     longest: Span,
     report: AccessPointReport,
 }
 
-/// What an access point on a path did.
+/// Statistics of an access point on a path.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct AccessPointReport {
-    /// Intervals.
+    /// Number of intervals.
     pub intervals: u64,
-    /// Mean of the intervals' longest waits, above the least; `None` before the first interval is over.
+    /// Mean over the intervals of the longest wait above the minimum; `None` before the first interval has ended.
     pub delay_mean_s: Option<f64>,
     /// The longest wait.
     pub delay_max_s: Option<f64>,
     /// Acknowledgements whose window was lowered.
     pub lowered: u64,
-    /// The most connections at a time.
+    /// Maximum number of concurrent connections.
     pub most_flows: usize,
 }
 
 impl PathAccessPoint {
-    /// At time zero.
+    /// An access point at time zero.
     #[must_use]
     pub fn new(law: &Law) -> PathAccessPoint {
         let mut clamp = WindowClamp::new();
@@ -56,29 +57,29 @@ impl PathAccessPoint {
         }
     }
 
-    /// A frame from the far end is on its way to the stations.
+    /// Processes a frame on its way from the far end to the stations.
     pub fn forward(&mut self, frame: &[u8]) {
         self.clamp.forward(monotonic(), frame);
     }
 
-    /// A frame from a station; its window may be lowered.
+    /// Processes a frame from a station, and may lower its window.
     pub fn back(&mut self, frame: &mut [u8]) {
         self.clamp.back(monotonic(), frame);
     }
 
-    /// A frame has taken so long from the far end to the near end.
+    /// Records the delay of a frame from the far end to the near end.
     pub fn took(&mut self, span: Span) {
         self.min_delay = self.min_delay.min(span);
         self.longest = self.longest.max(span);
     }
 
-    /// When [`PathAccessPoint::decide`] has something to do.
+    /// When [`PathAccessPoint::decide`] is due next.
     #[must_use]
     pub fn next_wake(&self) -> Time {
         self.next
     }
 
-    /// Ends an interval if its time has come.
+    /// Ends an interval if it is due.
     pub fn decide(&mut self, now: Time) {
         if now < self.next {
             return;
@@ -108,7 +109,7 @@ impl PathAccessPoint {
         report.most_flows = report.most_flows.max(taken.reports.len());
     }
 
-    /// What it did.
+    /// The statistics so far.
     #[must_use]
     pub fn report(&self) -> AccessPointReport {
         AccessPointReport { lowered: self.clamp.counts()[Counter::Lowered as usize], ..self.report }

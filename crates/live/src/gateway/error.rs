@@ -1,4 +1,4 @@
-//! Why a gateway does not run, and what to do about it.
+//! Errors of a gateway, with advice.
 
 use crate::capabilities::{Named, Rights};
 use rustix::thread::CapabilitySet;
@@ -8,33 +8,33 @@ use std::io;
 /// Why a gateway does not run.
 #[derive(Debug, thiserror::Error)]
 pub enum GatewayError {
-    /// `bpf(2)` was refused.
+    /// `bpf(2)` failed.
     #[error("the kernel refuses to {what}: bpf(2): {error}{advice}", advice = bpf_advice(error))]
     Bpf {
-        /// What was to be done.
+        /// The attempted operation.
         what: &'static str,
         /// The system's error.
         error: io::Error,
     },
-    /// A request to rtnetlink was refused.
+    /// An rtnetlink request failed.
     #[error("the kernel refuses to {what} (rtnetlink): {error}{said}{advice}", advice = route_advice(error))]
     Route {
-        /// What was to be done.
+        /// The attempted operation.
         what: String,
         /// The system's error.
         error: io::Error,
-        /// The kernel's own words, if it had any.
+        /// The kernel's error message, if it had one.
         said: String,
     },
     /// There is no such interface.
     #[error("there is no interface `{name}` in this network namespace: there are {there}")]
     NoInterface {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// Those there are.
+        /// The existing interfaces.
         there: String,
     },
-    /// Its packets have a header that the data path does not know.
+    /// The data path does not support its link header.
     #[error(
         "interface `{name}` is of type {kind} (ARPHRD): the gateway knows Ethernet (1) and interfaces of plain IP \
          packets (65534, 512)"
@@ -45,12 +45,12 @@ pub enum GatewayError {
         /// Its type.
         kind: u16,
     },
-    /// Another gateway has the interface.
+    /// Another gateway uses the interface.
     #[error("a gateway runs on interface `{name}` already{}: end it first", of_process(*process))]
     Running {
         /// The interface.
         name: String,
-        /// The other gateway's process, where it can be told.
+        /// The other gateway's process, if known.
         process: Option<i32>,
     },
     /// The interface is no longer there.
@@ -59,7 +59,7 @@ pub enum GatewayError {
         /// The interface.
         name: String,
     },
-    /// Somebody took the gateway's shaper away while it ran.
+    /// Another program removed the gateway's shaper while it ran.
     #[error(
         "the gateway's shaper on interface `{name}` is gone, and {there} in its place: somebody else sets the interface's \
          queue. Let one of the two do it: without --rate, the gateway leaves the queue alone"
@@ -67,7 +67,7 @@ pub enum GatewayError {
     ShaperGone {
         /// The interface.
         name: String,
-        /// What is there.
+        /// What is in its place.
         there: String,
     },
     /// The interface's queue is somebody else's.
@@ -83,7 +83,7 @@ pub enum GatewayError {
         /// Its major number.
         handle: u32,
     },
-    /// Somebody's discipline is where filters for both directions would have their place.
+    /// An `ingress` discipline is where the filters for both directions would be.
     #[error(
         "the LAN interface has an `ingress` queueing discipline, which has no place for filters on what leaves: remove it \
          (tc qdisc del dev IF ingress), or from Linux 6.6 on leave out --hook cls_bpf"
@@ -98,13 +98,13 @@ pub enum GatewayError {
         /// The interface.
         name: String,
     },
-    /// What was asked for does not go together.
+    /// The options are inconsistent.
     #[error("{0}")]
     Options(String),
-    /// Another of the system's errors.
+    /// Another system error.
     #[error("{what}: {error}")]
     System {
-        /// What was being done.
+        /// The attempted operation.
         what: &'static str,
         /// The system's error.
         error: io::Error,
@@ -115,7 +115,7 @@ fn of_process(process: Option<i32>) -> String {
     process.map_or_else(String::new, |process| format!(" (process {process})"))
 }
 
-/// What a gateway takes.
+/// Capabilities that a gateway needs.
 const NEEDED: [Named; 2] = [(CapabilitySet::BPF, "BPF"), (CapabilitySet::NET_ADMIN, "NET_ADMIN")];
 
 fn rights_advice() -> String {

@@ -1,8 +1,9 @@
-//! The Linux gateway: a data path in the kernel that lowers the windows of ACKs on the LAN interface, and a process that
-//! decides how far, from the delay of the queue towards the stations.
+//! The Linux gateway: a data path in the kernel that lowers the windows of ACKs on the LAN interface, and a process
+//! that sets the windows from the delay of the queue towards the stations.
 //!
-//! [`bpf`] is the data path, [`window_clamp`] its twin in Rust, [`table`] what both know of a connection, [`run()`] the process;
-//! what decides is [`paceline_path::access_point`], the simulator's code.
+//! [`bpf`] is the data path, [`window_clamp`] the same in Rust, [`table`] defines the state of a connection that both
+//! use, [`run()`] is the process; the laws that set the windows are the simulator's code,
+//! [`paceline_path::access_point`].
 
 mod alone;
 pub mod bpf;

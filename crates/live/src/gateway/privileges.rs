@@ -1,20 +1,20 @@
-//! What a gateway's process may do: no more than it needs.
+//! Restricts a gateway's process to the privileges that it needs.
 
 use super::bpf::system::raise_memory_limit;
 use super::error::GatewayError;
 use rustix::thread::{self, CapabilitySet, CapabilitySets};
 
-/// What a gateway needs as long as it runs: maps and programs; queueing disciplines and filters, which it takes along at
-/// its end.
+/// Capabilities that a gateway needs while it runs: for maps and programs, and for queueing disciplines and filters,
+/// which it removes at its end.
 const NEEDED: CapabilitySet = CapabilitySet::BPF.union(CapabilitySet::NET_ADMIN);
 
-/// Gives up all capabilities of the calling thread, and of those that it starts afterwards, that a gateway does not need.
-/// It is for good: no program that it could start would have them either.
+/// Drops all capabilities that a gateway does not need from the calling thread, and from threads that it starts later.
+/// This is permanent: programs started by it cannot regain them either.
 ///
 /// # Errors
 /// The system's.
 pub fn keep_needed() -> Result<(), GatewayError> {
-    // Where it matters at all it takes CAP_SYS_RESOURCE.
+    // On kernels where this matters, it needs CAP_SYS_RESOURCE.
     raise_memory_limit();
     let keep = || {
         thread::set_no_new_privs(true)?;

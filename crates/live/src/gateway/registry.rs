@@ -1,4 +1,4 @@
-//! The connections as the gateway's process knows them, from one interval to the next.
+//! The gateway process's view of the connections, from one interval to the next.
 
 use super::status::{FlowStatus, Status};
 use super::table::{Counter, FlowState, Key, flag, udp_bytes};
@@ -8,36 +8,39 @@ use paceline_units::{Span, Time};
 use std::collections::BTreeMap;
 use std::io;
 
-/// After so long without a packet an ended connection is forgotten: its last packets may be sent again.
+/// Time without a packet (ns) after which a closed connection is forgotten: its last packets may still be
+/// retransmitted.
 const ENDED: u64 = 10_000_000_000;
-/// After so long without a packet one is whose station has acknowledged data: longer than what keeps connections alive by
-/// default (Linux: 2 h), as routers' connection tracking forgets them too (RFC 5382 REQ-5: 2 h 4 min at least).
+/// Time without a packet (ns) after which a connection whose station has acknowledged data is forgotten: longer than
+/// the default keep-alive interval (Linux: 2 h), like a router's connection tracking (RFC 5382 REQ-5: at least 2 h 4
+/// min).
 const SILENT: u64 = 7_500_000_000_000;
-/// The same of those whose handshake alone was seen (RFC 5382 REQ-5: 4 min at least).
+/// The same for connections with only a handshake (RFC 5382 REQ-5: at least 4 min).
 const OPENED: u64 = 240_000_000_000;
-/// After so long without a packet a connection is not shown, and not reported to the law; and one is forgotten of which
-/// nothing is known that its next packet would not say again.
+/// Time without a packet (ns) after which a connection is neither shown nor reported to the law; one without a known
+/// handshake is forgotten, since its next packet would restore all that is known.
 const SHOWN: u64 = 30_000_000_000;
-/// Segments in an interval below which a flow's data-to-ACK time is not its queue's: delayed acknowledgements.
+/// Minimum number of segments per interval for a flow's data-to-ACK time to count as queueing delay; with fewer,
+/// delayed acknowledgements distort it.
 const BULK: u64 = 10;
 
-/// A connection, beyond what the data path knows.
+/// A connection, with what the data path does not keep.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tracked {
     number: u32,
     state: FlowState,
     /// Bytes in the last interval.
     sent: u64,
-    /// What the sender has outstanding.
+    /// The sender's bytes in flight.
     outstanding: u64,
     idle: u64,
 }
 
-/// What an interval was like.
+/// Result of an interval.
 #[derive(Debug, Default)]
 pub(super) struct Taken {
     pub(super) reports: Vec<FlowReport>,
-    /// The longest data-to-ACK time above the station's least.
+    /// Longest data-to-ACK time above the station's minimum.
     pub(super) longest: Span,
 }
 
@@ -49,23 +52,23 @@ pub(super) struct Registry {
     next: u32,
     last: Time,
     gone: Vec<Key>,
-    /// Connections whose scale is not known.
+    /// Number of connections with an unknown window scale.
     unknown: usize,
-    /// The time of an interval.
+    /// Length of the last interval.
     over: Span,
-    /// Bytes of UDP at its end.
+    /// UDP byte count at the interval's end.
     udp: u64,
-    /// Windows in the data path: they stay there until it is told otherwise, whatever becomes of the connection.
+    /// Windows set in the data path: they remain there until they are removed, whatever happens to the connection.
     clamped: BTreeMap<Key, u32>,
 }
 
 impl Registry {
-    /// What the data path knows at the end of an interval, whose number it is.
+    /// Processes the data path's state at the end of interval number `interval`.
     pub(super) fn take_in(&mut self, states: &[(Key, FlowState)], now: Time, interval: u32) -> Taken {
         self.take_in_at(monotonic(), states, now, interval)
     }
 
-    /// The same when the data path's clock shows `clock`.
+    /// The same with an explicit time of the data path's clock.
     fn take_in_at(&mut self, clock: u64, states: &[(Key, FlowState)], now: Time, interval: u32) -> Taken {
         let over = now.since(self.last);
         (self.last, self.over) = (now, over);
@@ -87,7 +90,7 @@ impl Registry {
                 *min = state.lan_rtt_min.min(*min);
             }
             let before = self.flows.get(key).copied();
-            // Another connection between the same ends counts its bytes from zero.
+            // a new connection between the same ends counts its bytes from zero
             let same = before.filter(|b| b.state.lan_isn == state.lan_isn && b.state.bytes <= state.bytes);
             let number = same.map_or_else(
                 || {
@@ -129,7 +132,7 @@ impl Registry {
         taken
     }
 
-    /// The rate of UDP in the interval that was taken in last (bit/s), by what was counted at its end.
+    /// Rate of UDP in the last interval (bit/s), from the counters at its end.
     pub(super) fn udp_rate(&mut self, counts: &[u64]) -> f64 {
         let udp = udp_bytes(counts);
         let sent = udp - std::mem::replace(&mut self.udp, udp);
@@ -137,8 +140,8 @@ impl Registry {
         if over > 0.0 { sent as f64 * 8.0 / over } else { 0.0 }
     }
 
-    /// Has the law decide on an interval, and hands what has changed to the data path. One window for all is not the
-    /// connections' affair: [`Control::of`](super::table::Control::of).
+    /// Runs the law for an interval, and passes changed windows to the data path. A single window for all connections
+    /// is not set here but in [`Control::of`](super::table::Control::of).
     pub(super) fn decide(
         &mut self,
         law: &mut Law,
@@ -157,8 +160,8 @@ impl Registry {
                 decided.insert(*key, u32::try_from(window).unwrap_or(u32::MAX).max(1));
             }
         }
-        // First those that go, also of connections that are there no more: another one between the same ends must not
-        // find them, and room is made.
+        // First remove old entries, also of vanished connections: a new connection between the same ends must not find
+        // them, and the map needs room.
         let gone: Vec<Key> = self.clamped.keys().filter(|key| !decided.contains_key(key)).copied().collect();
         for key in gone {
             set(&key, None)?;
@@ -173,12 +176,12 @@ impl Registry {
         Ok(())
     }
 
-    /// Connections to be forgotten.
+    /// Takes the list of connections to be forgotten.
     pub(super) fn take_gone(&mut self) -> Vec<Key> {
         std::mem::take(&mut self.gone)
     }
 
-    /// What a reader is shown.
+    /// The status to show.
     pub(super) fn status(&self, now: Time, wait: Span, udp_rate: f64, counts: &[u64], all: u32) -> Status {
         let over = self.over.as_secs_f64();
         let shown = self.flows.iter().filter(|(_, flow)| flow.idle < SHOWN && !flow.state.is_closed());
@@ -207,7 +210,7 @@ impl Registry {
     }
 }
 
-/// How long nothing may be heard of a connection before it is forgotten.
+/// How long a connection may be silent before it is forgotten.
 fn patience(state: &FlowState) -> u64 {
     if state.is_closed() {
         ENDED
@@ -221,7 +224,7 @@ fn patience(state: &FlowState) -> u64 {
 }
 
 impl Tracked {
-    /// The least round-trip time: of both sides, where both are known.
+    /// Minimum round-trip time: the sum of both sides, if both are known.
     fn rtt(&self) -> Option<Span> {
         let (wan, lan) = (self.state.wan_rtt, self.state.lan_rtt_min);
         (wan != 0 && lan != 0).then(|| Span::from_micros(u64::from(wan) + u64::from(lan)))
@@ -264,11 +267,11 @@ mod tests {
         let second = registry.take_in(&[(key, state(30_000, 20_000, now))], later + Span::from_millis(200), 2);
         let report = second.reports[0];
         assert_eq!((report.sent, report.flow, report.advertised), (20_000, first.reports[0].flow, 60_000));
-        // Behind the gateway 50,000 bytes, but no more of them than pass in 31 ms; before it what 20 ms carry.
+        // Behind the gateway are 50,000 bytes, limited to what passes in 31 ms; before it is what 20 ms carry.
         assert_eq!(report.outstanding, 3_100 + 2_000);
         assert_eq!(report.rtt, Some(Span::from_millis(21)));
         assert_eq!(second.longest, Span::from_millis(30));
-        // The least time is the station's, whichever of its flows has shown it; a few segments' may be a delayed ACK's.
+        // The minimum is the station's over all its flows; a few segments may reflect a delayed ACK.
         let other = (Key { lan_port: [0, 1], ..key }, FlowState { lan_rtt_min: 600, ..state(0, 0, now) });
         let mut at = |millis, bytes| {
             let states = [other, (key, state(bytes, 20_000, now))];
@@ -297,7 +300,7 @@ mod tests {
         let now = monotonic();
         let model = VoapModel { threshold: 0.0, ..VoapModel::default() };
         let unknown = FlowState { flags: flag::LAN_SYN, ..state(400, 0, now) };
-        // The ends begin another connection, the first one's SYN has just passed, the data path has forgotten it, it ends.
+        // The same ends open a new connection; only its first SYN has passed; the data path has forgotten it; it ends.
         let ended = FlowState { seen: now.saturating_sub(11_000_000_000), ..state(10_000, 0, now) };
         for after in [
             vec![(key, FlowState { lan_isn: 7, ..state(400, 0, now) })],
@@ -335,7 +338,7 @@ mod tests {
             state(0, 0, ago(29)),
             state(0, 0, ago(7499)),
             state(0, 0, ago(7501)),
-            // A handshake alone; an ACK out of nowhere.
+            // A handshake without data; an ACK without a handshake.
             of(flag::BOTH, 239),
             of(flag::BOTH, 241),
             of(flag::ACK, 29),

@@ -1,4 +1,4 @@
-//! What the gateway asks of `rtnetlink(7)`: interfaces, queueing disciplines with their counts, filters.
+//! The gateway's requests to `rtnetlink(7)`: interfaces, queueing disciplines and their counters, filters.
 
 use super::bpf::program::Direction;
 use super::error::GatewayError;
@@ -33,7 +33,7 @@ const BPF_DIRECT_ACTION: u32 = 1;
 const ETH_P_ALL: u16 = 3;
 const NLA_NESTED: u16 = 1 << 15;
 
-/// The name of the gateway's filters, by which the next start knows them.
+/// Name of the gateway's filters, by which a later start recognises leftovers.
 const FILTER: &str = "paceline-gateway";
 /// Their priority.
 const PRIORITY: u16 = 0x7061;
@@ -45,20 +45,20 @@ pub const SHAPER: u32 = 0x7061;
 pub struct Interface {
     /// Its name.
     pub name: String,
-    /// Its number.
+    /// Its index.
     pub index: u32,
     /// Its type (ARPHRD).
     pub kind: u16,
-    /// The largest IP packet that it takes (bytes).
+    /// Its MTU: the maximum IP packet size (bytes).
     pub mtu: u32,
 }
 
-/// The queueing discipline at an interface's root, with its counts.
+/// The queueing discipline at an interface's root, with its counters.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Discipline {
-    /// Such as `fq_codel`.
+    /// For example `fq_codel`.
     pub kind: String,
-    /// The major number of its handle; 0 if nobody set it.
+    /// The major number of its handle; 0 if it is the default discipline.
     pub handle: u32,
     /// Bytes that have left it.
     pub bytes: u64,
@@ -70,7 +70,7 @@ pub struct Discipline {
     pub drops: u32,
 }
 
-/// A filter.
+/// A traffic filter.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Filter {
     kind: String,
@@ -81,7 +81,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Whether a gateway put it there.
+    /// Whether a gateway added it.
     #[must_use]
     pub fn is_ours(&self) -> bool {
         self.kind == "bpf" && self.name == FILTER
@@ -96,7 +96,7 @@ pub struct Netlink {
     buffer: Vec<u8>,
 }
 
-/// A request that is being written.
+/// A request under construction.
 struct Request {
     kind: u16,
     flags: i32,
@@ -108,7 +108,7 @@ impl Request {
         Request { kind, flags, bytes: vec![0; 16] }
     }
 
-    /// `struct ifinfomsg` of an interface; 0: of none.
+    /// Appends `struct ifinfomsg` of an interface; 0: none.
     fn interface(mut self, index: u32) -> Request {
         self.bytes.extend([0; 4]);
         self.bytes.extend(index.to_ne_bytes());
@@ -116,7 +116,7 @@ impl Request {
         self
     }
 
-    /// `struct tcmsg`.
+    /// Appends `struct tcmsg`.
     fn traffic(mut self, interface: u32, handle: u32, parent: u32, info: u32) -> Request {
         self.bytes.extend([0; 4]);
         for word in [interface, handle, parent, info] {
@@ -146,7 +146,7 @@ impl Request {
     }
 }
 
-/// The attributes in `bytes`: kind and value. What is damaged ends them.
+/// The attributes in `bytes`: type and value. Parsing stops at damaged data.
 fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let head: &[u8; 4] = bytes.first_chunk()?;
@@ -157,7 +157,7 @@ fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     })
 }
 
-/// The messages of a datagram, with their headers. What is damaged ends them.
+/// The messages of a datagram, with their headers. Parsing stops at damaged data.
 fn messages(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         let message = bytes.get(..word(bytes, 0) as usize).filter(|message| message.len() >= 16)?;
@@ -175,7 +175,7 @@ fn word(bytes: &[u8], at: usize) -> u32 {
 }
 
 impl Netlink {
-    /// Opens one in the network namespace of the calling thread.
+    /// Opens a socket in the network namespace of the calling thread.
     ///
     /// # Errors
     /// The system's.
@@ -190,7 +190,7 @@ impl Netlink {
             set_socket_timeout(&socket, Timeout::Recv, Some(Duration::from_secs(5)))?;
             for option in [libc::NETLINK_CAP_ACK, libc::NETLINK_EXT_ACK] {
                 let on: libc::c_int = 1;
-                // SAFETY: an integer and its size. Kernels without it say less in errors.
+                // SAFETY: an integer and its size. Kernels without the option report less about errors.
                 unsafe {
                     libc::setsockopt(
                         socket.as_raw_fd(),
@@ -207,7 +207,7 @@ impl Netlink {
         Ok(Netlink { socket, sequence: 0, buffer: vec![0; 64 << 10] })
     }
 
-    /// Sends a request and gives the answers: the kernel's messages without their headers, and what it refused.
+    /// Sends a request and returns the answers: the kernel's messages without their headers, or its error.
     fn request(&mut self, what: &str, mut request: Request) -> Result<Vec<Vec<u8>>, GatewayError> {
         let failed = |error: io::Error, said: String| GatewayError::Route { what: what.to_owned(), error, said };
         self.sequence = self.sequence.wrapping_add(1);
@@ -245,7 +245,7 @@ impl Netlink {
         }
     }
 
-    /// The interface of this name.
+    /// Finds the interface with this name.
     ///
     /// # Errors
     /// If there is none.
@@ -261,7 +261,7 @@ impl Netlink {
             .ok_or(GatewayError::NoInterface { name: name.to_owned(), there })
     }
 
-    /// Whether there is an interface of this number still.
+    /// Whether an interface with this index still exists.
     ///
     /// # Errors
     /// If the kernel refuses.
@@ -290,12 +290,12 @@ impl Netlink {
         Ok(answers.iter().find_map(|message| discipline(message, interface)).filter(|d| d.kind != "noqueue"))
     }
 
-    /// Puts a token bucket of the gateway's at an interface's root, with a queue of `limit` bytes.
+    /// Adds the gateway's token bucket at an interface's root, with a queue of `limit` bytes.
     ///
     /// # Errors
     /// If the kernel refuses.
     pub fn add_shaper(&mut self, interface: u32, shaper: &Bucket) -> Result<(), GatewayError> {
-        // struct tc_ratespec, twice: rate and no peak rate; struct tc_tbf_qopt's limit, buffer, mtu.
+        // struct tc_ratespec, twice: rate, and no peak rate; struct tc_tbf_qopt's limit, buffer, mtu.
         const ETHERNET: u8 = 1;
         let mut parms = vec![0_u8; 36];
         parms[1] = ETHERNET;
@@ -311,7 +311,7 @@ impl Netlink {
         self.request("put a shaper on the interface", request).map(drop)
     }
 
-    /// Removes what is at an interface's root.
+    /// Removes the gateway's shaper from an interface's root.
     ///
     /// # Errors
     /// If the kernel refuses.
@@ -320,7 +320,7 @@ impl Netlink {
         self.request("remove the shaper", request).map(drop)
     }
 
-    /// Makes a place for filters; whether there was none.
+    /// Adds the place for filters (clsact); returns false if there was one already.
     ///
     /// # Errors
     /// If the kernel refuses.
@@ -332,7 +332,8 @@ impl Netlink {
         match self.request("make a place for filters (clsact)", request) {
             Ok(_) => Ok(true),
             Err(GatewayError::Route { error, .. }) if error.raw_os_error() == Some(libc::EEXIST) => {
-                // The older `ingress` has the same handle, takes filters of both directions, and runs them all on what comes.
+                // The older `ingress` has the same handle, accepts filters for both directions, and runs them all on
+                // incoming packets.
                 let found = self.discipline_at(interface, CLSACT)?;
                 if found.is_some_and(|found| found.kind == "ingress") { Err(GatewayError::Ingress) } else { Ok(false) }
             }
@@ -340,7 +341,7 @@ impl Netlink {
         }
     }
 
-    /// Removes the place for filters with all that are there.
+    /// Removes the place for filters and all filters in it.
     ///
     /// # Errors
     /// If the kernel refuses.
@@ -349,7 +350,7 @@ impl Netlink {
         self.request("remove the place for filters (clsact)", request).map(drop)
     }
 
-    /// Adds a filter that is a program.
+    /// Adds a program as a filter.
     ///
     /// # Errors
     /// If the kernel refuses.
@@ -380,7 +381,7 @@ impl Netlink {
     pub fn filters(&mut self, interface: u32, direction: Direction) -> Result<Vec<Filter>, GatewayError> {
         let request = Request::new(libc::RTM_GETTFILTER, libc::NLM_F_DUMP).traffic(interface, 0, parent(direction), 0);
         let answers = match self.request("list the filters", request) {
-            // No place for filters.
+            // there is no place for filters
             Err(GatewayError::Route { error, .. })
                 if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOENT)) =>
             {
@@ -410,25 +411,25 @@ fn parent(direction: Direction) -> u32 {
     }
 }
 
-/// A token bucket.
+/// Parameters of a token bucket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bucket {
     /// Its rate, Ethernet headers included.
     pub bytes_per_second: u32,
-    /// Bytes that may leave at once.
+    /// Maximum burst in bytes.
     pub burst: u32,
-    /// Bytes that may wait.
+    /// Maximum backlog in bytes.
     pub limit: u32,
 }
 
-/// What an error's message has of the kernel's words (`NLMSGERR_ATTR_MSG`).
+/// The kernel's message in an error (`NLMSGERR_ATTR_MSG`), or an empty text.
 fn extack_message(message: &[u8]) -> String {
     const TLVS: u16 = 0x200;
     let flags = u16::from_ne_bytes([message[6], message[7]]);
     if flags & TLVS == 0 {
         return String::new();
     }
-    // The header, the error, the header of what was asked.
+    // The netlink header, the error code, and the header of the request.
     let words = attributes(message.get(36..).unwrap_or(&[])).find(|(kind, _)| *kind == 1);
     words.map_or_else(String::new, |(_, value)| format!(": {}", text(value)))
 }
@@ -490,7 +491,7 @@ fn filter(message: &[u8]) -> Option<Filter> {
     (found.handle != 0).then_some(found)
 }
 
-/// Reads all that the messages of a datagram may be taken for; how many were something.
+/// Tries all parsers on a datagram's messages; returns how many messages one of them accepted.
 pub(crate) fn read(datagram: &[u8]) -> usize {
     let something = |message: &[u8]| {
         let body = &message[16..];

@@ -1,5 +1,5 @@
-//! A gateway while it runs: it looks at the queue every few milliseconds, decides once an interval, and shows the data path
-//! that it is alive. Look first at [`run`].
+//! A running gateway: it polls the queue every few milliseconds, sets windows once per interval, and renews the data
+//! path's deadline. Start reading at [`run`].
 
 use super::alone::Alone;
 use super::bpf::attach::{DataPath, Hook, clear_leftovers};
@@ -16,34 +16,34 @@ use paceline_path::access_point::{Interval, Law};
 use paceline_units::{Rate, Size, Span, Time};
 use rustix::event::{PollFd, PollFlags};
 
-/// What a gateway is to do.
+/// Options of a gateway.
 #[derive(Clone, Debug)]
 pub struct GatewayOptions {
     /// The interface towards the stations.
     pub lan: String,
-    /// The interface towards the Internet. It is only looked for: everything happens on the LAN's side.
+    /// The interface towards the Internet. Only its existence is checked: everything happens on the LAN side.
     pub wan: Option<String>,
-    /// What decides on the windows.
+    /// The law that sets the windows.
     pub law: Law,
     /// Where the delay is measured.
     pub delay: DelayFrom,
-    /// Measures and says what would be done; lowers nothing, and puts no shaper up.
+    /// Measures and reports windows, but lowers none, and creates no shaper.
     pub dry_run: bool,
-    /// Ends after this, if not stopped before.
+    /// Maximum duration.
     pub duration: Option<Span>,
     /// How the data path is attached.
     pub hook: Hook,
 }
 
 impl GatewayOptions {
-    /// The queue of a shaper unless told otherwise: a quarter of a second at its rate, and ten packets at least.
+    /// Default queue of a shaper: a quarter of a second at its rate, and at least ten packets.
     #[must_use]
     pub fn queue(rate: Rate) -> Size {
         Size::from_bytes(((rate.bps() / 8.0 * 0.25) as u64).max(15_140))
     }
 }
 
-/// How long before the deadline the process shows that it is alive.
+/// Interval at which the process renews the data path's deadline.
 const SIGN: Span = Span::from_millis(100);
 
 // linux/if_arp.h
@@ -60,7 +60,7 @@ fn link_header(interface: &Interface) -> Result<i32, GatewayError> {
     }
 }
 
-/// Runs a gateway until it is stopped or its time is over. `show` is told of each interval.
+/// Runs a gateway until it is stopped or its time is over. `show` receives each interval's status.
 ///
 /// # Errors
 /// If it cannot be set up, or an interface is gone.
@@ -79,7 +79,7 @@ struct Gateway<'a> {
     law: Law,
     waiter: Waiter,
     clock: Clock,
-    // In this order: the data path lets go before the shaper does.
+    // In this order: the programs must be detached before the shaper is removed.
     attached: super::bpf::attach::Attached,
     path: DataPath,
     queue: Option<Queue>,
@@ -90,7 +90,7 @@ struct Gateway<'a> {
     before: HostState,
     netlink: Netlink,
     lan: Interface,
-    // The last to go.
+    // Dropped last.
     _alone: Alone,
 }
 
@@ -109,7 +109,7 @@ impl<'a> Gateway<'a> {
         let alone = Alone::on(&lan)?;
         let cleared = clear_leftovers(lan.index)? + usize::from(clear_leftover(lan.index)?);
         let path = DataPath::load(header)?;
-        // A shaper is part of what would be done.
+        // A dry run creates no shaper.
         let delay_from = match options.delay {
             DelayFrom::Shaper { .. } if options.dry_run => DelayFrom::Ack,
             delay => delay,
@@ -144,7 +144,7 @@ impl<'a> Gateway<'a> {
         Ok(gateway)
     }
 
-    /// Shows the data path that the process is alive.
+    /// Renews the data path's deadline.
     fn live(&mut self) -> Result<(), GatewayError> {
         self.control.deadline = monotonic() + Control::ALIVE;
         self.path.set_control(&self.control).map_err(|error| GatewayError::Bpf { what: "set the deadline", error })
@@ -169,7 +169,7 @@ impl<'a> Gateway<'a> {
             if now >= decide {
                 let status = self.decide(now)?;
                 show(&status);
-                // What was missed (a stopped process) is not made up for.
+                // Missed intervals (of a stopped process) are skipped.
                 decide = if now >= decide + interval { now + interval } else { decide + interval };
             }
             if now >= sign {
@@ -186,7 +186,7 @@ impl<'a> Gateway<'a> {
         Ok(())
     }
 
-    /// The end of an interval.
+    /// Ends an interval.
     fn decide(&mut self, now: Time) -> Result<Status, GatewayError> {
         let refused = |what| move |error| GatewayError::Bpf { what, error };
         let states = self.path.connections().map_err(refused("list the connections"))?;

@@ -1,4 +1,4 @@
-//! What a gateway shows while it runs, and says of its run at the end.
+//! A gateway's status while it runs, and its report at the end.
 
 use super::delay::DelayFrom;
 use super::run::GatewayOptions;
@@ -6,31 +6,31 @@ use crate::host::HostReport;
 use paceline_path::access_point::Law;
 use serde::Serialize;
 
-/// A connection in an interval.
+/// A connection in the last interval.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct FlowStatus {
     /// The station's address and port.
     pub station: String,
     /// The remote address and port.
     pub remote: String,
-    /// Data towards the station.
+    /// Rate of data towards the station.
     pub rate_bps: f64,
-    /// The window that the station announces.
+    /// The window that the station advertises.
     pub advertised_bytes: u32,
-    /// The window that the gateway allows; none if it does not limit the connection.
+    /// The window that the gateway allows; `None` if it does not limit the connection.
     pub window_bytes: Option<u32>,
-    /// What the sender has outstanding.
+    /// The sender's bytes in flight.
     pub outstanding_bytes: u64,
-    /// The least round-trip time, where it is known.
+    /// Minimum round-trip time, if known.
     pub rtt_s: Option<f64>,
     /// Acknowledgements whose window was lowered.
     pub lowered: u64,
 }
 
-/// An interval.
+/// Status after an interval.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Status {
-    /// Since the gateway's start.
+    /// Time since the gateway's start.
     pub time_s: f64,
     /// The longest wait in the queue.
     pub delay_s: f64,
@@ -38,13 +38,13 @@ pub struct Status {
     pub udp_bps: f64,
     /// Acknowledgements whose window was lowered, since the start.
     pub lowered: u64,
-    /// Connections whose beginning the gateway did not see.
+    /// Number of connections whose handshake the gateway did not see.
     pub left_alone: usize,
-    /// The others, of which something was heard within half a minute.
+    /// The other connections with a packet in the last half minute.
     pub flows: Vec<FlowStatus>,
 }
 
-/// A run.
+/// Report of a run.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct GatewayReport {
     /// The interface towards the stations.
@@ -55,23 +55,23 @@ pub struct GatewayReport {
     pub attached: &'static str,
     /// Where the delay was measured.
     pub delay_from: &'static str,
-    /// Whether it only measured.
+    /// Whether it was a dry run.
     pub dry_run: bool,
-    /// What an earlier gateway had left and was cleared: filters and shapers.
+    /// Number of leftovers of an earlier gateway that were removed: filters and shapers.
     pub cleared: usize,
-    /// How long it ran.
+    /// Duration of the run.
     pub duration_s: f64,
-    /// Intervals.
+    /// Number of intervals.
     pub intervals: u64,
-    /// Mean of the intervals' longest waits; `None` before the first interval is over.
+    /// Mean over the intervals of the longest wait; `None` before the first interval has ended.
     pub delay_mean_s: Option<f64>,
     /// The longest wait.
     pub delay_max_s: Option<f64>,
-    /// Acknowledgements whose window was lowered (with `dry_run`: would have been).
+    /// Acknowledgements whose window was lowered (with `dry_run`: would have been lowered).
     pub lowered: u64,
-    /// The most connections at a time.
+    /// Maximum number of concurrent connections.
     pub most_flows: usize,
-    /// Packets that the queue dropped; none where no queue was looked at.
+    /// Packets that the queue dropped; `None` if no queue was observed.
     pub queue_drops: Option<u64>,
     /// The host's state.
     pub host: Option<HostReport>,

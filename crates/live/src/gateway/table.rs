@@ -1,17 +1,18 @@
-//! What the data path and the gateway's process tell each other: the layout of the maps' keys and values.
+//! The state shared by the data path and the gateway's process: the layout of the maps' keys and values.
 //!
-//! `flows` and `strangers` are written by the data path alone, `clamps` and `control` by the process alone, so neither ever writes over
-//! the other. Times are CLOCK_MONOTONIC in nanoseconds, sequence numbers and windows as RFC 9293 has them.
+//! Only the data path writes `flows` and `strangers`, only the process writes `clamps` and `control`, so neither
+//! overwrites the other's data. Times are CLOCK_MONOTONIC in nanoseconds; sequence numbers and windows are those of RFC
+//! 9293.
 
 use paceline_path::access_point::Law;
 use paceline_units::Span;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// Types of which any bytes are a value, without bytes in between that are nobody's.
+/// Types for which any bytes are a valid value, and which have no padding.
 ///
 /// # Safety
-/// The type must be `repr(C)` or a number, have no padding, no pointers, and no bits that are not allowed.
+/// The type must be `repr(C)` or a number, and have no padding, no pointers and no invalid bit patterns.
 pub unsafe trait Plain: Copy + Default {}
 
 // SAFETY: numbers.
@@ -25,7 +26,7 @@ unsafe impl Plain for FlowState {}
 // SAFETY: numbers without padding.
 unsafe impl Plain for Control {}
 
-/// A connection: addresses and ports as they are on the LAN interface. IPv4 addresses lie in the first four bytes.
+/// A connection: addresses and ports as on the LAN interface. IPv4 addresses are in the first four bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 #[repr(C)]
 pub struct Key {
@@ -68,7 +69,7 @@ impl fmt::Debug for Key {
     }
 }
 
-/// What has been seen of a connection, as bits of [`FlowState::flags`].
+/// What was seen of a connection, as bits of [`FlowState::flags`].
 pub mod flag {
     /// The station's SYN.
     pub const LAN_SYN: u32 = 1 << 0;
@@ -76,7 +77,7 @@ pub mod flag {
     pub const REMOTE_SYN: u32 = 1 << 1;
     /// The station's SYN offers window scaling (RFC 7323 section 2.2).
     pub const LAN_SCALE: u32 = 1 << 2;
-    /// The remote SYN offers it too.
+    /// The remote SYN offers it.
     pub const REMOTE_SCALE: u32 = 1 << 3;
     /// `highest` is known.
     pub const DATA: u32 = 1 << 4;
@@ -86,34 +87,35 @@ pub mod flag {
     pub const LAN_FIN: u32 = 1 << 6;
     /// The remote FIN.
     pub const REMOTE_FIN: u32 = 1 << 7;
-    /// A RST of either.
+    /// A RST from either end.
     pub const RST: u32 = 1 << 8;
-    /// Options of a SYN that are damaged, too many to be read, other ones than before (the scale is not known), or a digest
-    /// of all that the connection sends: its windows must stay.
+    /// A SYN's options are damaged, too many to parse, or differ from an earlier SYN's (so the scale is unknown); or
+    /// all segments carry a digest: the windows must not be changed.
     pub const ODD: u32 = 1 << 9;
-    /// The station has acknowledged data that have passed: more than who sees one direction alone could have sent.
+    /// The station has acknowledged data that passed here: a spoofer who sees one direction alone could not have done
+    /// so.
     pub const VOUCHED: u32 = 1 << 10;
-    /// What ends a connection.
+    /// The flags that end a connection.
     pub const ENDED: u32 = LAN_FIN | REMOTE_FIN | RST;
-    /// Both SYNs were seen.
+    /// Both SYNs.
     pub const BOTH: u32 = LAN_SYN | REMOTE_SYN;
-    /// Both offer window scaling, so that the station's windows are scaled.
+    /// Both ends offer window scaling, so the station's windows are scaled.
     pub const SCALED: u32 = LAN_SCALE | REMOTE_SCALE;
 }
 
-/// What the data path knows of a connection.
+/// The data path's state of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(C)]
 pub struct FlowState {
-    /// When its last packet passed.
+    /// Time of its last packet.
     pub seen: u64,
-    /// Payload towards the station, what was sent again included (bytes).
+    /// Payload towards the station, retransmissions included (bytes).
     pub bytes: u64,
-    /// When the station's SYN passed, until the remote end's next packet; else 0.
+    /// Time of the station's SYN, until the remote end's next packet; otherwise 0.
     pub handshake: u64,
-    /// When the segment passed whose acknowledgement is being waited for; else 0.
+    /// Time of the segment whose acknowledgement is awaited; otherwise 0.
     pub probe: u64,
-    /// ACKs whose window was lowered (with [`Control::DRY`]: would have been).
+    /// ACKs whose window was lowered (with [`Control::DRY`]: would have been lowered).
     pub lowered: u64,
     /// [`flag`]s.
     pub flags: u32,
@@ -121,27 +123,28 @@ pub struct FlowState {
     pub highest: u32,
     /// The highest acknowledgement from the station.
     pub ack: u32,
-    /// The window that the station last announced (bytes).
+    /// The window that the station last advertised (bytes).
     pub window: u32,
-    /// The end of the segment whose acknowledgement is being waited for.
+    /// The end of the segment whose acknowledgement is awaited.
     pub probe_end: u32,
     /// The station's initial sequence number.
     pub lan_isn: u32,
-    /// The remote one.
+    /// The remote end's initial sequence number.
     pub remote_isn: u32,
     /// The station's window scale.
     pub shift: u32,
     /// The station's MSS option (bytes); 0 without.
     pub mss: u32,
-    /// The largest segment seen from the remote end (bytes).
+    /// Maximum payload of the remote end's segments so far (bytes).
     pub segment: u32,
-    /// From the station's SYN to the remote answer (microseconds): what lies beyond the gateway; 0 if not known.
+    /// From the station's SYN to the remote answer (microseconds): the round-trip time beyond the gateway; 0 if
+    /// unknown.
     pub wan_rtt: u32,
-    /// From data to their acknowledgement on the LAN's side (microseconds), the last one; 0 if not known.
+    /// Last time from data to their acknowledgement on the LAN's side (microseconds); 0 if unknown.
     pub lan_rtt: u32,
-    /// The least of them.
+    /// Minimum of these times.
     pub lan_rtt_min: u32,
-    /// The longest of them in an interval, for even and odd intervals.
+    /// Maximum of these times per interval, for even and odd intervals.
     pub longest: [u32; 2],
     /// The numbers of those intervals.
     pub interval: [u32; 2],
@@ -150,7 +153,8 @@ pub struct FlowState {
 }
 
 impl FlowState {
-    /// The window scale; `None` if the data path did not see both SYNs, could not read them, or found them signed.
+    /// The window scale; `None` if the data path did not see both SYNs or could not parse them, or if they carry a
+    /// digest.
     #[must_use]
     pub fn scale(&self) -> Option<u32> {
         if self.flags & flag::BOTH != flag::BOTH || self.flags & flag::ODD != 0 {
@@ -159,7 +163,7 @@ impl FlowState {
         Some(if self.flags & flag::SCALED == flag::SCALED { self.shift } else { 0 })
     }
 
-    /// Data that have passed and are not acknowledged yet (bytes).
+    /// Data that passed and are not acknowledged yet (bytes).
     #[must_use]
     pub fn in_flight(&self) -> u32 {
         let both = flag::DATA | flag::ACK;
@@ -167,21 +171,21 @@ impl FlowState {
         if self.flags & both == both { ahead.max(0) as u32 } else { 0 }
     }
 
-    /// The longest data-to-ACK time in the interval of this number; `None` without a sample in it.
+    /// Maximum data-to-ACK time in this interval; `None` without a sample in it.
     #[must_use]
     pub fn longest_in(&self, interval: u32) -> Option<Span> {
         let place = (interval & 1) as usize;
         (self.interval[place] == interval).then_some(Span::from_micros(u64::from(self.longest[place])))
     }
 
-    /// Whether it has ended.
+    /// Whether the connection has ended.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         let fins = flag::LAN_FIN | flag::REMOTE_FIN;
         self.flags & fins == fins || self.flags & flag::RST != 0
     }
 
-    /// The size of a segment that windows are never below two of (bytes).
+    /// Segment size (bytes) for the minimum window, which is two segments.
     #[must_use]
     pub fn min_segment(&self) -> u32 {
         let offered = if self.mss == 0 { SEGMENT } else { self.mss.min(LARGEST) };
@@ -189,20 +193,20 @@ impl FlowState {
     }
 }
 
-/// The MSS of a connection without the option (RFC 9293, section 3.7.1), bytes.
+/// Default MSS of a connection without the option (RFC 9293, section 3.7.1), bytes.
 pub const SEGMENT: u32 = 536;
-/// Up to which a station's MSS option is believed before a segment was seen: Ethernet's (bytes).
+/// Maximum value used of a station's MSS option before a segment was seen: Ethernet's (bytes).
 pub const LARGEST: u32 = 1460;
 
-/// What the process tells the data path.
+/// The process's settings for the data path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(C)]
 pub struct Control {
-    /// Windows are lowered until this instant.
+    /// Windows are lowered until this time.
     pub deadline: u64,
     /// A window for all connections without an entry in `clamps` (bytes); 0: none.
     pub window: u32,
-    /// The number of the interval, for [`FlowState::longest`].
+    /// Number of the current interval, for [`FlowState::longest`].
     pub interval: u32,
     /// [`Control::DRY`] or 0.
     pub mode: u32,
@@ -211,12 +215,13 @@ pub struct Control {
 }
 
 impl Control {
-    /// Windows are counted that would be lowered, and left alone.
+    /// Only count the windows that would be lowered.
     pub const DRY: u32 = 1;
-    /// How long windows are lowered after a sign of life of the process (nanoseconds).
+    /// How long windows are lowered after the deadline was renewed (nanoseconds).
     pub const ALIVE: u64 = 1_000_000_000;
 
-    /// Before the first sign of life, in the first interval; the law's window if it has one for all.
+    /// Settings for the first interval, with the deadline not set yet; with the law's window if it has one for all
+    /// connections.
     #[must_use]
     pub fn of(law: &Law) -> Control {
         let window = match law {
@@ -227,10 +232,10 @@ impl Control {
     }
 }
 
-/// An Ethernet header, which UDP's bytes are counted with.
+/// Length of an Ethernet header, included in UDP's byte count.
 const ETHERNET: u64 = 14;
 
-/// Bytes of UDP so far, both ways and with Ethernet headers, by what was counted in the order of [`Counter::ALL`].
+/// Bytes of UDP so far, in both directions with Ethernet headers, from counters in the order of [`Counter::ALL`].
 #[must_use]
 pub fn udp_bytes(counts: &[u64]) -> u64 {
     let count = |counter: Counter| counts[counter as usize];
@@ -240,7 +245,7 @@ pub fn udp_bytes(counts: &[u64]) -> u64 {
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// What the data path counts: an array with a number for each, per processor.
+        /// The data path's counters: an array with one number for each, per processor.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         #[repr(i32)]
         pub enum Counter {
@@ -248,7 +253,7 @@ macro_rules! counters {
         }
 
         impl Counter {
-            /// All.
+            /// All counters.
             pub const ALL: &[Counter] = &[$(Counter::$name),*];
         }
     };
@@ -267,11 +272,11 @@ counters! {
     UdpUp,
     /// Their bytes with IP headers.
     UdpUpBytes,
-    /// Packets that are neither, or not whole, or fragments of TCP.
+    /// Packets that are neither, truncated packets, and fragments of TCP.
     Other,
-    /// ACKs whose window was lowered (with [`Control::DRY`]: would have been).
+    /// ACKs whose window was lowered (with [`Control::DRY`]: would have been lowered).
     Lowered,
-    /// ACKs of connections whose scale is not known, and ACKs that are signed.
+    /// ACKs of connections with an unknown scale, and ACKs with a digest.
     Unknown,
 }
 

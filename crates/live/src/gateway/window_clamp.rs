@@ -1,7 +1,8 @@
-//! The window clamp in Rust: what `bpf/program.rs` does to frames, packet by packet and to the bit, without I/O.
+//! The window clamp in Rust: does to frames exactly what `bpf/program.rs` does, bit for bit, without I/O.
 //!
-//! It serves where packets pass through Paceline itself (`paceline path`), and as the oracle of the programs. Frames
-//! begin with an IP header and may hold anything. Look first at [`WindowClamp::forward`] and [`WindowClamp::back`].
+//! It is used where packets pass through Paceline itself (`paceline path`), and as the reference in tests of the
+//! programs. Frames begin with an IP header and may have any content. Start reading at [`WindowClamp::forward`] and
+//! [`WindowClamp::back`].
 
 use super::bpf::attach::{FLOWS, STRANGERS};
 use super::bpf::program::{Direction, EXTENSIONS, LARGEST_SHIFT, OPTIONS, SIGNED};
@@ -13,45 +14,45 @@ const SYN: u8 = 2;
 const RST: u8 = 4;
 const ACK: u8 = 16;
 
-/// Where a TCP segment lies in a frame.
+/// Position of a TCP segment in a frame.
 #[derive(Clone, Copy)]
 struct Segment {
     key: Key,
-    /// Where its header begins.
+    /// Offset of its header.
     header: usize,
-    /// Where its payload begins.
+    /// Offset of its payload.
     payload: usize,
-    /// Where the packet ends.
+    /// Offset of the packet's end.
     end: usize,
 }
 
 enum Parsed {
     Tcp(Segment),
-    /// A datagram of so many bytes, with its IP header.
+    /// Size of a datagram including its IP header.
     Udp(usize),
     Other,
 }
 
-/// The connections on a path, and the windows that are lowered in their acknowledgements.
+/// The connections on a path, and the windows set for them.
 #[derive(Debug, Default)]
 pub struct WindowClamp {
     flows: BTreeMap<Key, FlowState>,
-    /// Those without [`flag::VOUCHED`].
+    /// Connections without [`flag::VOUCHED`].
     strangers: BTreeMap<Key, FlowState>,
     clamps: BTreeMap<Key, u32>,
-    /// What is to be done until when.
+    /// Settings, with a deadline.
     pub control: Control,
     counts: [u64; Counter::ALL.len()],
 }
 
 impl WindowClamp {
-    /// A clamp without connections; it lowers nothing before `control` says so.
+    /// A clamp without connections; it lowers nothing until `control` is set.
     #[must_use]
     pub fn new() -> WindowClamp {
         WindowClamp::default()
     }
 
-    /// What is known of a connection.
+    /// The state of a connection.
     #[must_use]
     pub fn flow(&self, key: &Key) -> Option<&FlowState> {
         self.flows.get(key).or_else(|| self.strangers.get(key))
@@ -62,7 +63,7 @@ impl WindowClamp {
         self.strangers.iter().chain(&self.flows)
     }
 
-    /// Lowers the windows of a connection to `window` bytes; `None`: no longer.
+    /// Limits the window of a connection to `window` bytes; `None` removes the limit.
     pub fn clamp(&mut self, key: Key, window: Option<u32>) {
         match window {
             Some(window) => drop(self.clamps.insert(key, window)),
@@ -77,13 +78,13 @@ impl WindowClamp {
         self.clamps.remove(key);
     }
 
-    /// What was counted, in the order of [`Counter::ALL`].
+    /// The counters, in the order of [`Counter::ALL`].
     #[must_use]
     pub fn counts(&self) -> [u64; Counter::ALL.len()] {
         self.counts
     }
 
-    /// A frame passes towards a station at `now`.
+    /// Processes a frame towards a station at `now`.
     pub fn forward(&mut self, now: u64, frame: &[u8]) {
         match parse(frame, Direction::Egress) {
             Parsed::Other => self.count(Counter::Other, 1),
@@ -106,7 +107,7 @@ impl WindowClamp {
         }
     }
 
-    /// A frame passes from a station at `now`; whether its window was lowered.
+    /// Processes a frame from a station at `now`; returns whether its window was lowered.
     pub fn back(&mut self, now: u64, frame: &mut [u8]) -> bool {
         match parse(frame, Direction::Ingress) {
             Parsed::Other => self.count(Counter::Other, 1),
@@ -141,12 +142,12 @@ impl WindowClamp {
         self.strangers.entry(key).or_default()
     }
 
-    /// A connection of known scale whose station acknowledges data that have passed goes over to those that strangers
-    /// do not push out.
+    /// Moves a connection of known scale, whose station acknowledges data that passed, to the map from which strangers
+    /// cannot evict it.
     fn vouch(&mut self, key: Key, ack: u32) {
         let Some(state) = self.strangers.get(&key).copied() else { return };
         let sent = state.highest.wrapping_sub(ack) as i32 >= 0;
-        // The SYN takes the first number.
+        // The SYN has the first sequence number.
         let data = ack.wrapping_sub(state.remote_isn) as i32 >= 2;
         if state.scale().is_some() && state.bytes != 0 && sent && data {
             self.strangers.remove(&key);
@@ -177,7 +178,7 @@ impl WindowClamp {
         if field == 0 || now >= control.deadline || clamp == 0 {
             return false;
         }
-        // Never below what the sender has sent already, nor below two segments; rounded up to the scale.
+        // not below the bytes in flight, nor below two segments; rounded up to the scale
         let ahead = state.highest.wrapping_sub(ack) as i32;
         let window = clamp.max(ahead.max(0) as u32).max(2 * state.min_segment());
         let lowered = (u64::from(window) + (1 << shift) - 1) >> shift;
@@ -212,7 +213,7 @@ impl WindowClamp {
         let again = flags & mine != 0 && before == isn;
         let at_once = flags & mine == 0 && flags & theirs != 0;
         let answers = tcp[13] & ACK != 0;
-        // A SYN-ACK of another number after the station has answered one: neither end would take it.
+        // a SYN-ACK with another number after the station has answered one: neither end would accept it
         let stray = !again && !at_once && answers && flags & flag::ACK != 0;
         if known.is_none() || !(again || at_once || answers) {
             self.flows.remove(&segment.key);
@@ -221,13 +222,14 @@ impl WindowClamp {
         let state = self.entry(segment.key);
         let mut odd = offer.odd || stray;
         if again {
-            // The handshake's time says nothing. Which of two different offers the other end has taken cannot be told.
+            // The handshake's time is ambiguous now. If two offers differ, it is unknown which one the other end
+            // accepted.
             state.handshake = 0;
             state.flags &= !flag::ENDED;
             let offered = state.flags & scale != 0;
             odd |= offered != offer.shift.is_some() || (!down && offered && offer.shift != Some(state.shift));
         } else if stray {
-            // Nothing of it is learnt.
+            // ignore its contents
         } else if down {
             state.flags = state.flags & !scale | mine | flag::DATA;
             state.remote_isn = isn;
@@ -261,7 +263,7 @@ fn microseconds(then: u64, now: u64) -> u32 {
     (now.wrapping_sub(then) / 1000).max(1) as u32
 }
 
-/// The remote end has answered: the time that the WAN's side takes.
+/// Ends the measurement of the WAN side's round-trip time when the remote end answers.
 fn answered(state: &mut FlowState, now: u64) {
     if state.handshake != 0 {
         state.wan_rtt = microseconds(state.handshake, now);
@@ -288,7 +290,7 @@ fn data(state: &mut FlowState, now: u64, tcp: &[u8], payload: u32) {
     }
     let end = word(tcp, 4).wrapping_add(occupied);
     if state.flags & flag::DATA != 0 && end.wrapping_sub(state.highest) as i32 <= 0 {
-        // Sent again: whose acknowledgement comes cannot be told (Karn).
+        // retransmitted: the acknowledgement would be ambiguous (Karn's algorithm)
         state.probe = 0;
         return;
     }
@@ -299,7 +301,7 @@ fn data(state: &mut FlowState, now: u64, tcp: &[u8], payload: u32) {
     }
 }
 
-/// What an ACK says of the data before it.
+/// Processes an ACK's information about earlier data.
 fn acknowledged(state: &mut FlowState, now: u64, ack: u32, interval: u32) {
     if state.flags & flag::ACK == 0 || ack.wrapping_sub(state.ack) as i32 >= 0 {
         state.ack = ack;
@@ -321,12 +323,13 @@ fn acknowledged(state: &mut FlowState, now: u64, ack: u32, interval: u32) {
     }
 }
 
-/// A checksum after one of its words was changed (RFC 1624, equation 3).
+/// Updates a checksum after one of its words was changed (RFC 1624, equation 3).
 fn mended(checksum: u16, from: u16, to: u16) -> u16 {
     let mut sum = u32::from(!checksum) + u32::from(!from) + u32::from(to);
     sum = (sum & 0xffff) + (sum >> 16);
     sum = (sum & 0xffff) + (sum >> 16);
-    // All zero only if all words were: the kernel, which computes with 32 bits, has the other zero then.
+    // Zero results only if all words were zero: the kernel, which computes with 32 bits, has the other representation
+    // of zero then.
     if sum == 0 { 0 } else { !(sum as u16) }
 }
 
@@ -353,7 +356,7 @@ impl Offer {
     }
 }
 
-/// A segment's options, each whole; `None` is one that cannot be read or one too many, and the last.
+/// A segment's options; `None` stands for a damaged option or for one too many, and is the last item.
 struct Options<'a> {
     rest: &'a [u8],
     left: usize,
@@ -391,7 +394,7 @@ impl<'a> Iterator for Options<'a> {
     }
 }
 
-/// Before one more: of as many as there may be, the eighth goes of which nothing was heard for longest.
+/// Makes room for one more connection: if the map is full, removes the eighth with the longest silence.
 fn make_room(flows: &mut BTreeMap<Key, FlowState>, max: u32) {
     if flows.len() < max as usize {
         return;
@@ -413,14 +416,14 @@ fn parse(frame: &[u8], direction: Direction) -> Parsed {
     ip(frame, direction).unwrap_or(Parsed::Other)
 }
 
-/// `None`: not whole, or of no interest.
+/// `None`: truncated, or of no interest.
 fn ip(frame: &[u8], direction: Direction) -> Option<Parsed> {
     let mut key = Key { family: frame.first()? >> 4, ..Key::default() };
     let (protocol, header, end) = match key.family {
         4 => {
             let fixed: &[u8; 20] = frame.first_chunk()?;
             let header = usize::from(fixed[0] & 15) * 4;
-            // No length: a packet of segments together that are longer than the field can say.
+            // length zero: a GSO packet too long for the field
             let end = match usize::from(half(fixed, 2)) {
                 0 => frame.len(),
                 end => end,
@@ -448,7 +451,7 @@ fn ip(frame: &[u8], direction: Direction) -> Option<Parsed> {
             key.remote.copy_from_slice(&fixed[24..40]);
             let (mut next, mut header) = (fixed[6], 40);
             for _ in 0..EXTENSIONS {
-                // Hop by hop, routing, destination (RFC 8200, section 4).
+                // hop-by-hop, routing, destination options (RFC 8200, section 4)
                 if !matches!(next, 0 | 43 | 60) {
                     break;
                 }
@@ -511,7 +514,7 @@ mod tests {
     }
 
     proptest! {
-        /// Any bytes pass; what is lowered is a window, and only with its checksum.
+        /// Frames of any content pass; only windows are lowered, and their checksums updated.
         #[test]
         fn any_frames_pass(
             frames in proptest::collection::vec((any::<bool>(), proptest::collection::vec(any::<u8>(), 0..60)), 0..40),

@@ -1,4 +1,4 @@
-//! A gateway's options as a user writes them, for the command and for the program without Python.
+//! A gateway's options as text, for the Python command and for the program without Python.
 
 use super::bpf::attach::Hook;
 use super::delay::{DelayFrom, bucket};
@@ -10,7 +10,7 @@ use serde::Deserialize;
 use std::fmt::Display;
 use std::str::FromStr;
 
-/// What was written; what was not has a default.
+/// The options given; the others have defaults.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[expect(missing_docs, reason = "named as the options are, which `HELP` explains")]
@@ -33,7 +33,7 @@ pub struct Words {
     pub dry_run: bool,
 }
 
-/// The options, as the program without Python prints them.
+/// The options as printed by the program without Python.
 pub const HELP: &str = "\
 Keeps the queue towards the stations of a home short by lowering the windows that they announce to TCP senders.
 
@@ -59,7 +59,7 @@ Usage: paceline-gateway --lan IF [OPTIONS]
 ";
 
 impl Words {
-    /// The names of the options with a value, as they are written.
+    /// Names of the options that take a value.
     pub const NAMES: [&'static str; 15] = [
         "lan",
         "wan",
@@ -78,7 +78,7 @@ impl Words {
         "for",
     ];
 
-    /// The place of an option's value; `None` if there is no such option.
+    /// The field of an option's value; `None` if there is no such option.
     pub fn place(&mut self, name: &str) -> Option<&mut Option<String>> {
         Some(match name {
             "lan" => &mut self.lan,
@@ -100,10 +100,10 @@ impl Words {
         })
     }
 
-    /// What they mean.
+    /// Parses the options.
     ///
     /// # Errors
-    /// What is missing, wrong, or does not go together.
+    /// Missing, invalid or inconsistent options.
     pub fn options(&self) -> Result<GatewayOptions, GatewayError> {
         let Some(lan) = self.lan.clone() else {
             return Err(wrong("--lan IF is missing: the interface towards the stations (ip link shows them)"));
@@ -130,11 +130,11 @@ impl Words {
         })
     }
 
-    /// The law in a word: `voap`, `sap-law` or `window`, and what is set of it, such as `voap,beta=20ms`,
+    /// Parses a law from one word: `voap`, `sap-law` or `window`, with settings, for example `voap,beta=20ms`,
     /// `sap-law,capacity=8Mbit/s`, `window=30kB`.
     ///
     /// # Errors
-    /// What is wrong.
+    /// What is wrong with it.
     pub fn law_of(text: &str) -> Result<Law, GatewayError> {
         let mut words = Words::default();
         for part in text.split(',') {
@@ -145,7 +145,7 @@ impl Words {
             };
             *place = Some(value.to_owned());
         }
-        // here they are words of one option, not options
+        // here these are parts of one option, not separate options
         words.law(None).map_err(|error| wrong(format!("access point: {}", error.to_string().replace("--", ""))))
     }
 
@@ -209,7 +209,7 @@ impl Words {
         let limit: Option<Size> = read("queue", self.queue.as_ref())?;
         let shaper = |rate| {
             let limit = limit.unwrap_or_else(|| GatewayOptions::queue(rate));
-            // What the kernel could not take is refused before anything is touched.
+            // reject a bucket that the kernel could not create before changing anything
             bucket(rate, limit, 0).map(|_| DelayFrom::Shaper { rate, limit })
         };
         match (self.delay_from.as_deref(), rate) {

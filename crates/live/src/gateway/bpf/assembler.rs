@@ -1,8 +1,9 @@
-//! A small assembler of BPF with labels (RFC 9669 names the instructions; `linux/bpf.h` the encoding).
+//! A small BPF assembler with labels (instructions: RFC 9669; encoding: `linux/bpf.h`).
 //!
-//! What it cannot express the kernel's verifier would refuse anyway: every jump is forward, every register a name.
+//! What it cannot express the kernel's verifier would reject anyway: every jump is forward, every register is valid.
 
-/// A register: R0 is a result, R1 to R5 are arguments and lost in a call, R6 to R9 stay, R10 is the frame's end.
+/// A register: R0 holds a result; R1 to R5 hold arguments and are clobbered by a call; R6 to R9 are preserved; R10 is
+/// the end of the stack frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[expect(missing_docs, reason = "they are numbered")]
 pub enum Reg {
@@ -19,12 +20,12 @@ pub enum Reg {
     R10,
 }
 
-/// What a computation takes from.
+/// Second operand of an instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Operand {
     /// A register.
     Reg(Reg),
-    /// A number, whose sign is extended.
+    /// A sign-extended number.
     Imm(i32),
 }
 
@@ -40,7 +41,7 @@ impl From<i32> for Operand {
     }
 }
 
-/// How much is read or written.
+/// Size of a memory access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Width {
@@ -54,7 +55,7 @@ pub enum Width {
     D = 0x18,
 }
 
-/// A computation (`BPF_ALU`, `BPF_ALU64`).
+/// An arithmetic operation (`BPF_ALU`, `BPF_ALU64`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 #[expect(missing_docs, reason = "the field's names")]
@@ -93,7 +94,7 @@ pub enum Cond {
     Slt = 0xc0,
 }
 
-/// A function of the kernel (`enum bpf_func_id`). None of these is for GPL programs alone (`bpf_ktime_get_ns` since
+/// A kernel helper function (`enum bpf_func_id`). None of these is restricted to GPL programs (`bpf_ktime_get_ns` since
 /// Linux 5.8).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(i32)]
@@ -114,7 +115,7 @@ pub enum Helper {
     SkbLoadBytes = 26,
 }
 
-/// A place to jump to.
+/// A jump target.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Label(usize);
 
@@ -128,7 +129,7 @@ pub struct Instruction {
     immediate: i32,
 }
 
-/// A program that is being written.
+/// A program under construction.
 #[derive(Debug, Default)]
 pub struct Assembler {
     instructions: Vec<Instruction>,
@@ -156,20 +157,20 @@ impl Assembler {
         Assembler::default()
     }
 
-    /// A label to be placed once.
+    /// Creates a label, which must be placed once.
     pub fn label(&mut self) -> Label {
         self.labels.push(None);
         Label(self.labels.len() - 1)
     }
 
-    /// Puts a label here.
+    /// Places a label here.
     pub fn place(&mut self, label: Label) {
         debug_assert!(self.labels[label.0].is_none(), "a label has one place");
         self.labels[label.0] = Some(self.instructions.len());
     }
 
     fn push(&mut self, code: u8, dst: Reg, src: u8, offset: i16, immediate: i32) {
-        // Two bit fields of four, the destination first: where a byte's first field lies, the order of bytes says.
+        // Two bit fields of four bits, destination first: the byte order decides which half of the byte is first.
         let registers = if cfg!(target_endian = "big") { (dst as u8) << 4 | src } else { dst as u8 | src << 4 };
         self.instructions.push(Instruction { code, registers, offset, immediate });
     }
@@ -196,7 +197,7 @@ impl Assembler {
         self.alu(Alu::Mov, dst, operand);
     }
 
-    /// The lowest `bits` (16, 32) of `dst` from network order to the machine's, or back.
+    /// Converts the lowest `bits` (16 or 32) of `dst` between network and host byte order.
     pub fn swap(&mut self, dst: Reg, bits: i32) {
         self.push(ALU | 0xd0 | REGISTER, dst, 0, 0, bits);
     }
@@ -214,7 +215,7 @@ impl Assembler {
         }
     }
 
-    /// `dst` = the map of a descriptor.
+    /// `dst` = the map with this descriptor.
     pub fn map(&mut self, dst: Reg, descriptor: i32) {
         self.push(LD | Width::D as u8, dst, MAP_FD, 0, descriptor);
         self.push(0, Reg::R0, 0, 0, 0);
@@ -225,13 +226,13 @@ impl Assembler {
         self.push(JMP | 0x80, Reg::R0, 0, 0, helper as i32);
     }
 
-    /// Goes to a label.
+    /// Jumps to a label.
     pub fn jump(&mut self, label: Label) {
         self.jumps.push((self.instructions.len(), label));
         self.push(JMP, Reg::R0, 0, 0, 0);
     }
 
-    /// Goes to a label if `reg COND operand`, 64 bits.
+    /// Jumps to a label if `reg COND operand`, with 64 bits.
     pub fn jump_if(&mut self, reg: Reg, cond: Cond, operand: impl Into<Operand>, label: Label) {
         self.jumps.push((self.instructions.len(), label));
         self.operation(JMP | cond as u8, reg, operand.into());
@@ -243,7 +244,7 @@ impl Assembler {
         self.operation(JMP32 | cond as u8, reg, operand.into());
     }
 
-    /// Ends the program; R0 is its verdict.
+    /// Ends the program; R0 is its return value.
     pub fn exit(&mut self) {
         self.push(JMP | 0x90, Reg::R0, 0, 0, 0);
     }
@@ -251,7 +252,7 @@ impl Assembler {
     /// The finished program.
     ///
     /// # Errors
-    /// If a jump has no place, or one that is too far away: a mistake in the program's text.
+    /// If a label was not placed, or is too far away: an error in the program's source.
     pub fn finish(mut self) -> Result<Vec<Instruction>, String> {
         for (at, label) in self.jumps {
             let place = self.labels[label.0].ok_or_else(|| format!("instruction {at} jumps nowhere"))?;

@@ -1,4 +1,4 @@
-//! The whole data path on an interface: maps, the two programs, and what holds them there.
+//! The whole data path on an interface: maps, the two programs, and their attachment.
 
 use super::program::{Direction, Setting, program};
 use super::system::{Counters, Map, MapKind, Program, raise_memory_limit};
@@ -8,20 +8,20 @@ use crate::gateway::table::{Control, Counter, FlowState, Key};
 use rustix::fd::OwnedFd;
 use std::io;
 
-/// Connections that are remembered; beyond, those go of which nothing was heard for longest, and are left alone then.
+/// Maximum number of connections in the map; beyond it the ones silent for longest are evicted, and no longer limited.
 pub const FLOWS: u32 = 65_536;
-/// The same of those that nothing vouches for (yet): what anybody can send makes room for itself among these alone.
+/// The same for connections that are not vouched for (yet): packets that anyone can spoof only evict each other.
 pub const STRANGERS: u32 = 16_384;
 const COUNTERS: usize = Counter::ALL.len();
 
 /// The programs and their maps.
 #[derive(Debug)]
 pub struct DataPath {
-    /// What the programs know of connections.
+    /// The programs' state of connections.
     flows: Map<Key, FlowState>,
-    /// The same of those without [`flag::VOUCHED`](crate::gateway::table::flag::VOUCHED).
+    /// The same for those without [`flag::VOUCHED`](crate::gateway::table::flag::VOUCHED).
     strangers: Map<Key, FlowState>,
-    /// Windows of single connections (bytes).
+    /// Windows of individual connections (bytes).
     pub clamps: Map<Key, u32>,
     control: Map<u32, Control>,
     counters: Counters<COUNTERS>,
@@ -32,7 +32,7 @@ pub struct DataPath {
 }
 
 impl DataPath {
-    /// Loads the programs for an interface with `link_header` bytes before the IP header; attached to nothing yet.
+    /// Loads the programs for an interface with `link_header` bytes before the IP header, without attaching them.
     ///
     /// # Errors
     /// If the kernel refuses maps or programs.
@@ -63,7 +63,7 @@ impl DataPath {
         Ok(DataPath { flows, strangers, clamps, control, counters, egress, ingress })
     }
 
-    /// All connections. One that goes over from the strangers meanwhile is there twice, the later last.
+    /// All connections. A connection that moves between the maps meanwhile occurs twice, the newer entry last.
     ///
     /// # Errors
     /// The system's.
@@ -82,7 +82,7 @@ impl DataPath {
         self.flows.remove(key)
     }
 
-    /// Tells the programs what to do until the deadline in it.
+    /// Sets the programs' settings, which apply until the deadline in them.
     ///
     /// # Errors
     /// The system's.
@@ -90,7 +90,7 @@ impl DataPath {
         self.control.set(&0, control)
     }
 
-    /// What was counted, in the order of [`Counter::ALL`].
+    /// The counters, in the order of [`Counter::ALL`].
     ///
     /// # Errors
     /// The system's.
@@ -98,7 +98,7 @@ impl DataPath {
         self.counters.sums()
     }
 
-    /// Puts the programs on an interface.
+    /// Attaches the programs to an interface.
     ///
     /// # Errors
     /// If the kernel refuses both kinds of attachment.
@@ -109,7 +109,7 @@ impl DataPath {
                 Err(error) if hook == Hook::Link => {
                     return Err(GatewayError::Bpf { what: "attach the programs (TCX)", error });
                 }
-                // EINVAL, EOPNOTSUPP: a kernel before 6.6.
+                // EINVAL, EOPNOTSUPP: a kernel before 6.6
                 Err(error) if !matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EOPNOTSUPP)) => {
                     return Err(GatewayError::Bpf { what: "attach the programs (TCX)", error });
                 }
@@ -120,7 +120,7 @@ impl DataPath {
         let made = netlink.add_clsact(interface)?;
         let attached = Attached::Filters(Filters { interface, clsact: made });
         for (direction, program) in [(Direction::Egress, &self.egress), (Direction::Ingress, &self.ingress)] {
-            // What was put there before goes when `attached` is dropped.
+            // if this fails, dropping `attached` removes what was added before
             netlink.add_filter(interface, direction, program.fd())?;
         }
         Ok(attached)
@@ -135,16 +135,16 @@ impl DataPath {
 /// How programs are attached.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Hook {
-    /// By links, or by filters where the kernel has no such links.
+    /// As links, or as filters if the kernel does not support such links.
     #[default]
     Any,
-    /// By links (TCX, Linux 6.6): they go with the process.
+    /// As links (TCX, Linux 6.6): they end with the process.
     Link,
-    /// By filters (clsact and `cls_bpf`, Linux 4.5): what a killed process leaves, the next start clears.
+    /// As filters (clsact and `cls_bpf`, Linux 4.5): the next start removes what a killed process has left.
     Filter,
 }
 
-/// The programs' hold on an interface; they go with it.
+/// The programs' attachment to an interface, which ends when it is dropped.
 #[derive(Debug)]
 pub enum Attached {
     /// Links.
@@ -168,18 +168,18 @@ impl Attached {
 #[derive(Debug)]
 pub struct Filters {
     interface: u32,
-    /// Whether the place for filters was made for them.
+    /// Whether the place for filters was created for them.
     clsact: bool,
 }
 
 impl Drop for Filters {
     fn drop(&mut self) {
-        // Nobody is left to be told; the programs' deadline has them do nothing a second later.
+        // Errors can no longer be reported; the programs' deadline disables them a second later anyway.
         let _ = Netlink::open().and_then(|mut netlink| clear_filters(&mut netlink, self.interface, self.clsact));
     }
 }
 
-/// Removes filters of a gateway, and their place if it was made for them and nobody else has put any there since.
+/// Removes a gateway's filters, and their place if it was created for them and holds no other filters.
 ///
 /// # Errors
 /// If the kernel refuses.
@@ -201,7 +201,7 @@ fn clear_filters(netlink: &mut Netlink, interface: u32, clsact: bool) -> Result<
     Ok(found)
 }
 
-/// Removes what a gateway that was killed left on an interface; gives the number of filters.
+/// Removes what a killed gateway left on an interface; returns the number of filters.
 ///
 /// # Errors
 /// If the kernel refuses.

@@ -1,5 +1,5 @@
-//! The data path in the kernel: programs made of instructions ([`assembler`], [`program`]), maps and links by `bpf(2)`
-//! ([`system`]), and the whole of them on an interface ([`attach`]).
+//! The data path in the kernel: programs as instructions ([`assembler`], [`program`]), maps and links through `bpf(2)`
+//! ([`system`]), and all of these on an interface ([`attach`]).
 
 pub mod assembler;
 pub mod attach;

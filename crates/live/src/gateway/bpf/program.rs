@@ -1,15 +1,15 @@
-//! The data path's two programs, for the LAN interface: [`Direction::Egress`] sees data on their way to stations,
-//! [`Direction::Ingress`] their ACKs, whose windows it lowers. `window_clamp.rs` says the same in Rust; a test drives both
-//! with the same packets.
+//! The data path's two programs for the LAN interface: [`Direction::Egress`] sees data on their way to stations,
+//! [`Direction::Ingress`] the stations' ACKs, whose windows it lowers. `window_clamp.rs` does the same in Rust; a test
+//! runs both with the same packets.
 //!
-//! Each packet ends with "next" (`TCX_NEXT`, `TC_ACT_UNSPEC`): other programs and filters see it as if this one were not
-//! there. R6 holds the packet, R7 the connection, R9 the counters.
+//! Each packet ends with "next" (`TCX_NEXT`, `TC_ACT_UNSPEC`), so other programs and filters see it as if this one did
+//! not exist. R6 holds the packet, R7 the connection, R9 the counters.
 
 use super::assembler::{Alu, Assembler, Cond, Helper, Instruction, Label, Reg, Reg::*, Width::*};
 use crate::gateway::table::{Control, Counter, FlowState, Key, flag};
 use core::mem::offset_of;
 
-/// Which way packets go that a program sees.
+/// Direction of the packets that a program sees.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
     /// From stations.
@@ -18,30 +18,31 @@ pub enum Direction {
     Egress,
 }
 
-/// What a program is told when it is loaded.
+/// Parameters of a program when it is loaded.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
     /// Bytes before the IP header: 14 for Ethernet, 0 for a tunnel.
     pub link_header: i32,
-    /// Descriptors of the maps: flows, strangers, clamps, control, counters.
+    /// Descriptor of the map from [`Key`] to [`FlowState`].
     pub flows: i32,
-    /// [`Key`] to [`FlowState`], as `flows`: connections that nothing vouches for yet.
+    /// The same for connections that are not vouched for yet.
     pub strangers: i32,
-    /// [`Key`] to a window in bytes.
+    /// Map from [`Key`] to a window in bytes.
     pub clamps: i32,
-    /// One [`Control`].
+    /// Array with one [`Control`].
     pub control: i32,
-    /// One array of [`Counter`]s, per processor.
+    /// Array of [`Counter`]s, per processor.
     pub counters: i32,
 }
 
-/// Extension headers of IPv6 that are skipped before TCP; a packet with more is left alone.
+/// Maximum number of IPv6 extension headers skipped before TCP; packets with more are ignored.
 pub const EXTENSIONS: usize = 4;
-/// Options of a segment that are read; one with more is left alone, and so is a connection whose SYN has more.
+/// Maximum number of options parsed in a segment; segments with more are not changed, nor are connections whose SYN has
+/// more.
 pub const OPTIONS: usize = 16;
-/// Kinds of options whose digest covers the window: TCP-MD5 (RFC 2385) and TCP-AO (RFC 5925, section 5.1).
+/// Option kinds whose digest covers the window: TCP-MD5 (RFC 2385) and TCP-AO (RFC 5925, section 5.1).
 pub const SIGNED: [u8; 2] = [19, 29];
-/// The largest window scale (RFC 7323, section 2.3).
+/// Maximum window scale (RFC 7323, section 2.3).
 pub const LARGEST_SHIFT: i32 = 14;
 
 // struct __sk_buff, linux/bpf.h
@@ -57,12 +58,12 @@ const SYN: i32 = 2;
 const RST: i32 = 4;
 const ACK: i32 = 16;
 
-// The frame, downwards from its end.
+// Offsets in the stack frame, downwards from its end.
 const KEY: i16 = -40;
 const HEADER: i16 = -80;
 const SEGMENT_HEADER: i16 = -104;
 const NOW: i16 = -112;
-/// Where the TCP header begins.
+/// Offset of the TCP header.
 const L4: i16 = -116;
 /// Bytes of the TCP header and payload.
 const LEN: i16 = -120;
@@ -93,10 +94,10 @@ macro_rules! key {
     };
 }
 
-/// The program of a direction.
+/// The program for a direction.
 ///
 /// # Errors
-/// None but for a mistake in this file.
+/// Only errors in this file.
 pub fn program(direction: Direction, setting: Setting) -> Result<Vec<Instruction>, String> {
     let mut a = Assembler::new();
     let (pass, other, tcp, udp) = (a.label(), a.label(), a.label(), a.label());
@@ -129,7 +130,7 @@ impl Writer {
         self.direction == Direction::Egress
     }
 
-    /// `to` on the frame = `len` bytes of the packet at `offset`.
+    /// Copies `len` bytes of the packet at `offset` to `to` on the stack.
     fn read(&mut self, offset: impl Into<super::assembler::Operand>, to: i16, len: i32, otherwise: Label) {
         self.a.mov(R2, offset);
         self.a.mov(R1, R6);
@@ -140,7 +141,7 @@ impl Writer {
         self.a.jump_if(R0, Cond::Ne, 0, otherwise);
     }
 
-    /// R0 = where the map has what the frame has at `key`.
+    /// R0 = pointer to the map's value for the key at `key` on the stack, or zero.
     fn look_up(&mut self, map: i32, key: i16) {
         self.a.map(R1, map);
         self.a.mov(R2, R10);
@@ -156,7 +157,7 @@ impl Writer {
         self.a.store(D, R9, offset, R0);
     }
 
-    /// `dst` = a number of `width` in network order on the frame.
+    /// `dst` = a number of `width` in network order at `at` on the stack.
     fn network(&mut self, width: super::assembler::Width, dst: Reg, at: i16) {
         self.a.load(width, dst, R10, at);
         self.a.swap(dst, if width == H { 16 } else { 32 });
@@ -188,7 +189,7 @@ impl Writer {
         self.a.load(W, R3, R6, SKB_LEN);
         self.a.alu(Alu::Sub, R3, self.setting.link_header);
         self.network(H, R8, HEADER + 2);
-        // No length: a packet of segments together that are longer than the field can say.
+        // length zero: a GSO packet too long for the field
         self.a.jump_if(R8, Cond::Ne, 0, whole);
         self.a.mov(R8, R3);
         self.a.place(whole);
@@ -208,14 +209,14 @@ impl Writer {
         self.a.load(B, R1, R10, HEADER + 9);
         self.a.jump_if(R1, Cond::Eq, UDP, self.udp);
         self.a.jump_if(R1, Cond::Ne, TCP, self.other);
-        // Fragments: more of them, or not the first.
+        // fragments: more follow, or it is not the first
         self.a.load(H, R1, R10, HEADER + 6);
         self.a.jump_if(R1, Cond::Set, i32::from(0x3fff_u16.to_be()), self.other);
         self.a.jump(self.tcp);
         self.a.place(next);
     }
 
-    /// Where source and destination of a packet go: the station's place and the remote end's.
+    /// Places of a packet's source and destination: the station's and the remote end's.
     fn ends(&self, lan: i16, remote: i16) -> (i16, i16) {
         if self.is_down() { (remote, lan) } else { (lan, remote) }
     }
@@ -250,7 +251,7 @@ impl Writer {
             let extension = self.a.label();
             self.a.jump_if(R1, Cond::Eq, TCP, found);
             self.a.jump_if(R1, Cond::Eq, UDP, self.udp);
-            // Hop by hop, routing, destination (RFC 8200, section 4).
+            // hop-by-hop, routing, destination options (RFC 8200, section 4)
             for kind in [0, 43, 60] {
                 self.a.jump_if(R1, Cond::Eq, kind, extension);
             }
@@ -302,10 +303,10 @@ impl Writer {
         self.count(if self.is_down() { Counter::Down } else { Counter::Up }, 1);
         self.a.call(Helper::KtimeGetNs);
         self.a.store(D, R10, NOW, R0);
-        // Before the connection is looked up, so that a verifier goes through it once and not for each place of one.
+        // before the connection is looked up, so that the verifier checks it once, not once per lookup result
         self.offer();
-        // Once more among the first at the end: another processor may have it go over to them just now, which puts it there
-        // before it takes it away here.
+        // The first map is searched again at the end: another processor may be moving the connection to it, and inserts
+        // it there before removing it from the other one.
         for map in [self.setting.flows, self.setting.strangers, self.setting.flows] {
             self.look_up(map, KEY);
             self.a.mov(R7, R0);
@@ -335,7 +336,7 @@ impl Writer {
         self.a.store(W, R7, state!(flags), R1);
     }
 
-    /// FIN and RST.
+    /// Handles FIN and RST.
     fn endings(&mut self) {
         let fin_flag = if self.is_down() { flag::REMOTE_FIN } else { flag::LAN_FIN };
         for (bit, flag) in [(FIN, fin_flag), (RST, flag::RST)] {
@@ -349,7 +350,7 @@ impl Writer {
         }
     }
 
-    /// R2 = microseconds since the instant in R1, at least 1.
+    /// R2 = microseconds since the time in R1, at least 1.
     fn microseconds_since(&mut self) {
         let some = self.a.label();
         self.a.load(D, R2, R10, NOW);
@@ -360,7 +361,7 @@ impl Writer {
         self.a.place(some);
     }
 
-    /// The remote end has answered: the time that the WAN's side takes.
+    /// Ends the measurement of the WAN side's round-trip time when the remote end answers.
     fn answered(&mut self) {
         let done = self.a.label();
         self.a.load(D, R1, R7, state!(handshake));
@@ -371,7 +372,7 @@ impl Writer {
         self.a.place(done);
     }
 
-    /// Data, towards a station.
+    /// Handles data towards a station.
     fn data(&mut self) {
         let (sized, larger, newer, again, probing) =
             (self.a.label(), self.a.label(), self.a.label(), self.a.label(), self.a.label());
@@ -380,7 +381,7 @@ impl Writer {
         self.a.load(D, R1, R7, state!(bytes));
         self.a.alu(Alu::Add, R1, R3);
         self.a.store(D, R7, state!(bytes), R1);
-        // Segments that travel together are as large as the device will cut them.
+        // segments of a GSO packet have the size into which the device will split them
         self.a.load(W, R1, R6, SKB_GSO_SIZE);
         self.a.jump_if(R1, Cond::Ne, 0, sized);
         self.a.mov(R1, R3);
@@ -389,7 +390,7 @@ impl Writer {
         self.a.jump_if(R1, Cond::Le, R2, larger);
         self.a.store(W, R7, state!(segment), R1);
         self.a.place(larger);
-        // R4 = the end of what it occupies, a FIN included.
+        // R4 = the end of its sequence space, including a FIN
         self.a.load(B, R1, R10, SEGMENT_HEADER + 13);
         self.a.alu(Alu::And, R1, FIN);
         self.a.alu(Alu::Add, R1, R3);
@@ -403,7 +404,7 @@ impl Writer {
         self.a.mov(R2, R4);
         self.a.alu32(Alu::Sub, R2, R1);
         self.a.jump_if32(R2, Cond::Sgt, 0, newer);
-        // Sent again: whose acknowledgement comes cannot be told (Karn).
+        // retransmitted: the acknowledgement would be ambiguous (Karn's algorithm)
         self.a.store(D, R7, state!(probe), 0);
         self.a.jump(self.pass);
         self.a.place(newer);
@@ -420,7 +421,7 @@ impl Writer {
         self.a.jump(self.pass);
     }
 
-    /// An ACK from a station, whose window is lowered.
+    /// Handles an ACK from a station, and lowers its window.
     fn acknowledgement(&mut self) {
         let (unknown, scaled, fell) = (self.a.label(), self.a.label(), self.a.label());
         self.a.load(B, R1, R10, SEGMENT_HEADER + 13);
@@ -466,7 +467,7 @@ impl Writer {
         self.a.jump(self.pass);
     }
 
-    /// What an ACK says of the data before it.
+    /// Processes an ACK's information about earlier data.
     fn acknowledged(&mut self) {
         let (older, newer, sampled, least, kept, same) =
             (self.a.label(), self.a.label(), self.a.label(), self.a.label(), self.a.label(), self.a.label());
@@ -496,7 +497,7 @@ impl Writer {
         self.a.place(least);
         self.a.store(W, R7, state!(lan_rtt_min), R2);
         self.a.place(kept);
-        // The longest of the interval, in the place for even or odd ones.
+        // maximum of the interval, in the slot for even or odd ones
         self.a.load(W, R1, R8, offset_of!(Control, interval) as i16);
         self.a.mov(R3, R1);
         self.a.alu(Alu::And, R3, 1);
@@ -514,7 +515,7 @@ impl Writer {
         self.a.place(sampled);
     }
 
-    /// Counts a datagram of R8 bytes; one for each of those that travel together.
+    /// Counts a datagram of R8 bytes; a GSO packet counts as its number of segments.
     fn udp(&mut self) {
         let one = self.a.label();
         self.a.place(self.udp);

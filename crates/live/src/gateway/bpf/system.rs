@@ -1,4 +1,5 @@
-//! `bpf(2)`: maps, programs, links. Everything here ends with its descriptor, and so with the process, however that ends.
+//! `bpf(2)`: maps, programs, links. Each of them ends with its descriptor, and so with the process, in whatever way
+//! that ends.
 
 use super::assembler::Instruction;
 use crate::gateway::table::Plain;
@@ -19,16 +20,16 @@ const LINK_CREATE: libc::c_long = 28;
 
 /// `BPF_PROG_TYPE_SCHED_CLS`.
 const SCHED_CLS: u32 = 3;
-/// What the program's licence is said to be: the project's own. It uses nothing that is for GPL programs alone.
+/// The licence declared to the kernel: the project's own. The program uses no GPL-only helpers.
 const LICENCE: &std::ffi::CStr = c"Apache-2.0 OR MIT";
-/// `ENOTSUPP`, which only the kernel has a name for: a kernel without batches for such a map.
+/// `ENOTSUPP`, for which libc has no name: the kernel does not support batch operations for such a map.
 const NOT_SUPPORTED: i32 = 524;
-/// How often a program is offered to a verifier that is interrupted.
+/// Number of attempts to load a program when signals interrupt the verifier.
 const ATTEMPTS: u32 = 20;
-/// Room for the verifier's words.
+/// Buffer size for the verifier's log.
 const LOG: usize = 1 << 20;
 
-/// `union bpf_attr`, as large as any kernel's; what a command does not use is zero.
+/// `union bpf_attr`, as large as any kernel's; fields that a command does not use are zero.
 #[repr(C, align(8))]
 struct Attributes([u8; 144]);
 
@@ -67,17 +68,17 @@ impl Attributes {
     }
 
     /// # Safety
-    /// Each pointer in it must be to as many bytes as the command reads or writes there.
+    /// Each pointer in the attributes must refer to as many bytes as the command reads or writes there.
     unsafe fn call(&mut self, command: libc::c_long) -> io::Result<i64> {
-        // SAFETY: the attributes are as long as it is told, and their pointers are the caller's promise.
+        // SAFETY: the length of the attributes is passed, and the caller guarantees their pointers.
         let result = unsafe { libc::syscall(libc::SYS_bpf, command, self.0.as_mut_ptr(), self.0.len()) };
         if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
     }
 
     /// # Safety
-    /// As [`Attributes::call`]; the command gives a descriptor.
+    /// As [`Attributes::call`]; the command must return a descriptor.
     unsafe fn open(mut self, command: libc::c_long) -> io::Result<OwnedFd> {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let fd = unsafe { self.call(command) }?;
         // SAFETY: the kernel has just opened it.
         Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
@@ -90,11 +91,11 @@ impl Attributes {
 pub enum MapKind {
     /// By key.
     Hash = 1,
-    /// By number.
+    /// By index.
     Array = 2,
-    /// By number, one for each processor.
+    /// By index, with one value per processor.
     PerCpuArray = 6,
-    /// By key; when it is full, what was used least lately goes.
+    /// By key; when it is full, the least recently used entry is evicted.
     LruHash = 9,
 }
 
@@ -107,7 +108,7 @@ pub struct Map<K, V> {
 }
 
 impl<K: Plain, V: Plain> Map<K, V> {
-    /// Makes one with room for `entries`.
+    /// Creates a map with room for `entries`.
     ///
     /// # Errors
     /// The system's: EPERM without CAP_BPF, ENOSYS or EINVAL for a kernel without such maps.
@@ -123,7 +124,7 @@ impl<K: Plain, V: Plain> Map<K, V> {
         Ok(Map { fd, entries, types: PhantomData })
     }
 
-    /// Its descriptor's number, for a program.
+    /// Number of its descriptor, for use in a program.
     #[must_use]
     pub fn descriptor(&self) -> i32 {
         self.fd.as_raw_fd()
@@ -136,11 +137,11 @@ impl<K: Plain, V: Plain> Map<K, V> {
     /// The value of a key.
     ///
     /// # Errors
-    /// The system's, but for ENOENT.
+    /// The system's, except for ENOENT.
     pub fn get(&self, key: &K) -> io::Result<Option<V>> {
         let mut value = V::default();
         let mut attributes = self.attributes().pointer(8, key).pointer(16, &raw mut value);
-        // SAFETY: key and value are of the sizes that the map was made with, of which any bytes are a value.
+        // SAFETY: key and value have the sizes that the map was created with, and any bytes are valid for their types.
         match unsafe { attributes.call(MAP_LOOKUP) } {
             Ok(_) => Ok(Some(value)),
             Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(None),
@@ -158,10 +159,10 @@ impl<K: Plain, V: Plain> Map<K, V> {
         unsafe { attributes.call(MAP_UPDATE) }.map(drop)
     }
 
-    /// Forgets a key.
+    /// Removes a key.
     ///
     /// # Errors
-    /// The system's, but for ENOENT.
+    /// The system's, except for ENOENT.
     pub fn remove(&self, key: &K) -> io::Result<()> {
         let mut attributes = self.attributes().pointer(8, key);
         // SAFETY: as in `get`.
@@ -171,7 +172,7 @@ impl<K: Plain, V: Plain> Map<K, V> {
         }
     }
 
-    /// All keys with their values. What comes or goes meanwhile may be missing or be there twice.
+    /// All keys with their values. Entries added or removed meanwhile may be missing or occur twice.
     ///
     /// # Errors
     /// The system's.
@@ -190,14 +191,15 @@ impl<K: Plain, V: Plain> Map<K, V> {
                 .pointer(24, values.as_mut_ptr())
                 .u32(32, room as u32)
                 .fd(36, rustix::fd::AsFd::as_fd(&self.fd));
-            // SAFETY: room for as many keys and values as it is told; a place in a hash takes four bytes.
+            // SAFETY: there is room for as many keys and values as the kernel is told; a hash map's position takes four
+            // bytes.
             let result = unsafe { attributes.call(MAP_LOOKUP_BATCH) };
             let count = (attributes.word(32) as usize).min(room);
             let ended = match result {
                 Ok(_) => false,
                 Err(error) => match error.raw_os_error() {
                     Some(libc::ENOENT) => true,
-                    // A bucket with more than there was room for.
+                    // a bucket with more entries than there was room for
                     Some(libc::ENOSPC) if room < self.entries as usize => {
                         room *= 2;
                         keys.resize(room, K::default());
@@ -217,7 +219,7 @@ impl<K: Plain, V: Plain> Map<K, V> {
         }
     }
 
-    /// The same on kernels before 5.6.
+    /// The same for kernels before 5.6.
     fn one_by_one(&self) -> io::Result<Vec<(K, V)>> {
         let mut found = Vec::new();
         let mut key: Option<K> = None;
@@ -225,7 +227,7 @@ impl<K: Plain, V: Plain> Map<K, V> {
             let mut next = K::default();
             let before = key.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
             let mut attributes = self.attributes().pointer(8, before).pointer(16, &raw mut next);
-            // SAFETY: two keys, or none and one.
+            // SAFETY: two keys, or a null pointer and a key.
             match unsafe { attributes.call(MAP_NEXT) } {
                 Ok(_) => {
                     found.extend(self.get(&next)?.map(|value| (next, value)));
@@ -239,7 +241,7 @@ impl<K: Plain, V: Plain> Map<K, V> {
     }
 }
 
-/// An array of numbers for each processor.
+/// An array of counters for each processor.
 #[derive(Debug)]
 pub struct Counters<const N: usize> {
     fd: OwnedFd,
@@ -247,7 +249,7 @@ pub struct Counters<const N: usize> {
 }
 
 impl<const N: usize> Counters<N> {
-    /// All zero.
+    /// New counters, all zero.
     ///
     /// # Errors
     /// The system's.
@@ -264,13 +266,13 @@ impl<const N: usize> Counters<N> {
         Ok(Counters { fd, processors: processors(&possible) })
     }
 
-    /// Its descriptor's number, for a program.
+    /// Number of the map's descriptor, for use in a program.
     #[must_use]
     pub fn descriptor(&self) -> i32 {
         self.fd.as_raw_fd()
     }
 
-    /// Their sums.
+    /// The sums over all processors.
     ///
     /// # Errors
     /// The system's.
@@ -281,7 +283,7 @@ impl<const N: usize> Counters<N> {
             .fd(0, rustix::fd::AsFd::as_fd(&self.fd))
             .pointer(8, &raw const key)
             .pointer(16, all.as_mut_ptr());
-        // SAFETY: a value for each possible processor, each of a size that is a multiple of eight.
+        // SAFETY: there is room for a value of each possible processor, whose size is a multiple of eight.
         unsafe { attributes.call(MAP_LOOKUP) }?;
         let mut sums = [0; N];
         for values in all {
@@ -293,33 +295,33 @@ impl<const N: usize> Counters<N> {
     }
 }
 
-/// How many processors a list such as `0-3` or `0,2-5` allows for: its highest number and one.
+/// Number of processors in a list such as `0-3` or `0,2-5`: its highest number plus one.
 fn processors(possible: &str) -> usize {
     let numbers = possible.trim().split([',', '-']).filter_map(|word| word.parse::<usize>().ok());
-    // What is too large costs memory; too small a room the kernel would write beyond.
+    // Too high a number wastes memory; too low a number lets the kernel write beyond the buffer.
     numbers.max().map_or(4096, |highest| highest + 1)
 }
 
-/// A program that the kernel has taken in.
+/// A program loaded into the kernel.
 #[derive(Debug)]
 pub struct Program(OwnedFd);
 
-/// What a program made of a packet.
+/// A program's effect on a packet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TestRun {
-    /// The packet afterwards.
+    /// The packet after the run.
     pub packet: Vec<u8>,
-    /// Its verdict.
+    /// The program's return value.
     pub verdict: i32,
-    /// The mean time of a run (nanoseconds).
+    /// Mean duration of a run (nanoseconds).
     pub nanoseconds: u32,
 }
 
 impl Program {
-    /// Loads it.
+    /// Loads a program.
     ///
     /// # Errors
-    /// The system's; if the verifier refuses the program, with its words.
+    /// The system's; if the verifier rejects the program, with the end of its log.
     pub fn load(name: &str, instructions: &[Instruction]) -> io::Result<Program> {
         let attributes = || {
             Attributes::new()
@@ -332,10 +334,10 @@ impl Program {
         let mut attempts = 0;
         let error = loop {
             attempts += 1;
-            // SAFETY: as many instructions as it is told, and a string that ends with zero.
+            // SAFETY: the number of instructions is passed, and the string ends with zero.
             match unsafe { attributes().open(PROG_LOAD) } {
                 Ok(fd) => return Ok(Program(fd)),
-                // The verifier gives way to a signal that comes while it works.
+                // a signal interrupted the verifier
                 Err(error) if error.raw_os_error() == Some(libc::EAGAIN) && attempts < ATTEMPTS => {}
                 Err(error) => break error,
             }
@@ -343,10 +345,10 @@ impl Program {
         if !matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EACCES | libc::E2BIG)) {
             return Err(error);
         }
-        // Once more with the verifier's words.
+        // try again, with the verifier's log
         let mut log = vec![0_u8; LOG];
         let with_log = attributes().u32(24, 1).u32(28, LOG as u32).pointer(32, log.as_mut_ptr());
-        // SAFETY: the same, and room for the words.
+        // SAFETY: as above, and there is room for the log.
         match unsafe { with_log.open(PROG_LOAD) } {
             Ok(fd) => Ok(Program(fd)),
             Err(again) => {
@@ -365,7 +367,8 @@ impl Program {
         rustix::fd::AsFd::as_fd(&self.0)
     }
 
-    /// Attaches it to an interface's ingress or egress with a link, which ends with its descriptor (Linux 6.6).
+    /// Attaches the program to an interface's ingress or egress with a link, which ends with its descriptor (Linux
+    /// 6.6).
     ///
     /// # Errors
     /// The system's: EINVAL for a kernel without such links.
@@ -380,7 +383,7 @@ impl Program {
         unsafe { attributes.open(LINK_CREATE) }
     }
 
-    /// Runs it `repeat` times over a packet that begins with an Ethernet header, which nobody else sees.
+    /// Runs the program `repeat` times on a packet that begins with an Ethernet header; nobody else sees the packet.
     ///
     /// # Errors
     /// The system's.
@@ -388,7 +391,7 @@ impl Program {
         self.run(packet, repeat, 0)
     }
 
-    /// Runs it over a packet whose sum a device has computed (`CHECKSUM_COMPLETE`), once (Linux 6.13).
+    /// Runs the program once on a packet whose checksum a device has computed (`CHECKSUM_COMPLETE`; Linux 6.13).
     ///
     /// # Errors
     /// The system's: EBADMSG if the sum is no longer the packet's, EINVAL for an older kernel.
@@ -408,17 +411,17 @@ impl Program {
             .pointer(24, out.as_mut_ptr())
             .u32(32, repeat)
             .u32(64, flags);
-        // SAFETY: the packet and room for what becomes of it, as long as it is told.
+        // SAFETY: the packet and the output buffer have the lengths passed.
         unsafe { attributes.call(PROG_TEST_RUN) }?;
         out.truncate(attributes.word(12) as usize);
         Ok(TestRun { packet: out, verdict: attributes.word(4) as i32, nanoseconds: attributes.word(36) })
     }
 }
 
-/// Lets maps lock memory, for kernels before 5.11, which count it against a limit.
+/// Lifts the limit for locked memory, which kernels before 5.11 apply to maps.
 pub fn raise_memory_limit() {
     let limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
-    // SAFETY: a whole structure. If it is refused, making a map will say so.
+    // SAFETY: a complete structure. If this fails, creating a map will report it.
     unsafe { libc::setrlimit(libc::RLIMIT_MEMLOCK, &raw const limit) };
 }
 

@@ -6,7 +6,7 @@ use crate::gateway::table::{FlowState, flag};
 use core::mem::offset_of;
 
 impl Writer {
-    /// R7 = the connection, new, and nobody's yet.
+    /// R7 = a new connection, not vouched for.
     pub(super) fn fresh(&mut self) {
         self.forget(self.setting.flows);
         for at in (0..size_of::<FlowState>() as i16).step_by(8) {
@@ -20,7 +20,7 @@ impl Writer {
         self.a.mov(R7, R0);
     }
 
-    /// R0 = 0 if the map has now what R3 points to for the connection.
+    /// Stores what R3 points to as the connection's entry in the map; R0 = 0 on success.
     fn remember(&mut self, map: i32) {
         self.a.map(R1, map);
         self.a.mov(R2, R10);
@@ -36,8 +36,8 @@ impl Writer {
         self.a.call(Helper::MapDelete);
     }
 
-    /// A connection of known scale whose station acknowledges data that have passed goes over to those that strangers
-    /// do not push out: nobody who sees one direction alone knows what to acknowledge.
+    /// Moves a connection of known scale, whose station acknowledges data that passed, to the map from which strangers
+    /// cannot evict it: a spoofer who sees one direction alone does not know what to acknowledge.
     pub(super) fn vouch(&mut self) {
         let done = self.a.label();
         self.a.load(W, R1, R7, state!(flags));
@@ -50,7 +50,7 @@ impl Writer {
         self.a.jump_if32(R2, Cond::Slt, 0, done);
         self.a.load(W, R2, R7, state!(remote_isn));
         self.a.alu32(Alu::Sub, R1, R2);
-        // The SYN takes the first number.
+        // The SYN has the first sequence number.
         self.a.jump_if32(R1, Cond::Slt, 2, done);
         self.a.mov(R3, R7);
         self.remember(self.setting.flows);
@@ -63,7 +63,7 @@ impl Writer {
         self.a.place(done);
     }
 
-    /// A SYN or SYN-ACK: what the ends offer.
+    /// Handles the offer of a SYN or SYN-ACK.
     pub(super) fn syn(&mut self) {
         let down = self.is_down();
         let (mine, theirs) = if down { (flag::REMOTE_SYN, flag::LAN_SYN) } else { (flag::LAN_SYN, flag::REMOTE_SYN) };
@@ -80,8 +80,8 @@ impl Writer {
         self.a.jump_if(R3, Cond::Eq, 0, unseen);
         self.a.load(W, R3, R7, isn);
         self.a.jump_if(R3, Cond::Ne, R8, another);
-        // Sent again: the handshake's time says nothing. Which of two different offers the other end has taken cannot
-        // be told.
+        // Retransmitted: the handshake's time is ambiguous now. If two offers differ, it is unknown which one the other
+        // end accepted.
         self.a.store(D, R7, state!(handshake), 0);
         self.a.alu32(Alu::And, R1, !flag::ENDED as i32);
         self.a.store(W, R7, state!(flags), R1);
@@ -99,14 +99,14 @@ impl Writer {
         self.a.jump_if(R1, Cond::Set, scale as i32, odd);
         self.a.jump(merge);
         self.a.place(unseen);
-        // A SYN from both ends at once (RFC 9293, section 3.5).
+        // a simultaneous open (RFC 9293, section 3.5)
         self.a.jump_if(R1, Cond::Set, theirs as i32, set);
         self.a.place(another);
         self.a.alu(Alu::And, R2, ACK);
         self.a.jump_if(R2, Cond::Eq, 0, fresh);
         self.a.alu(Alu::And, R1, flag::ACK as i32);
         self.a.jump_if(R1, Cond::Eq, 0, set);
-        // A SYN-ACK of another number after the station has answered one: neither end would take it.
+        // a SYN-ACK with another number after the station has answered one: neither end would accept it
         self.a.place(odd);
         self.a.store(W, R10, ODD, 1);
         self.a.jump(merge);

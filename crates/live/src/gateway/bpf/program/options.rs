@@ -1,4 +1,4 @@
-//! Options of TCP segments: what a SYN offers, and whether a segment is signed.
+//! Options of TCP segments: a SYN's offers, and whether a segment carries a digest.
 
 use super::super::assembler::{Alu, Cond, Label, Reg::*, Width::*};
 use super::{
@@ -6,8 +6,8 @@ use super::{
 };
 
 impl Writer {
-    /// Goes through a segment's options: `each` finds one at R8, which it leaves alone, its kind and length at `OPTION` on
-    /// the frame. Goes to `odd` with options that cannot be read or are too many.
+    /// Iterates over a segment's options: `each` receives one at offset R8, which it must preserve, with its kind and
+    /// length at `OPTION` on the stack. Jumps to `odd` if options are damaged or too many.
     fn options(&mut self, odd: Label, each: impl Fn(&mut Writer)) {
         let done = self.a.label();
         self.a.store(W, R10, OPTION, 0);
@@ -45,7 +45,7 @@ impl Writer {
         self.a.place(done);
     }
 
-    /// Goes to `signed` with an option whose digest covers the window.
+    /// Jumps to `signed` if the option is a digest that covers the window.
     fn digest(&mut self, signed: Label) {
         self.a.load(B, R1, R10, OPTION);
         for kind in SIGNED {
@@ -53,12 +53,12 @@ impl Writer {
         }
     }
 
-    /// Goes to `alone` with a segment that is signed, or of which that cannot be told.
+    /// Jumps to `alone` if a segment carries a digest, or its options cannot be parsed.
     pub(super) fn not_signed(&mut self, alone: Label) {
         self.options(alone, |writer| writer.digest(alone));
     }
 
-    /// Reads MSS and window scale of a SYN onto the frame; of another segment there are none.
+    /// Copies a SYN's MSS and window scale to the stack; for other segments stores that there are none.
     pub(super) fn offer(&mut self) {
         let [syn, read, odd] = core::array::from_fn(|_| self.a.label());
         self.a.store(W, R10, SCALE, NO_SCALE);
@@ -72,7 +72,7 @@ impl Writer {
         self.options(odd, |writer| {
             let [no_mss, no_scale, small] = core::array::from_fn(|_| writer.a.label());
             writer.digest(odd);
-            // Kind and length together, as they lie there.
+            // compare kind and length together, as one number
             writer.network(H, R1, OPTION);
             writer.a.jump_if(R1, Cond::Ne, 0x0204, no_mss);
             writer.a.mov(R2, R8);

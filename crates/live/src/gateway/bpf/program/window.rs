@@ -1,4 +1,4 @@
-//! What the program from stations writes: the window and its checksum.
+//! How the program for packets from stations writes the window and its checksum.
 
 use super::super::assembler::{Alu, Cond, Helper, Label, Reg::*, Width::*};
 use super::{FIELD, L4, MODE, SEGMENT_HEADER, SHIFT, Writer};
@@ -6,12 +6,12 @@ use crate::gateway::table::{Control, Counter, FlowState, LARGEST, SEGMENT};
 use core::mem::offset_of;
 
 impl Writer {
-    /// Lowers the window to R1 bytes, within what the sender may be told; goes to `alone` with a segment whose window
-    /// somebody has signed.
+    /// Lowers the window to R1 bytes, but not below the allowed minimum; jumps to `alone` if a digest covers the
+    /// segment's window.
     pub(super) fn lower(&mut self, alone: Label) {
         let (behind, offered, seen, enough, wet) =
             (self.a.label(), self.a.label(), self.a.label(), self.a.label(), self.a.label());
-        // Never below what the sender has sent already.
+        // not below the bytes in flight
         self.a.load(W, R2, R7, state!(highest));
         self.network(W, R3, SEGMENT_HEADER + 8);
         self.a.alu32(Alu::Sub, R2, R3);
@@ -19,7 +19,7 @@ impl Writer {
         self.a.jump_if(R2, Cond::Le, R1, behind);
         self.a.mov(R1, R2);
         self.a.place(behind);
-        // Nor below two segments.
+        // nor below two segments
         self.a.mov(R3, SEGMENT as i32);
         self.a.load(W, R2, R7, state!(mss));
         self.a.jump_if(R2, Cond::Eq, 0, offered);
@@ -35,7 +35,7 @@ impl Writer {
         self.a.jump_if(R1, Cond::Ge, R2, enough);
         self.a.mov(R1, R2);
         self.a.place(enough);
-        // Rounded up to the scale; never above the station's own.
+        // rounded up to the scale; never above the station's own window
         self.a.load(W, R2, R10, SHIFT);
         self.a.mov(R3, 1);
         self.a.alu(Alu::Lsh, R3, R2);
@@ -58,7 +58,7 @@ impl Writer {
         self.a.jump_if(R1, Cond::Eq, 0, wet);
         self.a.jump(self.pass);
         self.a.place(wet);
-        // The checksum first: what can be written there can be written before it, so that never only one is.
+        // The checksum comes first: if it is writable, so is the window before it, and both stay consistent.
         self.a.mov(R1, R6);
         self.a.load(W, R2, R10, L4);
         self.a.alu(Alu::Add, R2, 16);
