@@ -1,7 +1,8 @@
-//! When the flows over a path begin, told by whoever runs them to whoever runs the path, over a named pipe.
+//! Announces over a named pipe when the flows over a path begin, from the process that runs them to the one that runs
+//! the path.
 //!
-//! A program needs a second to start and flows a round trip to be agreed on. A path that is emulated for a scenario begins its
-//! time with theirs, so that a schedule's instants are the flows' too.
+//! A program needs a second to start, and agreeing on flows takes a round trip. A path emulated for a scenario starts
+//! its time with the flows', so that the times in a schedule also apply to the flows.
 
 use crate::clock::Clock;
 use paceline_units::Time;
@@ -18,21 +19,22 @@ pub struct Beginning {
 }
 
 impl Beginning {
-    /// Makes the pipe `path`.
+    /// Creates the pipe `path`.
     ///
     /// # Errors
     /// `mkfifo(3)`'s and `open(2)`'s.
     pub fn new(path: &Path) -> io::Result<Beginning> {
         rustix::fs::mknodat(CWD, path, rustix::fs::FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
-        // read and write: a pipe that nobody has opened for writing yet is no end of file
+        // open for reading and writing: otherwise a pipe without a writer yet would read as end of file
         let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
         Ok(Beginning { pipe: rustix::fs::open(path, flags, Mode::empty())? })
     }
 
-    /// When the flows began, by CLOCK_MONOTONIC in nanoseconds; `None`: they have not, or it was said before.
+    /// When the flows began, by CLOCK_MONOTONIC in nanoseconds; `None` if they have not begun, or this was returned
+    /// before.
     pub fn take(&self) -> Option<u64> {
         let mut bytes = [0; 8];
-        // so few bytes come whole or not at all (pipe(7), PIPE_BUF)
+        // so few bytes are transferred atomically (pipe(7), PIPE_BUF)
         match rustix::io::read(&self.pipe, &mut bytes) {
             Ok(8) => Some(u64::from_ne_bytes(bytes)),
             _ => None,
@@ -40,7 +42,7 @@ impl Beginning {
     }
 }
 
-/// The end of the flows, which the first of them to begin uses.
+/// The flows' end of the pipe, used by the first flow to begin.
 #[derive(Debug)]
 pub struct Announcer {
     pipe: OwnedFd,
@@ -49,25 +51,25 @@ pub struct Announcer {
 }
 
 impl Announcer {
-    /// Opens the pipe `path`; `clock` is that of the instants to be told.
+    /// Opens the pipe `path`; `clock` is the clock of the announced times.
     ///
     /// # Errors
-    /// `open(2)`'s: ENXIO if no path listens.
+    /// `open(2)`'s: ENXIO if no path has it open.
     pub fn new(path: &Path, clock: Clock) -> io::Result<Announcer> {
         let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         Ok(Announcer { pipe: rustix::fs::open(path, flags, Mode::empty())?, clock, reported: AtomicBool::new(false) })
     }
 
-    /// The data of a flow begin at `at`. To be said before the first of them leaves.
+    /// Announces that a flow's data begin at `at`. Call it before the first of them is sent.
     pub fn say(&self, at: Time) {
         if !self.reported.swap(true, Ordering::Relaxed) {
             let at = self.clock.monotonic_at_zero() + at.0;
-            // a path that is gone has nothing to begin
+            // errors are ignored: the path has ended
             let _ = rustix::io::write(&self.pipe, &at.to_ne_bytes());
         }
     }
 
-    /// They begin now.
+    /// Announces that the data begin now.
     pub fn say_now(&self) {
         self.say(self.clock.now());
     }

@@ -1,14 +1,14 @@
-//! Who may not, and why: advice for those whom the kernel has refused something.
+//! Advice about missing capabilities after the kernel has refused something.
 
 use rustix::thread::{CapabilitySet, capabilities};
 
 /// A capability with its name.
 pub(crate) type Named = (CapabilitySet, &'static str);
 
-/// What this process may do, as advice sees it.
+/// The privileges of this process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rights {
-    /// Its effective user is number 0.
+    /// Whether its effective user id is 0.
     root: bool,
     effective: CapabilitySet,
 }
@@ -21,7 +21,7 @@ impl Rights {
         }
     }
 
-    /// What root lacks of what is needed, and how to get it; `None` if it lacks nothing, or is not root.
+    /// The capabilities that root lacks, and how to get them; `None` if it lacks none, or the user is not root.
     pub(crate) fn of_root(self, needed: &[Named]) -> Option<String> {
         let missing = needed.iter().filter(|(capability, _)| !self.effective.contains(*capability));
         let missing: Vec<&str> = missing.map(|&(_, name)| name).collect();

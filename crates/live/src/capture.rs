@@ -1,8 +1,9 @@
-//! A run's packets as a capture file (pcapng), as `tcpdump` would take them at every host, and its connections over QUIC as logs.
+//! A run's packets as a capture file (pcapng), as `tcpdump` would write them at every host, and logs of its QUIC
+//! connections.
 //!
-//! One interface a host, named after it: a packet stands in the file where it leaves a host and, if it was not lost,
-//! where it reaches one. Only headers are kept of it (`docs/capture.md`). Logs have a file for each connection and end
-//! (`docs/qlog.md`). Look first at [`simulate`].
+//! There is one interface per host, named after it: a packet appears in the file when it leaves a host and, unless it
+//! was lost, when it reaches one. Only its headers are kept (`docs/capture.md`). Logs have one file per connection and
+//! end (`docs/qlog.md`). Start reading at [`simulate`].
 
 mod frames;
 pub(crate) mod pcapng;
@@ -22,38 +23,38 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What is written of a run while it goes.
+/// Files written during a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Written<'a> {
     /// A capture of its packets.
     pub pcap: Option<CaptureFile<'a>>,
-    /// A folder for the logs of its connections over QUIC; it is made, or it is empty.
+    /// A folder for logs of its QUIC connections; it must be empty, and is created if it does not exist.
     pub qlog: Option<&'a Path>,
 }
 
-/// What to capture, and where to.
+/// What to capture, and the destination.
 #[derive(Clone, Copy, Debug)]
 pub struct CaptureFile<'a> {
-    /// The file, which is replaced if it is there.
+    /// The file; an existing one is replaced.
     pub path: &'a Path,
-    /// Names of the hosts to capture at; none: all.
+    /// Names of the hosts to capture at; empty: all.
     pub hosts: &'a [String],
 }
 
-/// Why there is no result, or no whole capture.
+/// Why there is no result, or no complete capture.
 #[derive(Debug)]
 pub enum CaptureError {
-    /// The run failed or was cancelled. The files have what was captured until then.
+    /// The run failed or was cancelled. The files contain what was captured until then.
     Run(RunError),
-    /// This file could not be written, or one of this folder.
+    /// This file, or one in this folder, could not be written.
     File(PathBuf, io::Error),
-    /// The folder for logs has something in it.
+    /// The folder for logs is not empty.
     NotEmpty(PathBuf),
-    /// There are to be logs, and no flow is over QUIC.
+    /// Logs were requested, but no flow uses QUIC.
     NothingToLog,
-    /// This flow has requests over TCP, of which captures know nothing.
+    /// This flow has requests over TCP, which captures do not support.
     Requests(String),
-    /// There is no such host; with the names of those that are there.
+    /// There is no such host; with the names of the existing ones.
     NoHost(String, Vec<String>),
 }
 
@@ -91,8 +92,9 @@ impl core::fmt::Display for CaptureError {
 
 impl core::error::Error for CaptureError {}
 
-/// Runs a scenario once, with this seed, and writes its packets and logs: packets under another name beside the file, which takes its
-/// place when the run has ended or was cancelled. If it cannot be written whole, what was there before stays.
+/// Runs a scenario once, with this seed, and writes its packets and logs. Packets are first written to a temporary file
+/// beside the destination, which it replaces when the run has ended or was cancelled. If it cannot be written
+/// completely, the old file stays.
 ///
 /// # Errors
 /// [`CaptureError`].
@@ -123,7 +125,7 @@ pub fn simulate(
         done => std::fs::rename(&part, pcap.path).map_err(failed(pcap.path)).and(done),
     };
     if matches!(done, Err(CaptureError::File(..))) {
-        // a part is of no use, and the error that is told says why there is no more
+        // a partial file is useless, and the reported error explains the failure
         let _ = std::fs::remove_file(&part);
     }
     done
@@ -133,7 +135,7 @@ fn failed(path: &Path) -> impl Fn(io::Error) -> CaptureError {
     move |error| CaptureError::File(path.to_owned(), error)
 }
 
-/// Where a file is written before it is whole; none for a pipe or a device, into which all goes at once.
+/// The temporary file for a destination; `None` for a pipe or a device, which is written directly.
 fn part_of(path: &Path) -> Option<PathBuf> {
     if std::fs::metadata(path).is_ok_and(|there| !there.is_file()) {
         return None;
@@ -142,7 +144,7 @@ fn part_of(path: &Path) -> Option<PathBuf> {
     Some(path.with_file_name(format!(".{name}.{}.part", std::process::id())))
 }
 
-/// Runs the model and writes what is wanted of it.
+/// Runs the model and writes the requested files.
 fn write(
     model: &Model,
     options: &RunOptions<'_>,
@@ -158,7 +160,7 @@ fn write(
     }
 }
 
-/// Who takes what a run hands over.
+/// The destinations of a run's output.
 struct Takers<'a> {
     packets: Option<(Writing, &'a Path)>,
     logs: Option<Logs<'a>>,
@@ -166,7 +168,7 @@ struct Takers<'a> {
 }
 
 impl Takers<'_> {
-    /// Writes what is still in memory.
+    /// Flushes buffered output.
     fn finish(self) -> Result<(), CaptureError> {
         if let Some(error) = self.failed {
             return Err(error);
@@ -210,7 +212,7 @@ impl Capture for Takers<'_> {
     }
 }
 
-/// For each node the number of its interface, if it is captured at.
+/// For each node the number of its interface, if it is captured.
 fn interfaces(model: &Model, hosts: &[String]) -> Result<Vec<Option<u32>>, CaptureError> {
     let mut has_flows = vec![false; model.nodes.len()];
     for flow in &model.flows {
@@ -235,7 +237,7 @@ fn interfaces(model: &Model, hosts: &[String]) -> Result<Vec<Option<u32>>, Captu
 #[expect(clippy::disallowed_types, reason = "the crate that writes files")]
 type File = std::fs::File;
 
-/// A capture that is being written.
+/// A capture being written.
 struct Writing {
     file: Pcapng<BufWriter<File>>,
     interfaces: Vec<Option<u32>>,
@@ -260,7 +262,7 @@ impl Writing {
         self.file.write(interface, at, way, &self.bytes, original_len)
     }
 
-    /// Writes what is still in memory.
+    /// Flushes buffered output.
     fn finish(mut self) -> io::Result<()> {
         self.file.flush()
     }

@@ -1,8 +1,8 @@
-//! The real clock, and waiting for an instant of it or for a file descriptor, whichever comes first.
+//! The real clock, and waiting until a point in time or until a file descriptor is ready, whichever comes first.
 //!
-//! A sleeping thread wakes some tens of microseconds late, most of it the timer slack of 50 us that Linux allows itself
-//! (`prctl(2)`, `PR_SET_TIMERSLACK`). [`Waiter`] asks for a slack of 1 ns, sleeps until shortly before the instant, and
-//! spins for the rest. How late it was it keeps as a histogram. Look first at [`Waiter::wait`].
+//! A sleeping thread wakes some tens of microseconds late, mostly because of Linux's default timer slack of 50 us
+//! (`prctl(2)`, `PR_SET_TIMERSLACK`). [`Waiter`] sets a slack of 1 ns, sleeps until shortly before the time, and spins
+//! for the rest. It records its lateness in a histogram. Start reading at [`Waiter::wait`].
 
 use hdrhistogram::Histogram;
 use paceline_units::{Span, Time};
@@ -13,7 +13,7 @@ use serde::Serialize;
 use std::io;
 use std::num::NonZeroU64;
 
-/// CLOCK_MONOTONIC, counted from an instant of its own: no step of the system's time moves it.
+/// CLOCK_MONOTONIC, counted from its own start: steps of the system's time do not affect it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
     /// Nanoseconds of CLOCK_MONOTONIC at zero.
@@ -21,13 +21,13 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A clock that stands at zero now.
+    /// A clock that is zero now.
     #[must_use]
     pub fn start() -> Clock {
         Clock { zero: nanoseconds(ClockId::Monotonic) }
     }
 
-    /// A clock that stood at zero when CLOCK_MONOTONIC showed `nanoseconds`.
+    /// A clock that was zero when CLOCK_MONOTONIC was `nanoseconds`.
     #[must_use]
     pub fn from_monotonic(nanoseconds: u64) -> Clock {
         Clock { zero: nanoseconds }
@@ -40,11 +40,11 @@ impl Clock {
         Time(nanoseconds(ClockId::Monotonic).saturating_sub(self.zero))
     }
 
-    /// What the system's clock shows at zero of this one, as nanoseconds since 1970. The difference of the two clocks is
-    /// measured anew with each call: the system's clock may have been set since.
+    /// The system clock's time at zero of this one, as nanoseconds since 1970. Each call measures the difference of the
+    /// two clocks again: the system clock may have been set since.
     #[must_use]
     pub fn unix_at_zero(&self) -> u64 {
-        // The reading between the two that are closest together: a thread that lost the processor meanwhile is no measure.
+        // use the reading whose two enclosing ones are closest: a descheduled thread would distort it
         let reading = || {
             let before = nanoseconds(ClockId::Monotonic);
             let unix = nanoseconds(ClockId::Realtime);
@@ -54,13 +54,13 @@ impl Clock {
         (0..5).map(|_| reading()).min().map_or(0, |(_, unix)| unix)
     }
 
-    /// What CLOCK_MONOTONIC showed at zero of this one, in nanoseconds.
+    /// CLOCK_MONOTONIC at zero of this clock, in nanoseconds.
     #[must_use]
     pub fn monotonic_at_zero(&self) -> u64 {
         self.zero
     }
 
-    /// The instant of this clock at which CLOCK_MONOTONIC showed `nanoseconds`.
+    /// This clock's time when CLOCK_MONOTONIC was `nanoseconds`.
     #[must_use]
     pub fn of_monotonic(&self, nanoseconds: u64) -> Time {
         Time(nanoseconds.saturating_sub(self.zero))
@@ -73,7 +73,7 @@ pub(crate) fn monotonic() -> u64 {
     nanoseconds(ClockId::Monotonic)
 }
 
-/// Nanoseconds that a clock of the kernel shows.
+/// The time of a kernel clock in nanoseconds.
 fn nanoseconds(clock: ClockId) -> u64 {
     let time = clock_gettime(clock);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
@@ -82,15 +82,15 @@ fn nanoseconds(clock: ClockId) -> u64 {
 /// Why [`Waiter::wait`] returned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Woken {
-    /// The instant has come. A file descriptor may be ready besides.
+    /// The time has come. A file descriptor may be ready too.
     Due,
-    /// A file descriptor is ready (its `revents` say which), and the instant has not come.
+    /// A file descriptor is ready (its `revents` tell which), and the time has not come.
     Ready,
     /// A signal was caught.
     Signal,
 }
 
-/// Waits for instants of a clock, and knows how late it was.
+/// Waits for points in time of a clock, and records its lateness.
 #[derive(Clone, Debug)]
 pub struct Waiter {
     clock: Clock,
@@ -99,10 +99,10 @@ pub struct Waiter {
 }
 
 impl Waiter {
-    /// How long before an instant a waiter wakes to spin: a little more than the kernel is late in the median.
+    /// Time before the target at which a waiter wakes to spin: a little more than the kernel's median lateness.
     pub const SPIN: Span = Span::from_micros(60);
 
-    /// A waiter of the calling thread, whose timer slack becomes 1 ns. It must be used on this thread to be exact.
+    /// A waiter for the calling thread, whose timer slack is set to 1 ns. It is exact only on this thread.
     ///
     /// # Errors
     /// If the kernel refuses the slack.
@@ -111,23 +111,23 @@ impl Waiter {
         Ok(Waiter { clock, spin: Waiter::SPIN, late: histogram() })
     }
 
-    /// The same without the spin: late by tens of microseconds, and of less use of the processor.
+    /// The same without spinning: late by tens of microseconds, but with less CPU time.
     #[must_use]
     pub fn without_spin(self) -> Waiter {
         Waiter { spin: Span::ZERO, ..self }
     }
 
-    /// The clock it waits for.
+    /// The clock that it waits for.
     #[must_use]
     pub fn clock(&self) -> Clock {
         self.clock
     }
 
-    /// Waits until `until` ([`Time::NEVER`]: for ever) or until one of `fds` is ready. An instant that has passed is due at
-    /// once, and `fds` are looked at all the same. How late it is counts only if it had to wait.
+    /// Waits until `until` ([`Time::NEVER`]: forever) or until one of `fds` is ready. A past time is due at once, and
+    /// `fds` are still polled. Lateness is recorded only if it had to wait.
     ///
     /// # Errors
-    /// `ppoll(2)`'s, but for EINTR.
+    /// `ppoll(2)`'s, except EINTR.
     pub fn wait(&mut self, fds: &mut [PollFd<'_>], until: Time) -> io::Result<Woken> {
         let mut now = self.clock.now();
         if now >= until {
@@ -147,7 +147,7 @@ impl Waiter {
             now = self.clock.now();
         }
         while now < until {
-            // A look at the descriptors takes about half a microsecond: none in the last one.
+            // polling the descriptors takes about half a microsecond: skip it in the last one
             if !fds.is_empty() && until.since(now) > Span::from_micros(1) {
                 match look(fds, Some(Span::ZERO))? {
                     Look::Ready => return Ok(self.ready(until)),
@@ -163,16 +163,16 @@ impl Waiter {
         Ok(Woken::Due)
     }
 
-    /// Waits until `until`; a caught signal does not end it.
+    /// Waits until `until`; a caught signal does not end the wait.
     ///
     /// # Errors
-    /// `ppoll(2)`'s, but for EINTR.
+    /// `ppoll(2)`'s, except EINTR.
     pub fn sleep_until(&mut self, until: Time) -> io::Result<()> {
         while self.wait(&mut [], until)? != Woken::Due {}
         Ok(())
     }
 
-    /// How late this waiter has been, of all instants that it had to wait for.
+    /// Lateness of this waiter, over all times that it had to wait for.
     #[must_use]
     pub fn lateness(&self) -> Lateness {
         Lateness::of(&self.late)
@@ -203,30 +203,30 @@ fn look(fds: &mut [PollFd<'_>], timeout: Option<Span>) -> io::Result<Look> {
     }
 }
 
-/// Whether `fd` can be read, has been closed at its other end or is in error, as the last wait found it: each is learnt by
-/// reading it.
+/// Whether the last wait found that `fd` can be read, is closed at the other end, or has an error: reading it shows
+/// which.
 #[must_use]
 pub fn readable(fd: &PollFd<'_>) -> bool {
     fd.revents().intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL)
 }
 
-/// A histogram of nanoseconds up to a minute, exact to 1 %.
+/// A histogram of nanoseconds up to a minute, with a precision of 1 %.
 pub(crate) fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, 60_000_000_000, 2).expect("these bounds make a histogram")
 }
 
-/// How late things happened that were to happen at an instant. All but `count` is not a number (in JSON null) where nothing did.
+/// Lateness of timed events. Without any, all fields except `count` are NaN (null in JSON).
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Lateness {
-    /// How many there were.
+    /// Number of events.
     pub count: u64,
-    /// Median (seconds), as all that follow.
+    /// Median (seconds).
     pub p50_s: f64,
-    /// 95th percentile.
+    /// 95th percentile (seconds).
     pub p95_s: f64,
-    /// 99th percentile.
+    /// 99th percentile (seconds).
     pub p99_s: f64,
-    /// The worst.
+    /// Maximum (seconds).
     pub max_s: f64,
 }
 
@@ -237,7 +237,7 @@ impl Default for Lateness {
 }
 
 impl Lateness {
-    /// Of a histogram of nanoseconds.
+    /// From a histogram of nanoseconds.
     pub(crate) fn of(late: &Histogram<u64>) -> Lateness {
         let at = |quantile| late.value_at_quantile(quantile) as f64 / 1e9;
         if late.is_empty() {
@@ -262,7 +262,7 @@ mod tests {
         assert!(json(&late)["p99_s"].as_f64().is_some_and(|late| (late - 2e-6).abs() < 1e-8));
     }
 
-    /// What measures microseconds: `./check` has nothing run beside it.
+    /// Tests that measure microseconds: `./check` runs nothing beside them.
     mod alone {
         use super::*;
 
@@ -281,7 +281,7 @@ mod tests {
                 }
                 let late = waiter.lateness();
                 assert_eq!(late.count, 20);
-                // The spin meets it to the microsecond; the bound leaves room for a host that takes the processor away.
+                // spinning is exact to the microsecond; the bound allows for a host that deschedules the thread
                 assert!(late.p50_s < 50e-6, "{late:?}");
                 rustix::io::write(&b, b"x").unwrap();
                 let mut fds = [PollFd::new(&a, PollFlags::IN)];

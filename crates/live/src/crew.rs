@@ -1,7 +1,8 @@
-//! Threads that keep things of their own, and do the same to each when they are asked.
+//! Threads that own items, and apply the same work to each on request.
 //!
-//! A thread that is started for one round of work costs tens of microseconds, and what it then works on lies in another
-//! core's cache. Here a thread has its share for as long as the crew lives. It waits for work a moment awake and then asleep.
+//! Starting a thread for one round of work costs tens of microseconds, and its data are then in another core's cache.
+//! Here a thread keeps its share of the items for as long as the crew lives. It waits for work by spinning for a
+//! moment, then by sleeping.
 
 use std::hint::spin_loop;
 use std::io;
@@ -9,14 +10,14 @@ use std::process;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::thread;
 
-/// How often a thread looks for work before it sleeps: some tens of microseconds, about what waking it takes.
+/// Number of polls for work before a thread sleeps: some tens of microseconds, about the cost of waking it.
 const LOOKS: u32 = 1000;
 
-/// What a thread does with its share, of which the first has this place.
+/// Work on a thread's share, whose first item has this index.
 type Job<T> = Box<dyn FnOnce(usize, &mut [T]) + Send>;
 
-/// Things in an order, and the threads that keep them. The caller's thread keeps the first share. Dropped, the threads end
-/// when they have done what they were asked; nobody waits for them.
+/// Items in order, and the threads that own them. The caller's thread owns the first share. When it is dropped, the
+/// threads end after their pending work, without being waited for.
 #[derive(Debug)]
 pub struct Crew<T> {
     own: Vec<T>,
@@ -25,10 +26,10 @@ pub struct Crew<T> {
 }
 
 impl<T: Send + 'static> Crew<T> {
-    /// Shares `all` out among so many threads, the caller's among them.
+    /// Distributes `all` over `workers` threads, including the caller's.
     ///
     /// # Errors
-    /// The system starts no thread.
+    /// If the system starts no thread.
     pub fn new(mut all: Vec<T>, workers: usize) -> io::Result<Crew<T>> {
         let share = all.len().div_ceil(workers.clamp(1, all.len().max(1)));
         let mut rest = all.split_off(share.min(all.len()));
@@ -50,13 +51,13 @@ impl<T: Send + 'static> Crew<T> {
         Ok(crew)
     }
 
-    /// Does `work` to each, which is told its place; what came of them is in their order.
+    /// Applies `work` to each item and its index; returns the results in the items' order.
     ///
     /// # Errors
-    /// In words: in a process that was forked from the crew's the threads are not.
+    /// A message, in a process that was forked from the crew's, since the threads do not exist there.
     ///
     /// # Panics
-    /// Where `work` does, in whichever thread; that thread's share is then lost, and each later call panics.
+    /// If `work` does, in whichever thread; that thread's share is then lost, and each later call panics.
     pub fn each<R: Send + 'static>(
         &mut self,
         work: impl Fn(usize, &mut T) -> R + Clone + Send + 'static,
@@ -72,7 +73,7 @@ impl<T: Send + 'static> Crew<T> {
             let (work, done) = (work.clone(), done.clone());
             let job: Job<T> = Box::new(move |first, items| {
                 let part: Vec<R> = items.iter_mut().zip(first..).map(|(item, place)| work(place, item)).collect();
-                // a caller that has panicked no longer listens
+                // the caller may have panicked
                 let _ = done.send((number, part));
             });
             jobs.send(job).unwrap_or_else(|_| panic!("a thread of the crew has panicked before"));
@@ -90,7 +91,7 @@ impl<T: Send + 'static> Crew<T> {
     }
 }
 
-/// The next of what is sent, waited for a moment awake and then asleep; `None` when all senders are gone.
+/// Receives the next message, first spinning for a moment, then sleeping; `None` when all senders are gone.
 fn next<M>(from: &Receiver<M>) -> Option<M> {
     for _ in 0..LOOKS {
         match from.try_recv() {

@@ -1,15 +1,16 @@
-//! What the fuzz targets (`fuzz/`) call and nobody else does: readers of sockets that no test can write to.
+//! Functions only for the fuzz targets (`fuzz/`): readers of sockets that tests cannot write to.
 
 use crate::gateway::rtnetlink;
 use crate::netns::message;
 
-/// Reads a datagram as answers of `rtnetlink(7)`; how many of its messages were something.
+/// Parses a datagram as answers of `rtnetlink(7)`; returns how many of its messages were recognised.
 #[must_use]
 pub fn rtnetlink(datagram: &[u8]) -> usize {
     rtnetlink::read(datagram)
 }
 
-/// Whether what a namespace's init says with these bytes, if anything, is the same once it is written again.
+/// Whether these bytes, if they are a valid message from a namespace's init, decode to the same message after encoding
+/// it again.
 #[must_use]
 pub fn is_kept(message: &[u8; 16]) -> bool {
     message::is_kept(message)
@@ -20,7 +21,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A netlink message of this kind with 20 bytes and these attributes.
+    /// A netlink message with 20 bytes after its header and these attributes.
     fn message(kind: u16, flags: u16, attributes: &[(u16, &[u8])]) -> Vec<u8> {
         let mut bytes = vec![0; 36];
         for (kind, value) in attributes {

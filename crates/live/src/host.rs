@@ -1,18 +1,18 @@
-//! The state of the host while something ran in real time: whether its measurements can be trusted.
+//! The state of the host during a run in real time, which shows whether its measurements can be trusted.
 
 use serde::Serialize;
 use std::io;
 
-/// What the kernel says of the host at an instant.
+/// The host's state at a point in time.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct HostState {
     /// The kernel's release, as `uname -r` prints it.
     pub kernel: String,
-    /// Processors that are online.
+    /// Online processors.
     pub cores: u64,
     /// Mean number of runnable tasks over the last minute (`/proc/loadavg`).
     pub load_1min: f64,
-    /// Time of all processors since boot that a hypervisor gave to others (`/proc/stat`, steal), in clock ticks.
+    /// Time since boot that a hypervisor took from all processors (`/proc/stat`, steal), in clock ticks.
     pub steal_ticks: u64,
     /// Time of all processors since boot, in clock ticks.
     pub total_ticks: u64,
@@ -36,7 +36,7 @@ impl HostState {
         })
     }
 
-    /// The share of all processors' time since `earlier` that a hypervisor gave to others; zero if no tick has passed.
+    /// The share of all processors' time since `earlier` that a hypervisor took; zero if no tick has passed.
     #[must_use]
     pub fn steal_share_since(&self, earlier: &HostState) -> f64 {
         let total = self.total_ticks.saturating_sub(earlier.total_ticks);
@@ -45,8 +45,8 @@ impl HostState {
     }
 }
 
-/// Steal and sum of the first line of `/proc/stat` (proc_stat(5)): user, nice, system, idle, iowait, irq, softirq, steal;
-/// what follows is counted in user and nice too.
+/// Steal time and sum from the first line of `/proc/stat` (proc_stat(5)): user, nice, system, idle, iowait, irq,
+/// softirq, steal; later fields are included in user and nice.
 fn ticks(stat: &str) -> (u64, u64) {
     let words = stat.lines().next().unwrap_or("").split_ascii_whitespace().skip(1).take(8);
     let all: Vec<u64> = words.map(|word| word.parse().unwrap_or(0)).collect();
@@ -60,15 +60,15 @@ pub struct HostReport {
     pub before: HostState,
     /// At its end.
     pub after: HostState,
-    /// The share of all processors' time in between that a hypervisor gave to others.
+    /// The share of all processors' time in between that a hypervisor took.
     pub steal_share: f64,
 }
 
 impl HostReport {
-    /// The share of stolen time above which a run in real time says nothing.
+    /// Maximum share of stolen time; above it a run in real time is meaningless.
     pub const MAX_STEAL: f64 = 0.01;
 
-    /// Of a run that began with `before` and ends now.
+    /// The report of a run that began with `before` and ends now.
     ///
     /// # Errors
     /// If `/proc` cannot be read.

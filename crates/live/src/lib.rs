@@ -1,9 +1,10 @@
-//! What touches files, devices and the real clock, beside the Python module: scenario files and the traces beside them,
-//! captures of runs, paths in real time, flows between hosts, threads, and the Linux gateway.
+//! Everything that uses files, devices and the real clock, except for the Python module: scenario files and their
+//! traces, captures of runs, paths in real time, flows between hosts, threads, and the Linux gateway.
 //!
-//! What moves packets or asks the kernel takes Linux, and is there alone; scenario files, captures, threads and the shape of results are everywhere.
+//! Whatever sends packets or uses the kernel requires Linux, and exists only there; scenario files, captures, threads
+//! and the types of results are available everywhere.
 //!
-//! Uses sim and path. Look first at [`scenario::load`], [`capture::simulate`], [`path`] and [`session`].
+//! Uses sim and path. Start reading at [`scenario::load`], [`capture::simulate`], [`path`] and [`session`].
 
 #[cfg(target_os = "linux")]
 pub mod beginning;

@@ -1,18 +1,18 @@
-//! What somebody else wrote, before it comes to a terminal, a log or a file.
+//! Sanitises text from a peer before it reaches a terminal, a log or a file.
 
 use paceline_sim::scenario::escaped;
 
-/// Characters of a text that are shown.
+/// Maximum number of characters shown.
 const MAX_CHARS: usize = 500;
 
-/// A text of a peer, fit to be shown: on one line, without anything that a terminal obeys or that turns the direction of what
-/// stands beside it. Control and format characters, separators of lines, private and unassigned ones are escaped as in JSON
-/// (`\n`, `\u001b`), and so are marks that would pile up on a letter; what is longer than 500 characters is cut.
+/// A peer's text in a form that can be shown: on one line, without anything that a terminal interprets or that changes
+/// the direction of adjacent text. Control and format characters, line separators, private and unassigned characters
+/// are escaped as in JSON (`\n`, `\u001b`), as are combining marks; text beyond 500 characters is cut off.
 #[must_use]
 pub fn peer_text(text: &str) -> String {
     let (mut shown, mut left) = (String::new(), MAX_CHARS);
     for c in text.chars() {
-        // a text that was cleaned before stays as it is
+        // sanitising a text twice changes nothing
         let plain = matches!(c, '\\' | '\'' | '"') || c.escape_debug().len() == 1;
         let c = if plain { c.to_string() } else { escaped(c) };
         let takes = if plain { 1 } else { c.len() };
@@ -53,7 +53,7 @@ mod tests {
         assert_eq!(peer_text(&"x".repeat(500)).len(), 500);
         let cut = peer_text(&"x".repeat(1 << 20));
         assert!(cut.ends_with("x…") && cut.chars().count() == 501);
-        // by what is shown, whatever it was before
+        // the limit counts shown characters, not original ones
         let escaped = peer_text(&"\u{e0041}".repeat(500));
         assert!(escaped.ends_with(r"\udc41…") && escaped.chars().count() <= 501);
         assert_eq!(peer_text(&cut), cut);

@@ -1,5 +1,5 @@
-//! What a run on real paths measured, in the shape of a simulated run's summary: the same tables, the same names
-//! (`docs/measures.md`). What cannot be known of real traffic is `None`.
+//! Measurements of a run on real paths, in the form of a simulated run's summary: the same tables and names
+//! (`docs/measures.md`). Measures that are unknown for real traffic are `None`.
 
 use paceline_sim::Series;
 pub use paceline_sim::measures::FlowRow;
@@ -7,30 +7,30 @@ use paceline_sim::summary::{GroupSummary, QueueSummary, StreamSummary};
 use paceline_units::Time;
 use serde::Serialize;
 
-/// Everything that was measured of one run.
+/// Summary of one run.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct LiveSummary {
-    /// What ran.
+    /// Name of the run.
     pub name: String,
-    /// Number of the run among its like; there is no seed to draw from.
+    /// Number of the run within a series; no seed is used.
     pub seed: u64,
-    /// What was asked for; `None`: until it was stopped.
+    /// Requested duration; `None`: until it was stopped.
     pub duration_s: Option<f64>,
-    /// What was left out at the beginning.
+    /// Duration of the excluded beginning.
     pub warmup_s: f64,
     /// When the run ended.
     pub end_s: f64,
     /// From the end of the warm-up to the end of the run.
     pub measured_s: f64,
-    /// A row a flow.
+    /// One row per flow.
     pub flows: Vec<FlowRow>,
-    /// A row a media stream.
+    /// One row per media stream.
     pub streams: Vec<StreamSummary>,
-    /// A row a link direction, over an emulated path.
+    /// One row per link direction of an emulated path.
     pub queues: Vec<QueueSummary>,
-    /// A row a group of flows.
+    /// One row per group of flows.
     pub groups: Vec<GroupSummary>,
-    /// What a reader of the numbers should know, in sentences.
+    /// Notes for readers of the numbers, in sentences.
     pub notes: Vec<String>,
 }
 
@@ -52,16 +52,16 @@ impl LiveSummary {
     }
 }
 
-/// What a run measured and recorded.
+/// Measurements and recordings of a run.
 #[derive(Clone, Debug, Default)]
 pub struct LiveOutput {
-    /// Its tables.
+    /// The tables.
     pub summary: LiveSummary,
-    /// Its recordings.
+    /// The recordings.
     pub series: Vec<Series>,
 }
 
-/// The flows that share a group's name.
+/// The groups that flows with the same group name form.
 #[must_use]
 pub fn groups(flows: &[FlowRow]) -> Vec<GroupSummary> {
     let rows = flows.iter().map(|flow| (flow.group.as_str(), flow.goodput_bps, flow.bytes_delivered.unwrap_or(0)));

@@ -4,12 +4,12 @@ use paceline_sim::scenario::{Document, Scenario, ScenarioError};
 use std::io::Read as _;
 use std::path::Path;
 
-/// The largest scenario file that is read.
+/// Maximum size of a scenario file in bytes.
 const MAX_SCENARIO: u64 = 16 << 20;
-/// The largest trace file that is read.
+/// Maximum size of a trace file in bytes.
 const MAX_TRACE: u64 = 512 << 20;
 
-/// Reads and checks a scenario file, and the trace files that it names.
+/// Reads and validates a scenario file, and the trace files that it names.
 ///
 /// # Errors
 /// Every mistake in it, or why a file cannot be read.
@@ -17,7 +17,7 @@ pub fn load(path: &Path) -> Result<Scenario, ScenarioError> {
     check(&open(path)?, path.parent().unwrap_or(Path::new("")))
 }
 
-/// Reads a scenario file as TOML, so that keys can still be set.
+/// Parses a scenario file as TOML, so that keys can still be set.
 ///
 /// # Errors
 /// A syntax error, or why the file cannot be read.
@@ -27,7 +27,7 @@ pub fn open(path: &Path) -> Result<Document, ScenarioError> {
     Document::parse(&text, &shown)
 }
 
-/// Checks a scenario whose trace files lie relative to `folder`.
+/// Validates a scenario whose trace file paths are relative to `folder`.
 ///
 /// # Errors
 /// Every mistake in it, or why a trace file cannot be read.
@@ -43,16 +43,16 @@ pub fn trace(path: &Path) -> Result<String, String> {
     read(path, MAX_TRACE)
 }
 
-/// The text of a file, or why there is none.
+/// Reads a text file of at most `max` bytes; the error is a message.
 fn read(path: &Path, max: u64) -> Result<String, String> {
-    // A pipe would keep the reader waiting for who writes to it, and give nothing to the next one.
+    // a pipe would block the reader until somebody writes, and be empty for the next reader
     if std::fs::metadata(path).is_ok_and(|about| !about.is_file() && !about.is_dir()) {
         return Err("is not a regular file: write what it gives to one, and name that".into());
     }
     let mut bytes = Vec::new();
     let mut options = std::fs::OpenOptions::new();
     options.read(true);
-    // files of the kernel look regular, and some keep the reader waiting (/proc/kmsg)
+    // kernel files look regular, but some block the reader (/proc/kmsg)
     #[cfg(target_os = "linux")]
     std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
     let file = options.open(path);
@@ -64,7 +64,7 @@ fn read(path: &Path, max: u64) -> Result<String, String> {
     });
     if let Err(error) = read {
         let error = error.to_string();
-        // "No such file or directory (os error 2)": the number helps nobody.
+        // "No such file or directory (os error 2)": the number is of no use
         return Err(format!("cannot be read: {}", error.split(" (os error").next().unwrap_or(&error)));
     }
     if bytes.len() as u64 > max {

@@ -1,16 +1,16 @@
 //! The addresses of a path's two ends.
 //!
-//! IPv4 from 198.18.0.0/15, which RFC 2544 sets aside for measurements of networks, so that no network that anybody uses
-//! is hidden; IPv6 from a unique local prefix (RFC 4193). In namespaces of their own all paths have the same.
+//! IPv4 from 198.18.0.0/15, which RFC 2544 reserves for network benchmarks, so that no network in use is hidden; IPv6
+//! from a unique local prefix (RFC 4193). In separate namespaces all paths use the same addresses.
 
 use crate::path::Side;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// How many paths can have their far end on the host at one time.
+/// Maximum number of concurrent paths with their far end on the host.
 pub const PATHS: u8 = 250;
-/// Bits of the IPv4 network of a path.
+/// Prefix length of a path's IPv4 network.
 pub(super) const PREFIX: u8 = 30;
-/// Bits of its IPv6 network.
+/// Prefix length of its IPv6 network.
 pub(super) const PREFIX6: u8 = 64;
 
 /// The IPv4 address of an end of the path with this number: 198.18.N.1 and 198.18.N.2.

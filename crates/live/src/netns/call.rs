@@ -1,4 +1,4 @@
-//! The system calls that a path's ends need, and what to say of one that was refused: which, why, what to do.
+//! The system calls that a path's ends need, and error messages for refused ones: which call, why, what to do.
 
 use crate::capabilities::{Named, Rights};
 use rustix::thread::CapabilitySet;
@@ -16,7 +16,7 @@ macro_rules! calls {
         impl Call {
             const ALL: &[Call] = &[$(Call::$name),*];
 
-            /// The call as a manual page names it.
+            /// The call's name, in the form of its manual page.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self { $(Call::$name => $text,)* }
@@ -26,84 +26,84 @@ macro_rules! calls {
 }
 
 calls! {
-    /// A pair of sockets between Paceline and its child.
+    /// A pair of sockets between Paceline and init.
     SocketPair = "socketpair(2)",
-    /// The process that becomes init of new namespaces, without a new user namespace.
+    /// Starts init in new namespaces, without a new user namespace.
     Clone = "clone(CLONE_NEWNET | CLONE_NEWPID | CLONE_NEWNS)",
     /// The same with a new user namespace.
     CloneUser = "clone(CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWPID | CLONE_NEWNS)",
-    /// Tie to the life of the parent.
+    /// Ends init with its parent.
     DeathSignal = "prctl(PR_SET_PDEATHSIG)",
-    /// Of a user namespace.
+    /// Denies group changes in a user namespace.
     SetGroups = "write(/proc/self/setgroups)",
-    /// Of a user namespace.
+    /// Maps the user into a user namespace.
     UidMap = "write(/proc/self/uid_map)",
-    /// Of a user namespace.
+    /// Maps the group into a user namespace.
     GidMap = "write(/proc/self/gid_map)",
-    /// So that no mount of the namespace reaches the host.
+    /// Keeps the namespace's mounts from reaching the host.
     MountPrivate = "mount(/, MS_REC | MS_PRIVATE)",
-    /// The processes of the new namespace.
+    /// A /proc of the new process namespace.
     MountProc = "mount(proc, /proc)",
-    /// The TUN driver.
+    /// Opens the TUN driver.
     OpenTun = "open(/dev/net/tun)",
-    /// A TUN.
+    /// Creates a TUN.
     TunSetIff = "ioctl(TUNSETIFF)",
-    /// For ioctls on devices.
+    /// A socket for ioctls on devices.
     Socket = "socket(AF_INET)",
-    /// 1500 bytes.
+    /// Sets the MTU to 1500 bytes.
     Mtu = "ioctl(SIOCSIFMTU)",
-    /// The IPv4 address and its mask.
+    /// Sets the IPv4 address and its mask.
     Address = "ioctl(SIOCSIFADDR, AF_INET)",
-    /// The IPv6 address.
+    /// Adds the IPv6 address.
     Address6 = "RTM_NEWADDR (IPv6)",
-    /// Up, without ARP.
+    /// Sets a device up, without ARP.
     Flags = "ioctl(SIOCSIFFLAGS)",
-    /// Its number.
+    /// Reads a device's index.
     Index = "ioctl(SIOCGIFINDEX)",
-    /// Its Ethernet address.
+    /// Reads its Ethernet address.
     Hardware = "ioctl(SIOCGIFHWADDR)",
-    /// Checksums and segmentation are left to no device.
+    /// Disables checksum and segmentation offload.
     Offload = "ioctl(SIOCETHTOOL)",
-    /// A handle on the namespace.
+    /// Opens a handle on the namespace.
     OpenNamespace = "open(/proc/self/ns/net)",
-    /// The namespace of the emulator's end of a veth pair.
+    /// Creates the namespace of the emulator's end of a veth pair.
     Unshare = "unshare(CLONE_NEWNET)",
-    /// Back into the program's namespace.
+    /// Returns to the program's namespace.
     SetNs = "setns(CLONE_NEWNET)",
-    /// Netlink.
+    /// A netlink socket.
     Netlink = "socket(AF_NETLINK)",
-    /// A veth pair.
+    /// Creates a veth pair.
     Veth = "RTM_NEWLINK (veth)",
-    /// The emulator's end of a veth pair.
+    /// A socket at the emulator's end of a veth pair.
     PacketSocket = "socket(AF_PACKET)",
-    /// The same.
+    /// Binds that socket.
     PacketBind = "bind(AF_PACKET)",
-    /// What the kernel sends itself is not read.
+    /// Ignores packets that this host's kernel sends.
     PacketOutgoing = "setsockopt(PACKET_IGNORE_OUTGOING)",
-    /// The privileges that a program keeps in a user namespace.
+    /// Keeps a program's privileges in a user namespace.
     Ambient = "prctl(PR_CAP_AMBIENT)",
-    /// The program's process.
+    /// Creates the program's process.
     Fork = "clone(2)",
-    /// The program.
+    /// Runs the program.
     Exec = "execve(2)",
-    /// For init's children.
+    /// Receives signals about init's children.
     SignalFd = "signalfd(2)",
-    /// What init tells Paceline.
+    /// Sends a message from init to Paceline.
     Send = "sendmsg(2)",
-    /// Handlers of signals.
+    /// Installs signal handlers.
     SignalAction = "sigaction(2)",
-    /// For handlers of signals.
+    /// A pipe for signal handlers and for a new process's error.
     Pipe = "pipe2(2)",
-    /// Waiting.
+    /// Waits.
     Poll = "poll(2)",
 }
 
-/// A call that the kernel refused.
+/// A system call that the kernel refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Refused {
-    /// Which.
+    /// The call.
     pub call: Call,
-    /// With which error.
+    /// Its error number.
     pub errno: i32,
 }
 
@@ -118,12 +118,12 @@ impl Call {
         Call::ALL.get(usize::try_from(number).ok()?).copied()
     }
 
-    /// The error that the last call of this thread has left. Does not allocate.
+    /// This thread's last error, for this call. Does not allocate.
     pub(super) fn refused(self) -> Refused {
         Refused { call: self, errno: std::io::Error::last_os_error().raw_os_error().unwrap_or(0) }
     }
 
-    /// `result` of a call of C: negative if refused.
+    /// Checks a C call's `result`: negative is an error.
     pub(super) fn check(self, result: impl Into<i64>) -> Attempt<i64> {
         let result = result.into();
         if result < 0 { Err(self.refused()) } else { Ok(result) }
@@ -149,7 +149,7 @@ impl fmt::Display for Refused {
 impl std::error::Error for Refused {}
 
 impl Refused {
-    /// Why it may be, and what to do.
+    /// Likely reasons, and what to do.
     fn advice(&self) -> String {
         match (self.call, self.errno) {
             (Call::CloneUser | Call::Unshare | Call::Clone, libc::ENOSPC | libc::EUSERS) => {
@@ -206,10 +206,10 @@ impl Refused {
     }
 }
 
-/// What an end of a path takes, without a user namespace of its own.
+/// Capabilities that an end needs without its own user namespace.
 const NEEDED: [Named; 2] = [(CapabilitySet::NET_ADMIN, "NET_ADMIN"), (CapabilitySet::SYS_ADMIN, "SYS_ADMIN")];
 
-/// Why a step may be refused that takes privileges, those over a user namespace of its own at least.
+/// Why a privileged step may be refused, even one that only needs privileges in its own user namespace.
 fn user_namespaces(call: Call) -> String {
     if let Some(lacks) = Rights::now().of_root(&NEEDED) {
         return format!("{lacks}, or allow it user namespaces (--security-opt seccomp=unconfined)");
@@ -242,7 +242,7 @@ pub(super) fn sysctl(key: &str) -> Option<String> {
     std::fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
 }
 
-/// The name of an error, as `errno(3)` has it.
+/// The name of an error, as in `errno(3)`.
 fn name(errno: i32) -> String {
     let known = [
         (libc::EPERM, "EPERM"),

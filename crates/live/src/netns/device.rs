@@ -1,7 +1,7 @@
-//! The emulator's hands on the two ends: a TUN, or a packet socket on one end of a veth pair.
+//! The emulator's access to the two ends: a TUN, or a packet socket on one end of a veth pair.
 //!
-//! What a kernel sends of its own accord to a link (router solicitations, multicast listeners, link-local addresses) is
-//! not carried: it would be lost, delayed and counted among a program's packets.
+//! Packets that a kernel sends by itself on a link (router solicitations, multicast listener reports, link-local
+//! traffic) are not carried: otherwise they would be lost, delayed and counted among a program's packets.
 
 use super::call::{Attempt, Call, Refused};
 use super::interface::{self, Devices};
@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 use std::io;
 
-/// What an end of a path reads packets from and writes them to.
+/// The device that the emulator reads an end's packets from and writes them to.
 #[derive(Debug)]
 pub enum NetDevice {
     /// A TUN without the packet information header.
@@ -22,7 +22,7 @@ pub enum NetDevice {
 }
 
 impl NetDevice {
-    /// What it is: "tun" or "packet".
+    /// Its kind: "tun" or "packet".
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
@@ -31,7 +31,7 @@ impl NetDevice {
         }
     }
 
-    /// A second handle on a packet socket, to ask it what it lost; the kernel counts a TUN's losses with its device.
+    /// A second handle on a packet socket, to read its loss counter; the kernel counts a TUN's losses with its device.
     pub(super) fn counter(&self) -> Option<NetDevice> {
         match self {
             NetDevice::Tun(_) => None,
@@ -42,12 +42,12 @@ impl NetDevice {
         }
     }
 
-    /// Packets that a packet socket had no room for since this was asked last.
+    /// Packets that a packet socket had no room for since the last call.
     pub(super) fn lost(&self) -> u64 {
         let NetDevice::Packet(packet) = self else { return 0 };
         let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
         let mut len = size_of::<libc::tpacket_stats>() as u32;
-        // SAFETY: the option writes this structure, whose size it is told.
+        // SAFETY: the option writes this structure, whose size is passed.
         let got = unsafe {
             let to = std::ptr::from_mut(&mut statistics).cast();
             let fd = packet.socket.as_raw_fd();
@@ -61,7 +61,7 @@ impl NetDevice {
 #[derive(Debug)]
 pub struct PacketSocket {
     pub(super) socket: OwnedFd,
-    /// Number of the device that it is bound to.
+    /// Index of the device that it is bound to.
     pub(super) index: i32,
     /// Ethernet address of the program's end.
     pub(super) to: [u8; 6],
@@ -85,7 +85,7 @@ impl Device for NetDevice {
             };
             match read {
                 Ok(len) if carried(&buffer[..len]) => return Ok(Some(len)),
-                // ENETDOWN: the program took the device down, and may raise it again.
+                // ENETDOWN: the program took the device down, and may set it up again.
                 Ok(_) | Err(Errno::INTR | Errno::NETDOWN) => {}
                 Err(Errno::AGAIN) => return Ok(None),
                 Err(error) => return Err(gone(error)),
@@ -103,7 +103,8 @@ impl Device for NetDevice {
                 Ok(_) => return Ok(Sent::Whole),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN | Errno::NOBUFS) => return Ok(Sent::Full),
-                // what the packet holds, and rules for it, must not end the path: a device that is gone says so
+                // a packet's content, or firewall rules about it, must not end the path: if the device is gone, the
+                // error says so
                 Err(error) if !is_gone(error) => return Ok(Sent::Refused),
                 Err(error) => return Err(gone(error)),
             }
@@ -111,7 +112,7 @@ impl Device for NetDevice {
     }
 }
 
-/// Whether an error of a write says that the device is no more; a device that is down (EIO, ENETDOWN) may come back.
+/// Whether a write error means that the device no longer exists; a device that is down (EIO, ENETDOWN) may come back.
 fn is_gone(error: Errno) -> bool {
     matches!(error, Errno::BADF | Errno::BADFD | Errno::NODEV | Errno::NXIO | Errno::NOTSOCK)
 }
@@ -121,7 +122,7 @@ fn gone(error: Errno) -> io::Error {
     io::Error::new(error.kind(), format!("a device of the path is gone, its program may have deleted it: {error}"))
 }
 
-/// Whether a packet is one of a program's: IPv4 or IPv6, to one host, not of a link alone.
+/// Whether a packet is a program's: IPv4 or IPv6, to a single host, not link-local.
 fn carried(packet: &[u8]) -> bool {
     match packet.first().map(|byte| byte >> 4) {
         Some(4) => packet.len() >= 20 && packet[16] < 224,
@@ -131,7 +132,7 @@ fn carried(packet: &[u8]) -> bool {
 }
 
 impl PacketSocket {
-    /// Binds a packet socket to the device of this name. Does not allocate.
+    /// Opens a packet socket bound to the device of this name. Does not allocate.
     pub(super) fn open(devices: &Devices, name: &[u8]) -> Attempt<(OwnedFd, i32)> {
         /// linux/if_packet.h
         const IGNORE_OUTGOING: i32 = 23;
@@ -139,17 +140,17 @@ impl PacketSocket {
         let kind = libc::SOCK_DGRAM | libc::SOCK_NONBLOCK;
         let socket = interface::socket(libc::AF_PACKET, kind, 0, Call::PacketSocket)?;
         let (one, len) = (1_i32, size_of::<i32>() as u32);
-        // SAFETY: the option takes an integer, which it is shown with its size.
+        // SAFETY: the option reads an integer, whose pointer and size are passed.
         let set = unsafe {
             let value = std::ptr::from_ref(&one).cast();
             libc::setsockopt(socket.as_raw_fd(), libc::SOL_PACKET, IGNORE_OUTGOING, value, len)
         };
         Call::PacketOutgoing.check(set)?;
-        // As large as the system allows without privileges: the bound is its own.
+        // As large as the system allows without privileges: the kernel limits it.
         let buffer = 8 << 20;
         let _ = rustix::net::sockopt::set_socket_recv_buffer_size(&socket, buffer);
         let address = link(index, libc::ETH_P_ALL as u16, [0; 6]);
-        // SAFETY: the address is a whole `sockaddr_ll`, shown with its size.
+        // SAFETY: the address is a complete `sockaddr_ll`, passed with its size.
         let bound = unsafe {
             let pointer = std::ptr::from_ref(&address).cast();
             libc::bind(socket.as_raw_fd(), pointer, size_of::<libc::sockaddr_ll>() as u32)
@@ -158,16 +159,16 @@ impl PacketSocket {
         Ok((socket, index))
     }
 
-    /// Waits until both ends of a veth pair pass packets on: for a moment after it came up, a device drops what it is given.
-    /// Does not allocate.
+    /// Waits until both ends of a veth pair pass packets: for a moment after it is set up, a device drops packets. Does
+    /// not allocate.
     pub(super) fn wait_for_link(ends: [(&OwnedFd, i32); 2]) -> Attempt<()> {
-        /// An EtherType for experiments (IEEE 802), which no host answers.
+        /// An experimental EtherType (IEEE 802), which no host answers.
         const PROBE: u16 = 0x88b5;
         const TRIES: usize = 1000;
         let mut received = [false; 2];
         for _ in 0..TRIES {
             for (fd, index) in ends {
-                // An error is one of these drops.
+                // an error is such a drop
                 let _ = send(fd, &link(index, PROBE, [0xff; 6]), &[0; 46]);
             }
             let _ = poll(&mut [], Some(&Timespec { tv_sec: 0, tv_nsec: 2_000_000 }));
@@ -192,7 +193,7 @@ impl PacketSocket {
 }
 
 fn send(socket: &OwnedFd, to: &libc::sockaddr_ll, packet: &[u8]) -> rustix::io::Result<usize> {
-    // SAFETY: the packet's bytes and a whole `sockaddr_ll` are shown with their sizes.
+    // SAFETY: the packet's bytes and a complete `sockaddr_ll` are passed with their sizes.
     let sent = unsafe {
         let address = std::ptr::from_ref(to).cast();
         let size = size_of::<libc::sockaddr_ll>() as u32;
@@ -227,7 +228,7 @@ mod tests {
         for error in packets.into_iter().chain(down) {
             assert!(!is_gone(error), "{error}");
         }
-        // of a TUN that is deleted; of a packet socket whose interface is
+        // errors of a deleted TUN, and of a packet socket whose interface was deleted
         assert!(is_gone(Errno::BADFD) && is_gone(Errno::NXIO) && is_gone(Errno::NODEV));
     }
 

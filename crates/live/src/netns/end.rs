@@ -1,4 +1,4 @@
-//! One end of a path, from outside: its namespaces with an init of their own, its device, its program.
+//! One end of a path, seen from outside: its namespaces with their own init, its device, its program.
 
 use super::address;
 use super::call::{Call, Refused};
@@ -15,19 +15,19 @@ use rustix::thread::CapabilitySet;
 use std::ffi::OsString;
 use std::fmt;
 
-/// Milliseconds after which an end that says nothing has failed.
+/// Milliseconds after which a silent end counts as failed.
 const PATIENCE: i64 = 20_000;
 
-/// Why an end of a path is not there.
+/// Why an end of a path failed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum EndError {
-    /// The kernel refused a call.
+    /// The kernel refused a system call.
     Refused(Refused),
-    /// Its init ended without a word, or says nothing.
+    /// Its init ended without a message, or does not answer.
     Vanished,
-    /// A word of a command has a zero byte, which no program can be given.
+    /// A word of a command contains a zero byte, which `execve(2)` cannot pass on.
     ZeroByte(OsString),
-    /// A signal came before everything was there.
+    /// A signal arrived before the path was complete.
     Interrupted(i32),
 }
 
@@ -53,13 +53,13 @@ impl fmt::Display for EndError {
 
 impl std::error::Error for EndError {}
 
-/// Where an end is, and what is there.
+/// Options of an end.
 pub struct EndOptions<'a> {
     /// Which end.
     pub side: Side,
-    /// The number of the path, which decides its addresses.
+    /// The number of the path, which determines its addresses.
     pub path: u8,
-    /// No IPv6.
+    /// Disables IPv6.
     pub ipv4: bool,
     /// Its device.
     pub kind: Kind,
@@ -67,17 +67,17 @@ pub struct EndOptions<'a> {
     pub command: Option<&'a Command>,
 }
 
-/// An end of a path. When it is dropped, or this process ends in whatever way, everything in it ends.
+/// An end of a path. When it is dropped, or this process ends in any way, everything in it ends.
 #[derive(Debug)]
 pub struct End {
     pid: i32,
     handle: OwnedFd,
     control: OwnedFd,
-    /// What was refused that the path does without.
+    /// Refused calls that the path works without.
     pub without: Vec<Refused>,
 }
 
-/// Whether this process may make namespaces and devices as it is. Without it takes a user namespace.
+/// Whether this process may create namespaces and devices; otherwise it needs a user namespace.
 #[must_use]
 pub fn privileged() -> bool {
     let needed = CapabilitySet::SYS_ADMIN | CapabilitySet::NET_ADMIN;
@@ -85,7 +85,7 @@ pub fn privileged() -> bool {
 }
 
 impl End {
-    /// Makes the namespaces and the device. It lasts no longer than the calling thread.
+    /// Creates the namespaces and the device. They last no longer than the calling thread.
     ///
     /// # Errors
     /// [`EndError`].
@@ -108,7 +108,7 @@ impl End {
             mask: block_signals(),
         };
         let spawned = spawn(&plan, theirs.as_fd());
-        // SAFETY: the mask that `block_signals` found.
+        // SAFETY: restores the mask that `block_signals` returned.
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const plan.mask, std::ptr::null_mut()) };
         drop(theirs);
         plan.program = None;
@@ -132,7 +132,7 @@ impl End {
         }
     }
 
-    /// Waits for what init says next.
+    /// Waits for init's next message.
     fn wait(&self, signals: Option<&Caught>) -> Result<(InitMessage, Option<OwnedFd>), EndError> {
         let mut fds = vec![PollFd::new(&self.control, PollFlags::IN)];
         fds.extend(signals.map(|signals| PollFd::new(signals, PollFlags::IN)));
@@ -152,8 +152,8 @@ impl End {
         }
     }
 
-    /// Runs the program, which finds in its environment that the path's clock began at `start`, nanoseconds since 1970. A
-    /// signal that comes meanwhile is left for later, when there is a program to have it.
+    /// Runs the program. Its environment contains the start of the path's clock, `start`, in nanoseconds since 1970. A
+    /// signal that arrives meanwhile is handled later, when the program can receive it.
     ///
     /// # Errors
     /// `Refused` by `execve` if the program cannot be run; any other [`EndError`].
@@ -171,16 +171,16 @@ impl End {
         let _ = InitCommand::Signal(number).send(&self.control);
     }
 
-    /// Sends all that runs there a signal; the end says then when nothing does any more.
+    /// Sends a signal to everything running in the end; afterwards the end reports when nothing runs there any more.
     pub(super) fn signal_all(&self, number: i32) {
         let _ = InitCommand::All(number).send(&self.control);
     }
 
-    /// After the end was ready to be read: the status of its program, which has ended, as `wait(2)` gives it; `None` if
-    /// nothing runs any more.
+    /// Reads a message once the end is readable: the status of its ended program, as from `wait(2)`; `None` if nothing
+    /// runs any more.
     ///
     /// # Errors
-    /// [`EndError`] if init has ended before it said so.
+    /// [`EndError`] if init has ended without such a message.
     pub(super) fn ended(&self) -> Result<Option<i32>, EndError> {
         match InitMessage::receive(&self.control) {
             Some((InitMessage::Exited(status), _)) => Ok(Some(status)),
@@ -190,11 +190,11 @@ impl End {
         }
     }
 
-    /// Whether any program in this end waits for connections or datagrams.
+    /// Whether a program in this end waits for connections or datagrams.
     pub(super) fn listens(&self) -> bool {
         let waits = |table: &str, udp: bool| {
             let text = std::fs::read_to_string(format!("/proc/{}/net/{table}", self.pid)).unwrap_or_default();
-            // The fourth word is the state: 0A is LISTEN (include/net/tcp_states.h).
+            // The fourth field is the state: 0A is LISTEN (include/net/tcp_states.h).
             text.lines().skip(1).any(|line| udp || line.split_ascii_whitespace().nth(3) == Some("0A"))
         };
         waits("tcp", false) || waits("tcp6", false) || waits("udp", true) || waits("udp6", true)
@@ -206,7 +206,7 @@ impl End {
     }
 }
 
-/// Packets to send that a device has dropped, of the table `proc_pid_net(5)` describes.
+/// Packets that a device dropped on sending, from the table in `proc_pid_net(5)`.
 pub(super) fn dropped(table: &str, device: &str) -> u64 {
     let text = std::fs::read_to_string(table).unwrap_or_default();
     let row = text.lines().find_map(|line| line.trim_start().strip_prefix(device)?.strip_prefix(':'));
@@ -221,9 +221,9 @@ impl AsFd for End {
 
 impl Drop for End {
     fn drop(&mut self) {
-        // With init all that is in its process namespace ends (pid_namespaces(7)).
-        // SAFETY: a descriptor of ours, numbers, a null pointer where no information is to be sent; a structure for
-        // the status.
+        // When init ends, everything in its process namespace ends (pid_namespaces(7)).
+        // SAFETY: our own descriptor, numbers, a null pointer for the absent information, and a structure for the
+        // status.
         unsafe {
             let handle = self.handle.as_raw_fd();
             libc::syscall(libc::SYS_pidfd_send_signal, handle, libc::SIGKILL, std::ptr::null::<libc::siginfo_t>(), 0);
@@ -236,17 +236,17 @@ impl Drop for End {
     }
 }
 
-/// One more than the highest descriptor that is open now.
+/// An upper bound for open descriptors: all are below it.
 fn descriptors() -> i32 {
     let open = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
     let highest = open.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok()).max();
-    // Room for those that other threads open meanwhile.
+    // with room for those that other threads open meanwhile
     highest.unwrap_or(1023) + 64
 }
 
-/// Blocks all signals of the calling thread; gives what was blocked before.
+/// Blocks all signals of the calling thread; returns the previous mask.
 fn block_signals() -> libc::sigset_t {
-    // SAFETY: whole sets.
+    // SAFETY: complete signal sets.
     unsafe {
         let mut all = std::mem::zeroed::<libc::sigset_t>();
         let mut before = std::mem::zeroed::<libc::sigset_t>();
@@ -256,7 +256,7 @@ fn block_signals() -> libc::sigset_t {
     }
 }
 
-/// Starts init in namespaces of its own.
+/// Starts init in new namespaces.
 fn spawn(plan: &Plan, control: BorrowedFd<'_>) -> Result<(i32, OwnedFd), Refused> {
     let namespaces = libc::CLONE_NEWNET | libc::CLONE_NEWPID | libc::CLONE_NEWNS;
     let (call, namespaces) = match plan.identity {
@@ -264,17 +264,17 @@ fn spawn(plan: &Plan, control: BorrowedFd<'_>) -> Result<(i32, OwnedFd), Refused
         Some(_) => (Call::CloneUser, namespaces | libc::CLONE_NEWUSER),
     };
     let mut handle = -1_i32;
-    // Without a signal at its end, so that nobody else's wait(2) takes its status.
+    // without a signal at its end, so that another thread's wait(2) does not take its status
     let flags = libc::c_long::from(namespaces | libc::CLONE_PIDFD);
-    // SAFETY: like fork(2), a copy of this process with a copy of this thread alone; `handle` is where CLONE_PIDFD puts
-    // the descriptor. The copy goes on in `init::run`, which never returns and calls nothing that another thread's lock
-    // may be needed for.
+    // SAFETY: like fork(2), this copies the process with only this thread; CLONE_PIDFD stores the descriptor in
+    // `handle`. The copy continues in `init::run`, which never returns and calls nothing that might need another
+    // thread's lock.
     let pid = unsafe { libc::syscall(libc::SYS_clone, flags, 0_usize, &raw mut handle, 0_usize, 0_usize) };
     call.check(pid)?;
     if pid == 0 {
-        // SAFETY: the copy, with all signals blocked since `block_signals`.
+        // SAFETY: this is the copy, with all signals blocked since `block_signals`.
         unsafe { init::run(plan, control) }
     }
-    // SAFETY: the descriptor that the call has made.
+    // SAFETY: the call has created the descriptor.
     Ok((pid as i32, unsafe { OwnedFd::from_raw_fd(handle) }))
 }

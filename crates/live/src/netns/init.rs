@@ -1,7 +1,7 @@
-//! The first process of a namespace: makes the device, runs the program, reaps orphans, ends when Paceline does.
+//! The first process of a namespace: creates the device, runs the program, reaps orphans, and ends when Paceline does.
 //!
-//! It is a copy of one thread of a process that may have had others, whose locks nobody will release: nothing here may
-//! allocate, or use what does. All its memory was prepared before `clone(2)`.
+//! It is a copy of one thread of a process whose other threads may have held locks that are now never released: nothing
+//! here may allocate, or call anything that does. All its memory was prepared before `clone(2)`.
 
 use super::address::{PREFIX, PREFIX6};
 use super::call::{Attempt, Call, Refused};
@@ -18,13 +18,13 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// The device's name in the namespace.
 pub const DEVICE: &str = "path0";
-/// The emulator's end of a veth pair, in a namespace that nothing else is in.
+/// The emulator's end of a veth pair, in a namespace that contains nothing else.
 const OUTER: &[u8] = b"outer";
 
-/// Which kind of device a path's end gets.
+/// Kind of device at a path's end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Kind {
-    /// A TUN, or a veth pair where TUN is refused.
+    /// A TUN, or a veth pair if TUN is refused.
     #[default]
     Any,
     /// A TUN.
@@ -33,31 +33,31 @@ pub enum Kind {
     Packet,
 }
 
-/// Whom a new user namespace maps to themselves.
+/// The user and group that a new user namespace maps to themselves.
 pub(super) struct Identity {
     pub(super) uid_map: Vec<u8>,
     pub(super) gid_map: Vec<u8>,
 }
 
-/// All that init needs.
+/// Everything that init needs.
 pub(super) struct Plan {
     pub(super) identity: Option<Identity>,
     pub(super) kind: Kind,
     pub(super) ipv4: Ipv4Addr,
-    /// None: IPv4 alone.
+    /// `None`: only IPv4.
     pub(super) ipv6: Option<Ipv6Addr>,
     pub(super) program: Option<Program>,
-    /// Descriptors below this one may be open.
+    /// All open descriptors are below this number.
     pub(super) descriptors: i32,
-    /// Signals that are blocked in the program.
+    /// The signal mask for the program.
     pub(super) mask: libc::sigset_t,
 }
 
 /// Runs as init until Paceline or the kernel ends it.
 ///
 /// # Safety
-/// The calling process is a copy of one thread that `clone(2)` has just made, with all signals blocked and in a process
-/// namespace of its own: this closes its descriptors, kills all processes it can see, and exits.
+/// The calling process must be a copy of one thread that `clone(2)` has just made, with all signals blocked and in a
+/// new process namespace: this function closes its descriptors, kills all processes it can see, and exits.
 pub(super) unsafe fn run(plan: &Plan, control: BorrowedFd<'_>) -> ! {
     let control = control.as_raw_fd();
     let output = match plan.program.as_ref().map(|program| program.output) {
@@ -65,8 +65,8 @@ pub(super) unsafe fn run(plan: &Plan, control: BorrowedFd<'_>) -> ! {
         _ => -1,
     };
     for fd in 3..plan.descriptors {
-        // SAFETY: flags of a number that is not open are an error, nothing else. This process has no other use of those
-        // that close with execve: what they are of ends when the parent's copy does.
+        // SAFETY: F_GETFD on a number that is not open only returns an error. This process does not use the
+        // close-on-exec descriptors otherwise; their files remain open in the parent.
         unsafe {
             let flags = libc::fcntl(fd, libc::F_GETFD);
             if fd != control && fd != output && flags >= 0 && flags & libc::FD_CLOEXEC != 0 {
@@ -74,7 +74,7 @@ pub(super) unsafe fn run(plan: &Plan, control: BorrowedFd<'_>) -> ! {
             }
         }
     }
-    // SAFETY: it is not closed before the end.
+    // SAFETY: it is not closed before the process ends.
     let control = unsafe { BorrowedFd::borrow_raw(control) };
     if let Err(refused) = prepare(plan, control) {
         let _ = InitMessage::Failed(refused).send(control, None);
@@ -94,10 +94,10 @@ fn exit(code: i32) -> ! {
     unsafe { libc::_exit(code) }
 }
 
-/// Everything up to the message that the device is there.
+/// Does everything up to the message that the device exists.
 fn prepare(plan: &Plan, control: BorrowedFd<'_>) -> Attempt<()> {
     if let Some(identity) = &plan.identity {
-        // Without this the kernel lets nobody map groups (user_namespaces(7)). Kernels before 3.19 have no such file.
+        // Otherwise the kernel refuses to map groups (user_namespaces(7)). Kernels before 3.19 have no such file.
         match write(c"/proc/self/setgroups", b"deny", Call::SetGroups) {
             Err(refused) if refused.errno != libc::ENOENT => return Err(refused),
             _ => {}
@@ -105,17 +105,18 @@ fn prepare(plan: &Plan, control: BorrowedFd<'_>) -> Attempt<()> {
         write(c"/proc/self/uid_map", &identity.uid_map, Call::UidMap)?;
         write(c"/proc/self/gid_map", &identity.gid_map, Call::GidMap)?;
     }
-    // After the change of credentials, which would clear it. If the parent has ended already, so has the connection.
+    // After the change of credentials, which would clear it. If the parent has ended already, the connection is closed
+    // too.
     // SAFETY: takes numbers.
     Call::DeathSignal.check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) })?;
     mounts(control)?;
     device(plan, control)
 }
 
-/// A /proc of the new process namespace, in a mount namespace that the host does not see.
+/// Mounts a /proc of the new process namespace, in a mount namespace that the host does not see.
 fn mounts(control: BorrowedFd<'_>) -> Attempt<()> {
     let mount = |source: &CStr, target: &CStr, kind: &CStr, flags: libc::c_ulong| {
-        // SAFETY: strings that end with zero; no data.
+        // SAFETY: zero-terminated strings; no data.
         unsafe { libc::mount(source.as_ptr(), target.as_ptr(), kind.as_ptr(), flags, std::ptr::null()) }
     };
     let private = Call::MountPrivate.check(mount(c"none", c"/", c"none", libc::MS_REC | libc::MS_PRIVATE));
@@ -142,7 +143,7 @@ fn device(plan: &Plan, control: BorrowedFd<'_>) -> Attempt<()> {
             Err(refused) => InitMessage::Without(refused).send(control, None)?,
         }
     }
-    // The other end lies in a namespace that the program cannot reach, which lasts as long as the packet socket.
+    // The other end is in a namespace that the program cannot reach, and that lasts as long as the packet socket.
     let open = |path: &CStr| rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
     let home = open(c"/proc/self/ns/net").map_err(Call::OpenNamespace.with())?;
     // SAFETY: takes numbers; the process has one thread.
@@ -162,7 +163,7 @@ fn device(plan: &Plan, control: BorrowedFd<'_>) -> Attempt<()> {
     InitMessage::Packet(index, devices.hardware(name)?).send(control, Some(socket.as_fd()))
 }
 
-/// Addresses, and what a program may expect of a host.
+/// Sets addresses, and kernel parameters that programs may rely on.
 fn configure(plan: &Plan, devices: &Devices, control: BorrowedFd<'_>) -> Attempt<()> {
     let name = DEVICE.as_bytes();
     devices.raise(name)?;
@@ -173,10 +174,11 @@ fn configure(plan: &Plan, devices: &Devices, control: BorrowedFd<'_>) -> Attempt
                 InitMessage::Without(refused).send(control, None)?;
             }
         }
-        // Not even an address of the link, so that programs see a host without IPv6. A kernel without it has no such file.
+        // Also removes the link-local address, so programs see a host without IPv6. A kernel without IPv6 has no such
+        // file.
         None => drop(write(c"/proc/sys/net/ipv6/conf/path0/disable_ipv6", b"1", Call::Address)),
     }
-    // So that ping needs no privileges; in a user namespace programs have CAP_NET_RAW instead.
+    // Allows ping without privileges; in a user namespace programs have CAP_NET_RAW anyway.
     let _ = write(c"/proc/sys/net/ipv4/ping_group_range", b"0 2147483647", Call::Address);
     Ok(())
 }
@@ -186,10 +188,10 @@ fn write(path: &CStr, bytes: &[u8], call: Call) -> Attempt<()> {
     rustix::io::write(&fd, bytes).map(drop).map_err(call.with())
 }
 
-/// Does what it is told until there is nobody to tell it anything.
+/// Carries out commands until the connection ends.
 fn serve(plan: &Plan, control: BorrowedFd<'_>) -> Attempt<()> {
     let mut children = empty_set();
-    // SAFETY: a set, a signal; a descriptor that nobody else has.
+    // SAFETY: a set, a signal; a descriptor with no other owner.
     let signals = unsafe {
         libc::sigaddset(&raw mut children, libc::SIGCHLD);
         let fd = libc::signalfd(-1, &raw const children, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
@@ -197,7 +199,7 @@ fn serve(plan: &Plan, control: BorrowedFd<'_>) -> Attempt<()> {
         OwnedFd::from_raw_fd(fd)
     };
     let mut program = None;
-    // Paceline waits until nothing runs.
+    // Whether Paceline is waiting until nothing runs.
     let mut ending = false;
     loop {
         let mut fds = [PollFd::from_borrowed_fd(control, PollFlags::IN), PollFd::new(&signals, PollFlags::IN)];
@@ -214,12 +216,12 @@ fn serve(plan: &Plan, control: BorrowedFd<'_>) -> Attempt<()> {
                 }
                 (Some(InitCommand::Signal(number)), _) => {
                     if let Some(pid) = program {
-                        // SAFETY: takes numbers. The process is not reaped yet, or `program` would be None.
+                        // SAFETY: takes numbers. The process has not been reaped, or `program` would be None.
                         unsafe { libc::kill(pid, number) };
                     }
                 }
                 (Some(InitCommand::All(number)), _) => {
-                    // SAFETY: takes numbers. Number 1 of a process namespace reaches nothing but that namespace so.
+                    // SAFETY: takes numbers. As process 1 of its namespace, kill(-1) reaches only that namespace.
                     unsafe {
                         if libc::getpid() == 1 {
                             libc::kill(-1, number);
@@ -237,7 +239,7 @@ fn serve(plan: &Plan, control: BorrowedFd<'_>) -> Attempt<()> {
             // SAFETY: writes an integer.
             let pid = unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG | libc::__WALL) };
             if pid <= 0 {
-                // Without a child: whatever lost its parent became one of this process.
+                // No child is left: every orphan became a child of this process.
                 if pid < 0 && ending {
                     ending = false;
                     InitMessage::Empty.send(control, None)?;
@@ -261,13 +263,13 @@ fn empty_set() -> libc::sigset_t {
     }
 }
 
-/// Starts the program, and says whether it runs.
+/// Starts the program, and reports whether it runs.
 fn start(plan: &Plan, program: &Program, control: BorrowedFd<'_>) -> Attempt<Option<i32>> {
     let Ok((reader, writer)) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC) else {
         return Err(Call::Pipe.refused());
     };
-    // Not fork(3): that of C takes locks that other threads of the parent may have held.
-    // SAFETY: a copy of this process, which goes on in `become_program` and never returns from it.
+    // Not fork(3): the C library's takes locks that other threads of the parent may have held.
+    // SAFETY: a copy of this process, which continues in `become_program` and never returns from it.
     let pid = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
     Call::Fork.check(pid)?;
     if pid == 0 {
@@ -280,7 +282,7 @@ fn start(plan: &Plan, program: &Program, control: BorrowedFd<'_>) -> Attempt<Opt
     }
     drop(writer);
     let mut command = [0; 8];
-    // The pipe closes without a word when the program runs.
+    // The pipe closes without data once the program runs.
     let len = loop {
         match rustix::io::read(&reader, &mut command) {
             Err(rustix::io::Errno::INTR) => {}
@@ -297,7 +299,7 @@ fn start(plan: &Plan, program: &Program, control: BorrowedFd<'_>) -> Attempt<Opt
     Ok(None)
 }
 
-/// Gives the process back what a program expects, and becomes it.
+/// Restores what a program expects of its process, and executes it.
 fn become_program(plan: &Plan, program: &Program) -> Refused {
     let kept = if plan.identity.is_some() { keep_privileges() } else { Ok(()) };
     let redirected = match program.output {
@@ -307,9 +309,9 @@ fn become_program(plan: &Plan, program: &Program) -> Refused {
     if let Err(refused) = kept.and(redirected) {
         return refused;
     }
-    // Python's handlers would run in the program's place between here and execve; SIGPIPE and SIGXFSZ it ignores.
+    // Python's handlers could run between here and execve; Python ignores SIGPIPE and SIGXFSZ.
     for signal in 1..=64 {
-        // SAFETY: reads and writes whole structures; numbers that are no signal's are refused.
+        // SAFETY: reads and writes complete structures; invalid signal numbers are refused.
         unsafe {
             let mut action = std::mem::zeroed::<libc::sigaction>();
             if libc::sigaction(signal, std::ptr::null(), &raw mut action) != 0 {
@@ -322,15 +324,15 @@ fn become_program(plan: &Plan, program: &Program) -> Refused {
             }
         }
     }
-    // SAFETY: a whole set.
+    // SAFETY: a complete signal set.
     unsafe { libc::sigprocmask(libc::SIG_SETMASK, &raw const plan.mask, std::ptr::null_mut()) };
     Refused { call: Call::Exec, errno: program.execute() }
 }
 
-/// Nothing to read, and output to `fd`.
+/// Redirects input from /dev/null, and output to `fd`.
 fn redirect(fd: i32) -> Attempt<()> {
     let null = rustix::fs::open(c"/dev/null", OFlags::RDONLY, Mode::empty()).map_err(Call::Exec.with())?;
-    // SAFETY: takes numbers; the three standard descriptors are nobody's in this process.
+    // SAFETY: takes numbers; nothing else in this process uses the three standard descriptors.
     unsafe {
         for (from, to) in [(fd, 1), (fd, 2), (null.as_raw_fd(), 0)] {
             Call::Exec.check(libc::dup2(from, to))?;
@@ -339,8 +341,8 @@ fn redirect(fd: i32) -> Attempt<()> {
     Ok(())
 }
 
-/// In a user namespace of its own user, a program keeps the privileges over the network (ping, tcpdump, ip) through
-/// `execve`, which would drop them (capabilities(7), ambient set).
+/// In a user namespace, keeps a program's network privileges (for ping, tcpdump, ip) through `execve`, which would drop
+/// them (capabilities(7), ambient set).
 fn keep_privileges() -> Attempt<()> {
     let kept = [CapabilitySet::NET_BIND_SERVICE, CapabilitySet::NET_ADMIN, CapabilitySet::NET_RAW];
     let mut sets = thread::capabilities(None).map_err(Call::Ambient.with())?;

@@ -1,6 +1,6 @@
-//! Network devices by `ioctl(2)`, `netdevice(7)`: names, flags, addresses; TUN; veth pairs.
+//! Network devices through `ioctl(2)`, `netdevice(7)`: names, flags, addresses; TUN; veth pairs.
 //!
-//! Nothing here allocates: it runs between `clone(2)` and `execve(2)`, where other threads' locks may be held for ever.
+//! Nothing here allocates: it runs between `clone(2)` and `execve(2)`, where other threads' locks may be held forever.
 
 use super::call::{Attempt, Call, Refused};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -10,7 +10,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// The MTU of a path's devices in bytes: Ethernet's.
 pub const MTU: u32 = 1500;
-/// Packets that a device keeps while the emulator is away.
+/// Queue length of a device in packets, for when the emulator does not read.
 const QUEUE: u32 = 2000;
 
 // linux/sockios.h, linux/ethtool.h
@@ -27,7 +27,7 @@ const SIOCETHTOOL: u64 = 0x8946;
 /// The commands that switch transmit checksums, TSO, GSO and GRO.
 const ETHTOOL_SWITCHES: [u32; 4] = [0x17, 0x1f, 0x24, 0x2c];
 
-/// `struct ifreq`: a name and a union, which has 24 bytes at most.
+/// `struct ifreq`: a name and a union of at most 24 bytes.
 #[repr(C, align(8))]
 struct Request {
     name: [u8; libc::IFNAMSIZ],
@@ -49,12 +49,12 @@ impl Request {
 }
 
 fn ioctl<T>(fd: BorrowedFd<'_>, number: u64, argument: &mut T) -> i32 {
-    // SAFETY: each number of this file reads and writes at most the `T` that its callers pass with it: `Request`, which is
-    // as large as the kernel's `struct ifreq`, or `struct in6_ifreq`.
+    // SAFETY: each request number in this file reads and writes at most the `T` that its callers pass with it:
+    // `Request`, which is as large as the kernel's `struct ifreq`, or `struct in6_ifreq`.
     unsafe { libc::ioctl(fd.as_raw_fd(), number as _, std::ptr::from_mut(argument)) }
 }
 
-/// A socket for ioctls on the devices of the namespace that the process is in.
+/// A socket for ioctls on the devices of the current namespace.
 pub(super) struct Devices(OwnedFd);
 
 impl Devices {
@@ -68,7 +68,7 @@ impl Devices {
         Ok(request)
     }
 
-    /// The number of a device.
+    /// The index of a device.
     pub(super) fn index(&self, name: &[u8]) -> Attempt<i32> {
         Ok(self.ask(Call::Index, SIOCGIFINDEX, name, &[])?.word())
     }
@@ -81,10 +81,11 @@ impl Devices {
         Ok(address)
     }
 
-    /// MTU and queue; up, without ARP, neighbour discovery and multicast, so that only what programs send is on the path.
+    /// Sets MTU and queue length, and sets the device up without ARP, neighbour discovery and multicast, so that the
+    /// path carries only what programs send.
     pub(super) fn raise(&self, name: &[u8]) -> Attempt<()> {
         self.ask(Call::Mtu, SIOCSIFMTU, name, &MTU.to_ne_bytes())?;
-        // The default will do if this is refused.
+        // if this fails, the default is sufficient
         let _ = self.ask(Call::Mtu, SIOCSIFTXQLEN, name, &QUEUE.to_ne_bytes());
         let flags = self.ask(Call::Flags, SIOCGIFFLAGS, name, &[])?.word() as i16;
         let flags = (flags | (libc::IFF_UP | libc::IFF_NOARP) as i16) & !(libc::IFF_MULTICAST as i16);
@@ -92,7 +93,7 @@ impl Devices {
         Ok(())
     }
 
-    /// An IPv4 address with the network of `prefix` bits around it.
+    /// Sets an IPv4 address, with the network of `prefix` bits around it.
     pub(super) fn address(&self, name: &[u8], address: Ipv4Addr, prefix: u8) -> Attempt<()> {
         let mask = Ipv4Addr::from_bits(u32::MAX << (32 - prefix));
         for (number, address) in [(SIOCSIFADDR, address), (SIOCSIFNETMASK, mask)] {
@@ -104,8 +105,8 @@ impl Devices {
         Ok(())
     }
 
-    /// The same for IPv6. It may be used at once, without a look whether the link has another of it (IFA_F_NODAD): an ioctl
-    /// would leave it tentative for a moment, in which pings stay unanswered.
+    /// Adds an IPv6 address, usable at once, without duplicate address detection (IFA_F_NODAD): an ioctl would leave it
+    /// tentative for a moment, in which pings are not answered.
     pub(super) fn address6(&self, name: &[u8], address: Ipv6Addr, prefix: u8) -> Attempt<()> {
         // linux/if_addr.h
         const ADDRESS: u16 = 1;
@@ -121,14 +122,15 @@ impl Devices {
         Ok(())
     }
 
-    /// Up, for the loopback device.
+    /// Sets the loopback device up.
     pub(super) fn loopback(&self) -> Attempt<()> {
         let flags = (libc::IFF_UP | libc::IFF_LOOPBACK | libc::IFF_RUNNING) as i16;
         self.ask(Call::Flags, SIOCSIFFLAGS, b"lo", &flags.to_ne_bytes())?;
         Ok(())
     }
 
-    /// Has the kernel compute checksums and cut segments before the device: a packet socket passes on what it is given.
+    /// Disables offloads, so that the kernel computes checksums and splits segments before the device: a packet socket
+    /// passes packets on unchanged.
     pub(super) fn no_offloads(&self, name: &[u8]) -> Attempt<()> {
         for command in ETHTOOL_SWITCHES {
             let mut switch: [u32; 2] = [command, 0];
@@ -139,16 +141,16 @@ impl Devices {
     }
 }
 
-/// A socket that ends with `execve(2)`.
+/// Opens a close-on-exec socket.
 pub(super) fn socket(family: i32, kind: i32, protocol: i32, call: Call) -> Attempt<OwnedFd> {
-    // SAFETY: takes three numbers, and gives a descriptor that nobody else has.
+    // SAFETY: takes three numbers, and returns a descriptor with no other owner.
     let fd = unsafe { libc::socket(family, kind | libc::SOCK_CLOEXEC, protocol) };
     call.check(fd)?;
     // SAFETY: it has just been opened.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Makes a TUN of this name in the namespace that the process is in. It lasts as long as its descriptor.
+/// Creates a TUN of this name in the current namespace. It lasts as long as its descriptor.
 pub(super) fn tun(name: &[u8]) -> Attempt<OwnedFd> {
     let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let fd = rustix::fs::open(c"/dev/net/tun", flags, Mode::empty()).map_err(Call::OpenTun.with())?;
@@ -158,8 +160,8 @@ pub(super) fn tun(name: &[u8]) -> Attempt<OwnedFd> {
     Ok(fd)
 }
 
-/// Waits until packets to an address of ours are taken in: the kernel adds its route a moment after the address, and drops
-/// what comes in between. At most a second.
+/// Waits until packets to a local address are accepted: the kernel adds its route a moment after the address, and drops
+/// packets in between. Waits at most a second.
 fn wait_until_local(address: Ipv6Addr) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     // A row of /proc/net/ipv6_route begins with the destination and the length of its prefix, in hexadecimal.
@@ -176,7 +178,7 @@ fn wait_until_local(address: Ipv6Addr) {
             if buffer[..filled].windows(row.len()).any(|part| part == row) {
                 return;
             }
-            // A row may lie across two reads.
+            // a row may cross the boundary of two reads
             kept = filled.min(row.len());
             buffer.copy_within(filled - kept..filled, 0);
         }
@@ -184,7 +186,7 @@ fn wait_until_local(address: Ipv6Addr) {
     }
 }
 
-/// A message of `rtnetlink(7)` that is being written.
+/// A message of `rtnetlink(7)` under construction.
 struct Message {
     bytes: [u8; 256],
     len: usize,
@@ -195,7 +197,7 @@ impl Message {
         Message { bytes: [0; 256], len: 16 }
     }
 
-    /// Asks the kernel to do it.
+    /// Sends the request, and waits for its result.
     fn send(mut self, kind: u16, call: Call) -> Attempt<()> {
         let flags = libc::NLM_F_REQUEST | libc::NLM_F_ACK | libc::NLM_F_CREATE | libc::NLM_F_EXCL;
         self.bytes[..4].copy_from_slice(&(self.len as u32).to_ne_bytes());
@@ -205,7 +207,7 @@ impl Message {
         rustix::net::send(&socket, &self.bytes[..self.len], SendFlags::empty()).map_err(call.with())?;
         let mut answer = [0; 512];
         let (len, _) = rustix::net::recv(&socket, &mut answer[..], RecvFlags::empty()).map_err(call.with())?;
-        // `struct nlmsgerr` after the header: zero is done, the negative of an errno is why not.
+        // `struct nlmsgerr` after the header: zero is success, otherwise a negative errno.
         match answer[..len].get(16..20).and_then(|error| error.try_into().ok()).map(i32::from_ne_bytes) {
             Some(0) => Ok(()),
             error => Err(Refused { call, errno: error.map_or(libc::EIO, i32::wrapping_neg) }),
@@ -217,7 +219,7 @@ impl Message {
         self.len = (self.len + bytes.len()).next_multiple_of(4);
     }
 
-    /// Begins an attribute; `end` says that what was put since belongs to it.
+    /// Begins an attribute; what is added until `end` belongs to it.
     fn begin(&mut self, kind: u16) -> usize {
         let at = self.len;
         self.put(&[0, 0]);
@@ -234,13 +236,13 @@ impl Message {
     fn attribute(&mut self, kind: u16, value: &[u8]) {
         let at = self.begin(kind);
         self.put(value);
-        // The length is without what fills it up.
+        // the length excludes the padding
         let len = (4 + value.len()) as u16;
         self.bytes[at..at + 2].copy_from_slice(&len.to_ne_bytes());
     }
 }
 
-/// Makes a veth pair: `outer` in the namespace that the process is in, `inner` in the namespace of a descriptor.
+/// Creates a veth pair: `outer` in the current namespace, `inner` in the namespace of the descriptor.
 pub(super) fn veth(outer: &[u8], inner: &[u8], namespace: BorrowedFd<'_>) -> Attempt<()> {
     // linux/if_link.h
     const IFNAME: u16 = 3;

@@ -1,4 +1,4 @@
-//! What Paceline and the init of a namespace say to each other over a socket, a datagram a message. Does not allocate.
+//! Messages between Paceline and the init of a namespace over a socket, one per datagram. Does not allocate.
 
 use super::call::{Attempt, Call, Refused};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -9,35 +9,35 @@ use rustix::net::{
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 
-/// What init says.
+/// A message from init.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum InitMessage {
-    /// The device is there; its descriptor comes with the message.
+    /// The TUN exists; its descriptor comes with the message.
     Tun,
-    /// The same with a packet socket: the number of its device, the Ethernet address of the program's end.
+    /// The same for a packet socket: the index of its device, and the Ethernet address of the program's end.
     Packet(i32, [u8; 6]),
-    /// Something was refused that the path can do without.
+    /// A call was refused that the path works without.
     Without(Refused),
-    /// Something was refused without which there is no path. Init has ended.
+    /// A call was refused that the path needs. Init has ended.
     Failed(Refused),
     /// The program runs.
     Started,
-    /// The program does not run.
+    /// The program could not be run.
     NotStarted(Refused),
-    /// The program has ended with this status, as `wait(2)` gives it.
+    /// The program has ended with this status, as from `wait(2)`.
     Exited(i32),
     /// After [`InitCommand::All`]: nothing runs any more.
     Empty,
 }
 
-/// What init is told. The end of the connection tells it to end.
+/// A command to init. Init ends when the connection is closed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum InitCommand {
-    /// Run the program; the path's clock began at these nanoseconds since 1970.
+    /// Run the program; the value is the start of the path's clock in nanoseconds since 1970.
     Run(u64),
     /// Send the program a signal.
     Signal(i32),
-    /// Send all that runs a signal, and say when nothing does.
+    /// Send a signal to everything that runs, and report when nothing does any more.
     All(i32),
 }
 
@@ -136,7 +136,7 @@ impl InitCommand {
         rustix::net::send(to, &bytes(words), SendFlags::NOSIGNAL).map(drop).map_err(Call::Send.with())
     }
 
-    /// The next message; `None` if nobody is there to send any more.
+    /// The next command; `None` if the sender is gone.
     pub(super) fn receive(from: BorrowedFd<'_>) -> Option<InitCommand> {
         let mut bytes = [0; 16];
         loop {
@@ -155,7 +155,7 @@ impl InitCommand {
     }
 }
 
-/// Whether what these bytes of init's say, if anything, is the same once it is written again.
+/// Whether these bytes, if they are a valid message from init, decode to the same message after encoding it again.
 pub(crate) fn is_kept(bytes: &[u8; 16]) -> bool {
     InitMessage::decode(words(bytes)).is_none_or(|said| InitMessage::decode(said.encode()) == Some(said))
 }

@@ -1,10 +1,10 @@
 //! The two ends of an emulated path: namespaces with a device each, and the programs that run in them.
 //!
-//! Each end is a process that `clone(2)` puts into network, process and mount namespaces of its own (and, for a user
-//! without privileges, a user namespace): it makes a TUN there, hands its descriptor to Paceline, runs the program and
-//! reaps what that leaves behind. It is the namespaces' init: when it ends, all in them end, and it ends with Paceline
-//! (`PR_SET_PDEATHSIG`), however that ends. No name, file or device outlives it. Look first at [`run()`], then at
-//! `init.rs`.
+//! Each end is a process that `clone(2)` starts in new network, process and mount namespaces (and, for an unprivileged
+//! user, a user namespace). It creates a TUN there, passes its descriptor to Paceline, runs the program and reaps
+//! orphans. It is the namespaces' init: when it ends, everything in them ends. It ends with Paceline
+//! (`PR_SET_PDEATHSIG`), in whatever way that ends. No name, file or device outlives it. Start reading at [`run()`],
+//! then `init.rs`.
 
 pub mod address;
 mod call;

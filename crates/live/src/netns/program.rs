@@ -1,49 +1,49 @@
-//! A program as `execve(2)` wants it, prepared before there is a process for it.
+//! A program in the form that `execve(2)` needs, prepared before its process exists.
 
 use std::cell::Cell;
 use std::ffi::{CString, OsStr, OsString, c_char};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::Path;
 
-/// What to run at an end of a path.
+/// A program to run at an end of a path.
 #[derive(Clone, Debug)]
 pub struct Command {
     /// The program, looked up in PATH if it has no slash, and its arguments.
     pub words: Vec<OsString>,
-    /// Variables of the environment in the place of this process's; `None`: the program has no such variable.
+    /// Changes to this process's environment variables; `None` removes a variable.
     pub environment: Vec<(String, Option<String>)>,
-    /// Where its output goes.
+    /// Destination of its output.
     pub output: Output,
 }
 
-/// Where a program's output goes.
+/// Destination of a program's output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Output {
-    /// Standard input, output and errors are this process's.
+    /// Inherits this process's standard input, output and error.
     Inherited,
-    /// It reads nothing, and standard output and errors go to this descriptor.
+    /// Reads from /dev/null; standard output and error go to this descriptor.
     To(i32),
 }
 
-/// The variable that says when the path's clock began: seconds since 1970, with nine decimals.
+/// The environment variable with the start of the path's clock: seconds since 1970, with nine decimals.
 const START: &[u8] = b"PACELINE_START=";
 
-/// Nanoseconds since 1970 as [`START`] has them.
+/// Nanoseconds since 1970 in the form of [`START`].
 #[must_use]
 pub fn start_text(nanoseconds: u64) -> String {
     digits(nanoseconds).map(char::from).collect()
 }
 
-/// The same without a place in memory: at most eleven digits of seconds, and at least one.
+/// The same without allocating: one to eleven digits of seconds, and the decimals.
 fn digits(nanoseconds: u64) -> impl Iterator<Item = u8> {
     let digit = move |power: u32| b'0' + (nanoseconds / 10_u64.pow(power) % 10) as u8;
     let seconds = (9..20).rev().skip_while(move |&power| power > 9 && nanoseconds / 10_u64.pow(power) == 0).map(digit);
     seconds.chain([b'.']).chain((0..9).rev().map(digit))
 }
 
-/// Null-terminated arrays that stay where they are.
+/// Null-terminated arrays with stable addresses.
 pub(super) struct Program {
-    /// Paths to try one after the other.
+    /// Paths to try one after another.
     paths: Vec<CString>,
     #[expect(dead_code, reason = "what `argument_pointers` point to")]
     arguments: Vec<CString>,
@@ -51,13 +51,13 @@ pub(super) struct Program {
     environment: Vec<CString>,
     argument_pointers: Vec<*const c_char>,
     environment_pointers: Vec<*const c_char>,
-    /// [`START`], its value, and zeros behind it: the clock begins when there is already a process for the program.
+    /// [`START`], its value, and zeros after it: the value is set after the program's process exists.
     start: Box<[Cell<u8>]>,
     pub(super) output: Output,
 }
 
 impl Program {
-    /// The name of a program that has a zero byte in it is the error.
+    /// Prepares a program; returns the word that contains a zero byte as the error.
     pub(super) fn new(command: &Command) -> Result<Program, OsString> {
         let c_string = |bytes: Vec<u8>| CString::new(bytes.clone()).map_err(|_| OsString::from_vec(bytes));
         let arguments =
@@ -91,21 +91,21 @@ impl Program {
         })
     }
 
-    /// Says in the environment when the path's clock began, in nanoseconds since 1970. Does not allocate.
+    /// Sets the start of the path's clock in the environment, in nanoseconds since 1970. Does not allocate.
     pub(super) fn set_start(&self, nanoseconds: u64) {
         for (place, digit) in self.start[START.len()..].iter().zip(digits(nanoseconds)) {
             place.set(digit);
         }
     }
 
-    /// Becomes the program; gives why it did not. Does not allocate.
+    /// Executes the program; returns the error number if that fails. Does not allocate.
     pub(super) fn execute(&self) -> i32 {
         let mut why = libc::ENOENT;
         for path in &self.paths {
             // SAFETY: the arrays end with a null pointer, and their strings live as long as `self`.
             unsafe { libc::execve(path.as_ptr(), self.argument_pointers.as_ptr(), self.environment_pointers.as_ptr()) };
             let errno = std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO);
-            // As `execvp(3)` does: what may not be run is not a reason to stop looking, but the one to tell.
+            // Like `execvp(3)`: EACCES does not stop the search, but is reported if no other path works.
             match errno {
                 libc::ENOENT | libc::ENOTDIR => {}
                 libc::EACCES => why = errno,

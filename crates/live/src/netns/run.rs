@@ -1,4 +1,4 @@
-//! A path from beginning to end: both ends, the emulator between them, the programs, and the signals meant for them.
+//! A path from beginning to end: both ends, the emulator between them, the programs, and signals for them.
 
 use super::address::{self, PREFIX, PREFIX6};
 use super::call::{Call, Refused};
@@ -21,19 +21,20 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 
-/// How long a program may take to end after it was asked to (SIGTERM), before it is killed.
+/// Time for a program to end after SIGTERM, before it is killed.
 const GRACE: Span = Span::from_secs(5);
-/// The same for what still runs at an end once the program has ended: what it left, and all at the far end.
+/// The same for everything that still runs at an end after the program has ended: its leftovers, and everything at the
+/// far end.
 const REST_GRACE: Span = Span::from_secs(2);
-/// How long the far program may take until it waits for connections.
+/// Maximum time to wait until the far program waits for connections.
 const LISTEN: Span = Span::from_secs(1);
 
-/// What is at the far end.
+/// What runs at the far end.
 #[derive(Clone, Debug)]
 pub enum Far {
     /// A namespace without a program; its kernel answers pings.
     Nobody,
-    /// A namespace with a program, a line for `/bin/sh`, whose output goes to this descriptor.
+    /// A namespace with a program, given as a line for `/bin/sh`, whose output goes to this descriptor.
     Program(OsString, i32),
     /// This host.
     Host,
@@ -46,14 +47,14 @@ pub struct Plan {
     pub command: Vec<OsString>,
     /// The far end.
     pub far: Far,
-    /// Devices.
+    /// Kind of devices.
     pub kind: Kind,
-    /// The ends have IPv4 alone.
+    /// Whether the ends have only IPv4.
     pub ipv4: bool,
-    /// When to end the program, if it has not ended by itself.
+    /// Time after which the program is ended.
     pub limit: Option<Span>,
-    /// Ends the program as SIGTERM would. Signals are then left to whoever holds the other end of this, so that several
-    /// paths of a process can end together.
+    /// Ends the program like SIGTERM does. With it, Paceline catches no signals itself but leaves them to the holder of
+    /// the other end, so that several paths of a process can end together.
     pub ender: Option<Arc<Stop>>,
 }
 
@@ -75,7 +76,7 @@ impl Status {
         }
     }
 
-    /// As a shell has it: 128 and the signal.
+    /// The exit code as a shell reports it: 128 plus the signal for a signal.
     #[must_use]
     pub fn code(self) -> i32 {
         match self {
@@ -94,7 +95,7 @@ impl fmt::Display for Status {
     }
 }
 
-/// What came of it.
+/// Result of a run.
 #[derive(Debug)]
 pub struct Ended<R> {
     /// When the path's clock began, in nanoseconds since 1970.
@@ -105,32 +106,32 @@ pub struct Ended<R> {
     pub measured: R,
     /// How the program ended.
     pub status: Status,
-    /// The path was to last no longer, and so the program was ended.
+    /// Whether the program was ended because of the plan's limit.
     pub limited: bool,
-    /// How the far program ended, if it did so before the other.
+    /// How the far program ended, if it did so before the near one.
     pub far_status: Option<Status>,
-    /// What was refused that the path did without, at the near end and at the far end.
+    /// Refused calls that the path worked without, with the end.
     pub without: Vec<(Side, Refused)>,
     /// Packets that the kernel dropped before the emulator could read them, at the near end and at the far end.
     pub lost: [u64; 2],
-    /// The kind of devices: "tun" or "packet".
+    /// Kinds of the devices: "tun" or "packet".
     pub devices: [&'static str; 2],
 }
 
 /// Why there is no result.
 #[derive(Debug)]
 pub enum RunError {
-    /// An end could not be made.
+    /// An end could not be created.
     End(Side, EndError),
     /// A program could not be run.
     Program(Side, OsString, Refused),
-    /// The far program ended before the other was started.
+    /// The far program ended before the near one was started.
     FarEnded(Status),
-    /// All addresses for paths that end on this host are taken.
+    /// All addresses for paths that end on this host are in use.
     Addresses,
     /// The emulator failed.
     Emulator(io::Error),
-    /// A call of the supervision failed.
+    /// A system call of the supervisor failed.
     Refused(Refused),
 }
 
@@ -180,11 +181,11 @@ impl FarEnd {
     }
 }
 
-/// Makes a path, runs its programs and, on a thread of its own, `emulate` between its devices (near, far) until the
-/// programs have ended and it is stopped. The path's clock, which `emulate` is given, begins when both ends are there.
+/// Creates a path, runs its programs and, on a separate thread, `emulate` between its devices (near, far) until the
+/// programs have ended and it is stopped. The path's clock, which `emulate` receives, starts when both ends exist.
 ///
-/// Signals are the program's: those of a terminal reach it anyway, others are passed on to it. A program that does not end
-/// within 5 s of SIGTERM or SIGHUP, of a second one, or of three Ctrl-C in two seconds, is killed.
+/// Signals are for the program: those from a terminal reach it anyway, others are forwarded. SIGTERM, SIGHUP and three
+/// Ctrl-C within two seconds give it 5 s to end before it is killed; a second one of these kills it at once.
 ///
 /// # Errors
 /// [`RunError`].
@@ -270,7 +271,7 @@ pub fn run<R: Send>(
             Ok(Err(panic)) => std::panic::resume_unwind(panic),
             Err(error) => Err(RunError::Emulator(error)),
         };
-        // Why the emulator failed says more than that its program then ended.
+        // the emulator's error explains more than the end of the program that it caused
         let measured = measured?;
         let Supervised { status, limited, far_status, began } = supervised?;
         let lost = [0, 1].map(|end| kernels[end] + counters[end].as_ref().map_or(0, NetDevice::lost));
@@ -284,7 +285,7 @@ pub fn run<R: Send>(
     Ok(ended)
 }
 
-/// What the programs of an end find in their environment.
+/// Environment variables for the programs of an end.
 fn environment(path: u8, side: Side, ipv4: bool) -> Vec<(String, Option<String>)> {
     let four = |name: &str, side| (name.to_owned(), Some(address::ipv4(path, side).to_string()));
     let six = |name: &str, side| (name.to_owned(), (!ipv4).then(|| address::ipv6(path, side).to_string()));
@@ -296,7 +297,8 @@ fn environment(path: u8, side: Side, ipv4: bool) -> Vec<(String, Option<String>)
     ]
 }
 
-/// A TUN in the namespace that this process is in, with addresses that no other path has: its number, name and device.
+/// Creates a TUN in the current namespace, with addresses that no other path uses; returns the path's number, the
+/// device's name and the device.
 fn host_device(ipv4: bool) -> Result<(u8, String, NetDevice), RunError> {
     let refused = |refused: Refused| RunError::End(Side::Far, refused.into());
     for path in 0..address::PATHS {
@@ -304,7 +306,7 @@ fn host_device(ipv4: bool) -> Result<(u8, String, NetDevice), RunError> {
         if addresses.into_iter().any(is_ours) {
             continue;
         }
-        // The name decides: two that begin at one moment cannot both have it.
+        // the name decides: two paths that begin at the same time cannot both get it
         let name = format!("paceline{path}");
         let tun = match interface::tun(name.as_bytes()) {
             Ok(tun) => tun,
@@ -316,7 +318,7 @@ fn host_device(ipv4: bool) -> Result<(u8, String, NetDevice), RunError> {
             devices.raise(name.as_bytes())?;
             devices.address(name.as_bytes(), address::ipv4(path, Side::Far), PREFIX)?;
             if !ipv4 {
-                // A host without IPv6 has a path without it.
+                // on a host without IPv6, the path has none either
                 let _ = devices.address6(name.as_bytes(), address::ipv6(path, Side::Far), PREFIX6);
             }
             Ok(())
@@ -327,7 +329,7 @@ fn host_device(ipv4: bool) -> Result<(u8, String, NetDevice), RunError> {
     Err(RunError::Addresses)
 }
 
-/// Whether an address is one of this host's: only to those can a socket be bound.
+/// Whether an address belongs to this host: only to such an address can a socket be bound.
 fn is_ours(address: Ipv4Addr) -> bool {
     rustix::net::socket(AddressFamily::INET, SocketType::DGRAM, None)
         .and_then(|socket| rustix::net::bind(&socket, &SocketAddrV4::new(address, 0)))
@@ -341,33 +343,33 @@ struct Supervisor<'a> {
     signals: Option<&'a Caught>,
     done: &'a OwnedFd,
     clock: Clock,
-    /// When that began, in nanoseconds since 1970.
+    /// When the clock began, in nanoseconds since 1970.
     start: u64,
     far_status: Option<Status>,
     /// When the program began.
     began: Time,
-    /// The plan's `ender` has been heeded.
+    /// Whether the plan's `ender` has been handled.
     ender_handled: bool,
 }
 
 /// How the programs ended.
 struct Supervised {
     status: Status,
-    /// The program was ended because its time was over.
+    /// Whether the program was ended because its time was over.
     limited: bool,
     far_status: Option<Status>,
     began: Time,
 }
 
-/// What [`Supervisor::wait`] saw.
+/// An event that [`Supervisor::wait`] returns.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Event {
     Near,
     Far,
     Signal,
-    /// The plan's `ender` wants an end.
+    /// The plan's `ender` requests the end.
     Ender,
-    /// The emulator has ended of itself: it failed.
+    /// The emulator has ended by itself: it failed.
     Emulator,
     Late,
 }
@@ -397,14 +399,14 @@ impl Supervisor<'_> {
         })
     }
 
-    /// Until the far program waits for connections, as long as it is likely to.
+    /// Waits until the far program waits for connections, up to a limit.
     fn wait_for_listener(&mut self, far: &End) -> Result<(), RunError> {
         let until = self.clock.now() + LISTEN;
         while self.clock.now() < until && !far.listens() {
             match self.wait(self.clock.now() + Span::from_millis(10), [true, true])? {
                 Event::Far => {
                     let status = self.far_ended(far)?;
-                    // One that ends well has left something in the background, or was there to prepare.
+                    // a program that ends successfully has started a background process, or only prepared something
                     return if status == Status::Code(0) { Ok(()) } else { Err(RunError::FarEnded(status)) };
                 }
                 Event::Signal => {
@@ -425,7 +427,7 @@ impl Supervisor<'_> {
         Ok(status)
     }
 
-    /// Until the program has ended.
+    /// Waits until the program has ended.
     fn attend(&mut self) -> Result<(Status, bool), RunError> {
         let limit = self.plan.limit.map_or(Time::NEVER, |limit| self.clock.now() + limit);
         let mut limited = false;
@@ -481,8 +483,8 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Asks all that runs at an end to end, waits for it a little, and ends what is left. To the program alone it would say
-    /// little: it may be a shell, which does not tell its children.
+    /// Sends SIGTERM to everything that runs at an end, waits for it a little, and ends the rest. Signalling only the
+    /// program would not suffice: it may be a shell, which does not forward signals to its children.
     fn end_rest(&mut self, end: &End, whose: Event) -> Result<(), RunError> {
         let until = self.clock.now() + REST_GRACE;
         end.signal_all(libc::SIGTERM);
@@ -501,8 +503,8 @@ impl Supervisor<'_> {
         Ok(())
     }
 
-    /// The next that happens before `until`; of the near and the far end only if it has something to say: after its program
-    /// has ended, nothing until all of it is to end.
+    /// The next event before `until`; events of the near and the far end only where `ends` says so, since after its
+    /// program has ended an end reports nothing until all of it is to end.
     fn wait(&self, until: Time, ends: [bool; 2]) -> Result<Event, Refused> {
         let mut whose = vec![Event::Emulator];
         let mut fds = vec![PollFd::new(self.done, PollFlags::IN)];
@@ -537,13 +539,13 @@ impl Supervisor<'_> {
     }
 }
 
-/// The status of an end's program, which has ended.
+/// The status of an end's program that has ended.
 fn program_status(end: &End, side: Side) -> Result<Status, RunError> {
     let ended = end.ended().and_then(|status| status.ok_or(EndError::Vanished));
     ended.map(Status::of).map_err(|error| RunError::End(side, error))
 }
 
-/// The terminal, which a program with job control of its own (a shell) takes for itself.
+/// The terminal, which a program with its own job control (a shell) takes over.
 struct Terminal {
     was_ours: bool,
 }
@@ -554,7 +556,7 @@ impl Terminal {
         Terminal { was_ours: rustix::termios::tcgetpgrp(rustix::stdio::stdin()).is_ok_and(|owner| owner == group) }
     }
 
-    /// Takes it back, so that what follows may read and write it.
+    /// Takes it back, so that later code may read from and write to it.
     fn take_back(&self) {
         let stdin = rustix::stdio::stdin();
         let group = rustix::process::getpgrp();
@@ -562,7 +564,7 @@ impl Terminal {
             return;
         }
         // The kernel stops a background process that does this, unless the signal is blocked.
-        // SAFETY: whole sets, filled in before they are read.
+        // SAFETY: complete signal sets, initialised before they are read.
         unsafe {
             let mut set = std::mem::zeroed::<libc::sigset_t>();
             let mut before = std::mem::zeroed::<libc::sigset_t>();
