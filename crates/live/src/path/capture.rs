@@ -1,5 +1,5 @@
-//! A capture of an emulated path, as `tcpdump` would take it at either end, written by a thread of its own: a slow disk
-//! makes it incomplete, never the path late.
+//! A capture of an emulated path, as `tcpdump` would write it at either end. A separate thread writes it: a slow disk
+//! makes it incomplete, but never delays the path.
 
 use super::emulator::Side;
 use super::record::CaptureReport;
@@ -12,30 +12,31 @@ use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// What to capture, and where to.
+/// What to capture, and the destination.
 #[derive(Clone, Copy, Debug)]
 pub struct PathCapture<'a> {
-    /// The file, which is replaced if it is there. It has an interface `near` and an interface `far`; times are of day.
+    /// The file; an existing one is replaced. It has an interface `near` and an interface `far`; times are wall-clock
+    /// times.
     pub path: &'a Path,
-    /// The bytes that are kept of a packet.
+    /// Number of bytes kept of each packet.
     pub snap: usize,
 }
 
-/// How much is handed to the thread at once.
+/// Bytes passed to the thread at once.
 const HANDED: usize = 64 << 10;
-/// How many such pieces may wait for the disk.
+/// Maximum number of such pieces that wait for the disk.
 const PIECES: usize = 256;
-/// The longest that a packet waits to be handed over, while others come.
+/// Maximum time that a packet waits to be passed on, while others arrive.
 const PATIENCE: Span = Span::from_secs(1);
 
-/// Collects what is written and hands it to the thread.
+/// Collects bytes and passes them to the thread.
 struct Hand {
     bytes: Vec<u8>,
     to: SyncSender<Vec<u8>>,
 }
 
 impl Hand {
-    /// Hands over what there is.
+    /// Passes on the collected bytes.
     fn pass(&mut self) -> Passed {
         match self.to.try_send(core::mem::take(&mut self.bytes)) {
             Ok(()) => Passed::Over,
@@ -50,9 +51,9 @@ impl Hand {
 
 enum Passed {
     Over,
-    /// The thread is behind.
+    /// The thread is too slow.
     Later,
-    /// The thread has ended with an error, which it gives when it is joined.
+    /// The thread has ended with an error, which joining it returns.
     Nowhere,
 }
 
@@ -70,14 +71,14 @@ impl Write for Hand {
     }
 }
 
-/// A capture at work.
+/// A capture in progress.
 pub(super) struct Capturing {
     file: Pcapng<Hand>,
     snap: usize,
     unix_at_zero: u64,
     thread: JoinHandle<io::Result<()>>,
     packets: u64,
-    /// Packets that are not handed over yet.
+    /// Packets that have not been passed on yet.
     pending: u64,
     missing: u64,
     handed: Time,
@@ -102,13 +103,13 @@ impl Capturing {
         })
     }
 
-    /// Instants count from another clock's zero from here on.
+    /// Switches to another clock, from whose zero times count from now on.
     pub(super) fn change(&mut self, clock: Clock) {
         self.unix_at_zero = clock.unix_at_zero();
         self.handed = Time::ZERO;
     }
 
-    /// A packet enters the path at `side`, having left the host there, or reaches it.
+    /// Records a packet at `side`: one that enters the path there (leaves the host), or one that reaches the host.
     pub(super) fn packet(&mut self, side: Side, at: Time, enters: bool, frame: &[u8]) {
         let is_due = self.file.to().bytes.len() >= HANDED || at.since(self.handed) >= PATIENCE;
         if is_due {
@@ -131,7 +132,7 @@ impl Capturing {
         }
     }
 
-    /// Waits until all is written.
+    /// Waits until everything is written.
     pub(super) fn finish(mut self) -> CaptureReport {
         let rest = core::mem::take(&mut self.file.to().bytes);
         match self.file.to().to.send(rest) {

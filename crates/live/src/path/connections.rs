@@ -1,5 +1,5 @@
-//! Flows that share a connection (`bundle`): each has ports of its own in real time, and queues that serve connections in turn are to
-//! take them for one.
+//! Flows that share a connection (`bundle`): in real time each has its own ports, but queues that serve connections in
+//! turn must treat them as one.
 
 use super::emulator::Side;
 use super::frame::Shape;
@@ -7,15 +7,15 @@ use paceline_sim::bundling::connections;
 use paceline_sim::model::Model;
 use std::collections::BTreeMap;
 
-/// Whose connection a flow's frames are of. A flow is known by its port at the near end.
+/// Maps flows' frames to connections. A flow is identified by its port at the near end.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Connections {
-    /// The port of the flow that leads, by that of one that is led.
+    /// The leading flow's port, by the led flow's port.
     leads: BTreeMap<u16, u16>,
 }
 
 impl Connections {
-    /// Of the flows of a run. At the near end the first has port `first`, each other one the next.
+    /// The connections of a run's flows. At the near end the first flow has port `first`, each further one the next.
     pub(super) fn of(run: &Model, first: u16) -> Connections {
         let ports: Vec<u16> = (first..=u16::MAX).take(run.flows.len()).collect();
         let of = connections(&run.flows).unwrap_or_default();
@@ -23,7 +23,7 @@ impl Connections {
         Connections { leads: led.filter(|(port, leader)| port != leader).collect() }
     }
 
-    /// The hash of its connection, of a frame of this shape that comes in at `from`.
+    /// The hash of a frame's connection; the frame has this shape and enters at `from`.
     pub(super) fn flow(&self, from: Side, frame: &[u8], shape: &Shape) -> u32 {
         let Some([source, destination]) = shape.ports.filter(|_| !self.leads.is_empty()) else { return shape.flow };
         let near = if from == Side::Near { source } else { destination };

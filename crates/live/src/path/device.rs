@@ -1,43 +1,45 @@
-//! The ends of an emulated path: what IP packets are read from and written to.
+//! The devices at the ends of an emulated path: IP packets are read from and written to them.
 
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// Where the packets of one end come from and go to: a TUN, a packet socket, a socket of a test. It never blocks.
+/// Source and destination of one end's packets: a TUN, a packet socket, a socket in tests. It never blocks.
 pub trait Device: AsFd {
-    /// Puts the next IP packet, beginning with its IP header, into `buffer` and gives its length; `None` if there is none
-    /// now. What is longer than the buffer is cut.
+    /// Reads the next IP packet, beginning with its IP header, into `buffer` and returns its length; `None` if there is
+    /// none now. A packet longer than the buffer is truncated.
     ///
     /// # Errors
-    /// Why nothing will come any more: the device is gone. What concerns a single packet is no error of the device.
+    /// If the device is gone and nothing will arrive any more. A problem with a single packet is not an error of the
+    /// device.
     fn recv(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>>;
 
-    /// Hands over one IP packet.
+    /// Sends one IP packet.
     ///
     /// # Errors
-    /// Why nothing can be sent any more: the device is gone.
+    /// If the device is gone and nothing can be sent any more.
     fn send(&mut self, packet: &[u8]) -> io::Result<Sent>;
 }
 
-/// What became of a packet handed to a [`Device`].
+/// Result of passing a packet to a [`Device`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sent {
-    /// It is on its way.
+    /// It was sent.
     Whole,
     /// The device is full.
     Full,
-    /// The system refuses this packet (too long, malformed), and may take others.
+    /// The system refuses this packet (too long, malformed), but may accept others.
     Refused,
 }
 
-/// A socket that keeps packets apart, each message an IP packet: for tests and measurements without privileges.
+/// A socket that preserves packet boundaries, with an IP packet per message: for tests and measurements without
+/// privileges.
 #[derive(Debug)]
 pub struct Messages(OwnedFd);
 
 impl Messages {
-    /// Two sockets, each of which receives what the other sends.
+    /// Creates two sockets, each of which receives what the other sends.
     ///
     /// # Errors
     /// `socketpair(2)`'s.

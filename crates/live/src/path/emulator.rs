@@ -1,8 +1,8 @@
-//! The emulator without its devices: frames go in at an instant, and come out at the instant that the path's links say.
+//! The emulator without its devices: frames enter at a given time, and leave at the time that the path's links
+//! determine.
 //!
-//! Each link is the simulator's ([`paceline_path::Link`]) and draws what it would draw there, so a path does in real time
-//! what a simulated one does with the same packets at the same instants. Look first at [`Emulator::arrive`] and
-//! [`Emulator::poll`].
+//! Each link is the simulator's ([`paceline_path::Link`]) with the same random draws, so a path treats packets in real
+//! time as a simulated path would at the same times. Start reading at [`Emulator::arrive`] and [`Emulator::poll`].
 
 use super::connections::Connections;
 use super::frame::{Shape, damage, set_ecn};
@@ -24,14 +24,14 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 /// An end of the path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Side {
-    /// Where the program under test is.
+    /// The end of the program under test.
     Near,
-    /// Where its peer is.
+    /// The end of its peer.
     Far,
 }
 
 impl Side {
-    /// Both.
+    /// Both ends.
     pub const BOTH: [Side; 2] = [Side::Near, Side::Far];
 
     /// The other end.
@@ -56,50 +56,49 @@ impl Side {
 /// A frame that has crossed the path.
 #[derive(Debug)]
 pub struct Release<'a> {
-    /// Where it comes out.
+    /// The end at which it leaves.
     pub side: Side,
-    /// When it came in.
+    /// When it entered.
     pub entered: Time,
-    /// When it was to come out.
+    /// When it was due to leave.
     pub due: Time,
     /// The IP packet.
     pub frame: &'a [u8],
 }
 
-/// What happened to the frames that came in at one end.
-/// entered + duplicated = delivered + dropped + in flight.
+/// Counts of the frames that entered at one end: entered + duplicated = delivered + dropped + in flight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
-    /// Frames that came in.
+    /// Frames that entered.
     pub entered: u64,
     /// Their bytes.
     pub entered_bytes: u64,
-    /// Copies that impairments made.
+    /// Copies made by impairments.
     pub duplicated: u64,
-    /// Frames that came out at the other end.
+    /// Frames that left at the other end.
     pub delivered: u64,
     /// Their bytes.
     pub delivered_bytes: u64,
-    /// Frames that links dropped. `Corrupt`: damaged ones without a payload whose checksum would show it.
+    /// Frames dropped by links. `Corrupt`: damaged frames without a payload whose checksum would reveal the damage.
     pub links: Drops,
-    /// Frames that are no whole IP packet.
+    /// Frames that are not a complete IP packet.
     pub malformed: u64,
-    /// Frames for which the emulator had no memory left.
+    /// Frames for which the emulator had no memory.
     pub memory: u64,
-    /// Frames that the device at the other end did not take.
+    /// Frames that the device at the other end did not accept.
     pub device: u64,
     /// Frames on the path.
     pub in_flight: u64,
 }
 
 impl Counts {
-    /// All that were dropped.
+    /// Number of dropped frames.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.links.total() + self.malformed + self.memory + self.device
     }
 
-    /// All that were dropped, by reason: those of links, `malformed`, `memory`, `device`.
+    /// Number of dropped frames by reason: those of links, `malformed`, `memory`, `device`.
     #[must_use]
     pub fn by_reason(&self) -> BTreeMap<&'static str, u64> {
         let links = DropReason::ALL.into_iter().map(|reason| (reason.name(), self.links[reason]));
@@ -115,25 +114,25 @@ impl Counts {
     }
 }
 
-/// What a direction and its links have counted.
+/// Counts of a direction and its links.
 #[derive(Debug)]
 pub struct WayResult {
-    /// Where its frames come in.
+    /// The end at which its frames enter.
     pub from: Side,
-    /// What became of them.
+    /// Counts of its frames.
     pub counts: Counts,
     /// Its links in order.
     pub links: Vec<LinkResult>,
 }
 
-/// What a link of a direction has measured.
+/// Measurements of a link in one direction.
 #[derive(Debug)]
 pub struct LinkResult {
     /// The link.
     pub model: LinkDirection,
-    /// Its counts, and the queue over the whole time.
+    /// Its counts, and the mean queue over the whole time.
     pub report: LinkReport,
-    /// How long packets waited in the queue.
+    /// Waiting times in the queue.
     pub waits: Waits,
     /// The queue over time, if it was recorded.
     pub series: Series,
@@ -144,7 +143,7 @@ pub struct LinkResult {
 #[expect(clippy::large_enum_variant, reason = "they lie in one vector, a few to a path")]
 enum AnyLink {
     Plain(Link),
-    /// Its packets leave when they leave: their frames' places travel as sequence numbers.
+    /// A link whose packets' times are known only when they leave: sequence numbers carry their frames' places.
     Managed(Box<ManagedLink>),
 }
 
@@ -158,7 +157,7 @@ struct Way {
     damaged: u64,
 }
 
-/// A frame on its way to a link, or with `link` beyond the last one to the other end.
+/// A frame's arrival at a link or, with `link` beyond the last one, at the other end.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Event {
     time: u64,
@@ -168,38 +167,38 @@ struct Event {
     size: u16,
     flags: u16,
     frame: u32,
-    /// A hash of what makes it one of a flow.
+    /// A hash of the 5-tuple.
     flow: u32,
-    /// And one of either address.
+    /// A hash of each address.
     hosts: u32,
 }
 
-/// A path with what is on it. Calls must come in order of time; an earlier time than before is taken as that.
+/// A path and the frames on it. Calls must be in order of time; an earlier time counts as the latest so far.
 #[derive(Debug)]
 pub struct Emulator {
     ways: [Way; 2],
     own: OwnDelays,
-    /// Whose connections flows share.
+    /// Which flows share a connection.
     connections: Connections,
     lost: Lost,
     events: BinaryHeap<Reverse<Event>>,
-    /// Events beyond the last link whose time has come, in order of time.
+    /// Events beyond the last link that are due, in order of time.
     out: VecDeque<Event>,
     frames: Frames,
     number: u64,
     latest: u64,
     /// The frame of the last release, until the next poll.
     released: Option<u32>,
-    /// Whether that is damaged.
+    /// Whether that frame is damaged.
     spoilt: bool,
 }
 
 impl Emulator {
-    /// The memory that frames on the path may take: more than 2 s at 1 Gbit/s.
+    /// Maximum memory for frames on the path: more than 2 s at 1 Gbit/s.
     pub const MEMORY: Size = Size::from_bytes(256 << 20);
 
-    /// A path at time zero. `record`: how often the queues are recorded. Frames on it take at most `memory`; a queue
-    /// without a limit is one of that many bytes.
+    /// A path at time zero. `record`: the interval at which queues are recorded. Frames on it use at most `memory`; a
+    /// queue without a limit is limited to that number of bytes.
     #[must_use]
     pub fn new(spec: &PathSpec, record: Option<Span>, memory: Size) -> Emulator {
         let way = |models: &Vec<LinkDirection>, side: Side| Way {
@@ -224,7 +223,7 @@ impl Emulator {
         }
     }
 
-    /// A frame comes in at `side`.
+    /// A frame enters at `side`.
     pub fn arrive(&mut self, side: Side, now: Time, frame: &[u8]) {
         let now = self.advance(now);
         let way = &mut self.ways[side as usize];
@@ -259,7 +258,7 @@ impl Emulator {
         }
     }
 
-    /// The next frame that comes out by `now`; in order of time.
+    /// The next frame that leaves by `now`, in order of time.
     pub fn poll(&mut self, now: Time) -> Option<Release<'_>> {
         if let Some(slot) = self.released.take() {
             self.frames.release(slot);
@@ -274,7 +273,7 @@ impl Emulator {
             self.spoilt = flags.has(Flags::CORRUPT);
             if self.spoilt {
                 way.damaged += 1;
-                // its checksum is wrong, wherever it goes: nobody gets it
+                // its checksum is wrong, so no receiver accepts it
                 self.lost.dropped(Side::BOTH[usize::from(event.way)], packet, Time(event.time));
                 if !damage(packet, shape.header, way.damage.bits(way.damaged)) {
                     way.counts.links[DropReason::Corrupt] += 1;
@@ -299,7 +298,7 @@ impl Emulator {
         None
     }
 
-    /// The frame that [`Emulator::poll`] gave last, which came out at `side`, was not taken there.
+    /// The device at `side` did not accept the frame that [`Emulator::poll`] returned last.
     pub fn not_taken(&mut self, side: Side) {
         let Some(slot) = self.released.take() else { return };
         if !self.spoilt {
@@ -312,7 +311,7 @@ impl Emulator {
         self.frames.release(slot);
     }
 
-    /// When [`Emulator::poll`] has something to do next; [`Time::NEVER`] if nothing is on its way.
+    /// When [`Emulator::poll`] has something to do next; [`Time::NEVER`] if no frame is on its way.
     #[must_use]
     pub fn next_wake(&self) -> Time {
         if let Some(event) = self.out.front() {
@@ -322,19 +321,19 @@ impl Emulator {
         self.departure().map_or(next, |(time, ..)| next.min(time))
     }
 
-    /// What has happened to the frames that came in at `side`.
+    /// Counts of the frames that entered at `side`.
     #[must_use]
     pub fn counts(&self, side: Side) -> Counts {
         self.ways[side as usize].counts
     }
 
-    /// What flows have lost so far, which is forgotten here.
+    /// Takes the record of flows' losses so far.
     #[must_use]
     pub fn take_lost(&mut self) -> Lost {
         std::mem::take(&mut self.lost)
     }
 
-    /// Closes the books at `end`: both directions, that from the near end first.
+    /// Ends the measurement at `end`; returns both directions, first that from the near end.
     ///
     /// # Panics
     /// If a frame vanished.
@@ -356,7 +355,7 @@ impl Emulator {
         })
     }
 
-    /// The next departure from a link that decides at departure: when, on which way, and from which link.
+    /// The next departure from a link that decides at departure: its time, direction and link.
     fn departure(&self) -> Option<(Time, usize, usize)> {
         let all = self.ways.iter().enumerate().flat_map(|(way, it)| {
             it.links.iter().enumerate().filter_map(move |(link, it)| match it {
@@ -367,7 +366,7 @@ impl Emulator {
         all.min().filter(|(time, ..)| *time < Time::NEVER)
     }
 
-    /// Everything up to `now`, at links and beyond the last one. At one instant departures come first.
+    /// Processes everything up to `now`, at links and beyond the last one. At equal times departures come first.
     fn advance(&mut self, now: Time) -> u64 {
         let now = now.0.max(self.latest);
         loop {
@@ -392,7 +391,7 @@ impl Emulator {
         now
     }
 
-    /// A link lets go of what leaves at `time`.
+    /// Processes the packets that leave a link at `time`.
     fn depart(&mut self, way: usize, link: usize, time: Time) {
         let mut settled = Vec::new();
         if let AnyLink::Managed(managed) = &mut self.ways[way].links[link] {
@@ -403,7 +402,7 @@ impl Emulator {
         }
     }
 
-    /// A frame reaches a link.
+    /// Processes a frame's arrival at a link.
     fn cross(&mut self, event: Event) {
         let (way, link) = (usize::from(event.way), usize::from(event.link));
         let (mut packet, at) = (packet(event), Time(event.time));
@@ -422,7 +421,7 @@ impl Emulator {
         }
     }
 
-    /// What a link says of a frame `at` that time.
+    /// Processes a link's decision about a frame, made at time `at`.
     fn settle(&mut self, fate: Fate, packet: Packet, way: usize, link: usize, at: Time) {
         let onward = Event {
             time: packet.time.0,
@@ -459,12 +458,12 @@ impl Emulator {
                 }
                 self.send(onward);
             }
-            // In flight for ever.
+            // stays in flight forever
             Fate::Held => drop(self.frames.hold(onward.frame)),
         }
     }
 
-    /// A frame goes on to a link, or to the other end.
+    /// Sends a frame to the next link, or to the other end.
     fn send(&mut self, mut event: Event) {
         let way = usize::from(event.way);
         if usize::from(event.link) == self.ways[way].links.len() {
@@ -483,7 +482,7 @@ fn packet(event: Event) -> Packet {
         flags: Flags(event.flags),
         flow: FlowId(event.flow),
         seq: event.frame,
-        stamp: Stamp(event.hosts), // nothing on the path has a use for a time
+        stamp: Stamp(event.hosts), // nothing on the path uses a stamp
         extra: paceline_packet::ExtraId::NONE,
     }
 }

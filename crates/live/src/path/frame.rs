@@ -1,6 +1,7 @@
-//! What the path needs to know of an IP packet, and the two things that it does to one: another ECN field and a flipped bit.
+//! What the path needs to know about an IP packet, and the two changes that it makes: to the ECN field, and a flipped
+//! bit.
 //!
-//! IPv4 (RFC 791) and IPv6 (RFC 8200); everything is bounds-checked, whatever the bytes are.
+//! For IPv4 (RFC 791) and IPv6 (RFC 8200); all access is bounds-checked, whatever the bytes are.
 
 use crate::session::EcnBits;
 use paceline_packet::Flags;
@@ -8,7 +9,7 @@ use paceline_packet::Flags;
 pub(super) const TCP: u8 = 6;
 pub(super) const UDP: u8 = 17;
 
-/// The basis of FNV-1a of 32 bits (Fowler, Noll, Vo; draft-eastlake-fnv).
+/// The 32-bit FNV-1a offset basis (Fowler, Noll, Vo; draft-eastlake-fnv).
 const HASHED: u32 = 0x811c_9dc5;
 
 fn hash(all: u32, byte: u8) -> u32 {
@@ -20,31 +21,33 @@ fn tuple(protocol: u8, addresses: &[u8], ports: &[u8]) -> u32 {
     addresses.iter().chain(ports).fold(hash(HASHED, protocol), |all, byte| hash(all, *byte))
 }
 
-/// 16 bits of the hash of an address (draft-eastlake-fnv, section 3: the halves are folded).
+/// A 16-bit hash of an address (draft-eastlake-fnv, section 3: the halves are XOR-folded).
 fn folded(address: &[u8]) -> u32 {
     let all = address.iter().fold(HASHED, |all, byte| hash(all, *byte));
     (all >> 16 ^ all) & 0xffff
 }
 
-/// An IP packet's length, flags, and where its payload begins.
+/// Length, flags, header and flow of an IP packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Shape {
-    /// Bytes of the packet, as its header says.
+    /// Length of the packet in bytes, from its header.
     pub(super) size: u16,
-    /// ECT, CE and L4S as the header has them (RFC 3168, RFC 9331), so L4S never beside CE; ACK for a TCP acknowledgement without data.
+    /// ECT, CE and L4S from the header (RFC 3168, RFC 9331), so never L4S with CE; ACK for a TCP acknowledgement
+    /// without data.
     pub(super) flags: Flags,
-    /// Bytes of the IP header.
+    /// Length of the IP header in bytes.
     pub(super) header: usize,
-    /// A hash of the 5-tuple: addresses, protocol, and the ports of TCP and UDP (of a fragment none).
+    /// A hash of the 5-tuple: addresses, protocol, and the ports of TCP and UDP (none for a fragment).
     pub(super) flow: u32,
-    /// 16 bits of a hash of the source address, over as many of the destination's.
+    /// A 16-bit hash of the source address in the upper half, of the destination in the lower.
     pub(super) hosts: u32,
-    /// Source and destination port of TCP and UDP; a fragment has none.
+    /// Source and destination port of TCP or UDP; `None` for a fragment.
     pub(super) ports: Option<[u16; 2]>,
 }
 
 impl Shape {
-    /// Of a frame that begins with an IP header; what follows the packet is padding. `None` if it is no whole packet.
+    /// The shape of a frame that begins with an IP header; bytes after the packet are padding. `None` if it is not a
+    /// complete packet.
     pub(super) fn of(frame: &[u8]) -> Option<Shape> {
         let (header, size, protocol, is_first, addresses) = match frame.first()? >> 4 {
             4 => {
@@ -75,7 +78,7 @@ impl Shape {
         Some(Shape { size: u16::try_from(size).ok()?, flags, header, flow, hosts, ports })
     }
 
-    /// The same hash as if `frame`, which has this shape, had these ports.
+    /// The flow hash that `frame`, which has this shape, would have with these ports.
     pub(super) fn flow_of(&self, frame: &[u8], [source, destination]: [u16; 2]) -> u32 {
         let (protocol, addresses) = if frame[0] >> 4 == 4 { (frame[9], 12..20) } else { (frame[6], 8..40) };
         let ([a, b], [c, d]) = (source.to_be_bytes(), destination.to_be_bytes());
@@ -83,19 +86,19 @@ impl Shape {
     }
 }
 
-/// Whether a TCP segment acknowledges and carries nothing (RFC 9293 section 3.1).
+/// Whether a TCP segment is an acknowledgement without data (RFC 9293 section 3.1).
 fn is_pure_ack(segment: &[u8]) -> bool {
     let Some(fixed) = segment.first_chunk::<20>() else { return false };
     const ACK: u8 = 1 << 4;
     fixed[13] & ACK != 0 && usize::from(fixed[12] >> 4) * 4 >= segment.len()
 }
 
-/// The two bits of ECN.
+/// The two ECN bits.
 fn ecn(frame: &[u8]) -> EcnBits {
     EcnBits::of_tos(if frame[0] >> 4 == 4 { frame[1] } else { frame[1] >> 4 })
 }
 
-/// Sets the two bits of ECN, and mends IPv4's header checksum (RFC 1624, equation 3).
+/// Sets the two ECN bits, and updates IPv4's header checksum (RFC 1624, equation 3).
 pub(super) fn set_ecn(packet: &mut [u8], bits: EcnBits) {
     let bits = bits.tos();
     if packet[0] >> 4 == 6 {
@@ -113,7 +116,7 @@ pub(super) fn set_ecn(packet: &mut [u8], bits: EcnBits) {
     packet[10..12].copy_from_slice(&(!(new as u16)).to_be_bytes());
 }
 
-/// Flips one bit behind the IP header, which `draw` chooses; `false` if there is nothing behind it.
+/// Flips one bit after the IP header, chosen by `draw`; returns `false` if there is nothing after it.
 pub(super) fn damage(packet: &mut [u8], header: usize, draw: u64) -> bool {
     let Some(payload) = packet.get_mut(header..).filter(|payload| !payload.is_empty()) else { return false };
     let bit = (u128::from(draw) * (payload.len() as u128 * 8)) >> 64;
@@ -127,7 +130,7 @@ pub(super) mod tests {
     use etherparse::{IpNumber, Ipv4Header, Ipv6Header, PacketBuilder, SlicedPacket};
     use proptest::prelude::*;
 
-    /// An UDP packet of `size` bytes with `number` in it.
+    /// A UDP packet of `size` bytes that contains `number`.
     pub(in crate::path) fn udp(size: usize, number: u32) -> Vec<u8> {
         let mut frame = Vec::new();
         let mut payload = vec![0; size - 28];
@@ -138,7 +141,7 @@ pub(super) mod tests {
         frame
     }
 
-    /// A header as it stands says of itself whether its checksum holds.
+    /// Whether an IPv4 header's checksum is correct.
     fn holds(frame: &[u8]) -> bool {
         let (header, _) = Ipv4Header::from_slice(frame).unwrap();
         header.calc_header_checksum() == header.header_checksum
@@ -186,7 +189,7 @@ pub(super) mod tests {
         frame.resize(60, 0);
         assert_eq!(Shape::of(&frame), Some(Shape { size: 40, flags: Flags::NONE, header: 20, ..whole }));
         assert_eq!(Shape::of(&frame[..39]), None);
-        // The length of zero of a segment that is left to the card to cut.
+        // A length of zero, as in a GSO segment that the network card splits.
         frame[2..4].fill(0);
         assert_eq!(Shape::of(&frame), None);
     }
@@ -265,7 +268,7 @@ pub(super) mod tests {
     }
 
     proptest! {
-        /// Any bytes, and bytes that begin like IP, are a whole packet or none.
+        /// Any bytes, and bytes that begin like IP, are recognised as a complete packet or rejected.
         #[test]
         fn any_bytes(mut frame in prop::collection::vec(any::<u8>(), 0..200), first in 0x40..0x6fu8, draw: u64) {
             for replace in [false, true] {

@@ -1,10 +1,10 @@
-//! The bytes of the frames on a path, in buffers that are used again, and what they may take in all.
+//! The bytes of the frames on a path, in reused buffers, with a limit for their memory.
 
 use paceline_units::Size;
 
-/// What a frame costs beside its buffer: its place, its event, its entry in a link's queue.
+/// Memory per frame beside its buffer, in bytes: its place, its event, its entry in a link's queue.
 const OVERHEAD: usize = 160;
-/// Buffers of these sizes are kept for reuse; a larger one is as large as its frame.
+/// Buffers of these sizes are kept for reuse; a larger buffer is as large as its frame.
 const CLASSES: [usize; 2] = [128, 2048];
 
 #[derive(Debug, Default)]
@@ -13,7 +13,7 @@ struct Frame {
     entered: u64,
 }
 
-/// Frames by their places.
+/// Frames by place.
 #[derive(Debug)]
 pub(super) struct Frames {
     places: Vec<Frame>,
@@ -24,13 +24,13 @@ pub(super) struct Frames {
 }
 
 impl Frames {
-    /// None yet; at most `limit` at once.
+    /// No frames yet; `limit` is the maximum memory.
     pub(super) fn new(limit: Size) -> Frames {
         let limit = usize::try_from(limit.bytes()).unwrap_or(usize::MAX);
         Frames { places: Vec::new(), free: Vec::new(), pools: Default::default(), used: 0, limit }
     }
 
-    /// Keeps a frame that came in at `entered`; `None` if there is no memory for it.
+    /// Stores a frame that entered at `entered`; `None` if there is no memory for it.
     pub(super) fn keep(&mut self, frame: &[u8], entered: u64) -> Option<u32> {
         let class = CLASSES.iter().position(|&size| frame.len() <= size);
         let cost = class.map_or(frame.len(), |class| CLASSES[class]) + OVERHEAD;
@@ -51,7 +51,7 @@ impl Frames {
         Some(place)
     }
 
-    /// Another one like it.
+    /// Stores a copy of a frame.
     pub(super) fn copy(&mut self, place: u32) -> Option<u32> {
         let Frame { bytes, entered } = core::mem::take(&mut self.places[place as usize]);
         let copy = self.keep(&bytes, entered);
@@ -59,17 +59,17 @@ impl Frames {
         copy
     }
 
-    /// The frame's bytes.
+    /// A frame's bytes.
     pub(super) fn bytes(&mut self, place: u32) -> &mut [u8] {
         &mut self.places[place as usize].bytes
     }
 
-    /// When it came in.
+    /// When a frame entered.
     pub(super) fn entered(&self, place: u32) -> u64 {
         self.places[place as usize].entered
     }
 
-    /// Forgets it.
+    /// Discards a frame.
     pub(super) fn release(&mut self, place: u32) {
         let mut bytes = self.hold(place);
         let class = CLASSES.iter().position(|&size| bytes.capacity() <= size);
@@ -80,7 +80,7 @@ impl Frames {
         }
     }
 
-    /// Forgets its bytes, but counts them on: it stays in a queue for ever.
+    /// Discards a frame's bytes, but keeps counting them: it stays in a queue forever.
     pub(super) fn hold(&mut self, place: u32) -> Vec<u8> {
         self.free.push(place);
         core::mem::take(&mut self.places[place as usize].bytes)

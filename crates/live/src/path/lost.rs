@@ -1,4 +1,4 @@
-//! What flows have lost on a path: of each, when it dropped packets of data.
+//! Flows' losses on a path: when it dropped each flow's data packets.
 
 use super::emulator::Side;
 use super::frame::{Shape, TCP, UDP};
@@ -8,26 +8,26 @@ use paceline_units::{Span, Time};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Bytes of a header of UDP (RFC 768).
+/// Length of a UDP header (RFC 768).
 const UDP_HEADER: usize = 8;
 
-/// When a path has dropped packets of data, for whatever reason, of flows that are known by their ports at the near end. What
-/// asks for a flow, acknowledges it or closes it is none. Takes 8 bytes for each.
+/// When a path has dropped data packets, for any reason, of flows identified by their ports at the near end. Setup,
+/// acknowledgement and close messages do not count. Uses 8 bytes per packet.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Lost {
     ports: Range<u16>,
-    /// By port, and by the side where the packet came in.
+    /// By port, and by the side where the packet entered.
     times: BTreeMap<u16, [Vec<Time>; 2]>,
 }
 
 impl Lost {
-    /// Of flows with these ports at the near end.
+    /// For flows with these ports at the near end.
     #[must_use]
     pub fn of(ports: Range<u16>) -> Lost {
         Lost { ports, times: BTreeMap::new() }
     }
 
-    /// The path drops `frame`, which came in at `from`.
+    /// Records that the path drops `frame`, which entered at `from`.
     pub(super) fn dropped(&mut self, from: Side, frame: &[u8], at: Time) {
         if self.ports.is_empty() {
             return;
@@ -39,14 +39,15 @@ impl Lost {
         }
     }
 
-    /// Packets of data of the flow with `port` at the near end that came in at `from` and were dropped within `when`.
+    /// Number of the flow's data packets that entered at `from` and were dropped within `when`; `port` is the flow's at
+    /// the near end.
     #[must_use]
     pub fn count(&self, port: u16, from: Side, when: Range<Time>) -> u64 {
         let times = self.times.get(&port).map(|sides| &sides[from as usize]);
         times.map_or(0, |times| times.iter().filter(|at| when.contains(at)).count() as u64)
     }
 
-    /// The same with times of CLOCK_MONOTONIC, where it had those of `clock`.
+    /// Converts the times from `clock`'s to CLOCK_MONOTONIC.
     pub(super) fn in_monotonic(mut self, clock: &Clock) -> Lost {
         let zero = Span(clock.monotonic_at_zero());
         self.times.values_mut().flatten().flatten().for_each(|at| *at += zero);
@@ -54,12 +55,12 @@ impl Lost {
     }
 }
 
-/// The protocol that a whole IP packet carries.
+/// The protocol field of a complete IP packet.
 fn protocol(frame: &[u8]) -> u8 {
     if frame[0] >> 4 == 4 { frame[9] } else { frame[6] }
 }
 
-/// Whether what an IP packet carries has data of a flow.
+/// Whether an IP packet's payload contains data of a flow.
 fn has_data(protocol: u8, carried: &[u8]) -> bool {
     match protocol {
         TCP => carried.get(12).is_some_and(|offset| usize::from(offset >> 4) * 4 < carried.len()),
@@ -135,7 +136,7 @@ mod tests {
     #[test]
     fn only_data_within_the_time_count() {
         let mut emulator = Emulator::new(&path("queue = { limit = \"2 packets\" }"), None, Emulator::MEMORY);
-        // others' packets fill the queue, and nothing else comes through
+        // other flows' packets fill the queue, and nothing else gets through
         (0..5).for_each(|_| emulator.arrive(Side::Near, Time::ZERO, &udp((FIRST + 9, 5), &data())));
         let before = emulator.counts(Side::Near).dropped();
         let sender_report = [0x80, 200, 0, 6, 0, 0, 0, 1];

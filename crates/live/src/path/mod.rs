@@ -1,7 +1,7 @@
 //! The path emulator: the simulator's links between two devices, driven by the real clock.
 //!
-//! [`PathSpec`] says what a path is, [`Emulator`] does what it does to frames, [`relay::run`] carries frames between two
-//! [`Device`]s and gives a [`PathReport`]. Look first at [`relay::run`]; the page for users is docs/path-emulator.md.
+//! [`PathSpec`] describes a path, [`Emulator`] applies it to frames, [`relay::run`] carries frames between two
+//! [`Device`]s and returns a [`PathReport`]. Start reading at [`relay::run`]; the users' page is docs/path-emulator.md.
 
 mod capture;
 mod connections;

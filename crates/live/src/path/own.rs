@@ -1,4 +1,4 @@
-//! Flows' own round trips (`rtt`): what a flow's hosts have of propagation, in front of the links and behind them.
+//! Flows' own round trips (`rtt`): the hosts' share of the propagation delay, before and after the links.
 
 use super::emulator::Side;
 use super::frame::Shape;
@@ -7,14 +7,14 @@ use paceline_sim::model::{LinkDirection, Model};
 use paceline_units::Span;
 use std::collections::BTreeMap;
 
-/// What frames of flows take before the first link and after the last one. A flow is known by its port at the near end.
+/// Flows' own delays before the first link and after the last one. A flow is identified by its port at the near end.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct OwnDelays {
-    /// By the side where a frame comes in.
+    /// Each array is indexed by the side where a frame enters.
     by_port: BTreeMap<u16, [Own; 2]>,
 }
 
-/// What a flow's frames take that come in at one side.
+/// A flow's own delays for frames that enter at one side.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Own {
     before: Span,
@@ -22,8 +22,8 @@ struct Own {
 }
 
 impl OwnDelays {
-    /// Of the flows that have an `rtt`, the propagation of their access links. At the near end the first flow of the run
-    /// has port `first`, each other one the next.
+    /// For flows with an `rtt`: the propagation delays of their access links. At the near end the run's first flow has
+    /// port `first`, each further one the next.
     pub(super) fn of(scenario: &Scenario, run: &Model, first: u16) -> OwnDelays {
         let near = scenario.ends().map(|(near, _)| near);
         let asks = scenario.flows().iter().flat_map(|flow| (0..flow.count).map(|_| flow.rtt.is_some()));
@@ -44,12 +44,12 @@ impl OwnDelays {
         OwnDelays { by_port: by_port.collect() }
     }
 
-    /// What a frame that comes in at `from` takes before the first link.
+    /// Delay before the first link of a frame that enters at `from`.
     pub(super) fn before(&self, from: Side, frame: &[u8]) -> Span {
         self.find(from, frame).map_or(Span::ZERO, |own| own.before)
     }
 
-    /// What a frame that came in at `from` takes after the last link.
+    /// Delay after the last link of a frame that entered at `from`.
     pub(super) fn after(&self, from: Side, frame: &[u8]) -> Span {
         self.find(from, frame).map_or(Span::ZERO, |own| own.after)
     }
@@ -84,7 +84,7 @@ mod tests {
         PathSpec::of_run(document, &Folder::Profiles, Some(seed), ports).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// A datagram of a flow as the end sends it at which `from` is.
+    /// A flow's datagram, sent by the end `from`.
     fn datagram(from: Side, near_port: u16, number: u8) -> Vec<u8> {
         let (source, destination) = if from == Side::Near { (near_port, 5) } else { (5, near_port) };
         let mut frame = Vec::new();
@@ -92,7 +92,7 @@ mod tests {
         frame
     }
 
-    /// What a datagram of a flow takes that is alone, there and back.
+    /// Delays of a single datagram of a flow, in both directions.
     fn crossing(spec: &PathSpec, port: u16) -> [Span; 2] {
         Side::BOTH.map(|from| {
             let mut emulator = Emulator::new(spec, None, Emulator::MEMORY);
@@ -168,7 +168,7 @@ mod tests {
     }
 
     proptest! {
-        /// Of each flow all frames come out, in the order in which they went in.
+        /// All frames of a flow leave, in the order in which they entered.
         #[test]
         fn order_within_a_flow_is_kept(
             sent in prop::collection::vec((0..3u16, 0..3000u64, any::<bool>()), 1..200),

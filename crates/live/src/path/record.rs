@@ -1,4 +1,4 @@
-//! What an emulated path records of itself: how late it was, what became of the frames, queues and delays over time.
+//! What an emulated path records: its lateness, counts of frames, queues and delays over time.
 
 use super::capture::{Capturing, PathCapture};
 use super::emulator::{Counts, LinkResult, Release, Side, WayResult};
@@ -14,40 +14,40 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io;
 
-/// What an emulated path did.
+/// Report of an emulated path.
 #[derive(Debug, Serialize)]
 pub struct PathReport {
     /// The path's name.
     pub name: String,
-    /// The seed of its draws.
+    /// Seed of its random draws.
     pub seed: u64,
-    /// How long it ran.
+    /// Duration of the run.
     pub duration_s: f64,
-    /// How long it had been there before, without being measured, until the flows over it began.
+    /// Unmeasured time before the flows began.
     pub set_up_s: f64,
-    /// Why it ended before it was told to, if it did.
+    /// Why it ended early, if it did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-    /// What became of the frames, of each direction.
+    /// Frame counts per direction.
     pub directions: Vec<DirectionReport>,
     /// The links.
     pub queues: Vec<PathQueue>,
-    /// From the instant at which a frame was to come out until it was handed to the device.
+    /// Time from when a frame was due to leave until it was passed to the device.
     pub lag: Lateness,
-    /// How late the emulator woke, of the instants that it had to wait for.
+    /// Lateness of the emulator's wake-ups, when it had to wait.
     pub wake: Lateness,
-    /// The host meanwhile.
+    /// The host's state during the run.
     pub host: HostReport,
     /// The capture, if there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capture: Option<CaptureReport>,
-    /// What the access point did, if there was one.
+    /// Statistics of the access point, if there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub access_point: Option<AccessPointReport>,
-    /// What was recorded over time: tables `queue` (a link's), as a simulated run has them, and `delay` (a direction's).
+    /// Recordings over time: tables `queue` (per link), as in a simulated run, and `delay` (per direction).
     #[serde(skip)]
     pub series: Vec<Series>,
-    /// What flows have lost, by CLOCK_MONOTONIC.
+    /// Flows' losses, by CLOCK_MONOTONIC.
     #[serde(skip)]
     pub lost: Lost,
 }
@@ -57,47 +57,47 @@ pub struct PathReport {
 pub struct DirectionReport {
     /// `forward` is from the near end to the far end.
     pub direction: &'static str,
-    /// Frames that came in.
+    /// Frames that entered.
     pub entered: u64,
     /// Their bytes.
     pub entered_bytes: u64,
-    /// Copies that impairments made.
+    /// Copies made by impairments.
     pub duplicated: u64,
-    /// Frames that came out.
+    /// Frames that left.
     pub delivered: u64,
     /// Their bytes.
     pub delivered_bytes: u64,
     /// Frames on the path at the end.
     pub in_flight: u64,
-    /// What was dropped, by reason: a link's, `malformed` (no whole IP packet), `memory` (no room in the emulator), `device`
-    /// (not taken at the far side).
+    /// Dropped frames by reason: a link's, `malformed` (not a complete IP packet), `memory` (no memory in the
+    /// emulator), `device` (not accepted at the other end).
     pub drops: BTreeMap<&'static str, u64>,
-    /// From a frame's arrival to the instant at which it was to come out: the path's own delay, without lag.
+    /// Time from a frame's arrival until it was due to leave: the path's own delay, without lag.
     pub delay: Lateness,
-    /// The least of it, what a frame takes that waits for no other; `None` without a frame.
+    /// Minimum of that delay, i.e. without queueing; `None` without a frame.
     pub delay_min_s: Option<f64>,
 }
 
-/// A link: what a simulated run reports of it, and how long packets waited in its queue until their transmission began.
+/// A link: its row as in a simulated run, and the waiting times in its queue until transmission began.
 #[derive(Clone, Debug, Serialize)]
 pub struct PathQueue {
     /// The link's row of a simulated run.
     #[serde(flatten)]
     pub queue: QueueSummary,
-    /// In the mean; `None` without a packet.
+    /// Mean waiting time; `None` without a packet.
     pub delay_mean_s: Option<f64>,
-    /// At most.
+    /// Maximum waiting time.
     pub delay_max_s: Option<f64>,
 }
 
-/// How a capture went.
+/// Statistics of a capture.
 #[derive(Clone, Debug, Serialize)]
 pub struct CaptureReport {
     /// Packets in the file.
     pub packets: u64,
-    /// Packets that are missing because the disk did not keep up.
+    /// Packets missing because the disk was too slow.
     pub missing: u64,
-    /// Why the file could not be written on.
+    /// Why writing the file failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
 }
@@ -110,7 +110,7 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    /// `every`: the interval of what is recorded over time.
+    /// A recorder; `every` is the interval of recordings over time.
     pub(super) fn new(clock: Clock, every: Option<Span>, capture: Option<PathCapture<'_>>) -> io::Result<Recorder> {
         Ok(Recorder {
             lag: histogram(),
@@ -119,14 +119,14 @@ impl Recorder {
         })
     }
 
-    /// Begins anew with another clock; the capture goes on.
+    /// Restarts the measurement with another clock; the capture continues.
     pub(super) fn restart(&mut self, clock: Clock) {
         self.lag = histogram();
         self.delays.iter_mut().for_each(Delays::restart);
         self.capture.iter_mut().for_each(|capture| capture.change(clock));
     }
 
-    /// A frame came in.
+    /// Records a frame that entered.
     #[inline]
     pub(super) fn entered(&mut self, side: Side, at: Time, frame: &[u8]) {
         if let Some(capture) = &mut self.capture {
@@ -134,7 +134,7 @@ impl Recorder {
         }
     }
 
-    /// A frame came out at `at`.
+    /// Records a frame that left at `at`.
     #[inline]
     pub(super) fn released(&mut self, release: &Release<'_>, at: Time) {
         self.lag.saturating_record(at.since(release.due).0);
@@ -144,7 +144,7 @@ impl Recorder {
         }
     }
 
-    /// Adds to `report` what was recorded.
+    /// Adds the measurements to `report`.
     pub(super) fn finish(self, ways: [WayResult; 2], end: Time, mut report: PathReport) -> PathReport {
         report.lag = Lateness::of(&self.lag);
         report.capture = self.capture.map(Capturing::finish);
@@ -199,7 +199,7 @@ struct Delays {
     all: Histogram<u64>,
     every: Option<Span>,
     series: Series,
-    /// Of the current interval: its number, frames, sum and maximum in nanoseconds.
+    /// The current interval: its number, frames, sum and maximum in nanoseconds.
     current: (u64, u64, u128, u64),
 }
 
@@ -231,7 +231,7 @@ impl Delays {
         (*frames, *sum, *max) = (*frames + 1, *sum + u128::from(delay), delay.max(*max));
     }
 
-    /// A row stands at the end of its interval; an interval without frames has none.
+    /// Writes the current interval's row, with the time of its end; an interval without frames has none.
     fn close(&mut self, every: Span) {
         let (number, frames, sum, max) = self.current;
         if frames > 0 {

@@ -1,4 +1,4 @@
-//! The loop that carries frames between two devices in real time.
+//! The event loop that carries frames between two devices in real time.
 
 use super::capture::PathCapture;
 use super::device::{Device, Sent};
@@ -16,12 +16,12 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// How many frames are read from each device before frames that are due come first.
+/// Maximum number of frames read from each device before due frames are sent.
 const BATCH: usize = 64;
-/// The longest IP packet.
+/// Maximum length of an IP packet.
 const LONGEST: usize = 65_535;
 
-/// Ends a path from another thread, or a signal handler.
+/// Stops a path from another thread, or from a signal handler.
 #[derive(Debug)]
 pub struct Stop {
     stopped: AtomicBool,
@@ -29,7 +29,7 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// Not yet.
+    /// A stop that has not been requested.
     ///
     /// # Errors
     /// `eventfd(2)`'s.
@@ -38,14 +38,14 @@ impl Stop {
         Ok(Stop { stopped: AtomicBool::new(false), fd })
     }
 
-    /// Ends it now. Makes one system call, `write(2)`, and may be called from a signal handler.
+    /// Stops the path. Makes one system call, `write(2)`, and may be called from a signal handler.
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::SeqCst);
-        // It only fails when it has been written to before, and then it is readable all the same.
+        // fails only if it was written before, and then it is readable anyway
         let _ = rustix::io::write(&self.fd, &1u64.to_ne_bytes());
     }
 
-    /// Whether it was called.
+    /// Whether [`Stop::stop`] was called.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::SeqCst)
@@ -58,23 +58,25 @@ impl AsFd for Stop {
     }
 }
 
-/// How a path is run.
+/// Options for running a path.
 #[derive(Clone, Copy, Debug)]
 pub struct RelayOptions<'a> {
-    /// What the path's instants count from: its links' schedules, outages and traces, and all that is recorded.
+    /// The clock of the path: for its links' schedules, outages and traces, and for all recordings.
     pub clock: Clock,
-    /// Ends after this, if not stopped before.
+    /// Maximum duration.
     pub duration: Option<Span>,
-    /// How often queues and delays are recorded: 40 bytes for each link and direction each time. `None`: not at all.
+    /// Interval at which queues and delays are recorded, with 40 bytes per link and direction each time; `None`: no
+    /// recordings.
     pub record: Option<Span>,
     /// A capture file.
     pub capture: Option<PathCapture<'a>>,
-    /// The memory that frames on the path may take.
+    /// Maximum memory for frames on the path.
     pub memory: Size,
-    /// An access point before the queue towards the near end, which lowers the windows of TCP's receivers there.
+    /// An access point before the queue towards the near end, which lowers the windows advertised by TCP receivers
+    /// there.
     pub access_point: Option<&'a Law>,
-    /// Whoever says when the flows over the path begin. Then the path begins anew: its links are as fresh ones, instants count
-    /// from there, and what was before is not measured. Not beside an access point, whose time goes on.
+    /// Announces when the flows over the path begin. The path then restarts: with fresh links, times count from there,
+    /// and what was before is not measured. Not together with an access point, which cannot restart.
     pub beginning: Option<&'a Beginning>,
 }
 
@@ -95,8 +97,8 @@ impl Default for RelayOptions<'_> {
 /// Runs a path between two devices until it is stopped, its time is over, or a device is gone (which the report says).
 ///
 /// # Errors
-/// If it cannot begin: the capture file cannot be written, `/proc` cannot be read, the kernel refuses a timer slack or a
-/// wait.
+/// If it cannot start: the capture file cannot be written, `/proc` cannot be read, or the kernel refuses a timer slack
+/// or a wait.
 pub fn run(
     spec: &PathSpec,
     near: &mut dyn Device,
@@ -145,19 +147,19 @@ struct Relay<'a> {
     clock: Clock,
     waiter: Waiter,
     emulator: Emulator,
-    /// What carried frames before the flows began, while there are some on it, and its clock.
+    /// The emulator from before the flows began, while frames are on it, and its clock.
     earlier: Option<(Clock, Emulator)>,
     recorder: Recorder,
-    /// By [`Side`].
+    /// Indexed by [`Side`].
     devices: [&'a mut dyn Device; 2],
     buffer: Vec<u8>,
     access_point: Option<PathAccessPoint>,
-    /// Until the flows have begun: who says so, and what makes the path's links anew.
+    /// Until the flows have begun: announces it, and creates the path's fresh links.
     beginning: Option<(&'a Beginning, &'a dyn Fn() -> Emulator)>,
 }
 
 impl Relay<'_> {
-    /// Carries frames until it is to end; gives the failure of a device that ended it.
+    /// Carries frames until the end; returns the device failure that ended it, if any.
     fn carry(&mut self, until: Time, stop: &Stop) -> io::Result<Option<String>> {
         let mut ready = [true; 2];
         loop {
@@ -176,12 +178,12 @@ impl Relay<'_> {
             let mut fds =
                 [PollFd::new(near, PollFlags::IN), PollFd::new(far, PollFlags::IN), PollFd::new(stop, PollFlags::IN)];
             let woken = self.waiter.wait(&mut fds, self.next_wake().min(next))?;
-            // What became readable within the last moment before an instant has not been seen.
+            // What became readable in the last moment before a timeout was not reported.
             ready = [woken == Woken::Due || readable(&fds[0]), woken == Woken::Due || readable(&fds[1])];
         }
     }
 
-    /// Takes in what the devices have, up to a batch each, and hands out what is due, which comes first.
+    /// Reads frames from the devices, up to a batch each; frames that are due are sent first.
     fn turn(&mut self, mut ready: [bool; 2]) -> Result<(), String> {
         self.hand_out()?;
         for _ in 0..BATCH {
@@ -198,11 +200,11 @@ impl Relay<'_> {
         Ok(())
     }
 
-    /// Takes in a frame; `false` if there is none.
+    /// Reads a frame; returns `false` if there is none.
     fn take_in(&mut self, side: Side) -> Result<bool, String> {
         let received = self.devices[side as usize].recv(&mut self.buffer);
         let Some(len) = received.map_err(|error| gone(side, &error))? else { return Ok(false) };
-        // asked for after the frame has come: the beginning is said before the first frame of the flows leaves
+        // checked after reading a frame: the beginning is announced before the flows' first frame is sent
         if let Some((beginning, fresh)) = self.beginning
             && let Some(zero) = beginning.take()
         {
@@ -220,7 +222,7 @@ impl Relay<'_> {
         Ok(true)
     }
 
-    /// The flows have begun when CLOCK_MONOTONIC showed `zero`: with them the path.
+    /// Restarts the path when the flows have begun; `zero` is that time by CLOCK_MONOTONIC.
     fn begin(&mut self, zero: u64, fresh: Emulator) -> io::Result<()> {
         self.beginning = None;
         let clock = Clock::from_monotonic(zero);
@@ -231,7 +233,7 @@ impl Relay<'_> {
         Ok(())
     }
 
-    /// When there is something to hand out next.
+    /// When a frame is due next.
     fn next_wake(&self) -> Time {
         let earlier = self.earlier.as_ref().map_or(Time::NEVER, |(clock, emulator)| match emulator.next_wake() {
             Time::NEVER => Time::NEVER,
@@ -240,7 +242,7 @@ impl Relay<'_> {
         self.emulator.next_wake().min(earlier)
     }
 
-    /// Hands out what is due of what came before the flows began.
+    /// Sends due frames from before the flows began.
     fn hand_out_earlier(&mut self) -> Result<(), String> {
         let Some((clock, emulator)) = &mut self.earlier else { return Ok(()) };
         while let Some(release) = emulator.poll(clock.now()) {
@@ -253,7 +255,7 @@ impl Relay<'_> {
         Ok(())
     }
 
-    /// Hands out what is due.
+    /// Sends due frames.
     fn hand_out(&mut self) -> Result<(), String> {
         self.hand_out_earlier()?;
         loop {

@@ -1,9 +1,9 @@
-//! What a path is: the links of a scenario file, of a named profile or of two mahimahi traces, from the near end to the
+//! Defines a path: the links of a scenario file, of a named profile or of two mahimahi traces, from the near end to the
 //! far end and back.
 //!
-//! A path file is a scenario file whose `duration` and flows may be missing. Access links and flows are left out: the
-//! ends' own links and the traffic are real. Where the traffic is the file's flows ([`PathSpec::of_run`]), their own round trips
-//! are there too.
+//! A path file is a scenario file whose `duration` and flows may be missing. Access links and flows are ignored: the
+//! ends' own links and the traffic are real. If the traffic is the file's flows ([`PathSpec::of_run`]), their own round
+//! trips apply too.
 
 use super::connections::Connections;
 use super::own::OwnDelays;
@@ -15,7 +15,7 @@ use paceline_sim::scenario::{Document, Link, Scenario, ScenarioError};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// A path inside this crate.
+/// A path profile built into this crate.
 #[derive(Clone, Copy, Debug)]
 pub struct Profile {
     /// Its name on the command line.
@@ -25,7 +25,7 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// What it stands for, in a sentence: the file's `description`.
+    /// A one-sentence summary: the file's `description`.
     #[must_use]
     pub fn summary(&self) -> String {
         let document = Document::parse(self.text, self.name);
@@ -46,18 +46,18 @@ pub fn profiles() -> &'static [Profile] {
     ]
 }
 
-/// The trace files that profiles name.
+/// The trace files that profiles use.
 const TRACES: [(&str, &str); 2] = [
     ("lte-down.trace", include_str!("../../profiles/lte-down.trace")),
     ("lte-up.trace", include_str!("../../profiles/lte-up.trace")),
 ];
 
-/// Where a path's trace files are.
+/// Location of a path's trace files.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Folder {
     /// In a folder.
     Files(PathBuf),
-    /// In this crate.
+    /// Built into this crate.
     Profiles,
 }
 
@@ -67,20 +67,20 @@ impl Folder {
             Folder::Files(folder) => scenario::trace(&folder.join(file)),
             Folder::Profiles => {
                 let trace = TRACES.iter().find(|(name, _)| *name == file);
-                // What was set on a profile's document is a file of the user's.
+                // Not one of ours: a user's file, set on a profile's document.
                 trace.map_or_else(|| scenario::trace(Path::new(file)), |(_, text)| Ok((*text).to_owned()))
             }
         }
     }
 }
 
-/// Why there is no such path.
+/// Why a path could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum PathError {
-    /// The file is missing or wrong.
+    /// The file is missing or invalid.
     #[error("{0}")]
     Scenario(#[from] ScenarioError),
-    /// What a link has only where flows have names.
+    /// A link has keys that need named flows.
     #[error("{0}")]
     Named(String),
     /// The file's flows do not fit its links.
@@ -104,8 +104,8 @@ fn names() -> String {
     profiles().iter().map(|profile| profile.name).collect::<Vec<_>>().join(", ")
 }
 
-/// Why no real path can have the links of a scenario: what they do by flow. Frames have no flow's name, and what else goes
-/// over the path has none at all.
+/// Why no real path can have a scenario's links: they distinguish flows. Frames carry no flow's name, and other traffic
+/// on the path has none.
 #[must_use]
 pub fn needs_names(scenario: &Scenario) -> Option<String> {
     let ways = |link: &Link| [("", link.forward.clone()), (".backward", link.backward.clone())];
@@ -119,36 +119,36 @@ pub fn needs_names(scenario: &Scenario) -> Option<String> {
     })
 }
 
-/// A path, complete: nothing left to look up.
+/// A complete path, with nothing left to look up.
 #[derive(Clone, Debug)]
 pub struct PathSpec {
     /// Its name.
     pub name: String,
-    /// What it is for.
+    /// Its description.
     pub description: String,
-    /// The seed of its draws.
+    /// Seed of its random draws.
     pub seed: u64,
     /// The links from the near end to the far end, in this order.
     pub there: Vec<LinkDirection>,
     /// The links from the far end to the near end.
     pub back: Vec<LinkDirection>,
-    /// What flows have of their own before and after the links.
+    /// Flows' own delays before and after the links.
     pub own: OwnDelays,
     /// Which of its flows share a connection.
     pub connections: Connections,
-    /// Of the flows that go over it, the ports at the near end.
+    /// The ports at the near end of the flows that use it.
     pub ports: Range<u16>,
-    /// What its links say to no effect, or hardly the one that is meant: a line each, with file, line and key.
+    /// Warnings about keys with no effect or an unlikely one: a line each, with file, line and key.
     pub warnings: Vec<String>,
 }
 
 impl PathSpec {
-    /// Opens what `word` names: a profile, `trace:UP,DOWN` (mahimahi traces of what the near end sends and receives), or a
-    /// file. A file of a profile's name needs a path with a slash: `./lte`. Keys can be set on the document before it
-    /// becomes a path with [`PathSpec::of`]; with it comes where its trace files are.
+    /// Opens the path named by `word`: a profile, `trace:UP,DOWN` (mahimahi traces of the near end's sending and
+    /// receiving), or a file. A file with a profile's name needs a path with a slash: `./lte`. Keys can be set on the
+    /// returned document before it becomes a path with [`PathSpec::of`]; the folder locates its trace files.
     ///
     /// # Errors
-    /// If there is no such thing, or the file is no TOML.
+    /// If there is no such path, or the file is not TOML.
     pub fn open(word: &str) -> Result<(Document, Folder), PathError> {
         if let Some(profile) = profiles().iter().find(|profile| profile.name == word) {
             return Ok((Document::parse(profile.text, profile.name)?, Folder::Profiles));
@@ -164,7 +164,7 @@ impl PathSpec {
         Ok((scenario::open(path)?, Folder::Files(path.parent().unwrap_or(Path::new("")).to_owned())))
     }
 
-    /// The path of a document whose trace files are in `folder`.
+    /// Creates the path of a document whose trace files are in `folder`.
     ///
     /// # Errors
     /// Every mistake in it.
@@ -172,9 +172,9 @@ impl PathSpec {
         PathSpec::of_run(document, folder, None, None)
     }
 
-    /// The same for the run under `seed`, if it is not the document's. With `ports`, the document's flows go over the path:
-    /// the first has this port at the near end, each other one the next, in the order in which the simulator has them; those with
-    /// an `rtt` have it here too.
+    /// The same for the run under `seed`, if that differs from the document's. With `ports`, the document's flows use
+    /// the path: the first has this port at the near end, each further one the next, in the simulator's order; their
+    /// `rtt` keys then apply.
     ///
     /// # Errors
     /// Every mistake in it.
@@ -191,8 +191,8 @@ impl PathSpec {
         }
         let seed = seed.unwrap_or(scenario.seed());
         let model = expand(&scenario, seed)?;
-        // A dumbbell has one link, hops of a parking lot stand in order: r0 and left are the near end. What expansion adds
-        // (hosts' access links) comes after them.
+        // A dumbbell has one link; the hops of a parking lot are in order, with r0 and left at the near end. Links
+        // added by expansion (hosts' access links) come after them.
         let links = &model.links[..2 * scenario.links().len()];
         let way = |direction| links.iter().filter(move |link| link.direction == direction).cloned();
         Ok(PathSpec {
@@ -218,7 +218,7 @@ impl PathSpec {
     }
 }
 
-/// A path of two mahimahi traces, with its unlimited queues and without delay of its own.
+/// A path of two mahimahi traces, with mahimahi's unlimited queues and without its own delay.
 fn of_traces(up: &str, down: &str) -> String {
     let quoted = |file: &str| format!("{:?}", file.trim());
     format!(
