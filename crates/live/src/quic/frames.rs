@@ -1,50 +1,51 @@
-//! How an application's frames stand in streams and datagrams: a short header before each.
+//! How an application's frames are encoded in streams and datagrams: with a short header before each.
 //!
-//! On a stream that carries frames, each frame is a byte of flags (1: a key frame), the time of its capture (32 bits, big-endian, in
-//! 256 ns of the sender's clock), its size as a variable-length integer (RFC 9000 section 16), and so many bytes. A datagram (RFC
-//! 9221) is one part of a frame: flags (1: a key frame, 2: the last part), the time, the frame's number and the part's offset as such
-//! integers, and the part. Bytes of headers are no payload. [`Reader`] reads any split of a stream, and [`part`] any datagram.
+//! On a stream that carries frames, each frame is a byte of flags (1: a key frame), its capture time (32 bits,
+//! big-endian, in 256 ns of the sender's clock), its size as a variable-length integer (RFC 9000 section 16), and that
+//! many bytes. A datagram (RFC 9221) is one part of a frame: flags (1: a key frame, 2: the last part), the time, the
+//! frame's number and the part's offset as such integers, and the part. Header bytes do not count as payload.
+//! [`Reader`] parses a stream split in any way, and [`part`] any datagram.
 
 use paceline_packet::Stamp;
 
-/// Flags of a frame, and of a part of one.
+/// Flags of a frame and of a part.
 const KEY: u8 = 1;
 const LAST: u8 = 2;
-/// The longest header of a frame: flags, time, size.
+/// Maximum length of a frame's header: flags, time, size.
 const LONGEST: usize = 1 + 4 + 8;
 
-/// A frame, as its header on a stream has it.
+/// A frame's header on a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Frame {
-    /// It is a key frame.
+    /// Whether it is a key frame.
     pub key: bool,
     /// When it was captured, by its sender's clock.
     pub captured: Stamp,
-    /// Its bytes.
+    /// Size in bytes.
     pub size: u64,
 }
 
-/// A part of a frame, as a datagram's header has it.
+/// A datagram's header: a part of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Part {
-    /// The frame is a key frame.
+    /// Whether the frame is a key frame.
     pub key: bool,
-    /// No part of it follows.
+    /// Whether this is the frame's last part.
     pub last: bool,
     /// When it was captured, by its sender's clock.
     pub captured: Stamp,
-    /// Its number among the flow's.
+    /// The frame's number within the flow.
     pub number: u64,
-    /// Where this part begins.
+    /// Offset of this part in the frame.
     pub offset: u64,
 }
 
-/// What is no header.
+/// Error for bytes that are not a valid header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Garbled;
 
 fn put(to: &mut Vec<u8>, number: u64) {
-    // of the sizes and numbers that there are, none is greater
+    // no real size or number is larger
     let number = number.min((1 << 62) - 1);
     let (bytes, length) = match number {
         0..=0x3f => (number << 56, 1),
@@ -55,7 +56,7 @@ fn put(to: &mut Vec<u8>, number: u64) {
     to.extend_from_slice(&bytes.to_be_bytes()[..length]);
 }
 
-/// A number at the beginning of some bytes, and the bytes after it.
+/// Decodes a number at the beginning of some bytes; also returns the bytes after it.
 pub(super) fn take(from: &[u8]) -> Option<(u64, &[u8])> {
     let length = 1 << (from.first()? >> 6);
     let (bytes, rest) = from.split_at_checked(length)?;
@@ -64,7 +65,7 @@ pub(super) fn take(from: &[u8]) -> Option<(u64, &[u8])> {
 }
 
 impl Frame {
-    /// Appends its header.
+    /// Appends the header.
     pub fn write(&self, to: &mut Vec<u8>) {
         to.push(if self.key { KEY } else { 0 });
         to.extend_from_slice(&self.captured.0.to_be_bytes());
@@ -73,7 +74,7 @@ impl Frame {
 }
 
 impl Part {
-    /// Appends its header.
+    /// Appends the header.
     pub fn write(&self, to: &mut Vec<u8>) {
         to.push(if self.key { KEY } else { 0 } | if self.last { LAST } else { 0 });
         to.extend_from_slice(&self.captured.0.to_be_bytes());
@@ -82,10 +83,10 @@ impl Part {
     }
 }
 
-/// The part of a frame that a datagram is, and how many bytes it has.
+/// Decodes a datagram: the part's header, and its length in bytes.
 ///
 /// # Errors
-/// It has no such header.
+/// If it has no valid header.
 pub fn part(bytes: &[u8]) -> Result<(Part, u64), Garbled> {
     let (&flags, rest) = bytes.split_first().ok_or(Garbled)?;
     let (stamp, rest) = rest.split_first_chunk().ok_or(Garbled)?;
@@ -98,20 +99,21 @@ pub fn part(bytes: &[u8]) -> Result<(Part, u64), Garbled> {
     Ok((Part { key: flags & KEY != 0, last: flags & LAST != 0, captured, number, offset }, rest.len() as u64))
 }
 
-/// Reads the frames of a stream, in whatever pieces they come.
+/// Parses the frames of a stream, received in pieces of any size.
 #[derive(Clone, Debug, Default)]
 pub struct Reader {
-    /// What has come of a header.
+    /// The received bytes of an incomplete header.
     header: Vec<u8>,
-    /// The frame that is coming, and how much of it is still to come.
+    /// The incomplete frame, and how many of its bytes are missing.
     frame: Option<(Frame, u64)>,
 }
 
 impl Reader {
-    /// The next bytes of the stream: `begun` is told each frame whose header is there, `ended` each that is whole. Gives how many
-    /// of them are payload.
+    /// Parses the next bytes of the stream: calls `begun` for each frame with a complete header, `ended` for each
+    /// complete frame. Returns how many of the bytes are payload.
     ///
     /// # Errors
+    /// If they are not frames; nothing more of this stream may be read then.
     /// They are no frames: nothing of this stream is to be read any more.
     pub fn read(
         &mut self,
@@ -142,7 +144,7 @@ impl Reader {
         }
     }
 
-    /// The frame that these bytes are the header of; `None` if more are wanted.
+    /// Parses a header; `None` if more bytes are needed.
     fn header(bytes: &[u8]) -> Result<Option<Frame>, Garbled> {
         debug_assert!(bytes.len() <= LONGEST);
         if bytes[0] & !KEY != 0 {
@@ -178,7 +180,7 @@ mod tests {
     }
 
     proptest! {
-        /// Frames come back, whatever the pieces that the stream comes in.
+        /// Frames are recovered, in whatever pieces the stream arrives.
         #[test]
         fn frames_come_back(
             frames in prop::collection::vec((any::<bool>(), any::<u32>(), 0u64..5000), 0..20),

@@ -1,8 +1,8 @@
-//! Who may speak to whom: each end has a key of its own, made when it starts, and takes the other's alone, by its fingerprint.
+//! Authentication: each end generates a key when it starts, and accepts only the other end's, by its fingerprint.
 //!
-//! What goes over TLS is the bare public key (RFC 7250), which nobody has signed: a certificate would say nothing more. That it is
-//! the right one is known from the control channel, over which both ends tell each other their fingerprints before the first
-//! packet; that channel is authenticated where the server has a key.
+//! TLS carries the bare public key (RFC 7250), without a signature: a certificate would add nothing. The control
+//! channel, over which both ends exchange their fingerprints before the first packet, establishes that the key is the
+//! right one; that channel is authenticated if the server has a key.
 
 use crate::endpoint::control::{hex, unhex};
 use ring::digest::{SHA256, digest};
@@ -25,7 +25,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::io;
 use std::sync::Arc;
 
-/// The protocol that both ends say they speak (RFC 7301): with another version of it there is no handshake.
+/// The protocol that both ends negotiate (RFC 7301): with another version of it the handshake fails.
 const PROTOCOL: &[u8] = b"paceline/1";
 
 /// The SHA-256 of a public key (of its SubjectPublicKeyInfo, RFC 5280 section 4.1.2.7).
@@ -54,7 +54,7 @@ impl<'de> Deserialize<'de> for Fingerprint {
     }
 }
 
-/// A key of one end, fresh at its start.
+/// One end's key, generated at its start.
 #[derive(Clone, Debug)]
 pub struct OwnKey {
     key: Arc<CertifiedKey>,
@@ -62,7 +62,7 @@ pub struct OwnKey {
 }
 
 impl OwnKey {
-    /// Makes one (ECDSA over P-256).
+    /// Generates a key (ECDSA over P-256).
     ///
     /// # Errors
     /// If the system has no random bytes.
@@ -78,24 +78,24 @@ impl OwnKey {
         Ok(OwnKey { key: Arc::new(CertifiedKey::new(vec![public], key)), fingerprint })
     }
 
-    /// What the other end is told of it.
+    /// The fingerprint to send to the other end.
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
         self.fingerprint
     }
 }
 
-/// The keys of a flow: this end's own, and which one the other end has. Of a flow without the latter nobody is the other end.
+/// The keys of a flow: this end's own, and the other end's fingerprint. Without a fingerprint no peer is accepted.
 #[derive(Clone, Debug)]
 pub struct Keys {
-    /// This end's own.
+    /// This end's key.
     pub own: OwnKey,
-    /// The other end's.
+    /// The other end's fingerprint.
     pub peer: Option<Fingerprint>,
 }
 
 impl Keys {
-    /// TLS of the end that opens the connection.
+    /// TLS configuration of the end that opens the connection.
     pub(super) fn client(&self) -> Result<ClientConfig, Error> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let pinned = Arc::new(Pinned::new(self.peer, &provider));
@@ -110,7 +110,7 @@ impl Keys {
         Ok(tls)
     }
 
-    /// TLS of the end that answers.
+    /// TLS configuration of the end that accepts it.
     pub(super) fn server(&self) -> Result<ServerConfig, Error> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let pinned = Arc::new(Pinned::new(self.peer, &provider));
@@ -124,7 +124,7 @@ impl Keys {
     }
 }
 
-/// Takes one key alone.
+/// Accepts only one key.
 #[derive(Debug)]
 struct Pinned {
     peer: Option<Fingerprint>,
@@ -158,7 +158,7 @@ impl Pinned {
     }
 }
 
-/// There is no TLS 1.2 over QUIC.
+/// QUIC does not use TLS 1.2.
 fn no_old_tls() -> Error {
     Error::General("TLS 1.2".to_owned())
 }

@@ -1,4 +1,4 @@
-//! A connection of quinn-proto's with the time and the datagrams of a flow.
+//! A quinn-proto connection driven with a flow's time and datagrams.
 
 #![expect(clippy::disallowed_types, reason = "quinn counts time by Instants: the one of its beginning is taken here")]
 
@@ -20,31 +20,32 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Where the other end is, to quinn: the driver knows, and lets nobody else's datagrams pass.
+/// The other end's address as quinn sees it: the driver knows the real one, and passes only that peer's datagrams.
 const PEER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 443);
-/// The name that a key is for: nobody asks.
+/// The server name in TLS: nobody checks it.
 const NAME: &str = "paceline";
 
-/// The connection of one end, before it is open too.
+/// One end's connection, including the time before it is open.
 pub(super) struct Link {
-    /// quinn's time of zero of the flow's.
+    /// quinn's time at zero of the flow's time.
     base: Instant,
-    /// The last time that quinn was told, or a nanosecond after a datagram left then: each leaves at a time of its own, by which its
-    /// congestion control, and a log, know it.
+    /// The last time passed to quinn, or a nanosecond after a datagram sent then: each is sent at a distinct time,
+    /// which identifies it to the congestion control and to a log.
     latest: Instant,
     endpoint: Endpoint,
-    /// Of the end that opens.
+    /// At the end that opens the connection.
     client: Option<ClientConfig>,
     connection: Option<(ConnectionHandle, Connection)>,
-    /// One that the other end would open beside it: who that is its handshake has still to show.
+    /// A new connection that the other end wants to open beside the current one; its handshake has yet to authenticate
+    /// the peer.
     next: Option<(ConnectionHandle, Connection)>,
-    /// What leaves that is not the connection's.
+    /// Outgoing datagrams that belong to no connection.
     answers: VecDeque<Vec<u8>>,
     /// Whether packets are ECN-capable.
     ecn: bool,
     wake: Time,
     connected: bool,
-    /// Connections that it has answered.
+    /// Number of accepted connections.
     answered: u32,
     shared: Arc<Shared>,
 }
@@ -56,7 +57,7 @@ impl Debug for Link {
 }
 
 impl Link {
-    /// The end that opens the connection, or the one that answers, with its congestion control.
+    /// Creates the opening end of a connection, or the accepting one, with its congestion control.
     pub(super) fn new(
         opens: bool,
         controllers: Controllers,
@@ -109,8 +110,8 @@ impl Link {
         Time::ZERO + Span(u64::try_from(after).unwrap_or(u64::MAX))
     }
 
-    /// Asks the gate, of a sender whose controllers are behind it: when a packet may leave, with so many bytes in flight;
-    /// [`Time::NEVER`]: the window is full.
+    /// Queries the gate, at a sender whose controllers are behind it: when a packet may be sent with `in_flight` bytes
+    /// in flight; [`Time::NEVER`]: the window is full.
     pub(super) fn may_leave(&mut self, gate: &Gate, now: Time, in_flight: u64) -> Time {
         match gate.ask(self.instant(now), in_flight) {
             Leave::Now => now,
@@ -119,7 +120,7 @@ impl Link {
         }
     }
 
-    /// Opens a connection, in place of the one that there was.
+    /// Opens a connection, which replaces the current one.
     pub(super) fn connect(&mut self, now: Time) {
         let now = self.instant(now);
         self.connected = false;
@@ -132,7 +133,7 @@ impl Link {
         self.settle();
     }
 
-    /// A datagram has come.
+    /// Handles a received datagram.
     pub(super) fn on_datagram(&mut self, now: Time, bytes: &[u8], ecn: Flags) {
         let now = self.instant(now);
         let mut answer = Vec::new();
@@ -141,7 +142,8 @@ impl Link {
             Some(DatagramEvent::ConnectionEvent(handle, event)) => self.on_event(now, handle, event),
             Some(DatagramEvent::NewConnection(incoming)) => {
                 match self.endpoint.accept(incoming, now, &mut answer, None) {
-                    // anybody's first packet looks so: one that lives goes on until the other has shown its key
+                    // anyone's first packet looks like this: a live connection continues until the new peer has proved
+                    // its key
                     Ok(connection) if self.connection().is_some_and(|live| !live.is_closed()) => {
                         let before = self.next.replace(connection);
                         self.forget(before);
@@ -172,7 +174,7 @@ impl Link {
         }
     }
 
-    /// The other end's connection is this one from now on.
+    /// Makes this the other end's connection from now on.
     fn take(&mut self, connection: (ConnectionHandle, Connection)) {
         let before = self.connection.replace(connection);
         self.forget(before);
@@ -180,15 +182,15 @@ impl Link {
         self.answered += 1;
     }
 
-    /// One that is no more. One that has come to its own end has told the endpoint.
+    /// Discards a connection. One that is drained has told the endpoint itself.
     fn forget(&mut self, connection: Option<(ConnectionHandle, Connection)>) {
         if let Some((handle, _)) = connection.filter(|(_, connection)| !connection.is_drained()) {
             self.endpoint.handle_event(handle, EndpointEvent::drained());
         }
     }
 
-    /// Something has happened to what is to be the next connection: it is, once its handshake is done, which takes the other end's
-    /// key.
+    /// Handles an event of the candidate for the next connection: it replaces the current one once its handshake is
+    /// done, which includes the check of the other end's key.
     fn on_next(&mut self, now: Instant) {
         let Some((handle, mut next)) = self.next.take() else { return };
         settle(&mut self.endpoint, handle, &mut next);
@@ -204,17 +206,17 @@ impl Link {
         if next.is_closed() { self.forget(Some((handle, next))) } else { self.next = Some((handle, next)) }
     }
 
-    /// Connections of the other end's that were taken so far.
+    /// Number of connections accepted so far.
     pub(super) fn answered(&self) -> u32 {
         self.answered
     }
 
-    /// Whether the next datagram that leaves is of no connection.
+    /// Whether the next outgoing datagram belongs to no connection.
     pub(super) fn has_answers(&self) -> bool {
         !self.answers.is_empty()
     }
 
-    /// The next datagram that is to leave now, and whether it is to be acknowledged.
+    /// The next datagram to be sent now, and whether it is ack-eliciting.
     pub(super) fn datagram(&mut self, now: Time, to: &mut Vec<u8>) -> Option<(Flags, bool)> {
         if let Some(answer) = self.answers.pop_front() {
             to.extend_from_slice(&answer);
@@ -232,7 +234,7 @@ impl Link {
         Some((if self.ecn { flags(transmit.ecn) } else { Flags::NONE }, elicits))
     }
 
-    /// The time of [`Link::next_wake`] has come.
+    /// Call this at the time given by [`Link::next_wake`].
     pub(super) fn on_timer(&mut self, now: Time) {
         if self.wake > now {
             return;
@@ -253,7 +255,7 @@ impl Link {
         self.wake
     }
 
-    /// The connection and its endpoint tell each other what they have for each other; the next timer is theirs.
+    /// Exchanges events between the connection and its endpoint, and sets the next timer.
     fn settle(&mut self) {
         if let Some((handle, connection)) = &mut self.connection {
             settle(&mut self.endpoint, *handle, connection);
@@ -263,12 +265,12 @@ impl Link {
         self.wake = timeout.map_or(Time::NEVER, |timeout| self.time(timeout));
     }
 
-    /// When the last datagram left, to quinn.
+    /// quinn's time of the last sent datagram.
     pub(super) fn last_left(&self) -> Instant {
         self.latest - Duration::from_nanos(1)
     }
 
-    /// What has happened that the streams' owner is to know.
+    /// The next event for the owner of the streams.
     pub(super) fn event(&mut self) -> Option<Event> {
         let event = self.connection.as_mut()?.1.poll()?;
         match &event {
@@ -283,23 +285,23 @@ impl Link {
         Some(event)
     }
 
-    /// The connection, from its handshake's end to its own.
+    /// The connection, if its handshake is complete and it is not closed.
     pub(super) fn open(&mut self) -> Option<&mut Connection> {
         let connected = self.connected;
         self.connection.as_mut().map(|(_, connection)| connection).filter(|open| connected && !open.is_closed())
     }
 
-    /// The connection, whatever its state.
+    /// The connection in any state.
     pub(super) fn connection(&self) -> Option<&Connection> {
         self.connection.as_ref().map(|(_, connection)| connection)
     }
 
-    /// Whether there was a connection that is over.
+    /// Whether there is a connection that has been closed.
     pub(super) fn is_closed(&self) -> bool {
         self.connection().is_some_and(Connection::is_closed)
     }
 
-    /// Closes it.
+    /// Closes the connection.
     pub(super) fn close(&mut self, now: Time) {
         let now = self.instant(now);
         if let Some((_, connection)) = &mut self.connection {
@@ -309,7 +311,7 @@ impl Link {
     }
 }
 
-/// A connection and its endpoint tell each other what they have for each other.
+/// Exchanges events between a connection and its endpoint.
 fn settle(endpoint: &mut Endpoint, handle: ConnectionHandle, connection: &mut Connection) {
     while let Some(event) = connection.poll_endpoint_events() {
         if let Some(event) = endpoint.handle_event(handle, event) {
@@ -318,8 +320,8 @@ fn settle(endpoint: &mut Endpoint, handle: ConnectionHandle, connection: &mut Co
     }
 }
 
-/// How many frames have left that are to be acknowledged (RFC 9002 section 2), of the kinds that ours send; but for the handshake's, which
-/// its end takes out of flight without a word.
+/// Number of ack-eliciting frames sent (RFC 9002 section 2), of the kinds that Paceline's ends send. Handshake frames
+/// are excluded, since they leave the bytes in flight without notice when the handshake ends.
 fn eliciting(connection: &Connection) -> u64 {
     let sent = connection.stats().frame_tx;
     let of_streams = sent.stream + sent.reset_stream + sent.stop_sending + sent.datagram;
@@ -343,7 +345,7 @@ fn flags(codepoint: Option<EcnCodepoint>) -> Flags {
     match codepoint {
         Some(EcnCodepoint::Ect0) => Flags::ECT,
         Some(EcnCodepoint::Ect1) => Flags::ECT.with(Flags::L4S),
-        // quinn sends none that is marked
+        // quinn sends no marked packets
         Some(EcnCodepoint::Ce) | None => Flags::NONE,
     }
 }

@@ -1,22 +1,22 @@
-//! A quota for the connection logs that clients can have a server write.
+//! A quota for connection logs that clients can make a server write.
 
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// What is left of a quota of files and of their bytes.
+/// The rest of a quota of files and bytes.
 #[derive(Debug)]
 pub struct LogQuota {
     files: AtomicU64,
     bytes: AtomicU64,
-    /// It has been reported that it is full.
+    /// Whether it has been reported as full.
     reported: AtomicBool,
-    /// One past the highest flow number that is logged there.
+    /// One past the highest flow number in the existing logs.
     first: u64,
 }
 
-/// The number of the flow that a log is of, by its file's name; `None`: it is no log.
+/// The flow number in a log's file name; `None` if it is not a log.
 fn number(name: &str) -> Option<u64> {
     let (of_flow, role) = name.strip_suffix(".sqlog")?.rsplit_once('-')?;
     let (_, number) = of_flow.rsplit_once('-')?;
@@ -24,23 +24,23 @@ fn number(name: &str) -> Option<u64> {
     number.parse().ok().filter(|_| matches!(role, "client" | "server"))
 }
 
-/// Takes so much of what is left, if it is left.
+/// Takes an amount from the rest; fails if less is left.
 fn take(left: &AtomicU64, much: u64) -> io::Result<()> {
     let taken = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(much));
     taken.map(|_| ()).map_err(|_| io::ErrorKind::StorageFull.into())
 }
 
 impl LogQuota {
-    /// A quota of `files` files with `bytes` bytes in all.
+    /// A quota of `files` files with a total of `bytes` bytes.
     #[must_use]
     pub fn new(files: u64, bytes: u64) -> LogQuota {
         LogQuota { files: files.into(), bytes: bytes.into(), reported: false.into(), first: 1 }
     }
 
-    /// What is left of the quota in a folder that may hold an earlier server's logs.
+    /// The rest of the quota for a folder that may contain an earlier server's logs.
     ///
     /// # Errors
-    /// What the system says of the folder.
+    /// The system's, about the folder.
     pub fn within(folder: &Path, files: u64, bytes: u64) -> io::Result<LogQuota> {
         let mut room = LogQuota::new(files, bytes);
         for entry in std::fs::read_dir(folder)? {
@@ -56,31 +56,32 @@ impl LogQuota {
         Ok(room)
     }
 
-    /// The number of the first flow: those of an earlier server's logs are not used again.
+    /// The number for the first flow: numbers in an earlier server's logs are not reused.
     pub(crate) fn first(&self) -> u64 {
         self.first
     }
 
-    /// Takes the room of a file.
+    /// Takes one file from the quota.
     ///
     /// # Errors
-    /// There is none.
+    /// If none is left.
     pub(super) fn take_file(&self) -> io::Result<()> {
         take(&self.files, 1)
     }
 
-    /// Whether another log would be none.
+    /// Whether there is no room for another log.
     pub(crate) fn is_full(&self) -> bool {
         self.files.load(Ordering::Relaxed) == 0 || self.bytes.load(Ordering::Relaxed) < u64::from(u16::MAX)
     }
 
-    /// The same, which is said once.
+    /// The same, but true only the first time.
     pub(crate) fn has_filled(&self) -> bool {
         self.is_full() && !self.reported.swap(true, Ordering::Relaxed)
     }
 }
 
-/// A file, in a room if it is a server's. What there is no room for is not written at all, so that records stay whole.
+/// A file, with a quota if it is a server's. A write that exceeds the quota is refused completely, so that records stay
+/// whole.
 #[derive(Debug)]
 pub(super) struct Bounded<W> {
     pub(super) to: W,

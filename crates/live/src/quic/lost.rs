@@ -1,37 +1,38 @@
-//! Why a connection is over that was not to be.
+//! Why a connection was lost.
 
 use core::fmt::{Display, Formatter, Result};
 use quinn_proto::ConnectionError;
 
-/// Why it is.
+/// Why a connection was lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lost {
-    /// The other end speaks no version of QUIC that is spoken here (RFC 9000 section 6).
+    /// The other end supports no QUIC version that this end supports (RFC 9000 section 6).
     Version,
-    /// One of the two has another key than the other was told of.
+    /// An end's key is not the one that the other end expects.
     Key,
-    /// The other end speaks QUIC, and another protocol over it (RFC 7301).
+    /// The other end uses another protocol over QUIC (RFC 7301).
     Protocol,
-    /// The other end broke a limit or a rule: an error of section 20.1 of RFC 9000, or of TLS from 0x100 on. It was noticed here.
+    /// The other end violated a limit or a rule, detected here: an error of RFC 9000 section 20.1, or of TLS from 0x100
+    /// on.
     Here(u64),
-    /// The same, noticed there.
+    /// The same, detected there.
     There(u64),
-    /// The program there has closed it with this code.
+    /// The other end's application closed it with this code.
     Closed(u64),
-    /// The other end does not know it any more (a stateless reset, RFC 9000 section 10.3).
+    /// The other end no longer knows the connection (a stateless reset, RFC 9000 section 10.3).
     Reset,
-    /// Nothing could be opened.
+    /// The connection could not be opened.
     Failed,
 }
 
-/// Alerts of TLS by which an end says that it does not take a key (RFC 8446 section 6): bad_certificate,
-/// unsupported_certificate, certificate_unknown, unknown_ca, access_denied, decrypt_error, certificate_required.
+/// TLS alerts with which an end rejects a key (RFC 8446 section 6): bad_certificate, unsupported_certificate,
+/// certificate_unknown, unknown_ca, access_denied, decrypt_error, certificate_required.
 const OF_KEYS: [u64; 7] = [42, 43, 46, 48, 49, 51, 116];
 /// no_application_protocol.
 const OF_PROTOCOLS: u64 = 120;
 
 impl Lost {
-    /// What quinn says it is; `None`: it is over as it was to be, or because it was idle.
+    /// Classifies quinn's error; `None` if the connection ended as intended, or because it was idle.
     pub(super) fn of(error: &ConnectionError) -> Option<Lost> {
         let tls = |code: u64, other: Lost| match code.checked_sub(0x100) {
             Some(alert) if OF_KEYS.contains(&alert) => Lost::Key,
@@ -62,7 +63,7 @@ impl Lost {
     }
 }
 
-/// An error's name (RFC 9000 section 20.1), as words.
+/// An error's name (RFC 9000 section 20.1), in words.
 fn words(code: u64) -> String {
     let name = match code {
         0x1 => "its program failed",

@@ -1,10 +1,11 @@
-//! Flows over real QUIC: `quinn-proto`'s state machine of a connection as a machine of ours.
+//! Flows over real QUIC: wraps `quinn-proto`'s connection state machine as one of Paceline's machines.
 //!
-//! quinn-proto reads no clock and no socket: `link` gives it the flow's time and datagrams, and takes datagrams and the next timer
-//! from it. [`Sending`] and [`Receiving`] are the two ends as a source and a sink have them
-//! ([`ForeignSender`](paceline_flow::ForeignSender)); `frames` is how media frames stand in streams and datagrams; [`keys`] is
-//! who may speak to whom; `settings` makes of a scenario's keys what quinn-proto has for them; `watch` sees what its congestion
-//! controller is told. `docs/live.md`, "Over QUIC", says what is carried and what is otherwise than in the simulator's machine.
+//! quinn-proto reads no clock and no socket: `link` passes it the flow's time and datagrams, and reads datagrams and
+//! the next timer from it. [`Sending`] and [`Receiving`] are the two ends for a source and a sink
+//! ([`ForeignSender`](paceline_flow::ForeignSender)). `frames` encodes media frames in streams and datagrams, [`keys`]
+//! authenticates the ends, `settings` converts a scenario's keys to quinn-proto's settings, `watch` observes the calls
+//! to the congestion controller. `docs/live.md`, "Over QUIC", describes what is carried and how this differs from the
+//! simulator's machine.
 
 pub mod frames;
 pub mod keys;
@@ -32,41 +33,42 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// What a machine tells the session around it, beside what every machine tells.
+/// State that a machine shares with its session, beside what every machine reports.
 #[derive(Debug, Default)]
 pub struct Shared {
-    /// Why the connection is over, if not because it was to be.
+    /// Why the connection was lost, if it was.
     pub(crate) lost: OnceLock<Lost>,
-    /// The first time of capture that was told, and when that was, or when it came.
+    /// The first capture time sent or received, and when it was captured or arrived.
     pub(crate) captures: OnceLock<CaptureClock>,
-    /// Told it: where its connections are logged.
+    /// Set by the session: where to log the connections.
     pub(crate) logged: OnceLock<Logged>,
-    /// Told it: the log of what its congestion control is told.
+    /// Set by the session: the log of calls to the congestion control.
     pub(crate) calls: OnceLock<Mutex<CallLog>>,
-    /// Why one of these logs ends before the flow does.
+    /// Why one of these logs ended before the flow.
     pub(crate) cut: OnceLock<String>,
 }
 
 impl Shared {
-    /// What the disk does not take ends this log: what was written is whole up to there.
+    /// Records that a write error ended this log, which is complete up to there.
     pub(crate) fn cut_log(&self, log: impl Display, error: &io::Error) {
         let _ = self.cut.set(format!("{log}: {error}"));
     }
 }
 
-/// Where the logs (qlog) of a flow's connections go.
+/// Where the logs (qlog) of a flow's connections are written.
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// A folder that is there.
+    /// An existing folder.
     pub folder: PathBuf,
-    /// With what the files' names begin: nothing that another host says.
+    /// Prefix of the files' names; must not come from another host.
     pub name: String,
-    /// How much of them there may be, at a server.
+    /// The quota for them, at a server.
     pub quota: Option<Arc<LogQuota>>,
 }
 
 impl Place {
-    /// The file of the flow's `count`th connection at this end of it. The flow's sender opens it: it is QUIC's client.
+    /// The file for the flow's `count`th connection at this end. The flow's sender opens it, and is therefore QUIC's
+    /// client.
     #[must_use]
     pub fn path(&self, side: Side, count: u32) -> PathBuf {
         let later = if count > 1 { format!(".{count}") } else { String::new() };
@@ -77,10 +79,10 @@ impl Place {
         self.folder.join(format!("{}{later}-{role}.sqlog", self.name))
     }
 
-    /// The same, if files can be written there: what cannot be is said before anything is sent.
+    /// Checks that files can be written there, so that an error is reported before anything is sent.
     ///
     /// # Errors
-    /// What the system says of the folder.
+    /// The system's, about the folder.
     pub(crate) fn checked(self) -> Result<Place, String> {
         let probe = self.folder.join(format!("{}.probe", self.name));
         let tried = std::fs::write(&probe, []).and_then(|()| std::fs::remove_file(probe));
@@ -89,13 +91,13 @@ impl Place {
     }
 }
 
-/// Where a flow's connections are logged, and as what.
+/// Where and how a flow's connections are logged.
 #[derive(Clone, Debug)]
 pub struct Logged {
-    /// Where.
+    /// Where the files are.
     pub place: Place,
     /// The trace's title.
     pub title: String,
-    /// Of the flow's controller.
+    /// The flow's controller.
     pub scheme: String,
 }

@@ -1,4 +1,4 @@
-//! The numbers of the packets that an end sends whose congestion control is quinn's: its controller, and beside it the last number.
+//! Packet numbers at an end with quinn's own congestion control: wraps its controller, and records the last number.
 
 #![expect(clippy::disallowed_types, reason = "quinn's times are Instants; none is taken here")]
 
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-/// The number of the last packet that was sent. Copies are of the same one; as a factory it makes quinn's controllers.
+/// The number of the last packet sent. Clones share it; as a factory it creates quinn's controllers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Numbers(Arc<AtomicU64>);
 

@@ -1,8 +1,10 @@
-//! The log (qlog) of a real connection, at the flow's sender, which opens it and has the congestion control, or at its receiver.
+//! The log (qlog) of a real connection at the flow's sender, which opens it and has the congestion control, or at its
+//! receiver.
 //!
-//! quinn's own qlog tells neither acknowledgements nor sizes of what came, and round trips in seconds. So the log is written from what
-//! passes here and from what the controller is told; the controller is told of packets by when they left, which [`super::link`] has
-//! differ from one to the next. What is within packets only quinn knows: frames are left out.
+//! quinn's own qlog contains neither acknowledgements nor sizes of received packets, and gives round trips in seconds.
+//! So the log is written from the datagrams that pass here and from the calls to the controller. These identify packets
+//! by their send times, which [`super::link`] makes distinct. Only quinn knows the contents of packets: frames are left
+//! out.
 
 #![expect(clippy::disallowed_types, reason = "quinn's times are Instants; and the crate that writes files")]
 
@@ -26,10 +28,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Packets whose fate is awaited at most: no window holds so many.
+/// Maximum number of packets with unknown fate that are tracked: more than any window holds.
 const MAX_OUTSTANDING: usize = 1 << 17;
 
-/// A packet that is neither acknowledged nor lost.
+/// A packet that is neither acknowledged nor lost yet.
 #[derive(Clone, Copy, Debug)]
 struct Out {
     left: Instant,
@@ -37,13 +39,13 @@ struct Out {
     number: u64,
 }
 
-/// A log that is being written. What the disk does not take ends it, not the flow: what was written is whole up to there.
+/// A log being written. A write error ends it, not the flow: the log is complete up to there.
 pub(super) struct Log {
     shared: Arc<Shared>,
     path: PathBuf,
     writer: Option<Writer<Bounded<File>>>,
     out: VecDeque<Out>,
-    /// The next numbers of Initial and Handshake packets, which come one after another.
+    /// The next numbers of Initial and Handshake packets, which are consecutive.
     next: [u64; 2],
     phase: Option<Phase>,
     closed: bool,
@@ -56,7 +58,7 @@ impl std::fmt::Debug for Log {
 }
 
 impl Log {
-    /// Begins the log of a flow's `count`th connection at this end of it, if it is to be logged, and can be.
+    /// Begins the log of a flow's `count`th connection at this end; `None` if it is not to be logged, or cannot be.
     pub(super) fn begin(now: Time, shared: &Arc<Shared>, side: Side, count: u32, config: &QuicConfig) -> Option<Log> {
         let to = shared.logged.get()?;
         let path = to.place.path(side, count);
@@ -84,7 +86,7 @@ impl Log {
         Some(log)
     }
 
-    /// A file with the log's header.
+    /// Creates a file with the log's header.
     fn create(shared: &Arc<Shared>, to: &Logged, side: Side, path: PathBuf) -> io::Result<Log> {
         let vantage = match side {
             Side::Sender => Vantage::client("sender"),
@@ -99,7 +101,7 @@ impl Log {
         let room = to.place.quota.clone();
         room.as_ref().map_or(Ok(()), |room| room.take_file())?;
         let file = Bounded { to: File::create(&path)?, quota: room };
-        // one without its header is no log
+        // a log without its header is useless
         let writer = Writer::new(file, &trace).inspect_err(|_| drop(std::fs::remove_file(&path)))?;
         let shared = Arc::clone(shared);
         Ok(Log { shared, path, writer: Some(writer), out: VecDeque::new(), next: [0; 2], phase: None, closed: false })
@@ -113,14 +115,14 @@ impl Log {
         }
     }
 
-    /// A datagram came. Packets' numbers are protected (RFC 9001 section 5.4).
+    /// Logs a received datagram. Packet numbers are encrypted (RFC 9001 section 5.4).
     pub(super) fn received(&mut self, now: Time, bytes: &[u8]) {
         for (kind, size) in packets(bytes) {
             self.write(now, &Event::PacketReceived(Packet::unnumbered(kind, size)));
         }
     }
 
-    /// A datagram left, which quinn knows by the time `left`. `last` is the number of the last packet in it.
+    /// Logs a sent datagram, which quinn identifies by the time `left`. `last` is the number of its last packet.
     pub(super) fn sent(&mut self, now: Time, bytes: &[u8], left: Instant, last: u64, elicits: bool) {
         let all = packets(bytes);
         for (place, &(kind, size)) in all.iter().enumerate() {
@@ -143,7 +145,7 @@ impl Log {
         }
     }
 
-    /// What the controller was told of, and where it is after that.
+    /// Logs the reports to the controller, and its state after them.
     pub(super) fn news(&mut self, now: Time, news: &[News], state: Option<State>, in_flight: u64) {
         for one in news {
             match one {
@@ -176,7 +178,7 @@ impl Log {
         self.write(now, &Event::RecoveryMetricsUpdated(metrics));
     }
 
-    /// Packets that left then are acknowledged.
+    /// Logs packets, identified by their send times, as acknowledged.
     fn acked(&mut self, now: Time, left: &[Instant]) {
         let mut acked: Vec<_> = left
             .iter()
@@ -192,26 +194,26 @@ impl Log {
         }
     }
 
-    /// Lost are the packet that left then, and all of its kind before it.
+    /// Logs the packet sent at that time, and all of its packet number space before it, as lost.
     fn lost(&mut self, now: Time, newest: Instant) {
-        // that one may only acknowledge: what is lost with it left before
+        // the packet itself may only contain an ACK: those lost with it were sent before
         let Some(kind) = self.out.iter().rfind(|out| out.left <= newest).map(|out| out.kind) else { return };
         let (lost, out): (Vec<Out>, Vec<Out>) = self.out.iter().partition(|out| out.kind == kind && out.left <= newest);
         self.out = out.into();
         for Out { number, .. } in lost {
             let packet = PacketName { kind, number: Some(number) };
-            // which of the two thresholds it was quinn does not tell
+            // quinn does not report which of the two thresholds applied
             let trigger: Option<LossTrigger> = None;
             self.write(now, &Event::PacketLost { packet, frames: &[], is_mtu_probe_packet: false, trigger });
         }
     }
 
-    /// The handshake is over.
+    /// Logs the end of the handshake.
     pub(super) fn connected(&mut self, now: Time) {
         self.write(now, &Event::ConnectionStateUpdated { new: ConnectionState::HandshakeComplete });
     }
 
-    /// The connection is over.
+    /// Logs the end of the connection.
     pub(super) fn closed(&mut self, now: Time, why: &ConnectionError) {
         if std::mem::replace(&mut self.closed, true) {
             return;
@@ -260,7 +262,8 @@ const fn space(kind: PacketKind) -> Space {
     }
 }
 
-/// The packets of a datagram, by their headers (RFC 9000 section 17): kinds and sizes. What is none ends them.
+/// The types and sizes of the packets in a datagram, from their headers (RFC 9000 section 17). Parsing stops at invalid
+/// data.
 fn packets(mut bytes: &[u8]) -> Vec<(PacketKind, u64)> {
     let mut all = Vec::new();
     while let Some(first) = bytes.first() {
@@ -282,7 +285,7 @@ fn packets(mut bytes: &[u8]) -> Vec<(PacketKind, u64)> {
     all
 }
 
-/// The size of a packet with a long header, of which an Initial has a token.
+/// The size of a packet with a long header; an Initial packet has a token.
 fn long_size(bytes: &[u8], has_token: bool) -> Option<usize> {
     let mut rest = bytes.get(5..)?;
     for _ in 0..2 {
@@ -318,7 +321,7 @@ mod tests {
         let kinds = [PacketKind::Initial, PacketKind::Handshake, PacketKind::OneRtt];
         let sizes: Vec<_> = kinds.into_iter().zip(all.iter().map(|packet| packet.len() as u64)).collect();
         assert_eq!(packets(&all.concat()), sizes);
-        // one that is cut is none
+        // a truncated packet is not listed
         assert_eq!(packets(&all.concat()[..60]), sizes[..1]);
         assert_eq!(packets(&[0xf0; 40]), [(PacketKind::Retry, 40)]);
     }

@@ -1,4 +1,4 @@
-//! The receiving end of a flow over quinn's QUIC, as a sink has it.
+//! The receiving end of a flow over quinn's QUIC, for a sink.
 
 use super::frames::{Frame, Reader, part};
 use super::link::Link;
@@ -14,22 +14,22 @@ use quinn_proto::{ConnectionError, Dir, Event, ReadError, StreamEvent, StreamId,
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Frames of which some datagrams have come, and not all: of older ones no more is expected.
+/// Maximum number of partially received frames; older ones are no longer expected to be completed.
 const MAX_PARTIAL: usize = 256;
 
-/// A stream that has not come whole.
+/// A stream that has not been received completely.
 #[derive(Debug, Default)]
 struct Incoming {
     reader: Reader,
-    /// The frame that is coming.
+    /// The frame being received.
     frame: Option<Frame>,
 }
 
-/// A frame of which some datagrams have come.
+/// A frame of which some datagrams have been received.
 #[derive(Clone, Copy, Debug, Default)]
 struct Partial {
     bytes: u64,
-    /// Its size, once its last part has come.
+    /// Its size, once its last part was received.
     size: Option<u64>,
 }
 
@@ -37,23 +37,23 @@ struct Partial {
 #[derive(Debug)]
 pub struct Receiving {
     link: Link,
-    /// Of the packets that leave, and the log of the newest connection.
+    /// The numbers of sent packets, and the log of the newest connection.
     sent: Numbers,
     log: Option<Log>,
     config: QuicConfig,
     shared: Arc<Shared>,
-    /// When captures were, by this end's clock.
+    /// Converts capture times to this end's clock.
     clock: Option<CaptureClock>,
     streams: BTreeMap<StreamId, Incoming>,
     partial: BTreeMap<u64, Partial>,
     objects: Vec<Object>,
-    /// Frames that have come, in order of their ends.
+    /// Number of frames received, in the order of their ends.
     numbers: u32,
     stats: ReceiverStats,
 }
 
 impl Receiving {
-    /// One to which nothing has come.
+    /// An end that has received nothing.
     #[must_use]
     pub fn new(config: &QuicConfig, keys: &Keys, shared: Arc<Shared>) -> Receiving {
         let sent = Numbers::default();
@@ -95,14 +95,14 @@ impl Receiving {
         }
     }
 
-    /// The time of a capture by this end's clock: the first came as it was captured.
+    /// Converts a capture time to this end's clock; the first one counts as captured on arrival.
     fn captured(clock: &mut Option<CaptureClock>, shared: &Shared, stamp: Stamp, now: Time) -> Stamp {
         let clock = clock.get_or_insert_with(|| CaptureClock::new(Stamp::HZ, stamp.0, now));
         let _ = shared.captures.set(*clock);
         clock.captured(stamp.0)
     }
 
-    /// Reads what there is of a stream.
+    /// Reads the available data of a stream.
     fn read(&mut self, id: StreamId, now: Time) {
         let framed = self.config.track.frames || self.config.track.carriage != Carriage::Stream;
         let Some(incoming) = self.streams.get_mut(&id) else { return };
@@ -145,7 +145,7 @@ impl Receiving {
         }
     }
 
-    /// Takes the parts of frames that have come as datagrams.
+    /// Processes received datagrams, which are parts of frames.
     fn take_datagrams(&mut self, now: Time) {
         while let Some(bytes) = self.link.open().and_then(|connection| connection.datagrams().recv()) {
             let Ok((part, length)) = part(&bytes) else { continue };
@@ -183,7 +183,7 @@ impl Datagrams for Receiving {
         self.log.iter_mut().for_each(|log| log.received(now, bytes));
         self.poll_events(now);
         if self.stats.bytes > bytes_before {
-            self.stats.last = now; // acknowledgements and the close are no data
+            self.stats.last = now; // acknowledgements and the close are not data
         }
     }
 
@@ -191,7 +191,7 @@ impl Datagrams for Receiving {
         let (before, of_none) = (to.len(), self.link.has_answers());
         let (flags, _) = self.link.datagram(now, to)?;
         if let Some(log) = self.log.as_mut().filter(|_| !of_none) {
-            // what becomes of it nobody tells here
+            // this end is not notified of its fate
             log.sent(now, &to[before..], self.link.last_left(), self.sent.last(), false);
         }
         self.stats.acks += 1;

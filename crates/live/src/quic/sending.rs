@@ -1,7 +1,7 @@
-//! The sending end of a flow over quinn's QUIC, as a source has it.
+//! The sending end of a flow over quinn's QUIC, for a source.
 //!
-//! What the application writes waits here, and quinn is given no more of it than its window lets leave: what it has it cannot give
-//! back.
+//! Data that the application writes wait here. quinn receives only as much as its window lets it send, because data
+//! passed to it cannot be withdrawn.
 
 mod late;
 
@@ -23,23 +23,23 @@ use quinn_proto::{ConnectionError, Dir, Event, SendDatagramError, StreamEvent, S
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-/// What is sent.
+/// The payload.
 static ZEROS: [u8; 1 << 11] = [0; 1 << 11];
-/// Bytes of a packet beside the data of a stream, or a few more: short header with a number of two bytes, tag, and the frame's
-/// type, stream and offset.
+/// Packet bytes beside a stream's data, possibly a few more than real: short header with a two-byte number, tag, and
+/// the frame's type, stream and offset.
 const PACKET_HEADERS: u64 = 1 + 8 + 2 + 16 + 1 + 2 + 8;
-/// quinn has so many packets' data ahead of those that it sends, so that it knows that there is more.
+/// Number of packets whose data quinn holds beyond those that it sends, so that it sees that there is more.
 const AHEAD: u64 = 2;
-/// The longest header of a datagram's part: flags, time, number, offset.
+/// Maximum length of a part's header in a datagram: flags, time, number, offset.
 const PART_HEADER: usize = 1 + 4 + 8 + 8;
 
-/// Something that the application has written, and quinn has not got whole.
+/// Data written by the application that quinn has not received completely.
 #[derive(Debug)]
 struct Write {
     frame: Frame,
     number: u64,
     deadline: Time,
-    /// Bytes of its header and of it that are still to go.
+    /// The rest of its header, and the number of its payload bytes still to be passed on.
     header: Vec<u8>,
     left: u64,
     /// Its stream, once that is open.
@@ -51,7 +51,7 @@ struct Write {
 pub struct Sending {
     link: Link,
     gate: Gate,
-    /// When pacing lets the next packet leave, if one waits for that.
+    /// When pacing allows the next packet, if one is waiting for that.
     paced: Time,
     witness: Witness,
     watch: Watch,
@@ -61,36 +61,37 @@ pub struct Sending {
     endless: bool,
     started: bool,
     stopped: bool,
-    /// The stream that writes share.
+    /// The stream shared by writes.
     current: Option<StreamId>,
-    /// What is left of a group is given up, until a key frame begins the next.
+    /// The rest of the group is discarded, until a key frame begins the next.
     group_lost: bool,
     open: BTreeMap<StreamId, Open>,
-    /// Frames that were written.
+    /// Number of frames written.
     numbers: u64,
-    /// Payload bytes that quinn has got in all, and those of streams that are over: acknowledged, or given up.
+    /// Total payload bytes passed to quinn, and those in streams that have ended: acknowledged or given up.
     written: u64,
     settled: u64,
-    /// Of these, those that were given up, or may have been: nobody has acknowledged them.
+    /// Of these, bytes that were given up, or may have been: nobody has acknowledged them.
     forgone: u64,
-    /// Bytes that quinn has and has not sent yet: rather too many than too few, see [`Sending::left`].
+    /// Bytes passed to quinn and not sent yet: rather over- than underestimated, see [`Sending::left`].
     ahead: u64,
-    /// Bytes that were lost and have not left again.
+    /// Bytes lost and not retransmitted yet.
     owed: u64,
-    /// quinn, which might send, was given more to see whether it had run dry, and had not: the other end's limits hold it.
+    /// Whether the other end's limits block quinn: it could send, and was given more in case it had run dry, but did
+    /// not send.
     limited: bool,
-    /// Nothing of what quinn has is left to be sent or acknowledged.
+    /// Whether quinn has nothing left to send or to have acknowledged.
     quiet: bool,
-    /// What the connections before this one had lost.
+    /// Packets lost on earlier connections.
     lost_before: u64,
-    /// Connections so far, and the log of this one.
+    /// Number of connections so far, and the log of this one.
     connections: u32,
     log: Option<Log>,
     stats: SenderStats,
 }
 
 impl Sending {
-    /// One that has not started.
+    /// An end that has not started.
     #[must_use]
     pub fn new(config: &QuicConfig, controllers: Controllers, keys: &Keys, shared: Arc<Shared>) -> Sending {
         let watch = Watch::default();
@@ -141,7 +142,7 @@ impl Sending {
         self.config.track.deadline.map_or(Time::NEVER, |deadline| now + deadline)
     }
 
-    /// The window was what it is until now.
+    /// Accounts for the window up to now.
     fn advance(&mut self, now: Time) {
         if self.started {
             let window = self.congestion_window();
@@ -150,7 +151,7 @@ impl Sending {
         }
     }
 
-    /// What has come of what came: streams acknowledged, round trips, losses.
+    /// Processes quinn's events: streams acknowledged, round trips, losses.
     fn poll_events(&mut self, now: Time) {
         while let Some(event) = self.link.event() {
             match event {
@@ -179,16 +180,16 @@ impl Sending {
         drop(seen);
         self.owed += lost_bytes;
         if self.is_datagrams() {
-            self.forgone += lost_bytes; // it does not leave again
+            self.forgone += lost_bytes; // it is not retransmitted
         }
-        // for who looks on: what of this goes again quinn does not tell, and no table says it
+        // only for the live view: quinn does not report retransmissions, and no table contains this
         let lost = self.link.connection().map_or(0, |open| open.stats().path.lost_packets);
         self.stats.retransmitted = self.lost_before + lost;
         self.count_acked();
         self.advance(now);
     }
 
-    /// The connection is over: what was in it will not come any more.
+    /// The connection has ended: its unacknowledged data are given up.
     fn give_up(&mut self) {
         self.open.clear();
         self.forgone = self.written - self.stats.bytes_acked;
@@ -196,7 +197,7 @@ impl Sending {
         (self.ahead, self.owed, self.paced, self.limited) = (0, 0, Time::NEVER, false);
     }
 
-    /// A stream is over: acknowledged whole, or not.
+    /// A stream has ended: acknowledged completely, or not.
     fn close_stream(&mut self, id: StreamId, acked: bool) {
         if let Some(open) = self.open.remove(&id) {
             self.settled += open.bytes;
@@ -208,14 +209,15 @@ impl Sending {
         }
     }
 
-    /// Payload bytes that have been acknowledged: of whole streams exactly; of one that goes on, and of datagrams, what is neither
-    /// here nor in flight, packets' own bytes counted with it, so that it is never too much.
+    /// Updates the acknowledged payload bytes: exact for complete streams. For an open stream and for datagrams, they
+    /// are what is neither here nor in flight; packet headers are included in the bytes in flight, so this never
+    /// overestimates.
     fn count_acked(&mut self) {
         let in_flight = self.watch.seen().in_flight;
         let within = match self.config.track.carriage {
             _ if self.quiet => self.written,
             Carriage::StreamEach => self.settled,
-            // what came behind a hole is thrown away with the group, if that is given up
+            // data after a gap are discarded with the group, if that is given up
             Carriage::StreamPerGroup if self.config.track.deadline.is_some() => self.settled,
             _ => self.settled.max(self.written.saturating_sub(in_flight.max(1) + 2 * u64::from(self.config.datagram))),
         };
@@ -224,8 +226,8 @@ impl Sending {
         self.forget_acked(in_flight);
     }
 
-    /// A packet of so many bytes has left: what was lost leaves first. Of the rest a little less is counted as payload than there
-    /// is, so that quinn runs dry now and then, which is noticed; it never heaps up what it cannot give back.
+    /// Accounts for a sent packet of `bytes` bytes: lost data are sent first. A little less than the real payload is
+    /// counted, so quinn runs dry now and then, which is noticed; it never accumulates data that cannot be withdrawn.
     fn left(&mut self, bytes: u64) {
         let again = self.owed.min(bytes);
         self.owed -= again;
@@ -236,7 +238,7 @@ impl Sending {
         self.limited = false;
     }
 
-    /// Gives quinn more, until it has `max` bytes that it has not sent.
+    /// Passes data to quinn, until it has `max` unsent bytes.
     fn feed(&mut self, now: Time, max: u64) {
         if self.ahead >= max || self.link.open().is_none() {
             return;
@@ -269,18 +271,18 @@ impl Sending {
         }
     }
 
-    /// Whether frames have headers in the streams.
+    /// Whether frames have headers on the streams.
     fn is_framed(&self) -> bool {
         self.config.track.frames || self.config.track.carriage != Carriage::Stream
     }
 
-    /// The first time of capture that leaves.
+    /// Notes the first capture time that is sent.
     fn captured(&self, stamp: Stamp) {
         let at = Time(u64::from(stamp.0) << 8);
         let _ = self.shared.captures.set(CaptureClock::new(Stamp::HZ, stamp.0, at));
     }
 
-    /// The stream that writes share; `None`: the other end lets none be opened now.
+    /// The stream shared by writes; `None` if the other end currently allows no new one.
     fn shared(&mut self) -> Option<StreamId> {
         if self.current.is_none() {
             let id = self.link.open()?.streams().open(Dir::Uni)?;
@@ -290,7 +292,7 @@ impl Sending {
         self.current
     }
 
-    /// Gives quinn this; whether it took all.
+    /// Passes a write to quinn; returns whether it was passed completely.
     fn write(&mut self, write: &mut Write, max: u64) -> bool {
         if write.stream.is_none() {
             if self.config.track.carriage == Carriage::StreamEach
@@ -322,7 +324,7 @@ impl Sending {
         whole
     }
 
-    /// So much of a stream's payload is quinn's now.
+    /// Accounts for payload of a stream passed to quinn.
     fn wrote(&mut self, id: StreamId, bytes: u64) {
         self.written += bytes;
         self.ahead += bytes;
@@ -332,7 +334,7 @@ impl Sending {
         }
     }
 
-    /// Gives quinn a header and as many zeros after it as it takes; how many of the latter.
+    /// Passes a header and then zeros to quinn, as many as it accepts; returns the number of zeros.
     fn put(&mut self, id: StreamId, header: &mut Vec<u8>, left: &mut u64) -> u64 {
         let Some(connection) = self.link.open() else { return 0 };
         let mut stream = connection.send_stream(id);
@@ -350,7 +352,7 @@ impl Sending {
         all
     }
 
-    /// No more comes on the stream that writes have shared.
+    /// Finishes the stream shared by writes.
     fn end_group(&mut self) {
         if let Some(id) = self.current.take() {
             self.finish(id);
@@ -359,12 +361,12 @@ impl Sending {
 
     fn finish(&mut self, id: StreamId) {
         if let Some(connection) = self.link.open() {
-            // one that was stopped or reset has come to its end already
+            // a stopped or reset stream has already ended
             let _ = connection.send_stream(id).finish();
         }
     }
 
-    /// Gives quinn parts of frames, each a datagram.
+    /// Passes parts of frames to quinn, each as a datagram.
     fn feed_datagrams(&mut self, now: Time) {
         while let Some(mut write) = self.waiting.pop_front() {
             if write.deadline <= now {
@@ -384,7 +386,7 @@ impl Sending {
             match connection.datagrams().send(datagram.into(), false) {
                 Ok(()) => {}
                 Err(SendDatagramError::Blocked(_)) => return self.waiting.push_front(write),
-                Err(_) => continue, // the other end takes none: it is of another kind
+                Err(_) => continue, // the other end does not support datagrams
             }
             write.left -= bytes;
             (self.written, self.ahead, self.quiet) = (self.written + bytes, self.ahead + bytes, false);
@@ -421,7 +423,7 @@ impl Datagrams for Sending {
         }
         self.paced = if flags.is_none() && due > now { due } else { Time::NEVER };
         let Some((flags, elicits)) = flags else {
-            // what is neither in flight nor leaves although it might is all acknowledged
+            // if nothing is in flight, and nothing is sent although it could be, everything is acknowledged
             self.quiet |= due <= now && self.watch.seen().in_flight == 0 && self.link.open().is_some();
             self.count_acked();
             return None;
@@ -438,7 +440,7 @@ impl Datagrams for Sending {
 
     fn on_timer(&mut self, now: Time) {
         if self.paced <= now {
-            self.paced = Time::NEVER; // what may leave now is asked for next
+            self.paced = Time::NEVER; // packets that may be sent now are polled next
         }
         self.link.on_timer(now);
         self.reset_late(now);
@@ -468,7 +470,7 @@ impl ForeignSender for Sending {
             return;
         }
         if self.started && self.link.is_closed() && self.shared.lost.get().is_none() {
-            // nothing came for too long: another connection
+            // the connection was idle for too long: open another one
             self.restart(now);
             self.start(now);
         }
@@ -488,7 +490,7 @@ impl ForeignSender for Sending {
     }
 
     fn withdraw(&mut self) {
-        // of a frame that is under way the rest goes with its stream
+        // the rest of a partially sent frame is discarded with its stream
         self.waiting.clear();
         self.endless = false;
     }
@@ -504,7 +506,7 @@ impl ForeignSender for Sending {
         self.lost_before = self.stats.retransmitted;
         self.withdraw();
         self.give_up();
-        self.started = false; // what is supplied now waits for the next connection
+        self.started = false; // data supplied from now on wait for the next connection
     }
 
     fn target(&self) -> Option<Rate> {
@@ -523,7 +525,7 @@ impl ForeignSender for Sending {
 
     fn acked_all(&self) -> bool {
         let all = self.waiting.is_empty() && !self.endless;
-        // streams that are over have said so; of one that goes on only silence tells
+        // streams that ended were reported; an open one is only known to be acknowledged when nothing is left
         let streams = self.open.keys().all(|id| self.current == Some(*id));
         self.started
             && all
@@ -560,7 +562,7 @@ impl ForeignSender for Sending {
 }
 
 impl Sending {
-    /// Opens a connection, in place of the one that there was.
+    /// Opens a connection, which replaces the current one.
     fn connect(&mut self, now: Time) {
         self.connections += 1;
         self.log = Log::begin(now, &self.shared, Side::Sender, self.connections, &self.config);

@@ -1,4 +1,4 @@
-//! A scenario's keys as quinn-proto's settings.
+//! Converts a scenario's keys to quinn-proto's settings.
 
 use paceline_control::{TcpController, WindowController as _};
 use paceline_flow::quic::{Carriage, Handshake, QuicConfig};
@@ -12,25 +12,28 @@ use quinn_proto::{
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What an end keeps of data at most: of a sender what is not acknowledged, of a receiver what came before its turn.
+/// Maximum number of bytes that an end buffers: unacknowledged data at a sender, data received out of order at a
+/// receiver.
 const MAX_BUFFERED: u64 = 6 << 20;
-/// Streams of the other end that are open at once at most.
+/// Maximum number of the other end's concurrent streams.
 const MAX_STREAMS: u32 = 1 << 14;
-/// Datagrams that quinn holds back at most: which leaves next is decided when there is room for it.
+/// Maximum number of datagrams buffered by quinn: which one is sent next is decided when there is room for it.
 const DATAGRAMS: usize = 2;
-/// What makes an end's congestion controllers.
+/// Creates an end's congestion controllers.
 pub(super) type Controllers = Arc<dyn ControllerFactory + Send + Sync>;
 
-/// Bytes by which what [`QuicConfig::payload`] says is more than what quinn sends at once. A write that ends a stream's data, for now or
-/// for good, leaves 8 bytes for its length where 2 would do, and far into a stream its offset takes 8, not 4; the stream's number takes 1, not 2.
+/// Difference in bytes between [`QuicConfig::payload`] and what quinn sends in one packet. A write at the end of a
+/// stream's data reserves 8 bytes for its length where 2 would suffice, and far into a stream its offset takes 8 bytes,
+/// not 4; the stream's number takes 1 byte, not 2.
 pub const SPARE: u16 = 6 + 4 - 1;
 
-/// Version 1 of QUIC (RFC 9000).
+/// QUIC version 1 (RFC 9000).
 const VERSION: u32 = 1;
-/// Bytes of a connection ID.
+/// Length of a connection ID in bytes.
 const ID_LEN: usize = 8;
 
-/// What of these settings, and of this controller, a real connection cannot have: the key, and what to do about it.
+/// Which of these settings, or of this controller's needs, a real connection does not support: the key, and what to do
+/// about it.
 #[must_use]
 pub fn unsupported(config: &QuicConfig, controller: &TcpController) -> Option<(&'static str, &'static str)> {
     if controller.needs().ecn.counts() {
@@ -52,8 +55,8 @@ pub fn unsupported(config: &QuicConfig, controller: &TcpController) -> Option<(&
     }
 }
 
-/// Connection IDs that no packet with a short header, which begins with one of 0x40 to 0x7f and them, is taken for a message of
-/// the agreement by.
+/// Generates connection IDs such that no packet with a short header, which begins with 0x40 to 0x7f and the ID, looks
+/// like a setup or close message.
 #[derive(Debug)]
 struct Ids(RandomConnectionIdGenerator);
 
@@ -84,24 +87,24 @@ fn var_int(value: u64) -> VarInt {
     VarInt::from_u64(value).unwrap_or(VarInt::MAX)
 }
 
-/// Of the sockets' side.
+/// Settings of an endpoint.
 pub(super) fn endpoint() -> EndpointConfig {
     let mut secret = [0; 32];
-    // stateless resets are told apart by it: without random bytes there are no keys either, and no connection
+    // the key for stateless resets: without random bytes there are no keys either, and no connection
     let _ = getrandom::fill(&mut secret);
     let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, &secret);
     let mut config = EndpointConfig::new(Arc::new(key));
     config.supported_versions(vec![VERSION]);
-    config.grease_quic_bit(false); // by it packets are told from the agreement's messages
+    config.grease_quic_bit(false); // it distinguishes packets from setup and close messages
     config.cid_generator(|| Box::new(Ids(RandomConnectionIdGenerator::new(ID_LEN))));
     config
 }
 
-/// Of a connection whose end here has this congestion control.
+/// Settings of a connection with this congestion control at this end.
 pub(super) fn transport(config: &QuicConfig, controllers: Controllers) -> TransportConfig {
     let mut to = TransportConfig::default();
     to.congestion_controller_factory(controllers);
-    // packets are of the size that the flow is told: the search for a greater one, and for a lesser, is not the experiment's
+    // packets have the flow's configured size: path MTU discovery is not part of the experiment
     to.initial_mtu(config.datagram).min_mtu(config.datagram).mtu_discovery_config(None);
     to.enable_segmentation_offload(false);
     to.max_idle_timeout(
@@ -114,13 +117,13 @@ pub(super) fn transport(config: &QuicConfig, controllers: Controllers) -> Transp
     to.max_concurrent_uni_streams(config.max_streams.min(MAX_STREAMS).into());
     to.max_concurrent_bidi_streams(VarInt::from_u32(0));
     to.send_window(MAX_BUFFERED);
-    // streams of one priority in the order of their opening, as the simulator's machine has them
+    // streams of equal priority are sent in the order in which they were opened, as in the simulator's machine
     to.send_fairness(false);
     let of_datagrams = config.track.carriage == Carriage::Datagrams;
     to.datagram_receive_buffer_size(of_datagrams.then_some(MAX_BUFFERED as usize));
     to.datagram_send_buffer_size(DATAGRAMS * (usize::from(config.datagram) + 64));
     if (config.ack_threshold, config.max_ack_delay) != (2, Span::from_millis(25)) {
-        // the sender asks for it (draft-ietf-quic-ack-frequency); quinn has no setting for the receiver's own
+        // the sender requests it (draft-ietf-quic-ack-frequency); quinn has no setting for the receiver's own
         let mut frequency = AckFrequencyConfig::default();
         frequency.ack_eliciting_threshold(u32::from(config.ack_threshold.saturating_sub(1)).into());
         frequency.max_ack_delay(Some(duration(config.max_ack_delay)));

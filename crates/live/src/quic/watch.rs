@@ -1,4 +1,4 @@
-//! What a flow's congestion control is told, seen from beside it: round trips, what is in flight, losses.
+//! Observes the calls to a flow's congestion control: round trips, bytes in flight, losses.
 
 #![expect(clippy::disallowed_types, reason = "quinn's times are Instants; none is taken here")]
 
@@ -9,33 +9,33 @@ use paceline_units::Span;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// What has been seen.
+/// The observations.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
-    /// Round trips since they were last taken: one for each acknowledgement of something new, its delay there included.
+    /// Round trips since they were last taken: one per acknowledgement of new data, including the receiver's ACK delay.
     pub round_trips: Vec<Span>,
-    /// Bytes in flight after the last acknowledgement, and those sent since that are to be acknowledged (who sends counts them).
+    /// Bytes in flight after the last acknowledgement, plus ack-eliciting bytes sent since (counted by the sender).
     pub in_flight: u64,
-    /// Congestion events by losses, and by marks.
+    /// Congestion events caused by losses, and by marks.
     pub losses: u64,
     pub marks: u64,
-    /// Bytes of lost packets since they were last taken.
+    /// Bytes in lost packets since they were last taken.
     pub lost_bytes: u64,
-    /// What happened to which packets since it was last taken, if somebody logs it; and the number of the last one that was sent.
+    /// The fate of packets since it was last taken, if it is logged; and the number of the last packet sent.
     pub news: Option<Vec<News>>,
     pub last: u64,
 }
 
-/// What happened to packets, which are named by when they left.
+/// The fate of packets, identified by their send times.
 #[derive(Debug)]
 pub(super) enum News {
     /// These were acknowledged.
     Acked(Vec<Instant>),
-    /// This one was lost, and what was before it.
+    /// This packet was lost, and those before it.
     Lost(Instant),
 }
 
-/// Shares what was seen.
+/// Shares the observations.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Watch(Arc<Mutex<Seen>>);
 
@@ -44,7 +44,7 @@ impl Watch {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A witness that tells this what it sees, and whoever writes all of it down.
+    /// A witness that records the calls here, and in the event log if there is one.
     pub fn witness(&self, shared: Arc<Shared>) -> Witness {
         let watch = self.clone();
         Witness::telling(move |event| {

@@ -1,4 +1,4 @@
-//! What is given up at its deadline.
+//! Gives up data at their deadline.
 
 use super::{Sending, Write};
 use paceline_flow::quic::Carriage;
@@ -6,7 +6,7 @@ use paceline_units::Time;
 use quinn_proto::{StreamId, VarInt};
 use std::collections::VecDeque;
 
-/// A stream that is not acknowledged whole.
+/// A stream that is not completely acknowledged.
 #[derive(Debug, Default)]
 pub(super) struct Open {
     /// Payload bytes in it.
@@ -18,7 +18,7 @@ pub(super) struct Open {
 /// A frame that is given up at its deadline.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Due {
-    /// Payload bytes that quinn had in all once it had this whole; before that the greatest number.
+    /// Total payload bytes passed to quinn when it had received this frame completely; before that, the maximum number.
     pub end: u64,
     pub deadline: Time,
 }
@@ -30,8 +30,8 @@ impl Open {
 }
 
 impl Sending {
-    /// Forgets the frames of groups that are acknowledged: of a stream that goes on, what is neither in flight nor to leave, for the
-    /// first time or again.
+    /// Forgets acknowledged frames of groups: in an open stream, those that are neither in flight nor waiting to be
+    /// sent or retransmitted.
     pub(super) fn forget_acked(&mut self, in_flight: u64) {
         if self.config.track.carriage != Carriage::StreamPerGroup {
             return;
@@ -51,7 +51,7 @@ impl Sending {
         self.waiting.pop_front()
     }
 
-    /// Resets the streams whose deadline has come, and forgets what of them was not written.
+    /// Resets streams whose deadline has passed, and discards their unwritten data.
     pub(super) fn reset_late(&mut self, now: Time) {
         if self.config.track.deadline.is_none() {
             return;
@@ -63,7 +63,7 @@ impl Sending {
         self.drop_given_up(now);
     }
 
-    /// What is in this stream is given up.
+    /// Gives up a stream.
     fn reset(&mut self, id: StreamId) {
         self.stats.frames_reset += self.open.get(&id).map_or(0, |open| open.frames.len() as u64);
         if let Some(connection) = self.link.open() {
@@ -72,7 +72,7 @@ impl Sending {
         self.close_stream(id, false);
     }
 
-    /// Forgets of what waits next what is late by now, and what was in a stream, or is of a group, that is given up.
+    /// Discards waiting writes that are late, and those whose stream or group was given up.
     fn drop_given_up(&mut self, now: Time) {
         while let Some(write) = self.waiting.front() {
             let (key, late) = (write.frame.key, write.deadline <= now);
@@ -80,11 +80,11 @@ impl Sending {
             if !late && !given_up {
                 return;
             }
-            // what has begun was counted with its stream
+            // frames already begun were counted with their stream
             self.stats.frames_reset += u64::from(write.stream.is_none());
             self.waiting.pop_front();
             if !given_up && self.config.track.carriage == Carriage::StreamPerGroup {
-                // with it what is left of its group; a key frame leaves the group before as it is
+                // discard the rest of its group as well; a late key frame leaves the previous group intact
                 match self.current {
                     Some(id) if !key => self.reset(id),
                     _ => self.end_group(),
