@@ -1,4 +1,4 @@
-//! Frames: a simulated packet as the bytes that a wire would carry, beginning with its IPv4 header.
+//! Frames: a simulated packet as the bytes on a wire, beginning with its IPv4 header.
 
 use super::pcapng::Way;
 use super::tcp::Tcp;
@@ -10,24 +10,24 @@ use paceline_sim::Captured;
 use paceline_sim::bundling::connections;
 use paceline_sim::model::Model;
 
-/// Payload bytes that are kept of a packet beyond its headers. All are zeros.
+/// Number of payload bytes kept of a packet beyond its headers. All are zeros.
 const KEPT: usize = 8;
 
-/// Where a packet comes from and goes to.
+/// A packet's source and destination.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Addresses {
     pub(super) from: [u8; 4],
     pub(super) to: [u8; 4],
 }
 
-/// What follows the IPv4 header: bytes, and how many zeros come after them.
+/// What follows the IPv4 header: bytes, and the number of zeros after them.
 #[derive(Debug, Default)]
 pub(super) struct Content {
     pub(super) header: Vec<u8>,
     pub(super) payload: usize,
 }
 
-/// As many zeros as a payload can have.
+/// Zeros for the longest payload.
 pub(super) static ZEROS: [u8; 65_536] = [0; 65_536];
 
 /// The address of a node: 10.0.0.1 for the first.
@@ -36,7 +36,7 @@ pub(super) const fn address(node: usize) -> [u8; 4] {
     [10, b, c, d]
 }
 
-/// A number for a flow that looks random: its initial sequence number, its connection id.
+/// A random-looking number for a flow: its initial sequence number, its connection id.
 pub(super) const fn scramble(flow: u32, connection: u32) -> u32 {
     // the finaliser of SplitMix64
     let mut z = ((flow as u64) << 32 | connection as u64).wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -56,7 +56,7 @@ enum Kind {
     Udp(Udp),
 }
 
-/// The flows of a run, with what their headers need to be remembered.
+/// The flows of a run, with the state that their headers need.
 pub(super) struct Frames {
     flows: Vec<Flow>,
 }
@@ -77,8 +77,9 @@ impl Frames {
         Frames { flows: flows.collect() }
     }
 
-    /// Puts what is kept of the frame into `bytes`; gives its way and its length on the wire. Every captured packet must
-    /// come here, in order: sequence numbers count what has been sent. `None` for a flow that is not there.
+    /// Writes the kept part of the frame to `bytes`; returns its direction and its length on the wire. It must be
+    /// called for every captured packet, in order, because sequence numbers count what has been sent. `None` for an
+    /// unknown flow.
     pub(super) fn next(&mut self, captured: &Captured, bytes: &mut Vec<u8>) -> Option<(Way, u32)> {
         let packet = &captured.packet;
         let FlowId(number) = packet.flow;
@@ -118,7 +119,7 @@ fn ip_header(packet: &Packet, protocol: IpNumber, addresses: Addresses, len: usi
     header
 }
 
-/// The ECN field (RFC 3168 section 5): a mark hides which ECT was there.
+/// The ECN field (RFC 3168 section 5): a CE mark hides the ECT codepoint.
 fn ecn(flags: Flags) -> IpEcn {
     match flags {
         flags if flags.has(Flags::CE) => IpEcn::CongestionExperienced,
@@ -128,12 +129,12 @@ fn ecn(flags: Flags) -> IpEcn {
     }
 }
 
-/// The checksum of a damaged packet is wrong.
+/// Returns a wrong checksum for a damaged packet, the `right` one otherwise.
 pub(super) const fn checksum(packet: &Packet, right: u16) -> u16 {
     if !packet.flags.has(Flags::CORRUPT) {
         return right;
     }
-    // never zero, which in UDP means that there is none
+    // never zero, which in UDP means no checksum
     if right == 1 { 2 } else { right ^ 1 }
 }
 

@@ -1,8 +1,9 @@
-//! The file format of captures: pcapng (draft-ietf-opsawg-pcapng), one interface a host. Before its IP header a packet has what Linux
-//! shows of a link without headers of its own (LINKTYPE_LINUX_SLL, <https://www.tcpdump.org/linktypes/LINKTYPE_LINUX_SLL.html>).
+//! The file format of captures: pcapng (draft-ietf-opsawg-pcapng), with one interface per host. Before its IP header a
+//! packet has Linux's header for links without their own (LINKTYPE_LINUX_SLL,
+//! <https://www.tcpdump.org/linktypes/LINKTYPE_LINUX_SLL.html>).
 //!
-//! Bare packets (LINKTYPE_RAW) would be shorter. But libpcap (1.10) knows that type by another number, holds the second interface's
-//! against it, and refuses the file.
+//! Bare packets (LINKTYPE_RAW) would be shorter. But libpcap (1.10) maps that type to another number internally,
+//! compares the second interface's type with it, and rejects the file.
 
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
@@ -14,20 +15,20 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 use std::time::Duration;
 
-/// Whether a packet leaves the host at which it is captured or reaches it; the numbers are the format's (section 4.3.1).
+/// Whether a packet leaves the host where it is captured, or reaches it; the numbers are the format's (section 4.3.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Way {
     In = 1,
     Out = 2,
 }
 
-/// A capture file that is being written. It can be read at any time, but for what `to` still holds.
+/// A capture file being written. It can be read at any time, except for data that `to` still buffers.
 pub(crate) struct Pcapng<W: Write> {
     file: PcapNgWriter<W>,
 }
 
 impl<W: Write> Pcapng<W> {
-    /// Begins a file with interfaces of these names, and names of addresses.
+    /// Begins a file with interfaces of these names, and with names for addresses.
     pub(crate) fn begin(to: W, interfaces: &[&str], names: &[([u8; 4], &str)]) -> io::Result<Pcapng<W>> {
         let file = begin(to, interfaces, names).map_err(io_error)?;
         let mut begun = Pcapng { file };
@@ -35,8 +36,8 @@ impl<W: Write> Pcapng<W> {
         Ok(begun)
     }
 
-    /// Writes an IP packet of `original_len` bytes, of which `bytes` are kept; `at` counts from 1970, or from the beginning of
-    /// a simulation.
+    /// Writes an IP packet of `original_len` bytes, of which `bytes` are kept; `at` counts from 1970, or from the
+    /// beginning of a simulation.
     pub(crate) fn write(
         &mut self,
         interface_id: u32,
@@ -55,22 +56,22 @@ impl<W: Write> Pcapng<W> {
         self.file.write_pcapng_block(block).map(drop).map_err(io_error)
     }
 
-    /// Hands on what is still in memory.
+    /// Flushes buffered data.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.file.get_mut().flush()
     }
 
-    /// Where it is written to.
+    /// The underlying writer.
     #[cfg(target_os = "linux")] // for captures of paths
     pub(crate) fn to(&mut self) -> &mut W {
         self.file.get_mut()
     }
 }
 
-/// Bytes before the IP header.
+/// Length of the header before the IP header.
 const COOKED: usize = 16;
 
-/// Those bytes: whether the host sent it, a device without an address, and the protocol by its Ethernet number.
+/// That header: whether the host sent the packet, a device without an address, and the protocol as an EtherType.
 fn cooked(way: Way, packet: &[u8]) -> [u8; COOKED] {
     let mut head = [0; COOKED];
     head[1] = if way == Way::Out { 4 } else { 0 };

@@ -1,4 +1,4 @@
-//! A run's connections over QUIC as logs (qlog): a file for each connection and end, in one folder.
+//! Logs (qlog) of a run's QUIC connections: a file per connection and end, in one folder.
 
 mod connection;
 mod end;
@@ -14,14 +14,14 @@ use std::path::Path;
 /// The logs of a run.
 pub(super) struct Logs<'a> {
     folder: &'a Path,
-    /// By their numbers; none of flows that are not over QUIC.
+    /// By flow number; `None` for flows that do not use QUIC.
     flows: Vec<Option<(Flow, [End; 2])>>,
     /// The node of each flow's sender.
     sources: Vec<usize>,
 }
 
 impl<'a> Logs<'a> {
-    /// Logs of this run's flows in a folder, which is made if it is not there.
+    /// Logs of this run's flows in a folder, which is created if it does not exist.
     pub(super) fn begin(model: &Model, folder: &'a Path) -> Result<Logs<'a>, CaptureError> {
         let ends = |flow: &Flow| [End::new(!flow.asks), End::new(flow.asks)];
         let flow = |number| {
@@ -41,7 +41,7 @@ impl<'a> Logs<'a> {
         Ok(Logs { folder, flows, sources })
     }
 
-    /// A packet leaves a host, or reaches one.
+    /// Logs a packet that leaves or reaches a host.
     pub(super) fn packet(&mut self, captured: &Captured) -> Result<(), CaptureError> {
         let FlowId(number) = captured.packet.flow;
         let at_source = self.sources.get(number as usize) == Some(&captured.node);
@@ -49,14 +49,14 @@ impl<'a> Logs<'a> {
         ends[usize::from(!at_source)].packet(captured, flow, self.folder).map_err(failed(self.folder))
     }
 
-    /// An end came to something.
+    /// Logs an event at an end.
     pub(super) fn noted(&mut self, noted: &QuicEvent) -> Result<(), CaptureError> {
         let FlowId(number) = noted.flow;
         let Some(Some((flow, ends))) = self.flows.get_mut(number as usize) else { return Ok(()) };
         ends[usize::from(!noted.sends)].noted(noted, flow, self.folder).map_err(failed(self.folder))
     }
 
-    /// What is in memory is written.
+    /// Flushes buffered data.
     pub(super) fn finish(self) -> Result<(), CaptureError> {
         let mut ends = self.flows.into_iter().flatten().flat_map(|(_, ends)| ends);
         ends.try_for_each(|mut end| end.finish()).map_err(failed(self.folder))

@@ -1,8 +1,8 @@
-//! A simulated TCP segment as bytes: segment numbers become sequence numbers.
+//! A simulated TCP segment as bytes: converts segment numbers to sequence numbers.
 //!
-//! The simulator numbers segments, and a connection goes on counting where the flow's last one ended. On the wire each
-//! connection has a port of its own at its sender, and counts bytes from an initial sequence number. Segments at the end
-//! of a write may be shorter than the others: which ones were is remembered as they leave the sender.
+//! The simulator numbers segments, and a flow's next connection continues the numbers of the previous one. On the wire
+//! each connection has its own port at its sender, and counts bytes from an initial sequence number. Segments at the
+//! end of a write may be shorter than the others: which ones is recorded when they leave the sender.
 
 use super::frames::{Addresses, Content, ZEROS, checksum, scramble};
 use super::pcapng::Way;
@@ -12,15 +12,15 @@ use paceline_flow::tcp::TcpConfig;
 use paceline_packet::{Block, Extra, Flags, Packet, TcpOptions};
 use paceline_sim::Captured;
 
-/// Where connections go: the port of iperf.
+/// Destination port of connections: iperf's.
 const SERVER: u16 = 5001;
 /// The first ephemeral port (RFC 6335 section 6).
 const EPHEMERAL: u16 = 49_152;
-/// Headers of IPv4 and TCP without options.
+/// Length of IPv4 and TCP headers without options.
 const HEADERS: u16 = 40;
-/// Bytes of the time stamps option with two fillers before it (RFC 7323 appendix A).
+/// Length of the timestamps option with two fillers before it (RFC 7323 appendix A).
 const STAMPS: u16 = 12;
-/// The greatest shift of the window (RFC 7323 section 2.3).
+/// Maximum window shift (RFC 7323 section 2.3).
 const MAX_SHIFT: u8 = 14;
 
 /// A flow's connections.
@@ -28,15 +28,15 @@ pub(super) struct Tcp {
     flow: u32,
     sack: bool,
     ecn: Ecn,
-    /// The segments themselves say what both ends have of ECN.
+    /// Whether simulated segments carry the ECN negotiation themselves.
     negotiates: bool,
     stamps: bool,
     bare_syn: bool,
-    /// Bytes of a data segment beside its payload.
+    /// Bytes of a data segment except its payload.
     header: u16,
     /// Payload of a full segment.
     full: u16,
-    /// The receiver's standing window in segments.
+    /// The receiver's default window in segments.
     window: u64,
     shift: u8,
     connections: Vec<Connection>,
@@ -46,11 +46,11 @@ struct Connection {
     number: u32,
     /// Its first segment.
     base: u32,
-    /// One past its last one so far.
+    /// One past its last segment so far.
     end: u32,
-    /// The first segment is a SYN, which has a sequence number of its own.
+    /// Whether the first segment is a SYN, which has its own sequence number.
     syn: bool,
-    /// Segments that are shorter than the others, and by how much they and all before them are.
+    /// Segments shorter than the others, with the total shortfall of each and all before it.
     shorts: Vec<(u32, i64)>,
 }
 
@@ -70,7 +70,7 @@ impl Tcp {
     pub(super) fn new(config: &TcpConfig, flow: u32) -> Tcp {
         let stamps = config.profile == Profile::Linux;
         let header = HEADERS + if stamps { STAMPS } else { 0 };
-        // with headers that have no size, as in ns-2, the wire's come out of the payload
+        // if headers have no size, as in ns-2, the wire's headers reduce the payload
         let full = config.wire().saturating_sub(header).max(1);
         let window = u64::from(config.receive_window);
         let bytes = window * u64::from(full);
@@ -108,7 +108,7 @@ impl Tcp {
         if packet.flags.has(Flags::SYN) && self.bare_syn { 0 } else { packet.size.saturating_sub(self.header).max(1) }
     }
 
-    /// A data segment leaves its sender.
+    /// Records a data segment that leaves its sender.
     fn note(&mut self, packet: &Packet) {
         let syn = packet.flags.has(Flags::SYN);
         let payload = self.payload(packet);
@@ -117,7 +117,7 @@ impl Tcp {
             let number = self.connections.last().map_or(0, |last| last.number + 1);
             let (base, end, shorts) = (packet.seq, packet.seq, Vec::new());
             self.connections.push(Connection { number, base, end, syn, shorts });
-            // segments of connections before the last few are no longer on their way
+            // segments of all but the last few connections are no longer on their way
             if self.connections.len() > 8 {
                 self.connections.remove(0);
             }
@@ -137,7 +137,7 @@ impl Tcp {
     fn segment(&self, packet: &Packet, extra: Option<&TcpOptions>) -> TcpHeader {
         let ack = packet.flags.has(Flags::ACK);
         let syn = packet.flags.has(Flags::SYN);
-        // an acknowledgement has the number after that of what it acknowledges
+        // an acknowledgement has the number after the one it acknowledges
         let last = if ack { packet.seq.saturating_sub(1) } else { packet.seq };
         let nothing = Connection { number: 0, base: 0, end: 0, syn: false, shorts: Vec::new() };
         let connection = self.connections.iter().rfind(|connection| connection.base <= last).unwrap_or(&nothing);
@@ -159,19 +159,20 @@ impl Tcp {
             header.acknowledgment_number = if ack { at(packet.seq) } else { far_isn.wrapping_add(1) };
         }
         header.psh = packet.flags.has(Flags::PUSH);
-        // a SYN asks for ECN, its acknowledgement agrees (RFC 3168 section 6.1.1); ns-2's say nothing
+        // a SYN requests ECN, its acknowledgement agrees (RFC 3168 section 6.1.1); ns-2's simulated segments lack these
+        // flags
         let asks = syn && self.ecn.is_on() && !self.negotiates;
         header.ece = packet.flags.has(Flags::ECE) || asks;
         header.cwr = packet.flags.has(Flags::CWR) || (asks && !ack);
         header.ns = packet.flags.has(Flags::AE);
         let segments = extra.and_then(|options| options.window).map_or(self.window, |window| u64::from(window.get()));
-        // without a SYN nobody knows of a shift; a SYN's own window has none
+        // without a SYN the shift is unknown; a SYN's own window is unscaled
         let shift = if connection.syn && !syn { self.shift } else { 0 };
         let units = (segments * u64::from(self.full)).div_ceil(1 << shift);
         header.window_size = u16::try_from(units).unwrap_or(u16::MAX);
         let blocks: Vec<Block> = extra.into_iter().flat_map(TcpOptions::blocks).collect();
         let options = self.options(packet, blocks.iter().map(|block| (at(block.start), at(block.end))).collect());
-        // they fit: 20 bytes in a SYN, 40 with stamps and three blocks
+        // they fit: 20 bytes in a SYN, 40 with timestamps and three blocks
         let fits = header.set_options(&options);
         debug_assert!(fits.is_ok(), "{fits:?}");
         header
@@ -187,7 +188,7 @@ impl Tcp {
             options.push(TcpOptionElement::WindowScale(self.shift));
         }
         if self.stamps {
-            // the receiver's own clock is not simulated: it shows what it echoes
+            // the receiver's own clock is not simulated: it sends the value that it echoes
             let echo = if ack { packet.stamp.0 } else { 0 };
             options.extend([TcpOptionElement::Noop, TcpOptionElement::Noop]);
             options.push(TcpOptionElement::Timestamp(packet.stamp.0, echo));

@@ -1,5 +1,5 @@
-//! TFRC's messages (`docs/wire/tfrc.md`) from what the simulator moves. What a report counts is not in the simulated
-//! packet: it is counted here, where data arrive.
+//! TFRC's messages (`docs/wire/tfrc.md`) for simulated packets. A report's counts are not in the simulated packet: they
+//! are counted here, where data arrive.
 
 use super::frames::scramble;
 use super::pcapng::Way;
@@ -7,17 +7,17 @@ use paceline_packet::wire::tfrc::{Ack, ConnectionId, Data, Datagram, Feedback, M
 use paceline_packet::{Flags, LastHole, Packet, Stamp, Subflow, TfrcData, TfrcReport};
 use std::collections::VecDeque;
 
-/// Reports that a copy on its way is looked for among.
+/// Number of sent reports among which a report on its way is looked up.
 const REMEMBERED: usize = 256;
 
 /// A flow's messages.
 pub(super) struct Tfrc {
     id: ConnectionId,
-    /// Messages name the connection within the flow.
+    /// Whether messages name the connection within the flow.
     several: bool,
-    /// By place: what has reached the receiver.
+    /// By place: the packets that have reached the receiver.
     arrived: Vec<Arrived>,
-    /// The same as of each report that left, by its number and echo.
+    /// The counts when each report was sent, by its number and echo.
     reported: VecDeque<(u32, Stamp, Arrived)>,
 }
 
@@ -75,17 +75,17 @@ impl Tfrc {
         }))
     }
 
-    /// A data packet that is acknowledged by itself (`docs/wire/acks.md`).
+    /// A data packet that is acknowledged individually (`docs/wire/acks.md`).
     pub(super) fn single(&self, packet: &Packet) -> Vec<u8> {
         self.encoded(Message::Single(Single { sequence: packet.seq, timestamp: packet.stamp }))
     }
 
-    /// Its acknowledgement.
+    /// The acknowledgement of such a packet.
     pub(super) fn ack(&self, packet: &Packet, hole: LastHole) -> Vec<u8> {
         self.encoded(Message::Ack(Ack { sequence: packet.seq, echo: packet.stamp, hole }))
     }
 
-    /// The counts of a connection; those of one that opened at its place before are gone.
+    /// The counts of a connection; an earlier connection at its place is replaced.
     fn arrived(&mut self, subflow: Subflow) -> &mut Arrived {
         let place = usize::from(subflow.place);
         if self.arrived.len() <= place {

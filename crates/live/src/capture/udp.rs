@@ -1,4 +1,4 @@
-//! What flows without a transport protocol of their own carry in UDP: RTP, RTCP, the project's own messages, or plain datagrams.
+//! UDP payloads of flows without TCP: RTP, RTCP, Paceline's own messages, or plain datagrams.
 
 use super::frames::{Addresses, Content, ZEROS, checksum};
 use super::pcapng::Way;
@@ -9,25 +9,25 @@ use paceline_packet::wire::{rtcp, rtp};
 use paceline_packet::{Extra, Flags, Packet, UDP_IPV4};
 use paceline_sim::Captured;
 
-/// Where RTP data go (RFC 3551 section 8); reports go to the next port.
+/// Destination port of RTP data (RFC 3551 section 8); reports use the next port.
 const RTP: u16 = 5004;
-/// Where TFRC goes, and what is acknowledged packet by packet.
+/// Destination port of TFRC, and of packets that are acknowledged individually.
 const TFRC: u16 = 5010;
-/// Where other datagrams go: discard (RFC 863).
+/// Destination port of other datagrams: discard (RFC 863).
 const DISCARD: u16 = 9;
-/// The first port that senders use; even, as RTP's.
+/// The first port used by senders; even, as for RTP.
 const FIRST: u16 = 32_768;
 
 /// A flow's datagrams.
 pub(super) struct Udp {
     flow: u32,
-    /// Its packets are acknowledged one by one.
+    /// Whether its packets are acknowledged individually.
     acks: bool,
     tfrc: Tfrc,
 }
 
 impl Udp {
-    /// Those of the flow of this number.
+    /// The datagrams of the flow with this number.
     pub(super) fn new(flow: u32, transport: &Transport) -> Udp {
         let several = matches!(transport, Transport::Tfrc { config, .. } if config.settings.several);
         let acks = matches!(transport, Transport::Acks { .. });
@@ -38,7 +38,7 @@ impl Udp {
         let packet = &captured.packet;
         let mut message = Vec::new();
         let (port, second) = match &captured.extra {
-            // what has no encoding goes on as a datagram of its size
+            // what cannot be encoded becomes a plain datagram of the same size
             Some(Extra::Rtp(data)) if rtp::encode(data, &mut message).is_ok() => (RTP, 0),
             Some(Extra::Rtcp(compound)) if rtcp::encode(compound, &mut message).is_ok() => (RTP, 1),
             Some(Extra::TfrcData(subflow, data)) => {
@@ -61,7 +61,7 @@ impl Udp {
         };
         let near = FIRST + (self.flow * 2 % u32::from(FIRST)) as u16 + second;
         let ports = if packet.flags.has(Flags::ACK) { (port + second, near) } else { (near, port + second) };
-        // reports have the size of their bytes
+        // a report's size is that of its bytes
         let whole = match captured.extra {
             Some(Extra::Ack(_) | Extra::Rtcp(_) | Extra::TfrcReport(..)) if !message.is_empty() => message.len(),
             _ => usize::from(packet.size).saturating_sub(UDP_IPV4).max(message.len()),
@@ -85,7 +85,7 @@ fn datagram(
         length: u16::try_from(UdpHeader::LEN + len).unwrap_or(u16::MAX),
         checksum: 0,
     };
-    // zeros at the end change no checksum, but for the length, which the header has
+    // trailing zeros do not change the checksum, except through the length, which the header contains
     let right = header.calc_checksum_ipv4_raw(addresses.from, addresses.to, &message).unwrap_or(0);
     header.checksum = checksum(packet, right);
     let mut bytes = header.to_bytes().to_vec();

@@ -10,24 +10,24 @@ use paceline_units::Time;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// A log that is being written.
+/// A log being written.
 pub(super) struct Connection {
     log: Writer<Pieces>,
-    /// The number of its opener's first packet, which tells it from others.
+    /// The number of its opener's first packet, which identifies the connection.
     pub(super) base: u32,
     stage: Stage,
     state: Option<CongestionState>,
-    /// The error with which the other end closed it.
+    /// The error with which the other end closed the connection.
     closed_by_peer: Option<u32>,
-    /// The handshake was confirmed, which may be said again.
+    /// Whether the handshake was confirmed; later confirmations are ignored.
     confirmed: bool,
-    /// Which packets have come, a bit for each number.
+    /// Received packet numbers, one bit each.
     received: Vec<u64>,
 }
 
 impl Connection {
-    /// Begins the log of the connection whose opener's first packet has the number `base`, the `count`th of its flow, at the end that
-    /// opens or at the other.
+    /// Begins the log of a connection, the `count`th of its flow, whose opener's first packet has the number `base`;
+    /// `opens` selects the opening end.
     pub(super) fn begin(
         now: Time,
         opens: bool,
@@ -49,7 +49,7 @@ impl Connection {
             ..Trace::default()
         };
         let mut log = Writer::new(Pieces::create(path)?, &trace)?;
-        // hosts of the simulator have names in place of addresses, which the draft allows
+        // simulated hosts have names instead of addresses, which the draft allows
         let [local, remote] = [local, remote].map(|host| Endpoint { address: Some(host), ..Endpoint::default() });
         let started = Event::ConnectionStarted { local, remote };
         log.write(now, &started)?;
@@ -59,7 +59,7 @@ impl Connection {
         Ok(Connection { log, base, stage, state: None, closed_by_peer: None, confirmed: false, received: Vec::new() })
     }
 
-    /// The handshake is confirmed.
+    /// Logs that the handshake is confirmed.
     pub(super) fn confirm(&mut self, now: Time) -> io::Result<()> {
         if core::mem::replace(&mut self.confirmed, true) {
             return Ok(());
@@ -72,7 +72,7 @@ impl Connection {
         self.log.write(now, event)
     }
 
-    /// Why a packet that reaches this end is of no use to it, if it is not; `of_opener`: it is numbered from [`Connection::base`] on.
+    /// Why a packet that reaches this end is dropped, if it is; `of_opener`: its numbers begin at [`Connection::base`].
     pub(super) fn refuses(&mut self, packet: &Packet, of_opener: bool) -> Option<DropTrigger> {
         if packet.flags.has(Flags::CORRUPT) {
             return Some(DropTrigger::DecryptionFailure);
@@ -93,12 +93,12 @@ impl Connection {
         matches!(self.stage, Stage::Finished | Stage::Failed(_) | Stage::Over)
     }
 
-    /// The other end has closed it with this error.
+    /// Records the error with which the other end has closed the connection.
     pub(super) fn was_closed(&mut self, code: u32) {
         self.closed_by_peer.get_or_insert(code);
     }
 
-    /// Where recovery is now.
+    /// Logs changes of the recovery state.
     pub(super) fn recovery(&mut self, now: Time, recovery: &Recovery, flow: &Flow) -> io::Result<()> {
         if recovery.stage != self.stage {
             self.stage = recovery.stage;
@@ -120,7 +120,7 @@ impl Connection {
             Stage::Idle => return Ok(()),
             Stage::Opening => ConnectionState::HandshakeStarted,
             Stage::Established => {
-                // the other end's come with the handshake
+                // the other end's parameters arrive with the handshake
                 self.log.write(now, &Event::ParametersSet(flow.parameters(Initiator::Remote)))?;
                 ConnectionState::HandshakeComplete
             }
@@ -145,13 +145,13 @@ impl Connection {
         Event::ConnectionClosed { initiator: Some(initiator), error, reason: "", trigger: Some(trigger) }
     }
 
-    /// What is in memory is written.
+    /// Flushes buffered data.
     pub(super) fn finish(self) -> io::Result<()> {
         self.log.finish().map(drop)
     }
 }
 
-/// RFC 9002's words for them.
+/// RFC 9002's names of these states.
 const fn word(state: CongestionState) -> &'static str {
     match state {
         CongestionState::SlowStart => "slow_start",
@@ -176,11 +176,11 @@ fn metrics(recovery: &Recovery) -> Metrics {
     }
 }
 
-/// A file that is open only while something is written to it: a run may have more logs than a process may have open files.
+/// A file that is open only during a write: a run may have more logs than a process may have open files.
 struct Pieces(PathBuf);
 
 impl Pieces {
-    /// Begins the file anew.
+    /// Creates or truncates the file.
     fn create(path: PathBuf) -> io::Result<Pieces> {
         #[expect(clippy::disallowed_types, reason = "the crate that writes files")]
         std::fs::File::create(&path)?;

@@ -1,4 +1,4 @@
-//! What is logged at one end of a flow: a file for each of its connections.
+//! The logs at one end of a flow: a file for each of its connections.
 
 use super::connection::Connection;
 use super::packets::Content;
@@ -15,24 +15,24 @@ use paceline_units::{Span, Time};
 use std::io;
 use std::path::Path;
 
-/// What the ends of a flow have in common.
+/// Properties common to both ends of a flow.
 pub(super) struct Flow {
     pub(super) number: usize,
-    /// With what its files' names begin.
+    /// Prefix of its files' names.
     pub(super) name: String,
     pub(super) title: String,
-    /// Its receiver opens connections, to ask.
+    /// Whether its receiver opens connections, in order to send requests.
     pub(super) asks: bool,
-    /// The hosts of who opens connections and of who answers.
+    /// The hosts of the opening and of the accepting end.
     pub(super) hosts: [String; 2],
     scheme: String,
     config: QuicConfig,
-    /// ECN-capable packets leave with ECT(1).
+    /// Whether ECN-capable packets are sent with ECT(1).
     l4s: bool,
 }
 
 impl Flow {
-    /// The flow of this number; `None` if it is not over QUIC.
+    /// The flow with this number; `None` if it does not use QUIC.
     pub(super) fn of(model: &Model, number: usize) -> Option<Flow> {
         let flow = &model.flows[number];
         let Transport::Quic { config, controller } = &flow.transport else { return None };
@@ -51,7 +51,7 @@ impl Flow {
         })
     }
 
-    /// What an end declares; both declare the same.
+    /// The transport parameters of an end; both declare the same.
     pub(super) fn parameters(&self, initiator: Initiator) -> Parameters<'static> {
         let config = &self.config;
         let pushed = !self.asks;
@@ -72,7 +72,7 @@ impl Flow {
         }
     }
 
-    /// RFC 9002's constants, and what the flow sets of them.
+    /// RFC 9002's constants, and the flow's settings of them.
     pub(super) fn recovery(&self) -> RecoveryParameters<'_> {
         RecoveryParameters {
             congestion_control: Some(&self.scheme),
@@ -91,10 +91,10 @@ impl Flow {
 
 /// One end.
 pub(super) struct End {
-    /// It opens connections: the flow's sender, or its receiver if that asks.
+    /// Whether it opens connections: the flow's sender, or its receiver if that sends requests.
     opens: bool,
     now: Option<Connection>,
-    /// Connections so far.
+    /// Number of connections so far.
     count: u32,
 }
 
@@ -103,7 +103,8 @@ impl End {
         End { opens, now: None, count: 0 }
     }
 
-    /// The log of the connection whose opener's first packet has the number `base`; it is begun if that is a later one than the last.
+    /// The log of the connection whose opener's first packet has the number `base`; begins it if it is later than the
+    /// current one.
     fn connection(&mut self, now: Time, base: u32, flow: &Flow, folder: &Path) -> io::Result<&mut Connection> {
         if self.now.as_ref().is_none_or(|connection| base > connection.base) {
             self.finish()?;
@@ -113,12 +114,12 @@ impl End {
         self.now.as_mut().ok_or_else(|| io::Error::other("the log was not begun"))
     }
 
-    /// A packet leaves this end, or reaches it.
+    /// Logs a packet that leaves or reaches this end.
     pub(super) fn packet(&mut self, captured: &Captured, flow: &Flow, folder: &Path) -> io::Result<()> {
         let packet = &captured.packet;
         let content = Content::of(captured.extra.as_ref());
         let of_opener = packet.flags.has(Flags::ACK) == flow.asks;
-        // the opener's first packets say which connection they are of
+        // the opener's first packets identify their connection
         let named = content.connection().filter(|_| of_opener && !packet.flags.has(Flags::CORRUPT));
         let base = named.or_else(|| self.now.as_ref().map(|connection| connection.base)).unwrap_or(0);
         let leaves = of_opener == self.opens;
@@ -140,7 +141,7 @@ impl End {
         Ok(())
     }
 
-    /// What this end came to.
+    /// Logs an event at this end.
     pub(super) fn noted(&mut self, noted: &QuicEvent, flow: &Flow, folder: &Path) -> io::Result<()> {
         match noted.what {
             QuicEventKind::Lost(lost) => {
@@ -154,7 +155,7 @@ impl End {
             }
             QuicEventKind::Recovery(Recovery { stage: Stage::Idle, .. }) => Ok(()),
             QuicEventKind::Recovery(recovery) => {
-                // the end that answers hears of a connection by a packet, which was before
+                // the accepting end learns of a connection from a packet, which was logged before
                 let known = self.now.as_ref().map_or(0, |connection| connection.base);
                 let base = if self.opens { recovery.connection } else { known };
                 self.connection(noted.time, base, flow, folder)?.recovery(noted.time, &recovery, flow)
@@ -162,7 +163,7 @@ impl End {
         }
     }
 
-    /// What is in memory is written.
+    /// Flushes buffered data.
     pub(super) fn finish(&mut self) -> io::Result<()> {
         self.now.take().map_or(Ok(()), Connection::finish)
     }

@@ -1,4 +1,4 @@
-//! Simulated packets as a log has them.
+//! Simulated packets in the form of a log.
 
 use paceline_packet::quic::{AckRange, Frame as Simulated};
 use paceline_packet::{Block, Extra};
@@ -6,10 +6,10 @@ use paceline_qlog::write::{CloseError, EcnCounts, ErrorCode, Frame, PacketKind, 
 use paceline_units::Span;
 use std::slice;
 
-/// ACK_FREQUENCY (draft-ietf-quic-ack-frequency), for which qlog has no word.
+/// ACK_FREQUENCY (draft-ietf-quic-ack-frequency), for which qlog has no name.
 const ACK_FREQUENCY: u64 = 0xaf;
 
-/// A packet's frames, and of each ACK among them its ranges; kept from packet to packet.
+/// A packet's frames, and the ranges of each ACK frame among them.
 #[derive(Debug, Default)]
 pub(super) struct Content {
     frames: Vec<Simulated>,
@@ -17,7 +17,7 @@ pub(super) struct Content {
 }
 
 impl Content {
-    /// What a packet with this side record has in it.
+    /// The content of a packet with this side record.
     pub(super) fn of(extra: Option<&Extra>) -> Content {
         let frames = match extra {
             Some(Extra::Quic(frames)) => frames.to_vec(),
@@ -32,7 +32,7 @@ impl Content {
         Content { ranges: ranges.collect(), frames }
     }
 
-    /// The number of the first packet of its connection, if the packet says so: it is one of the first.
+    /// The number of its connection's first packet, if the packet is one of the first and contains it.
     pub(super) fn connection(&self) -> Option<u32> {
         self.frames.iter().find_map(|frame| match frame {
             Simulated::Crypto { connection, .. } | Simulated::Early { connection, .. } => Some(*connection),
@@ -40,7 +40,7 @@ impl Content {
         })
     }
 
-    /// The error with which it closes the connection, if it does.
+    /// The error code if the packet closes the connection.
     pub(super) fn closes(&self) -> Option<u32> {
         self.frames.iter().find_map(|frame| match frame {
             Simulated::Close { code } => Some(*code),
@@ -53,14 +53,14 @@ impl Content {
         self.frames.contains(&Simulated::HandshakeDone)
     }
 
-    /// Packets of the simulator share a number space, as 0-RTT and 1-RTT packets do (RFC 9000 section 12.3): were those with the
-    /// handshake's bytes told as Initial and Handshake packets, no acknowledgement would fit them.
+    /// The simulator's packets share a number space, as 0-RTT and 1-RTT packets do (RFC 9000 section 12.3): if packets
+    /// with handshake bytes were logged as Initial and Handshake packets, acknowledgements would not match them.
     pub(super) fn kind(&self) -> PacketKind {
         let early = self.frames.iter().any(|frame| matches!(frame, Simulated::Early { zero_rtt: true, .. }));
         if early { PacketKind::ZeroRtt } else { PacketKind::OneRtt }
     }
 
-    /// The frames; `l4s`: ECN-capable packets of this flow leave with ECT(1).
+    /// The frames; `l4s`: this flow's ECN-capable packets are sent with ECT(1).
     pub(super) fn frames(&self, l4s: bool) -> Vec<Frame<'_>> {
         let all = self.frames.iter().zip(&self.ranges);
         all.filter_map(|(frame, ranges)| written(frame, ranges, l4s)).collect()
@@ -75,7 +75,7 @@ fn ranges(range: &AckRange, more: &[Block]) -> Vec<(u64, u64)> {
     std::iter::once(newest).chain(older).collect()
 }
 
-/// A frame as the log has it; `None`: it stands for what a packet's header says.
+/// A frame in the log's form; `None` if it represents part of a packet's header.
 fn written<'a>(frame: &Simulated, ranges: &'a [(u64, u64)], l4s: bool) -> Option<Frame<'a>> {
     Some(match *frame {
         Simulated::Ack(AckRange { delay, ect, ce, .. }, _) => {
