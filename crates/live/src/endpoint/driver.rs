@@ -123,7 +123,6 @@ impl Handle {
     ///
     /// # Errors
     /// What is wrong with the flow.
-    /// What is wrong with it.
     pub fn add(&self, flow: NewFlow) -> Result<(), String> {
         let flow = Box::new(Flow::new(flow)?);
         let (answer, answered) = channel();

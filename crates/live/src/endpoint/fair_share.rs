@@ -1,4 +1,5 @@
-//! Fair shares of a driver's processor time among its clients (deficit scheduling): no client's flows starve those of others.
+//! Fair shares of a driver's processor time among its clients (deficit scheduling): no client's flows starve those of
+//! others.
 //!
 //! The time that serving a flow takes is charged to its client (an address, or a /64 of IPv6). As time passes, each
 //! client is credited an equal share of it, and all of the time that the driver slept. A client whose deficit exceeds

@@ -106,7 +106,6 @@ fn window(offer: &Offer) -> Option<u32> {
 ///
 /// # Errors
 /// `setsockopt`'s.
-/// Of `setsockopt`.
 #[expect(clippy::disallowed_types, reason = "the crate that has sockets")]
 fn bound(stream: &TcpStream, window: u32) -> io::Result<()> {
     net::sockopt::set_socket_recv_buffer_size(stream, (BUFFER.0 * window).max(BUFFER.1) as usize)?;

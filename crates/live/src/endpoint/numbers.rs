@@ -42,7 +42,6 @@ impl<'de> Deserialize<'de> for Numbers {
 ///
 /// # Errors
 /// If there are more.
-/// If there are more.
 pub(super) fn few<'de, D: Deserializer<'de>, T: Deserialize<'de>, const MAX: usize>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {

@@ -70,7 +70,7 @@ pub enum GatewayError {
         /// What is in its place.
         there: String,
     },
-    /// The interface's queue is somebody else's.
+    /// Somebody else has set the interface's queueing discipline.
     #[error(
         "interface `{name}` has a queueing discipline that somebody set ({kind}, handle {handle:x}:): remove it (tc qdisc \
          del dev {name} root), or leave out --rate and the delay is measured in it"

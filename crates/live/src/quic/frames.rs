@@ -114,7 +114,6 @@ impl Reader {
     ///
     /// # Errors
     /// If they are not frames; nothing more of this stream may be read then.
-    /// They are no frames: nothing of this stream is to be read any more.
     pub fn read(
         &mut self,
         mut bytes: &[u8],

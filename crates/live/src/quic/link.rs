@@ -182,7 +182,7 @@ impl Link {
         self.answered += 1;
     }
 
-    /// Discards a connection. One that is drained has told the endpoint itself.
+    /// Discards a connection. One that is drained has notified the endpoint itself.
     fn forget(&mut self, connection: Option<(ConnectionHandle, Connection)>) {
         if let Some((handle, _)) = connection.filter(|(_, connection)| !connection.is_drained()) {
             self.endpoint.handle_event(handle, EndpointEvent::drained());

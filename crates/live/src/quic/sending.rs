@@ -233,7 +233,7 @@ impl Sending {
         self.owed -= again;
         self.ahead = self.ahead.saturating_sub((bytes - again).saturating_sub(PACKET_HEADERS));
         if bytes < u64::from(self.config.datagram) && self.config.track.carriage != Carriage::Datagrams {
-            self.ahead = 0; // it had no more
+            self.ahead = 0; // quinn had no more
         }
         self.limited = false;
     }

@@ -178,7 +178,7 @@ pub enum End {
     NoReports,
     /// Its reports have stopped (RFC 8083 section 4.1).
     ReportsCeased,
-    /// It reports that no new data of the stream arrive (RFC 8083 section 4.2).
+    /// Its reports show that no new data of the stream arrive (RFC 8083 section 4.2).
     NothingArrives,
     /// It has said BYE.
     Left,

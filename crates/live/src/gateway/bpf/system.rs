@@ -191,7 +191,7 @@ impl<K: Plain, V: Plain> Map<K, V> {
                 .pointer(24, values.as_mut_ptr())
                 .u32(32, room as u32)
                 .fd(36, rustix::fd::AsFd::as_fd(&self.fd));
-            // SAFETY: there is room for as many keys and values as the kernel is told; a hash map's position takes four
+            // SAFETY: there is room for `room` keys and values, the number passed; a hash map's position takes four
             // bytes.
             let result = unsafe { attributes.call(MAP_LOOKUP_BATCH) };
             let count = (attributes.word(32) as usize).min(room);
