@@ -3,7 +3,7 @@
 //!
 //! There is one interface per host, named after it: a packet appears in the file when it leaves a host and, unless it
 //! was lost, when it reaches one. Only its headers are kept (`docs/capture.md`). Logs have one file per connection and
-//! end (`docs/qlog.md`). Start reading at [`simulate`].
+//! end (`docs/qlog.md`). Start with [`simulate`].
 
 mod frames;
 pub(crate) mod pcapng;

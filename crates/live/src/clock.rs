@@ -2,7 +2,7 @@
 //!
 //! A sleeping thread wakes some tens of microseconds late, mostly because of Linux's default timer slack of 50 us
 //! (`prctl(2)`, `PR_SET_TIMERSLACK`). [`Waiter`] sets a slack of 1 ns, sleeps until shortly before the time, and spins
-//! for the rest. It records its lateness in a histogram. Start reading at [`Waiter::wait`].
+//! for the rest. It records its lateness in a histogram. Start with [`Waiter::wait`].
 
 use hdrhistogram::Histogram;
 use paceline_units::{Span, Time};

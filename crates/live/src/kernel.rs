@@ -4,7 +4,7 @@
 //! finds the processes that own them; [`watch`] follows connections over time, [`flow`] sends and receives in bulk, and
 //! both keep a [`log::Log`]. None of this needs root for one's own processes. Facts about the kernel's interfaces are
 //! from Linux's public headers (`include/uapi/linux/{tcp,inet_diag,sock_diag,netlink}.h`) and `sock_diag(7)`. Start
-//! reading at [`tcp_info::TcpInfo`].
+//! with [`tcp_info::TcpInfo`].
 
 mod bucket;
 pub mod flow;

@@ -4,7 +4,7 @@
 //! Whatever sends packets or uses the kernel requires Linux, and exists only there; scenario files, captures, threads
 //! and the types of results are available everywhere.
 //!
-//! Uses sim and path. Start reading at [`scenario::load`], [`capture::simulate`], [`path`] and [`session`].
+//! Uses sim and path. Start with [`scenario::load`], [`capture::simulate`], [`path`] and [`session`].
 
 #[cfg(target_os = "linux")]
 pub mod beginning;

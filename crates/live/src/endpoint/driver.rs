@@ -3,7 +3,7 @@
 //! An iteration reads received datagrams (each with the kernel's timestamp), runs the timers that are due, and waits
 //! for the next event. A session limits the cost of each visit to its flow; between visits the driver checks whether to
 //! quit, and [`FairShare`] decides whose visits have to wait. Other threads send requests through [`Handle`]. Start
-//! reading at [`Driver::run`].
+//! with [`Driver::run`].
 
 use super::budget::Charge;
 use super::control::Measure;

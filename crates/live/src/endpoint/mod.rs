@@ -5,7 +5,7 @@
 //! `tries` penalises wrong keys; [`remote_results`] validates a server's results. [`server`] and [`client`] are the two
 //! programs, `client_resources` is what the server holds for a client. `groups` couples flows, `flows` holds a driver's
 //! flows, [`half`] each end's measurements, `outcome` the result of a run. [`rtp`] sends to foreign RTP receivers,
-//! [`listen`] receives from foreign RTP senders, `kernel` runs flows of the kernel's TCP. Start reading at
+//! [`listen`] receives from foreign RTP senders, `kernel` runs flows of the kernel's TCP. Start with
 //! [`driver::Driver::run`].
 
 pub mod budget;

@@ -2,7 +2,7 @@
 //!
 //! The kernel stamps a datagram on arrival (`SO_TIMESTAMPNS`, socket(7)), 2-3 us after it was sent over the loopback
 //! interface; a thread woken for it would measure tens of microseconds more. The stamps are of the system's clock and
-//! are converted to the run's. Start reading at [`UdpPort::receive`].
+//! are converted to the run's. Start with [`UdpPort::receive`].
 
 use crate::clock::Clock;
 use crate::session::{EcnBits, Outbox};

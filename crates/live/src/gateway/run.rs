@@ -1,5 +1,5 @@
 //! A running gateway: it polls the queue every few milliseconds, sets windows once per interval, and renews the data
-//! path's deadline. Start reading at [`run`].
+//! path's deadline. Start with [`run`].
 
 use super::alone::Alone;
 use super::bpf::attach::{DataPath, Hook, clear_leftovers};

@@ -1,7 +1,7 @@
 //! The window clamp in Rust: does to frames exactly what `bpf/program.rs` does, bit for bit, without I/O.
 //!
 //! It is used where packets pass through Paceline itself (`paceline path`), and as the reference in tests of the
-//! programs. Frames begin with an IP header and may have any content. Start reading at [`WindowClamp::forward`] and
+//! programs. Frames begin with an IP header and may have any content. Start with [`WindowClamp::forward`] and
 //! [`WindowClamp::back`].
 
 use super::bpf::attach::{FLOWS, STRANGERS};

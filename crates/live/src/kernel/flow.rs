@@ -38,7 +38,7 @@ pub const LOG_EVERY: Span = Span::from_millis(10);
 /// Prefix of the names of Paceline's eBPF programs.
 const OWN: &str = "pl_";
 
-/// Default time to wait for a silent peer. A path that is cut for 10 s comes back within it: the doubling
+/// Default time to wait for a silent peer. A path that is cut for 10 s recovers within it: the doubling
 /// retransmission timer notices after 12.6 s.
 pub const GIVE_UP: Span = Span::from_secs(15);
 

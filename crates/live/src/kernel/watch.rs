@@ -5,7 +5,7 @@
 //! once if there are many. The kernel reports every TCP socket that it destroys, with its last internals: they are the
 //! last reading of a connection that ends between two readings, and the only one of a connection that began and ended
 //! between two searches. The owner of such a short connection can no longer be found: a watch of ports or of all
-//! connections includes it, a watch of processes only counts it. Start reading at [`Watching::run`].
+//! connections includes it, a watch of processes only counts it. Start with [`Watching::run`].
 
 mod error;
 mod result;

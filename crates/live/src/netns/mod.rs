@@ -3,8 +3,8 @@
 //! Each end is a process that `clone(2)` starts in new network, process and mount namespaces (and, for an unprivileged
 //! user, a user namespace). It creates a TUN there, passes its descriptor to Paceline, runs the program and reaps
 //! orphans. It is the namespaces' init: when it ends, everything in them ends. It ends with Paceline
-//! (`PR_SET_PDEATHSIG`), in whatever way that ends. No name, file or device outlives it. Start reading at [`run()`],
-//! then `init.rs`.
+//! (`PR_SET_PDEATHSIG`), in whatever way that ends. No name, file or device outlives it. Start with [`run()`], then
+//! `init.rs`.
 
 pub mod address;
 mod call;

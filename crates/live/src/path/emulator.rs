@@ -2,7 +2,7 @@
 //! determine.
 //!
 //! Each link is the simulator's ([`paceline_path::Link`]) with the same random draws, so a path treats packets in real
-//! time as a simulated path would at the same times. Start reading at [`Emulator::arrive`] and [`Emulator::poll`].
+//! time as a simulated path would at the same times. Start with [`Emulator::arrive`] and [`Emulator::poll`].
 
 use super::connections::Connections;
 use super::frame::{Shape, damage, set_ecn};

@@ -1,7 +1,7 @@
 //! The path emulator: the simulator's links between two devices, driven by the real clock.
 //!
 //! [`PathSpec`] describes a path, [`Emulator`] applies it to frames, [`relay::run`] carries frames between two
-//! [`Device`]s and returns a [`PathReport`]. Start reading at [`relay::run`]; the users' page is docs/path-emulator.md.
+//! [`Device`]s and returns a [`PathReport`]. Start with [`relay::run`]; the users' page is docs/path-emulator.md.
 
 mod capture;
 mod connections;

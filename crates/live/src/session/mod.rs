@@ -5,7 +5,7 @@
 //! [`Sink`](paceline_sim::endpoint::Sink): sender and receiver machines, controllers, applications and players are the
 //! simulated ones. Around them are the setup and close messages (`docs/wire/tfrc.md`) and the codecs of
 //! `paceline-packet`. Sessions read no clock and open no socket: [`crate::endpoint`] does. [`log`](mod@log) records
-//! inputs and outputs, and [`replay()`] runs a log through new machines and compares them bit for bit. Start reading at
+//! inputs and outputs, and [`replay()`] runs a log through new machines and compares them bit for bit. Start with
 //! [`Session::input`].
 
 mod bundle;
@@ -45,7 +45,7 @@ use serde::{Deserialize, Serialize};
 
 /// Interval at which an accepted sender repeats its request. Each accept shows that the receiver still wants the data.
 pub const ASK_AGAIN: Span = Span::from_secs(1);
-/// Silence after which the other end counts as gone. A path that is cut for ten seconds survives it.
+/// Silence after which the other end counts as gone. A flow survives a path outage of ten seconds.
 pub const SILENCE: Span = Span::from_secs(12);
 
 /// The ECN field of an IP header (RFC 3168 section 5).

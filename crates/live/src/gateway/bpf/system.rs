@@ -191,8 +191,8 @@ impl<K: Plain, V: Plain> Map<K, V> {
                 .pointer(24, values.as_mut_ptr())
                 .u32(32, room as u32)
                 .fd(36, rustix::fd::AsFd::as_fd(&self.fd));
-            // SAFETY: there is room for `room` keys and values, the number passed; a hash map's position takes four
-            // bytes.
+            // SAFETY: the buffers hold `room` keys and values, which is the number passed; a hash map's position takes
+            // four bytes.
             let result = unsafe { attributes.call(MAP_LOOKUP_BATCH) };
             let count = (attributes.word(32) as usize).min(room);
             let ended = match result {
