@@ -1,14 +1,14 @@
-//! How a flow's data packets arrive: one-way delay, the distance between arrivals, and jitter (RFC 3550), for flows of
-//! which that is asked (`delays`). Of others there is none of this, and it costs nothing.
+//! How a flow's data packets arrive: one-way delay, interarrival time and jitter (RFC 3550), for flows with `delays`.
+//! Other flows pay nothing.
 
 use paceline_packet::{Extra, Flags, Packet, Transit};
 use paceline_units::{Histogram, Offset, Span, Time};
 
-/// Watches one receiver.
+/// Measures the arrivals at one receiver.
 #[derive(Clone, Debug, Default)]
 pub struct ArrivalMeter {
     transit: Transit,
-    /// The packet before: when it came, and its transit in units of 256 ns, modulo 2^32.
+    /// The previous packet's arrival time, and its transit time in units of 256 ns, modulo 2^32.
     before: Option<(Time, u32)>,
     /// RFC 3550's estimate, in nanoseconds.
     jitter: f64,
@@ -17,7 +17,7 @@ pub struct ArrivalMeter {
     sampled: Sample,
 }
 
-/// What was measured of arrivals.
+/// Measurements of arrivals.
 #[derive(Clone, Debug, Default)]
 pub struct ArrivalReport {
     packets: u64,
@@ -44,14 +44,14 @@ pub struct Sample {
 }
 
 impl ArrivalMeter {
-    /// Of a flow that begins at `start`.
+    /// For a flow that begins at `start`.
     #[must_use]
     pub fn since(start: Time) -> ArrivalMeter {
         ArrivalMeter { transit: Transit::since(start), ..ArrivalMeter::default() }
     }
 
-    /// A packet has come, with its side record. Its stamp says when it was handed to the network (of RTP, when what is in
-    /// it was captured).
+    /// Counts a packet, with its side record. Its stamp is the time at which it was passed to the network (on RTP, the
+    /// capture time of its content).
     pub fn on_packet(&mut self, packet: &Packet, extra: Option<&Extra>) {
         if packet.flags.has(Flags::SYN) || matches!(extra, Some(Extra::Rtcp(_))) {
             return;
@@ -59,7 +59,8 @@ impl ArrivalMeter {
         let now = packet.time;
         let transit = match self.transit.of(packet.stamp, now) {
             Offset(ns @ 0..) => Span(ns as u64),
-            // what others have overtaken by minutes, since all of a run are stamped by one clock
+            // Negative only for packets overtaken by ones sent minutes later, since one clock stamps all packets of a
+            // run.
             _ => packet.stamp.elapsed(now),
         };
         let units = (transit.0 >> 8) as u32;
@@ -80,7 +81,7 @@ impl ArrivalMeter {
             it.widest = it.widest.max(gap);
             it.widths.count(gap);
             self.sampled.widest = self.sampled.widest.max(gap);
-            // RFC 3550 section 6.4.1: J <- J + (|D| - J) / 16. Clocks that differ make no difference.
+            // RFC 3550 section 6.4.1: J <- J + (|D| - J) / 16. A clock offset cancels out.
             let change = f64::from((units.wrapping_sub(before) as i32).unsigned_abs()) * 256.0;
             self.jitter += (change - self.jitter) / 16.0;
             it.jitter += self.jitter;
@@ -88,19 +89,19 @@ impl ArrivalMeter {
         self.before = Some((now, units));
     }
 
-    /// What was counted so far is forgotten; the distance to the last arrival, and the jitter, go on.
+    /// Resets the counters; the time since the last arrival, and the jitter, continue.
     pub fn measure_from_here(&mut self) {
         self.measured = ArrivalReport::default();
     }
 
-    /// What was measured.
+    /// The measurements.
     #[must_use]
     pub fn report(&self) -> &ArrivalReport {
         &self.measured
     }
 
-    /// A row of a recording: mean and greatest one-way delay of what came since the row before, the widest gap that ended
-    /// since, and the jitter, in seconds; what there is none of is not a number.
+    /// A row of a recording, in seconds: mean and maximum one-way delay since the previous row, the longest
+    /// interarrival time that ended since, and the jitter; NaN if there is none.
     pub fn sample(&mut self) -> [f64; 4] {
         let Sample { packets, transit, max_delay: most, widest } = core::mem::take(&mut self.sampled);
         let known = |value: f64, is: bool| if is { value } else { f64::NAN };
@@ -121,19 +122,19 @@ impl ArrivalReport {
         self.transit.checked_div(u128::from(self.packets)).map(|ns| Span(ns as u64))
     }
 
-    /// The least and the greatest one-way delay.
+    /// Minimum and maximum one-way delay.
     #[must_use]
     pub fn delay_bounds(&self) -> Option<(Span, Span)> {
         self.min_delay.map(|min| (min, self.max_delay))
     }
 
-    /// The one-way delay below which the share `q` of the packets lies.
+    /// The `q` quantile of the one-way delay.
     #[must_use]
     pub fn delay(&self, q: f64) -> Option<Span> {
         self.transits.quantile(q, (self.min_delay.unwrap_or_default(), self.max_delay))
     }
 
-    /// Mean and standard deviation (by n) of the distance between arrivals, in seconds.
+    /// Mean and standard deviation (by n) of the interarrival time, in seconds.
     #[must_use]
     pub fn gap_moments(&self) -> Option<(f64, f64)> {
         let n = self.gaps as f64;
@@ -141,13 +142,13 @@ impl ArrivalReport {
         (self.gaps > 0).then(|| (mean, (self.squares / n - mean * mean).max(0.0).sqrt()))
     }
 
-    /// The distance below which the share `q` of them lies.
+    /// The `q` quantile of the interarrival time.
     #[must_use]
     pub fn gap(&self, q: f64) -> Option<Span> {
         self.widths.quantile(q, (Span::ZERO, self.widest))
     }
 
-    /// The greatest distance.
+    /// Maximum interarrival time.
     #[must_use]
     pub fn widest_gap(&self) -> Option<Span> {
         (self.gaps > 0).then_some(self.widest)
@@ -170,14 +171,14 @@ mod tests {
         Packet { time: Time(arrived), flow, seq: 0, stamp: Stamp::at(Time(sent)), cursor: 0, extra, size: 100, flags }
     }
 
-    const MS: u64 = 1 << 20; // about a millisecond, of whole units
+    const MS: u64 = 1 << 20; // about a millisecond, in whole units of 256 ns
 
     #[test]
     fn measures_by_hand() {
         let mut arrivals = ArrivalMeter::default();
-        // A connection's opening is none of its data.
+        // A connection's SYN is not counted.
         arrivals.on_packet(&Packet { flags: Flags::SYN, ..arrival(0, 999 * MS) }, None);
-        // Sent 20 apart, with transits of 10, 14, 10, 26.
+        // Sent 20 apart, with transit times of 10, 14, 10, 26.
         for (n, transit) in [10, 14, 10, 26].into_iter().enumerate() {
             let sent = n as u64 * 20 * MS;
             arrivals.on_packet(&arrival(sent, sent + transit * MS), None);
@@ -202,7 +203,7 @@ mod tests {
         assert_eq!((arrivals.report().mean_delay(), arrivals.report().widest_gap()), (None, None));
     }
 
-    /// A sender's clock that is ahead, or wraps, moves the delay but not the jitter.
+    /// An offset or a wrap of the sender's clock moves the delay but not the jitter.
     #[test]
     fn clocks_that_differ_do_not_matter_to_jitter() {
         let jitter = |offset: u64| {

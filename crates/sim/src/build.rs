@@ -1,4 +1,4 @@
-//! From a [`Model`] to elements: what stands at each place of the plan.
+//! Builds elements from a [`Model`]: hosts, links and cells at the places of the plan.
 
 use crate::bundling::{Bundling, connections};
 use crate::cell::CellElement;
@@ -25,19 +25,19 @@ use paceline_units::{Size, Span, Time};
 #[derive(Debug)]
 #[repr(align(64))]
 pub enum Folded {
-    /// The plain kind, one cache line.
+    /// A plain link; one cache line.
     Pipe(Pipe),
-    /// Any other. Behind one variant: the plain kind is told from it by one comparison.
+    /// Any other link. One variant, so that a single comparison tells a plain link from it.
     Other(Box<Other>),
 }
 
-/// A folded link that is not plain.
+/// A folded link that is not plain, or a tap.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "taps are there in captures alone")]
 pub enum Other {
-    /// With a queue, losses, or a rate that varies.
+    /// A link with a queue, losses, or a varying rate.
     Link(Link),
-    /// No link: what passes is captured.
+    /// Captures the packets that pass.
     Tap(Tap),
 }
 
@@ -57,7 +57,7 @@ impl Hop for Folded {
                     None => admit(link, packet),
                 },
                 Other::Tap(tap) => {
-                    // a copy, for the reason that `admit` makes one
+                    // A copy, for the same reason as in `admit`.
                     let copy = *packet;
                     tap.pass(&copy, extras);
                     Fate::Pass
@@ -67,9 +67,9 @@ impl Hop for Folded {
     }
 }
 
-/// [`Link::admit`] on a copy, of which what a link changes comes back. So the packet itself never has to lie in memory
-/// while it is passed on: fields written one by one and then copied as a whole stall the processor, which cannot forward
-/// several small stores to one large load (18 of 116 ns per delivered packet).
+/// [`Link::admit`] on a copy; the fields that a link changes are copied back. The packet itself then need not lie in
+/// memory while it is passed on: fields written one by one and then copied as a whole stall the processor, which cannot
+/// forward several small stores to one large load (18 of 116 ns per delivered packet).
 #[inline(always)]
 fn admit(link: &mut Link, packet: &mut Packet) -> Fate {
     let mut copy = *packet;
@@ -79,7 +79,7 @@ fn admit(link: &mut Link, packet: &mut Packet) -> Fate {
     fate
 }
 
-/// A batch reaches a link that is not folded. A function of its own, so that the link has the registers to itself.
+/// Runs a batch through a link that is not folded. A separate function, so that the link has the registers to itself.
 #[inline(never)]
 fn run_link(link: &mut Link, packets: &mut [Packet], network: &mut Network<Folded>) {
     if link.admit_all(packets, |packet, reason| network.drop(*packet, reason, packet.time)) {
@@ -97,7 +97,7 @@ fn run_link(link: &mut Link, packets: &mut [Packet], network: &mut Network<Folde
     }
 }
 
-/// A link that decides at departure: what leaves before a packet comes leaves before it.
+/// Runs a batch through a link that decides at departure. Packets that leave before an arrival are released before it.
 #[inline(never)]
 fn run_managed(link: &mut ManagedLink, until: Time, inbox: &mut Inbox, network: &mut Network<Folded>) {
     let packets = inbox.take(until, network.routes());
@@ -112,7 +112,7 @@ fn run_managed(link: &mut ManagedLink, until: Time, inbox: &mut Inbox, network: 
     link.advance(until, &mut onward);
 }
 
-/// A link at its place before it has one.
+/// A link that has no place in the engine yet.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "most are plain, and each is moved once")]
 enum AnyLink {
@@ -122,11 +122,11 @@ enum AnyLink {
 
 /// An element: a host, a link that is not folded, or a shared medium.
 #[derive(Debug)]
-#[allow(clippy::large_enum_variant)] // they lie in one vector, and a box would cost a miss a visit
+#[allow(clippy::large_enum_variant)] // in one vector; boxing would cost a cache miss per visit
 pub enum Node {
     /// A host.
     Host(Host),
-    /// A link with several sources.
+    /// A link that is not folded.
     Link(Box<Link>),
     /// A link whose queue decides when a packet leaves.
     Managed(Box<ManagedLink>),
@@ -158,21 +158,21 @@ impl Element for Node {
     }
 }
 
-/// An engine ready to run, and where things are in it.
+/// An engine ready to run, and the places of its parts.
 #[derive(Debug)]
 pub struct Built {
     /// The engine.
     pub engine: Engine<Node>,
-    /// What stands where.
+    /// What each element and folded link stands for.
     pub plan: Plan,
-    /// For each node the element that is its host, if it has one.
+    /// For each node, the element that is its host, if it has one.
     pub hosts: Vec<Option<usize>>,
 }
 
 /// Builds the engine of a model.
 ///
 /// # Errors
-/// A flow without a way to its sink; a loop of links without propagation delay.
+/// A flow without a path to its sink; a loop of links without propagation delay.
 pub fn build(model: &Model, recording: Recording, planning: Planning) -> Result<Built, GraphError> {
     let measure = Measure { from: Time::ZERO + model.warmup, to: Time::ZERO + model.duration };
     let end_is_known = model.stop_after.is_empty();
@@ -195,9 +195,9 @@ pub fn build(model: &Model, recording: Recording, planning: Planning) -> Result<
                     to: direction.to,
                     delay: direction.cell.map_or(delay, |cell| model.cells[cell].model.min_delay()),
                     keeps_order,
-                    // A folded link is evaluated ahead of the clock. If the run may end at any moment, it could then
-                    // have been measured, and have dropped packets, beyond the end.
-                    // Of a host's own link that is a moment at most.
+                    // A folded link is evaluated ahead of the clock. If the run may end at any moment, the link could
+                    // have been measured, and have dropped packets, beyond that end. An access link is only briefly
+                    // ahead.
                     may_fold: in_one_go
                         && direction.cell.is_none()
                         && (end_is_known || direction.is_pipe() || is_polled(model, direction)),
@@ -280,13 +280,13 @@ fn link(direction: &LinkDirection, seed: u64, (measure, keys): (Measure, &Keys),
     AnyLink::Plain(link)
 }
 
-/// Whether senders ask how full this link is, which is their host's own.
+/// Whether senders poll how full this link is: their host's own uplink.
 fn is_polled(model: &Model, direction: &LinkDirection) -> bool {
     model.backpressure && direction.is_access() && direction.direction == LinkDirection::UP
 }
 
-/// How much the host of these sources takes from them at once. One whose link is a queue that decides at departure takes
-/// everything: what its packets will wait is not known when they come.
+/// The backlog limit of these sources' host. There is none if its link's queue decides at departure: how long a packet
+/// will wait is unknown when it arrives.
 fn backpressure(model: &Model, plan: &Plan, sources: &[usize]) -> Backpressure {
     let &[source] = sources else { return Backpressure::NONE };
     let flow = &model.flows[source];
@@ -294,7 +294,7 @@ fn backpressure(model: &Model, plan: &Plan, sources: &[usize]) -> Backpressure {
         return Backpressure::NONE;
     };
     let RateModel::Constant(rate) = model.links[arc].model.rate else { return Backpressure::NONE };
-    // ns-2's agents hand over whatever their windows allow
+    // ns-2's agents send whatever their windows allow.
     if !is_polled(model, &model.links[arc]) || flow.profile.starts_with("ns2") {
         return Backpressure::NONE;
     }

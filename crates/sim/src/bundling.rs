@@ -1,11 +1,13 @@
-//! Bundles of a host: streams of several flows that leave by one's controller, pace and feedback (WebRTC's BUNDLE).
+//! Bundles of a host: several flows that share one flow's controller, pacer and feedback (WebRTC's BUNDLE).
 //!
-//! Each flow keeps its source, its sink and its row. After each event at a member the host tells the leader's sender what waits
-//! there, gives members the turns that it has for them, and divides its rate among all encoders; what arrives for a member goes
-//! into the feedback of the leader's receiver. The machines' half is `paceline_flow::rtp`'s.
+//! Each flow keeps its source, its sink and its results. After each event at a member, the host reports the member's
+//! backlog to the leader's sender, grants members their turns to send, and divides the leader's rate among all
+//! encoders. Packets that arrive for a member enter the feedback of the leader's receiver. The machine's half is in
+//! `paceline_flow::rtp`.
 //!
-//! Over QUIC they are tracks of one connection: the host hands the leader's sender what members write and tells them what became of it,
-//! and hands members' sinks what has come to the leader's. The machine's half is `paceline_flow::quic`'s.
+//! Over QUIC, the flows are tracks of one connection. The host passes members' writes to the leader's sender and
+//! reports their state back, and passes arrivals on the leader's connection to members' sinks. The machine's half is in
+//! `paceline_flow::quic`.
 
 use crate::endpoint::{Sink, Source};
 use crate::model::FlowModel;
@@ -15,12 +17,12 @@ use paceline_flow::rtp::{Carried, Grant, Turn, Waiting};
 use paceline_flow::{Receiver, Sender, Transmit, Transport};
 use paceline_units::{Rate, Time};
 
-/// What a flow is in its bundle.
+/// A flow's part in its bundle.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BundleModel {
-    /// The name of the flow that leads: another's, or its own.
+    /// Name of the leading flow: another's, or its own.
     pub leader: String,
-    /// What it claims of the rate.
+    /// Its claim to the bundle's rate.
     pub claim: Claim,
 }
 
@@ -39,7 +41,7 @@ impl FlowModel {
     }
 }
 
-/// Over QUIC, what has a greater priority in its bundle leaves first.
+/// Ranks QUIC tracks by priority: within a bundle, a higher priority is sent first.
 pub(crate) fn rank_tracks(flows: &mut [FlowModel]) {
     let priority = |flow: &FlowModel| flow.bundle.as_ref().map_or(0.0, |bundle| bundle.claim.priority);
     let is_one = |flow: &FlowModel, leader: &FlowModel| flow.goes_with(leader) || std::ptr::eq(flow, leader);
@@ -59,7 +61,7 @@ pub(crate) fn rank_tracks(flows: &mut [FlowModel]) {
     }
 }
 
-/// By flow, the number of its connection: flows of a bundle have that of the flow that leads. `None` if there is no bundle.
+/// The number of each flow's connection; flows of a bundle have their leader's. `None` if there is no bundle.
 #[must_use]
 pub fn connections(flows: &[FlowModel]) -> Option<Vec<u32>> {
     let of = |(number, flow): (usize, &FlowModel)| {
@@ -73,18 +75,19 @@ pub fn connections(flows: &[FlowModel]) -> Option<Vec<u32>> {
 #[derive(Debug)]
 pub struct Division {
     claims: Vec<Claim>,
-    /// Who has a greater priority has all that he claims before others have anything.
+    /// A higher priority gets its whole claim before a lower one gets anything.
     strict: bool,
 }
 
 impl Division {
-    /// Of members with these claims.
+    /// For members with these claims.
     #[must_use]
     pub fn new(claims: Vec<Claim>) -> Division {
         Division { claims, strict: false }
     }
 
-    /// What each member has of `rate`, by what each could send in bits a second; `None` of those that send nothing now.
+    /// Each member's share of `rate`, given each member's maximum rate in bit/s; `None` for members that send nothing
+    /// now.
     pub fn parts(&self, rate: Rate, demands: &[f64]) -> Vec<Option<Rate>> {
         let active: Vec<usize> = (0..self.claims.len()).filter(|member| demands[*member] > 0.0).collect();
         let claim = |&member: &usize| Claim {
@@ -101,7 +104,7 @@ impl Division {
     }
 }
 
-/// Divides `rate` among those of the greatest priority, what they leave among those of the next, and so on.
+/// Divides `rate` among the claims with the highest priority, the rest among those with the next, and so on.
 fn strictly(rate: f64, claims: &[Claim]) -> Vec<f64> {
     let mut priorities: Vec<f64> = claims.iter().map(|claim| claim.priority).collect();
     priorities.sort_by(|one, other| other.total_cmp(one));
@@ -119,7 +122,7 @@ fn strictly(rate: f64, claims: &[Claim]) -> Vec<f64> {
 }
 
 impl Source {
-    /// What waits here, for the leader.
+    /// The backlog of this source, for the leader's sender.
     #[must_use]
     pub fn waiting(&self) -> Waiting {
         match &self.sender {
@@ -128,7 +131,7 @@ impl Source {
         }
     }
 
-    /// Of a leader: the turn that it has for another.
+    /// For a leader: the next turn to send, and the member that it is for.
     #[must_use]
     pub fn turn(&self) -> Option<(usize, Turn)> {
         match &self.sender {
@@ -137,7 +140,7 @@ impl Source {
         }
     }
 
-    /// Of a leader: what its members may have; `None` before its controller names a rate.
+    /// For a leader: what its members may send; `None` before its controller sets a rate.
     #[must_use]
     pub fn grant(&self) -> Option<Grant> {
         match &self.sender {
@@ -148,7 +151,7 @@ impl Source {
 }
 
 impl Sink {
-    /// The packet that has come, for the leader's receiver.
+    /// The packet that has arrived, for the leader's receiver.
     pub fn take_carried(&mut self) -> Option<Carried> {
         match &mut self.receiver {
             Receiver::Rtp(rtp) => rtp.take_carried(),
@@ -156,14 +159,14 @@ impl Sink {
         }
     }
 
-    /// Of a leader's sink: a packet of a member has come.
+    /// For a leader's sink: handles a packet that arrived for a member.
     pub fn carry(&mut self, now: Time, packet: Carried, out: &mut impl Transmit) {
         if let Receiver::Rtp(rtp) = &mut self.receiver {
             rtp.carry(now, packet, out);
         }
     }
 
-    /// Of a leader's sink over QUIC: what has come of a track.
+    /// For a leader's sink over QUIC: takes what has arrived on a track.
     pub fn take_track(&mut self, track: u8) -> Option<TrackArrivals> {
         match &mut self.receiver {
             Receiver::Quic(quic) => Some(quic.take_track(track)),
@@ -172,12 +175,12 @@ impl Sink {
     }
 }
 
-/// A bundle among the sources of a host, by their slots; the leader's is the first.
+/// A bundle among the sources of a host, by index; the leader is first.
 #[derive(Debug)]
 pub struct Bundle {
     pub(crate) members: Vec<usize>,
     pub(crate) division: Division,
-    /// Of members after the first, over QUIC.
+    /// Tracks of the members after the first, over QUIC.
     tracks: Vec<TrackConfig>,
 }
 
@@ -185,15 +188,15 @@ pub struct Bundle {
 #[derive(Debug)]
 pub struct Bundling {
     bundles: Vec<Bundle>,
-    /// By source: its bundle, and its place among those that are led.
+    /// For each source, its bundle, and its index among the led members.
     of: Vec<Option<(usize, Option<usize>)>>,
-    /// By sink: the leader's, if it is led; those that it leads, if it leads.
+    /// For each sink, the leader's sink if it is led; in `led`, the sinks that it leads.
     leads: Vec<Option<usize>>,
     led: Vec<Vec<usize>>,
 }
 
 impl Bundling {
-    /// Of a host with these senders and receivers, numbered from 0; `None` if none is of a bundle.
+    /// For a host with these senders and receivers, numbered from 0; `None` if none is in a bundle.
     #[must_use]
     pub fn of(sending: &[&FlowModel], receiving: &[&FlowModel]) -> Option<Box<Bundling>> {
         let is_any = sending.iter().chain(receiving).any(|flow| flow.is_led());
@@ -227,7 +230,7 @@ impl Bundling {
         Some(Box::new(bundling))
     }
 
-    /// Leaders over QUIC are told of their tracks.
+    /// Passes the tracks to leaders over QUIC.
     pub(crate) fn lead(&self, sources: &mut [Source]) {
         for bundle in &self.bundles {
             if let Sender::Quic(quic) = &mut sources[bundle.members[0]].sender {
@@ -236,18 +239,18 @@ impl Bundling {
         }
     }
 
-    /// The sinks that one leads, in the order of their tracks.
+    /// The sinks that this one leads, in the order of their tracks.
     pub(crate) fn led_sinks(&self, sink: usize) -> &[usize] {
         &self.led[sink]
     }
 
-    /// The bundle of a source, and the source's place among those that are led.
+    /// The bundle of a source, and the source's index among the led members.
     pub(crate) fn bundle(&self, source: usize) -> Option<(&Bundle, Option<usize>)> {
         let (number, place) = self.of[source]?;
         Some((&self.bundles[number], place))
     }
 
-    /// The sink of the leader of a sink that is led.
+    /// The leader's sink, for a sink that is led.
     pub(crate) fn leader_of_sink(&self, sink: usize) -> Option<usize> {
         self.leads[sink]
     }

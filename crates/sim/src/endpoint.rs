@@ -1,7 +1,7 @@
 //! The two ends of a flow: a sender with its application, a receiver with its player or viewer.
 //!
-//! What drives them passes packets and the time, and a sink for what leaves ([`Transmit`]): a simulated host its port, a
-//! live endpoint its socket's queue. Both drive the same objects.
+//! The driver passes packets, the time, and a sink for outgoing packets ([`Transmit`]). A simulated host passes its
+//! port, a live endpoint its socket's queue. Both drive the same objects.
 
 mod sink;
 
@@ -18,34 +18,34 @@ use paceline_packet::{Extra, FlowId, Packet};
 use paceline_random::Stream;
 use paceline_units::{Rate, Size, Span, Time};
 
-/// What an application does in a call, at most: one of a rate that nobody can send would never come to an end with what is due
-/// by a real clock.
+/// Maximum actions of an application per call. With a real clock, an application whose rate nobody can send would
+/// otherwise never catch up with what is due.
 const MAX_ACTIONS: usize = 1024;
 
 /// A sender with its application.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Source {
-    /// When its entry in the host's timers lies: never later than [`Source::next_wake`].
+    /// Time of its entry in the host's timers: never later than [`Source::next_wake`].
     pub(crate) entry: Time,
-    /// What the host writes on its packets: whose they are, and where they go first.
+    /// What the host writes on its packets: their flow, and the cursor of their first step.
     pub(crate) flow: FlowId,
     pub(crate) cursor: u32,
-    /// The host delays each packet by up to so many nanoseconds.
+    /// Maximum host delay of each packet, in nanoseconds.
     pub(crate) delay: u32,
-    /// Whether its packets are stamped as they leave the host: TCP's, which measures round trips by them.
+    /// Whether packets are stamped as they leave the host: those of TCP, which measures round trips by the stamps.
     pub(crate) restamps: bool,
-    /// Whether the application wants to know when everything is acknowledged.
+    /// Whether the application waits for everything to be acknowledged.
     curious: bool,
-    /// Whether it answers requests.
+    /// Whether the application answers requests.
     answers: bool,
-    /// The machine's half of it.
+    /// The transport machine's sender.
     pub sender: Sender,
-    /// When the application next does something of itself.
+    /// When the application next acts by itself.
     app_wake: Time,
     started: bool,
     stopped: bool,
-    /// Whether its stop came before all that there was had arrived.
+    /// Whether the stop came before all data were sent and acknowledged.
     cut: bool,
     app: Box<Application>,
 }
@@ -79,33 +79,33 @@ impl Source {
         self.sender.next_wake().min(self.app_wake)
     }
 
-    /// Notes in its entry when it is to be woken, and gives that: not before now. A deadline that had passed when its frame came may lie
-    /// earlier, but what left then would meet what came since.
+    /// Sets and returns the time of its timer entry, not before now. A deadline that had passed when its frame arrived
+    /// may lie earlier, but a packet sent then would meet packets that arrived since.
     #[inline(always)]
     pub(crate) fn set_entry(&mut self, now: Time) -> Time {
         self.entry = self.next_wake().max(now);
         self.entry
     }
 
-    /// From now on the host delays each packet by up to this.
+    /// Sets the maximum host delay of each packet.
     pub(crate) fn set_delay(&mut self, max_delay: Span) {
         self.delay = nanoseconds(max_delay);
     }
 
-    /// Whether the flow has begun.
+    /// Whether the flow has started.
     #[must_use]
     pub fn has_started(&self) -> bool {
         self.started
     }
 
-    /// Whether it has begun, and its application has not stopped.
+    /// Whether it has started and its application has not stopped.
     #[must_use]
     pub fn is_sending(&self) -> bool {
         self.started && !self.stopped
     }
 
-    /// What its application could send at most, in bits a second with all headers: nothing before it has started and once it has
-    /// stopped; infinite for what has no rate of its own.
+    /// The maximum rate that its application could send, in bit/s including all headers. Zero before its start and
+    /// after its stop; infinite if the application does not limit it.
     #[must_use]
     pub fn demand(&self, now: Time) -> f64 {
         if self.is_sending() { self.app.demand(now) } else { 0.0 }
@@ -117,27 +117,26 @@ impl Source {
         self.started && self.sender.acked_all() && (self.stopped || self.app.is_over() || self.is_silent())
     }
 
-    /// Whether its application wants nothing more, not even its stop.
+    /// Whether its application will do nothing more, apart from its stop.
     #[must_use]
     pub fn is_silent(&self) -> bool {
         self.stopped || self.app.next_wake().is_none() && !self.app.is_waiting()
     }
 
-    /// Whether it has come to its end by itself, whether its stop has passed since or not: a transfer, a stream or so many
-    /// packets, all of it acknowledged.
+    /// Whether it finished by itself, before its stop: a transfer, a stream or a number of packets, all acknowledged.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.is_done() && !self.cut
     }
 
-    /// Its stop has come.
+    /// The application's stop time has arrived.
     fn end(&mut self) {
         self.cut = !(self.app.is_over() && self.sender.acked_all());
         self.stopped = true;
         self.sender.stop();
     }
 
-    /// How the application's transfers went; all zero for what does not consist of transfers.
+    /// Statistics of the application's transfers; all zero if it has none.
     #[must_use]
     pub fn transfers(&self) -> Transfers {
         self.app.transfers().unwrap_or_default()
@@ -149,7 +148,7 @@ impl Source {
         self.app.frames()
     }
 
-    /// Whether what it writes are pictures of an encoder, which freeze if no more come.
+    /// Whether it sends an encoder's pictures, which freeze when frames stop arriving.
     #[must_use]
     pub fn has_pictures(&self) -> bool {
         self.app.has_pictures()
@@ -161,19 +160,19 @@ impl Source {
         self.app.skipped()
     }
 
-    /// Whether its sender may throw away frames that wait.
+    /// Whether its sender may discard queued frames.
     #[must_use]
     pub fn throws_away(&self) -> bool {
         matches!(&self.sender, Sender::Rtp(rtp) if rtp.throws_away()) && self.app.frames().is_some()
     }
 
-    /// The rate of the encoder, in bits a second with all headers; `None` if the application is none.
+    /// The encoder's rate, in bit/s including all headers; `None` if the application is no encoder.
     #[must_use]
     pub fn encoder_rate(&self) -> Option<Rate> {
         self.app.encoder_rate()
     }
 
-    /// What its group is told (RFC 8699); `None` if its controller cannot be coupled, and while it sends nothing.
+    /// State for its coupled group (RFC 8699); `None` if its controller cannot be coupled, or while it sends nothing.
     #[must_use]
     pub fn coupled(&self, now: Time) -> Option<CoupledState> {
         let Sender::Rtp(rtp) = &self.sender else { return None };
@@ -183,14 +182,14 @@ impl Source {
         (demand > 0.0).then_some(state)
     }
 
-    /// Its group gives its controller this rate.
+    /// Sets the rate that its coupled group gives to its controller.
     pub fn share(&mut self, rate: Rate, now: Time, out: &mut impl Transmit) {
         if let Sender::Rtp(rtp) = &mut self.sender {
             rtp.share(rate, now, out);
         }
     }
 
-    /// What a plot should show: the sender's gauges, and the encoder's rate under RTP and where there is one.
+    /// Values to plot: the sender's gauges, and the encoder's rate if there is an encoder or the sender is RTP.
     pub fn gauges(&self, to: &mut dyn Gauges) {
         self.sender.gauges(to);
         let encoder = self.encoder_rate();
@@ -199,16 +198,16 @@ impl Source {
         }
     }
 
-    /// Transfers, frames and the extremes of round trips count from `at` on.
+    /// Starts measuring transfers, frames and extremes of round trips at `at`.
     pub fn measure_from(&mut self, at: Time) {
         self.app.measure_from(at);
         self.sender.begin_measuring();
     }
 
-    /// The fast path for an acknowledgement without a side record: see [`Sender::on_ack_in_order`]. Returns when
-    /// [`Source::on_timer`] is needed on its account, which [`Source::all_acked`] has a say in if the application
-    /// [`Source::wants_to_know`]; what it had wanted before was known already. `None`: nothing has been done, and it is one for
-    /// [`Source::on_ack`].
+    /// The fast path for an acknowledgement without a side record: see [`Sender::on_ack_in_order`]. Returns when the
+    /// sender next needs [`Source::on_timer`]; the application's own time has not changed. If the application
+    /// [`Source::wants_to_know`], call [`Source::all_acked`] as well. `None` means that nothing was done and
+    /// [`Source::on_ack`] must take the packet.
     #[inline(always)]
     pub fn on_ack_in_order(&mut self, packet: &Packet, out: &mut impl Transmit) -> Option<Time> {
         let (burst, wake) = self.sender.on_ack_in_order(packet.time, packet)?;
@@ -216,14 +215,15 @@ impl Source {
         Some(wake)
     }
 
-    /// Whether everything is acknowledged, and the application is one that waits for that.
+    /// Whether everything is acknowledged and the application waits for that.
     #[inline(always)]
     #[must_use]
     pub fn wants_to_know(&self) -> bool {
         self.curious && self.sender.acked_all()
     }
 
-    /// Whether an acknowledgement of QUIC without older ranges may go by [`Source::on_range`]; its packet has been noted then.
+    /// Whether an acknowledgement of QUIC without older ranges may use [`Source::on_range`]. If so, its packet has been
+    /// recorded.
     #[inline]
     pub(crate) fn takes_range(&mut self, packet: &Packet) -> bool {
         let Sender::Quic(quic) = &mut self.sender else { return false };
@@ -238,8 +238,8 @@ impl Source {
         quic.next_wake()
     }
 
-    /// An acknowledgement, a report has come, at the time of the packet; `extra` is its side record. Returns when
-    /// [`Source::on_timer`] is needed on its account: what the application had wanted before was known already.
+    /// Handles an acknowledgement or a report, at the packet's time; `extra` is its side record. Returns when
+    /// [`Source::on_timer`] is needed as a result; the application's earlier wake-up time still applies.
     pub fn on_ack(&mut self, packet: &Packet, extra: Option<Extra>, out: &mut impl Transmit) -> Time {
         let wake = self.sender.on_ack(packet.time, packet, extra.as_ref(), out);
         if let Some(extra) = extra {
@@ -256,7 +256,7 @@ impl Source {
         wake
     }
 
-    /// Tells the application of requests that have come; gives whether any have.
+    /// Passes received requests to the application; returns whether there were any.
     fn poll_requests(&mut self) -> bool {
         let mut any = false;
         while let Some(number) = self.sender.take_request() {
@@ -266,8 +266,8 @@ impl Source {
         any
     }
 
-    /// Everything is acknowledged, which the application wants to know, or it was asked for something. Returns what [`Source::next_wake`] says then.
-    // Not called on the fast path itself: the sink's address would be taken there.
+    /// Polls the application after everything was acknowledged or a request arrived. Returns [`Source::next_wake`].
+    // Not inlined into the fast path, because it takes the address of the sink.
     #[cold]
     #[inline(never)]
     pub fn all_acked(&mut self, now: Time, out: &mut impl Transmit) -> Time {
@@ -275,7 +275,7 @@ impl Source {
         self.next_wake()
     }
 
-    /// The time that [`Source::next_wake`] named has come, or an earlier one.
+    /// Call at the time given by [`Source::next_wake`]; an earlier call does no harm.
     pub fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
         if self.app_wake <= now {
             self.poll_app(now, out);
@@ -283,7 +283,8 @@ impl Source {
         self.sender.on_timer(now, out);
     }
 
-    /// The user wants an end: the application stops at once. What it has handed over and is not sent yet never will be.
+    /// Stops the application at once, at the user's request. Data that it has handed over but that are unsent are never
+    /// sent.
     pub fn stop(&mut self, now: Time, out: &mut impl Transmit) {
         if !self.stopped {
             self.end();
@@ -292,7 +293,7 @@ impl Source {
         }
     }
 
-    /// Carries out what the application wants, until it wants nothing more for now.
+    /// Carries out the application's actions until it has no more for now.
     #[cold]
     fn poll_app(&mut self, now: Time, out: &mut impl Transmit) {
         if !self.started {
@@ -346,12 +347,12 @@ impl Source {
                 break;
             }
         }
-        // the rest at once, but in a call of its own
+        // The rest is due at once, but in another call.
         self.app_wake = now;
     }
 }
 
-/// As endpoints keep it, beside other numbers of 32 bits; up to four seconds.
+/// A span as endpoints keep it, in 32 bits; saturates at about four seconds.
 fn nanoseconds(span: Span) -> u32 {
     u32::try_from(span.0).unwrap_or(u32::MAX)
 }

@@ -1,8 +1,9 @@
-//! A run that stops for decisions: somebody outside decides for one flow, interval by interval, and sees what each was like.
+//! A run that pauses for decisions: an outside agent controls one flow, interval by interval, and observes each
+//! interval.
 //!
-//! Learners stand on it. The flow's machine and path are those of any run; its controller only passes on what
-//! it is told, and does as it is bidden. Results are the scenario's, the seed's and the decisions'. In the agent's place a
-//! controller of the scenario's own may drive the flow, seen the same way: a baseline.
+//! For reinforcement learning. The flow's machine and path are those of any run; its controller only forwards its
+//! events and applies the decisions. Results depend on the scenario, the seed and the decisions alone. As a baseline,
+//! one of Paceline's controllers can drive the flow instead, observed in the same way.
 
 mod agent;
 mod baseline;
@@ -25,15 +26,15 @@ pub use seen::{FEATURES, Features, Stepped};
 use seen::{Running, Seen};
 use std::sync::Arc;
 
-/// What the agent's flow has in `cc`.
+/// The value of `cc` in the agent's flow.
 pub const AGENT: &str = "agent";
 
-/// Who drives the flow.
+/// What drives the flow.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Driver {
-    /// Whoever decides.
+    /// The agent.
     Agent(Acts),
-    /// This controller: what is decided is of no effect. The flow is the one that it is in a run with this `cc`, bit by bit.
+    /// This controller; decisions have no effect. The flow is bit for bit that of a run with this `cc`.
     Baseline(String),
 }
 
@@ -42,39 +43,39 @@ pub enum Driver {
 pub enum Acts {
     /// A window in segments.
     Window,
-    /// A rate in bits of payload a second, at which segments leave; a window of [`MAX_IN_FLIGHT`] segments bounds what is in flight.
-    /// Of a flow on RTP in bits on the wire a second: what an encoder aims at.
+    /// A payload rate in bit/s, at which segments leave; a window of [`MAX_IN_FLIGHT`] segments bounds what is in
+    /// flight. On RTP, a rate in bit/s on the wire, which is the encoder's target.
     Rate,
 }
 
-/// How long a step is.
+/// Length of a step.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Step {
-    /// So long.
+    /// A fixed time.
     Time(Span),
-    /// Until so many segments have been acknowledged, to a tenth of a millisecond, or for [`LONGEST_STEP`].
+    /// Until this number of segments has been acknowledged, to a tenth of a millisecond, or for [`LONGEST_STEP`].
     Segments(u32),
 }
 
-/// The window of an agent that sets a rate.
+/// The window, in segments, of an agent that sets a rate.
 pub const MAX_IN_FLIGHT: f64 = 1e6;
-/// A step by acknowledgements ends after this without them.
+/// A step by acknowledgements ends after this time at the latest.
 pub const LONGEST_STEP: Span = Span::from_secs(1);
-/// How often it is looked whether they are there.
+/// Polling interval of a step by acknowledgements.
 const LOOK: Span = Span::from_micros(100);
 
-/// Before there is a decision a rate has to be something, in bytes a second: ten segments of 1000 B in 100 ms; of a call 300 kbit/s, as
-/// libwebrtc begins.
+/// The rate before the first decision, in bytes/s: ten segments of 1000 B in 100 ms. For a call 300 kbit/s, libwebrtc's
+/// start bitrate.
 const FIRST_RATE: f64 = 1e5;
 const FIRST_RATE_OF_CALL: f64 = 37_500.0;
 
-/// A scenario with an agent, of which runs are made one after the other.
+/// A scenario with an agent, run again after each reset.
 #[derive(Debug)]
 pub struct Environment {
     scenario: Scenario,
     flow: String,
     driver: Driver,
-    /// It rides on RTP's machine, not on TCP's.
+    /// Whether the flow is on RTP's machine, rather than TCP's.
     rtp: bool,
     step: Step,
     shared: Arc<Shared>,
@@ -82,23 +83,24 @@ pub struct Environment {
     run: Option<Running>,
 }
 
-/// Why there is no environment.
+/// Why an environment cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum EnvironmentError {
     /// A mistake in the scenario.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
-    /// It does not run.
+    /// The scenario cannot run.
     #[error(transparent)]
     Run(#[from] RunError),
 }
 
 impl Environment {
-    /// One of the scenario in `document`, in which `driver` drives `flow`, and a step is a `step`. `foreign` are schemes of others.
+    /// An environment for the scenario in `document`, in which `driver` drives `flow`. `foreign` are schemes that are
+    /// not compiled in.
     ///
     /// # Errors
-    /// Mistakes in it; a flow that is not there, of which there are several, or that shares its controller with others; a window for a
-    /// flow on RTP; a baseline of a machine that does not tell what arrived in a step.
+    /// Mistakes in the scenario; a flow that does not exist, has several instances, or shares its controller with
+    /// others; a window for a flow on RTP; a baseline on a machine that does not report what arrived in a step.
     pub fn new(
         mut document: Document,
         read: &mut dyn FnMut(&str) -> Result<String, String>,
@@ -107,7 +109,7 @@ impl Environment {
     ) -> Result<Environment, EnvironmentError> {
         let shared = Arc::new(Shared::new());
         let mut all = foreign.to_vec();
-        // a flow that stands in the scenario with its baseline's name keeps its parameters
+        // A flow whose `cc` is the baseline's already keeps its parameters.
         let as_it_is = Scenario::check_with(&document, read, &all)?;
         let own = as_it_is.flows().iter().find(|own| own.name == flow);
         match &driver {
@@ -160,16 +162,16 @@ impl Environment {
         Ok(Environment { scenario, flow: flow.to_owned(), driver, rtp, step, shared, listener, run: None })
     }
 
-    /// How long a run is.
+    /// Duration of a run.
     #[must_use]
     pub fn duration(&self) -> Span {
         self.scenario.duration()
     }
 
-    /// Begins a run, and simulates until the agent's flow begins; gives what is known by then.
+    /// Begins a run and simulates until the agent's flow begins; returns the first observation.
     ///
     /// # Errors
-    /// What only the whole graph shows, and what a controller of others failed with.
+    /// Errors that only the whole graph shows, and failures of a controller that is not compiled in.
     pub fn reset(&mut self, seed: u64) -> Result<Stepped, RunError> {
         let mut model = expand(&self.scenario, seed)?;
         let flow = model.flows.iter().position(|flow| flow.name == self.flow).unwrap_or(0);
@@ -195,16 +197,17 @@ impl Environment {
             run.advance((run.at + LOOK).min(end))?;
         }
         let now = run.at;
-        self.end_step(&mut run, now); // what came before is of no step
+        self.end_step(&mut run, now); // what happened before belongs to no step
         let step = self.end_step(&mut run, now);
         self.run = Some(run);
         Ok(step)
     }
 
-    /// Takes a decision, in segments or bits a second, and simulates a step. A baseline takes none.
+    /// Applies a decision, in segments or bit/s, and simulates a step. A baseline ignores the decision.
     ///
     /// # Errors
-    /// What a controller of others failed with. Without a run there is nothing to do: see [`Environment::reset`].
+    /// Failures of a controller that is not compiled in. Without a run it returns [`RunError::Cancelled`]: see
+    /// [`Environment::reset`].
     pub fn step(&mut self, decision: f64) -> Result<Stepped, RunError> {
         let Some(mut run) = self.run.take() else { return Err(RunError::Cancelled) };
         match self.driver {
@@ -230,11 +233,12 @@ impl Environment {
         Ok(step)
     }
 
-    /// What was measured of a run that is over, or whose flow is done: then the others go on to the end first. It is what [`crate::run()`]
-    /// measures, but for a scenario that ends with a flow, which here goes on; it ends the run. `None` without one.
+    /// Ends a run that is over, or whose flow is done, and returns its summary; if only the flow is done, the run first
+    /// goes on to its end. The result is that of [`crate::run()`], except that `stop_after` does not end the run here.
+    /// `None` if there is no such run.
     ///
     /// # Errors
-    /// What a controller of others failed with.
+    /// Failures of a controller that is not compiled in.
     pub fn summary(&mut self) -> Result<Option<Summary>, RunError> {
         let Some(mut run) = self.run.take_if(|run| run.at >= run.end() || run.ends().source.is_done()) else {
             return Ok(None);
@@ -243,7 +247,7 @@ impl Environment {
         Ok(run.finish())
     }
 
-    /// What the step was like that began then and ends now; the next begins.
+    /// The observation of the step from `began` to now; begins the next step.
     fn end_step(&self, run: &mut Running, began: Time) -> Stepped {
         let observed = self.shared.seen(|seen| {
             let observed = *seen;
@@ -267,7 +271,7 @@ impl Environment {
         }
     }
 
-    /// What the step has of it until now.
+    /// Bytes acknowledged in the step so far.
     fn acked(&self, run: &Running) -> u64 {
         match &run.counts {
             Some(before) => before.acked_since(run),
@@ -276,7 +280,7 @@ impl Environment {
     }
 }
 
-/// Whether an agent rides on RTP in this flow's place: one of RTP, and whatever carries a call.
+/// Whether an agent in this flow's place is on RTP: for flows on RTP, and for all that carry a call.
 fn is_of_rtp(flow: &Flow) -> bool {
     flow.scheme().is_ok_and(|scheme| scheme.machine == Machine::Rtp) || matches!(flow.app, App::Encoder { .. })
 }

@@ -1,4 +1,4 @@
-//! From a scenario and a seed to a [`Model`]: hosts, access links, instances, and everything that is drawn once a run.
+//! Expands a scenario and a seed into a [`Model`]: hosts, access links, flow instances, and every per-run draw.
 
 mod app;
 mod transport;
@@ -32,7 +32,7 @@ use paceline_units::{Rate, Ratio, Size, Span, Time};
 use std::collections::BTreeSet;
 use transport::transport;
 
-/// Why a checked scenario still cannot be run.
+/// Why a valid scenario still cannot run.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ExpandError {
     /// A controller or parameter is unknown, or out of range.
@@ -43,14 +43,14 @@ pub enum ExpandError {
         /// What is wrong.
         problem: String,
     },
-    /// A fixed round-trip time is below what the path has.
+    /// A fixed round-trip time is below the path's own.
     #[error("{}.rtt: `{rtt}` must be at least what the path itself has, {own}", join("flow", .flow))]
     ShortRtt {
         /// The flow.
         flow: String,
-        /// What it asks for.
+        /// The requested round-trip time.
         rtt: Span,
-        /// What its path has.
+        /// The path's own round-trip time.
         own: Span,
     },
     /// A flow's ends are not connected.
@@ -58,15 +58,15 @@ pub enum ExpandError {
     Unreachable {
         /// The flow.
         flow: String,
-        /// Where it begins.
+        /// Its source.
         from: String,
-        /// Where it ends.
+        /// Its destination.
         to: String,
     },
 }
 
 impl ExpandError {
-    /// The key to change, with which its message begins.
+    /// The key to change, with which the message begins.
     #[must_use]
     pub fn key(&self) -> String {
         match self {
@@ -80,7 +80,7 @@ impl ExpandError {
 /// Draws a run of `scenario` under `seed`.
 ///
 /// # Errors
-/// What only the whole graph shows: unreachable ends, a fixed `rtt` below the path's own in a graph.
+/// Errors that only the whole graph shows: unreachable ends, a fixed `rtt` below the path's own.
 pub fn expand(scenario: &Scenario, seed: u64) -> Result<Model, ExpandError> {
     let mut model = Model {
         name: scenario.name().to_owned(),
@@ -147,7 +147,7 @@ pub fn expand(scenario: &Scenario, seed: u64) -> Result<Model, ExpandError> {
     Ok(model)
 }
 
-/// Cells learn which categories cross them, if a flow that does so says what it is.
+/// Sets the access categories of each cell that carries a flow with a category.
 fn set_categories(model: &mut Model, paths: &[Path], scenario: &Scenario) {
     for (number, cell) in model.cells.iter_mut().enumerate() {
         let crosses =
@@ -181,7 +181,7 @@ fn set_categories(model: &mut Model, paths: &[Path], scenario: &Scenario) {
     }
 }
 
-/// Queues that share by hosts learn which nodes each flow's ends are.
+/// Passes the nodes of each flow's ends to queues that share by host.
 fn set_hosts(model: &mut Model) {
     let hosts = Hosts::Of(model.flows.iter().map(|flow| [flow.source as u32, flow.sink as u32]).collect());
     let of_cells = model.cells.iter_mut().flat_map(|cell| {
@@ -192,7 +192,7 @@ fn set_hosts(model: &mut Model) {
     queues.for_each(|queue| queue.set_hosts(&hosts));
 }
 
-/// A cell, and the ways over its channel.
+/// Adds a cell, and the arcs over its channel.
 fn add_cell(model: &mut Model, name: &str, table: &CellTable, profile: Profile) {
     let access_point = model.node(&table.access_point);
     let number = model.cells.len();
@@ -236,7 +236,7 @@ impl Model {
         self.nodes.len() - 1
     }
 
-    /// A host of its own at `router`: an access link there (`up` from the host) and back.
+    /// Adds a host at `router`, with its access link in both directions (`up` from the host, `down` towards it).
     fn host(
         &mut self,
         name: String,
@@ -265,20 +265,20 @@ impl Model {
         host
     }
 
-    /// The access link that was made last loses this share of what goes in a direction.
+    /// Makes the access link that was added last lose this share of packets in a direction.
     fn lose(&mut self, direction: &str, share: Option<Ratio>) {
         let made = self.links.iter_mut().rev().take(2).find(|link| link.direction == direction);
         if let (Some(link), Some(rate)) = (made, share.filter(|share| *share > Ratio::ZERO)) {
             link.model.loss = Some(PathLoss::Uniform { rate, on: On::All });
-            link.model.loss_during.clear(); // that of what it replaces
+            link.model.loss_during.clear(); // it belonged to the loss model that this one replaces
         }
     }
 }
 
-/// The access links, and the profile that says how their queues count.
+/// The access links, and the profile that decides how their queues count.
 type HostAccess<'a> = (&'a AccessTable, Profile);
 
-/// The flows that a loss model looks at; none: all of them.
+/// The flows that a loss model covers; `None` covers all.
 fn lossy(scenario: &Scenario, loss: Option<&Loss>) -> Option<FlowSet> {
     let loss = loss.filter(|loss| loss.flows() != (None, None))?;
     let instances = scenario.flows().iter().flat_map(|flow| (0..flow.count).map(move |_| flow));
@@ -287,8 +287,8 @@ fn lossy(scenario: &Scenario, loss: Option<&Loss>) -> Option<FlowSet> {
 }
 
 impl Flow {
-    /// What it has of its own at one of its ends: the access table with the instance's rate, and the share that is lost of
-    /// what goes toward the receiver. `end` names the streams of what is drawn.
+    /// Its own values at one of its ends: the instance's access rate and loss rate. `end` is part of the random
+    /// streams' names.
     fn own_access(
         &self,
         (rate, loss): (Option<&Draw<Rate>>, Option<&Draw<Ratio>>),
@@ -302,7 +302,7 @@ impl Flow {
     }
 }
 
-/// What a flow claims in the bundle that it is of; `app` wrote what it carries.
+/// A flow's claim in its bundle; `app` is the application whose data it carries.
 fn bundle(flow: &Flow, app: &App, transport: &Transport) -> Option<BundleModel> {
     let table = flow.bundle.as_ref()?;
     let (min, max) = match app {
@@ -321,7 +321,7 @@ fn bundle(flow: &Flow, app: &App, transport: &Transport) -> Option<BundleModel> 
     Some(BundleModel { leader, claim: Claim { min_rate: min, max_rate: max, priority: table.priority } })
 }
 
-/// What is wrong with the flows of a coupled group: one host is to couple what it sends.
+/// An error if the flows of a coupled group do not all begin at one host.
 fn coupled_apart(model: &Model) -> Option<ExpandError> {
     let coupled = || model.flows.iter().filter_map(|flow| Some((flow, &flow.coupled.as_ref()?.group)));
     coupled().find_map(|(flow, group)| {
@@ -344,7 +344,7 @@ fn sending_host(
     let own = flow.access.clone().unwrap_or_default();
     let (rate, share) = flow.own_access((own.rate.as_ref(), own.loss.as_ref()), instance, model.seed, "source");
     let access = AccessTable { rate: rate.or(access.rate), ..access.clone() };
-    // one host for all of a group, or of a bundle
+    // One host for a whole coupled group or bundle.
     let (name, is_shared) = match &flow.coupled {
         Some(coupled) => (format!("coupled {}.source", coupled.group), true),
         None => (format!("{}[{instance}].source", flow.name), flow.bundle.is_some()),
@@ -357,7 +357,7 @@ fn sending_host(
     host
 }
 
-/// The host of its receiver, behind the node `to`.
+/// The host of a flow's receiver, behind the node `to`.
 fn receiving_host(
     model: &mut Model,
     flow: &Flow,
@@ -379,7 +379,7 @@ fn receiving_host(
     host
 }
 
-/// The host of the relay at a node, where all flows that it has to do with end or begin.
+/// The host of the relay at a node, shared by all flows that enter or leave the relay.
 fn relay_host(model: &mut Model, node: &str, (access, profile): HostAccess<'_>) -> usize {
     let name = format!("relay {node}");
     let known = model.nodes.iter().position(|known| *known == name);
@@ -398,7 +398,7 @@ fn instance_of(
     let access = scenario.access().map(|access| (access, scenario.profile()));
     let label = format!("{}[{instance}]", flow.name);
     let (from, to) = (model.node(&flow.from), model.node(&flow.to));
-    // who goes with another has that one's hosts
+    // A flow of a bundle uses the hosts of the flow that leads it.
     let owner = leader.unwrap_or(flow);
     let (source, sink) = match access {
         None => (from, to),
@@ -456,7 +456,7 @@ fn instance_of(
     })
 }
 
-/// Puts what a flow's round trip lacks on its source's access link, half each way.
+/// Adds the delay that a flow's `rtt` needs beyond its path's to its source's access link, half in each direction.
 fn stretch(model: &mut Model, paths: &[Path], wishes: &[Option<(&Draw<Span>, u32)>]) -> Result<(), ExpandError> {
     for (flow, wish) in wishes.iter().enumerate() {
         let Some((wish, count)) = *wish else { continue };
@@ -476,7 +476,7 @@ fn stretch(model: &mut Model, paths: &[Path], wishes: &[Option<(&Draw<Span>, u32
     Ok(())
 }
 
-/// The ways of all flows, there and back.
+/// The forward and return paths of all flows.
 pub(crate) fn routes(model: &Model) -> Result<Vec<Path>, ExpandError> {
     arcs(model).route().map_err(|error| match error {
         GraphError::Unreachable(_, _, flow) => {
@@ -487,7 +487,7 @@ pub(crate) fn routes(model: &Model) -> Result<Vec<Path>, ExpandError> {
     })
 }
 
-/// The graph as far as routing needs it.
+/// The graph, as far as routing needs it.
 fn arcs(model: &Model) -> Graph {
     let arc = |link: &LinkDirection| Arc {
         from: link.from,

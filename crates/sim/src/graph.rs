@@ -1,6 +1,6 @@
-//! From nodes, links and flows to compiled paths: routing, folding, and the edges between elements.
+//! Turns nodes, links and flows into compiled paths: routing, folding, and the edges between elements.
 //!
-//! Knows nothing of what links and hosts do; [`crate::build`] puts the real ones in place.
+//! Knows nothing about what links and hosts do; [`crate::build`] puts the real ones in place.
 
 use paceline_engine::{Edge, RouteStep, Routes, RunOrder, schedule};
 use paceline_units::Span;
@@ -13,77 +13,77 @@ pub struct Arc {
     pub from: usize,
     /// The node it enters.
     pub to: usize,
-    /// The least time across it.
+    /// Minimum time across it.
     pub delay: Span,
-    /// Whether packets leave it in the order in which they entered.
+    /// Whether it delivers packets in order.
     pub keeps_order: bool,
     /// Whether it may be evaluated at the moment of emission.
     pub may_fold: bool,
-    /// It is the link of a host that asks how full it is, and so is folded if it may be, whatever [`Fold`] says.
+    /// Whether its host polls how full it is. Such an arc is folded whenever it may be, whatever [`Fold`] says.
     pub is_polled: bool,
-    /// The shared medium that it is a way over, if it is one. The arcs of a medium stand together, are not folded, and
-    /// have one delay.
+    /// The shared medium that the arc crosses, if any. Arcs of one medium are adjacent, are not folded, and have the
+    /// same delay.
     pub medium: Option<usize>,
 }
 
-/// Nodes, arcs, and who talks to whom.
+/// Nodes, arcs and flows.
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
-    /// How many nodes there are.
+    /// Count of nodes.
     pub nodes: usize,
-    /// Arcs; an arc's index is its id in ties.
+    /// Arcs. An arc's index is its id when ties are broken.
     pub arcs: Vec<Arc>,
-    /// For each flow its source and its sink.
+    /// Source and sink node of each flow.
     pub flows: Vec<(usize, usize)>,
-    /// The nodes whose hosts keep the order of each flow's packets, but not of all together.
+    /// Nodes whose hosts keep packets in order within each flow, but not across flows.
     pub apart: BTreeSet<usize>,
 }
 
-/// What an element is.
+/// What an element stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unit {
     /// The host at this node.
     Host(usize),
-    /// This arc, by itself.
+    /// This arc alone.
     Arc(usize),
     /// This medium, with all its arcs.
     Medium(usize),
 }
 
-/// The arcs of a flow's way there and of its way back.
+/// The arcs of a flow's forward path and of its return path.
 pub type Path = (Vec<usize>, Vec<usize>);
 
-/// A graph made ready to run.
+/// A graph that is ready to run.
 #[derive(Debug)]
 pub struct Plan {
-    /// The elements in the order in which they run within a window.
+    /// The elements, in the order in which they run within a window.
     pub units: Vec<Unit>,
     /// For each element, whether its inbox must sort (several sources, or one that reorders).
     pub fan_in: Vec<bool>,
-    /// Folded arcs in the order of their numbers in [`Way::folded`].
+    /// Folded arcs, indexed by the numbers that [`RouteStep::folded`] takes.
     pub folded: Vec<usize>,
     /// See [`Graph::apart`].
     pub apart: BTreeSet<usize>,
     /// Compiled paths.
     pub ways: Routes,
-    /// For each flow the cursors with which its data and its acknowledgements start.
+    /// For each flow, the initial cursors of its data and of its acknowledgements.
     pub cursors: Vec<(u32, u32)>,
-    /// For each flow its number among the sources of its source host and among the sinks of its sink host.
+    /// For each flow, its index among its source host's sources and among its sink host's sinks.
     pub endpoints: Vec<(u32, u32)>,
-    /// For each flow the arcs of its way there and of its way back.
+    /// For each flow, the arcs of its forward and return paths.
     pub paths: Vec<Path>,
     /// The window.
     pub window: Span,
 }
 
-/// How to plan; the defaults are what a run uses, the rest is for tests that hold the result against other arrangements.
+/// How to plan. Runs use the defaults; tests compare them with other arrangements.
 #[derive(Clone, Copy, Debug)]
 pub struct Planning {
     /// Whether to fold arcs.
     pub fold: Fold,
-    /// Shortens the window.
+    /// Upper bound of the window's length, if any.
     pub window: Option<Span>,
-    /// What is captured.
+    /// What to capture.
     pub taps: Taps,
 }
 
@@ -92,17 +92,17 @@ pub struct Planning {
 pub enum Taps {
     /// Nowhere.
     None,
-    /// Where they leave a host and where they reach one: each way begins and ends with one more folded link, which has
-    /// the number of folded arcs and the node's added.
+    /// Where packets leave and reach hosts: each path begins and ends with an extra folded link, whose number is the
+    /// count of folded arcs plus the node's number.
     Hosts,
-    /// The same, and ends of flows over QUIC note what they come to.
+    /// As `Hosts`, and the ends of QUIC flows log events.
     Ends,
 }
 
 /// Which arcs are folded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fold {
-    /// All that can be.
+    /// Every arc that can be.
     Possible,
     /// None.
     Nothing,
@@ -117,13 +117,13 @@ impl Default for Planning {
 /// Why a graph cannot run. Nodes and arcs are given by index.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum GraphError {
-    /// There is no way from the first node to the second, for this flow.
+    /// There is no path from the first node to the second, for this flow.
     Unreachable(usize, usize, usize),
-    /// Time could not advance around this loop of arcs: none of them has a propagation delay.
+    /// Time cannot advance around this loop of arcs: none of them has a propagation delay.
     LoopWithoutDelay(Vec<usize>),
 }
 
-/// Where the packets of a unit come from.
+/// Where a unit's packets come from.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Feeder {
     Host(usize),
@@ -131,7 +131,7 @@ enum Feeder {
     Medium(usize),
 }
 
-/// Which sources feed each arc that is no medium's, each host, and each medium.
+/// The sources that feed each arc outside media, each host, and each medium.
 struct Feeders {
     arcs: Vec<BTreeSet<Feeder>>,
     hosts: Vec<BTreeSet<Feeder>>,
@@ -149,7 +149,7 @@ impl Feeders {
 }
 
 impl Graph {
-    /// Routes all flows (fewest links; among those, the link that stands first in the scenario), decides what is folded,
+    /// Routes all flows (fewest links, then the link that stands first in the scenario), decides which arcs are folded,
     /// and orders the elements.
     ///
     /// # Errors
@@ -180,7 +180,7 @@ impl Graph {
         Ok(self.compile(units, fan_in, &folded, paths, schedule.window, planning.taps))
     }
 
-    /// Whether what this source sends leaves in order. On a medium one frame follows the other.
+    /// Whether packets leave this source in order. A medium carries one frame after another.
     fn in_order(&self, source: Feeder) -> bool {
         match source {
             Feeder::Host(node) => !self.apart.contains(&node),
@@ -189,7 +189,7 @@ impl Graph {
         }
     }
 
-    /// The arcs of each flow's way there and back.
+    /// The arcs of each flow's forward and return paths.
     ///
     /// # Errors
     /// A flow whose ends are not connected.
@@ -198,8 +198,9 @@ impl Graph {
         for (id, arc) in self.arcs.iter().enumerate() {
             entering[arc.to].push(id);
         }
-        // A node that one arc enters is reached through that arc's origin: the routes to hosts behind one router are found
-        // once. By destination, so that one destination's routes are kept at a time: all of them would be nodes squared.
+        // A node with a single entering arc is reached through that arc's origin, so the routes to hosts behind one
+        // router are searched once. Sorted by destination so that only one destination's routes are in memory: all of
+        // them would take nodes squared.
         let through = |to: usize| match entering[to][..] {
             [arc] if self.arcs[arc].from != to => (self.arcs[arc].from, Some(arc)),
             _ => (to, None),
@@ -234,7 +235,7 @@ impl Graph {
         Ok(paths.into_iter().map(|[there, back]| (there, back)).collect())
     }
 
-    /// For each node, the first arc on its way to `to`: breadth first from there.
+    /// For each node, the first arc on its path to `to`, by breadth-first search from `to`.
     fn first_arcs(&self, entering: &[Vec<usize>], to: usize) -> Vec<Option<usize>> {
         let mut first = vec![None; self.nodes];
         let mut queue = VecDeque::from([to]);
@@ -250,7 +251,7 @@ impl Graph {
         first
     }
 
-    /// What feeds what.
+    /// Collects what feeds each arc, host and medium.
     fn sources(&self, paths: &[Path]) -> Feeders {
         let count = self.arcs.iter().filter_map(|arc| arc.medium).max().map_or(0, |last| last + 1);
         let mut media = vec![BTreeSet::new(); count];
@@ -261,7 +262,7 @@ impl Graph {
                 let mut previous = Feeder::Host(from);
                 for &arc in path {
                     match self.arcs[arc].medium {
-                        // what one station sends to another stays within
+                        // Traffic between stations stays within the medium.
                         Some(medium) if previous == Feeder::Medium(medium) => {}
                         Some(medium) => {
                             media[medium].insert(previous);
@@ -301,11 +302,11 @@ impl Graph {
             arc.map_or(Span::ZERO, |arc| arc.delay)
         };
         let mut edges = Vec::new();
-        // The arcs that an edge without delay stands for.
+        // Edges without delay, with the arcs that each stands for.
         let mut instant: Vec<(usize, usize, Vec<usize>)> = Vec::new();
         for (to, unit) in units.iter().enumerate() {
             for &source in sources.of(*unit) {
-                // Walk back over the folded arcs, each of which has one source, to the element that feeds them.
+                // Walk back over the folded arcs, each with a single source, to the element that feeds them.
                 let (mut source, mut delay, mut arcs) = (source, Span::ZERO, Vec::new());
                 let from = loop {
                     match source {
@@ -370,7 +371,7 @@ impl Graph {
             sinks[sink] += 1;
             let mut add = |from: usize, to: usize, endpoint: u32, arcs: &[usize]| {
                 let origin = (self.arcs.len() + from) as u32;
-                // A tap has the id of what brings the packet to it: the order of arrivals stays what it is.
+                // A tap takes the id of the arc that brings the packet to it, so the order of arrivals does not change.
                 let tap = |node: usize, id: u32| {
                     (taps != Taps::None).then(|| RouteStep::folded((folded.len() + node) as u32, id))
                 };
@@ -388,8 +389,8 @@ impl Graph {
     }
 }
 
-/// The arcs of a loop among the elements `stuck`, each of which such an `instant` edge (from, to, its arcs) enters; what
-/// is merely fed by the loop is left out.
+/// The arcs of a loop among the elements `stuck`, each of which an `instant` edge (from, to, its arcs) enters. Elements
+/// that the loop merely feeds are left out.
 fn a_loop(stuck: &[usize], instant: &[(usize, usize, Vec<usize>)]) -> Vec<usize> {
     let enters = |at: usize| instant.iter().find(|(from, to, _)| *to == at && stuck.contains(from));
     let mut trail: Vec<(usize, &[usize])> = Vec::new();
@@ -409,7 +410,8 @@ mod tests {
     use super::*;
     use paceline_random::{Sequence, Stream};
 
-    /// Of the fewest arcs, and among equals breadth first from the destination: as if each destination were by itself.
+    /// The path with the fewest arcs, ties broken breadth first from the destination: as if each destination were
+    /// searched alone.
     fn plain(graph: &Graph, entering: &[Vec<usize>], from: usize, to: usize) -> Option<Vec<usize>> {
         let (first, mut at, mut path) = (graph.first_arcs(entering, to), from, Vec::new());
         while at != to {

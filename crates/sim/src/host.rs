@@ -21,42 +21,42 @@ use paceline_units::Time;
 /// A host: its sources, its sinks, and their timers.
 #[derive(Debug)]
 pub struct Host {
-    /// One entry an endpoint, sources first; then one for the recorder, one for the meter and one for the changes of delay, if they
-    /// are there.
+    /// One entry per endpoint, sources first; then one each for the recorder, the meter and the changes of delay, as
+    /// far as they exist.
     timers: Timers,
     /// Senders with their applications.
     pub sources: Vec<Source>,
     /// Receivers with their players.
     pub sinks: Vec<Sink>,
     clock: EmissionClock,
-    /// Which of its sources share their rates, if any do.
+    /// Groups of sources that share their rates, if any.
     coupling: Option<Box<Coupling>>,
-    /// Which of its flows leave and are told of together, if any do.
+    /// Bundles among its flows, if any.
     bundling: Option<Box<Bundling>>,
-    /// Which of its flows send on what comes by others, if any do.
+    /// Flows that relay others, if any.
     relaying: Option<Box<Relaying>>,
-    /// Notes what its ends come to, if that is wanted.
+    /// Log of events at QUIC endpoints, if requested.
     quic_events: Option<Box<QuicEventLog>>,
-    /// Whether there is one of these four, who are told of whatever happens to an endpoint.
+    /// Whether any of these four, which are notified of every endpoint event, exists.
     attended: bool,
-    /// Samples what was asked for.
+    /// Samples the requested series.
     pub recorder: Option<Box<HostRecorder>>,
-    /// Measures how much the flows vary their rates.
+    /// Measures the variation of the flows' rates.
     pub meter: Option<Box<RateMeter>>,
-    /// How its delays change with the rates of its flows' ways, if they do.
+    /// Changes of its delay with the rates of its flows' paths, if any.
     changes: Option<Box<Changes>>,
 }
 
-/// Who is told of whatever happens to an endpoint of a host.
+/// The parts of a host that are notified of every endpoint event.
 #[derive(Debug)]
 pub struct Attending {
-    /// Which of its sources share their rates, if any do.
+    /// Groups of sources that share their rates, if any.
     pub(crate) coupling: Option<Box<Coupling>>,
-    /// Which of its flows leave and are told of together, if any do.
+    /// Bundles among its flows, if any.
     pub(crate) bundling: Option<Box<Bundling>>,
-    /// Which of its flows send on what comes by others, if any do.
+    /// Flows that relay others, if any.
     pub(crate) relaying: Option<Box<Relaying>>,
-    /// What notes what its ends come to, if that is wanted.
+    /// Log of events at QUIC endpoints, if requested.
     pub(crate) quic_events: Option<Box<QuicEventLog>>,
 }
 
@@ -97,7 +97,7 @@ impl Host {
         }
     }
 
-    /// Timers up to and including `to`, in order.
+    /// Runs timers up to and including `to`, in order.
     #[cold]
     #[inline(never)]
     fn timers(&mut self, to: Time, network: &mut Network<Folded>) {
@@ -128,7 +128,7 @@ impl Host {
         }
     }
 
-    /// Something has happened to an endpoint.
+    /// Logs an event at an endpoint.
     #[cold]
     #[inline(never)]
     fn note(&mut self, slot: usize, now: Time) {
@@ -137,12 +137,12 @@ impl Host {
         }
     }
 
-    /// What its ends came to since the last call, if that is noted.
+    /// Events at QUIC endpoints since the last call, if they are logged.
     pub(crate) fn take_quic_events(&mut self) -> impl Iterator<Item = QuicEvent> + '_ {
         self.quic_events.iter_mut().flat_map(|noting| noting.take())
     }
 
-    /// Something has happened to a source, which others of its host are to know.
+    /// Propagates an event at a source to the bundle or coupled group that it belongs to.
     #[cold]
     #[inline(never)]
     fn exchange(&mut self, slot: usize, now: Time, network: &mut Network<Folded>) {
@@ -163,7 +163,7 @@ impl Host {
         }
     }
 
-    /// The `n`th of recorder, meter and changes of delay is due; returns when it is next.
+    /// Runs the `n`th of recorder, meter and changes of delay; returns when it is next due.
     fn watchers(&mut self, now: Time, n: usize) -> Time {
         let samplers = usize::from(self.recorder.is_some()) + usize::from(self.meter.is_some());
         match (&mut self.recorder, &mut self.meter, &mut self.changes) {
@@ -229,7 +229,7 @@ impl Host {
                 data_out_of_line(sink, packet, network, clock)
             };
             debug_assert!(wake >= packet.time, "what would have left before now meets what has come since");
-            // an entry that stays for an acknowledgement that has left would wake the host for nothing
+            // An entry left behind by an acknowledgement that has been sent would wake the host for nothing.
             if wake < sink.entry || packet.extra != ExtraId::NONE && self.timers.is_single() {
                 sink.entry = wake;
                 self.timers.set(self.sources.len() + endpoint, wake);
@@ -243,7 +243,8 @@ impl Host {
     }
 }
 
-/// What has no fast path, with its side record out of the arena. Apart, as the port has no address on the fast path.
+/// Handles an acknowledgement without a fast path, with its side record out of the arena. Not inlined, so that the port
+/// needs no address on the fast path.
 #[inline(never)]
 fn ack_out_of_line(
     source: &mut Source,
@@ -286,7 +287,7 @@ fn data_out_of_line(
 impl Element for Host {
     type Hop = Folded;
 
-    /// A function of its own, so that it has the registers to itself.
+    /// Not inlined, so that it has the registers to itself.
     #[inline(never)]
     fn run(&mut self, until: Time, inbox: &mut Inbox, network: &mut Network<Folded>) {
         let packets = inbox.take(until, network.routes());

@@ -1,8 +1,8 @@
-//! From a scenario to a run, and from a run to its results.
+//! Turns a scenario into a run, and a run into its results.
 //!
-//! [`scenario`] reads and checks the file; [`expand()`] draws a run of it as plain data ([`model`]); [`build()`] plans the
-//! graph ([`graph`]) and puts hosts and links in place; [`run()`] lets time pass and collects the [`summary`] and what
-//! was recorded. Uses flow, path, apps; does no I/O. Look first at [`simulate`].
+//! [`scenario`] reads and validates the file. [`expand()`] draws one run of it as plain data ([`model`]). [`build()`]
+//! plans the graph ([`graph`]) and places hosts and links in it. [`run()`] simulates and collects the [`summary`] and
+//! the recorded series. Uses flow, path and apps; does no I/O. Start reading at [`simulate`].
 
 mod access_links;
 pub mod arrivals;
@@ -53,7 +53,7 @@ pub use tap::{Capture, Captured};
 /// Runs a scenario once, with this seed.
 ///
 /// # Errors
-/// What only the whole graph shows (ends that are not connected, loops without delay), or that it was cancelled.
+/// Errors that only the whole graph shows (unconnected ends, loops without delay), or cancellation.
 pub fn simulate(scenario: &Scenario, seed: u64, options: &RunOptions<'_>) -> Result<RunOutput, RunError> {
     run(&expand(scenario, seed)?, options)
 }

@@ -1,4 +1,4 @@
-//! From a scenario's links to the models of crate `path`.
+//! Translates a scenario's links into the models of crate `path`.
 
 mod cake;
 mod dualpi2;
@@ -38,7 +38,7 @@ pub fn link_model(way: &Direction, profile: Profile) -> LinkModel {
             retransmissions: recovery.retransmissions,
         }),
         loss: way.loss.as_ref().map(loss),
-        loss_of: None, // who names flows knows their numbers
+        loss_of: None, // set by `expand`, which knows the flows' numbers
         loss_during: way.loss.as_ref().map(during).unwrap_or_default(),
         delay_variation: way.delay_variation,
         variation_steps: way.variation_steps.clone(),
@@ -54,7 +54,7 @@ pub fn link_model(way: &Direction, profile: Profile) -> LinkModel {
     }
 }
 
-/// Either direction of an access link; the table has been filled, but for its queue.
+/// Either direction of an access link, from a table with defaults filled in, except for its queue.
 pub fn access_model(access: &AccessTable, lossy: Option<&LossKey>, profile: Profile) -> LinkModel {
     let (rate, default) = (access.rate.unwrap_or(AccessTable::MIN_DEFAULT_RATE), AccessTable::default_queue(profile));
     let queue = queue(access.queue.as_ref().unwrap_or(&default), rate, profile);
@@ -87,7 +87,7 @@ pub fn queue(queue: &QueueKey, rate: Rate, profile: Profile) -> Queue {
             mark_below,
             idle_packet,
             adaptive,
-            automatic: _, // then thresholds and weight are absent
+            automatic: _, // the thresholds and the weight are absent then
         } => Queue::Red(RedModel {
             min_threshold: min_threshold.or_else(|| threshold(*min_share, limit(*most, rate), *mean_packet)),
             max_threshold: max_threshold.or_else(|| threshold(*max_share, limit(*most, rate), *mean_packet)),
@@ -149,7 +149,7 @@ pub fn queue(queue: &QueueKey, rate: Rate, profile: Profile) -> Queue {
     }
 }
 
-/// PIE's keys, of one queue or of each flow's.
+/// PIE's keys, for one queue or for each flow's.
 fn pie(queue: &QueueKey, rate: Rate) -> PieModel {
     let (QueueKey::Pie {
         limit: most,
@@ -208,7 +208,7 @@ fn step_for(key: StepForKey) -> StepFor {
     }
 }
 
-/// RED's thresholds are in packets, or in byte mode in mean packets, which a limit in packets counts then too.
+/// RED's thresholds are in packets, or in byte mode in mean packets; a limit in packets counts mean packets then, too.
 fn threshold(share: Option<Ratio>, limit: Limit, mean_packet: Size) -> Option<f64> {
     let packets = match limit {
         Limit::Packets(packets) => f64::from(packets),
@@ -217,7 +217,7 @@ fn threshold(share: Option<Ratio>, limit: Limit, mean_packet: Size) -> Option<f6
     share.map(|share| share.0 * packets)
 }
 
-/// The limit of a queue whose link's rate changes, if it is a time.
+/// The queue's limit, if it is a time and the link's rate changes.
 fn limit_in_time(way: &Direction) -> Option<Span> {
     match way.queue.limit() {
         Some(LimitKey::Time(span)) if !matches!(way.rate, RateModel::Constant(_)) => Some(span),
@@ -225,7 +225,7 @@ fn limit_in_time(way: &Direction) -> Option<Span> {
     }
 }
 
-/// How much may wait in the queue of this link from an instant on.
+/// The queue limit of this link from a change on.
 fn room(way: &Direction, max: LimitKey, profile: Profile) -> Room {
     match max {
         LimitKey::Time(span) if !matches!(way.rate, RateModel::Constant(_)) => Room::InTime(span),
@@ -246,7 +246,7 @@ fn limit(limit: LimitKey, rate: Rate) -> Limit {
 }
 
 /// ns-2's drop-tail queue refuses the packet that would fill it, so it holds one less than its limit
-/// (queue/drop-tail.cc; its RED holds all of it).
+/// (queue/drop-tail.cc; its RED uses the whole limit).
 fn drop_tail_limit(limit: Limit, profile: Profile) -> Limit {
     match limit {
         Limit::Packets(packets) if profile.is_ns2() => Limit::Packets(packets - 1),

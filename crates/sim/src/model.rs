@@ -1,6 +1,6 @@
 //! A run, fully drawn and validated: nodes, link directions and flows as plain data.
 //!
-//! [`crate::expand`] makes it of a scenario and a seed; [`crate::build`] makes elements of it.
+//! [`crate::expand`] makes it from a scenario and a seed; [`crate::build`] turns it into elements.
 
 use crate::bundling::BundleModel;
 use crate::delays::Delays;
@@ -24,17 +24,17 @@ pub struct Model {
     pub name: String,
     /// The seed of all draws.
     pub seed: u64,
-    /// When the run ends at the latest.
+    /// Latest end of the run.
     pub duration: Span,
-    /// Flows and queues are measured from here on.
+    /// Measurement of flows and queues begins here.
     pub warmup: Span,
-    /// Flows (by index) whose end is also the end of the run.
+    /// Flows, by index, whose end is also the end of the run.
     pub stop_after: Vec<usize>,
     /// Whether senders wait while their host's own link is full.
     pub backpressure: bool,
-    /// Bins over which rates are taken for their variation; `None` measures none.
+    /// Bin size for the variation of rates; `None` measures none.
     pub rate_bin: Option<Span>,
-    /// The group against whose mean goodput every group's is held.
+    /// The group with whose mean goodput every group's is compared.
     pub friendliness_to: Option<String>,
     /// Names of the nodes.
     pub nodes: Vec<String>,
@@ -47,13 +47,13 @@ pub struct Model {
 }
 
 impl Model {
-    /// The propagation of a way there and back: its round trip without queues and transmission.
+    /// Propagation delay of a round trip, without queues and transmission.
     #[must_use]
     pub fn propagation(&self, (there, back): &Path) -> Span {
         there.iter().chain(back).fold(Span::ZERO, |sum, &arc| sum + self.links[arc].model.propagation)
     }
 
-    /// Of the links on a way that are no host's own and no cell's, the one whose peak rate is least.
+    /// The link on a path with the lowest peak rate, leaving out access links and cells.
     #[must_use]
     pub fn slowest_link(&self, there: &[usize]) -> Option<&LinkDirection> {
         let links = there.iter().map(|&arc| &self.links[arc]);
@@ -66,17 +66,17 @@ impl Model {
 pub struct LinkDirection {
     /// The link's name.
     pub link: String,
-    /// `forward` or `backward`; of access links `up` or `down`.
+    /// `forward` or `backward`; for access links `up` or `down`.
     pub direction: &'static str,
     /// The node it leaves.
     pub from: usize,
     /// The node it enters.
     pub to: usize,
-    /// What it does; of a way over a cell's channel nothing.
+    /// The link's model; unused for a path over a cell's channel.
     pub model: LinkModel,
-    /// The cell whose channel it is a way over, if it is no link.
+    /// The cell whose channel it crosses, if it is not a link.
     pub cell: Option<usize>,
-    /// The host whose own link it is, by its node's number.
+    /// For access links, the node number of its host.
     pub host: Option<usize>,
     /// When the summary reports its queue.
     pub reporting: QueueReporting,
@@ -87,7 +87,7 @@ pub struct LinkDirection {
 pub enum QueueReporting {
     /// Never: it has no limit, or never reaches it.
     Never,
-    /// If it has dropped anything, or held more than [`QueueReporting::BURST`] packets.
+    /// If it has dropped a packet, or held more than [`QueueReporting::BURST`] packets.
     IfLong,
     /// If it ever held a packet.
     IfAny,
@@ -96,7 +96,7 @@ pub enum QueueReporting {
 }
 
 impl QueueReporting {
-    /// Packets that a sender may send at once, an initial window (RFC 6928): a queue that held no more is not worth a report.
+    /// Initial window (RFC 6928), which a sender may send at once: a shorter queue is not worth a report.
     pub const BURST: u32 = 10;
 }
 
@@ -105,20 +105,20 @@ impl QueueReporting {
 pub struct CellInstance {
     /// Its name.
     pub name: String,
-    /// What it does.
+    /// Its 802.11 model.
     pub model: CellModel,
     /// Its nodes: the access point's, then the stations'.
     pub interfaces: Vec<String>,
-    /// By interface: no flow has packets of its category there, so there is nothing to tell of it.
+    /// For each interface, whether no flow has packets of its category there, so that it is not reported.
     pub unused: Vec<bool>,
     /// How its access point lowers advertised windows, if it does.
     pub law: Option<Law>,
-    /// The first of its ways in [`Model::links`]: from the access point to a station, and back, station by station.
+    /// Index of its first arc in [`Model::links`]. Station by station: from the access point to the station, then back.
     pub first_link: usize,
 }
 
 impl CellInstance {
-    /// Names of its interfaces: those of their nodes, and of categories where each node has several.
+    /// Names of its interfaces: those of their nodes, followed by the category if each node has several.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
         let categories = self.model.edca.as_ref().map(|edca| edca.categories.as_slice()).unwrap_or_default();
@@ -131,20 +131,20 @@ impl CellInstance {
         }
     }
 
-    /// Whether results tell of an interface.
+    /// Whether results report an interface.
     #[must_use]
     pub fn is_reported(&self, interface: usize) -> bool {
         !self.unused.get(interface).is_some_and(|unused| *unused)
     }
 
-    /// The streams that its interfaces draw from under this seed.
+    /// The random streams that its interfaces draw from under this seed.
     #[must_use]
     pub fn streams(&self, seed: u64) -> Vec<Stream> {
         self.names().iter().map(|name| Stream::new(seed, &format!("cell {}.{name}", self.name))).collect()
     }
 
-    /// What its interface of this number is to queues: the cell and the node in place of the link, and the direction: forward is
-    /// away from the access point.
+    /// Name and direction of an interface's queue: cell and interface in place of the link; `forward` is away from the
+    /// access point.
     #[must_use]
     pub fn queue_name(&self, interface: usize) -> (String, &'static str) {
         let direction = if interface < self.model.categories() { "forward" } else { "backward" };
@@ -153,42 +153,42 @@ impl CellInstance {
 }
 
 impl LinkDirection {
-    /// The direction of an access link that leaves its host.
+    /// The direction of an access link away from its host.
     pub const UP: &'static str = "up";
-    /// The other one.
+    /// The direction of an access link towards its host.
     pub const DOWN: &'static str = "down";
 
-    /// Whether it is a host's own link, of an `[access]` table.
+    /// Whether it is an access link, from an `[access]` table.
     #[must_use]
     pub fn is_access(&self) -> bool {
         self.host.is_some()
     }
 
-    /// Whether its queue is measured, since it may have to be told of.
+    /// Whether its queue is measured, since the summary may report it.
     #[must_use]
     pub fn is_measured(&self) -> bool {
         self.cell.is_none() && self.reporting > QueueReporting::Never
     }
 
-    /// Whether its queue is sampled where queues are recorded.
+    /// Whether its queue is sampled when queues are recorded.
     #[must_use]
     pub fn is_recorded(&self) -> bool {
         self.cell.is_none() && self.reporting > QueueReporting::IfLong
     }
 
-    /// Whether a [`Pipe`](paceline_path::Pipe) does all that is asked of it.
+    /// Whether a [`Pipe`](paceline_path::Pipe) is enough to model it.
     #[must_use]
     pub fn is_pipe(&self) -> bool {
         self.model.is_pipe() && !self.is_measured()
     }
 
-    /// Its name in the streams of random numbers and in error messages.
+    /// Its name in random streams and error messages.
     #[must_use]
     pub fn label(&self) -> String {
         format!("{}.{}", self.link, self.direction)
     }
 
-    /// The stream that it draws from under this seed.
+    /// The random stream that it draws from under this seed.
     #[must_use]
     pub fn stream(&self, seed: u64) -> Stream {
         Stream::new(seed, &format!("link {}", self.label()))
@@ -200,9 +200,9 @@ impl LinkDirection {
 pub struct FlowModel {
     /// The flow's name in the scenario.
     pub name: String,
-    /// Which of several alike.
+    /// Index among the flow's instances (`count`).
     pub instance: u32,
-    /// Whose Jain index it counts for.
+    /// The group in whose Jain index it counts.
     pub group: String,
     /// The scheme's name.
     pub scheme: String,
@@ -218,49 +218,49 @@ pub struct FlowModel {
     pub start: Time,
     /// When its application stops.
     pub stop: Time,
-    /// The machine, its settings, and the controller on it.
+    /// The transport machine, its settings and its controller.
     pub transport: Transport,
-    /// What sends.
+    /// The sending application.
     pub app: paceline_apps::Application,
-    /// The kind of it, as a scenario names it.
+    /// The application's kind, as scenarios name it.
     pub carries: &'static str,
-    /// What asks for it, if that is asked for.
+    /// The client that requests the data, if the flow carries answers to requests.
     pub client: Option<paceline_apps::client::Client>,
     /// The stream that its player plays, if it carries one.
     pub stream: Option<StreamModel>,
-    /// The jitter buffer of its viewer, if it carries frames that need each other.
+    /// The jitter buffer of its viewer, if it carries frames that depend on each other.
     pub playout: Option<PlayoutModel>,
-    /// Whether its round trip is drawn anew for each run.
+    /// Whether its round-trip time is drawn for each run.
     pub rtt_drawn: bool,
-    /// Upper bound of the random delay with which its sender's host emits each packet.
+    /// Upper bound of the random delay that its sender's host adds to each packet.
     pub sender_delay: Delays,
-    /// The same at its receiver's host, of acknowledgements and reports.
+    /// The same at its receiver's host, for acknowledgements and reports.
     pub receiver_delay: Delays,
-    /// Whether delays and distances of its packets are measured where they arrive.
+    /// Whether one-way delays and interarrival times of its packets are measured.
     pub delays: bool,
-    /// The group of its host whose rates it shares, if it does.
+    /// The group of flows at its host with which it shares rates, if any.
     pub coupled: Option<CoupledTable>,
-    /// The bundle that it is of, if it is of one.
+    /// The bundle that it belongs to, if any.
     pub bundle: Option<BundleModel>,
-    /// The flow that it sends on, if it is a relay's.
+    /// The flow that it relays, if any.
     pub relay: Option<RelayModel>,
-    /// What its packets are to cells, both ways, if it says so.
+    /// The access category of its packets in cells, both ways, if the scenario gives one.
     pub category: Option<Category>,
-    /// Where its controller's rate ends, if nobody has said that.
+    /// The default upper bound of its controller's rate, if the scenario sets none.
     pub unsaid_bound: Option<Rate>,
-    /// What its listener hears, if it is voice of a codec that the E-model has values of.
+    /// Listening conditions for voice of a codec with E-model values.
     pub voice: Option<Voice>,
 }
 
 impl FlowModel {
-    /// Whether what it writes are frames whose delays its receiver measures.
+    /// Whether it carries frames whose delays its receiver measures.
     #[must_use]
     pub fn has_frames(&self) -> bool {
         let by_quic = matches!(&self.transport, Transport::Quic { config, .. } if config.track.frames);
         by_quic || self.app.frames().is_some()
     }
 
-    /// Its name in the streams of random numbers and in labels: `media[0]`.
+    /// Its name in random streams and labels: `media[0]`.
     #[must_use]
     pub fn label(&self) -> String {
         format!("{}[{}]", self.name, self.instance)

@@ -10,50 +10,50 @@ use paceline_random::Sequence;
 use paceline_units::{Span, Time};
 use std::collections::BTreeMap;
 
-/// When a packet that an endpoint hands over really leaves: after a random delay, in the order of its flow; and how much the
-/// host's own interface holds of what has left.
+/// When a packet that an endpoint emits leaves the host: after a random delay, in its flow's order. Also tracks how
+/// full the host's own interface is.
 ///
-/// Real hosts do not answer in the same nanosecond each time, and simulated flows whose packets meet a drop-tail queue
-/// in lock step lose or win for that reason alone (phase effects: Floyd and Jacobson 1992; docs/decisions/host-delay.md).
+/// Real hosts do not answer in the same nanosecond each time. Simulated flows whose packets meet a drop-tail queue in
+/// lock step win or lose for that reason alone (phase effects: Floyd and Jacobson 1992; docs/decisions/host-delay.md).
 #[derive(Debug)]
 pub struct EmissionClock {
     draws: Sequence,
-    /// Of the next packet: its share of the most that its host delays it. Drawn ahead, so that who asks how full the
-    /// interface is can be told how full the next packet will find it.
+    /// The next packet's host delay as a share of the maximum. Drawn ahead, so that a sender can find out how full the
+    /// interface will be for its next packet.
     ahead: f64,
     /// When the last packet left.
     last: Time,
-    /// The same of each flow that keeps an order of its own.
+    /// When the last packet left, for each flow that keeps its own order.
     lasts: BTreeMap<FlowId, Time>,
-    /// When what was emitted last is at the far end of the host's own link: the latest there has been.
+    /// Latest arrival of an emitted packet at the far end of the host's access link.
     arrives: Time,
     backpressure: Backpressure,
 }
 
-/// When a host's own interface holds so much that its senders wait: they are told, as by a kernel that keeps few of a
-/// socket's packets below it (docs/decisions/access-links.md).
+/// When a host's interface is so full that its senders wait, as in a kernel that keeps few of a socket's packets below
+/// it (docs/decisions/access-links.md).
 #[derive(Clone, Copy, Debug)]
 pub struct Backpressure {
-    /// From when a packet leaves the host to the arrival of the one before it at the far end of the host's link, if it is the
-    /// last that the interface takes; and when half of what is before it has left.
+    /// The interface is full if the last emitted packet reaches the far end of the access link more than `full` after
+    /// the next packet leaves the host; `half` is the same for half the depth.
     full: Span,
     half: Span,
-    /// The same as `full`, if that one is the last of a burst.
+    /// The same as `full` at the start of a burst, with room for all of it.
     burst: Span,
 }
 
 impl Backpressure {
-    /// An interface that takes everything.
+    /// An interface without a limit.
     pub const NONE: Backpressure =
         Backpressure { full: Span(u64::MAX / 2), half: Span(u64::MAX / 2), burst: Span(u64::MAX / 2) };
-    /// How much may lie ahead of a packet that leaves the host: what the interface sends in a millisecond, as Linux's TCP
-    /// small queues have it (`sk_pacing_shift`), ...
+    /// Maximum backlog of the interface: what it sends in a millisecond, as in Linux's TCP small queues
+    /// (`sk_pacing_shift`), ...
     const DEPTH: Span = Span::from_millis(1);
-    /// ... but two packets at least.
+    /// ... but at least two packets.
     const PACKETS: u64 = 2;
 
-    /// For an interface that sends a full packet in `packet` and has the far end a `propagation` away, with a queue that
-    /// holds no longer than `limit`.
+    /// For an interface that sends a full-sized packet in `packet`, over a link with delay `propagation` and a queue
+    /// that drains in at most `limit`.
     #[must_use]
     pub fn new(packet: Span, propagation: Span, limit: Span) -> Backpressure {
         let depth = Self::DEPTH.max(Span(packet.0.saturating_mul(Self::PACKETS))).min(limit);
@@ -67,7 +67,7 @@ impl Backpressure {
 }
 
 impl EmissionClock {
-    /// Delays drawn from `draws`. Each of the flows `apart` keeps an order of its own; all others keep one.
+    /// Delays drawn from `draws`. Each flow in `apart` keeps its own order; all others share one.
     #[must_use]
     pub fn new(
         mut draws: Sequence,
@@ -84,22 +84,22 @@ impl EmissionClock {
         }
     }
 
-    /// How long the next packet is delayed whose delay is uniform in [0, `limit`) nanoseconds.
+    /// Host delay of the next packet, uniform in [0, `limit`) nanoseconds.
     #[inline(always)]
     fn delay(&self, limit: u32) -> Span {
-        // less than `limit`: so by way of u32, which takes less than one that may be any
+        // The product is less than `limit`, so it fits in u32, a cheaper conversion than to u64.
         Span(u64::from((self.ahead * f64::from(limit)) as u32))
     }
 
-    /// Whether senders are to wait: the next packet would find more before it than the interface is to hold.
+    /// Whether senders must wait: the backlog ahead of the next packet would exceed the interface's depth.
     #[inline(always)]
     fn is_full(&self, now: Time, limit: u32) -> bool {
-        // it leaves no earlier than now, and mostly nothing is full
+        // A packet leaves no earlier than now, and the interface is rarely full.
         self.arrives.0 > now.0 + self.backpressure.full.0 && self.is_full_then(now, limit)
     }
 
-    /// Whether a burst may be handed over without a question between its packets. Each of them is before the next by the time of
-    /// one full packet at most, or else finds the interface empty.
+    /// Whether a burst may be emitted without polling between its packets. Each packet adds at most the time of one
+    /// full-sized packet to the backlog, or finds the interface empty.
     #[inline(always)]
     pub(crate) fn takes_burst(&self, now: Time) -> bool {
         self.arrives.0 <= now.0 + self.backpressure.burst.0
@@ -112,15 +112,15 @@ impl EmissionClock {
         self.arrives.0 > self.last.max(now + self.delay(limit)).0 + self.backpressure.full.0
     }
 
-    /// When the next packet, handed over then, leaves as half of what is before it has left.
+    /// When to emit the next packet so that it leaves as half of the backlog remains.
     #[cold]
     #[inline(never)]
     fn half(&self, limit: u32) -> Time {
         Time(self.arrives.0 - self.backpressure.half.0 - self.delay(limit).0)
     }
 
-    /// When a packet of this flow leaves whose delay is uniform in [0, `limit`) nanoseconds; not before the last one in
-    /// its order.
+    /// When a packet of this flow leaves whose delay is uniform in [0, `limit`) nanoseconds; not before the previous
+    /// one in its order.
     #[inline(always)]
     fn leaves(&mut self, now: Time, flow: FlowId, limit: u32) -> Time {
         let mut wanted = now;
@@ -143,15 +143,15 @@ impl EmissionClock {
         *last
     }
 
-    /// When the last packet of this flow left, or of the host.
+    /// When the last packet left: of this flow if it keeps its own order, else of the host.
     #[inline(always)]
     fn last(&self, flow: FlowId) -> Time {
         if self.lasts.is_empty() { self.last } else { *self.lasts.get(&flow).unwrap_or(&self.last) }
     }
 }
 
-/// Where an endpoint's segments go: onto the flow's path, at the host's pace. A port of a source is `POLLED` how full the
-/// host's link is, and keeps account of it.
+/// Where an endpoint's segments go: onto the flow's path, delayed by the host. `POLLED` ports, those of sources, track
+/// how full the host's access link is.
 pub struct Port<'a, const POLLED: bool> {
     pub(crate) network: &'a mut Network<Folded>,
     pub(crate) clock: &'a mut EmissionClock,
@@ -159,12 +159,13 @@ pub struct Port<'a, const POLLED: bool> {
     pub(crate) flow: FlowId,
     pub(crate) cursor: u32,
     pub(crate) delay: u32,
-    /// Packets are stamped as they leave, as by ns-2's `overhead_`: the host's own delay is no part of round trips.
+    /// Whether packets are stamped as they leave, as with ns-2's `overhead_`: round trips then exclude the host's own
+    /// delay.
     pub(crate) restamps: bool,
 }
 
 impl<'a> Port<'a, true> {
-    /// A source's.
+    /// A source's port.
     #[inline(always)]
     pub(crate) fn of(
         source: &Source,
@@ -178,7 +179,7 @@ impl<'a> Port<'a, true> {
 }
 
 impl<'a> Port<'a, false> {
-    /// A sink's.
+    /// A sink's port.
     #[inline(always)]
     pub(crate) fn back(sink: &Sink, network: &'a mut Network<Folded>, clock: &'a mut EmissionClock, now: Time) -> Self {
         Port { network, clock, now, flow: sink.flow, cursor: sink.cursor, delay: sink.delay, restamps: false }
@@ -205,7 +206,7 @@ impl<const POLLED: bool> Transmit for Port<'_, POLLED> {
             flags: segment.flags,
         });
         if POLLED {
-            // where it was dropped it is earlier
+            // For a dropped packet this is the time of the drop, which is earlier.
             self.clock.arrives = self.clock.arrives.max(arrives);
         }
     }

@@ -1,4 +1,4 @@
-//! Time series that were asked for. What nobody asked for is not recorded and costs nothing.
+//! Requested time series. A series that is not requested costs nothing.
 
 use crate::endpoint::{Sink, Source};
 use crate::gauges::Gauged;
@@ -17,28 +17,28 @@ pub struct Recording {
     pub cwnd: bool,
     /// Queue lengths.
     pub queue: bool,
-    /// What RTP's reports have brought, and the rate that follows.
+    /// State from RTCP reports, and the rate that follows from it.
     pub rtcp: bool,
     /// Goodput and sending rate per interval.
     pub rate: bool,
     /// Data sent so far.
     pub sequence: bool,
-    /// What senders counted of packets, losses and round trips, interval by interval.
+    /// Senders' counts of packets, losses and round trips per interval.
     pub losses: bool,
-    /// What rate control by per-packet acknowledgements knows and allows: the gauges of its senders, as `cwnd`, `rtcp` and
-    /// `tfrc` those of the others.
+    /// Gauges of senders with per-packet acknowledgements, as `cwnd`, `rtcp` and `tfrc` are those of the other
+    /// machines.
     pub acks: bool,
-    /// What rate control knows and allows.
+    /// Gauges of TFRC senders.
     pub tfrc: bool,
     /// Levels of play-out buffers.
     pub playout: bool,
-    /// One-way delay, jitter and distances of what arrives, of the flows that measure them.
+    /// One-way delay, jitter and interarrival times, of flows that measure them.
     pub arrivals: bool,
-    /// What became of encoders' frames.
+    /// Delays of encoders' frames.
     pub frames: bool,
-    /// What the transmitters of cells do.
+    /// Activity of cells' transmitters.
     pub airtime: bool,
-    /// What the access points of cells decide on windows, decision by decision.
+    /// Window decisions of cells' access points, one row per decision.
     pub windows: bool,
     /// The sampling interval.
     pub every: Span,
@@ -50,7 +50,7 @@ impl Recording {
         "cwnd", "queue", "rate", "rtcp", "sequence", "losses", "acks", "tfrc", "playout", "arrivals", "frames",
         "airtime", "windows",
     ];
-    /// Record nothing.
+    /// Records nothing.
     pub const NOTHING: Recording = Recording {
         cwnd: false,
         queue: false,
@@ -95,10 +95,10 @@ impl Recording {
         Ok(recording)
     }
 
-    /// Records the series of these names, a row every `every_s` seconds: what a front end was asked for.
+    /// Records the series of these names, a row every `every_s` seconds. For front ends.
     ///
     /// # Errors
-    /// In words: an unknown name, or an interval shorter than a nanosecond or longer than a hundred years.
+    /// A message: an unknown name, or an interval shorter than a nanosecond or longer than a hundred years.
     pub fn sampled<'a>(names: impl IntoIterator<Item = &'a str>, every_s: f64) -> Result<Recording, String> {
         if !(1e-9..=3.2e9).contains(&every_s) {
             return Err(format!("record_every_s = {every_s} is not in 1e-9 to 3.2e9"));
@@ -110,7 +110,7 @@ impl Recording {
         })
     }
 
-    /// The series of which a run of this model has any.
+    /// The series that a run of this model can contain.
     #[must_use]
     pub fn possible(model: &Model) -> Vec<&'static str> {
         let on = |machine: &str| model.flows.iter().any(|flow| flow.transport.name() == machine);
@@ -129,7 +129,7 @@ impl Recording {
         Recording::NAMES.into_iter().filter(there).collect()
     }
 
-    /// The table that holds the gauges of a flow's sender, if it is to be recorded: it goes by the machine.
+    /// The table for the gauges of a flow's sender, if it is recorded. It depends on the machine.
     #[must_use]
     pub fn gauges_of(&self, flow: &FlowModel) -> Option<&'static str> {
         let (wanted, table) = match &flow.transport {
@@ -191,7 +191,7 @@ impl Series {
         table
     }
 
-    /// What was recorded of one interface of a cell, up to `end`: tables `queue` and `airtime`, if they were asked for.
+    /// The series of one interface of a cell, up to `end`: tables `queue` and `airtime`, if they are recorded.
     #[must_use]
     pub fn of_interface(
         cell: &CellInstance,
@@ -206,7 +206,7 @@ impl Series {
             let mut table = Series::new("airtime", labels, AIRTIME);
             let every = recording.every.as_secs_f64();
             let rows = recorded.queue.time.iter().zip(&recorded.counts).zip(&recorded.longest_wait);
-            // the first row tells of nothing
+            // The first row has no interval before it.
             for ((time, counts), wait) in rows.skip(1).filter(|((time, _), _)| **time <= end) {
                 let of = |count: u64| count as f64;
                 table.push(&[
@@ -224,8 +224,7 @@ impl Series {
         queue.into_iter().chain(recording.airtime.then(airtime)).collect()
     }
 
-    /// What an access point decided on these flows' windows up to `end`: a table `windows` for each of which there was
-    /// something to decide.
+    /// An access point's decisions on these flows' windows up to `end`: a table `windows` for each flow that has any.
     #[must_use]
     pub fn of_windows(flows: &[FlowModel], decided: &[Decided], end: Time) -> Vec<Series> {
         let mut tables: Vec<Option<Series>> = vec![None; flows.len()];
@@ -253,7 +252,7 @@ impl Series {
     }
 }
 
-/// The table of sending rates, until it becomes part of table `rate`: a flow's ends lie on two hosts.
+/// Name of the table of sending rates before it becomes part of table `rate`: a flow's ends lie on two hosts.
 pub const SENDING: &str = "rate of sending";
 
 /// Samples the endpoints of one host at every multiple of the interval.
@@ -261,16 +260,16 @@ pub const SENDING: &str = "rate of sending";
 pub struct HostRecorder {
     recording: Recording,
     next: Time,
-    /// One a source: those whose gauges are recorded.
+    /// One per source; `None` for those whose gauges are not recorded.
     gauged: Vec<Option<Gauged>>,
     sequences: Vec<Series>,
     losses: Vec<(Series, Seen)>,
     sendings: Vec<(Series, u64)>,
-    /// One a sink.
+    /// One per sink.
     goodputs: Vec<(Series, u64)>,
     playouts: Vec<Option<Series>>,
     arrivals: Vec<Option<Series>>,
-    /// With when each flow is over: it shows no more pictures then.
+    /// With each flow's stop time, after which no frames are shown.
     frames: Vec<(Option<Series>, Time)>,
 }
 
@@ -279,7 +278,7 @@ pub(crate) fn labels(flow: &FlowModel) -> Vec<(&'static str, String)> {
 }
 
 impl HostRecorder {
-    /// For a host whose sources and sinks are those of these flows.
+    /// For a host with the sources and sinks of these flows.
     #[must_use]
     pub fn new(recording: Recording, sources: &[&FlowModel], sinks: &[&FlowModel]) -> HostRecorder {
         let gauged = |flow: &&FlowModel| recording.gauges_of(flow).map(|table| Gauged::new(table, flow));
@@ -334,7 +333,7 @@ impl HostRecorder {
             let seen = Seen::by(source.sender.stats());
             if source.has_started() && now > Time::ZERO {
                 series.push(&seen.row(time, before, source.sender.congestion_window()));
-                // What leaves at the very start belongs to the first interval.
+                // Packets sent at time zero belong to the first interval.
                 *before = seen;
             }
         }
@@ -373,7 +372,7 @@ impl HostRecorder {
         self.next = now + self.recording.every;
     }
 
-    /// What was recorded.
+    /// The recorded series.
     #[must_use]
     pub fn into_series(self) -> Vec<Series> {
         let rates = self.sendings.into_iter().chain(self.goodputs).map(|(series, _)| series);
@@ -390,16 +389,17 @@ impl HostRecorder {
     }
 }
 
-/// Columns of table `arrivals`; what is not known is not a number.
+/// Columns of table `arrivals`; NaN means unknown.
 const ARRIVALS: &[&str] = &["time_s", "owd_s", "owd_max_s", "interarrival_max_s", "jitter_s"];
 
-/// Columns of table `frames`; delays of no frame are not numbers.
+/// Columns of table `frames`; delays are NaN in intervals without frames.
 const FRAMES: &[&str] = &["time_s", "frames", "frame_delay_s", "frame_delay_max_s", "picture_age_s"];
 
-/// Columns of table `airtime`; but for the first, of the interval that ends then.
+/// Columns of table `airtime`; all but the first describe the interval that ends at that time.
 const AIRTIME: &[&str] = &["time_s", "airtime_share", "attempts", "retries", "collisions", "longest_wait_s"];
 
-/// Columns of table `windows`, of the interval that ends then; what is not lowered, and the wait of nothing, is not a number.
+/// Columns of table `windows`, for the interval that ends at that time. A window that is not lowered is NaN, and so is
+/// the wait if no packet waited.
 pub const WINDOWS: &[&str] = &[
     "time_s",
     "advertised_packets",
@@ -410,7 +410,7 @@ pub const WINDOWS: &[&str] = &[
     "limited",
 ];
 
-/// Columns of table `losses`; each row is of the interval that ends at its time.
+/// Columns of table `losses`; each row describes the interval that ends at its time.
 const LOSSES: &[&str] = &[
     "time_s",
     "packets_sent",
@@ -424,7 +424,7 @@ const LOSSES: &[&str] = &[
     "cwnd_packets",
 ];
 
-/// What a sender had counted at one time, of what table `losses` tells.
+/// A sender's counters at one time, as table `losses` needs them.
 #[derive(Clone, Copy, Default, Debug)]
 struct Seen {
     sent: u64,
@@ -452,8 +452,8 @@ impl Seen {
         }
     }
 
-    /// The row of the interval since `before`, with the congestion window at its end; a mean of nothing is not a number,
-    /// and no window none.
+    /// The row for the interval since `before`, with the congestion window at its end. A mean without samples is NaN,
+    /// and so is a missing window.
     fn row(&self, time: f64, before: &Seen, cwnd: Option<f64>) -> [f64; 10] {
         let (rtts, bases) = (self.rtt_count - before.rtt_count, self.bases - before.bases);
         let mean = |sum: f64, count: u64| if count > 0 { sum / count as f64 } else { f64::NAN };

@@ -21,19 +21,19 @@ use paceline_units::{Span, Time};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Who watches a run. It is asked and told some hundred times a run, and costs a run without it nothing.
+/// Observer of a run. Called a few hundred times per run; a run without one pays nothing.
 pub trait Watching: fmt::Debug {
-    /// Whether the run shall end now, without a result.
+    /// Whether to end the run now, without a result.
     fn is_cancelled(&self) -> bool;
-    /// Told the share of the duration that has been simulated.
+    /// Receives the share of the duration that has been simulated.
     fn progress(&self, share: f64);
 }
 
-/// A run's link to another thread: how far it is, and a way to end it.
+/// Lets another thread follow a run's progress and cancel it.
 #[derive(Debug, Default)]
 pub struct Watch {
     cancelled: AtomicBool,
-    /// Share of the duration that is over, in millionths.
+    /// Simulated share of the duration, in millionths.
     progress: AtomicU64,
 }
 
@@ -65,11 +65,11 @@ impl Watching for Watch {
 pub struct RunOptions<'a> {
     /// What to record.
     pub recording: Recording,
-    /// Who watches.
+    /// Observer, if any.
     pub watch: Option<&'a dyn Watching>,
-    /// How to arrange elements; the default is the fast way.
+    /// How to arrange elements; the default is the fast arrangement.
     pub planning: Planning,
-    /// How to schedule them; the default is the fast way.
+    /// How to schedule elements; the default is the fast schedule.
     pub schedule: ScheduleKind,
 }
 
@@ -89,29 +89,29 @@ impl Default for RunOptions<'_> {
 pub enum ScheduleKind {
     /// Window by window.
     Windows,
-    /// Event by event: slow, for tests.
+    /// Event by event. Slow; for tests.
     Events,
 }
 
-/// What a run gives.
+/// Results of a run.
 #[derive(Clone, Debug)]
 pub struct RunOutput {
     /// The measures.
     pub summary: Summary,
-    /// What was recorded.
+    /// The recorded series.
     pub series: Vec<Series>,
 }
 
-/// Why a run gave nothing.
+/// Why a run has no result.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum RunError {
-    /// Who watched it ended it.
+    /// The observer cancelled it.
     #[error("the run was cancelled")]
     Cancelled,
-    /// What took its packets wanted no more.
+    /// The capture refused further packets.
     #[error("the capture ended the run")]
     CaptureEnded,
-    /// The scenario does not make a network that can run.
+    /// The scenario does not describe a network that can run.
     #[error(transparent)]
     Scenario(#[from] ExpandError),
     /// Links form a loop without any propagation delay.
@@ -121,36 +121,36 @@ pub enum RunError {
     LoopWithoutDelay {
         /// The key to change.
         key: String,
-        /// The links of the loop, of which one must change.
+        /// The links of the loop; at least one needs a delay.
         links: String,
     },
-    /// A controller that is not compiled in could not go on.
+    /// A controller that is not compiled in failed.
     #[error(transparent)]
     Controller(#[from] Failure),
-    /// Its recordings would not fit in memory.
+    /// The recordings would not fit in memory.
     #[error(
         "the recordings would hold {values} numbers, more than {MAX_RECORDED}: record fewer kinds, or every {every} s at \
          the least"
     )]
     TooMuchRecorded {
-        /// Numbers in all recordings together.
+        /// Total of numbers in all recordings.
         values: u64,
-        /// The shortest interval with which they fit, in whole milliseconds, as seconds.
+        /// The shortest sampling interval that fits, in seconds, rounded up to whole milliseconds.
         every: f64,
     },
-    /// The decisions of its access points would not fit in memory.
+    /// The access points' decisions would not fit in memory.
     #[error(
         "the recording `windows` would hold {values} numbers, more than {MAX_RECORDED}: leave it out, or give `windows` of \
          the cell a longer `interval`"
     )]
     TooManyDecisions {
-        /// Numbers in that recording.
+        /// Count of numbers in that recording.
         values: u64,
     },
 }
 
 impl RunError {
-    /// The key to change, with which its message begins; none of what is wrong with no key.
+    /// The key to change, with which the message begins; `None` if no single key is at fault.
     #[must_use]
     pub fn key(&self) -> Option<String> {
         match self {
@@ -161,10 +161,10 @@ impl RunError {
     }
 }
 
-/// The most numbers, of 8 bytes each, that one run may record.
+/// Maximum count of numbers, of 8 bytes each, that one run may record.
 const MAX_RECORDED: u64 = 250_000_000;
 
-/// Whether what is to be recorded fits in memory.
+/// Checks that the requested recordings fit in memory.
 fn check_recording(model: &Model, recording: Recording) -> Result<(), RunError> {
     let flows = model.flows.len() as u64;
     let streams = model.flows.iter().filter(|flow| flow.stream.is_some()).count() as u64;
@@ -173,7 +173,7 @@ fn check_recording(model: &Model, recording: Recording) -> Result<(), RunError> 
         model.cells.iter().map(|cell| (cell.interfaces.len() * cell.model.categories()) as u64).sum::<u64>();
     let on = |machine: &str| model.flows.iter().filter(|flow| flow.transport.name() == machine).count() as u64;
     let columns = [
-        (recording.rate, 5 * flows), // until its two tables are one
+        (recording.rate, 5 * flows), // two tables until the end of the run joins them
         (recording.sequence, 3 * flows),
         (recording.losses, 10 * flows),
         (recording.playout, 2 * streams),
@@ -186,7 +186,7 @@ fn check_recording(model: &Model, recording: Recording) -> Result<(), RunError> 
     let gauged =
         |flow: &FlowModel| recording.gauges_of(flow).map_or(0, |table| Gauged::new(table, flow).width() as u64);
     let columns = columns + model.flows.iter().map(gauged).sum::<u64>();
-    // a row of `windows` is a decision, whatever the interval of sampling
+    // A row of `windows` is one decision, so the sampling interval does not matter.
     let each =
         |law: &Law| (WINDOWS.len() as u64 * on("tcp")).saturating_mul(model.duration.0 / law.interval().0.max(1));
     let decided = model.cells.iter().filter_map(|cell| cell.law.as_ref()).map(each).fold(0, u64::saturating_add);
@@ -205,7 +205,7 @@ fn check_recording(model: &Model, recording: Recording) -> Result<(), RunError> 
 /// Runs a model to its end.
 ///
 /// # Errors
-/// It was cancelled, its graph cannot run, or its recordings would not fit in memory.
+/// The run was cancelled, its graph cannot run, or its recordings would not fit in memory.
 ///
 /// # Panics
 /// If a packet vanished: sent + duplicated = delivered + dropped + in flight is checked at the end of every run.
@@ -213,8 +213,8 @@ pub fn run(model: &Model, options: &RunOptions<'_>) -> Result<RunOutput, RunErro
     run_with(model, options, &mut None)
 }
 
-/// Runs a model to its end and hands `capture` every packet that leaves or reaches a host before it, and what ends of flows over
-/// QUIC came to if it wants that.
+/// Runs a model to its end and passes `capture` every packet that leaves a host or arrives at one, and events at the
+/// ends of QUIC flows if it wants them.
 ///
 /// # Errors
 /// As [`run`], and if the capture ended the run.
@@ -256,7 +256,7 @@ fn run_to_end(
     Ok(RunOutput { summary, series })
 }
 
-/// What was measured of a run that ends at `end`.
+/// The summary of a run that ends at `end`.
 pub(crate) fn summary_of(model: &Model, built: &mut Built, before: &Before, end: Time) -> Summary {
     let links = finish_links(model, built, end);
     let cells = cells(built).into_iter().map(|(cell, element)| (cell, element.cell.finish(end))).collect();
@@ -264,7 +264,7 @@ pub(crate) fn summary_of(model: &Model, built: &mut Built, before: &Before, end:
     report::summary(model, built, before, &Places { links, cells }, end)
 }
 
-/// Whether a model can run at all: what only its whole graph shows.
+/// Checks what only the whole graph shows: whether the model can run.
 ///
 /// # Errors
 /// Links that form a loop without delay.
@@ -273,7 +273,7 @@ pub fn check(model: &Model) -> Result<(), RunError> {
     built.map(drop).map_err(|error| in_words(model, error))
 }
 
-/// Simulates up to `to`, in steps between which the watch is looked at.
+/// Simulates up to `to`, in steps, and polls the observer between steps.
 fn advance(
     built: &mut Built,
     model: &Model,
@@ -289,8 +289,8 @@ fn advance(
         built.engine.run(to);
         return Ok(());
     }
-    // As far as some 100,000 packets go: neither a long run nor a fast link keeps the watch waiting for more than an
-    // instant, and sparse packets cost few looks. A controller of the user's may take a millisecond a packet.
+    // A step is about 100,000 packets: a long run or a fast link then keeps the observer waiting only briefly, and
+    // sparse packets cause few polls. A user's controller may take a millisecond per packet, so its steps are shorter.
     let is_foreign = model.flows.iter().any(|flow| flow.transport.is_foreign());
     let (packets, shortest) = if is_foreign { (500, SHORTEST_STEP / 100) } else { (100_000, SHORTEST_STEP) };
     let longest = Span((model.duration.0 / 500).max(shortest.0));
@@ -311,7 +311,7 @@ fn advance(
     Ok(())
 }
 
-/// Gives a capture, if there is one, what has happened.
+/// Passes the packets and events since the last call to the capture, if there is one.
 fn hand_over(built: &mut Built, pending: &mut Option<Pending<'_>>) -> Result<(), RunError> {
     let Some(pending) = pending else { return Ok(()) };
     let now = built.engine.now();
@@ -331,13 +331,13 @@ fn hand_over(built: &mut Built, pending: &mut Option<Pending<'_>>) -> Result<(),
     if pending.hand_over(taps, notes, now).is_break() { Err(RunError::CaptureEnded) } else { Ok(()) }
 }
 
-/// The least time that is simulated between two looks at who watches.
+/// Minimum simulated time between two polls of the observer.
 const SHORTEST_STEP: Span = Span::from_millis(10);
 
-/// How often a run that waits for a flow looks at it.
+/// Polling interval of a run that waits for flows to finish.
 const LOOK: Span = Span::from_millis(10);
 
-/// Simulates until the flows that the scenario waits for are done, looking at every multiple of [`LOOK`].
+/// Simulates until the flows in `stop_after` are done, polling at every multiple of [`LOOK`].
 fn until_done(
     built: &mut Built,
     model: &Model,
@@ -360,14 +360,14 @@ fn until_done(
 pub(crate) struct Ends<'a> {
     pub(crate) source: &'a Source,
     pub(crate) sink: &'a Sink,
-    /// Variation of the rates of sending and of receiving, if they are measured.
+    /// Variation of the sending and receiving rates, if measured.
     pub(crate) variation: (Option<f64>, Option<f64>),
-    /// When its start-up was over, if that is measured.
+    /// When the flow's start-up ended, if measured.
     pub(crate) started_up: Option<Time>,
 }
 
 impl Ends<'_> {
-    /// Whether the flow is over: what was to be sent has arrived, and what was to be played has been.
+    /// Whether the flow is done: all of its data are acknowledged, or its player has finished.
     fn is_done(&self, now: Time) -> bool {
         self.sink.player_is_done(now).unwrap_or_else(|| self.source.is_done())
     }
@@ -395,7 +395,7 @@ pub(crate) fn ends<'a>(model: &Model, built: &'a Built, flow: usize) -> Ends<'a>
     }
 }
 
-/// A link at its place.
+/// A link as it stands in the engine.
 enum Placed<'a> {
     Plain(&'a mut Link),
     Managed(&'a mut ManagedLink),
@@ -417,7 +417,7 @@ impl Placed<'_> {
     }
 }
 
-/// The link at each place.
+/// All links by arc, folded or not.
 fn links(built: &mut Built) -> Vec<(usize, Placed<'_>)> {
     let mut links = Vec::new();
     let (elements, network) = built.engine.parts_mut();
@@ -439,7 +439,7 @@ fn links(built: &mut Built) -> Vec<(usize, Placed<'_>)> {
     links
 }
 
-/// The cells by number.
+/// The cells in order of their numbers.
 fn cells(built: &mut Built) -> Vec<(usize, &mut CellElement)> {
     let (elements, _) = built.engine.parts_mut();
     let cells = built.plan.units.iter().zip(elements).filter_map(|(unit, element)| match (unit, element) {
@@ -451,7 +451,7 @@ fn cells(built: &mut Built) -> Vec<(usize, &mut CellElement)> {
     cells
 }
 
-/// What links (by arc) and cells measured.
+/// Measurements of links (by arc) and cells.
 pub(crate) struct Places {
     pub(crate) links: Vec<(usize, LinkReport)>,
     pub(crate) cells: Vec<(usize, Vec<InterfaceReport>)>,
@@ -462,7 +462,7 @@ fn finish_links(model: &Model, built: &mut Built, end: Time) -> Vec<(usize, Link
     links.map(|(arc, mut link)| (arc, link.finish(end))).collect()
 }
 
-/// Packets on their way, those in cells, and those that wait at a link that decides at departure.
+/// Count of packets in flight, including those in cells and those queued at links that decide at departure.
 pub(crate) fn in_flight(built: &Built) -> u64 {
     let waiting = built.engine.elements().iter().map(|element| match element {
         Node::Managed(link) => link.waiting(),
@@ -472,7 +472,7 @@ pub(crate) fn in_flight(built: &Built) -> u64 {
     built.engine.network.in_flight() + waiting.sum::<u64>()
 }
 
-/// Nothing vanishes: every packet is delivered, dropped with a reason, or still on its way.
+/// Asserts that no packet vanished: each is delivered, dropped with a reason, or in flight.
 fn check_identity(built: &Built) {
     let totals = built.engine.network.totals();
     let in_flight = in_flight(built);
@@ -511,10 +511,10 @@ fn take_series(model: &Model, mut built: Built, recording: Recording, end: Time)
     join_rates(series)
 }
 
-/// A flow's sending rate was recorded at its source, its goodput at its sink: one table holds both.
+/// Joins the sending rate, recorded at the source, and the goodput, recorded at the sink, into one table per flow.
 fn join_rates(series: Vec<Series>) -> Vec<Series> {
     let (sending, mut series): (Vec<_>, Vec<_>) = series.into_iter().partition(|one| one.table == SENDING);
-    // both are in the order of their labels
+    // Both lists are in the order of their labels.
     let rates = series.iter_mut().filter(|one| one.table == "rate");
     for (rate, sent) in rates.zip(sending) {
         debug_assert_eq!(rate.labels, sent.labels);
@@ -535,7 +535,7 @@ pub(crate) fn in_words(model: &Model, error: GraphError) -> RunError {
             let mut arcs: Vec<&str> = arcs.iter().map(|&arc| model.links[arc].link.as_str()).collect();
             arcs.sort_unstable();
             arcs.dedup();
-            // hosts' own links have no tables of their own
+            // Access links have no tables of their own in the scenario.
             let mut links: Vec<&str> = arcs.iter().copied().filter(|name| !name.starts_with("access ")).collect();
             let key =
                 links.first().map_or_else(|| "access.delay".to_owned(), |name| join(&join("link", name), "delay"));

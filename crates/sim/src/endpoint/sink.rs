@@ -1,4 +1,4 @@
-//! The receiving end of a flow: a receiver with its player, its viewer, its client.
+//! The receiving end of a flow: a receiver with its player, viewer or client.
 
 use super::nanoseconds;
 use crate::arrivals::{ArrivalMeter, ArrivalReport};
@@ -17,10 +17,10 @@ use paceline_packet::{Extra, FlowId, Packet, TfrcData, TfrcMore, Transit};
 use paceline_random::Stream;
 use paceline_units::{Offset, Size, Span, Time};
 
-/// What a receiver gives its data to.
+/// The consumer of a receiver's data.
 #[derive(Debug)]
 enum Show {
-    /// Nobody.
+    /// None.
     Nothing,
     /// The player of a stream.
     Player(Player),
@@ -30,26 +30,26 @@ enum Show {
     Buffer(Box<FrameBuffer>),
 }
 
-/// What looks at the packets that come, beside the receiver.
+/// Observers of arriving packets, beside the receiver.
 #[derive(Debug)]
 struct Screen {
     show: Show,
-    /// Fillers are no part of the media's sequence.
+    /// Whether fillers are outside the media's sequence numbers.
     aside: bool,
-    /// Of frames, from their capture.
+    /// Transit times of frames, from their capture.
     transit: Transit,
     arrivals: Option<ArrivalMeter>,
-    /// Who asks for what is shown.
+    /// The client that requests what is shown.
     client: Option<Client>,
 }
 
 impl Screen {
-    /// A packet has come, of what is `bytes` in all by now.
+    /// Handles an arriving packet; `bytes` is the total received so far.
     #[cold]
     fn on_packet(&mut self, packet: &Packet, extra: Option<&Extra>, bytes: u64) {
         match (&mut self.show, extra) {
             (Show::Player(player), _) => player.on_delivery(packet.time, Size(bytes)),
-            // beside retransmissions fillers have numbers of their own
+            // With retransmissions, fillers have their own sequence numbers.
             (Show::Viewer(_) | Show::Buffer(_), Some(Extra::Rtp(data)))
                 if self.aside && data.payload_type == RtpData::FILLER => {}
             (Show::Viewer(viewer), Some(Extra::Rtp(data))) => {
@@ -73,7 +73,7 @@ impl Screen {
     }
 }
 
-/// Shows frames that have come whole at `now`.
+/// Shows frames that became complete at `now`.
 fn show(now: Time, objects: impl Iterator<Item = Object>, screen: &mut Option<Box<Screen>>) {
     for object in objects.filter(|object| !object.reset) {
         if let Some(Screen { show: Show::Viewer(viewer), transit, .. }) = screen.as_deref_mut() {
@@ -82,7 +82,7 @@ fn show(now: Time, objects: impl Iterator<Item = Object>, screen: &mut Option<Bo
     }
 }
 
-/// What the buffer is told of a packet: of one that is sent again, what it was.
+/// Describes a packet for the buffer; a retransmission is described as its original.
 fn media(packet: &Packet, data: &RtpData, transit: &mut Transit) -> MediaPacket {
     let part = match RtpData::retransmitted_type(data.payload_type).unwrap_or(data.payload_type) {
         RtpData::KEY => Part::Key,
@@ -97,17 +97,17 @@ fn media(packet: &Packet, data: &RtpData, transit: &mut Transit) -> MediaPacket 
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Sink {
-    /// What the host writes on its packets: whose they are, and where they go first.
+    /// What the host writes on its packets: their flow, and the cursor of their first step.
     pub(crate) flow: FlowId,
     pub(crate) cursor: u32,
-    /// The host delays each packet by up to so many nanoseconds.
+    /// Maximum host delay of each packet, in nanoseconds.
     pub(crate) delay: u32,
     screen: Option<Box<Screen>>,
-    /// The machine's half of it.
+    /// The transport machine's receiver.
     pub receiver: Receiver,
-    /// When its entry in the host's timers lies: never later than [`Sink::next_wake`].
+    /// Time of its entry in the host's timers: never later than [`Sink::next_wake`].
     pub(crate) entry: Time,
-    /// When a key frame is to be asked for, or the client asks for something.
+    /// When to request a key frame, or when the client next sends a request.
     app_wake: Time,
 }
 
@@ -154,7 +154,8 @@ impl Sink {
     }
 
     /// The fast path for a data packet without a side record: see [`Receiver::on_data_in_order`]. Returns when
-    /// [`Sink::on_timer`] is needed on its account. `None`: nothing has been done, and it is one for [`Sink::on_data`].
+    /// [`Sink::on_timer`] is needed as a result. `None` means that nothing was done and [`Sink::on_data`] must take the
+    /// packet.
     #[inline(always)]
     pub fn on_data_in_order(&mut self, packet: &Packet, out: &mut impl Transmit) -> Option<Time> {
         let ack = self.receiver.on_data_in_order(packet.time, packet)?;
@@ -165,31 +166,31 @@ impl Sink {
         Some(Time::NEVER)
     }
 
-    /// The fast path for data of a stream that nobody looks at: see [`QuicReceiver::takes_in_order`], after which
-    /// [`Sink::rests`] tells what is left to do.
+    /// The fast path for stream data without an observer: see [`QuicReceiver::takes_in_order`]. Afterwards,
+    /// [`Sink::rests`] returns what is left to do.
     #[inline]
     pub(crate) fn takes_piece(&mut self, packet: &Packet, piece: &StreamPiece) -> bool {
         let Receiver::Quic(quic) = &mut self.receiver else { return false };
         self.screen.is_none() && quic.takes_in_order(packet.time, packet, piece)
     }
 
-    /// When [`Sink::on_timer`] is needed after [`Sink::takes_piece`]; `None`: the data are to be acknowledged at once, by
-    /// [`Sink::acknowledge_piece`].
+    /// When [`Sink::on_timer`] is needed after [`Sink::takes_piece`]. `None` means that the data must be acknowledged
+    /// at once, by [`Sink::acknowledge_piece`].
     #[inline]
     pub(crate) fn rests(&self, now: Time) -> Option<Time> {
         let Receiver::Quic(quic) = &self.receiver else { return Some(Time::NEVER) };
         (!quic.owes(now)).then(|| quic.next_wake())
     }
 
-    /// Acknowledges what has come. Returns what [`Sink::on_data`] does.
+    /// Acknowledges the received data. Returns what [`Sink::on_data`] does.
     #[inline]
     pub(crate) fn acknowledge_piece(&mut self, now: Time, out: &mut impl Transmit) -> Time {
         let Receiver::Quic(quic) = &mut self.receiver else { return Time::NEVER };
         quic.acknowledge(now, out)
     }
 
-    /// A data packet has come, at its time; `extra` is its side record. Returns when [`Sink::on_timer`] is needed on its
-    /// account.
+    /// Handles a data packet, at its time; `extra` is its side record. Returns when [`Sink::on_timer`] is needed as a
+    /// result.
     pub fn on_data(&mut self, packet: &Packet, extra: Option<Extra>, out: &mut impl Transmit) -> Time {
         let wake = self.receiver.on_data(packet.time, packet, extra.as_ref(), out);
         match &mut self.receiver {
@@ -210,7 +211,7 @@ impl Sink {
             }
         }
         match extra {
-            // holds nothing that is to be freed; asking what it is costs
+            // It owns nothing to free, and running `drop` would cost a check of its kind.
             Some(Extra::QuicStream(_)) => core::mem::forget(extra),
             None => {}
             Some(extra) => drop(extra),
@@ -218,7 +219,7 @@ impl Sink {
         wake.min(self.app_wake)
     }
 
-    /// Of a track of another's connection: so much of it has come there.
+    /// Handles data of a track that arrived on the bundle leader's connection.
     pub fn on_arrivals(&mut self, now: Time, arrivals: &TrackArrivals) {
         let Receiver::Track(track) = &mut self.receiver else { return };
         track.given(now, arrivals.bytes);
@@ -228,7 +229,7 @@ impl Sink {
         show(now, arrivals.objects.iter().copied(), &mut self.screen);
     }
 
-    /// The time that [`Sink::next_wake`] named has come, or an earlier one.
+    /// Call at the time given by [`Sink::next_wake`]; an earlier call does no harm.
     pub fn on_timer(&mut self, now: Time, out: &mut impl Transmit) {
         self.receiver.on_timer(now, out);
         if self.app_wake <= now {
@@ -237,7 +238,7 @@ impl Sink {
         }
     }
 
-    /// The client hears what has come of its answers, and may ask for more.
+    /// Passes received answers to the client, which may send further requests.
     #[cold]
     fn answered(&mut self, now: Time, out: &mut impl Transmit) {
         let Some(client) = self.screen.as_deref_mut().and_then(|screen| screen.client.as_mut()) else { return };
@@ -248,7 +249,7 @@ impl Sink {
         self.send_requests(now, out);
     }
 
-    /// The client asks, if it is time.
+    /// Sends the client's requests that are due.
     fn send_requests(&mut self, now: Time, out: &mut impl Transmit) {
         let Some(Screen { show, client: Some(client), .. }) = self.screen.as_deref_mut() else { return };
         let held = match show {
@@ -261,7 +262,7 @@ impl Sink {
         self.app_wake = client.next_wake().unwrap_or(Time::NEVER);
     }
 
-    /// Asks for a key frame, if one is to be asked for.
+    /// Requests a key frame, if the buffer needs one.
     #[cold]
     fn request_key_frame(&mut self, now: Time, out: &mut impl Transmit) {
         let Some(Screen { show: Show::Buffer(buffer), .. }) = self.screen.as_deref_mut() else { return };
@@ -280,13 +281,13 @@ impl Sink {
         }
     }
 
-    /// How its requests went, from asking to the last byte of the answer; `None` if it does not ask.
+    /// Statistics of its requests, from the request to the last byte of the answer; `None` without a client.
     #[must_use]
     pub fn transfers(&self) -> Option<Transfers> {
         Some(self.screen.as_deref()?.client.as_ref()?.transfers())
     }
 
-    /// How much playing time the player holds; `None` without a player.
+    /// Buffered playing time; `None` without a player.
     #[must_use]
     pub fn buffered(&self, now: Time) -> Option<Span> {
         self.player().map(|player| player.buffered(now))
@@ -298,13 +299,13 @@ impl Sink {
         self.player().map(|player| player.is_done(now))
     }
 
-    /// What became of the stream; `None` without a player.
+    /// Results of the stream; `None` without a player.
     #[must_use]
     pub fn stream_report(&self, end: Time) -> Option<StreamReport> {
         self.player().map(|player| player.finish(end))
     }
 
-    /// What became of the frames, watched until `end`; `None` without a viewer.
+    /// Results of the frames, watched until `end`; `None` without a viewer.
     #[must_use]
     pub fn view_report(&self, end: Time) -> Option<ViewReport> {
         match self.screen.as_deref() {
@@ -314,7 +315,7 @@ impl Sink {
         }
     }
 
-    /// What the receiver has sent back since measuring began; `None` if it is none of RTP.
+    /// Feedback sent since measuring began; `None` if the receiver is not RTP.
     #[must_use]
     pub fn feedback_sent(&self) -> Option<FeedbackSent> {
         match &self.receiver {
@@ -323,7 +324,7 @@ impl Sink {
         }
     }
 
-    /// How packets arrived; `None` if that is not asked of the flow.
+    /// Delays and interarrival times of packets; `None` if they are not measured.
     #[must_use]
     pub fn arrival_report(&self) -> Option<&ArrivalReport> {
         self.screen.as_deref()?.arrivals.as_ref().map(ArrivalMeter::report)
@@ -343,7 +344,7 @@ impl Sink {
         }
     }
 
-    /// The least delay of a frame that came whole, or could be decoded; `None` without one.
+    /// Minimum delay of a frame that was complete, or could be decoded; `None` without any.
     #[must_use]
     pub fn min_frame_delay(&self) -> Option<Offset> {
         match &self.screen.as_deref()?.show {
@@ -353,7 +354,7 @@ impl Sink {
         }
     }
 
-    /// Arrivals count from `at` on, which is now, and frames that are `captured` then or later.
+    /// Starts measuring: arrivals from `at`, which is now, and frames `captured` then or later.
     pub fn measure_from(&mut self, at: Time, captured: Offset) {
         if let Receiver::Rtp(rtp) = &mut self.receiver {
             rtp.count_feedback_from_here();

@@ -1,4 +1,4 @@
-//! The agent's controllers: they pass on what they are told, and do as they are bidden.
+//! The agent's controllers: they forward their events and apply the agent's decisions.
 
 use super::seen::Seen;
 use super::{AGENT, Acts};
@@ -12,14 +12,14 @@ use paceline_units::{Rate, Span};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Frames leave so much faster than the rate that is set, as SCReAM's do (PACKET_PACING_HEADROOM): at the rate itself those that are
-/// larger than the mean would wait for one another.
+/// Ratio of the pacing rate to the rate that is set, for frames, as in SCReAM (PACKET_PACING_HEADROOM). At the rate
+/// itself, frames larger than the mean would queue.
 const HEADROOM: f64 = 1.5;
 
-/// What the controller and who decides for it have in common.
+/// State shared by the controller and the environment.
 #[derive(Debug)]
 pub(super) struct Shared {
-    /// Segments, and bytes a second: numbers as their bits.
+    /// Segments, and bytes/s, as the bits of f64 numbers.
     window: AtomicU64,
     pacing: AtomicU64,
     seen: Mutex<Seen>,
@@ -52,7 +52,7 @@ impl Shared {
     }
 }
 
-/// Its controller on TCP's machine.
+/// The agent's controller on TCP's machine.
 struct Agent {
     shared: Arc<Shared>,
     needs: Needs,
@@ -126,10 +126,10 @@ impl WindowController for Agent {
     }
 }
 
-/// Its controller on RTP's machine.
+/// The agent's controller on RTP's machine.
 struct Caller {
     shared: Arc<Shared>,
-    /// The application writes frames.
+    /// Whether the application writes frames.
     frames: bool,
 }
 
@@ -159,11 +159,11 @@ impl MediaController for Caller {
     }
 }
 
-/// What it asks of RTP's machine.
+/// Its settings for RTP's machine.
 const CALL: RtpSettings = RtpSettings { silence: 5, feedback: RtpFeedback::Arrivals, even: true, ..RtpSettings::PLAIN };
 
-/// The scheme of one environment's agent, on RTP's machine if it is `rtp`, else on TCP's. It stays as long as the process: environments
-/// are few, and are reset for each run.
+/// The scheme of one environment's agent, on RTP's machine if `rtp`, else on TCP's. It is leaked: environments are few,
+/// and are reset for each run.
 pub(super) fn scheme(shared: &Arc<Shared>, acts: Acts, rtp: bool) -> &'static Scheme {
     let rate = acts == Acts::Rate;
     let needs = Needs { deliveries: true, pacing: rate, rate_leads: rate, ..Needs::NONE };
@@ -183,7 +183,7 @@ pub(super) fn scheme(shared: &Arc<Shared>, acts: Acts, rtp: bool) -> &'static Sc
     named(AGENT, machine, foreign)
 }
 
-/// A scheme of this environment alone.
+/// A scheme for this environment alone.
 pub(super) fn named(name: &'static str, machine: Machine, foreign: Foreign) -> &'static Scheme {
     Box::leak(Box::new(Scheme {
         name,

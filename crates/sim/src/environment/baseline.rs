@@ -1,7 +1,7 @@
-//! A flow that goes on under a controller of its own, and is seen as an agent's is, without a change of any bit of it.
+//! A flow under one of Paceline's controllers, observed as an agent's is, without changing any bit of the run.
 //!
-//! On TCP's machine its sender's counts are compared from step to step: to be told of deliveries would change how losses are repaired.
-//! On RTP's, what the controller is told is heard on its way there.
+//! On TCP's machine, the sender's counters are compared from step to step, because requesting delivery events would
+//! change loss recovery. On RTP's machine, the controller's events are intercepted.
 
 use super::agent::{Shared, named};
 use super::seen::{Running, Seen};
@@ -18,17 +18,17 @@ use paceline_random::Stream;
 use paceline_units::{Rate, Size, Span, Time};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What TCP's sender has counted.
+/// Counters of TCP's sender.
 #[derive(Clone, Debug)]
 pub(super) struct Counts {
     stats: SenderStats,
     view: TcpView,
-    /// The most that was ever known to be delivered.
+    /// Maximum of the delivered count so far.
     delivered: u64,
 }
 
 impl Counts {
-    /// As they are now, after those `before`; `None` of another machine.
+    /// The current counters, after those in `before`; `None` on another machine.
     pub(super) fn of(run: &Running, before: Option<&Counts>) -> Option<Counts> {
         let tcp = sender(run)?;
         let view = tcp.view();
@@ -36,7 +36,7 @@ impl Counts {
         Some(Counts { stats: tcp.stats().clone(), view, delivered })
     }
 
-    /// Whether the connection stands.
+    /// Whether the connection is established.
     pub(super) fn has_begun(run: &Running) -> bool {
         sender(run).is_some_and(|tcp| tcp.view().established)
     }
@@ -46,7 +46,7 @@ impl Counts {
         sender(run).map_or(0, |tcp| tcp.view().delivered.saturating_sub(self.delivered))
     }
 
-    /// What a step was like that ends with these and began with those `before`.
+    /// The observation of a step that began with the counters `before` and ends with these.
     pub(super) fn since(&self, before: &Counts, run: &Running) -> Seen {
         let (stats, view) = (self.stats.since(&before.stats), self.view);
         let segment = u32::from(run.model.flows[run.flow].transport.segment().max(1));
@@ -81,10 +81,10 @@ fn sender(run: &Running) -> Option<&TcpSender> {
     }
 }
 
-/// How the controllers of calls are heard.
+/// Intercepts the events of controllers on RTP's machine.
 #[derive(Debug)]
 pub(super) struct Listener {
-    /// Whose it is, ready to start: that of the run under way.
+    /// The intercepted controller of the current run, before its start.
     observed: Arc<Mutex<Option<RtpController>>>,
     scheme: &'static Scheme,
 }
@@ -104,7 +104,7 @@ impl Listener {
         Listener { observed, scheme: named("baseline", Machine::Rtp, Foreign { gauges: Vec::new(), maker }) }
     }
 
-    /// Puts an ear in the place of this controller, which has not started, of the flow of this name.
+    /// Replaces this controller, of the flow with this name and not started yet, by one that intercepts its events.
     pub(super) fn listen(&self, controller: &mut RtpController, flow: &str) {
         let Some(ear) = ForeignMedia::of(self.scheme, Profile::Rfc, &[]) else { return };
         let mut ear = ear.asking(controller.settings());
@@ -114,7 +114,7 @@ impl Listener {
     }
 }
 
-/// A controller of which all that it is told is heard.
+/// A controller whose events are intercepted.
 struct Observed {
     of: RtpController,
     shared: Arc<Shared>,

@@ -1,4 +1,4 @@
-//! What a step was like: what a controller is told in it, or what its sender has counted; and the row of numbers made of that.
+//! The observation of a step, from the controller's events or the sender's counters, and its row of numbers.
 
 use super::baseline::Counts;
 use crate::build::Built;
@@ -11,7 +11,7 @@ use paceline_control::{Failure, Fate, Interval, MediaController, PathView, RtpCo
 use paceline_flow::{Sender, SenderStats};
 use paceline_units::{Rate, Span, Time};
 
-/// What a step tells, in this order.
+/// Names of a step's features, in order.
 pub const FEATURES: [&str; 21] = [
     "time_s",
     "duration_s",
@@ -36,10 +36,10 @@ pub const FEATURES: [&str; 21] = [
     "encoder_bps",
 ];
 
-/// One step's features; not a number: not known.
+/// One step's features; NaN means unknown.
 pub type Features = [f64; FEATURES.len()];
 
-/// What has been told since the last step.
+/// What has been observed since the last step.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Seen {
     pub(super) interval: Monitored,
@@ -49,17 +49,17 @@ pub(super) struct Seen {
     pub(super) in_flight: u32,
     pub(super) segment: u32,
     pub(super) begun: bool,
-    /// Bytes after which no more is taken in: a step by acknowledgements ends there.
+    /// Bytes at which accounting stops: a step by acknowledgements ends there.
     pub(super) full: Option<u64>,
 }
 
-/// One-way delays by two clocks, of which nobody knows how far apart they are: their differences alone say something.
+/// One-way delays between two clocks of unknown offset: only their differences mean anything.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct OneWay {
-    /// Of the step: how many, and their sum in nanoseconds.
+    /// Of the step: their count, and their sum in nanoseconds.
     many: u32,
     sum: i64,
-    /// Of the run.
+    /// Minimum over the run.
     min_delay: Option<i64>,
 }
 
@@ -71,7 +71,7 @@ impl OneWay {
         self.min_delay = Some(self.min_delay.map_or(delay, |min| min.min(delay)));
     }
 
-    /// What the step's mean has beyond the run's least, in seconds; `None` without a packet.
+    /// The step's mean above the run's minimum, in seconds; `None` without a packet.
     fn queueing_delay(&self) -> Option<f64> {
         let min = self.min_delay.filter(|_| self.many > 0)?;
         Some((self.sum as f64 / f64::from(self.many) - min as f64) * 1e-9)
@@ -79,7 +79,7 @@ impl OneWay {
 }
 
 impl Seen {
-    /// Another step begins.
+    /// Begins another step.
     pub(super) fn anew(&mut self) {
         self.interval = Monitored::default();
         self.one_way = OneWay { min_delay: self.one_way.min_delay, ..OneWay::default() };
@@ -90,7 +90,7 @@ impl Seen {
             (path.srtt, path.min_rtt, path.in_flight, path.segment);
     }
 
-    /// Takes in what RTP's machine tells a controller.
+    /// Accounts for an event of RTP's machine.
     pub(super) fn on_rtp_event(&mut self, event: &RtpEvent, path: &PathView) {
         match event {
             RtpEvent::Started(_) => self.begun = true,
@@ -117,7 +117,7 @@ impl Seen {
     }
 }
 
-/// A run under way.
+/// A run in progress.
 #[derive(Debug)]
 pub(super) struct Running {
     pub(super) model: Model,
@@ -127,20 +127,20 @@ pub(super) struct Running {
     pub(super) at: Time,
     /// Payload bytes sent by then.
     pub(super) sent: u64,
-    /// What its sender had counted by then, where no controller is told of each packet.
+    /// The sender's counters at that time, for a controller whose events are not intercepted.
     pub(super) counts: Option<Counts>,
-    /// What all had counted at the end of the warm-up, once that is over.
+    /// All counters at the end of the warm-up, once that is over.
     before: Option<Before>,
 }
 
-/// What a step came to.
+/// Result of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stepped {
-    /// What it was like.
+    /// The observation.
     pub features: Features,
-    /// The flow has sent all that it had to.
+    /// Whether the flow has sent all its data.
     pub is_done: bool,
-    /// The scenario's duration is over.
+    /// Whether the scenario's duration is over.
     pub is_over: bool,
 }
 
@@ -168,23 +168,23 @@ impl Running {
         ends(&self.model, &self.built, self.flow)
     }
 
-    /// Payload bytes; TCP's are segments, each counted as a full one.
+    /// Payload bytes sent; on TCP, each segment counts as a full one.
     pub(super) fn sent_so_far(&self) -> u64 {
         let sender = &self.ends().source.sender;
         let stats: &SenderStats = sender.stats();
         match sender {
             Sender::Tcp(_) => stats.packets_sent * u64::from(self.model.flows[self.flow].transport.segment()),
-            _ => stats.bytes_acked, // of a machine that sends nothing twice, sent
+            _ => stats.bytes_acked, // sent bytes, since this machine retransmits nothing
         }
     }
 
-    /// What was measured of it; `None` before its warm-up is over.
+    /// The run's summary; `None` before the end of its warm-up.
     pub(super) fn finish(mut self) -> Option<Summary> {
         let before = self.before.take()?;
         Some(summary_of(&self.model, &mut self.built, &before, self.at))
     }
 
-    /// The step from `began` to now; `set` is what an agent has set, a window in segments and bytes a second.
+    /// The step from `began` to now; `set` is the agent's setting, a window in segments and a rate in bytes/s.
     pub(super) fn stepped(&self, began: Time, seen: &Seen, set: Option<(f64, f64)>) -> Stepped {
         let known = |span: Span| if matches!(span, Span::ZERO | Span::MAX) { f64::NAN } else { span.as_secs_f64() };
         let optional = |span: Option<Span>| span.map_or(f64::NAN, Span::as_secs_f64);
@@ -225,7 +225,7 @@ impl Running {
     }
 }
 
-/// What an encoder should aim at, or else the rate, in bytes on the wire a second.
+/// The encoder's target rate, or else the sending rate, in bytes/s on the wire.
 fn aim(controller: &RtpController) -> f64 {
     controller.target().map_or_else(|| controller.rate(), |target| target.bps() / 8.0)
 }

@@ -1,4 +1,4 @@
-//! From a flow's application in a scenario to what sends, what plays, and what listens.
+//! Builds a flow's application, player and client from the scenario.
 
 use crate::e_model::Voice;
 use crate::scenario::Flow;
@@ -27,20 +27,20 @@ use paceline_flow::quic::Carriage;
 use paceline_random::{Sequence, Stream};
 use paceline_units::{Size, Span, Time};
 
-/// With retransmissions a key frame is asked for after so long (libwebrtc's `VideoReceiveStream2`).
+/// With retransmissions, a key frame is requested after this wait (libwebrtc's `VideoReceiveStream2`).
 const MAX_WAIT_FOR_FRAME: Span = Span::from_secs(3);
 
-/// Which of an encoder's streams its phase is drawn from.
+/// Fork of an encoder's random stream from which its phase is drawn.
 const PHASE: u64 = 2;
 
-/// What the listener of voice hears; packets of a size or an interval of their own are no codec's.
+/// E-model inputs of a voice flow; `None` if the packet size or the interval is overridden, since no codec has it.
 pub(super) fn voice(app: &App) -> Option<Voice> {
     let App::Voice { codec, packet: None, interval: None, .. } = app else { return None };
     let (codec, interval) = (codec.impairment()?, app.ticks()?.1);
     Some(Voice { codec, interval })
 }
 
-/// What voice writes for a packet: who sends RTP adds its header itself.
+/// What voice writes per packet: an RTP sender adds the header itself.
 pub(super) fn voice_packet(packet: Size, transport: &Transport) -> Size {
     match transport {
         Transport::Rtp { config, .. } if config.header > 0 => {
@@ -59,7 +59,7 @@ pub(super) fn playout(flow: &Flow) -> Option<PlayoutModel> {
     Some(PlayoutModel { min_margin: buffer.min_margin, max_margin: buffer.max_margin, patience })
 }
 
-/// What a player asks for, and how.
+/// What a player requests, and its client.
 fn pieces(model: &StreamModel, request: &RequestTable, period: Period) -> (Content, Client) {
     let content = match request.piece {
         None => Content::Whole(*model),
@@ -73,14 +73,15 @@ fn pieces(model: &StreamModel, request: &RequestTable, period: Period) -> (Conte
     (content, Client::of_pieces(content, request.piece.unwrap_or(model.length), room, period))
 }
 
-/// The application, the stream that its player plays, and who asks for it; `origin` wrote what the flow carries.
+/// The application, the stream that its player plays, and the client that requests it; `origin` is the application
+/// whose data the flow carries.
 pub(super) fn app(
     (flow, origin): (&Flow, &App),
     transport: &Transport,
     period: Period,
     stream: Stream,
 ) -> (paceline_apps::Application, Option<StreamModel>, Option<Client>) {
-    // QUIC's own headers come out of what it calls a full packet
+    // QUIC's own headers are part of its full packet.
     let payload = if let Transport::Quic { config, .. } = transport { config.payload() } else { transport.segment() };
     let segment = Size::from_bytes(u64::from(payload));
     let header = transport.header() + (transport.segment() - payload);
@@ -155,7 +156,7 @@ pub(super) fn app(
             interval_jitter,
             phase,
             burst,
-            traces: _, // read: the flow has the ladder
+            traces: _, // already read into the flow's ladder
             skip_frames: _,
             reaction,
             key_interval,
@@ -164,7 +165,7 @@ pub(super) fn app(
             jitter_buffer,
             max_queue,
         } => {
-            // a stream for each group needs to know where one begins
+            // Carriage with a stream per group needs to know where groups begin.
             let groups = matches!(transport, Transport::Quic { config, .. } if config.track.carriage == Carriage::StreamPerGroup);
             let model = EncoderModel {
                 frame_rate: *frame_rate,
@@ -186,7 +187,7 @@ pub(super) fn app(
                 max_queue: max_queue.unwrap_or(Span::MAX),
             };
             let pause = |p: &Pause| Period { start: Time::ZERO + p.from, stop: Time::ZERO + p.to };
-            // no camera runs in step with another: those that do would meet at a queue with each frame, for ever
+            // Cameras do not run in step; in step, their frames would meet at a queue every time.
             let drawn = || Span::from_secs_f64(Sequence::new(stream.fork(PHASE)).unit() / frame_rate);
             let phase = phase.unwrap_or_else(drawn);
             let period = Period { start: period.start + phase, ..period };

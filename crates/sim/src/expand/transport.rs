@@ -1,4 +1,4 @@
-//! From a flow in a scenario to what carries it: the machine, set as the scenario says.
+//! Builds a flow's transport machine from the scenario.
 
 use crate::scenario::Flow;
 use crate::scenario::flow::App;
@@ -17,7 +17,7 @@ use paceline_flow::tcp::{PartialAcks, Requests, TcpConfig};
 use paceline_flow::tfrc::TfrcConfig;
 use paceline_flow::udp::UdpConfig;
 use paceline_units::Span;
-/// The machine that the scheme rides on, set as the scenario says.
+/// The machine that the scheme runs on, configured from the scenario.
 pub(super) fn transport(flow: &Flow) -> Result<Transport, String> {
     let scheme = flow.scheme().map_err(|error| error.to_string())?;
     let profile = flow.profile.control();
@@ -55,7 +55,7 @@ pub(super) fn transport(flow: &Flow) -> Result<Transport, String> {
     })
 }
 
-/// The profile's settings with what the scenario says otherwise.
+/// The profile's settings, overridden by the scenario.
 fn acks_config(flow: &Flow, defaults: AcksConfig) -> AcksConfig {
     AcksConfig {
         segment: flow.segment as u16,
@@ -66,7 +66,7 @@ fn acks_config(flow: &Flow, defaults: AcksConfig) -> AcksConfig {
     }
 }
 
-/// Whether TCP's segments can be marked, and how marks are told; `usual`: the controller's own.
+/// Whether TCP's segments are ECN-capable, and how marks are fed back; `usual` is the controller's own setting.
 fn ecn(flow: &Flow, usual: Ecn) -> Ecn {
     match flow.ecn.unwrap_or(usual.is_on()) {
         false => Ecn::Off,
@@ -78,7 +78,7 @@ fn ecn(flow: &Flow, usual: Ecn) -> Ecn {
     }
 }
 
-/// The profile's settings with what the scenario says otherwise.
+/// The profile's settings, overridden by the scenario.
 fn rtp_config(flow: &Flow, defaults: RtpConfig) -> RtpConfig {
     let session = flow.rtp.clone().unwrap_or_default();
     let sound = flow.bundle.is_some() && matches!(flow.app, App::Voice { .. });
@@ -98,7 +98,7 @@ fn rtp_config(flow: &Flow, defaults: RtpConfig) -> RtpConfig {
     })
 }
 
-/// The profile's settings with what the scenario says otherwise.
+/// The profile's settings, overridden by the scenario.
 fn tfrc_config(flow: &Flow, defaults: TfrcConfig) -> TfrcConfig {
     TfrcConfig {
         segment: flow.segment as u16,
@@ -110,7 +110,7 @@ fn tfrc_config(flow: &Flow, defaults: TfrcConfig) -> TfrcConfig {
     }
 }
 
-/// The settings with what the scenario says otherwise.
+/// The default settings, overridden by the scenario.
 fn quic_config(flow: &Flow, defaults: QuicConfig) -> QuicConfig {
     let usual = QuicConfig {
         datagram: flow.segment as u16,
@@ -123,7 +123,7 @@ fn quic_config(flow: &Flow, defaults: QuicConfig) -> QuicConfig {
     flow.quic.clone().unwrap_or_default().config(&flow.app, usual)
 }
 
-/// The profile's settings with what the scenario says otherwise.
+/// The profile's settings, overridden by the scenario.
 fn tcp_config(flow: &Flow, defaults: TcpConfig) -> TcpConfig {
     let handshake = flow.handshake.unwrap_or(defaults.handshake);
     let requests = |table: &RequestTable| Requests { bytes: table.size.bytes(), tls: table.has_tls(handshake) };

@@ -1,4 +1,4 @@
-//! What a host does for the bundles among its flows.
+//! A host's work for the bundles among its flows.
 
 use super::Host;
 use crate::build::Folded;
@@ -8,7 +8,7 @@ use paceline_flow::Sender;
 use paceline_units::Time;
 
 impl Host {
-    /// Of a source of a bundle: what waits there is told to its leader, turns are given, and the rate is divided anew.
+    /// For a source in a bundle: reports its backlog to its leader, grants turns to send, and divides the rate again.
     pub(super) fn settle(&mut self, slot: usize, now: Time, network: &mut Network<Folded>) {
         let (sources, clock) = (&mut self.sources, &mut self.clock);
         let Some((bundle, place)) = self.bundling.as_ref().and_then(|bundling| bundling.bundle(slot)) else { return };
@@ -63,7 +63,7 @@ impl Host {
         }
     }
 
-    /// The same over QUIC: what members wrote becomes the leader's, and they are told what became of it.
+    /// The same over QUIC: passes members' writes to the leader and reports their state back.
     fn settle_tracks(&mut self, slot: usize, now: Time, network: &mut Network<Folded>) {
         let (sources, clock) = (&mut self.sources, &mut self.clock);
         let Some((bundle, _)) = self.bundling.as_ref().and_then(|bundling| bundling.bundle(slot)) else { return };
@@ -86,7 +86,7 @@ impl Host {
             source.send_on(now, &mut out);
             let mut demands: Vec<f64> = bundle.members.iter().map(|member| sources[*member].demand(now)).collect();
             let Sender::Quic(quic) = &mut sources[leader].sender else { return };
-            // what has no rate of its own claims what it uses
+            // A track without a rate limit claims what it uses.
             for (track, demand) in (0..).zip(&mut demands).filter(|(_, demand)| demand.is_infinite()) {
                 *demand = quic.claim(track, now);
             }
@@ -114,7 +114,7 @@ impl Host {
         }
     }
 
-    /// A packet has come to a sink that leads others: what it brought of their tracks is theirs.
+    /// Passes arrivals on a leader's connection to the sinks of the tracks.
     fn hand_over(&mut self, slot: usize, now: Time) {
         let Some(bundling) = &self.bundling else { return };
         for (track, &member) in (1..).zip(bundling.led_sinks(slot)) {
@@ -124,7 +124,7 @@ impl Host {
         }
     }
 
-    /// A packet has come to a sink that is led, which is told of by its leader's.
+    /// Handles a packet at a led sink: its leader's receiver includes it in feedback.
     #[cold]
     #[inline(never)]
     pub(super) fn carry(&mut self, slot: usize, now: Time, network: &mut Network<Folded>) {

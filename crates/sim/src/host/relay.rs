@@ -1,4 +1,4 @@
-//! What a host does for the relays among its flows.
+//! A host's work for the relays among its flows.
 
 use super::Host;
 use crate::build::Folded;
@@ -7,7 +7,7 @@ use paceline_engine::Network;
 use paceline_units::Time;
 
 impl Host {
-    /// A packet has come to a sink: what it brought leaves by those that send it on.
+    /// Passes what arrived at a sink to the sources that relay it.
     #[cold]
     #[inline(never)]
     pub(super) fn send_on(&mut self, sink: usize, now: Time, network: &mut Network<Folded>) {
@@ -21,7 +21,7 @@ impl Host {
             }
         }
         for &(_, slot) in relaying.of_sink(sink).iter().filter(|_| !portions.is_empty()) {
-            // of a bundle what is most urgent leaves first, of whichever flow it is
+            // In a bundle, the most urgent data leave first, whichever flow they belong to.
             self.settle(slot, now, network);
             let source = &mut self.sources[slot];
             let mut port = Port::of(source, network, &mut self.clock, now);

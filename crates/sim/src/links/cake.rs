@@ -5,10 +5,10 @@ use crate::scenario::queue::{Framing as FramingKey, Isolation as IsolationKey, Q
 use paceline_path::{CakeModel, Framing, Hosts, Isolation};
 use paceline_units::Rate;
 
-/// The model of a queue that is CAKE, in front of a transmitter of this rate.
+/// The model of a CAKE queue in front of a transmitter of this rate.
 ///
 /// # Panics
-/// If it is another.
+/// If the queue is of another kind.
 pub(super) fn model(queue: &Queue, rate: Rate) -> CakeModel {
     let Queue::Cake { bandwidth, limit: _, rtt, isolation, overhead, mpu, framing, ingress, mtu } = queue else {
         unreachable!("another queue is not CAKE's")
@@ -37,7 +37,7 @@ pub(super) fn model(queue: &Queue, rate: Rate) -> CakeModel {
         },
         ingress: *ingress,
         mtu: *mtu,
-        hosts: Hosts::OfEachFlow, // who has flows knows their ends
+        hosts: Hosts::OfEachFlow, // set by `expand`, which knows the flows' ends
     }
 }
 
@@ -52,7 +52,7 @@ mod tests {
         model(&serde_json::from_str(&text).unwrap(), Rate::from_mbps(8.0))
     }
 
-    /// What is not said is what `tc-cake` has, and the limit follows bandwidth and round trip.
+    /// Defaults are those of `tc-cake`, and the limit follows from bandwidth and round-trip time.
     #[test]
     fn defaults_are_those_of_tc_cake() {
         assert_eq!(of(""), CakeModel::new(None));

@@ -1,14 +1,14 @@
-//! DualPI2's keys, with the defaults that go by the variant.
+//! DualPI2's keys, with defaults that depend on the variant.
 
 use super::limit;
 use crate::scenario::queue::{DualPi2Variant, DualScheduler as SchedulerKey, NativeAqm as NativeKey, Queue};
 use paceline_path::{DualPi2Model, DualScheduler, NativeAqm};
 use paceline_units::{Rate, Ratio, Span};
 
-/// The model of a queue that is DualPI2.
+/// The model of a DualPI2 queue.
 ///
 /// # Panics
-/// If it is another.
+/// If the queue is of another kind.
 pub(super) fn model(queue: &Queue, rate: Rate) -> DualPi2Model {
     let Queue::Dualpi2 {
         variant,
@@ -43,7 +43,7 @@ pub(super) fn model(queue: &Queue, rate: Rate) -> DualPi2Model {
     let base = DualPi2Model { target: *target, ..base };
     let base = rtt_max.map_or(base, |rtt_max| base.tuned(rtt_max));
     let update = update.unwrap_or(base.update);
-    // alpha is a gain an update, so it goes by the one that is given (RFC 9332, figure 2, line 13)
+    // alpha is a gain per update, so it depends on the configured update interval (RFC 9332, figure 2, line 13).
     let tuned = rtt_max.map(|rtt| 0.1 * update.as_secs_f64() / (rtt.as_secs_f64() * rtt.as_secs_f64()));
     DualPi2Model {
         update,
@@ -78,14 +78,15 @@ mod tests {
         model(&serde_json::from_str(&text).unwrap(), Rate::from_mbps(8.0))
     }
 
-    /// What is not said is the variant's.
+    /// Defaults are those of the variant.
     #[test]
     fn defaults_are_the_variants() {
         assert_eq!(of(""), DualPi2Model::rfc9332(Limit::Bytes(paceline_units::Size(250_000))));
         assert_eq!(of(", \"variant\": \"linux\""), DualPi2Model::linux(Limit::Packets(10_000)));
     }
 
-    /// RFC 9332 figure 2, lines 11 to 14: `update` by target and `rtt_max`, alpha by `update`, whichever of them is given.
+    /// RFC 9332 figure 2, lines 11 to 14: `update` follows from target and `rtt_max`, and alpha from `update`,
+    /// whichever of them is given.
     #[test]
     fn gains_follow_the_round_trip_and_the_interval() {
         let gains = |keys: &str| {
