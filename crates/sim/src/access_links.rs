@@ -1,13 +1,13 @@
-//! Which access links a summary reports, and which need no queue of their own.
+//! Which access links a summary reports, and which need no queue.
 
 use crate::graph::Path;
 use crate::model::{Model, QueueReporting};
 use crate::scenario::link::AccessTable;
 use paceline_path::{LinkModel, Queue, RateModel};
 
-/// Sets which access links the summary reports, beside those whose queue was given. A default queue that cannot fill becomes one
-/// without a limit, which costs nothing: that of a link no slower than what feeds it, and that of a sender which waits while its
-/// link is full (backpressure).
+/// Sets which access links the summary reports, in addition to those with a configured queue. A default queue that
+/// cannot fill is replaced by one without a limit, which costs nothing: at a link no slower than what feeds it, and at
+/// a sender that waits while its link is full (backpressure).
 pub fn of_access(model: &mut Model, paths: &[Path], access: &AccessTable) {
     let mut reporting: Vec<QueueReporting> = model.links.iter().map(|link| link.reporting).collect();
     let peak = |arc: usize| model.links[arc].model.rate.peak();
@@ -19,7 +19,7 @@ pub fn of_access(model: &mut Model, paths: &[Path], access: &AccessTable) {
                 continue;
             }
             let slow = slowest.is_some_and(|slowest| peak(arc) <= slowest);
-            // the sender's own link is fed by the sender
+            // The sender feeds its own access link.
             let feed = place.checked_sub(1).map(|before| &model.links[there[before]]);
             let may_wait = feed.is_none_or(|feed| feed.cell.is_some() || outruns(&feed.model, &link.model));
             let may_fill = feed.is_some() || flow.transport.name() == "udp" || access.backpressure != Some(true);
@@ -42,12 +42,13 @@ pub fn of_access(model: &mut Model, paths: &[Path], access: &AccessTable) {
     }
 }
 
-/// Whether packets may leave one link faster than the next can send them on. Behind a link of the same rate a packet waits for no
-/// longer than a greater one before it takes.
+/// Whether one link may emit packets faster than the next can send them. Behind a link of the same rate, a packet waits
+/// no longer than a larger one ahead of it takes.
 fn outruns(feed: &LinkModel, next: &LinkModel) -> bool {
     !feed.is_steady()
         || match (&feed.rate, &next.rate) {
-            // as whole nanoseconds a packet's end is rounded down, so what follows it at the same rate never comes too soon
+            // A packet's end is rounded down to whole nanoseconds, so its successor never arrives too early at the same
+            // rate.
             (RateModel::Constant(feed_rate), RateModel::Constant(rate)) => rate < feed_rate,
             _ => next.rate.peak() <= feed.rate.peak(),
         }

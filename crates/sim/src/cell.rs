@@ -1,4 +1,4 @@
-//! An 802.11 cell as an element of the engine, with what its access point does to windows.
+//! An 802.11 cell as an element of the engine, including its access point's changes to windows.
 
 use crate::build::Folded;
 use crate::model::{CellInstance, FlowModel, Model};
@@ -11,14 +11,14 @@ use paceline_path::access_point::{AccessPoint, Crossing, Decided};
 use paceline_path::wifi::{Cell, Output};
 use paceline_units::Time;
 
-/// A cell, and where it stands.
+/// A cell as an element.
 #[derive(Debug)]
 pub struct CellElement {
     /// The cell.
     pub cell: Cell,
-    /// Its number among the elements: what is sent from one station to another comes back to it.
+    /// Its index among the elements: packets from one station to another return to it.
     element: u32,
-    /// What lowers windows, if something does.
+    /// The part that lowers windows, if any.
     access_point: Option<Box<AccessPoint>>,
 }
 
@@ -44,18 +44,19 @@ impl CellElement {
         CellElement { cell, element: element as u32, access_point }
     }
 
-    /// When it has something to do of itself.
+    /// When it next needs to run.
     #[must_use]
     pub fn next_wake(&self) -> Time {
         self.access_point.as_ref().map_or(self.cell.next_wake(), |ap| ap.next_wake().min(self.cell.next_wake()))
     }
 
-    /// What its access point has decided, if that was recorded.
+    /// The decisions of its access point, if recorded.
     pub fn take_decided(&mut self) -> Vec<Decided> {
         self.access_point.as_mut().map_or_else(Vec::new, |access_point| access_point.take_kept())
     }
 
-    /// Handles everything before `until`; at one instant its own events come before arrivals, and decisions before all.
+    /// Handles everything before `until`. At the same time, its own events run before arrivals, and decisions before
+    /// both.
     pub fn run(&mut self, until: Time, inbox: &mut Inbox, network: &mut Network<Folded>) {
         let packets = inbox.take(until, network.routes());
         let mut arrivals = packets.iter();
@@ -111,7 +112,7 @@ impl CellElement {
     }
 }
 
-/// What a flow is to the access point of a cell: TCP is held back if its receiver is a station there.
+/// How an access point treats a flow: it limits TCP whose receiver is one of its stations.
 fn crossing(flow: &FlowModel, cell: &CellInstance, nodes: &[String]) -> Crossing {
     let is_station = |node: usize| cell.interfaces[1..].contains(&nodes[node]);
     match &flow.transport {

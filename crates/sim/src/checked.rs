@@ -1,4 +1,4 @@
-//! A scenario that has been checked in full: the file by itself, and the network that it describes.
+//! A fully checked scenario: the file itself, and the network that it describes.
 
 use crate::expand;
 use crate::recorder::Recording;
@@ -6,28 +6,28 @@ use crate::run::{self, RunError};
 use crate::scenario::{Document, Mistake, Scenario, ScenarioError};
 use paceline_control::Scheme;
 
-/// Instances of a flow that are checked: they differ only in their draws, and more of them show nothing new.
+/// Maximum instances of a flow that are checked. They differ only in their draws, and more would show nothing new.
 const LOOKED_AT: u32 = 1000;
 
-/// A checked scenario, and what a front end says about it.
+/// A checked scenario, with what front ends report about it.
 #[derive(Clone, Debug)]
 pub struct CheckedScenario {
     /// The scenario.
     pub scenario: Scenario,
-    /// Settings without effect: a line each, with file, line and key.
+    /// Settings without effect: one line each, with file, line and key.
     pub warnings: Vec<String>,
-    /// What the end of each of its runs cuts off, likewise.
+    /// What the end of each of its runs cuts off: one line each.
     pub cut_short: Vec<String>,
-    /// The series that a run of it can record.
+    /// The series that its runs can record.
     pub recordable: Vec<&'static str>,
 }
 
 impl CheckedScenario {
-    /// Checks a document. `read` gives the text of a trace file by its name, or says why it cannot; `foreign` are
-    /// schemes that are not compiled in.
+    /// Checks a document. `read` returns the text of a trace file by its name, or an error; `foreign` are schemes that
+    /// are not compiled in.
     ///
     /// # Errors
-    /// Every mistake found in it, or the first of those that only the expanded scenario shows.
+    /// Every mistake found in it, or the first that only the expanded scenario shows.
     pub fn check(
         document: &Document,
         read: &mut dyn FnMut(&str) -> Result<String, String>,

@@ -1,4 +1,4 @@
-//! What a run takes, before it is run: about how many packets it moves over which links, and what each costs.
+//! Estimates a run's cost beforehand: roughly the number of packets on each link, and the time that each takes.
 
 use crate::expand::{ExpandError, routes};
 use crate::model::{FlowModel, Model};
@@ -6,25 +6,25 @@ use paceline_flow::Transport;
 use paceline_path::RateModel;
 use paceline_units::{Span, Time};
 
-/// Core seconds of a packet on a link, of a packet's feedback and frames over RTP, and of a frame on a cell's channel: on an Intel
-/// Xeon, by the cases of the suites (`tests/cost.rs` holds them within a factor).
+/// Core seconds per packet on a link, per packet's feedback and frames over RTP, and per frame on a cell's channel.
+/// Measured on an Intel Xeon with the cases of the suites (`tests/cost.rs` checks them within a factor).
 const LINK_S: f64 = 0.045e-6;
 const RTP_S: f64 = 0.4e-6;
 const CELL_S: f64 = 0.8e-6;
 
-/// The share of a cell's rate of data frames that is left of access to the medium, frame spaces and acknowledgements.
+/// The share of a cell's data rate that remains after medium access, frame spaces and acknowledgements.
 const OF_CELL: f64 = 0.5;
 
-/// About how many packets each flow sends in a run.
+/// Estimates how many packets each flow sends in a run.
 ///
-/// What sends as much as it may fills the narrowest link of its way, and flows that want more of a link than it has have it in
-/// proportion. How much a controller leaves unused, because of losses above all, is not known.
+/// A flow without a rate limit fills the narrowest link of its path. Flows that demand more than a link's capacity
+/// share it in proportion. How much controllers leave unused, above all because of losses, is not estimated.
 ///
 /// # Errors
 /// A flow whose ends are not connected.
 pub fn packets(model: &Model) -> Result<Vec<f64>, ExpandError> {
     let paths = routes(model)?;
-    // ways over a cell's channel share it: they count as its first one
+    // Arcs of a cell share its channel: they count as its first one.
     let shared = |arc: usize| model.links[arc].cell.map_or(arc, |cell| model.cells[cell].first_link);
     let capacity: Vec<f64> = (0..model.links.len()).map(|arc| capacity_bps(model, arc)).collect();
     let mut load = vec![0.0; model.links.len()];
@@ -44,7 +44,7 @@ pub fn packets(model: &Model) -> Result<Vec<f64>, ExpandError> {
     Ok(sent.collect())
 }
 
-/// About how many core seconds a run takes, what is recorded left out.
+/// Estimates a run's core seconds, without recording.
 ///
 /// # Errors
 /// As [`packets`].
@@ -54,14 +54,14 @@ pub fn core_seconds(model: &Model) -> Result<f64, ExpandError> {
     let mut seconds = 0.0;
     for ((flow, (there, back)), sent) in model.flows.iter().zip(&paths).zip(packets(model)?) {
         let media = if matches!(flow.transport, Transport::Rtp { .. }) { RTP_S } else { 0.0 };
-        // an acknowledgement comes for two packets
+        // Two packets have one acknowledgement.
         let links = there.iter().map(each).sum::<f64>() + back.iter().map(each).sum::<f64>() / 2.0;
         seconds += sent * (media + links);
     }
     Ok(seconds)
 }
 
-/// The mean rate over the run, in bits a second.
+/// The mean rate over the run, in bit/s.
 fn capacity_bps(model: &Model, arc: usize) -> f64 {
     let link = &model.links[arc];
     if let Some(cell) = link.cell {
@@ -81,7 +81,7 @@ fn mean_bps(rate: &RateModel, lasts: Span) -> f64 {
     bits.sum::<f64>() / lasts.as_secs_f64()
 }
 
-/// The share of the run in which a flow has something to send.
+/// The share of the run during which a flow can send.
 fn share_of_run(model: &Model, flow: &FlowModel) -> f64 {
     let end = Time::ZERO + model.duration;
     flow.stop.min(end).since(flow.start.min(end)).as_secs_f64() / model.duration.as_secs_f64()

@@ -1,22 +1,22 @@
-//! Coupled flows of a host: what one's controller finds is shared among all of its group (RFC 8699).
+//! Coupled flows of a host: a group shares the rates that its controllers calculate (RFC 8699).
 
 use crate::model::FlowModel;
 use crate::scenario::coupled::CoupledTable;
 use paceline_control::coupled::FlowStateExchange;
 use paceline_units::{Rate, Span, Time};
 
-/// The state of a source that its group shares; rates in bits a second.
+/// The state that a source shares with its group; rates in bit/s.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct CoupledState {
-    /// The rate that its controller has found.
+    /// The rate calculated by its controller.
     pub calculated: f64,
-    /// What its application and its controller's own bounds leave it at most; infinite if nothing does.
+    /// Maximum rate that its application and its controller's bounds allow; infinite if neither limits it.
     pub desired: f64,
     /// Its round-trip time.
     pub rtt: Span,
 }
 
-/// A group of sources, which its owner knows by numbers.
+/// A group of sources, identified by numbers.
 #[derive(Debug)]
 pub struct Group {
     exchange: FlowStateExchange,
@@ -32,20 +32,21 @@ struct Member {
 }
 
 impl Group {
-    /// One without members, of the algorithm that is its first flow's.
+    /// A group without members, with the algorithm of its first flow.
     #[must_use]
     pub fn new(first: &CoupledTable) -> Group {
         Group { exchange: FlowStateExchange::new(first.algorithm.control()), members: Vec::new() }
     }
 
-    /// A source is a member from now on.
+    /// Adds a source.
     pub fn add(&mut self, source: u64, coupled: &CoupledTable) {
         self.exchange.add(coupled.priority);
         self.members.push(Member { source, first: None });
     }
 
-    /// Handles an event of a source; `state_of` gives the state of any of them, `None` for one that sends nothing now. Returns
-    /// whether all have new rates: its controller has found another than it was given.
+    /// Handles an event of a source; `state_of` returns the state of any member, `None` for one that sends nothing now.
+    /// Returns whether all members have new rates, because the source's controller calculated another rate than it was
+    /// given.
     pub fn on_event(&mut self, source: u64, now: Time, state_of: impl Fn(u64) -> Option<CoupledState>) -> bool {
         let mut own = None;
         for (place, member) in self.members.iter_mut().enumerate() {
@@ -69,25 +70,25 @@ impl Group {
         found
     }
 
-    /// Its members, those that have left among them.
+    /// Number of members, including those that have left.
     #[must_use]
     pub fn len(&self) -> usize {
         self.members.len()
     }
 
-    /// Whether nobody was ever a member.
+    /// Whether no member was ever added.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
 
-    /// A member and the rate that it is to have; `None` if it sends nothing now.
+    /// A member and its new rate; `None` if it sends nothing now.
     #[must_use]
     pub fn share(&self, place: usize) -> Option<(u64, Rate)> {
         self.exchange.has(place).then(|| (self.members[place].source, Rate(self.exchange.rate(place) as u64)))
     }
 
-    /// The rate that a member has made of its share, within its own bounds.
+    /// Reports the rate that a member made of its share, within its own bounds.
     pub fn took(&mut self, place: usize, reported: Option<CoupledState>) {
         if let Some(state) = reported {
             self.exchange.took(place, state.calculated);
@@ -99,12 +100,12 @@ impl Group {
 #[derive(Debug)]
 pub struct Coupling {
     groups: Vec<(String, Group)>,
-    /// By source: its group.
+    /// For each source, its group.
     of: Vec<Option<usize>>,
 }
 
 impl Coupling {
-    /// Of a host with these senders, numbered from 0; `None` if none is coupled.
+    /// For a host with these senders, numbered from 0; `None` if none is coupled.
     #[must_use]
     pub fn of(flows: &[&FlowModel]) -> Option<Box<Coupling>> {
         let mut coupling = Coupling { groups: Vec::new(), of: vec![None; flows.len()] };

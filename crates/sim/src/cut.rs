@@ -1,4 +1,4 @@
-//! What the end of a run cuts off, and what a measure therefore leaves out.
+//! What the end of a run cuts off, and which measures therefore leave it out.
 
 use crate::diagnostics::Seen;
 use crate::model::Model;
@@ -7,14 +7,14 @@ use paceline_apps::Application;
 use paceline_units::Time;
 use std::collections::BTreeMap;
 
-/// Streams and transfers that the run did not wait for, and groups that have nothing to be held against.
+/// Reports streams and transfers that the run did not wait for, and groups without a reference.
 pub fn cut_off(model: &Model, seen: &Seen, notices: &mut Vec<Notice>) {
     streams(model, seen, notices);
     transfers(model, seen, notices);
     no_reference(model, seen, notices);
 }
 
-/// Cases by the flow's name: how many there are, and of how many.
+/// Cases per flow name: how many apply, out of how many.
 fn by_flow<'a>(cases: impl Iterator<Item = (&'a str, bool)>) -> Vec<(&'a str, u64, u64)> {
     let mut found: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
     for (flow, is) in cases {
@@ -25,10 +25,10 @@ fn by_flow<'a>(cases: impl Iterator<Item = (&'a str, bool)>) -> Vec<(&'a str, u6
     found.into_iter().filter(|(_, (count, _))| *count > 0).map(|(flow, (count, of))| (flow, count, of)).collect()
 }
 
-/// What to do about a run that is too short.
+/// Advice for a run that is too short.
 fn longer(model: &Model, end: Time, flow: &str) -> String {
     if end < Time::ZERO + model.duration {
-        // the text is the same in all runs, whenever each of them ended
+        // The text is the same in all runs, whenever each of them ended.
         return format!("It ended by `stop_after`: leave that out, or let it name `{flow}`.");
     }
     format!("Give it a longer `duration` than {}.", model.duration)
@@ -52,13 +52,13 @@ fn streams(model: &Model, seen: &Seen, notices: &mut Vec<Notice>) {
 }
 
 impl StreamSummary {
-    /// Whether more could have come of it: not all of it is there, and its play-out by the clock is not over.
+    /// Whether more data could have arrived: it is incomplete, and its play-out has not ended.
     fn is_cut(&self) -> bool {
         !(self.completed || self.began && self.due_packets == self.media_packets)
     }
 }
 
-/// Transfers of a given size: of the web's some are under way at any time.
+/// Reports unfinished transfers of a given size. Web transfers do not count, since some are in progress at any time.
 fn transfers(model: &Model, seen: &Seen, notices: &mut Vec<Notice>) {
     let sized = model.flows.iter().zip(seen.flows).filter(|(flow, _)| match &flow.app {
         Application::Ftp(ftp) => ftp.transfers().is_some(),
@@ -78,7 +78,7 @@ fn transfers(model: &Model, seen: &Seen, notices: &mut Vec<Notice>) {
     }
 }
 
-/// Nothing is less friendly than to leave the others nothing, and it has no number.
+/// Reports a reference group that delivered nothing. No number can express that: nothing is less friendly.
 fn no_reference(model: &Model, seen: &Seen, notices: &mut Vec<Notice>) {
     let Some(name) = &model.friendliness_to else { return };
     let delivered = |flow: &FlowSummary| flow.group == *name && flow.goodput_bps > 0.0;

@@ -1,4 +1,4 @@
-//! How much hosts delay what they send, at each instant of a run (docs/decisions/host-delay.md).
+//! How long hosts delay their packets, at each time of a run (docs/decisions/host-delay.md).
 
 use crate::endpoint::{Sink, Source};
 use crate::model::FlowModel;
@@ -6,35 +6,35 @@ use paceline_path::RateModel;
 use paceline_units::{Rate, Size, Span, Time};
 use std::sync::Arc;
 
-/// The upper bound of a flow's random delay at one of its hosts: a time that changes when the rates of the flow's way do.
+/// The upper bound of a flow's random delay at one of its hosts: a time that changes with the rates on the flow's path.
 #[derive(Clone, Debug, Default)]
 pub struct Delays {
-    /// From each instant on, the first at zero; shared among the flows and ends that have the same way. Empty: none.
+    /// Steps, the first at time zero; shared among flows and ends with the same path. Empty means no delay.
     steps: Arc<[(Time, Span)]>,
-    /// But never more than this.
+    /// Upper bound of every step.
     max_delay: Span,
 }
 
 impl Delays {
-    /// These, in order of time and from zero on, but at most `max_delay` each.
+    /// These steps, in order of time and from zero on, each limited to `max_delay`.
     #[must_use]
     pub fn new(steps: Arc<[(Time, Span)]>, max_delay: Span) -> Delays {
         Delays { steps, max_delay }
     }
 
-    /// The delay to begin with.
+    /// The initial delay.
     #[must_use]
     pub fn first(&self) -> Span {
         if self.steps.is_empty() { Span::ZERO } else { self.at(0) }
     }
 
-    /// Whether it delays anything at any time.
+    /// Whether any step delays packets.
     #[must_use]
     pub fn any(&self) -> bool {
         self.max_delay > Span::ZERO && self.steps.iter().any(|step| step.1 > Span::ZERO)
     }
 
-    /// From the step at `place` on, the first whose delay is not `now`.
+    /// The first step at or after `place` whose delay differs from `now`.
     fn change(&self, place: usize, now: Span) -> Option<usize> {
         (place..self.steps.len()).find(|&next| self.at(next) != now)
     }
@@ -45,12 +45,12 @@ impl Delays {
     }
 }
 
-/// How long so many packets of this size take on the slowest link of a way: from each instant on, the first at zero. `None` if no link
-/// ever sends.
+/// How long this many packets of this size take on the slowest link of a path, as steps over time, the first at zero.
+/// `None` if no link ever sends.
 ///
-/// A link goes by its rate of the moment; what repeats, and recorded opportunities, by their mean. A step of a schedule in which not
-/// one packet passes says nothing of how far apart packets are: the link stands still, and its rate before that counts (the next
-/// one if there is none).
+/// A link counts with its current rate; repeating schedules and recorded opportunities count with their mean. A step of
+/// a schedule in which not one packet passes is left out, since it does not say how far apart packets are: the rate
+/// before it applies (the next one if there is none).
 pub fn packet_times<'a>(
     way: impl Iterator<Item = &'a RateModel>,
     (packets, size): (f64, Size),
@@ -74,7 +74,7 @@ pub fn packet_times<'a>(
     (!times.is_empty()).then(|| times.into())
 }
 
-/// A link's rates over time, without the steps in which it stands still.
+/// A link's rates over time, without the steps in which no packet passes.
 fn moving(rate: &RateModel, size: Size) -> Vec<(Time, Rate)> {
     let mut steps = rate.steps();
     let ends: Vec<Time> = steps.iter().skip(1).map(|next| next.0).chain([Time::NEVER]).collect();
@@ -89,21 +89,21 @@ fn moving(rate: &RateModel, size: Size) -> Vec<(Time, Rate)> {
     steps
 }
 
-/// The delays of a host's ends that change as time passes.
+/// Scheduled changes of delay for a host's ends.
 #[derive(Debug)]
 pub struct Changes(Vec<Change>);
 
 #[derive(Debug)]
 struct Change {
-    /// Of the host's sources and sinks, in this order.
+    /// Index into the host's sources followed by its sinks.
     end: usize,
     delays: Delays,
-    /// The step that is next.
+    /// The next step.
     next: usize,
 }
 
 impl Changes {
-    /// Of the host with these flows' sources and sinks; `None` if all of their delays stay what they are.
+    /// For a host with the sources and sinks of these flows; `None` if all of their delays are constant.
     #[must_use]
     pub fn of(sending: &[&FlowModel], receiving: &[&FlowModel]) -> Option<Box<Changes>> {
         let ends = sending.iter().map(|flow| &flow.sender_delay);
@@ -116,15 +116,15 @@ impl Changes {
         (!changes.is_empty()).then(|| Box::new(Changes(changes)))
     }
 
-    /// When a delay is next to be changed. That is a nanosecond before the rate changes, so that whatever its host does at
-    /// that instant finds the new one, whose turn it ever is.
+    /// When to change a delay next: a nanosecond before the rate changes, so that all events of its host at that time
+    /// see the new delay, in whatever order they run.
     #[must_use]
     pub fn due(&self) -> Time {
         let next = |change: &Change| change.delays.steps[change.next].0;
         self.0.iter().map(next).min().map_or(Time::NEVER, |at| Time(at.0 - 1))
     }
 
-    /// Makes the changes that are due `now`.
+    /// Applies the changes that are due at `now`.
     pub fn make(&mut self, now: Time, sources: &mut [Source], sinks: &mut [Sink]) {
         self.0.retain_mut(|Change { end, delays, next }| {
             if delays.steps[*next].0.0 > now.0 + 1 {

@@ -1,11 +1,11 @@
-//! What can be written in a scenario, and which models there are, as JSON: for every front end the same.
+//! The possible contents of a scenario, and the available models, as JSON: the same for every front end.
 
 use crate::scenario::rules_machine::marks_frames;
 use paceline_control::models::catalog::{Argument, Default, MODELS, Model};
 use paceline_control::{EncoderRate, Idle, Kind, Parameter, Profile, Scheme, Setting};
 use serde_json::{Value, json};
 
-/// The version of the simulator; one with the checks of the dev profile says so, for it is not to be timed.
+/// The simulator's version. A build with the dev profile's checks says so, because timing it would mislead.
 pub const VERSION: &str =
     if cfg!(debug_assertions) { concat!(env!("CARGO_PKG_VERSION"), "+dev") } else { env!("CARGO_PKG_VERSION") };
 
@@ -30,14 +30,14 @@ pub fn scheme(scheme: &Scheme) -> Value {
         "frames": frames,
         "params": parameters,
     });
-    // a name of before: the law goes under another, with the parameter that chooses it
+    // An old name: the law is now a variant of another scheme, chosen by a parameter.
     if let Some((family, variant)) = scheme.variant().filter(|(family, _)| *family != name) {
         about["variant_of"] = json!({ "name": family, "variant": variant });
     }
     about
 }
 
-/// A parameter's value as a scenario has it.
+/// A parameter's value as scenarios write it.
 fn shown(parameter: &Parameter, value: f64) -> Value {
     match parameter.setting(value) {
         Setting::Number(number) => json!(number),
@@ -46,7 +46,7 @@ fn shown(parameter: &Parameter, value: f64) -> Value {
     }
 }
 
-/// When a parameter changes nothing, in words.
+/// When a parameter has no effect, as text.
 fn no_effect(scheme: &Scheme, idle: Idle) -> String {
     let other = scheme.parameters.iter().find(|p| p.name == idle.other());
     let text = |value: f64| other.map_or_else(|| value.to_string(), |p| p.setting(value).to_string());

@@ -1,6 +1,6 @@
-//! Diagnostics of a run: what a reader of its results should know and no measure says; see [`Notice`].
+//! Diagnostics of a run: what a reader of its results should know and no measure shows; see [`Notice`].
 //!
-//! A kind is a function here, and a row in docs/measures.md.
+//! Each kind is a function here, and a row in docs/measures.md.
 
 use crate::cut::cut_off;
 use crate::gauges::reading;
@@ -15,19 +15,19 @@ use paceline_path::LinkReport;
 use paceline_units::{Rate, Time};
 use std::collections::BTreeMap;
 
-/// What a run showed in its measured interval.
+/// Results of a run's measured interval.
 pub struct Seen<'a> {
-    /// What links, by number, report of themselves.
+    /// Reports of links, with their numbers.
     pub links: &'a [(usize, LinkReport)],
-    /// Bytes on the wire that arrived of each flow; `None` if it was not there then.
+    /// Bytes on the wire that arrived, for each flow; `None` if it was not active then.
     pub bytes: &'a [Option<u64>],
-    /// What became of the flows.
+    /// The flows' results.
     pub flows: &'a [FlowSummary],
-    /// What the sender of a flow, by number, or its controller says of itself under this name as the run ends.
+    /// The gauge of this name at the end of the run, from the sender of a flow (by number) or its controller.
     pub gauge: &'a dyn Fn(usize, &'static str) -> Option<f64>,
-    /// What became of the streams.
+    /// The streams' results.
     pub streams: &'a [StreamSummary],
-    /// When it ended.
+    /// The end of the run.
     pub end: Time,
 }
 
@@ -42,7 +42,7 @@ pub fn notices(model: &Model, paths: &[Path], seen: &Seen) -> Vec<Notice> {
     notices
 }
 
-/// Which hosts of a flow have such a link.
+/// Which hosts of a flow have such an access link.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Ends {
     Both,
@@ -50,9 +50,9 @@ enum Ends {
     Receiver,
 }
 
-/// Hosts' own links that are no faster than the slowest of the others on the way of their flow's data.
+/// Access links that are no faster than the slowest of the other links on their flow's path.
 fn access_not_faster(model: &Model, paths: &[Path], notices: &mut Vec<Notice>) {
-    // by what is said of them: a line for flows alike
+    // Keyed by the text's variables: one line for all flows with the same.
     let mut found: BTreeMap<(Ends, Rate, &str, Rate), Vec<&str>> = BTreeMap::new();
     for (flow, (there, _)) in model.flows.iter().zip(paths) {
         let links = || there.iter().map(|&arc| &model.links[arc]);
@@ -94,10 +94,10 @@ fn access_not_faster(model: &Model, paths: &[Path], notices: &mut Vec<Notice>) {
     }
 }
 
-/// A flow that sends so much of the greatest rate is held there.
+/// A flow that sends at least this share of its maximum rate is limited by it.
 const LIMITED_SHARE: f64 = 0.95;
 
-/// Flows that send as much as their controller's greatest rate lets them, which nobody has set.
+/// Flows limited by their controller's default maximum rate.
 fn limited_by_default(model: &Model, seen: &Seen, notices: &mut Vec<Notice>) {
     let mut found: BTreeMap<Rate, Vec<&str>> = BTreeMap::new();
     for (flow, summary) in model.flows.iter().zip(seen.flows) {
@@ -121,26 +121,26 @@ fn limited_by_default(model: &Model, seen: &Seen, notices: &mut Vec<Notice>) {
     }
 }
 
-/// Of the bytes that pass a link, those of flows that have it for themselves.
+/// Minimum share of a link's bytes with which flows have the link to themselves.
 const OWN: f64 = 0.9;
-/// Where Copa's flows are alone their queue goes no higher than so many times 1/delta of all (NSDI 2018, section 3).
+/// Where only Copa flows compete, their queue stays below this multiple of their summed 1/delta (NSDI 2018, section 3).
 const SAWTOOTH: f64 = 2.5;
-/// Who has competed for so much of a run has not done so for a turn of its queue alone.
+/// Minimum share of the run in competitive mode: less may be a single oscillation of the queue.
 const LONG: f64 = 0.1;
 
-/// What Copa's flows have of a link.
+/// Totals over the Copa flows on a link.
 #[derive(Default)]
 struct Copas<'a> {
     names: Vec<&'a str>,
-    /// The most seconds that one of them has competed for.
+    /// Maximum time of any of them in competitive mode, in seconds.
     competed: f64,
-    /// 1/delta of all: the queue that they aim at, in packets and in bytes.
+    /// Sum of their 1/delta: the queue that they aim at, in packets and in bytes.
     packets: f64,
     bytes: f64,
     arrived: u64,
 }
 
-/// Copa's flows that compete for a link whose queue nobody else fills, since they have not seen it empty
+/// Copa flows in competitive mode at a link whose queue no other flow fills, because they have not seen it empty
 /// (docs/controllers/copa.md).
 fn competes_alone(model: &Model, paths: &[Path], seen: &Seen, notices: &mut Vec<Notice>) {
     let mut found: BTreeMap<usize, Copas> = BTreeMap::new();
@@ -181,7 +181,7 @@ fn competes_alone(model: &Model, paths: &[Path], seen: &Seen, notices: &mut Vec<
     }
 }
 
-/// The packets in the queue that a flow of Copa aims at.
+/// The queue, in packets, that a Copa flow aims at.
 fn copas_aim(transport: &Transport) -> Option<f64> {
     match transport {
         Transport::Quic { controller: TcpController::Copa(copa), .. }

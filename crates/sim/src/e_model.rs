@@ -1,41 +1,42 @@
-//! How good a voice flow sounds: the rating R of ITU-T G.107 (06/2015), the E-model, and the mean opinion score that it stands for.
+//! The quality of a voice flow: the rating R of ITU-T G.107 (06/2015), the E-model, and the mean opinion score (MOS)
+//! that follows from it.
 //!
-//! All that is no network's has G.107's default, and losses count as random (BurstR = 1).
+//! All parameters outside the network have G.107's defaults, and losses count as random (BurstR = 1).
 
 use crate::arrivals::ArrivalReport;
 use paceline_units::Span;
 
-/// The rating without codec, loss and delay: Ro of section 7.2 less Is of section 7.3, with the defaults of table 2.
+/// The rating without codec, loss and delay: Ro of section 7.2 minus Is of section 7.3, with the defaults of table 2.
 const SIGNAL: f64 = 94.7688;
 const SIMULTANEOUS: f64 = 1.4136;
-/// The defaults of the talker's and the listener's echo: TELR and WEPL in dB (table 2).
+/// Defaults for talker and listener echo: TELR and WEPL in dB (table 2).
 const TELR: f64 = 65.0;
 const WEPL: f64 = 110.0;
-/// The delay sensitivity: mT in ms, with sT = 1 (section 7.4).
+/// Delay sensitivity: mT in ms, with sT = 1 (section 7.4).
 const NOTICED_MS: f64 = 100.0;
 
-/// What a codec costs (ITU-T G.113, appendix I).
+/// A codec's impairment (ITU-T G.113, appendix I).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Impairment {
     /// Its equipment impairment factor, Ie.
     pub equipment: f64,
-    /// Its robustness to lost packets, Bpl.
+    /// Its packet-loss robustness factor, Bpl.
     pub robustness: f64,
 }
 
-/// A voice flow as its listener hears it.
+/// A voice flow, as the E-model needs it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Voice {
     /// Its codec.
     pub codec: Impairment,
-    /// From one packet to the next: how old a packet's first sample is when it leaves.
+    /// Packet interval: the age of a packet's first sample when the packet leaves.
     pub interval: Span,
 }
 
 impl Voice {
-    /// The rating of what has arrived, where a share `lost` of what was sent has not. Its receiver plays out with one delay, that
-    /// for which the rating is best: what comes later is lost too (R. G. Cole, J. H. Rosenbluth, "Voice over IP performance
-    /// monitoring", ACM CCR 31(2), 2001). `None` if nothing has come.
+    /// The rating of what has arrived, given the share `lost` of what was sent. The receiver plays out with a fixed
+    /// delay, the one with the best rating; packets that arrive later count as lost (R. G. Cole, J. H. Rosenbluth,
+    /// "Voice over IP performance monitoring", ACM CCR 31(2), 2001). `None` if nothing has arrived.
     #[must_use]
     pub fn rating(&self, arrived: &ArrivalReport, lost: f64) -> Option<f64> {
         let shares = (500..=1000).step_by(5).map(|permille| f64::from(permille) / 1000.0);
@@ -47,14 +48,14 @@ impl Voice {
     }
 }
 
-/// R of a delay from mouth to ear and a share of lost packets, from 0 to 100 (section 7.1).
+/// R for a mouth-to-ear delay and a share of lost packets, from 0 to 100 (section 7.1).
 fn rating(delay: Span, loss: f64, codec: &Impairment) -> f64 {
     let percent = 100.0 * loss.clamp(0.0, 1.0);
     let equipment = codec.equipment + (95.0 - codec.equipment) * percent / (percent + codec.robustness);
     (SIGNAL - SIMULTANEOUS - of_delay(delay.as_secs_f64() * 1e3) - equipment).clamp(0.0, 100.0)
 }
 
-/// Id: the talker's echo, the listener's, and delay itself (section 7.4).
+/// Id: talker echo, listener echo, and absolute delay (section 7.4).
 fn of_delay(ms: f64) -> f64 {
     let level = TELR - 40.0 * libm::log10((1.0 + ms / 10.0) / (1.0 + ms / 150.0)) + 6.0 * libm::exp(-0.3 * ms * ms);
     let talker = SIGNAL - (80.0 + 2.5 * (level - 14.0));
@@ -87,7 +88,7 @@ mod tests {
         assert!((a - b).abs() <= by, "{a}, {b}");
     }
 
-    /// 93.2 and 4.41, the values of all defaults; and annex B's table of scores.
+    /// 93.2 and 4.41, the values for all defaults; and annex B's table of scores.
     #[test]
     fn g_107_defaults_and_scores() {
         near(rating(Span::ZERO, 0.0, &G711), 93.2, 0.05);
@@ -106,7 +107,7 @@ mod tests {
         for ms in [25.0, 50.0, 100.0, 150.0, 200.0, 250.0, 300.0] {
             near(of_delay(ms) - none, 0.024 * ms + 0.11 * f64::max(ms - 177.3, 0.0), 1.7);
         }
-        // by hand from the formulas: 14.76 + 4.83 + 1.09, less the listener's echo at once, 0.15
+        // By hand from the formulas: 14.76 + 4.83 + 1.09, minus the listener echo at zero delay, 0.15.
         near(of_delay(300.0) - none, 20.53, 0.02);
     }
 
@@ -119,7 +120,8 @@ mod tests {
         near(rating(Span::from_secs(2), 1.0, &G729), 0.0, 0.0);
     }
 
-    /// 20 ms and in one of a hundred packets 520 ms: not waited for. Half of each: waited for neither, half of it is lost.
+    /// With 20 ms, and 520 ms for one packet in a hundred, the late ones are not waited for. With half of each, they
+    /// are not waited for either, so half of the packets are lost.
     #[test]
     fn the_best_delay_leaves_out_what_costs_more_than_its_loss() {
         let voice = Voice { codec: G711, interval: Span::from_millis(20) };

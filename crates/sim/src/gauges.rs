@@ -1,7 +1,7 @@
-//! Gauges over time: what a sender and its controller say of themselves, a column each, whatever it is.
+//! Gauges over time: the values that a sender and its controller report, one column each.
 //!
-//! No list of names is kept here: the columns are what the flow's own controller and machine name, so a gauge that a
-//! controller adds is recorded as soon as it is there.
+//! There is no list of names here. The flow's own controller and machine name the columns, so a gauge added to a
+//! controller is recorded without further changes.
 
 use crate::endpoint::Source;
 use crate::model::FlowModel;
@@ -13,9 +13,9 @@ use paceline_packet::FlowId;
 #[derive(Debug)]
 pub struct Gauged {
     series: Series,
-    /// What the columns after the time are of.
+    /// Names and units of the columns after the time.
     gauges: Vec<(&'static str, GaugeUnit)>,
-    /// Rows so far, and where the next reading is looked for first: gauges come in the same order each time.
+    /// Rows so far, and the column where the next gauge is looked for first: gauges arrive in the same order each time.
     rows: usize,
     expected: usize,
 }
@@ -29,36 +29,36 @@ impl Gauged {
         gauged
     }
 
-    /// An empty table, whose first column is the time and whose others come as they are told.
+    /// An empty table whose first column is the time; gauges add the others.
     #[must_use]
     pub fn empty(series: Series) -> Gauged {
         Gauged { series, gauges: Vec::new(), rows: 0, expected: 0 }
     }
 
-    /// How many columns there are, that of the time with them.
+    /// Count of columns, including the time.
     #[must_use]
     pub fn width(&self) -> usize {
         self.series.columns.len()
     }
 
-    /// Adds a row of what `read` tells.
+    /// Adds a row with the gauges that `read` reports.
     pub fn sample(&mut self, time: f64, read: impl FnOnce(&mut dyn Gauges)) {
         self.rows += 1;
         self.expected = 0;
         self.series.columns[0].1.push(time);
         read(self);
-        // what was not told this time is not known
+        // A gauge that is missing this time is NaN.
         self.series.columns.iter_mut().for_each(|(_, column)| column.resize(self.rows, f64::NAN));
     }
 
-    /// What was recorded.
+    /// The recorded table.
     #[must_use]
     pub fn into_series(self) -> Series {
         self.series
     }
 }
 
-/// The one of this name of what `read` tells, if that is known.
+/// The gauge of this name among those that `read` reports, if finite.
 pub fn reading(name: &'static str, read: impl FnOnce(&mut dyn Gauges)) -> Option<f64> {
     let mut found = Reading { name, value: f64::NAN };
     read(&mut found);
@@ -93,7 +93,7 @@ impl Gauges for Gauged {
         self.expected = place + 1;
         if self.rows > 0 {
             let column = &mut self.series.columns[place + 1].1;
-            // a gauge that was not told before was not known before; of two of one name the last counts
+            // Rows before a gauge's first report are NaN; of two gauges with one name, the last counts.
             column.resize(self.rows, f64::NAN);
             column[self.rows - 1] = value;
         }

@@ -1,7 +1,7 @@
-//! Phase effects (Floyd and Jacobson 1992), and what hosts do against them.
+//! Phase effects (Floyd and Jacobson 1992), and how hosts avoid them.
 //!
-//! Behind a drop-tail queue, whose packet finds the last place is settled by the phases of the round trips if nothing
-//! varies. Hosts here delay what they emit by up to what a packet takes on the slowest link of its way
+//! If nothing varies, the phases of the round trips settle whose packet finds the last place in a drop-tail queue.
+//! Hosts here therefore delay each packet by up to its transmission time on the slowest link of its path
 //! (docs/decisions/host-delay.md).
 
 use crate::delays::{Delays, packet_times};
@@ -19,13 +19,14 @@ use paceline_units::{Size, Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// The most that a host delays what does not follow acknowledgements: interrupts, scheduling.
+/// Maximum host delay of packets that do not follow acknowledgements: interrupts, scheduling.
 const HOSTS: Span = Span::from_micros(100);
 
-/// Says how much the hosts delay each flow's packets (docs/decisions/host-delay.md).
+/// Sets the host delays of each flow's packets (docs/decisions/host-delay.md).
 pub fn delay_at_hosts(model: &mut Model, paths: &[Path], delay: HostDelay) {
     let always = |span: Span| Arc::from([(Time::ZERO, span)]);
-    // worked out once for all flows that differ in nothing but their own links: a trace may have many steps, a scenario many flows
+    // Computed once for all flows that differ only in their access links: a trace may have many steps, and a scenario
+    // many flows.
     let mut known = BTreeMap::new();
     for (flow, (there, _)) in model.flows.iter_mut().zip(paths) {
         let (steps, max, of_hosts) = match delay {
@@ -49,8 +50,8 @@ pub fn delay_at_hosts(model: &mut Model, paths: &[Path], delay: HostDelay) {
     }
 }
 
-/// Whether a flow's segments leave when acknowledgements come. Those whose rate leads mix by themselves, and what lay in their host
-/// would be in flight to them, but not in their round trips.
+/// Whether acknowledgements clock a flow's segments. Rate-based flows mix by themselves, and would count packets
+/// delayed in their host as in flight, but not in their round-trip times.
 fn follows_acknowledgements(flow: &FlowModel) -> bool {
     match &flow.transport {
         Transport::Quic { controller, .. } | Transport::Tcp { controller, .. } => !controller.needs().rate_leads,
@@ -58,9 +59,9 @@ fn follows_acknowledgements(flow: &FlowModel) -> bool {
     }
 }
 
-/// The nodes whose hosts keep the order of each flow's packets, but not of all together: those that delay TCP's data and
-/// have more to send. None of their flows may hold up another by packet times of its own slow link, nor lose its own
-/// delays to the others'. All else is delayed by so little that one order costs nobody anything, and no sorting.
+/// Nodes whose hosts keep packets in order within each flow, but not across flows: those that delay TCP's data and
+/// serve several flows. No such flow may hold up another by packet times of its own slow link, nor lose its own delays
+/// to the others'. Elsewhere the delays are so small that one order for all costs nothing and saves sorting.
 pub fn hosts_apart(model: &Model) -> BTreeSet<usize> {
     let mut users = vec![0; model.nodes.len()];
     model.flows.iter().for_each(|flow| [flow.source, flow.sink].into_iter().for_each(|host| users[host] += 1));
@@ -68,25 +69,26 @@ pub fn hosts_apart(model: &Model) -> BTreeSet<usize> {
     model.flows.iter().filter(delayed).map(|flow| flow.source).filter(|&host| users[host] > 1).collect()
 }
 
-/// So many flows mix by themselves.
+/// More flows than this mix by themselves.
 const MAX_FLOWS: usize = 20;
-/// Round trips closer than this, as a share of the shorter one, keep flows in step for long.
+/// Round-trip times closer than this, as a share of the shorter one, keep flows in step for long.
 const CLOSE: f64 = 0.2;
-/// Of the bytes that pass a link; with more of others', in bursts, the flows mix (docs/decisions/host-delay.md).
+/// Minimum share of a link's bytes that these flows have. If other, bursty flows have more, they mix
+/// (docs/decisions/host-delay.md).
 const MIN_SHARE: f64 = 0.9;
 
-/// A link, and what passed it.
+/// A link, and the traffic that passed it.
 struct Shared<'a> {
-    /// Bytes.
+    /// All bytes.
     passed: u64,
-    /// Of these, those of transfers and of constant rates.
+    /// Bytes of transfers and of constant-rate flows.
     in_step: u64,
-    /// The transfers and their round trips.
+    /// The transfers, with their round-trip times.
     transfers: Vec<(Span, &'a FlowModel)>,
 }
 
-/// Few TCP transfers with close round trips, the same in all runs, at a drop-tail queue that overflowed, of which they had
-/// most. What has a constant rate mixes nothing, and counts with them.
+/// Reports few TCP transfers with close round-trip times, the same in all runs, that had most of an overflowing
+/// drop-tail queue. Constant-rate flows do not mix others, and count with them.
 pub fn phases_decide(model: &Model, paths: &[Path], seen: &Seen, notices: &mut Vec<Notice>) {
     let overflowed = seen.links.iter().filter(|(id, report)| {
         let link = &model.links[*id];

@@ -1,7 +1,7 @@
-//! Events of QUIC endpoints for whoever logs their connections: losses, and changes of the recovery state.
+//! Events of QUIC endpoints for connection logs: losses, and changes of the recovery state.
 //!
-//! A host that logs compares an endpoint with its last state after each event that concerned it. A host that does not log does
-//! nothing for it.
+//! A logging host compares an endpoint with its last logged state after each event that concerned it. Other hosts do
+//! nothing.
 
 use crate::endpoint::{Sink, Source};
 use paceline_flow::quic::{LostNumber, Recovery};
@@ -16,7 +16,7 @@ pub struct QuicEvent {
     pub node: usize,
     /// The flow.
     pub flow: FlowId,
-    /// Whether the end is the flow's sender.
+    /// Whether the endpoint is the flow's sender.
     pub sends: bool,
     /// When.
     pub time: Time,
@@ -27,9 +27,9 @@ pub struct QuicEvent {
 /// What happened.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum QuicEventKind {
-    /// A packet counts as lost.
+    /// A packet was declared lost.
     Lost(LostNumber),
-    /// Recovery is somewhere else now.
+    /// The recovery state changed.
     Recovery(Recovery),
 }
 
@@ -38,7 +38,7 @@ pub enum QuicEventKind {
 struct Known {
     flow: FlowId,
     recovery: Option<Recovery>,
-    /// One past the last number that was lost.
+    /// One more than the last lost packet number.
     lost: u32,
 }
 
@@ -46,13 +46,13 @@ struct Known {
 #[derive(Debug)]
 pub struct QuicEventLog {
     node: usize,
-    /// One an endpoint, sources first; none of those that are not QUIC's.
+    /// One per endpoint, sources first; `None` for those that are not QUIC's.
     ends: Vec<Option<Known>>,
     events: Vec<QuicEvent>,
 }
 
 impl QuicEventLog {
-    /// For the host of this node; `None` if no end there is QUIC's.
+    /// For the host of this node; `None` if no endpoint there is QUIC's.
     #[must_use]
     pub fn of(node: usize, sources: &[Source], sinks: &[Sink]) -> Option<Box<QuicEventLog>> {
         let known = |flow: FlowId, is: bool| is.then_some(Known { flow, recovery: None, lost: 0 });
@@ -62,7 +62,7 @@ impl QuicEventLog {
         ends.iter().any(Option::is_some).then(|| Box::new(QuicEventLog { node, ends, events: Vec::new() }))
     }
 
-    /// Something has happened to the endpoint of this number, sources first.
+    /// Logs what changed after an event at the endpoint with this number, sources first.
     pub(crate) fn on_endpoint_event(&mut self, slot: usize, now: Time, sources: &[Source], sinks: &[Sink]) {
         let Some(Some(known)) = self.ends.get_mut(slot) else { return };
         let sends = slot < sources.len();

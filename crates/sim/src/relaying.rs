@@ -1,7 +1,7 @@
-//! Relays among the flows of a host: what comes by one leaves by others (draft-ietf-moq-transport).
+//! Relays among the flows of a host: what arrives on one flow is sent on others (draft-ietf-moq-transport).
 //!
-//! After each packet at a sink whose flow is relayed the host hands what it brought to the sources that send it on. The machine's half is
-//! `paceline_flow::quic`'s.
+//! After each packet at a sink whose flow is relayed, the host passes what arrived to the sources that relay it. The
+//! machine's half is in `paceline_flow::quic`.
 
 use crate::endpoint::{Sink, Source};
 use crate::model::FlowModel;
@@ -9,17 +9,17 @@ use paceline_flow::quic::{Portion, TrackWrite};
 use paceline_flow::{Receiver, Sender, Transmit};
 use paceline_units::Time;
 
-/// Which flow a flow sends on.
+/// The flow that a flow relays.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RelayModel {
     /// Its name.
     pub of: String,
-    /// Which of several alike.
+    /// Index among its instances.
     pub instance: u32,
 }
 
 impl FlowModel {
-    /// Whether it sends on what comes of `other`.
+    /// Whether it relays `other`.
     #[must_use]
     pub fn sends_on(&self, other: &FlowModel) -> bool {
         self.relay.as_ref().is_some_and(|relay| relay.of == other.name && relay.instance == other.instance)
@@ -29,12 +29,12 @@ impl FlowModel {
 /// The relays of a host.
 #[derive(Debug)]
 pub struct Relaying {
-    /// By sink: the tracks of its connection that are sent on, each with a source that does so.
+    /// For each sink, the relayed tracks of its connection, each with a source that relays it.
     of: Vec<Vec<(u8, usize)>>,
 }
 
 impl Relaying {
-    /// Of a host with these senders and receivers, numbered from 0; `None` if none is a relay.
+    /// For a host with these senders and receivers, numbered from 0; `None` if none is a relay.
     #[must_use]
     pub fn of(sending: &[&FlowModel], receiving: &[&FlowModel]) -> Option<Box<Relaying>> {
         if sending.iter().all(|flow| flow.relay.is_none()) {
@@ -43,7 +43,7 @@ impl Relaying {
         let mut of = vec![Vec::new(); receiving.len()];
         for (slot, flow) in receiving.iter().enumerate() {
             let leader = receiving.iter().position(|leader| flow.goes_with(leader));
-            // tracks are numbered as the host's bundling numbers them
+            // Tracks have the same numbers as in the host's bundling.
             let track = leader.map_or(0, |leader| {
                 1 + receiving[..slot].iter().filter(|other| other.goes_with(receiving[leader])).count()
             });
@@ -53,7 +53,7 @@ impl Relaying {
         Some(Box::new(Relaying { of }))
     }
 
-    /// Sinks are told that what comes to them is sent on.
+    /// Makes sinks keep what arrives for relaying.
     pub(crate) fn begin(&self, sinks: &mut [Sink]) {
         for (sink, _) in sinks.iter_mut().zip(&self.of).filter(|(_, of)| !of.is_empty()) {
             if let Receiver::Quic(quic) = &mut sink.receiver {
@@ -62,14 +62,14 @@ impl Relaying {
         }
     }
 
-    /// The tracks of a sink's connection that are sent on, and the sources that do so.
+    /// The relayed tracks of a sink's connection, with the sources that relay them.
     pub(crate) fn of_sink(&self, sink: usize) -> &[(u8, usize)] {
         &self.of[sink]
     }
 }
 
 impl Sink {
-    /// What has come of its connection since the last call, if it is sent on.
+    /// What has arrived on its connection since the last call, if it is relayed.
     pub(crate) fn take_portions(&mut self) -> Vec<Portion> {
         match &mut self.receiver {
             Receiver::Quic(quic) => quic.take_portions(),
@@ -79,7 +79,8 @@ impl Sink {
 }
 
 impl Source {
-    /// What it sends on has come in; it leaves with the next [`Source::send_on`]. Nobody gets what comes before its start or after its stop.
+    /// Queues a relayed portion, which the next [`Source::send_on`] sends. Portions before its start or after its stop
+    /// are dropped.
     pub(crate) fn relay(&mut self, now: Time, portion: Portion, out: &mut impl Transmit) {
         if !self.is_sending() {
             return;
@@ -91,7 +92,7 @@ impl Source {
         }
     }
 
-    /// What has come in leaves, if the connection is its own.
+    /// Sends what is queued, if the source has its own connection.
     pub(crate) fn send_on(&mut self, now: Time, out: &mut impl Transmit) {
         if let Sender::Quic(quic) = &mut self.sender {
             quic.send_on(now, out);

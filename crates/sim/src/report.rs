@@ -1,4 +1,4 @@
-//! From the state at the end of a run, and a copy from the end of its warm-up, to the summary.
+//! Builds the summary from the state at the end of a run and a copy from the end of its warm-up.
 
 use crate::arrivals::ArrivalReport;
 use crate::build::{Built, Node};
@@ -24,7 +24,7 @@ use paceline_path::{ClassCounts, LinkReport};
 use paceline_units::{Offset, Span, Time};
 use std::collections::BTreeMap;
 
-/// The counts of all endpoints at the end of the warm-up.
+/// The counters of all endpoints at the end of the warm-up.
 #[derive(Debug)]
 pub struct Before {
     at: Time,
@@ -32,7 +32,7 @@ pub struct Before {
 }
 
 impl Before {
-    /// Copies the counts at `now`.
+    /// Copies the counters at `now`, and starts measuring.
     pub fn take(model: &Model, built: &mut Built, now: Time) -> Before {
         account(built, now);
         for element in built.engine.elements_mut() {
@@ -49,7 +49,7 @@ impl Before {
     }
 }
 
-/// Brings the senders' integrals up to `now`; of those that are done they end with the last acknowledgement.
+/// Advances the senders' integrals to `now`; those of finished senders ended with the last acknowledgement.
 fn account(built: &mut Built, now: Time) {
     for element in built.engine.elements_mut() {
         if let Node::Host(host) = element {
@@ -59,7 +59,8 @@ fn account(built: &mut Built, now: Time) {
     }
 }
 
-/// Counts the bins that end with the run: what happens at its end is no part of it, so nothing has woken their meters.
+/// Counts the bins that end with the run: events at its very end are not simulated, so the meters were not called for
+/// them.
 fn last_bins(built: &mut Built, end: Time) {
     for element in built.engine.elements_mut() {
         if let Node::Host(Host { meter: Some(meter), sources, sinks, .. }) = element
@@ -121,7 +122,7 @@ pub fn summary(model: &Model, built: &mut Built, before: &Before, places: &Place
     }
 }
 
-/// A flow's row, and for how long it was active.
+/// A flow's row, and the time for which it was active.
 fn flow_summary(model: &Model, built: &Built, before: &Before, index: usize, end: Time) -> (FlowSummary, Span) {
     let flow = &model.flows[index];
     let ends = ends(model, built, index);
@@ -130,8 +131,8 @@ fn flow_summary(model: &Model, built: &Built, before: &Before, index: usize, end
     let received = ends.sink.receiver.stats().since(received_before);
     let dropped = built.engine.network.drops(index);
     let lost = dropped.data;
-    // What was under way at the stop still arrives, and no rate may count it without the time that it took; and where all
-    // has arrived that there was to send, no rate counts the silence after it.
+    // Packets in flight at the stop still arrive, and no rate may count them without the time that they took. A
+    // finished flow's rates do not count the silence after its last arrival.
     let stop = if ends.source.is_finished() { Time::ZERO } else { flow.stop };
     let until = stop.max(received.last).min(end);
     let active = until.since(flow.start.max(before.at));
@@ -139,7 +140,7 @@ fn flow_summary(model: &Model, built: &Built, before: &Before, index: usize, end
     let of_sent = |packets: u64| (sent.packets_sent > 0).then(|| packets as f64 / sent.packets_sent as f64);
     let propagation = model.propagation(&built.plan.paths[index]);
     let transfers = ends.sink.transfers().unwrap_or_else(|| ends.source.transfers());
-    // a flow that is over shows no more pictures
+    // After its stop, a flow shows no more pictures.
     let view = ends.sink.view_report(end.min(flow.stop));
     let view = view.as_ref();
     let playout = view.and_then(|view| view.playout.as_ref());
@@ -150,13 +151,13 @@ fn flow_summary(model: &Model, built: &Built, before: &Before, index: usize, end
     let frames_sent = ends.source.frames().or(flow.has_frames().then_some(sent.frames));
     let frames_reset = (flow.transport.name() == "quic" && flow.has_frames()).then_some(sent.frames_reset);
     let frames_dropped = (flow.relay.is_some() || ends.source.throws_away()).then_some(sent.frames_dropped);
-    // a picture freezes, sound and moves of a game do not
+    // Pictures freeze; sound and game moves do not.
     let pictures = view.filter(|_| ends.source.has_pictures());
     let seconds = |span: Option<Span>| span.map(Span::as_secs_f64);
     let delay = |delay: Option<Offset>| delay.map(Offset::as_secs_f64);
     let bounds = arrived.and_then(ArrivalReport::delay_bounds);
     let gap = arrived.and_then(ArrivalReport::gap_moments);
-    // the silence in which a flow ends that could have gone on is a gap that nothing ended
+    // The final silence of a flow that was not finished is a gap that no arrival ended.
     let silence = until.since(received.last.max(flow.start).max(before.at));
     let widest = arrived.map(|arrived| arrived.widest_gap().unwrap_or(Span::ZERO).max(silence));
     let row = FlowSummary {
@@ -247,7 +248,7 @@ fn flow_summary(model: &Model, built: &Built, before: &Before, index: usize, end
     (row, active)
 }
 
-/// Bytes on the wire that arrived of each flow in the measured interval; `None` if it was not there then.
+/// Bytes on the wire that arrived in the measured interval, for each flow; `None` if it was not active then.
 fn arrived(model: &Model, built: &Built, before: &Before, end: Time) -> Vec<Option<u64>> {
     let bytes = |(i, flow): (usize, &FlowModel)| {
         let arrived = ends(model, built, i).sink.receiver.stats().since(&before.flows[i].1).wire_bytes;
@@ -263,7 +264,7 @@ fn stream_summary(model: &Model, built: &Built, index: usize, end: Time) -> Opti
 }
 
 impl StreamSummary {
-    /// What became of a stream, of the flow of this name and instance.
+    /// Results of a stream of the flow with this name and instance.
     #[must_use]
     pub fn of((flow, instance): (&str, u32), stream: &StreamModel, report: &StreamReport) -> StreamSummary {
         let total = stream.total().bytes();
@@ -306,14 +307,14 @@ fn queues(model: &Model, places: &Places) -> Vec<QueueSummary> {
     links.chain(cells).collect()
 }
 
-/// What the flows that cross a link have of it, of links of which it is asked.
+/// Each flow's part of the links that have `per_flow`.
 fn link_flows(model: &Model, built: &Built, places: &Places) -> Vec<LinkFlowSummary> {
     let per_flow = places.links.iter().filter(|(arc, _)| model.links[*arc].model.per_flow);
     let all = per_flow.flat_map(|(arc, report)| {
         let crosses = |(_, (there, back)): &(_, &(Vec<usize>, Vec<usize>))| there.contains(arc) || back.contains(arc);
         let flows = model.flows.iter().zip(&built.plan.paths).enumerate().map(|(i, (flow, path))| ((i, flow), path));
         flows.filter(crosses).map(move |((i, flow), _)| {
-            // of a flow of which nothing came there is no row
+            // A flow without arrivals at the link has no entry.
             let own = report.flows.get(i).copied().unwrap_or_default();
             let share = |part: f64, of: f64| (of > 0.0).then(|| part / of);
             LinkFlowSummary {
@@ -361,7 +362,7 @@ fn interfaces(model: &Model, places: &Places) -> Vec<InterfaceSummary> {
 }
 
 impl QueueSummary {
-    /// What one direction of a link reports at its end.
+    /// The report of one direction of a link.
     #[must_use]
     pub fn of(link: &LinkDirection, report: &LinkReport) -> QueueSummary {
         QueueSummary::named((link.link.clone(), link.direction), report)
@@ -399,8 +400,8 @@ fn by_reason(drops: &Drops) -> BTreeMap<&'static str, u64> {
     DropReason::ALL.into_iter().map(|reason| (reason.name(), drops[reason])).collect()
 }
 
-/// The groups of flows that were active, each given by its group, its goodput and the bytes that it delivered; `reference` names the group
-/// whose mean goodput the others' are held against.
+/// The groups of active flows, from each flow's group, goodput and delivered bytes. `reference` names the group with
+/// whose mean goodput the others' are compared.
 #[must_use]
 pub fn groups<'a>(flows: impl IntoIterator<Item = (&'a str, f64, u64)>, reference: Option<&str>) -> Vec<GroupSummary> {
     let mut groups: BTreeMap<&str, (Vec<f64>, u64)> = BTreeMap::new();

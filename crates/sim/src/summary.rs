@@ -1,4 +1,4 @@
-//! The results of one run. The rows of its tables are made of the [measures](crate::measures).
+//! The results of one run. The rows of its tables consist of the [measures](crate::measures).
 
 pub use crate::measures::{
     ClassSummary, EngineSummary, FlowSummary, GroupSummary, InterfaceSummary, LinkFlowSummary, QueueSummary,
@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Everything that is measured of a run unless more is asked for.
+/// The measures that every run has.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Summary {
     /// The scenario's name.
@@ -19,50 +19,51 @@ pub struct Summary {
     pub seed: u64,
     /// The scenario's duration.
     pub duration_s: f64,
-    /// What was left out at the beginning.
+    /// The warm-up, which is not measured.
     pub warmup_s: f64,
     /// When the run ended: the duration, or earlier if it waited for a flow.
     pub end_s: f64,
     /// From the end of the warm-up to the end of the run.
     pub measured_s: f64,
-    /// How the engine ran, and where all packets went.
+    /// Statistics of the engine, and the fate of all packets.
     pub engine: EngineSummary,
-    /// A row a flow.
+    /// One row per flow.
     pub flows: Vec<FlowSummary>,
-    /// A row a media stream.
+    /// One row per media stream.
     pub streams: Vec<StreamSummary>,
-    /// A row a link direction with a limited queue, and a row an interface of a cell.
+    /// One row per link direction with a limited queue, and one per interface of a cell.
     pub queues: Vec<QueueSummary>,
-    /// A row a flow and link direction, where it is asked for.
+    /// One row per flow and link direction, where `per_flow` is set.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub link_flows: Vec<LinkFlowSummary>,
-    /// A row an interface of a cell.
+    /// One row per interface of a cell.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub interfaces: Vec<InterfaceSummary>,
-    /// A row a group of flows.
+    /// One row per group of flows.
     pub groups: Vec<GroupSummary>,
-    /// What a reader of these numbers should know and none of them says.
+    /// What a reader of the results should know beyond the measures.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<Notice>,
 }
 
-/// Something that a reader of a run's results should know and no measure says.
+/// Something that a reader of a run's results should know and no measure shows.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Notice {
-    /// What it is about, for programs: one of those in docs/measures.md.
+    /// Its kind, for programs: one of those in docs/measures.md.
     pub kind: &'static str,
-    /// The same in words: whole sentences, which name what is meant and say what to do. Without counts, which differ from
-    /// run to run: equal texts are told once.
+    /// The text for people: whole sentences, which name the flows or links and say what to do. Without counts, which
+    /// differ between runs: equal texts are printed once.
     pub text: String,
-    /// How many of what it names it is true of, if it is counted.
+    /// The number of named items to which it applies, if counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cases: Option<u64>,
-    /// Of how many in all.
+    /// The total number of such items.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub of: Option<u64>,
 }
 
-/// The measures and labels that rows of each table can have, as `TABLE` -> names; entries of a map as `drops_overflow`.
+/// The measures and labels that rows of each table can have, as `TABLE` -> names. An entry of a map has the map's name
+/// before its own, as in `drops_overflow`.
 #[must_use]
 pub fn columns() -> BTreeMap<&'static str, Vec<String>> {
     let drops = || DropReason::ALL.into_iter().map(|reason| (reason.name(), 0)).collect();
@@ -74,7 +75,7 @@ pub fn columns() -> BTreeMap<&'static str, Vec<String>> {
         ..Default::default()
     };
     let group = GroupSummary { friendliness: Some(0.0), ..Default::default() };
-    // Of the run as a whole, with the engine's account in the same row.
+    // The row of the run as a whole includes the engine's statistics.
     let times = ["duration_s", "warmup_s", "end_s", "measured_s"].map(str::to_owned);
     let mut run = names(&EngineSummary { drops: drops(), ..Default::default() });
     run.extend(names(&Summary::default()).into_iter().filter(|name| times.contains(name)));

@@ -1,7 +1,7 @@
-//! Captures: packets as they leave a host and as they reach one, in order of time; and what ends of flows over QUIC come to.
+//! Captures: packets as they leave and reach hosts, in order of time, and events at the ends of QUIC flows.
 //!
-//! A tap is one more folded link, without delay, at both ends of each way. Without a capture there are no taps, and a run
-//! costs what it always did; with one, it gives the same results.
+//! A tap is one more folded link, without delay, at both ends of each path. Without a capture there are no taps and no
+//! cost; with one, the results are the same.
 
 use crate::quic_events::{QuicEvent, QuicEventKind};
 use paceline_packet::{Extra, Extras, Flags, FlowId, Packet};
@@ -19,18 +19,18 @@ pub struct Captured {
     pub extra: Option<Extra>,
 }
 
-/// Takes packets as they leave and reach hosts.
+/// Receives packets as they leave and reach hosts.
 pub trait Capture {
-    /// The next packet: never earlier than the one before. [`ControlFlow::Break`] ends the run.
+    /// Receives the next packet, never earlier than the one before. [`ControlFlow::Break`] ends the run.
     fn packet(&mut self, captured: &Captured) -> ControlFlow<()>;
 
-    /// Whether it wants what ends of flows over QUIC come to.
+    /// Whether it wants events at the ends of QUIC flows.
     fn wants_notes(&self) -> bool {
         false
     }
 
-    /// What an end came to: in order of time with packets. Of one instant and host, what reaches it comes first, then what was
-    /// lost, then what leaves, then where recovery is.
+    /// Receives an event of an endpoint, in order of time with packets. At the same time and host, arriving packets
+    /// come first, then losses, then departing packets, then changes of the recovery state.
     fn on_quic_event(&mut self, _noted: &QuicEvent) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
@@ -50,7 +50,7 @@ impl Tap {
         Tap { node, seen: Vec::new() }
     }
 
-    /// A packet passes.
+    /// Captures a passing packet.
     #[cold]
     #[inline(never)]
     pub fn pass(&mut self, packet: &Packet, extras: &Extras) {
@@ -58,16 +58,16 @@ impl Tap {
     }
 }
 
-/// What the taps have seen, until it is certain that nothing earlier follows.
+/// Captured packets and events, held until nothing earlier can follow.
 pub(crate) struct Pending<'a> {
     capture: &'a mut dyn Capture,
     waiting: Vec<Captured>,
     quic_events: Vec<QuicEvent>,
-    /// The node of each flow's sender; empty if there are no notes.
+    /// The node of each flow's sender; empty if no events are wanted.
     sources: Vec<usize>,
 }
 
-/// Where something stands among what is of one instant and host.
+/// Sort key: time, host, and order at the same time and host.
 type Place = (Time, usize, u8);
 
 impl<'a> Pending<'a> {
@@ -77,8 +77,8 @@ impl<'a> Pending<'a> {
         Pending { capture, waiting: Vec::new(), quic_events: Vec::new(), sources }
     }
 
-    /// Everything before `now` has happened: what the taps have seen before it is handed over. Links are evaluated when a
-    /// packet enters them, so that a tap behind them sees it ahead of the clock.
+    /// Hands over what happened before `now`. Links are evaluated when a packet enters them, so a tap behind a link
+    /// sees the packet ahead of the clock.
     pub(crate) fn hand_over<'t>(
         &mut self,
         taps: impl Iterator<Item = &'t mut Tap>,
@@ -87,7 +87,7 @@ impl<'a> Pending<'a> {
     ) -> ControlFlow<()> {
         taps.for_each(|tap| self.waiting.append(&mut tap.seen));
         self.quic_events.extend(notes);
-        // one host's packets of one instant keep their order
+        // A stable sort: one host's packets at the same time keep their order.
         let sources = &self.sources;
         self.waiting.sort_by_key(|captured| place_of(captured, sources));
         self.quic_events.sort_by_key(place);

@@ -1,11 +1,12 @@
 //! One lazy timer entry for each endpoint of a host.
 //!
-//! An entry may be earlier than what its endpoint waits for (the endpoint then does nothing and the entry moves on),
-//! never later. So a retransmission timer that is pushed back with every acknowledgement costs nothing.
+//! An entry may be earlier than its endpoint's deadline (the endpoint then does nothing and the entry moves on), but
+//! never later. A retransmission timer that every acknowledgement pushes back therefore costs nothing.
 
 use paceline_units::Time;
 
-/// A binary heap of (entry, slot), with each slot's place in it: entries change in O(log n), ties go to the lower slot.
+/// A binary heap of (entry, slot), with each slot's position in it. Entries change in O(log n); ties go to the lower
+/// slot.
 #[derive(Debug, Default)]
 pub struct Timers {
     entries: Vec<Time>,
@@ -15,7 +16,7 @@ pub struct Timers {
 }
 
 impl Timers {
-    /// One entry a slot.
+    /// Timers with one entry per slot.
     #[must_use]
     pub fn new(entries: Vec<Time>) -> Timers {
         let n = entries.len() as u32;
@@ -44,7 +45,7 @@ impl Timers {
         self.heap[0] as usize
     }
 
-    /// Whether there is one entry: moving it back costs nothing.
+    /// Whether there is only one entry, which is cheap to move back.
     #[inline(always)]
     #[must_use]
     pub fn is_single(&self) -> bool {

@@ -1,25 +1,25 @@
-//! How much flows vary the rates at which they send and are received: means and deviations over bins of time, if a
-//! scenario asks for them (`rate_bin`). Without that there is none of this, and it costs nothing.
+//! How much flows vary their sending and receiving rates: means and deviations over bins of time, if the scenario sets
+//! `rate_bin`. Without it, this costs nothing.
 
 use crate::endpoint::{Sink, Source};
 use crate::model::FlowModel;
 use paceline_units::{Span, Time};
 
-/// Watches the endpoints of one host at every multiple of the bin.
+/// Samples the endpoints of one host at every multiple of the bin.
 #[derive(Debug)]
 pub struct RateMeter {
     bin: Span,
     next: Time,
-    /// One a source.
+    /// One per source.
     sending: Vec<Rates>,
-    /// One a sink.
+    /// One per sink.
     receiving: Vec<Rates>,
 }
 
 /// The rates at one end of a flow.
 #[derive(Debug)]
 struct Rates {
-    /// Bins count that lie wholly between these instants.
+    /// Only bins that lie wholly between these times count.
     from: Time,
     to: Time,
     /// Bytes counted before the current bin.
@@ -28,17 +28,17 @@ struct Rates {
     mean: f64,
     /// Sum of squared deviations from the mean.
     squares: f64,
-    /// The bins with more bytes than any before: when each ended, and its bytes. A bin that is the first to reach some
-    /// rate is one of them, whatever the rate.
+    /// Bins with more bytes than any before: the end of each, and its bytes. They include the first bin that reaches
+    /// any given rate.
     records: Vec<(Time, u64)>,
 }
 
-/// The share of its mean rate at which a flow's start-up is over.
+/// Share of its mean rate at which a flow's start-up ends.
 const STARTED: f64 = 0.9;
 
 impl RateMeter {
-    /// For a host whose sources are those of the flows `sending`, its sinks those of the flows `receiving`; bins count from
-    /// the end of the warm-up and each flow's start on, to its stop.
+    /// For a host with the sources of the flows `sending` and the sinks of the flows `receiving`. Bins count from the
+    /// end of the warm-up and each flow's start until its stop.
     #[must_use]
     pub fn new(bin: Span, warmup: Span, sending: &[&FlowModel], receiving: &[&FlowModel]) -> RateMeter {
         let warm = Time::ZERO + warmup;
@@ -60,13 +60,13 @@ impl RateMeter {
         }
     }
 
-    /// When to look next.
+    /// When to sample next.
     #[must_use]
     pub fn next_sample(&self) -> Time {
         self.next
     }
 
-    /// A bin ends at [`RateMeter::next_sample`].
+    /// Ends a bin. Call at [`RateMeter::next_sample`].
     pub fn sample(&mut self, sources: &[Source], sinks: &[Sink]) {
         let bin = (Time(self.next.0 - self.bin.0), self.next);
         for (rates, source) in self.sending.iter_mut().zip(sources) {
@@ -78,22 +78,21 @@ impl RateMeter {
         self.next += self.bin;
     }
 
-    /// Coefficient of variation of what source number `source` sends: standard deviation of the bytes per bin by their
-    /// mean. `None` below two bins, or if it sent nothing.
+    /// Coefficient of variation of the sending rate of source number `source`: standard deviation of the bytes per bin
+    /// divided by their mean. `None` below two bins, or if it sent nothing.
     #[must_use]
     pub fn sending(&self, source: usize) -> Option<f64> {
         self.sending[source].variation()
     }
 
-    /// The same of what sink number `sink` hands to its application: the burstiness index of Yang, Kim and Lam (INFOCOM
-    /// 2001).
+    /// The same for the goodput of sink number `sink`: the burstiness index of Yang, Kim and Lam (INFOCOM 2001).
     #[must_use]
     pub fn receiving(&self, sink: usize) -> Option<f64> {
         self.receiving[sink].variation()
     }
 
-    /// When the first bin ended in which sink number `sink` received 0.9 of its mean rate or more. `None` below two bins, or
-    /// if it received nothing.
+    /// End of the first bin in which sink number `sink` received at least 0.9 of its mean rate. `None` below two bins,
+    /// or if it received nothing.
     #[must_use]
     pub fn started_up(&self, sink: usize) -> Option<Time> {
         let rates = &self.receiving[sink];
@@ -103,7 +102,7 @@ impl RateMeter {
 }
 
 impl Rates {
-    /// The bin ends, `bytes` having been counted in all.
+    /// Ends a bin; `bytes` is the total so far.
     fn end_of_bin(&mut self, (began, ended): (Time, Time), bytes: u64) {
         let of_bin = bytes - core::mem::replace(&mut self.before, bytes);
         if began >= self.from && ended <= self.to {
