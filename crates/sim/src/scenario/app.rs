@@ -347,7 +347,7 @@ pub enum Playout {
 }
 
 impl App {
-    /// Its kind, as a scenario names it.
+    /// Its kind, as scenarios name it.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
@@ -365,7 +365,8 @@ impl App {
         }
     }
 
-    /// Payload and distance of the packets of a game or, with RTP's header, of a voice; `None` for what has none of its own.
+    /// Payload and interval of a game's packets or, including RTP's header, of voice packets; `None` for other
+    /// applications.
     #[must_use]
     pub fn ticks(&self) -> Option<(Size, Span)> {
         let (packet, interval, (size, span), header) = match self {
@@ -381,13 +382,13 @@ impl App {
         Some((Size::from_bytes(packet.unwrap_or(size).bytes() + header), interval.unwrap_or(span)))
     }
 
-    /// Whether what it hands over are packets or frames with sizes of their own, whatever a segment is.
+    /// Whether its packets or frames have their own sizes, independent of the segment's.
     #[must_use]
     pub fn has_own_sizes(&self) -> bool {
         matches!(self, App::Game { .. } | App::Voice { .. } | App::Video { .. } | App::VideoTrace { .. })
     }
 
-    /// Whether what it writes are frames, one by one, of its own or of another flow.
+    /// Whether it writes frames, its own or another flow's.
     #[must_use]
     pub fn has_frames(&self) -> bool {
         matches!(self, App::Encoder { .. } | App::Relay { .. }) || self.has_own_sizes()

@@ -1,4 +1,4 @@
-//! Between which rates a controller stays: what is given, else what the encoder that it carries can be set to.
+//! The bounds of a controller's rate: those given, else the range of the encoder that it carries.
 
 use super::document::Document;
 use super::error::join;
@@ -8,13 +8,14 @@ use super::parameters::ParameterValue;
 use paceline_control::{EncoderRate, Kind, Machine, Parameter, Profile};
 use paceline_units::{Rate, Size};
 
-/// The parameter that a rate ends at.
+/// The parameter that sets the upper bound of a rate.
 const MAX_RATE: &str = "max_rate";
 
-/// A packet's headers unless told otherwise: RTP's, UDP's and IP's.
+/// A packet's headers by default: RTP's, UDP's and IP's.
 const HEADERS: u64 = 40;
 
-/// Whether nobody has said where a flow's rate ends. It decides nothing that a run does, so that two flows do not differ by it.
+/// Whether a flow's maximum rate is a default. Flows that differ in this alone are equal, because it does not affect a
+/// run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Unsaid(bool);
 
@@ -24,7 +25,7 @@ impl PartialEq for Unsaid {
     }
 }
 
-/// The least and the greatest rate that what a controller carries can be set to, in bits a second with all headers.
+/// The minimum and maximum rate of what a controller carries, in bit/s including all headers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Carried {
     min_rate: f64,
@@ -32,7 +33,7 @@ pub(super) struct Carried {
 }
 
 impl Carried {
-    /// A parameter's value unless given; `carried` by its controller is what may be followed.
+    /// A parameter's default; it may follow the rates that its controller carries (`carried`).
     pub(super) fn usual(carried: Option<Carried>, parameter: &Parameter, profile: Profile) -> f64 {
         let followed = carried.zip(parameter.follows).map(|(carried, follows)| match follows {
             EncoderRate::Min => carried.min_rate,
@@ -46,7 +47,8 @@ impl Carried {
 }
 
 impl FlowTable {
-    /// What it adds to the rates that its controller carries, in packets with these headers, and whether that is an encoder's.
+    /// The flow's part of the rates that its controller carries, in packets with these headers, and whether it is an
+    /// encoder.
     fn carries(&self, headers: u64) -> Option<(Carried, bool)> {
         match &self.app {
             App::Encoder { min_rate, max_rate, .. } => {
@@ -54,7 +56,7 @@ impl FlowTable {
             }
             App::Voice { .. } => {
                 let (packet, interval) = self.app.ticks()?;
-                // its own size has RTP's
+                // The size from `ticks` includes RTP's header.
                 let rate = (packet.bytes() + headers.saturating_sub(RTP_HEADER)) as f64 * 8.0 / interval.as_secs_f64();
                 Some((Carried { min_rate: rate, max_rate: rate }, false))
             }
@@ -64,7 +66,8 @@ impl FlowTable {
 }
 
 impl File {
-    /// What the controller of a flow on RTP carries: its own encoder and all that goes with it in its bundle; `None` without an encoder.
+    /// The rates that the controller of a flow on RTP carries: its own encoder's and those of its bundle; `None`
+    /// without an encoder.
     pub(super) fn carried(&self, name: &str) -> Option<Carried> {
         let flow = self.flow.get(name)?;
         if !flow.scheme().is_ok_and(|scheme| scheme.machine == Machine::Rtp) {
@@ -81,13 +84,14 @@ impl File {
             .then(|| Carried { min_rate: sum(|part| part.min_rate), max_rate: sum(|part| part.max_rate) })
     }
 
-    /// The same of one of its flows.
+    /// The same for one of the file's flows.
     pub(super) fn carried_by(&self, flow: &FlowTable) -> Option<Carried> {
         let (name, _) = self.flow.iter().find(|(_, other)| std::ptr::eq(*other, flow))?;
         self.carried(name)
     }
 
-    /// Notes of each flow whether nobody has said where its rate ends: neither the file nor its encoder's. Before defaults are filled in.
+    /// Records for each flow whether its maximum rate is a default: neither the file nor the flow's encoder sets it.
+    /// Call before defaults are filled in.
     pub(super) fn note_unsaid(&mut self, document: &Document) {
         let said = |name: &str, flow: &FlowTable| {
             let encoder = matches!(flow.app, App::Encoder { .. });
@@ -103,7 +107,7 @@ impl File {
 }
 
 impl FlowTable {
-    /// Where its controller's rate ends, if nobody has said that.
+    /// The default upper bound of its controller's rate, if the scenario sets none.
     #[must_use]
     pub fn unsaid_bound(&self) -> Option<Rate> {
         match self.params.get(MAX_RATE) {

@@ -1,4 +1,4 @@
-//! Flows of one bundle, in a scenario file.
+//! Bundles of flows in a scenario file.
 
 use super::error::{hint, join};
 use super::flow::{App, FlowTable, WebArrivals};
@@ -27,7 +27,7 @@ pub struct BundleTable {
     pub priority: f64,
 }
 
-/// Tracks of a connection beside its first.
+/// Maximum tracks of a connection beside its first.
 const MAX_LED_TRACKS: usize = 254;
 
 const fn one() -> f64 {
@@ -35,13 +35,13 @@ const fn one() -> f64 {
 }
 
 impl FlowTable {
-    /// The flow whose controller it has, if that is another's.
+    /// The flow that leads its bundle, if that is another.
     #[must_use]
     pub fn leader(&self) -> Option<&str> {
         self.bundle.as_ref()?.with.as_deref()
     }
 
-    /// What it may leave to its leader, it has from there.
+    /// Takes over from its leader what it does not set itself.
     fn inherit(&mut self, leader: &FlowTable) {
         if self.cc == super::flow::USUAL_CC {
             self.cc.clone_from(&leader.cc);
@@ -62,13 +62,14 @@ impl FlowTable {
     }
 }
 
-/// Whether a flow can lead others by this scheme: feedback tells it of single packets, and its frames have no times of their own.
+/// Whether a flow with this scheme can lead others: its feedback reports single packets, and its frames have no times
+/// of their own.
 fn leads(flow: &FlowTable) -> bool {
     flow.scheme().is_ok_and(|scheme| wants_arrivals(scheme) && !wants_frames(scheme))
 }
 
 impl File {
-    /// Flows that others lead, and relays, have what is those others', as far as they say nothing.
+    /// Completes led flows from their leaders, and relays from the flows that they relay.
     pub(super) fn inherit(&mut self) {
         self.inherit_from_leaders();
         if self.flow.values().any(|flow| flow.relayed().is_some()) {
@@ -88,14 +89,14 @@ impl File {
         }
     }
 
-    /// Whether others go with this flow.
+    /// Whether it leads other flows.
     pub(super) fn leads(&self, name: &str) -> bool {
         self.flow.values().any(|flow| flow.leader() == Some(name))
     }
 }
 
 impl Rules {
-    /// A flow that is to go with others.
+    /// Rules for a flow in a bundle.
     pub(super) fn bundle(&mut self, file: &File, path: &str, flow: &FlowTable) {
         let Some(bundle) = &flow.bundle else { return };
         let own = join(path, "bundle");
@@ -167,7 +168,7 @@ impl Rules {
         }
     }
 
-    /// A flow that leads others.
+    /// Rules for a leading flow.
     fn leader(&mut self, file: &File, path: &str, flow: &FlowTable) {
         if flow.is_quic() {
             return self.leader_of_tracks(file, path, flow);
@@ -194,7 +195,7 @@ impl Rules {
 }
 
 impl Rules {
-    /// A flow whose connection has tracks of others.
+    /// Rules for a flow whose connection has tracks of others.
     fn leader_of_tracks(&mut self, file: &File, path: &str, flow: &FlowTable) {
         let name = file.flow.iter().find(|(_, other)| std::ptr::eq(*other, flow)).map(|(name, _)| name.as_str());
         let led = file.flow.values().filter(|other| other.leader().is_some() && other.leader() == name).count();
@@ -213,7 +214,7 @@ impl Rules {
 }
 
 impl Warnings<'_> {
-    /// A flow with which no other goes.
+    /// Warns about a bundle of a single flow.
     pub(super) fn bundle(&mut self, path: &str, name: &str, flow: &FlowTable) {
         if flow.bundle.is_some() && flow.leader().is_none() && !self.file.leads(name) {
             self.note(

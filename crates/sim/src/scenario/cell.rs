@@ -248,7 +248,7 @@ pub enum Rules {
 }
 
 impl CellTable {
-    /// The rules of access: the cell's own, or those of the profile.
+    /// The access rules: the cell's own, or the profile's.
     pub(super) fn access_rules(&self, profile: Profile) -> Rules {
         let is_ns2 = profile.is_ns2() && self.standard != Standard::N;
         self.rules.unwrap_or(if is_ns2 { Rules::Ns2 } else { Rules::Ieee })
@@ -300,21 +300,21 @@ impl CellTable {
                 station.rate = station.rate.or(self.rate);
             }
             if mixed && station.rate.is_some_and(wifi::Phy::is_dsss) {
-                // aCWmin(0): it knows the rates of 802.11b alone (clause 10.3.9). A cell that says what all begin with
-                // means it too.
+                // aCWmin(0): such a station knows the rates of 802.11b alone (clause 10.3.9). If the cell sets
+                // `cw_min`, that applies to it too.
                 station.cw_min.get_or_insert(cw_max.min(31));
             }
             station.queue.get_or_insert_with(|| queue.clone());
         }
     }
 
-    /// Whether it is one of 802.11b.
+    /// Whether it is an 802.11b cell.
     #[must_use]
     pub fn is_b(&self) -> bool {
         self.standard == Standard::B
     }
 
-    /// The physical layer, of a table that has been filled.
+    /// The physical layer, from a table with defaults filled in.
     #[must_use]
     pub fn phy(&self) -> wifi::Phy {
         let preamble = match self.preamble {
@@ -331,7 +331,7 @@ impl CellTable {
             Standard::G | Standard::N => wifi::Phy::g(slot, preamble),
         };
         let waveform = match (self.rules, self.standard) {
-            // 96 bits of preamble and 24 of header at 6 Mbit/s, in place of OFDM's 20 us
+            // 96 bits of preamble and 24 of header at 6 Mbit/s, in place of OFDM's 20 us.
             (Some(Rules::Ns2), Standard::G) => wifi::Waveform::Plain { header: paceline_units::Span::from_micros(20) },
             (Some(Rules::Ns2), Standard::B) => wifi::Waveform::Plain { header: phy.dsss_header },
             _ => phy.waveform,
@@ -340,7 +340,7 @@ impl CellTable {
         wifi::Phy { waveform, cw_min, cw_max, ..phy }
     }
 
-    /// What crate `path` makes a cell of; the table must have been filled.
+    /// The cell's model in crate `path`, from a table with defaults filled in.
     #[must_use]
     pub fn model(&self, queue: &dyn Fn(&Queue, Rate) -> paceline_path::Queue) -> wifi::CellModel {
         let fastest = self.station.values().filter_map(|table| table.ht().map(wifi::Ht::rate)).max();
@@ -390,7 +390,7 @@ impl CellTable {
 }
 
 impl StationTable {
-    /// How its data frames are sent if it is one of 802.11n, of a table that has been filled.
+    /// How an 802.11n station's data frames are sent, from a table with defaults filled in.
     #[must_use]
     pub fn ht(&self) -> Option<wifi::Ht> {
         let width = match self.width? {

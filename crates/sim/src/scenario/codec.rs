@@ -26,7 +26,7 @@ pub enum Codec {
 }
 
 impl Codec {
-    /// What it puts into a packet, and how often there is one.
+    /// Payload per packet, and the packet interval.
     #[must_use]
     pub const fn packets(self) -> (Size, Span) {
         let (bytes, ms) = match self {
@@ -39,8 +39,8 @@ impl Codec {
         (Size::from_bytes(bytes), Span::from_millis(ms))
     }
 
-    /// What it costs where losses are concealed (ITU-T G.113, appendix I: G.711 with its appendix I, G.723.1 and G.729A with VAD, GSM-EFR,
-    /// which is AMR at 12.2 kbit/s); of wideband codecs G.107 has nothing.
+    /// Its impairment with loss concealment (ITU-T G.113, appendix I: G.711 with its appendix I, G.723.1 and G.729A
+    /// with VAD, GSM-EFR, which is AMR at 12.2 kbit/s). G.107 has no values for wideband codecs.
     #[must_use]
     pub const fn impairment(self) -> Option<Impairment> {
         let (equipment, robustness) = match self {

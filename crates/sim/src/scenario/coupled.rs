@@ -1,4 +1,4 @@
-//! Flows that are coupled, in a scenario file.
+//! Coupled flows in a scenario file.
 
 use super::error::{Mistake, join};
 use super::flow::FlowTable;
@@ -39,7 +39,7 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// The same in crate `control`.
+    /// The algorithm in crate `control`.
     #[must_use]
     pub const fn control(self) -> CoupledAlgorithm {
         match self {
@@ -53,14 +53,14 @@ const fn one() -> f64 {
     1.0
 }
 
-/// Whether a scheme's controller tells the rate it has found, and takes another.
+/// Whether a scheme's controller reports its calculated rate, and accepts another.
 fn couples(scheme: &Scheme) -> bool {
     scheme.machine == Machine::Rtp
         && RtpController::new(scheme, Profile::Rfc, &[]).is_ok_and(|controller| controller.coupled().is_some())
 }
 
 impl Rules {
-    /// A flow that is to be coupled.
+    /// Rules for a coupled flow.
     pub(super) fn coupled(&mut self, file: &File, path: &str, flow: &FlowTable) {
         let Some(coupled) = &flow.coupled else { return };
         let own = join(path, "coupled");
@@ -91,7 +91,7 @@ impl Rules {
 }
 
 impl Warnings<'_> {
-    /// A flow that is coupled with no other.
+    /// Warns about a group of a single flow.
     pub(super) fn coupled(&mut self, path: &str, flow: &FlowTable, model: &Model) {
         let Some(coupled) = &flow.coupled else { return };
         let of = model.flows.iter().filter(|of| of.coupled.as_ref().is_some_and(|other| other.group == coupled.group));

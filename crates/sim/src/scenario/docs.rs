@@ -1,4 +1,4 @@
-//! docs/scenario.md, made from the schema: every key with type, default, range and meaning.
+//! docs/scenario.md, generated from the schema: every key with type, default, range and meaning.
 
 use super::walk::{Node, listed, number_text};
 use serde_json::Value as Json;
@@ -89,7 +89,7 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The tables that a table's keys hold, each once in the page.
+/// The tables that a table's keys hold; the page shows each kind once.
 fn inner_sections<'a>(page: &mut String, path: &str, node: Node<'a>, done: &mut Vec<&'a str>) {
     for key in node.keys() {
         let Some(child) = node.child(key) else { continue };

@@ -1,4 +1,4 @@
-//! A scenario as TOML, before it is checked: it can still be changed key by key.
+//! A scenario as TOML, before it is checked: keys can still be changed one by one.
 
 use super::error::{Mistake, ScenarioError, allowed, hint, join};
 use super::flow::USUAL_CC;
@@ -14,14 +14,14 @@ pub struct Document {
     /// The file's name, for messages and for the scenario's default name.
     pub(super) file: String,
     pub(super) table: Table,
-    /// Line of each key that stands in the file.
+    /// Line of each key in the file.
     lines: BTreeMap<String, usize>,
-    /// Keys that were set since.
+    /// Keys set since the file was read.
     set: Vec<String>,
 }
 
 impl Document {
-    /// Reads TOML. `file` is how messages name it.
+    /// Reads TOML. `file` is the file's name in messages.
     ///
     /// # Errors
     /// The first syntax error, with line and column.
@@ -42,7 +42,7 @@ impl Document {
         let mut places = BTreeMap::new();
         note_places(spanned.get_ref(), "", &mut places);
         let twice: Vec<Mistake> = errors.iter().filter_map(|error| twice(error, text, &starts, &places)).collect();
-        // After an error of another kind the parser guesses: only the first of those is told.
+        // After any other error the parser guesses, so only the first of those is reported.
         if let Some(error) = errors.first().filter(|_| twice.len() < errors.len()) {
             return Err(fail(error));
         }
@@ -60,9 +60,9 @@ impl Document {
         Ok(Document { file: file.into(), table, lines, set: Vec::new() })
     }
 
-    /// Sets the key at `path` (as TOML writes it: `flow.media.app.media_rate`, `flow."a b".cc`, `rate_schedule[0].at`)
-    /// to `value`, which is read as TOML if it is TOML, else taken as a text: `5`, `true`, `vegas` and `10 Mbit/s` all
-    /// mean what they seem to.
+    /// Sets the key at `path` (in TOML's notation: `flow.media.app.media_rate`, `flow."a b".cc`, `rate_schedule[0].at`)
+    /// to `value`. The value is read as TOML if it is TOML, else as a string: `5`, `true`, `vegas` and `10 Mbit/s` all
+    /// work.
     ///
     /// # Errors
     /// If the scenario file has no such key; the message names the nearest one.
@@ -78,7 +78,7 @@ impl Document {
         Ok(())
     }
 
-    /// The file's name, as messages have it.
+    /// The file's name in messages.
     #[must_use]
     pub fn file(&self) -> &str {
         &self.file
@@ -90,7 +90,7 @@ impl Document {
         self.table.to_string()
     }
 
-    /// The controllers that its flows name: those keys and what they say.
+    /// The keys that name its flows' controllers, with their values.
     #[must_use]
     pub fn controllers(&self) -> Vec<(String, String)> {
         let flows = self.table.get("flow").and_then(Value::as_table).into_iter().flatten();
@@ -98,11 +98,11 @@ impl Document {
         named.map(|(name, cc)| (join(&join("flow", name), "cc"), cc.to_owned())).collect()
     }
 
-    /// Makes a path a whole scenario: a missing `duration` becomes the longest, and without a flow there is one that is
-    /// never run.
+    /// Makes a path a whole scenario: a missing `duration` becomes the longest, and if there is no flow, one is added
+    /// that never runs.
     ///
     /// # Errors
-    /// If the topology is a graph, in which no path is told from another.
+    /// If the topology is a graph, where there is no single path.
     pub fn complete_path(&mut self) -> Result<(), ScenarioError> {
         if matches!(self.table.get("topology").and_then(Value::as_str), Some("graph" | "home")) {
             let problem = "a path is a dumbbell (one link, `bottleneck`) or a parking lot (`hop1`, `hop2`, ...)";
@@ -119,7 +119,7 @@ impl Document {
         Ok(())
     }
 
-    /// A flow gets another controller, without the parameters of the one before.
+    /// Gives a flow another controller, without the previous one's parameters.
     ///
     /// # Errors
     /// If there is no such flow.
@@ -136,8 +136,8 @@ impl Document {
         Ok(())
     }
 
-    /// Flows whose controllers are not compiled in (`is_own` tells by the name) get others: they are never run, and only the path
-    /// below them is wanted.
+    /// Replaces controllers that are not compiled in (`is_own` recognizes their names), for flows that never run
+    /// because only the path is needed.
     pub fn without(&mut self, is_own: impl Fn(&str) -> bool) {
         let Some(Value::Table(flows)) = self.table.get_mut("flow") else { return };
         for table in flows.iter_mut().filter_map(|(_, flow)| flow.as_table_mut()) {
@@ -147,7 +147,7 @@ impl Document {
         }
     }
 
-    /// Gives each mistake the line of its key, or of the nearest table around it that stands in the file.
+    /// Adds to each mistake the line of its key, or of the nearest enclosing table in the file.
     pub fn error(&self, mut mistakes: Vec<Mistake>) -> ScenarioError {
         for mistake in &mut mistakes {
             mistake.line = self.line(&mistake.key);
@@ -157,7 +157,7 @@ impl Document {
     }
 }
 
-/// Another controller for a flow that is never run: one that takes its applications.
+/// Sets a compiled-in controller that accepts the flow's application, for a flow that never runs.
 fn without_own(table: &mut Table) {
     let calls = table.contains_key("bundle") || table.contains_key("rtp") || {
         let app = table.get("app").and_then(|app| app.get("kind")).and_then(Value::as_str);
@@ -168,12 +168,12 @@ fn without_own(table: &mut Table) {
 }
 
 impl Document {
-    /// Whether a value stands in the file, or was set.
+    /// Whether a key is in the file, or was set.
     pub(super) fn says(&self, key: &str) -> bool {
         self.lines.contains_key(key) || self.set.iter().any(|set| within(key, set))
     }
 
-    /// The line of a key, or of the nearest table around it; none for what was set and does not stand in the file.
+    /// The line of a key, or of the nearest enclosing table; `None` for keys that were set and are not in the file.
     fn line(&self, key: &str) -> Option<usize> {
         if self.set.iter().any(|set| within(key, set)) {
             return None;
@@ -183,7 +183,7 @@ impl Document {
     }
 }
 
-/// Whether the path `key` is `outer` or lies in it.
+/// Whether the path `key` is `outer` or lies within it.
 fn within(key: &str, outer: &str) -> bool {
     key.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
@@ -200,7 +200,7 @@ impl LineStarts {
     }
 }
 
-/// Where in the text each key stands.
+/// Collects where each key stands in the text.
 fn note_places(table: &DeTable<'_>, path: &str, places: &mut BTreeMap<String, usize>) {
     for (key, value) in table {
         let here = join(path, key.get_ref());
@@ -223,7 +223,7 @@ fn note_places_in(value: &Spanned<DeValue<'_>>, path: &str, places: &mut BTreeMa
     }
 }
 
-/// A key, or a table, that stands in the file a second time; `places` has the first.
+/// The mistake for a key or table that appears twice in the file; `places` has the first.
 fn twice(
     error: &toml::de::Error,
     text: &str,
@@ -234,7 +234,7 @@ fn twice(
     let (at, line, name) = (span.start, starts.line(span.start), text.get(span)?.trim());
     let above: Vec<(usize, String)> = headers(text).filter(|(header, _)| *header < line).collect();
     let (key, first) = match headers(text).find(|(header, _)| *header == line) {
-        // of a table twice the parser keeps the second
+        // Of two tables with one name, the parser reports the second.
         Some((_, table)) => {
             let first = above.iter().find(|(_, earlier)| *earlier == table).map(|(line, _)| *line);
             (table, first)
@@ -256,7 +256,7 @@ fn twice(
     Some(Mistake { line: Some(line), column: None, key, problem })
 }
 
-/// The lines that seem to be headers of tables, and the tables' paths.
+/// The lines that look like table headers, with the tables' paths.
 fn headers(text: &str) -> impl Iterator<Item = (usize, String)> {
     let of_line = |(index, line): (usize, &str)| {
         let path = line.trim_start().strip_prefix('[')?.trim_start_matches('[').split_once(']')?.0;
@@ -265,13 +265,13 @@ fn headers(text: &str) -> impl Iterator<Item = (usize, String)> {
     text.lines().enumerate().filter_map(of_line)
 }
 
-/// A path as the user has written it, as messages write it.
+/// A path in the user's notation, as messages write it.
 fn join_written(path: &str) -> String {
     let steps = split(path).unwrap_or_default();
     steps.iter().fold(String::new(), |path, step| if let Step::Key(key) = step { join(&path, key) } else { path })
 }
 
-/// Whole numbers that no key can have, since TOML's have 64 bits.
+/// Whole numbers above 64 bits, which no key can take.
 fn beyond_numbers(table: &DeTable<'_>, node: Option<Node<'_>>, path: &str, found: &mut Vec<Mistake>) {
     for (key, value) in table {
         let name: &str = key.get_ref();
@@ -305,9 +305,9 @@ fn beyond_number(value: &DeValue<'_>, node: Option<Node<'_>>, path: &str, found:
 /// A step of a path into a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// To what a table has under this name.
+    /// Into a table, by this key.
     Key(String),
-    /// To what an array has at this place, counted from 0.
+    /// Into an array, by this index from 0.
     Index(usize),
 }
 
@@ -323,7 +323,7 @@ pub fn joined(path: &str, step: &Step) -> String {
 /// Splits `a."b c".d[0]` into its steps.
 ///
 /// # Errors
-/// What is wrong with it, in words.
+/// A message that says what is wrong with it.
 pub fn split(path: &str) -> Result<Vec<Step>, String> {
     let mut steps = Vec::new();
     let mut rest = path.trim();
@@ -357,7 +357,7 @@ pub fn split(path: &str) -> Result<Vec<Step>, String> {
     }
 }
 
-/// Reads the text of a value: as TOML, if it is.
+/// Reads a value: as TOML if possible, else as a string.
 fn read_value(text: &str, node: Node<'_>) -> Value {
     let as_toml = toml::from_str::<Table>(&format!("value = {text}")).ok().filter(|table| table.len() == 1);
     match as_toml.and_then(|mut table| table.remove("value")) {
@@ -393,7 +393,7 @@ fn put(at: &mut Value, node: Node<'_>, path: &str, steps: &[Step], text: &str) -
         Step::Key(key) => key.as_str(),
     };
     let here = join(path, key);
-    // A table with a kind has the keys of all its kinds here: the kind may be set later.
+    // A table with a kind accepts the keys of all its kinds here: the kind may be set later.
     let variants: Vec<Node<'_>> = if node.drawn().is_some() {
         node.shapes().collect()
     } else {
@@ -405,7 +405,7 @@ fn put(at: &mut Value, node: Node<'_>, path: &str, steps: &[Step], text: &str) -
             return Err(Mistake::new(here, format!("`{path}` is not a table")));
         }
         let hint = hint(key, known.iter().copied());
-        // No kind has such a key: what the kind has that the table is of now is of help.
+        // No kind has this key, so list the keys of the table's current kind.
         let (of_kind, known) = match node.of_kind(at) {
             Some((kind, variant)) => (format!(" in a table of kind `{kind}`"), variant.keys()),
             None => (String::new(), known),
@@ -417,7 +417,8 @@ fn put(at: &mut Value, node: Node<'_>, path: &str, steps: &[Step], text: &str) -
         *at = Value::Table(Table::new());
     }
     let Value::Table(table) = at else { return Ok(()) };
-    // Links and flows are named in the file: a new name would be a typo. A controller's parameters may be new.
+    // Links, flows and cells are named in the file, so a new name would be a typo. A controller's parameters may be
+    // new.
     if node.names_of().is_some()
         && (matches!(path, "flow" | "link" | "cell") || is_stations(path))
         && !table.contains_key(key)

@@ -1,4 +1,4 @@
-//! A value of each instance of a flow: one for all, listed, evenly spaced, or drawn.
+//! A value for each instance of a flow: one for all, listed, evenly spaced, or drawn.
 
 use paceline_random::{Sequence, Stream};
 use paceline_units::{Rate, Ratio, Span};
@@ -85,11 +85,11 @@ pub struct LogNormal<T> {
 
 /// A quantity that can be spaced and drawn.
 pub trait Value: Copy + PartialOrd + Display {
-    /// In its unit.
+    /// The number, in its unit.
     fn number(self) -> f64;
-    /// The nearest value to a number that is not negative.
+    /// The value nearest to a number, which must not be negative.
     fn nearest(number: f64) -> Self;
-    /// The value at this share of the way from `self` to `to`.
+    /// The value at this share of the distance from `self` to `to`.
     fn toward(self, to: Self, share: f64) -> Self {
         Self::nearest(self.number() + (to.number() - self.number()) * share)
     }
@@ -125,26 +125,27 @@ impl Value for Ratio {
     }
 }
 
-/// How often a draw is made anew. Of a law that has [`MIN_MASS`] within its bounds, one in e^100 draws needs more.
+/// Maximum number of draws for one value. If [`MIN_MASS`] of the distribution lies within the bounds, one value in
+/// e^100 needs more.
 const MAX_TRIES: u32 = 10_000;
 
-/// The least share of a law that lies within the bounds of its draws.
+/// Minimum share of the distribution within the bounds.
 pub const MIN_MASS: f64 = 0.01;
 
 impl<T: Value> Draw<T> {
-    /// The least value that it can take.
+    /// The minimum of its possible values.
     #[must_use]
     pub fn minimum(&self) -> Option<T> {
         self.first_by(|a, b| a < b)
     }
 
-    /// The greatest value that it can take.
+    /// The maximum of its possible values.
     #[must_use]
     pub fn maximum(&self) -> Option<T> {
         self.first_by(|a, b| a > b)
     }
 
-    /// The value before all others; none of an empty list.
+    /// The first value by this order; `None` for an empty list.
     fn first_by(&self, before: impl Fn(T, T) -> bool) -> Option<T> {
         let all: &[T] = match self {
             Draw::Fixed(value) => std::slice::from_ref(value),
@@ -158,13 +159,13 @@ impl<T: Value> Draw<T> {
         all.iter().copied().reduce(|a, b| if before(b, a) { b } else { a })
     }
 
-    /// Whether chance decides.
+    /// Whether the value is random.
     #[must_use]
     pub const fn is_drawn(&self) -> bool {
         !matches!(self, Draw::Fixed(_) | Draw::Each(_) | Draw::Spaced(_))
     }
 
-    /// The key of its law, and the bounds of its draws.
+    /// The key of its distribution, and the bounds of its draws.
     #[must_use]
     pub const fn bounds(&self) -> Option<(&'static str, [T; 2])> {
         match self {
@@ -176,7 +177,7 @@ impl<T: Value> Draw<T> {
         }
     }
 
-    /// The share of its law that lies within the bounds; zero of a law that is none (a median of zero).
+    /// The share of its distribution within the bounds; zero for an invalid one (a median of zero).
     #[must_use]
     pub fn mass(&self) -> f64 {
         // P(Z <= z) of a standard normal Z (Abramowitz and Stegun 26.2.29)
@@ -196,11 +197,11 @@ impl<T: Value> Draw<T> {
                 below(within[1]) - below(within[0])
             }
         };
-        // also of what is not a number
+        // Also turns NaN into zero.
         share.max(0.0)
     }
 
-    /// The value of an instance among so many, drawn from `stream` if chance decides.
+    /// The value of one of `count` instances; random values are drawn from `stream`.
     #[must_use]
     pub fn of(&self, instance: u32, count: u32, stream: Stream) -> T {
         let mut draws = Sequence::new(stream);
@@ -227,7 +228,7 @@ impl<T: Value> Draw<T> {
     }
 }
 
-/// The first draw within bounds.
+/// The first draw within the bounds.
 fn drawn<T: Value>([least, greatest]: [T; 2], mut draw: impl FnMut() -> f64) -> T {
     let inside = |number: f64| (least.number()..=greatest.number()).contains(&number);
     let found = (0..MAX_TRIES).map(|_| draw()).find(|&number| inside(number));
@@ -254,7 +255,8 @@ mod tests {
         (mean, (values.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / n).sqrt())
     }
 
-    /// Bounds so wide that they cut nothing: means and deviations are the laws', within four standard errors.
+    /// With bounds so wide that they cut nothing, means and deviations are the distributions', within four standard
+    /// errors.
     #[test]
     fn laws_have_their_moments() {
         let wide = [Span::ZERO, Span::from_secs(100)];
@@ -262,7 +264,7 @@ mod tests {
             (Draw::Uniform(Uniform { uniform: [ms(20), ms(440)] }), 0.23, 0.42 / 12f64.sqrt()),
             (Draw::Exponential(Exponential { exponential: ms(50), within: wide }), 0.05, 0.05),
             (Draw::Normal(Normal { normal: [ms(100), ms(10)], within: wide }), 0.1, 0.01),
-            // exp(sigma^2 / 2), and sqrt(exp(sigma^2) - 1) times that
+            // exp(sigma^2 / 2), and sqrt(exp(sigma^2) - 1) times that.
             (Draw::LogNormal(LogNormal { lognormal: ms(80), sigma: 0.5, within: wide }), 0.090_65, 0.048_31),
         ];
         for (law, mean, deviation) in laws {
@@ -273,7 +275,7 @@ mod tests {
         }
     }
 
-    /// The share that is drawn within narrow bounds is the one that `mass` tells, and nothing lies outside.
+    /// The share of draws within narrow bounds is that of `mass`, and no draw lies outside.
     #[test]
     fn bounds_cut_what_mass_says() {
         let laws: [&dyn Fn([Span; 2]) -> Draw<Span>; 3] = [
@@ -286,7 +288,7 @@ mod tests {
             let inside = |x: &&f64| (0.06..=0.13).contains(*x);
             let free = values(&law(wide));
             let share = free.iter().filter(inside).count() as f64 / f64::from(COUNT);
-            // of a normal law with what lies below zero left out
+            // For a normal distribution, what lies below zero is left out.
             let mass = law(narrow).mass() / law(wide).mass();
             assert!((share - mass).abs() < 4.0 * (mass * (1.0 - mass) / f64::from(COUNT)).sqrt(), "{share} {mass}");
             assert!(values(&law(narrow)).iter().all(|x| inside(&x)));

@@ -20,7 +20,7 @@ pub enum AccessCategory {
 }
 
 impl AccessCategory {
-    /// The same in crate `path`.
+    /// The category in crate `path`.
     #[must_use]
     pub const fn category(self) -> Category {
         match self {
@@ -77,7 +77,7 @@ pub struct EdcaAccess {
 }
 
 impl EdcaTable {
-    /// What is said of a category.
+    /// The settings of a category, if given.
     #[must_use]
     pub fn of(&self, category: Category) -> Option<&EdcaAccess> {
         match category {
@@ -90,7 +90,7 @@ impl EdcaTable {
 }
 
 impl EdcaAccess {
-    /// What is not said of it is the usual.
+    /// These settings, completed from `usual`.
     #[must_use]
     pub fn access(&self, usual: wifi::Access) -> wifi::Access {
         wifi::Access {

@@ -1,4 +1,4 @@
-//! What is wrong with a scenario file: every mistake with file, line, key, value, and what is allowed.
+//! Mistakes in a scenario file, each with file, line, key, value, and what is allowed.
 
 use super::walk::listed;
 use std::borrow::Cow;
@@ -7,24 +7,24 @@ use std::fmt;
 /// Why a scenario cannot be used. Its message has one line for each mistake.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct ScenarioError {
-    /// The scenario file, as it was named.
+    /// The scenario file's name, as given.
     pub file: String,
-    /// What is wrong, at least one.
+    /// At least one mistake.
     pub mistakes: Vec<Mistake>,
 }
 
 impl ScenarioError {
-    /// Something is wrong with the file as a whole: it cannot be read.
+    /// An error of the file as a whole: it cannot be read.
     #[must_use]
     pub fn of_file(file: &str, problem: &str) -> ScenarioError {
         ScenarioError { file: file.into(), mistakes: vec![Mistake::of_lines("", problem)] }
     }
 }
 
-/// One thing that is wrong.
+/// One mistake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
-    /// Where in the file, if it stands there: line, counted from 1.
+    /// Line in the file, counted from 1, if the key is in the file.
     pub line: Option<usize>,
     /// Column, counted from 1, of a syntax error.
     pub column: Option<usize>,
@@ -35,20 +35,20 @@ pub struct Mistake {
 }
 
 impl Mistake {
-    /// A mistake at `key`, said on one line: what it quotes of the file makes no further ones.
+    /// A mistake at `key`, on one line: line breaks in quoted text are escaped.
     #[must_use]
     pub fn new(key: impl Into<String>, problem: impl Into<String>) -> Mistake {
         let problem = problem.into();
         Mistake { line: None, column: None, key: key.into(), problem: plain(&problem, |_| false).into_owned() }
     }
 
-    /// One that is said on several lines, as a traceback.
+    /// A mistake on several lines, such as a traceback.
     #[must_use]
     pub fn of_lines(key: impl Into<String>, problem: impl Into<String>) -> Mistake {
         Mistake { line: None, column: None, key: key.into(), problem: problem.into() }
     }
 
-    /// The line that says it.
+    /// Its line in the message.
     pub(super) fn to_line(&self, file: &str) -> String {
         let place =
             [self.line, self.column].into_iter().flatten().map(|number| format!(":{number}")).collect::<String>();
@@ -57,8 +57,8 @@ impl Mistake {
     }
 }
 
-/// A text without what a terminal obeys, and what turns the direction of writing: control and format characters and
-/// separators of lines are escaped as in JSON (`\n`, `\u001b`), but those that are `kept`.
+/// Escapes what would control a terminal or change the writing direction: control and format characters and line
+/// separators become JSON escapes (`\n`, `\u001b`), except those that are `kept`.
 fn plain(text: &str, kept: impl Fn(char) -> bool) -> Cow<'_, str> {
     let obeyed = |c: char| !kept(c) && is_obeyed(c);
     if !text.contains(obeyed) {
@@ -78,8 +78,8 @@ fn is_obeyed(c: char) -> bool {
         | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// A character as JSON escapes it (RFC 8259 section 7): `\n`, `\u001b`. So does the Python front, and a JSON document that is
-/// printed stays one.
+/// A character as JSON escapes it (RFC 8259 section 7): `\n`, `\u001b`. The Python front escapes alike, and printed
+/// JSON remains JSON.
 #[must_use]
 pub fn escaped(c: char) -> String {
     match c {
@@ -92,7 +92,7 @@ pub fn escaped(c: char) -> String {
     }
 }
 
-/// A text in quotes.
+/// A text in quotes, escaped.
 pub(super) fn quoted(text: &str) -> String {
     let text: String = text
         .chars()
@@ -117,7 +117,7 @@ impl fmt::Display for ScenarioError {
     }
 }
 
-/// Other tools' words, and ours for the same thing.
+/// Words of other tools, and Paceline's for the same thing.
 const ALIASES: [(&str, &str); 26] = [
     ("algorithm", "cc"),
     ("bandwidth", "rate"),
@@ -147,16 +147,16 @@ const ALIASES: [(&str, &str); 26] = [
     ("tail-drop", "droptail"),
 ];
 
-/// How many of many known names an error lists.
+/// Names that an error lists when there are many.
 const LISTED: usize = 5;
-/// Up to so many names it lists all.
+/// Maximum number of names of which an error lists all.
 const FEW: usize = 8;
 
 fn spelt(name: &str) -> String {
     name.to_lowercase().replace('_', "-")
 }
 
-/// Which of these names may stand here: all if they are few, else those most like what was typed.
+/// The allowed names: all if they are few, else those most similar to the typed one.
 pub(super) fn allowed(typed: &str, known: &[&str]) -> String {
     if known.len() <= FEW {
         return format!("allowed here: {}", listed(known.iter().copied()));
@@ -173,7 +173,7 @@ pub(super) fn allowed(typed: &str, known: &[&str]) -> String {
     format!("nearest of {}: {near}; docs/scenario.md and `paceline schema` have all", known.len())
 }
 
-/// The name among `known` that `typed` was probably meant to be.
+/// The name among `known` that `typed` probably stands for.
 pub(super) fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = spelt(typed);
     let known: Vec<&str> = known.into_iter().collect();
@@ -192,7 +192,7 @@ pub(super) fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>)
         .map(|(_, name)| name)
 }
 
-/// `; did you mean ...?`, or nothing.
+/// `; did you mean ...?`, or an empty text.
 pub(super) fn hint<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     nearest(typed, known).map_or_else(String::new, |name| format!("; did you mean `{name}`?"))
 }

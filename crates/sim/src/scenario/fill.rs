@@ -1,4 +1,4 @@
-//! Writes the defaults that depend on other keys into a file model, so that what follows finds every value.
+//! Writes the defaults that depend on other keys into a file model, so that later steps find every value.
 
 use super::bounds::Carried;
 use super::flow::{App, FlowTable};
@@ -22,7 +22,7 @@ use std::collections::BTreeSet;
 /// Mean size of a web transfer, unless a median is given.
 pub(super) const WEB_MEAN: Size = Size::from_bytes(50_000);
 
-/// Fills in `file`, whose default name is `stem`. Filling twice changes nothing more.
+/// Fills in `file`; `stem` is the default of its name. Filling again changes nothing.
 pub(super) fn fill(file: &mut File, stem: &str) {
     file.name.get_or_insert_with(|| stem.to_owned());
     let of_hosts = if file.profile.is_ns2() { HostDelay::Within(Span::ZERO) } else { HostDelay::PacketTimes(2.0) };
@@ -49,7 +49,7 @@ pub(super) fn fill(file: &mut File, stem: &str) {
         .map(str::to_owned)
         .collect();
     let relays = file.relaying_connections();
-    // those that lead first: the others have their sessions
+    // Leaders first: the others take over their sessions.
     let (leaders, led): (Vec<String>, Vec<String>) =
         file.flow.keys().cloned().partition(|name| file.flow[name].leader().is_none());
     for name in leaders.into_iter().chain(led) {
@@ -95,7 +95,7 @@ pub(super) fn fill(file: &mut File, stem: &str) {
             mean_size.get_or_insert(WEB_MEAN);
         }
     }
-    // packets have their headers now, which the rates of sound count
+    // Headers are known now, and voice rates include them.
     for name in file.flow.keys().cloned().collect::<Vec<_>>() {
         let carried = file.carried(&name);
         let Some(flow) = file.flow.get_mut(&name) else { continue };
@@ -107,8 +107,8 @@ pub(super) fn fill(file: &mut File, stem: &str) {
     }
 }
 
-/// Fills in the links between hosts and routers, beside those of the scenario and its cells, of which `fastest` is the
-/// highest rate that any ever has. Not their queue: one that is given is told of, whatever it is.
+/// Fills in the access links; `fastest` is the maximum rate of any link or station at any time. The queue stays open:
+/// one that is given is always reported.
 pub(super) fn fill_access(file: &mut File, fastest: Rate) {
     let profile = file.profile;
     let Some(access) = &mut file.access else { return };
@@ -122,7 +122,7 @@ pub(super) fn fill_access(file: &mut File, fastest: Rate) {
     }
 }
 
-/// The server and the station of a home that has one of each.
+/// The server and the station of a home with only one of each.
 pub(super) fn home_ends(file: &File) -> (Option<String>, Option<String>) {
     fn only<'a>(mut names: impl Iterator<Item = &'a String>) -> Option<String> {
         names.next().filter(|_| names.next().is_none()).cloned()

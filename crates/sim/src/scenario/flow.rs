@@ -1,4 +1,4 @@
-//! Flows in a scenario file: endpoints, controller, and the options of what carries it.
+//! Flows in a scenario file: endpoints, controller, and transport options.
 
 pub(crate) use super::app::RTP_HEADER;
 pub use super::app::{App, FrameFormat, GameWay, Limited, Playout, WebArrivals};
@@ -192,7 +192,7 @@ pub struct FlowTable {
     pub app: App,
 }
 
-/// The scheme of a flow that names none.
+/// The default scheme.
 pub(super) const USUAL_CC: &str = "newreno";
 
 const fn one() -> u32 {
@@ -206,7 +206,7 @@ const fn at_once() -> Draw<Span> {
 }
 
 impl FlowTable {
-    /// Whether QUIC carries it.
+    /// Whether it runs over QUIC.
     #[must_use]
     pub fn is_quic(&self) -> bool {
         self.transport == Some(TransportKey::Quic)

@@ -1,4 +1,4 @@
-//! Links in a scenario file: rate, delay, impairments, for each direction; queues and losses have files of their own.
+//! Links in a scenario file: rate, delay and impairments of each direction. Queues and losses have their own files.
 
 use super::draw::Draw;
 use super::loss::Loss;
@@ -9,7 +9,7 @@ use paceline_units::{Rate, Ratio, Size, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Adds the keys of one direction of a link to a struct: a link and its `backward` table have the same ones.
+/// Adds the keys of one direction of a link to a struct: a link and its `backward` table share them.
 macro_rules! with_direction {
     ($(#[$meta:meta])* pub struct $name:ident { $($own:tt)* }) => {
         $(#[$meta])*
@@ -439,15 +439,16 @@ impl Default for AccessTable {
 }
 
 impl AccessTable {
-    /// The least rate that is not given: what hosts of today have. At less, bursts that a sender hands over at once (GCC's
-    /// of 40 ms) would reach the bottleneck spread out, and fewer of their packets be lost.
+    /// Minimum default rate, that of today's hosts. At less, bursts that a sender emits at once (40 ms for GCC) would
+    /// be spread out before the bottleneck, and fewer of their packets would be lost.
     pub const MIN_DEFAULT_RATE: Rate = Rate::from_bps(1_000_000_000);
-    /// The highest rate of all.
+    /// Maximum rate.
     const MAX_RATE: Rate = Rate::from_bps(10_000_000_000_000);
 
-    /// The rate beside links that are never faster than `fastest`: far above it, so that packets queue at links alone. No
-    /// whole multiple of it, lest what comes of a host be in step with what the link sends: at a drop-tail queue one flow
-    /// then takes each place that falls free (Floyd and Jacobson 1992).
+    /// The default rate beside links that are never faster than `fastest`: far above it, so that packets queue at the
+    /// links alone. It is no whole multiple of it, because a host's packets would then be in step with the link's
+    /// departures, and one flow would take every place that becomes free in a drop-tail queue (Floyd and Jacobson
+    /// 1992).
     #[must_use]
     pub fn rate_beside(fastest: Rate) -> Rate {
         let multiple = Self::MIN_DEFAULT_RATE.0.div_ceil(fastest.0.max(1)).max(10);
@@ -455,13 +456,13 @@ impl AccessTable {
         Rate((u128::from(fastest.0) * tenths / 10).min(u128::from(Self::MAX_RATE.0)) as u64)
     }
 
-    /// The queue of who gives none: that of Linux' interfaces (`txqueuelen`), or ns-2's without a limit.
+    /// The default queue: that of Linux interfaces (`txqueuelen`), or an unlimited one with ns-2's profiles.
     #[must_use]
     pub fn default_queue(profile: Profile) -> Queue {
         if profile.is_ns2() { Queue::Unlimited {} } else { Queue::Droptail { limit: Limit::Packets(1000) } }
     }
 
-    /// The links at the receivers, all of it given but for a queue that is given nowhere.
+    /// The links at the receivers, completed except for a queue that is configured nowhere.
     #[must_use]
     pub fn at_receivers(&self) -> (AccessTable, Option<Loss>) {
         let own = self.receiver.clone().unwrap_or_default();

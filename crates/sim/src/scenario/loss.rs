@@ -128,7 +128,7 @@ pub enum Loss {
 }
 
 impl Loss {
-    /// Its `except` and its `only`.
+    /// Its keys `except` and `only`.
     #[must_use]
     pub fn flows(&self) -> (Option<&[String]>, Option<&[String]>) {
         let (Loss::Uniform { except, only, .. }
@@ -138,7 +138,7 @@ impl Loss {
         (except.as_deref(), only.as_deref())
     }
 
-    /// When packets are lost; empty: always.
+    /// Time ranges in which packets are lost; empty means always.
     #[must_use]
     pub fn during(&self) -> &[LossTime] {
         let (Loss::Uniform { during, .. }
@@ -148,7 +148,7 @@ impl Loss {
         during
     }
 
-    /// Whether it looks at the packets of a flow of this name and group.
+    /// Whether it covers a flow with this name and group.
     #[must_use]
     pub fn looks_at(&self, flow: &str, group: &str) -> bool {
         let named = |names: &[String]| names.iter().any(|name| name == flow || name == group);

@@ -1,10 +1,12 @@
-//! The scenario file: read, checked, every default filled in.
+//! The scenario file: read, checked, with every default filled in.
 //!
-//! [`Document`] is the file as TOML, on which single keys can still be set. [`Scenario::check`] holds it against the
-//! schema (`walk`), then against what a schema cannot say (`rules`), and gives a [`Scenario`] with every value that a
-//! run needs, or all mistakes at once; [`Scenario::warnings`] tells what it has to no effect. The serde model ([`model`], [`link`], [`mod@cell`], [`queue`], [`loss`], [`draw`], [`flow`]) is the one
-//! source, beside the registry for what controllers take ([`parameters`]): the JSON Schema and docs/scenario.md are made
-//! from it. No file is read here; trace files are asked for by name.
+//! [`Document`] is the file as TOML, in which keys can still be set. [`Scenario::check`] validates it against the
+//! schema (`walk`), then against the rules that a schema cannot express (`rules`). It returns a [`Scenario`] with every
+//! value that a run needs, or all mistakes at once. [`Scenario::warnings`] lists keys without effect.
+//!
+//! The serde model ([`model`], [`link`], [`mod@cell`], [`queue`], [`loss`], [`draw`], [`flow`]) is the single source,
+//! together with the registry for controllers' parameters ([`parameters`]): the JSON Schema and docs/scenario.md are
+//! generated from it. This module reads no files; it requests trace files by name.
 
 pub mod app;
 mod bounds;

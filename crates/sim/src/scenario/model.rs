@@ -101,13 +101,13 @@ pub enum Profile {
 }
 
 impl Profile {
-    /// Whether this is one of ns-2's.
+    /// Whether this is an ns-2 profile.
     #[must_use]
     pub const fn is_ns2(self) -> bool {
         matches!(self, Profile::Ns2 | Profile::Ns2Linux)
     }
 
-    /// The same profile in crate `control`.
+    /// The profile in crate `control`.
     #[must_use]
     pub const fn control(self) -> paceline_control::Profile {
         match self {

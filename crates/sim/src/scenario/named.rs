@@ -1,11 +1,11 @@
-//! What `cc` names: a scheme of the registry, or one that whoever checks the scenario has brought.
+//! Schemes that `cc` can name: those of the registry, and those that the caller supplies.
 
 use super::flow::FlowTable;
 use super::model::File;
 use super::parameters::given;
 use paceline_control::{Scheme, UnknownScheme, registry};
 
-/// What the names of controllers begin with that are loaded from files.
+/// Prefixes of the names of controllers that are loaded from files.
 pub const OWN: [&str; 2] = ["python:", "library:"];
 
 /// A scheme that is not compiled in.
@@ -13,7 +13,7 @@ pub const OWN: [&str; 2] = ["python:", "library:"];
 pub(super) struct Named(Option<&'static Scheme>);
 
 impl PartialEq for Named {
-    /// Two of one name may differ in all else.
+    /// Two schemes with one name may differ in everything else.
     fn eq(&self, other: &Named) -> bool {
         match (self.0, other.0) {
             (Some(own), Some(other)) => std::ptr::eq(own, other),
@@ -23,10 +23,10 @@ impl PartialEq for Named {
 }
 
 impl FlowTable {
-    /// Its scheme: of several laws under one name the one that its parameters choose.
+    /// Its scheme; if one name stands for several laws, the one that the parameters choose.
     ///
     /// # Errors
-    /// There is none of that name: says which is nearest.
+    /// If there is no such scheme; the message names the nearest one.
     pub fn scheme(&self) -> Result<&'static Scheme, UnknownScheme> {
         let scheme = self.named.0.map_or_else(|| registry::scheme(&self.cc), Ok)?;
         Ok(registry::chosen(scheme, &given(self, scheme)))
@@ -34,7 +34,7 @@ impl FlowTable {
 }
 
 impl File {
-    /// Flows whose `cc` is one of `foreign` have that scheme, the others those of the registry.
+    /// Gives flows whose `cc` names one of `foreign` that scheme, and all others the registry's.
     pub(super) fn name(&mut self, foreign: &[&'static Scheme]) {
         for flow in self.flow.values_mut() {
             flow.named = Named(foreign.iter().copied().find(|scheme| scheme.name == flow.cc));

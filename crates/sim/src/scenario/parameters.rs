@@ -1,4 +1,5 @@
-//! A controller's parameters in a scenario file: how they are written, what each may be, and when one changes nothing.
+//! A controller's parameters in a scenario file: how they are written, their allowed values, and when one has no
+//! effect.
 
 use super::bounds::Carried;
 use super::error::{hint, join};
@@ -25,7 +26,7 @@ pub enum ParameterValue {
 }
 
 impl ParameterValue {
-    /// The same in crate `control`.
+    /// The setting in crate `control`.
     #[must_use]
     pub fn setting(&self) -> Setting {
         match self {
@@ -35,7 +36,7 @@ impl ParameterValue {
         }
     }
 
-    /// How the file has this value of a parameter.
+    /// A parameter's value as the file writes it.
     #[must_use]
     pub fn new(parameter: &Parameter, value: f64) -> ParameterValue {
         match parameter.setting(value) {
@@ -54,7 +55,7 @@ pub(crate) fn given<'a>(flow: &'a FlowTable, scheme: &Scheme) -> Vec<(&'a str, f
     flow.params.iter().filter_map(|(name, written)| Some((name.as_str(), value(name, written)?))).collect()
 }
 
-/// A value as TOML has it.
+/// A value as TOML writes it.
 fn toml_text(setting: &Setting) -> String {
     match setting {
         Setting::Name(name) => format!("\"{name}\""),
@@ -63,7 +64,7 @@ fn toml_text(setting: &Setting) -> String {
 }
 
 impl Rules {
-    /// What stands in a flow's `params`.
+    /// Rules for a flow's `params`.
     pub(super) fn parameters(
         &mut self,
         path: &str,
@@ -102,7 +103,8 @@ impl Rules {
                     _ if a_number => "a number ",
                     _ => "",
                 };
-                // a switch and a name differ in the file by quotes alone, so they are shown unless a name was right
+                // In the file, a switch and a name differ only by quotes, so the quotes are shown unless a name is
+                // expected.
                 let shown = match parameter.kind {
                     Kind::Choice(_) => setting.to_string(),
                     _ => toml_text(&setting),
@@ -118,7 +120,7 @@ impl Rules {
         for parameter in scheme.parameters.iter().filter(|p| flow.params.contains_key(p.name)) {
             let (Some(idle), Some((_, own))) = (parameter.idle, value(parameter.name)) else { continue };
             let Some((other, why)) = value(idle.other()).filter(|(_, value)| idle.holds(*value)) else { continue };
-            // what a manifest spells out is the default, and changes nothing either way
+            // A manifest spells out defaults, which change nothing either way.
             if own == Carried::usual(carried, parameter, profile.control()) {
                 continue;
             }
@@ -134,10 +136,10 @@ impl Rules {
             );
             self.note(join(&path, parameter.name), problem);
         }
-        // of the pairs that have an order: Vegas's two thresholds, NADA's rates, NDTC's frame sizes, a loss's two factors; MULTFRC's alpha and beta are steps,
-        // which have none
+        // Pairs whose first value must not exceed the second: Vegas's two thresholds, NADA's rates, NDTC's frame sizes,
+        // and a loss's two factors. MULTFRC's alpha and beta are steps without an order.
         if scheme.foreign.is_some() {
-            return; // names mean what its author says
+            return; // the author decides what names mean
         }
         let tcp = matches!(scheme.machine, Machine::Tcp(_));
         let pairs = [
@@ -157,7 +159,7 @@ impl Rules {
         }
     }
 
-    /// A name of before that says already which law is meant.
+    /// Rules for an old name that already chooses a variant.
     fn variant(&mut self, path: &str, flow: &FlowTable, chosen: &Scheme) {
         let named = registry::scheme(&flow.cc).ok().and_then(|named| named.variant());
         if let (Some((family, own)), Some((_, chosen))) = (named, chosen.variant())
@@ -170,7 +172,7 @@ impl Rules {
     }
 }
 
-/// Says in the schema which controllers there are, and of each what its parameters may be.
+/// Adds the controllers and each one's parameters to the schema.
 pub(super) fn describe(schema: &mut Json) {
     let old = |scheme: &&Scheme| scheme.variant().is_some_and(|(family, _)| family != scheme.name);
     let names: Vec<&str> = schemes().filter(|scheme| !old(scheme)).map(|scheme| scheme.name).collect();
@@ -200,7 +202,7 @@ pub(super) fn describe(schema: &mut Json) {
                 condition = json!({ "anyOf": [condition, chosen] });
             }
         }
-        // a flow without `cc` has the default's
+        // A flow without `cc` has the default's parameters.
         let is_usual = schema["$defs"]["FlowTable"]["properties"]["cc"]["default"] == scheme.name;
         if !is_usual && condition.get("anyOf").is_none() {
             condition["required"] = json!(["cc"]);
@@ -213,7 +215,7 @@ pub(super) fn describe(schema: &mut Json) {
     schema["$defs"]["FlowTable"]["allOf"] = Json::Array(all);
 }
 
-/// Which law of its name a scheme may be: any, or, of a name of before, the one that it says.
+/// The variants that a scheme may be: any, or only its own for an old name.
 fn describe_variant(scheme: &Scheme) -> Option<Json> {
     let (family, own) = scheme.variant()?;
     let mut which = describe_one(scheme.parameters.iter().find(|p| p.name == VARIANT)?);

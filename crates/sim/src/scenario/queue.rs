@@ -377,7 +377,7 @@ pub enum Queue {
 }
 
 impl Queue {
-    /// The most that waits.
+    /// Its limit, if any.
     pub(crate) fn limit(&self) -> Option<Limit> {
         match self {
             Queue::Droptail { limit }
@@ -455,7 +455,7 @@ pub enum DualPi2Variant {
 }
 
 impl DualPi2Variant {
-    /// How much waits, unless it is said.
+    /// The default limit.
     pub(crate) const fn limit(self) -> Limit {
         match self {
             DualPi2Variant::Rfc9332 => Limit::Time(Span::from_millis(250)),

@@ -95,7 +95,7 @@ pub enum CarriageKey {
 }
 
 impl QuicTable {
-    /// What an application's writes become unless told otherwise.
+    /// The default carriage of an application's writes.
     #[must_use]
     pub fn usual_carriage(app: &App) -> CarriageKey {
         match app {
@@ -111,14 +111,14 @@ impl QuicTable {
         }
     }
 
-    /// The keys that have a value for `app`, whatever else the file says, filled in.
+    /// Fills in the keys whose default for `app` does not depend on other keys.
     pub(super) fn fill(&mut self, app: &App, usual: &QuicConfig) {
         self.carriage.get_or_insert_with(|| QuicTable::usual_carriage(app));
         self.ack_threshold.get_or_insert(usual.ack_threshold);
         self.max_ack_delay.get_or_insert(usual.max_ack_delay);
     }
 
-    /// A track has what is its leader's, as far as it says nothing.
+    /// Takes over from its leader what the track does not set itself.
     pub(super) fn inherit(&mut self, leader: &QuicTable) {
         *self = QuicTable {
             carriage: self.carriage,
@@ -134,7 +134,7 @@ impl QuicTable {
         };
     }
 
-    /// Keys of the connection in which a track is not as its leader.
+    /// Keys of the connection in which a track differs from its leader.
     pub(super) fn differs(&self, leader: &QuicTable) -> impl Iterator<Item = &'static str> {
         let differs = [
             ("handshake", self.handshake != leader.handshake),
@@ -149,7 +149,7 @@ impl QuicTable {
         differs.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key)
     }
 
-    /// The machine's settings: `usual` with what the table says otherwise.
+    /// The machine's settings: `usual`, overridden by the table.
     #[must_use]
     pub fn config(&self, app: &App, usual: QuicConfig) -> QuicConfig {
         QuicConfig {

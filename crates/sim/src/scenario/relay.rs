@@ -1,4 +1,4 @@
-//! Relays in a scenario file: flows that send on what comes by others.
+//! Relays in a scenario file: flows that send on what arrives on others.
 
 use super::error::{hint, join};
 use super::flow::{App, FlowTable};
@@ -10,11 +10,11 @@ use super::walk::listed;
 use paceline_units::Size;
 use std::collections::BTreeSet;
 
-/// What may wait at a relay that says nothing else: a good second of a video's best quality.
+/// Default queue of a relay: somewhat more than a second of a video's best quality.
 pub(super) const RELAY_QUEUE: Size = Size::from_bytes(1_000_000);
 
 impl FlowTable {
-    /// The flow whose frames it sends on, if it is a relay.
+    /// The flow that it relays, if it is a relay.
     #[must_use]
     pub fn relayed(&self) -> Option<&str> {
         match &self.app {
@@ -23,7 +23,7 @@ impl FlowTable {
         }
     }
 
-    /// What becomes of what its application writes.
+    /// How its application's writes are carried.
     fn carriage(&self) -> CarriageKey {
         let given = self.quic.as_ref().and_then(|quic| quic.carriage);
         given.unwrap_or_else(|| QuicTable::usual_carriage(&self.app))
@@ -31,8 +31,8 @@ impl FlowTable {
 }
 
 impl File {
-    /// The flow whose application wrote what this one carries: its own, or by way of relays another's. `None`: there is no such flow,
-    /// or relays go round in a circle.
+    /// The flow whose application wrote what this one carries: its own or, through relays, another's. `None` if there
+    /// is no such flow, or if relays form a loop.
     fn origin<'a>(&'a self, flow: &'a FlowTable) -> Option<&'a FlowTable> {
         let mut origin = flow;
         for _ in 0..=self.flow.len() {
@@ -42,7 +42,7 @@ impl File {
         None
     }
 
-    /// Relays have what is the relayed flow's, as far as they say nothing.
+    /// Completes relays from the flows that they relay.
     pub(super) fn inherit_from_relayed(&mut self) {
         let file = self.clone();
         for flow in self.flow.values_mut() {
@@ -55,7 +55,7 @@ impl File {
         }
     }
 
-    /// The flows that have a connection of which a track is a relay's.
+    /// The flows whose connection has a relay's track.
     pub(super) fn relaying_connections(&self) -> BTreeSet<String> {
         let relays = self.flow.iter().filter(|(_, flow)| flow.relayed().is_some());
         relays.map(|(name, flow)| flow.leader().unwrap_or(name).to_owned()).collect()
@@ -63,7 +63,7 @@ impl File {
 }
 
 impl Scenario {
-    /// The flow whose application wrote what this one carries: its own, or by way of relays another.
+    /// The flow whose application wrote what this one carries: its own or, through relays, another's.
     #[must_use]
     pub fn origin<'a>(&'a self, flow: &'a Flow) -> &'a Flow {
         let mut origin = flow;
@@ -77,7 +77,7 @@ impl Scenario {
         self.flows().iter().find(|flow| flow.name == name)
     }
 
-    /// Of the flow `of`, the instance that a relay's sends on.
+    /// The instance of the flow `of` that an instance of a relay sends on.
     pub(crate) fn instance_relayed(&self, of: &str, instance: u32) -> u32 {
         if self.flow(of).is_some_and(|of| of.count > 1) { instance } else { 0 }
     }
@@ -95,7 +95,7 @@ impl Scenario {
 }
 
 impl Rules {
-    /// A flow that is a relay's, or that one sends on.
+    /// Rules for a flow that is a relay or is relayed.
     pub(super) fn relay(&mut self, file: &File, path: &str, flow: &FlowTable) {
         let name = file.flow.iter().find(|(_, other)| std::ptr::eq(*other, flow)).map(|(name, _)| name.as_str());
         let connection = flow.leader().or(name).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! How a TCP flow of a scenario file repairs losses, and answers marks.
+//! Loss recovery and ECN feedback of a TCP flow in a scenario file.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,7 @@ pub enum Recovery {
 }
 
 impl Recovery {
-    /// The same in crate `control`.
+    /// The algorithm in crate `control`.
     #[must_use]
     pub const fn control(self) -> paceline_control::Recovery {
         match self {
@@ -72,7 +72,7 @@ pub enum EcnFeedback {
 }
 
 impl EcnFeedback {
-    /// The same in crate `control`.
+    /// The feedback in crate `control`.
     #[must_use]
     pub const fn control(self) -> paceline_control::Ecn {
         match self {
@@ -82,7 +82,7 @@ impl EcnFeedback {
         }
     }
 
-    /// From crate `control`; `None` where nothing is marked.
+    /// From crate `control`; `None` without ECN.
     #[must_use]
     pub const fn from_control(ecn: paceline_control::Ecn) -> Option<EcnFeedback> {
         match ecn {

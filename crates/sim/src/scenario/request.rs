@@ -1,4 +1,4 @@
-//! Requests in a scenario file: what a client asks before it is sent anything.
+//! Requests in a scenario file: what a client sends before it receives anything.
 
 use super::error::join;
 use super::flow::{App, FlowTable, WebArrivals};
@@ -30,13 +30,13 @@ pub struct RequestTable {
     pub piece: Option<Span>,
 }
 
-/// What a browser's request mostly has.
+/// The usual size of a browser's request.
 const fn request_size() -> Size {
     Size::from_bytes(700)
 }
 
 impl RequestTable {
-    /// Whether TLS's handshake follows that of TCP, which has one or not.
+    /// Whether TLS's handshake follows TCP's; `handshake` says whether TCP has one.
     #[must_use]
     pub fn has_tls(&self, handshake: bool) -> bool {
         handshake && self.tls.unwrap_or(true)
@@ -44,7 +44,7 @@ impl RequestTable {
 }
 
 impl App {
-    /// Its requests, if its receiver asks for what it is sent.
+    /// Its requests, if its receiver requests what it receives.
     #[must_use]
     pub fn request(&self) -> Option<&RequestTable> {
         match self {
@@ -55,7 +55,7 @@ impl App {
 }
 
 impl Rules {
-    /// What requests need of the flow.
+    /// Rules for a flow with requests.
     pub(super) fn request(&mut self, file: &File, path: &str, flow: &FlowTable, profile: Profile) {
         let Some(request) = flow.app.request() else { return };
         let at = join(&join(path, "app"), "request");
@@ -96,7 +96,7 @@ impl Rules {
         self.pieces(&at, flow, request.piece);
     }
 
-    /// What a player asks for at once.
+    /// Rules for the pieces that a player requests.
     fn pieces(&mut self, at: &str, flow: &FlowTable, piece: Option<Span>) {
         let Some(piece) = piece else { return };
         let App::Stream { media_rate, length, buffer, client_buffer, .. } = flow.app else {

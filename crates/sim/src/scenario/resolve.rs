@@ -1,4 +1,4 @@
-//! A scenario as a run needs it: nothing left to look up elsewhere in the file.
+//! A scenario as a run needs it, with nothing left to look up elsewhere in the file.
 
 use super::cell::CellTable;
 use super::document::Document;
@@ -40,11 +40,11 @@ pub struct Scenario {
 /// A link and the nodes that it joins, both directions complete.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Link {
-    /// Its name; hops of a parking lot are hop1, hop2, ...
+    /// Its name; hops of a parking lot are named hop1, hop2, ...
     pub name: String,
-    /// Node where forward begins.
+    /// Node where the forward direction begins.
     pub from: String,
-    /// Node where forward ends.
+    /// Node where the forward direction ends.
     pub to: String,
     /// From `from` to `to`.
     pub forward: Direction,
@@ -55,39 +55,39 @@ pub struct Link {
 /// One direction of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Direction {
-    /// How fast it sends.
+    /// Its rate over time.
     pub rate: RateModel,
-    /// One-way propagation: the least, if there are steps.
+    /// One-way propagation delay; with steps, their minimum.
     pub delay: Span,
-    /// What it takes beyond that, ascending; none if it is always the same.
+    /// Extra delay over time, ascending; empty if constant.
     pub delay_steps: Vec<DelayStep>,
     /// Its queue.
     pub queue: Queue,
-    /// The limits that it has from given instants on, ascending.
+    /// Changes of the queue limit, ascending.
     pub limit_steps: Vec<LimitStep>,
-    /// What is dropped before the queue.
+    /// Drops packets before the queue.
     pub policer: Option<PolicerModel>,
     /// Recovery at the link layer.
     pub recovery: Option<LinkRecovery>,
     /// Random loss.
     pub loss: Option<Loss>,
-    /// Extra delay, order kept.
+    /// Delay variation that keeps the order.
     pub delay_variation: Option<DelayVariation>,
-    /// What it is from given instants on, ascending.
+    /// Changes of the delay variation, ascending.
     pub variation_steps: Vec<(Time, Option<DelayVariation>)>,
-    /// Packets that are held back.
+    /// Packets that are held back and so reordered.
     pub reorder: Option<Reorder>,
-    /// Share of packets that arrive twice.
+    /// Share of packets that are duplicated.
     pub duplicate: Ratio,
-    /// Share of packets that are damaged.
+    /// Share of packets that are corrupted.
     pub corrupt: Ratio,
-    /// What is held and handed over together.
+    /// Holds packets and releases them together.
     pub aggregation: Option<Aggregation>,
     /// Whether the ECN field is cleared.
     pub bleach_ecn: bool,
-    /// Times in which packets take longer, ascending.
+    /// Time ranges in which packets take longer, ascending.
     pub delay_spikes: Vec<DelaySpike>,
-    /// Times without service, ascending, half-open.
+    /// Outages, ascending, half-open.
     pub outages: Vec<(Time, Time)>,
     /// Whether the queue's occupancy is measured.
     pub occupancy: bool,
@@ -110,25 +110,25 @@ pub struct Flow {
     pub group: String,
     /// Payload of a full segment in bytes.
     pub segment: u32,
-    /// Bytes on the wire beside it.
+    /// Header bytes on the wire beside it.
     pub header: u32,
     /// The frames of a recorded video.
     pub frames: Option<FramesModel>,
-    /// What an encoder's frames are at several rates, if they are recorded.
+    /// An encoder's recorded frames at several rates, if any.
     pub ladder: Option<Ladder>,
     table: FlowTable,
 }
 
 impl Deref for Flow {
     type Target = FlowTable;
-    /// The flow's table; an option that is `None` is left to the profile.
+    /// The flow's table; for an option that is `None`, the profile's value applies.
     fn deref(&self) -> &FlowTable {
         &self.table
     }
 }
 
 impl Scenario {
-    /// Checks a document. `read` gives the text of a trace file by its name in the scenario, or says why it cannot.
+    /// Checks a document. `read` returns the text of a trace file by its name in the scenario, or an error.
     ///
     /// # Errors
     /// Every mistake found, with file, line, key, value, and what is allowed.
@@ -139,7 +139,7 @@ impl Scenario {
         Scenario::check_with(document, read, &[])
     }
 
-    /// The same, of a scenario whose flows may name schemes that are not compiled in.
+    /// The same for a scenario whose flows may name schemes that are not compiled in.
     ///
     /// # Errors
     /// As [`Scenario::check`].
@@ -183,7 +183,7 @@ impl Scenario {
         self.file.name.as_deref().unwrap_or_default()
     }
 
-    /// What it is for.
+    /// Its description.
     #[must_use]
     pub fn description(&self) -> &str {
         &self.file.description
@@ -195,19 +195,19 @@ impl Scenario {
         self.file.seed
     }
 
-    /// When the run ends at the latest.
+    /// Latest end of the run.
     #[must_use]
     pub fn duration(&self) -> Span {
         self.file.duration
     }
 
-    /// Before this, nothing is measured.
+    /// Nothing is measured before this time.
     #[must_use]
     pub fn warmup(&self) -> Span {
         self.file.warmup
     }
 
-    /// The flow with which the run ends.
+    /// The flow whose end is the end of the run.
     #[must_use]
     pub fn stop_after(&self) -> Option<&str> {
         self.file.stop_after.as_deref()
@@ -219,19 +219,19 @@ impl Scenario {
         self.file.profile
     }
 
-    /// The greatest random delay that a host adds to a packet.
+    /// Maximum random delay that a host adds to a packet.
     #[must_use]
     pub fn host_delay(&self) -> HostDelay {
         self.file.host_delay.unwrap_or(HostDelay::Within(Span::ZERO))
     }
 
-    /// Bins over which rates are taken for their variation.
+    /// Bin size for the variation of rates.
     #[must_use]
     pub fn rate_bin(&self) -> Option<Span> {
         self.file.rate_bin
     }
 
-    /// The group against whose mean goodput every group's is held.
+    /// The group with whose mean goodput every group's is compared.
     #[must_use]
     pub fn friendliness_to(&self) -> Option<&str> {
         self.file.friendliness_to.as_deref()
@@ -249,7 +249,7 @@ impl Scenario {
         &self.links
     }
 
-    /// The first and the last node of the chain that the links of a dumbbell or a parking lot form; a graph has none.
+    /// The first and last node of the chain of links in a dumbbell or parking lot; `None` in a graph.
     #[must_use]
     pub fn ends(&self) -> Option<(&str, &str)> {
         let chain =
@@ -263,13 +263,13 @@ impl Scenario {
         &self.file.cell
     }
 
-    /// The access links, if flows have hosts of their own.
+    /// The access links, if flows have their own hosts.
     #[must_use]
     pub fn access(&self) -> Option<&AccessTable> {
         self.file.access.as_ref()
     }
 
-    /// The same with so many instances of each flow at most; borrowed where there are no more.
+    /// The scenario with at most this many instances of each flow; borrowed if there are no more.
     #[must_use]
     pub fn thinned(&self, max: u32) -> Cow<'_, Scenario> {
         if self.flows.iter().all(|flow| flow.count <= max) {
@@ -286,14 +286,14 @@ impl Scenario {
         &self.flows
     }
 
-    /// The file with every default filled in, but the queue of access links ([`AccessTable::default_queue`]); reading it gives
-    /// this scenario again.
+    /// The file with every default filled in, except for the queue of access links ([`AccessTable::default_queue`]).
+    /// Reading it results in the same scenario.
     #[must_use]
     pub fn to_toml(&self) -> String {
         toml::to_string(&self.file).unwrap_or_default()
     }
 
-    /// What a run's result depends on beside its seed and traces: [`Scenario::to_toml`] without name and description.
+    /// What a run's result depends on, beside its seed and traces: [`Scenario::to_toml`] without name and description.
     #[must_use]
     pub fn identity(&self) -> String {
         let unnamed = File { name: None, description: String::new(), ..self.file.clone() };
@@ -335,7 +335,7 @@ fn links(file: &File, read: &mut dyn FnMut(&str) -> Result<String, String>, mist
     made
 }
 
-/// The highest rate that any link or station ever has.
+/// Maximum rate of any link or station at any time.
 fn fastest(file: &File, links: &[Link]) -> Rate {
     let links = links.iter().flat_map(|link| [link.forward.rate.peak(), link.backward.rate.peak()]);
     let stations = file.cell.values().flat_map(|cell| cell.station.values());
@@ -398,7 +398,7 @@ fn direction(
     }
 }
 
-/// The least delay, and the steps beyond it. A schedule that says the same all the time is none.
+/// The minimum delay, and the steps beyond it. A schedule with a constant delay has no steps.
 fn delays(way: &BackwardTable) -> (Span, Vec<DelayStep>) {
     let steps = way.delay_schedule.as_deref().unwrap_or_default();
     let Some(min) = steps.iter().map(|step| step.delay).min() else {
@@ -415,7 +415,7 @@ fn delays(way: &BackwardTable) -> (Span, Vec<DelayStep>) {
     (min, steps.collect())
 }
 
-/// The delay variation at the beginning, and what it is later.
+/// The initial delay variation, and its changes.
 fn variations(way: &BackwardTable) -> (Option<DelayVariation>, Vec<(Time, Option<DelayVariation>)>) {
     let made = |variation| match variation {
         VariationKey::Uniform { max } => (max > Span::ZERO).then_some(DelayVariation::Uniform(max)),
@@ -487,7 +487,7 @@ fn flows(file: &File, read: &mut dyn FnMut(&str) -> Result<String, String>, mist
     file.flow.iter().zip(ladders).map(flow).collect()
 }
 
-/// What an encoder's frames are at several rates.
+/// An encoder's recorded frames at several rates.
 fn ladder(
     name: &str,
     table: &FlowTable,
@@ -517,8 +517,8 @@ fn ladder(
     made.map_err(|(number, problem)| mistakes.push(Mistake::new(key(number), problem))).ok()
 }
 
-/// A fixed `rtt` below what the path has. In a row of routers the path is known here; elsewhere whoever routes it
-/// must look.
+/// Mistakes for a fixed `rtt` below the path's own. The path is known here only in a chain of routers; elsewhere the
+/// code that routes must check.
 fn rtts_below_path(file: &File, links: &[Link], flows: &[Flow]) -> Vec<Mistake> {
     let mut mistakes = Vec::new();
     let Some(access) =
@@ -543,7 +543,7 @@ fn rtts_below_path(file: &File, links: &[Link], flows: &[Flow]) -> Vec<Mistake> 
 }
 
 impl Document {
-    /// The file's name without folders and ending.
+    /// The file's name without folders and extension.
     fn stem(&self) -> &str {
         let name = self.file.rsplit(['/', '\\']).next().unwrap_or("");
         let stem = name.strip_suffix(".toml").unwrap_or(name);

@@ -1,4 +1,5 @@
-//! RTP in a scenario file: when reports are sent, what they say, how the bottleneck is probed, what feedback on arrivals is.
+//! RTP in a scenario file: when reports are sent, their contents, how the bottleneck is probed, and the format of
+//! feedback on arrivals.
 
 use paceline_control::{RtpFeedback, RtpSettings};
 use paceline_flow::rtp::{
@@ -100,7 +101,7 @@ pub enum FeedbackKind {
 }
 
 impl FeedbackKind {
-    /// What the machine calls it.
+    /// The format in crate `flow`.
     #[must_use]
     pub fn format(self) -> FeedbackFormat {
         match self {
@@ -166,13 +167,13 @@ impl Default for RtpTable {
 }
 
 impl RtpTable {
-    /// Writes the defaults that depend on another key, and on what the controller wants.
+    /// Writes the defaults that depend on another key, and on the controller's needs.
     pub(super) fn fill(&mut self, settings: RtpSettings, writes_frames: bool) {
         self.gap_jitter.get_or_insert(settings.gap_jitter());
         if settings.feedback == RtpFeedback::Arrivals {
             let wanted = settings.feedback_config;
             self.feedback.get_or_insert(FeedbackKind::from_machine(wanted.format));
-            // one key of when it leaves stands for all: the controller's own would leave it without effect
+            // One timing key replaces all of the controller's, which would otherwise make it ineffective.
             if !self.says_when() {
                 self.feedback_interval = Some(settings.feedback_interval);
                 self.feedback_packets = (wanted.packets > 0).then_some(wanted.packets);
@@ -193,7 +194,7 @@ impl RtpTable {
         counted || self.feedback_interval.is_some() || self.feedback_share.is_some()
     }
 
-    /// What feedback on arrivals is, if it is said.
+    /// The format of feedback on arrivals, if given.
     #[must_use]
     pub fn format(&self) -> Option<FeedbackFormat> {
         self.feedback.map(FeedbackKind::format)
@@ -211,7 +212,7 @@ impl RtpTable {
         ]
     }
 
-    /// `defaults` with what the table says.
+    /// `defaults`, overridden by the table.
     #[must_use]
     pub fn config(&self, defaults: RtpConfig) -> RtpConfig {
         RtpConfig {

@@ -1,5 +1,5 @@
-//! What a schema cannot say: references between tables, bounds between keys, combinations. Each rule notes its
-//! mistakes and goes on, so that one look at the messages suffices.
+//! Rules that a schema cannot express: references between tables, bounds between keys, combinations. Each rule records
+//! its mistakes and continues, so that the user sees all of them at once.
 
 use super::draw::{Draw, MIN_MASS, Value};
 use super::error::{Mistake, hint, join, nearest, quoted};
@@ -24,24 +24,25 @@ use paceline_flow::udp::UdpConfig;
 use paceline_units::{Size, Span};
 use std::collections::BTreeSet;
 
-/// The largest packet: its size is 16 bits.
+/// Maximum packet size in bytes, which has 16 bits.
 const MAX_PACKET: u64 = 65_535;
-/// The largest packet over the air: an MSDU has at most 2304 B, LLC/SNAP's 8 among them (IEEE Std 802.11-2016, clause 9.2.4.7).
+/// Maximum packet size over the air in bytes: an MSDU has at most 2304 B, including 8 B of LLC/SNAP (IEEE Std
+/// 802.11-2016, clause 9.2.4.7).
 const MAX_AIR_PACKET: u64 = 2304 - 8;
-/// The most media packets of one stream.
+/// Maximum media packets of one stream.
 const MAX_MEDIA_PACKETS: u64 = 1_000_000_000;
-/// The most segments of one transfer: their numbers are 32 bits.
+/// Maximum segments of one transfer: sequence numbers have 32 bits.
 const MAX_SEGMENTS: u64 = 4_000_000_000;
-/// Flows of a scenario, all instances counted: each takes some 12 kB before it begins.
+/// Maximum flows of a scenario, counting all instances: each takes about 12 kB before it begins.
 const MAX_FLOWS: u64 = 100_000;
 
 /// Collects mistakes.
 pub(super) struct Rules {
-    /// What was found.
+    /// The mistakes found.
     pub mistakes: Vec<Mistake>,
 }
 
-/// Payload and header of a full segment unless told otherwise, over RTP with feedback of this kind.
+/// Default payload and header of a full segment; over RTP, with this feedback format.
 fn sizes(scheme: &Scheme, profile: ControlProfile, quic: bool, feedback: Option<FeedbackFormat>) -> (u16, u16) {
     match scheme.machine {
         Machine::Tcp(_) if quic => {
@@ -74,7 +75,7 @@ fn sizes(scheme: &Scheme, profile: ControlProfile, quic: bool, feedback: Option<
 }
 
 impl Rules {
-    /// Holds `file` as the user wrote it against all rules.
+    /// Validates `file`, as the user wrote it, against all rules.
     pub fn check(file: &File) -> Vec<Mistake> {
         let mut rules = Rules { mistakes: Vec::new() };
         let home = rules.supposed_home(file);
@@ -156,7 +157,7 @@ impl Rules {
                     let what = if key == "from" { "server" } else { "station" };
                     self.note(join(path, key), format!("is required in a home that has not exactly one {what}"));
                 }
-                // Without any node, links have mistakes of their own.
+                // Without any node, links have their own mistakes.
                 Some(node) if !nodes.contains(node) && !nodes.is_empty() => {
                     let hint = hint(node, nodes.iter().map(String::as_str));
                     let many = nodes.iter().take(12).map(String::as_str);
@@ -172,7 +173,7 @@ impl Rules {
         self.bundle(file, path, flow);
         self.relay(file, path, flow);
         let profile = flow.profile.unwrap_or(file.profile);
-        // A controller that is not known is told of elsewhere.
+        // An unknown controller is reported elsewhere.
         let feedback = flow.rtp.as_ref().and_then(super::rtp::RtpTable::format);
         let (segment, header) =
             flow.scheme().map_or((0, 0), |scheme| sizes(scheme, profile.control(), flow.is_quic(), feedback));
@@ -243,7 +244,7 @@ impl Rules {
         }
     }
 
-    /// What is given but would change nothing: a comparison over it would compare a flow with itself.
+    /// Rejects keys that would have no effect: a comparison over one would compare a flow with itself.
     fn effects(&mut self, path: &str, flow: &FlowTable, scheme: &Scheme, profile: Profile) {
         let defaults = TcpConfig::new(profile.control(), scheme);
         let own = matches!(profile, Profile::Linux | Profile::Ns2Linux);
@@ -317,7 +318,7 @@ impl Rules {
         }
     }
 
-    /// Where a flow begins and ends; empty where that is to be said and is not.
+    /// Where a flow begins and ends; empty if the file must say and does not.
     pub(super) fn ends(&self, file: &File, flow: &FlowTable) -> (String, String) {
         let (first, last) = match file.topology {
             Topology::Dumbbell => ("left".to_owned(), "right".to_owned()),
@@ -345,7 +346,7 @@ impl Rules {
         }
     }
 
-    /// Where flows of a home begin, or end, that do not say it.
+    /// The default begin or end of flows in a home.
     fn home_end(&self, file: &File, key: &str) -> Option<String> {
         let (from, to) = home_ends(file);
         if key == "from" { from } else { to }
@@ -366,7 +367,7 @@ impl Rules {
         }
     }
 
-    /// The values of so many instances.
+    /// Rules for the values of `count` instances.
     fn draw<T: Value>(&mut self, key: &str, draw: Option<&Draw<T>>, count: u32) {
         let Some(draw) = draw else { return };
         if let Draw::Each(values) = draw
@@ -386,7 +387,7 @@ impl Rules {
         }
     }
 
-    /// What a flow's own access links have.
+    /// Rules for a flow's own access links.
     fn own_access(&mut self, path: &str, flow: &FlowTable) {
         let Some(access) = &flow.access else { return };
         let receiver = access.receiver.clone().unwrap_or_default();
@@ -415,7 +416,7 @@ impl Rules {
                 self.apart(&path, limited.iter().map(|part| (part.from, part.to)), "limited time");
             }
             App::Web { mean_size, median_size, max_size, shape, gap_shape, .. } => {
-                // the mean that is not given is the default's
+                // Without a given mean, the default's applies.
                 let (key, usual) = match (median_size, mean_size) {
                     (Some(median), _) => ("median_size", median),
                     (None, mean) => ("mean_size", mean.unwrap_or(WEB_MEAN)),

@@ -12,12 +12,12 @@ use paceline_path::wifi::{self, Phy};
 use paceline_units::Rate;
 use std::collections::BTreeSet;
 
-/// The most stations of a cell: what the association identifier can number (IEEE Std 802.11-2016, clause 9.4.1.8).
+/// Maximum stations of a cell, limited by the association identifier (IEEE Std 802.11-2016, clause 9.4.1.8).
 const MAX_STATIONS: usize = 2007;
 
 impl Rules {
-    /// A file with cells where none can be is a home that does not say so: what follows from that is not told for each
-    /// link and each flow.
+    /// Reports cells in a topology without cells, and returns the file as a home, so that the same mistake is not
+    /// reported for each link and flow as well.
     pub(super) fn supposed_home(&mut self, file: &File) -> Option<File> {
         if file.cell.is_empty() || !matches!(file.topology, Topology::Dumbbell | Topology::ParkingLot) {
             return None;
@@ -29,7 +29,7 @@ impl Rules {
         Some(File { topology: Topology::Home, ..file.clone() })
     }
 
-    /// The cells; adds their nodes.
+    /// Rules for cells; adds their nodes.
     pub(super) fn cells(&mut self, file: &File, nodes: &mut BTreeSet<String>) {
         for (name, cell) in &file.cell {
             let path = join("cell", name);
@@ -44,7 +44,7 @@ impl Rules {
         }
     }
 
-    /// How categories contend, and whether they can.
+    /// Rules for access categories.
     fn contention(&mut self, path: &str, cell: &CellTable, file: &File) {
         if cell.access_rules(file.profile) != AccessRules::Ieee {
             for name in file.flow.iter().filter(|(_, flow)| flow.access_category.is_some()).map(|(name, _)| name) {
@@ -125,7 +125,8 @@ impl Rules {
         }
     }
 
-    /// A transmitter in a cell takes the next packet when it has sent one, and knows no other time for it.
+    /// Rules for a cell's queue. A transmitter in a cell takes the next packet when it has sent one, so the queue
+    /// cannot pace.
     fn cell_queue(&mut self, path: &str, queue: &Queue) {
         self.queue(path, queue);
         if let Queue::Cake { bandwidth: Some(_), .. } = queue {
@@ -153,7 +154,7 @@ impl Rules {
         }
     }
 
-    /// What only cells of 802.11n have, or do not have.
+    /// Keys that only 802.11n cells have, or lack.
     fn of_n_alone(&mut self, path: &str, cell: &CellTable) {
         let is_n = cell.standard == Standard::N;
         let needs_n = "has a meaning only with `standard = \"n\"`";
@@ -196,7 +197,7 @@ impl Rules {
         }
     }
 
-    /// What would change nothing.
+    /// Keys that would have no effect, by standard.
     fn of_g_alone(&mut self, path: &str, cell: &CellTable) {
         if cell.standard == Standard::B {
             if cell.slot == Some(Slot::Short) {

@@ -1,5 +1,5 @@
-//! What a flow may say depends on the machine that its controller rides on: keys that only TCP has, and applications that
-//! need what a machine does not do.
+//! Rules that depend on the machine of a flow's controller: keys of TCP alone, and applications that need what a
+//! machine does not support.
 
 use super::error::join;
 use super::flow::{App, FlowTable};
@@ -14,7 +14,7 @@ use paceline_control::{
 use paceline_flow::rtp::FeedbackFormat;
 use paceline_units::Span;
 
-/// What is said where a scheme is to carry video frames and cannot.
+/// The problem if a scheme must carry video frames and cannot.
 pub(super) fn no_frames(scheme: &Scheme) -> String {
     let quic = if matches!(scheme.machine, Machine::Tcp(_)) { ", or give it `transport = \"quic\"`" } else { "" };
     format!(
@@ -23,39 +23,39 @@ pub(super) fn no_frames(scheme: &Scheme) -> String {
     )
 }
 
-/// Whether a scheme's machine tells which packets are a video frame's, so that it can carry an `encoder`.
+/// Whether a scheme's machine marks which packets belong to a video frame, so that it can carry an `encoder`.
 pub(crate) fn marks_frames(scheme: &Scheme) -> bool {
     let one = || TfrcController::new(scheme, Profile::Rfc, &[]).is_ok_and(|tfrc| !tfrc.settings().several);
     scheme.machine == Machine::Rtp || scheme.machine == Machine::Tfrc && one()
 }
 
-/// What a scheme asks of RTP's machine, if it rides on it.
+/// A scheme's settings for RTP's machine, if it runs on it.
 fn rtp_settings(scheme: &Scheme) -> Option<RtpSettings> {
     RtpController::new(scheme, Profile::Rfc, &[]).ok().map(|controller| controller.settings())
 }
 
-/// Whether a scheme on RTP's machine wants to know when each packet arrives.
+/// Whether a scheme on RTP's machine needs each packet's arrival time.
 pub(super) fn wants_arrivals(scheme: &Scheme) -> bool {
     rtp_settings(scheme).is_some_and(|settings| settings.feedback == RtpFeedback::Arrivals)
 }
 
-/// The feedback on arrivals that a scheme has where its flow does not say.
+/// A scheme's default format of feedback on arrivals.
 pub(super) fn feedback_of(scheme: &Scheme) -> Option<FeedbackFormat> {
     rtp_settings(scheme).map(|settings| settings.feedback_config.format)
 }
 
-/// Whether a scheme can do nothing with an application that writes no frames.
+/// Whether a scheme needs an application that writes frames.
 pub(super) fn wants_frames(scheme: &Scheme) -> bool {
     rtp_settings(scheme).is_some_and(|settings| settings.frames)
 }
 
-/// Whether a flow of TFRC obeys ns-2's law.
+/// Whether a TFRC flow follows ns-2's law.
 fn is_ns2s(flow: &FlowTable, scheme: &Scheme, profile: ScenarioProfile) -> bool {
     TfrcController::new(scheme, profile.control(), &given(flow, scheme))
         .is_ok_and(|tfrc| tfrc.settings().law == Law::Ns2)
 }
 
-/// The keys of a flow that only TCP has, and whether they are given.
+/// A flow's keys that only TCP has, and whether each is given.
 pub(super) fn tcp_keys(flow: &FlowTable) -> [(&'static str, bool); 13] {
     [
         ("initial_window", flow.initial_window.is_some()),
@@ -75,11 +75,11 @@ pub(super) fn tcp_keys(flow: &FlowTable) -> [(&'static str, bool); 13] {
 }
 
 impl Rules {
-    /// A flow of a machine other than TCP.
+    /// Rules for a flow on a machine other than TCP.
     pub(super) fn machine(&mut self, path: &str, flow: &FlowTable, scheme: &Scheme, profile: ScenarioProfile) {
         let of_tcp = tcp_keys(flow);
-        // UDP reports nothing, RTCP's packets have the size that they have, of all these only TFRC and RTP heed marks, and
-        // only the machine of per-packet acknowledgements adds to its gaps
+        // UDP has no reports; RTCP packets have fixed sizes; of these machines, only TFRC and RTP react to marks, and
+        // only the machine with per-packet acknowledgements adds to its gaps.
         let overhead = ("send_overhead", flow.send_overhead > Span::ZERO);
         let rare = [("ecn", flow.ecn.is_some()), overhead, ("ack_size", flow.ack_size.is_some())];
         let of_others = match scheme.machine {
@@ -149,7 +149,7 @@ impl Rules {
         }
     }
 
-    /// A flow of which the kernel's TCP is to be the carrier in real time.
+    /// Rules for a flow that the kernel's TCP carries in real time.
     pub(super) fn kernel(&mut self, path: &str, flow: &FlowTable, scheme: &Scheme, profile: ScenarioProfile) {
         let at = join(path, "kernel");
         if !matches!(scheme.machine, Machine::Tcp(_)) {
@@ -161,12 +161,12 @@ impl Rules {
         }
     }
 
-    /// The session of a flow on RTP's machine, which others do not have.
+    /// Rules for an RTP session, which only RTP's machine has.
     pub(super) fn rtp(&mut self, path: &str, flow: &FlowTable, scheme: &Scheme) {
         let Some(rtp) = &flow.rtp else { return };
         let at = join(path, "rtp");
         if matches!(flow.app, App::Encoder { .. }) && scheme.machine == Machine::Tfrc {
-            return; // a warning: a call is one, whatever carries it
+            return; // only a warning: a call has it on any machine
         }
         if scheme.machine != Machine::Rtp {
             self.note(at, format!("is not there for `{}`; leave the table out", scheme.name));

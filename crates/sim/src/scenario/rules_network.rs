@@ -1,4 +1,4 @@
-//! The rules of a scenario's network: links, rates, queues, and what each topology asks for.
+//! Rules for a scenario's network: links, rates, queues, and the requirements of each topology.
 
 use super::cell::CellTable;
 use super::error::{hint, join};
@@ -11,11 +11,11 @@ use super::walk::listed;
 use paceline_units::{Ratio, Span};
 use std::collections::BTreeSet;
 
-/// The most hops of a parking lot.
+/// Maximum hops of a parking lot.
 const MAX_HOPS: u32 = 1000;
 
 impl Rules {
-    /// The links; returns the nodes.
+    /// Rules for links; returns the nodes.
     pub(super) fn network(&mut self, file: &File) -> BTreeSet<String> {
         for (name, link) in &file.link {
             let path = join("link", name);
@@ -57,7 +57,7 @@ impl Rules {
         nodes
     }
 
-    /// One cell, and a link for each server.
+    /// Rules for a home: one cell, and a link for each server.
     fn home(&mut self, file: &File) -> BTreeSet<String> {
         if file.cell.len() != 1 {
             let problem =
@@ -193,7 +193,7 @@ impl Rules {
         }
     }
 
-    /// Steps from 0 s on, of which `example` is one.
+    /// Rules for steps from 0 s on; `example` shows one.
     fn schedule(&mut self, path: &str, at: &[Span], what: &str, example: &str) {
         if let Some(first) = at.first().filter(|first| **first > Span::ZERO) {
             self.note(format!("{path}[0].at"), format!("`{first}` must be 0 s: what is the {what} before?"));
@@ -201,7 +201,7 @@ impl Rules {
         self.steps(path, at, example);
     }
 
-    /// Steps in order.
+    /// Rules for steps in ascending order.
     fn steps(&mut self, path: &str, at: &[Span], example: &str) {
         if at.is_empty() {
             self.note(path, format!("needs at least one step, `{{ at = \"0 s\", {example} }}`"));
@@ -214,7 +214,7 @@ impl Rules {
         }
     }
 
-    /// Where the queue's limit changes; `queue` is the one that it has.
+    /// Rules for changes of the queue's limit; `queue` is the queue in effect.
     fn limit_schedule(&mut self, path: &str, way: &BackwardTable, queue: Option<&Queue>) {
         let Some(steps) = &way.limit_schedule else { return };
         let path = join(path, "limit_schedule");
@@ -225,7 +225,7 @@ impl Rules {
         }
     }
 
-    /// What may be given as it is, or as what it is from instants on.
+    /// Rules for keys that may be constant or scheduled.
     fn delays(&mut self, path: &str, way: &BackwardTable) {
         let only = |key: &str| format!("only one of `{key}` and `{key}_schedule` may be given");
         if let Some(steps) = &way.delay_schedule {
@@ -272,7 +272,7 @@ impl Rules {
         self.apart(&join(path, "outage"), way.outage.iter().map(|outage| (outage.from, outage.to)), "outage");
     }
 
-    /// Times from an instant to another, in order and apart.
+    /// Rules for time ranges, which must be in order and disjoint.
     pub(super) fn apart(&mut self, path: &str, times: impl Iterator<Item = (Span, Span)>, what: &str) {
         let mut last = None;
         for (index, (from, to)) in times.enumerate() {
@@ -317,7 +317,7 @@ impl Rules {
         }
     }
 
-    /// The flows and groups that a loss model spares, or looks at.
+    /// Rules for the flows and groups that a loss model excludes or covers.
     fn lossy_flows(&mut self, file: &File, path: &str, loss: Option<&Loss>) {
         let Some((except, only)) = loss.map(Loss::flows) else { return };
         if except.is_some() && only.is_some() {
@@ -399,7 +399,7 @@ impl Rules {
     }
 }
 
-/// The forward direction's keys, as the backward table has them.
+/// The forward direction's keys, as a backward table.
 pub(super) fn forward(link: &LinkTable) -> BackwardTable {
     BackwardTable {
         rate: link.rate,

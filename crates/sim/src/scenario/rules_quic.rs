@@ -1,4 +1,4 @@
-//! What a flow over QUIC may say: keys that only TCP has, and what an application needs of its streams.
+//! Rules for flows over QUIC: keys that only TCP has, and what applications need of streams.
 
 use super::error::join;
 use super::flow::{App, FlowTable};
@@ -11,7 +11,7 @@ use paceline_packet::quic::INITIAL_DATAGRAM;
 use paceline_units::{Size, Span};
 
 impl Rules {
-    /// `transport`, and the table of its connection.
+    /// Rules for `transport`, and for the connection's table.
     pub(super) fn quic(&mut self, path: &str, flow: &FlowTable, scheme: &Scheme, profile: Profile) {
         if flow.transport.is_some() && !matches!(scheme.machine, Machine::Tcp(_)) {
             let problem = format!(
@@ -44,7 +44,7 @@ impl Rules {
             ("send_overhead", flow.send_overhead > Span::ZERO),
             ("kernel", flow.kernel),
         ];
-        // of TCP's QUIC has the initial window alone
+        // Of TCP's keys, QUIC has only the initial window.
         let of_tcp = tcp_keys(flow).into_iter().filter(|(key, _)| *key != "initial_window").chain(others);
         for (key, _) in of_tcp.filter(|(_, given)| *given) {
             let instead = match key {
@@ -68,7 +68,7 @@ impl Rules {
         self.carriage(path, flow, &flow.quic.clone().unwrap_or_default());
     }
 
-    /// What becomes of the application's writes.
+    /// Rules for the carriage of the application's writes.
     fn carriage(&mut self, path: &str, flow: &FlowTable, table: &QuicTable) {
         let at = join(path, "quic");
         let carriage = table.carriage.unwrap_or_else(|| QuicTable::usual_carriage(&flow.app));

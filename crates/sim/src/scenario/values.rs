@@ -1,11 +1,11 @@
-//! Values with a spelling of their own: `"50 packets"`, `"off"`, `{ uniform = ["0 s", "1 s"] }`.
+//! Values with their own notation: `"50 packets"`, `"off"`, `{ uniform = ["0 s", "1 s"] }`.
 
 use paceline_path::wifi::{Meters, PowerDbm};
 use paceline_units::{ParseError, Size, Span};
 use std::fmt;
 use std::str::FromStr;
 
-/// What to write instead: what was probably meant, or an example.
+/// Appends advice to a problem: the value that was probably meant, or an example.
 fn advised(problem: String, meant: Option<String>, example: &str) -> String {
     match meant {
         Some(meant) => format!("{problem}; did you mean `{meant}`?"),
@@ -13,12 +13,12 @@ fn advised(problem: String, meant: Option<String>, example: &str) -> String {
     }
 }
 
-/// What was meant by a quantity whose unit alone is wrong.
+/// The quantity that was probably meant, if only its unit is wrong.
 fn meant(error: &ParseError) -> Option<String> {
     error.meant().map(str::to_owned)
 }
 
-/// `60 packets`, of what counts packets by another name.
+/// `60 packets`, for a text that counts packets by another name.
 fn packets_meant(text: &str) -> Option<String> {
     let unit = text.trim().trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
     let number = text.trim().strip_suffix(unit).filter(|number| !number.is_empty())?;
@@ -27,22 +27,22 @@ fn packets_meant(text: &str) -> Option<String> {
     is_one.then(|| format!("{number} packets"))
 }
 
-/// The most that a queue holds.
+/// Limit of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// So many packets, whatever their size.
+    /// Packets, of any size.
     Packets(u32),
-    /// So many bytes.
+    /// Bytes.
     Bytes(Size),
-    /// What the link sends in this time.
+    /// As much as the link sends in this time.
     Time(Span),
 }
 
-/// The most packets that a limit can name.
+/// Maximum packets of a limit.
 const MAX_PACKETS: u32 = 1_000_000_000;
-/// The most bytes that a limit can name: 1 TB.
+/// Maximum bytes of a limit: 1 TB.
 const MAX_BYTES: u64 = 1_000_000_000_000;
-/// The longest time that a limit can name.
+/// Maximum time of a limit.
 const LONGEST: Span = Span::from_secs(3600);
 
 impl FromStr for Limit {
@@ -88,18 +88,18 @@ impl fmt::Display for Limit {
     }
 }
 
-/// How much hosts delay what they emit, at most.
+/// Maximum random delay that hosts add to packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum HostDelay {
-    /// Every packet, up to this time.
+    /// Up to this time, for every packet.
     Within(Span),
-    /// TCP's data up to so many times what a packet takes on the slowest link of its way.
+    /// For TCP's data, up to this multiple of a packet's time on the slowest link of its path.
     PacketTimes(f64),
 }
 
-/// The longest delay of hosts.
+/// Maximum host delay.
 const SLOWEST_HOST: Span = Span::from_secs(1);
-/// The longest in packets.
+/// Maximum host delay in packet times.
 const MAX_PACKET_TIMES: f64 = 1000.0;
 
 impl FromStr for HostDelay {
@@ -137,7 +137,7 @@ impl fmt::Display for HostDelay {
 pub enum DelayedAck {
     /// Every segment is acknowledged at once.
     Off,
-    /// Every second segment, or after this time.
+    /// Every second segment is acknowledged at once, a lone one after this time.
     Within(Span),
 }
 
@@ -166,22 +166,22 @@ impl fmt::Display for DelayedAck {
     }
 }
 
-/// How much a player, or a socket, can hold.
+/// Capacity of a player's or socket's buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientBuffer {
-    /// Everything.
+    /// No limit.
     Unlimited,
-    /// So many bytes; what exceeds it is discarded.
+    /// A limit in bytes; what exceeds it is discarded.
     Limited(Size),
 }
 
 impl ClientBuffer {
-    /// Of so many bytes; `None`: without a limit.
+    /// A buffer with this limit in bytes, or without one.
     pub(crate) fn of(bytes: Option<u64>) -> ClientBuffer {
         bytes.map_or(ClientBuffer::Unlimited, |bytes| ClientBuffer::Limited(Size::from_bytes(bytes)))
     }
 
-    /// How many bytes, if there is a limit.
+    /// The limit in bytes, if any.
     pub(crate) fn bytes(self) -> Option<u64> {
         match self {
             ClientBuffer::Unlimited => None,
@@ -219,7 +219,7 @@ impl fmt::Display for ClientBuffer {
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Distance(pub Meters);
 
-/// The greatest distance: beyond it an ACK would come too late.
+/// Maximum distance in meters: beyond it an ACK would arrive too late.
 const FARTHEST: f64 = 1000.0;
 
 impl FromStr for Distance {

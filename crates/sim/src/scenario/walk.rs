@@ -1,5 +1,5 @@
-//! Holds a TOML document against the schema of the scenario file: unknown keys, wrong types, unreadable quantities and
-//! bounds, all of them at once, each with its path. What passes here is then read by serde.
+//! Validates a TOML document against the schema of the scenario file. Reports unknown keys, wrong types, unreadable
+//! quantities and exceeded bounds, all at once, each with its path. Serde then reads the document.
 
 use super::error::{Mistake, allowed, hint, join};
 use super::model::File;
@@ -21,8 +21,8 @@ static SCHEMA: LazyLock<Json> = LazyLock::new(|| {
     schema
 });
 
-/// Where a table's `kind` has a default, the schema does not ask a table of that kind for it. It does ask others, or a table
-/// without it would be of several kinds at once.
+/// Makes `kind` optional in the variant that is the default. The other variants keep it required, or a table without it
+/// would match several of them.
 fn optional_kinds(schema: &mut Json) {
     let Some(definitions) = schema.get_mut("$defs").and_then(Json::as_object_mut) else { return };
     for definition in definitions.values_mut() {
@@ -42,7 +42,7 @@ pub(super) fn schema() -> &'static Json {
     &SCHEMA
 }
 
-/// A schema with what its `$ref` points at: keys beside the reference come first.
+/// A schema together with the target of its `$ref`; keys beside the reference take precedence.
 #[derive(Clone, Copy)]
 pub(super) struct Node<'a> {
     outer: &'a Json,
@@ -90,7 +90,7 @@ impl<'a> Node<'a> {
         self.get(key).and_then(Json::as_str)
     }
 
-    /// `string`, `integer`, ...: the type that is not `null`.
+    /// `string`, `integer`, ...: the type other than `null`.
     pub fn kind(self) -> &'a str {
         match self.inner.get("type") {
             Some(Json::String(one)) => one,
@@ -99,7 +99,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Names of a closed set of texts, if it is one.
+    /// The allowed names, if it is a closed set of strings.
     pub fn choices(self) -> Option<Vec<&'a str>> {
         let names = |list: &'a Json| list.as_array()?.iter().map(Json::as_str).collect::<Option<Vec<_>>>();
         if let Some(list) = self.inner.get("enum") {
@@ -120,7 +120,7 @@ impl<'a> Node<'a> {
         variants.iter().map(|v| Some((v["properties"]["kind"]["const"].as_str()?, Node::new(v)))).collect()
     }
 
-    /// The kind that a table with a `kind` has, or would have by default, and its schema.
+    /// The kind of a table, given or by default, and its schema.
     pub fn of_kind(self, table: &Value) -> Option<(&'a str, Node<'a>)> {
         let kind = table.get("kind").and_then(Value::as_str).or_else(|| self.text("x-kind"));
         self.variants()?.into_iter().find(|(name, _)| Some(*name) == kind)
@@ -131,13 +131,13 @@ impl<'a> Node<'a> {
         self.name.strip_prefix("Draw")
     }
 
-    /// The tables that such a value can be.
+    /// The kinds of table that such a value can be.
     pub fn shapes(self) -> impl Iterator<Item = Node<'a>> {
         let any = self.inner.get("anyOf").and_then(Json::as_array).map_or(&[][..], Vec::as_slice);
         any.iter().map(Node::new).filter(|shape| !shape.keys().is_empty())
     }
 
-    /// The keys that a table must have.
+    /// The required keys of a table.
     pub fn required(self) -> impl Iterator<Item = &'a str> {
         self.get("required").and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str)
     }
@@ -148,19 +148,19 @@ impl<'a> Node<'a> {
         properties.map(|p| p.keys().map(String::as_str).collect()).unwrap_or_default()
     }
 
-    /// The schema of a key; of any key in a table whose keys are names.
+    /// The schema of a key; in a table whose keys are names, that of any key.
     pub fn child(self, key: &str) -> Option<Node<'a>> {
         let own = self.inner.get("properties").and_then(|p| p.get(key));
         own.or_else(|| self.names_of()).map(Node::new)
     }
 
-    /// The schema of the entries, if the table's keys are names chosen by the user.
+    /// The schema of the entries, if the user chooses the table's keys.
     pub fn names_of(self) -> Option<&'a Json> {
         self.inner.get("additionalProperties").filter(|a| a.is_object())
     }
 }
 
-/// Checks `value` against `node`, fills in a missing `kind`, and notes every mistake.
+/// Checks `value` against `node`, fills in a missing `kind`, and adds every mistake to `mistakes`.
 pub(super) fn walk(value: &mut Value, node: Node<'_>, path: &str, mistakes: &mut Vec<Mistake>) {
     let before = mistakes.len();
     if let Some(problem) = quantity(value, node) {
@@ -209,7 +209,7 @@ pub(super) fn walk(value: &mut Value, node: Node<'_>, path: &str, mistakes: &mut
     mistakes.push(Mistake::new(path, problem));
 }
 
-/// A value of each instance: of a list each, and of a law its values, are within the key's bounds.
+/// Checks a value per instance: each entry of a list, and a distribution's values, must be within the key's bounds.
 fn walk_draw(value: &mut Value, node: Node<'_>, path: &str, mistakes: &mut Vec<Mistake>) {
     let Some(of) = node.drawn() else { return };
     let one = Node { outer: node.outer, ..Node::named(of) };
@@ -241,7 +241,7 @@ fn walk_draw(value: &mut Value, node: Node<'_>, path: &str, mistakes: &mut Vec<M
             }
             for key in law.keys() {
                 match table.get(key) {
-                    // a deviation is no value
+                    // A standard deviation is no value of the key.
                     Some(Value::Array(values)) if key != "normal" => {
                         for (index, value) in values.iter().enumerate() {
                             within(value, format!("{path}.{key}[{index}]"), mistakes);
@@ -354,8 +354,8 @@ fn quantity(value: &Value, node: Node<'_>) -> Option<Result<(), String>> {
     })
 }
 
-/// A quantity's text must be readable and within `x-min` and `x-max`. A bare number is read as text too: the message
-/// then asks for the unit.
+/// Checks a quantity's text: readable, and within `x-min` and `x-max`. A bare number is read as text too, so that the
+/// message asks for the unit.
 fn read<T: FromStr + Bounded>(value: &Value, node: Node<'_>) -> Result<(), String>
 where
     T::Err: Display,
@@ -412,7 +412,7 @@ impl Bounded for Limit {}
 impl Bounded for DelayedAck {}
 impl Bounded for ClientBuffer {}
 
-/// Checks a text, number, truth value, array or table as such.
+/// Checks a string, number, boolean, array or table.
 fn plain(value: &Value, node: Node<'_>) -> Result<(), String> {
     let fail = |what: &str| Err(format!("{} must be {what}", shown(value)));
     match (node.kind(), value) {

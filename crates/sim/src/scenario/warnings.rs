@@ -1,8 +1,8 @@
-//! What a scenario says and its run does not heed, or heeds in a way that is hardly meant: the run is sound, and each is
-//! told with its key. What cannot be meant is a mistake (`rules`).
+//! Warnings about keys that a run ignores, or takes in a way that is hardly intended. The run is sound, and each
+//! warning names its key. What cannot be intended is a mistake (`rules`).
 //!
-//! A warning is a function here, or a line in one. A value that is the default is never warned of: a manifest spells all
-//! of them out.
+//! Each warning is a function here, or a line in one. Default values never cause a warning, because a manifest spells
+//! them all out.
 
 use super::cell::{CellTable, Protection, Rules, Standard};
 use super::document::Document;
@@ -26,14 +26,14 @@ use paceline_flow::tcp::TcpConfig;
 use paceline_path::wifi::{MAX_HELD, ht_error, packet_error};
 use paceline_units::{Rate, Ratio, Span};
 
-/// An MSDU of the size that most packets have, to tell who is out of range.
+/// Usual packet size in bytes, to decide which stations are out of range.
 const USUAL_PACKET: u32 = 1500;
-/// Of a frame that is sent so often at most: dot11ShortRetryLimit's default.
+/// Maximum attempts to send a frame: dot11ShortRetryLimit's default.
 const ATTEMPTS: u32 = 7;
-/// With a greater share of frames lost for good a station is out of range.
+/// A station that loses a larger share of frames for good is out of range.
 const OUT_OF_RANGE: f64 = 0.99;
 
-/// Whether some packet that crosses the links can be marked, and whether some is ECT(1).
+/// Whether any packets on the links are ECN-capable, and whether any are ECT(1).
 #[derive(Clone, Copy)]
 struct Senders {
     capable: bool,
@@ -48,8 +48,8 @@ pub(super) struct Warnings<'a> {
 }
 
 impl Scenario {
-    /// What stands in the scenario, which was made of `document`, and has no effect on a run of it, or hardly the one that is
-    /// meant; each with file, line and key. `model` is any run of it.
+    /// Keys of this scenario, made from `document`, that have no effect on a run, or hardly the intended one; each with
+    /// file, line and key. `model` is any run of it.
     ///
     /// # Errors
     /// As [`crate::expand()`]'s.
@@ -73,7 +73,7 @@ impl Scenario {
         Ok(warnings.into_lines())
     }
 
-    /// The same of its links alone, for who sends others' packets over them.
+    /// The same for its links alone, for use with real packets of others.
     #[must_use]
     pub fn warnings_of_links(&self, document: &Document) -> Vec<String> {
         let mut warnings = Warnings { document, file: &self.file, found: Vec::new() };
@@ -82,7 +82,7 @@ impl Scenario {
     }
 }
 
-/// Both directions of each link. What is as forward is told of once.
+/// Both directions of each link; backward keys that repeat forward ones are left out.
 fn ways(file: &File) -> Vec<(String, BackwardTable)> {
     let both = |(name, link): (&String, &super::link::LinkTable)| {
         let (key, ahead) = (join("link", name), forward(link));
@@ -110,7 +110,7 @@ fn ways(file: &File) -> Vec<(String, BackwardTable)> {
     file.link.iter().flat_map(both).flatten().collect()
 }
 
-/// All queues that are given, by their keys; one that only repeats another is left out.
+/// All queues that are given, with their keys; repeated ones are left out.
 fn queues(file: &File) -> Vec<(String, Queue)> {
     let mut found: Vec<(String, Queue)> = Vec::new();
     for (key, way) in ways(file) {
@@ -137,7 +137,7 @@ fn queues(file: &File) -> Vec<(String, Queue)> {
 }
 
 impl Warnings<'_> {
-    /// A line each, with file, line and key.
+    /// One line each, with file, line and key.
     pub(super) fn into_lines(self) -> Vec<String> {
         let located = self.document.error(self.found);
         located.mistakes.iter().map(|warning| warning.to_line(&located.file)).collect()
@@ -147,15 +147,15 @@ impl Warnings<'_> {
         self.found.push(Mistake::new(key, problem));
     }
 
-    /// A key that another one makes idle, if its value is not the default.
+    /// Warns about a key that another one makes ineffective, if its value is not the default.
     fn idle<T: PartialEq>(&mut self, path: &str, key: &str, value: &T, default: &T, why: &str) {
         if value != default {
             self.note(join(path, key), format!("has no effect {why}"));
         }
     }
 
-    /// A key that `switch` beside it would give an effect, if its value is not the default, or is the default spelt out by who
-    /// has not heard of the switch.
+    /// Warns about a key that has no effect without `switch`, if its value is not the default, or if the default is
+    /// spelt out but `switch` is not.
     fn waits<T: PartialEq>(&mut self, path: &str, key: &str, (value, default): (&T, &T), switch: &str, why: &str) {
         let says = |key: &str| self.document.says(&join(path, key));
         if value != default || says(key) && !says(switch) {
@@ -202,7 +202,7 @@ impl Warnings<'_> {
                 ecn.then_some("ecn")
             }
             Queue::Codel { ecn: true, .. } => Some("ecn"),
-            // which marks unless told otherwise
+            // It marks by default.
             Queue::Codel { mark_above, .. } | Queue::FqCodel { mark_above, .. } => mark_above.map(|_| "mark_above"),
         };
         if let Some(key) = marks
@@ -257,7 +257,7 @@ impl Warnings<'_> {
         }
     }
 
-    /// Keys of DualPI2 that another one makes idle.
+    /// Warns about keys of DualPI2 that another one makes ineffective.
     fn idle_in_dualpi2(&mut self, path: &str, queue: &Queue) {
         let Queue::Dualpi2 {
             variant,
@@ -298,7 +298,7 @@ impl Warnings<'_> {
         }
     }
 
-    /// A delay that a queue of this limit cannot have.
+    /// Warns about a delay that a queue with this limit cannot reach.
     fn never_reached(&mut self, path: &str, limit: Limit, target: Span) {
         if let Limit::Time(limit) = limit
             && limit <= target
@@ -376,14 +376,14 @@ impl Warnings<'_> {
         }
     }
 
-    /// A discipline above a transmitter that takes packets of all stations out of it into one FIFO, to have aggregates of them.
+    /// Warns about a discipline above a transmitter that moves all stations' packets into one FIFO to form aggregates.
     fn above_aggregates(&mut self, path: &str, cell: &CellTable) {
         if cell.standard != Standard::N {
             return;
         }
         let is_passed_over = |queue: &Queue| matches!(queue, Queue::Droptail { .. } | Queue::Red { .. });
         let stations = cell.station_queue.as_ref();
-        // those that are a copy of the one above them are not said again
+        // Queues that are copies of the one above are not reported again.
         let mut found = vec![
             (join(path, "queue"), Some(&cell.queue)),
             (join(path, "station_queue"), stations.filter(|&queue| *queue != cell.queue)),
@@ -452,14 +452,14 @@ impl Warnings<'_> {
         }
     }
 
-    /// A session where there is none, and probing, of which some controllers make no use.
+    /// Warns about an RTP session for a flow that has none, and about probing with controllers that do not probe.
     fn rtp(&mut self, path: &str, rtp: &RtpTable, flow: &FlowTable) {
         let cc = &flow.cc;
         let usual = RtpTable::default();
         let controller = flow.scheme().ok().filter(|scheme| scheme.machine == Machine::Rtp);
         let settings = controller.and_then(|scheme| RtpController::new(scheme, Profile::Rfc, &[]).ok());
         let Some(settings) = settings.map(|controller| controller.settings()) else {
-            // what reports may take of the bandwidth is nobody's loss where there are none: a call has it, whatever carries it
+            // `bandwidth`, the limit of reports, does no harm without reports: a call has it on any machine.
             if (RtpTable { bandwidth: usual.bandwidth, ..rtp.clone() }) != usual {
                 let problem =
                     format!("has no effect on `{cc}`, which has no session of RTP: leave all but `bandwidth` out");
@@ -484,7 +484,7 @@ impl Warnings<'_> {
 }
 
 impl Warnings<'_> {
-    /// Feedback on arrivals that does not tell of what is asked for.
+    /// Warns about feedback on arrivals that lacks what is requested.
     fn feedback(&mut self, path: &str, flow: &FlowTable, rtp: &RtpTable) {
         if rtp.feedback_frames == Some(true) && !matches!(flow.app, App::Encoder { .. }) {
             let problem = "has no effect without app `encoder`, whose packets alone tell where a frame ends";

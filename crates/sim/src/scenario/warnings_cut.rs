@@ -1,4 +1,4 @@
-//! Warnings of streams and transfers that no run of a scenario can wait for, whatever its seed.
+//! Warnings about streams and transfers that no run of a scenario can complete, whatever the seed.
 
 use super::document::Document;
 use super::draw::Draw;
@@ -12,8 +12,8 @@ use crate::model::{FlowModel, Model};
 use paceline_units::{Size, Span};
 
 impl Scenario {
-    /// Streams and transfers that the end of every run cuts off, as [`Scenario::warnings`] has what has no effect. A run
-    /// that does so has notices of them: who runs the scenario hears of it twice.
+    /// Streams and transfers that the end of every run cuts off, in the form of [`Scenario::warnings`]. Runs that do so
+    /// have notices as well, so the user is warned twice.
     ///
     /// # Errors
     /// As [`crate::expand()`]'s.
@@ -21,7 +21,7 @@ impl Scenario {
         let mut warnings = Warnings { document, file: &self.file, found: Vec::new() };
         let paths = routes(model)?;
         for (name, flow) in &self.file.flow {
-            // what stands behind the flow that ends the run is not waited for
+            // A run with `stop_after` does not wait for other flows.
             if self.file.stop_after.as_ref().is_none_or(|last| last == name) {
                 warnings.cut(&join("flow", name), name, flow, model, &paths);
             }
@@ -33,7 +33,7 @@ impl Scenario {
 impl Warnings<'_> {
     fn cut(&mut self, path: &str, name: &str, flow: &FlowTable, model: &Model, paths: &[Path]) {
         let end = self.file.duration;
-        // a flow that is told to stop is not cut by the run
+        // A flow with a stop is not cut by the run.
         if flow.stop.is_some_and(|stop| stop <= end) {
             return;
         }
@@ -54,7 +54,7 @@ impl Warnings<'_> {
             let sent = rate.map_or(0.0, |rate| size.bytes() as f64 * 8.0 / rate.bps());
             match &of.stream {
                 None => sent > left,
-                // all of it there, or all of it due: either is enough
+                // The stream ends when all of it has arrived, or when all of it is due.
                 Some(medium) => {
                     let handed = medium.length.as_secs_f64() / medium.xfactor - medium.heartbeat.as_secs_f64();
                     let last = medium.segment.bytes() as f64 * 8.0 / medium.media_rate.bps();

@@ -1,4 +1,4 @@
-//! Warnings of marks: flows whose packets nothing marks, whose marks do not arrive, or that do not heed them.
+//! Warnings about ECN: flows whose packets no queue marks, whose marks do not arrive, or that ignore marks.
 
 use super::error::join;
 use super::flow::FlowTable;
@@ -10,7 +10,7 @@ use paceline_control::WindowController as _;
 use paceline_flow::Transport;
 
 impl Warnings<'_> {
-    /// `ours`: the runs of the flow, each with its way.
+    /// Checks a flow; `ours` are its instances, each with its paths.
     pub(super) fn ecn<'m>(
         &mut self,
         path: &str,
@@ -18,7 +18,7 @@ impl Warnings<'_> {
         model: &Model,
         ours: impl Iterator<Item = (&'m FlowModel, &'m Path)>,
     ) {
-        // Some controllers have marks on by themselves: then there is no key that could be left out.
+        // Some controllers turn ECN on by themselves; then there is no key to leave out.
         let written = self.document.says(&join(path, "ecn"));
         let key = join(path, if written { "ecn" } else { "cc" });
         let ways = ours.filter(|(flow, _)| is_capable(&flow.transport)).map(|(_, (there, _))| marks_on(model, there));
@@ -57,14 +57,14 @@ impl Warnings<'_> {
     }
 }
 
-/// What becomes of the marks on a way.
+/// The fate of marks on a path.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Marks {
-    /// No queue sets any.
+    /// No queue sets marks.
     None,
-    /// One might, and a link clears them, or made its packets incapable before.
+    /// A queue could mark, but a link clears the marks, or made the packets Not-ECT before.
     Bleached,
-    /// They reach the receiver.
+    /// Marks reach the receiver.
     Arrive,
 }
 
@@ -82,7 +82,7 @@ fn marks_on(model: &Model, way: &[usize]) -> Marks {
     marks
 }
 
-/// Whether a flow's packets are those of a scalable sender, ECT(1).
+/// Whether a flow's packets are ECT(1), those of a scalable sender.
 pub(super) fn is_scalable(transport: &Transport) -> bool {
     match transport {
         Transport::Quic { controller, .. } | Transport::Tcp { controller, .. } => {
@@ -93,7 +93,7 @@ pub(super) fn is_scalable(transport: &Transport) -> bool {
     }
 }
 
-/// Whether a flow's packets can be marked.
+/// Whether a flow's packets are ECN-capable.
 pub(super) fn is_capable(transport: &Transport) -> bool {
     match transport {
         Transport::Tcp { config, .. } => config.ecn.is_on(),
@@ -104,7 +104,7 @@ pub(super) fn is_capable(transport: &Transport) -> bool {
     }
 }
 
-/// Whether a queue on this way marks packets; over the air that of the access point, or the station's.
+/// Whether a queue on this arc marks packets; over the air, the access point's or the station's.
 fn marks(model: &Model, arc: usize) -> bool {
     let link = &model.links[arc];
     let Some(cell) = link.cell.map(|cell| &model.cells[cell]) else { return link.model.queue.marks() };

@@ -1,4 +1,4 @@
-//! Access categories that no cell heeds, and ways of contending that no flow has.
+//! Warnings about access categories that no cell uses, and EDCA settings that no flow uses.
 
 use super::cell::CellTable;
 use super::error::join;
@@ -9,7 +9,7 @@ use crate::model::Model;
 use paceline_path::wifi::{Category, CellModel};
 
 impl Warnings<'_> {
-    /// A flow's category, where there is no cell to heed it.
+    /// Warns about a flow's category if its path crosses no cell.
     pub(super) fn category(&mut self, path: &str, name: &str, flow: &FlowTable, model: &Model, paths: &[Path]) {
         let mut own = model.flows.iter().zip(paths).filter(|(of, _)| of.name == name);
         let in_a_cell =
@@ -19,7 +19,7 @@ impl Warnings<'_> {
         }
     }
 
-    /// What a cell says of categories that no flow over it has.
+    /// Warns about a cell's EDCA settings for categories that no flow over it has.
     pub(super) fn contention(&mut self, path: &str, table: &CellTable, model: &CellModel) {
         let Some(edca) = &table.edca else { return };
         let path = join(path, "edca");

@@ -1,4 +1,4 @@
-//! Warnings of times that a run is too short for.
+//! Warnings about times that a run is too short for.
 
 use super::draw::Draw;
 use super::error::join;
@@ -11,10 +11,10 @@ use super::warnings::Warnings;
 use paceline_units::Span;
 
 impl Warnings<'_> {
-    /// A time at which the run is over, and what then never happens.
+    /// Warns about a time at or after the run's end; `never` says what then never happens.
     fn late(&mut self, key: String, time: Span, never: &str) {
         let end = self.file.duration;
-        // that a default is longer than a short run is no news
+        // A default longer than a short run deserves no warning.
         if time >= end && self.document.says(&key) {
             self.note(key, format!("`{time}` is not before the run's end, {end}: {never}"));
         }
@@ -125,11 +125,11 @@ impl Warnings<'_> {
         }
     }
 
-    /// Reports, or feedback on arrivals, which is all that some controllers heed.
+    /// Checks reports, or feedback on arrivals for controllers that use nothing else.
     pub(super) fn late_reports(&mut self, path: &str, rtp: &RtpTable, of_arrivals: bool) {
         let unheard = "the controller hears of nothing";
         if of_arrivals && (rtp.feedback_packets.is_some() || rtp.feedback_frames == Some(true)) {
-            // it need not wait for its interval
+            // Such feedback need not wait for its interval.
         } else if of_arrivals {
             self.late(join(path, "feedback_interval"), rtp.feedback_interval.unwrap_or_default(), unheard);
         } else if rtp.timing != ReportTiming::Reduced {

@@ -1,4 +1,4 @@
-//! Traces that are far above what the queue before them holds.
+//! Warnings about rate traces far above what the queue before them holds.
 
 use super::error::join;
 use super::link::BackwardTable;
@@ -9,14 +9,14 @@ use super::warnings::Warnings;
 use crate::model::Model;
 use paceline_units::Span;
 
-/// A queue that holds less than this at its link's rate is empty as often as its flows are late by so much: hosts alone, and
-/// windows that open by steps, make it so.
+/// A queue that holds less than this at its link's rate runs empty whenever its flows are late by as much, which hosts
+/// and windows that open in steps cause.
 const MIN_QUEUE: Span = Span::from_millis(3);
-/// Of a packet, in bits.
+/// Packet size, in bits.
 const PACKET: f64 = 1500.0 * 8.0;
 
 impl Warnings<'_> {
-    /// Whether the queues of links with traces hold more than a moment of them.
+    /// Checks that the queues of links with traces hold more than a moment of traffic.
     pub(super) fn traces(&mut self, model: &Model) {
         let file = self.file;
         for (name, link) in &file.link {

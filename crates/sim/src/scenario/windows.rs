@@ -1,4 +1,4 @@
-//! What an access point does to advertised windows, in a scenario file.
+//! How an access point lowers advertised windows, in a scenario file.
 
 use paceline_path::access_point::{self, DelayOf, First, Law, SapLaw, Voap, VoapModel};
 use paceline_units::{Rate, Size, Span};
@@ -103,7 +103,7 @@ pub enum Growth {
 }
 
 impl Windows {
-    /// What crate `path` decides by.
+    /// The law in crate `path`.
     #[must_use]
     pub fn law(&self) -> Law {
         match *self {
