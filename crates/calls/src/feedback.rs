@@ -1,4 +1,4 @@
-//! What the receiver's RTCP says of the packets that an end has sent: arrivals of single packets, and reports.
+//! What the receiver's RTCP reports about an end's sent packets: arrivals of single packets, and receiver reports.
 
 use crate::log::{CallLog, RtpPacket, Way};
 use paceline_control::{Fate, PacketFate, SentPacket};
@@ -10,28 +10,29 @@ use paceline_sim::Series;
 use paceline_units::{Size, Span, Time};
 use std::collections::{BTreeMap, VecDeque};
 
-/// What is added to the log's times: a receiver's clock may be behind by half of what its field counts, and times have no sign.
+/// Offset added to the log's times. A receiver's clock may lie behind by half the range of its field, and times are
+/// unsigned.
 const ORIGIN: Time = Time(Span::from_secs(20 * 86_400).0);
-/// Numbers that are missing from a log between two packets, at most; beyond, the numbers have begun anew.
+/// Maximum gap of sequence numbers between two packets of a log; beyond it, the numbering has restarted.
 const GAP: i16 = 1000;
-/// Such numbers in all, at most: beyond, every gap is taken so.
+/// Maximum numbers missing in all; beyond it, every gap counts as a restart.
 const FILLED: usize = 1 << 20;
-/// Sender reports that are remembered until they are echoed.
+/// Maximum sender reports that are remembered until they are echoed.
 const ECHOES: usize = 1024;
-/// A round trip longer than this is none.
+/// Maximum plausible round-trip time; longer ones are ignored.
 const LONGEST: Span = Span::from_secs(60);
 
-/// RTCP of a log that could be read.
+/// The readable RTCP of a log.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Reports {
-    /// When each passed, which way, its bytes, and what it says.
+    /// Time, direction, size in bytes and content of each packet.
     pub packets: Vec<(Time, Way, usize, Compound)>,
-    /// Packets that could not be read: encrypted, damaged, or of other kinds alone.
+    /// Packets that could not be read: encrypted, damaged, or only of unsupported types.
     pub unread: usize,
 }
 
 impl Reports {
-    /// Reads what a log has.
+    /// Reads the RTCP of a log.
     #[must_use]
     pub fn of(log: &CallLog) -> Reports {
         let mut found = Reports { packets: Vec::with_capacity(log.rtcp.len()), unread: 0 };
@@ -44,30 +45,30 @@ impl Reports {
         found
     }
 
-    /// The packets that came and tell of single packets' arrivals.
+    /// The received packets with feedback on single packets' arrivals.
     pub fn feedback(&self) -> impl Iterator<Item = &(Time, Way, usize, Compound)> {
         let tells = |compound: &Compound| !compound.transport.is_empty() || compound.arrivals.is_some();
         self.packets.iter().filter(move |(_, way, _, compound)| *way == Way::In && tells(compound))
     }
 
-    /// Whether arrivals are told by transport-wide numbers, not by RTP's.
+    /// Whether feedback uses transport-wide sequence numbers rather than RTP's.
     #[must_use]
     pub fn is_transport_wide(&self) -> bool {
         self.feedback().any(|(.., compound)| !compound.transport.is_empty())
     }
 }
 
-/// An instant of the log on the clock that [`Flight`] goes by.
+/// A time of the log on the clock that [`Flight`] uses.
 pub(crate) fn clock(at: Time) -> Time {
     ORIGIN + at.since(Time::ZERO)
 }
 
-/// Packets of one numbering.
+/// Packets that share one sequence number space.
 struct Numbered {
     sent: SentLog,
-    /// The number of the first one.
+    /// Sequence number of the first packet.
     base: u16,
-    /// By their place here, what each is called ([`SentPacket::number`]).
+    /// For each packet, by index, its [`SentPacket::number`].
     names: Vec<u32>,
 }
 
@@ -81,7 +82,7 @@ impl Numbered {
         self.names.push(packet.number);
     }
 
-    /// What was told, with the packets' own names; of those that were not logged, nothing.
+    /// Replaces indices in the results by the packets' own numbers, and drops packets that were not logged.
     fn named(&self, mut results: Told) -> Told {
         results.packets.retain(|packet| packet.size() > Size(0));
         for packet in &mut results.packets {
@@ -91,10 +92,10 @@ impl Numbered {
     }
 }
 
-/// The packets on their way, by whichever numbers feedback tells of them.
+/// The packets in flight, by the sequence numbers that feedback uses.
 pub struct Flight {
     transport_wide: bool,
-    /// By source; where numbers are transport-wide all are one.
+    /// By source; with transport-wide numbers, one entry for all.
     streams: BTreeMap<u32, Numbered>,
     clock: ReferenceClock,
     reordering: u32,
@@ -102,13 +103,14 @@ pub struct Flight {
 }
 
 impl Flight {
-    /// None so far. A packet is lost once `reordering` that were sent after it have come.
+    /// No packets yet. A packet is lost once `reordering` packets sent after it have arrived.
     #[must_use]
     pub fn new(transport_wide: bool, reordering: u32) -> Flight {
         Flight { transport_wide, streams: BTreeMap::new(), clock: ReferenceClock::default(), reordering, filled: 0 }
     }
 
-    /// A packet leaves. Those without a number, and those that come twice or behind others, do not count.
+    /// Adds a sent packet. Returns false, and ignores the packet, if it has no number, is a duplicate, or is out of
+    /// order.
     pub fn push(&mut self, packet: &RtpPacket, sent: SentPacket) -> bool {
         let (key, number) = match (self.transport_wide, packet.transport) {
             (false, _) => (packet.ssrc.0, packet.number),
@@ -124,7 +126,7 @@ impl Flight {
         } else if ahead < 0 {
             return false;
         } else {
-            // what left and was not logged has no size
+            // Packets that were sent but not logged have no size.
             (0..ahead).for_each(|_| stream.push(packet.at, SentPacket::default()));
             self.filled += ahead as usize;
         }
@@ -138,13 +140,13 @@ impl Flight {
         self.streams.values().map(|stream| stream.sent.in_flight()).sum()
     }
 
-    /// When the oldest packet left whose fate is open.
+    /// When the oldest packet without a known fate was sent.
     #[must_use]
     pub fn oldest(&self) -> Option<Time> {
         self.streams.values().filter_map(|stream| stream.sent.oldest()).min()
     }
 
-    /// What feedback tells anew, in the order of sending; `None` if nothing.
+    /// What feedback newly reports, in the order of sending; `None` if nothing.
     pub fn packet_results(&mut self, at: Time, compound: &Compound) -> Option<Told> {
         let now = clock(at);
         let mut all: Vec<Told> = Vec::new();
@@ -176,15 +178,14 @@ impl Flight {
     }
 }
 
-/// A packet's bytes on the wire, all headers counted as far as the log tells.
+/// A packet's bytes on the wire, with all headers that the log reports.
 pub(crate) fn wire(log: &CallLog, packet: &RtpPacket) -> Size {
     Size::from_bytes(u64::from(packet.payload.saturating_add(packet.beside).saturating_add(log.overhead).min(65_535)))
 }
 
-/// The feedback on arrivals over time, one row for each packet of it that tells something new: how many packets have come and
-/// how many are lost, the bytes on the wire of those that came, how long they took above the least of the whole log
-/// (`delay_s`, the mean, and `delay_max_s`: the clocks of both ends need not agree), the round trip of the newest, and the
-/// bytes of the feedback.
+/// The feedback on arrivals over time, one row for each feedback packet with news: packets arrived and lost, bytes on
+/// the wire of those that arrived, their mean and maximum delay above the minimum of the whole log (`delay_s` and
+/// `delay_max_s`: the ends' clocks need not agree), the round-trip time of the newest, and the bytes of the feedback.
 #[must_use]
 pub fn table(log: &CallLog, reports: &Reports, reordering: u32) -> Series {
     const COLUMNS: [&str; 8] = [
@@ -231,9 +232,9 @@ pub fn table(log: &CallLog, reports: &Reports, reordering: u32) -> Series {
     series
 }
 
-/// The reports over time: for each source and way of the report (`ssrc` in hexadecimal, `way`: who reports, `peer` or
-/// `self`) the share lost since the report before, the round trip if the log has the sender report that it echoes, and the
-/// jitter in ticks of the source's timestamps (RFC 3550 section 6.4.1).
+/// The receiver reports over time, for each source and direction of the report (`ssrc` in hexadecimal; `way` is the
+/// reporter, `peer` or `self`): the share lost since the previous report, the round-trip time if the log has the sender
+/// report that it echoes, and the jitter in ticks of the source's timestamps (RFC 3550 section 6.4.1).
 #[must_use]
 pub fn receiver_reports(reports: &Reports) -> Vec<Series> {
     let mut found: BTreeMap<(Way, Ssrc), Series> = BTreeMap::new();

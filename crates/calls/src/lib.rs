@@ -1,7 +1,7 @@
-//! What others have logged of their calls, and what a controller would have done with the feedback that they got.
+//! Logs of other programs' calls, and how a controller would have reacted to the logged feedback.
 //!
-//! [`rtc_event_log`] reads libwebrtc's logs; a capture's packets come ready as a [`CallLog`] too. [`feedback`] tells what the
-//! receiver's RTCP said of them, [`open_loop`] shows it to a controller. No I/O. Look first at [`CallLog`].
+//! [`rtc_event_log`] reads libwebrtc's logs; packets of a capture also arrive as a [`CallLog`]. [`feedback`] extracts
+//! the receiver's RTCP, and [`open_loop`] replays it to a controller. No I/O. Start reading at [`CallLog`].
 
 pub mod feedback;
 pub mod log;

@@ -1,110 +1,110 @@
-//! What has been logged of a call, at one of its ends.
+//! The log of a call, at one of its ends.
 
 pub use paceline_packet::rtp::Ssrc;
 use paceline_units::{Span, Time};
 
-/// Which way a packet went, as that end sees it.
+/// Direction of a packet, as that end sees it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Way {
-    /// It came.
+    /// Received.
     In,
-    /// It left.
+    /// Sent.
     Out,
 }
 
-/// A packet of RTP.
+/// An RTP packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RtpPacket {
-    /// When it passed, from the log's beginning on.
+    /// When it was sent or received, from the log's beginning.
     pub at: Time,
-    /// Which way.
+    /// Its direction.
     pub way: Way,
     /// Its stream.
     pub ssrc: Ssrc,
-    /// Its number there.
+    /// Its RTP sequence number.
     pub number: u16,
-    /// Its timestamp.
+    /// Its RTP timestamp.
     pub timestamp: u32,
-    /// Whether it ends a frame, of video.
+    /// Whether it ends a video frame.
     pub marker: bool,
-    /// What it carries.
+    /// Its payload type.
     pub payload_type: u8,
     /// Bytes of its payload, without padding.
     pub payload: u32,
-    /// Bytes of RTP's header and of padding.
+    /// Bytes of RTP header and padding.
     pub beside: u32,
-    /// Its transport-wide number, if it has one.
+    /// Its transport-wide sequence number, if it has one.
     pub transport: Option<u16>,
 }
 
-/// A compound packet of RTCP.
+/// A compound RTCP packet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RtcpPacket {
-    /// When it passed, from the log's beginning on.
+    /// When it was sent or received, from the log's beginning.
     pub at: Time,
-    /// Which way.
+    /// Its direction.
     pub way: Way,
-    /// As it went over the wire; a log may have cut packets out of it.
+    /// Its bytes on the wire; a log may have removed packets from it.
     pub bytes: Vec<u8>,
 }
 
-/// Whose estimate it is.
+/// The part of a controller that an estimate comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Estimator {
-    /// GCC's, from delays.
+    /// GCC's delay-based estimate.
     Delay,
-    /// GCC's after losses: what it goes by.
+    /// GCC's estimate after losses, the one in use.
     Loss,
-    /// SCReAM's.
+    /// SCReAM's target rate.
     Scream,
 }
 
-/// What the end's own controller thought.
+/// An estimate of the end's own controller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Estimate {
-    /// When it became so.
+    /// When it changed to this.
     pub at: Time,
-    /// Which part of the controller.
+    /// The part of the controller.
     pub of: Estimator,
-    /// In bits a second.
+    /// The rate in bit/s.
     pub rate: u64,
 }
 
-/// A cluster of probes: what leaves after `at`, until there are so many packets and bytes.
+/// A probe cluster: the packets sent after `at`, until both minimums are reached.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cluster {
-    /// When it begins.
+    /// When it starts.
     pub at: Time,
-    /// At least.
+    /// Minimum packets.
     pub packets: u32,
-    /// At least, with RTP's headers.
+    /// Minimum bytes, including RTP's headers.
     pub bytes: u32,
 }
 
-/// A call at one of its ends. Packets are in the order of their times.
+/// The log of a call at one of its ends. Packets are in order of time.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct CallLog {
-    /// Milliseconds since 1970 at the beginning, if the log tells.
+    /// Milliseconds since 1970 at the beginning, if logged.
     pub began: Option<i64>,
-    /// RTP.
+    /// RTP packets.
     pub rtp: Vec<RtpPacket>,
-    /// RTCP.
+    /// RTCP packets.
     pub rtcp: Vec<RtcpPacket>,
-    /// What its controller thought.
+    /// The controller's estimates.
     pub estimates: Vec<Estimate>,
-    /// What it sent as probes: clusters that were asked for and never left are left out.
+    /// The probe clusters sent; requested clusters that were never sent are left out.
     pub clusters: Vec<Cluster>,
-    /// Bytes of the headers below RTP's: IP's, UDP's, and what else the log counts.
+    /// Bytes of the headers below RTP: IP, UDP, and others that the log counts.
     pub overhead: u32,
-    /// The log ends in the middle of a message.
+    /// Whether the log ends in the middle of a message.
     pub cut: bool,
 }
 
 impl CallLog {
-    /// Logs that last longer are none that can be worked with.
+    /// Maximum duration of a log.
     pub const LONGEST: Span = Span::from_secs(7 * 86_400);
 
-    /// From the beginning to what is logged last.
+    /// Time from the beginning to the last entry.
     #[must_use]
     pub fn lasts(&self) -> Span {
         let rtp = self.rtp.iter().map(|packet| packet.at);

@@ -1,9 +1,9 @@
-//! What a controller would have thought of a call that another one carried.
+//! How a controller would have judged a call that another controller carried.
 //!
-//! The controller is told what left, when, and what the receiver's feedback said of it, as RTP's machine tells it (crate
-//! `flow`, `rtp`), and what it asks for is noted and not done. So it is an open loop: with a rate of its own another
-//! queue, other losses and other feedback would have come. What a real sender knows and no log tells is zero: what waits
-//! in its pacer ([`Arrivals::backlog`]), and for how long.
+//! The controller receives the packets' sending times and the receiver's feedback, as from RTP's machine (crate `flow`,
+//! `rtp`). What it requests is recorded, but not carried out. The loop is therefore open: at the controller's own rate,
+//! queues, losses and feedback would have differed. Values that a real sender knows and no log contains are zero: the
+//! backlog of its pacer ([`Arrivals::backlog`]), and its queueing time.
 
 use crate::feedback::{Flight, Reports, clock, wire};
 use crate::log::{CallLog, Cluster, RtpPacket, Way};
@@ -19,33 +19,33 @@ use paceline_sim::gauges::Gauged;
 use paceline_units::{Rate, Size, Span, Time};
 use std::collections::{BTreeMap, VecDeque};
 
-/// How long a first answer may take (RFC 5348 section 4.2), before which silence is none.
+/// How long the first feedback may take (RFC 5348 section 4.2) before the receiver counts as silent.
 const FIRST_ROUND_TRIP: Span = Span::from_secs(2);
 
 /// Why a log cannot be replayed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ReplayError {
-    /// Nothing left.
+    /// No packets were sent.
     #[error("it has no packets of RTP that left, so nothing of a sender can be replayed")]
     NoPackets,
-    /// Nothing tells of packets' arrivals.
+    /// No feedback on packets' arrivals.
     #[error(
         "it has no feedback on the arrival of packets, transport-wide or of RFC 8888, that could be read; of {rtcp} \
          packets of RTCP {unread} could not be read, as where they are encrypted (SRTCP)"
     )]
     NoFeedback {
-        /// RTCP packets in all.
+        /// All RTCP packets.
         rtcp: usize,
-        /// Of these.
+        /// RTCP packets that could not be read.
         unread: usize,
     },
-    /// The controller does not go by feedback on arrivals alone.
+    /// The controller needs more than feedback on arrivals.
     #[error("this controller {0}, which no log tells")]
     Scheme(&'static str),
 }
 
-/// Shows a log to a controller. A row each `every`: the gauges of the controller and, as of a sender of RTP, `rtt_s` and
-/// `target_bps`.
+/// Replays a log to a controller. Each row, at intervals of `every`, has the controller's gauges and, as for an RTP
+/// sender, `rtt_s` and `target_bps`.
 ///
 /// # Errors
 /// [`ReplayError`].
@@ -96,7 +96,7 @@ pub fn replay(log: &CallLog, reports: &Reports, controller: RtpController, every
     let mut row = first;
     loop {
         let (next, fed) = (sent.peek().map(|packet| packet.at), feedback.peek().map(|(at, _)| *at));
-        // what left in the same millisecond as feedback came may be in it
+        // Packets sent in the same millisecond as feedback arrived may be covered by it.
         let leaves = next.is_some_and(|at| fed.is_none_or(|fed| at <= fed));
         let Some(at) = (if leaves { next } else { fed }) else { break };
         while row <= at {
@@ -117,14 +117,14 @@ pub fn replay(log: &CallLog, reports: &Reports, controller: RtpController, every
 struct Replay {
     controller: RtpController,
     flight: Flight,
-    /// Bytes on the wire of the frames whose first packet has not left yet.
+    /// Bytes on the wire of the frames whose first packet has not been sent yet.
     frames: BTreeMap<(Ssrc, u32), u64>,
     interval: Span,
     segment: Size,
-    /// Clusters of the log that have not begun, and those that the controller has asked for.
+    /// Clusters of the log that have not begun, and clusters that the controller has requested.
     clusters: VecDeque<Cluster>,
     requested_probes: VecDeque<Probe>,
-    /// The cluster that leaves: what is left of it, and which of those asked for it is taken for.
+    /// The cluster being sent: what is left of it, and the id of the requested one that it stands for.
     probe: Option<(Cluster, Option<u32>)>,
     rtt: Span,
     min_rtt: Span,
@@ -169,14 +169,14 @@ impl Replay {
         self.tick = if tick > Span::ZERO { at + tick } else { Time::NEVER };
     }
 
-    /// When the receiver has been silent for long.
+    /// Sets when the receiver will count as silent.
     fn listen(&mut self, at: Time) {
         let intervals = u64::from(self.controller.settings().silence);
         let answer = if self.rtt == Span::ZERO { FIRST_ROUND_TRIP } else { self.rtt };
         self.silence = if intervals > 0 { at + self.interval * intervals + answer } else { Time::NEVER };
     }
 
-    /// Time passes up to `to`.
+    /// Advances the time to `to`.
     fn pass(&mut self, to: Time) {
         loop {
             let next = self.tick.min(self.silence);
@@ -195,7 +195,7 @@ impl Replay {
         }
     }
 
-    /// The cluster that a packet of the log leaves in, as one that the controller has asked for.
+    /// The id of the controller's requested cluster for which the log's cluster of this packet stands, if any.
     fn cluster(&mut self, at: Time, bytes: u32) -> Option<u32> {
         if self.probe.is_none() && self.clusters.front().is_some_and(|cluster| cluster.at <= at) {
             let cluster = self.clusters.pop_front()?;

@@ -1,7 +1,7 @@
-//! libwebrtc's event logs (RtcEventLog): protobuf, a stream of messages in batches, version 2 since 2019.
+//! libwebrtc's event logs (RtcEventLog): protobuf, a stream of messages in batches; version 2, used since 2019.
 //!
-//! Chromium writes them with `--webrtc-event-logging=DIR`, applications by `StartRtcEventLog`. Logs come from anywhere: lengths
-//! and counts are bounded before they are used, and a log that is cut off is read as far as it goes. Source:
+//! Chromium writes them with `--webrtc-event-logging=DIR`, applications with `StartRtcEventLog`. Logs are untrusted:
+//! lengths and counts are bounded before use. A truncated log is read up to its end. Source:
 //! logging/rtc_event_log/rtc_event_log2.proto and rtc_event_log_parser.cc of libwebrtc.
 
 mod deltas;
@@ -19,17 +19,17 @@ use prost::Message;
 use prost::encoding::{decode_key, decode_varint};
 use std::collections::BTreeSet;
 
-/// How a log begins: the key of its first message, which says where it begins.
+/// First bytes of a log: the key of its first message, `BeginLogEvent`.
 pub const MAGIC: [u8; 2] = [0x82, 0x01];
-/// The version that is read.
+/// The supported version.
 pub const VERSION: u32 = 2;
-/// Packets and estimates of a log, at most.
+/// Maximum packets and estimates of a log.
 pub const MAX_EVENTS: usize = 2_000_000;
 
-/// How a log of the first format begins: the key of an event.
+/// First byte of a log in the first format: the key of an event.
 const OLD: u8 = 0x0a;
 
-/// The messages by the numbers of their fields in the stream.
+/// Field numbers of the messages in the stream.
 mod field {
     pub const RTP_IN: u32 = 2;
     pub const RTP_OUT: u32 = 3;
@@ -54,10 +54,10 @@ pub enum LogError {
     /// The format before version 2.
     #[error("it is an event log of libwebrtc's first format, which ended in 2019; version {VERSION} is read")]
     Old,
-    /// Another version.
+    /// An unsupported version.
     #[error("it is an event log of libwebrtc in version {0}; version {VERSION} is read")]
     Version(u32),
-    /// A message of it cannot be.
+    /// A message is invalid.
     #[error("it is damaged: {0}")]
     Damaged(&'static str),
     /// It is too long.
@@ -65,10 +65,10 @@ pub enum LogError {
     TooLong,
 }
 
-/// Reads a log.
+/// Reads a log. A truncated log is no error.
 ///
 /// # Errors
-/// It is none, of another version, damaged, or too long. One that is cut off in the middle is none of these.
+/// The bytes are no log, of another version, damaged, or too long.
 pub fn read(bytes: &[u8]) -> Result<CallLog, LogError> {
     if !bytes.starts_with(&MAGIC) {
         return Err(if bytes.first() == Some(&OLD) { LogError::Old } else { LogError::Other });
@@ -83,7 +83,8 @@ pub fn read(bytes: &[u8]) -> Result<CallLog, LogError> {
         reader.message(number, message)?;
     }
     let Reader { mut log, overhead, clusters, results, .. } = reader;
-    // A cluster that the sender's pacer never began has no result. A log in which nothing has any does not tell.
+    // A cluster that the sender's pacer never began has no result. If the log has no results at all, keep every
+    // cluster.
     let left = clusters.into_iter().filter(|(id, _)| results.is_empty() || results.contains(id));
     log.clusters = left.map(|(_, cluster)| cluster).collect();
     log.overhead = overhead.unwrap_or(UDP_IPV4 as u32);
@@ -97,12 +98,12 @@ pub fn read(bytes: &[u8]) -> Result<CallLog, LogError> {
     Ok(log)
 }
 
-/// Sorts packets by time and, within a millisecond, by their transport-wide numbers: streams come one after the other.
+/// Sorts packets by time and, within a millisecond, by transport-wide number: the log stores one stream after another.
 fn in_order(packets: &mut Vec<RtpPacket>) {
     packets.sort_by_key(|packet| packet.at);
     let mut last = 0_i64;
     let numbers = packets.iter().map(|packet| {
-        // counted on where the 16 bits go round
+        // Unwraps the 16-bit number.
         last += packet.transport.map_or(0, |number| i64::from(number.wrapping_sub(last as u16) as i16));
         last
     });
@@ -111,10 +112,10 @@ fn in_order(packets: &mut Vec<RtpPacket>) {
     packets.extend(all.into_iter().map(|(_, packet)| packet));
 }
 
-/// The next message and the number of its field; `None` where the log is cut off in it. All that a log has are messages.
+/// The next message and its field number; `None` if the log ends within it. All fields of a log are messages.
 fn next<'a>(rest: &mut &'a [u8]) -> Result<Option<(u32, &'a [u8])>, LogError> {
     let mut ahead = *rest;
-    // a key that ends too soon cannot be told from one that is wrong by its error
+    // The error does not tell a truncated key from a wrong one.
     let cut = |at: &[u8]| at.iter().all(|byte| byte & 0x80 != 0) && at.len() < 10;
     let begun = ahead;
     let (number, kind) = match decode_key(&mut ahead) {
@@ -141,11 +142,11 @@ fn next<'a>(rest: &mut &'a [u8]) -> Result<Option<(u32, &'a [u8])>, LogError> {
 #[derive(Default)]
 struct Reader {
     log: CallLog,
-    /// The log's clock where it begins, in milliseconds.
+    /// The log's clock at its beginning, in milliseconds.
     zero: i64,
     begun: bool,
     overhead: Option<u32>,
-    /// Clusters of probes that were asked for, by their numbers, and the numbers of those that something was made of.
+    /// Requested probe clusters by id, and the ids of those that have a result.
     clusters: Vec<(u32, Cluster)>,
     results: BTreeSet<u32>,
 }
@@ -199,12 +200,12 @@ impl Reader {
                 self.overhead = found.overhead.filter(|bytes| (1..=1000).contains(bytes)).or(self.overhead);
                 Ok(())
             }
-            // what other events tell is not needed
+            // Other events are not needed.
             _ => Ok(()),
         }
     }
 
-    /// Logs that follow one another in a file are one if their clock runs on; the first one's beginning counts.
+    /// Consecutive logs in a file count as one if their clock continues; the first one's start counts.
     fn begin(&mut self, found: &BeginLog) -> Result<(), LogError> {
         let version = found.version.unwrap_or_default();
         if version != VERSION {
@@ -217,19 +218,19 @@ impl Reader {
         Ok(())
     }
 
-    /// An instant of the log's clock; one before the beginning is the beginning.
+    /// A time of the log's clock; times before the beginning become the beginning.
     fn time(&self, ms: i64) -> Time {
         Time(u64::try_from(ms.saturating_sub(self.zero)).unwrap_or(0).saturating_mul(1_000_000))
     }
 
-    /// Whether so many more fit.
+    /// Checks that this many more entries fit.
     fn room(&self, more: usize) -> Result<(), LogError> {
         let log = &self.log;
         let there = log.rtp.len() + log.rtcp.len() + log.estimates.len() + self.clusters.len() + self.results.len();
         if there.saturating_add(more) > MAX_EVENTS { Err(LogError::TooLong) } else { Ok(()) }
     }
 
-    /// How many come after the first one of a batch.
+    /// Count of the entries after the first one of a batch.
     fn deltas(&self, count: Option<u32>) -> Result<usize, LogError> {
         let count = count.unwrap_or_default() as usize;
         self.room(count.saturating_add(1))?;
@@ -303,7 +304,7 @@ impl Reader {
     }
 }
 
-/// The first value and the `count` that follow.
+/// The first value and the `count` values that follow it.
 fn series(first: Option<u64>, deltas: &[u8], count: usize, what: &'static str) -> Result<Vec<Option<u64>>, LogError> {
     let later = deltas::values(deltas, first, count).ok_or(LogError::Damaged(what))?;
     Ok(core::iter::once(first).chain(later).collect())

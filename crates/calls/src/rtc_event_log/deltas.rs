@@ -1,14 +1,14 @@
-//! How libwebrtc's event logs pack the values that follow a first one (logging/rtc_event_log/encoder: delta_encoding.cc,
+//! How libwebrtc's event logs encode the values after a first one (logging/rtc_event_log/encoder: delta_encoding.cc,
 //! blob_encoding.cc, var_int.cc).
 
-/// Bits of a string of bytes, the highest of each byte first.
+/// The bits of a byte string, most significant bit first.
 struct Bits<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
 impl Bits<'_> {
-    /// The next `count` bits, 64 at most; `None` where they end before.
+    /// The next `count` bits, at most 64; `None` if there are fewer.
     fn take(&mut self, count: u32) -> Option<u64> {
         let mut value = 0;
         for _ in 0..count {
@@ -19,7 +19,7 @@ impl Bits<'_> {
         Some(value)
     }
 
-    /// A number of seven bits a byte, the lowest first.
+    /// A varint: seven bits per byte, least significant first.
     fn varint(&mut self) -> Option<u64> {
         let mut value = 0;
         for shift in (0..64).step_by(7) {
@@ -37,11 +37,12 @@ fn mask(width: u32) -> u64 {
     u64::MAX >> (64 - width)
 }
 
-/// The `count` values that follow `base`; `None` of one that is absent. `None` in all where the bytes are damaged.
+/// The `count` values that follow `base`, where `None` is an absent one. The whole result is `None` if the bytes are
+/// damaged.
 ///
-/// No bytes: all are as the first. Else two bits say which of two encodings it is, six how wide the differences are. The
-/// second encoding says next whether differences have a sign, whether values may be absent (then a bit for each value comes
-/// before all differences) and how wide values are, beyond which they wrap.
+/// No bytes mean that all values equal the first. Otherwise two bits select one of two encodings, and six give the
+/// width of the differences. In the second encoding, the next fields say whether differences are signed, whether values
+/// may be absent (a bit per value then precedes all differences), and at what width values wrap.
 pub fn values(bytes: &[u8], base: Option<u64>, count: usize) -> Option<Vec<Option<u64>>> {
     if bytes.is_empty() {
         return Some(vec![base; count]);
@@ -54,7 +55,7 @@ pub fn values(bytes: &[u8], base: Option<u64>, count: usize) -> Option<Vec<Optio
         1 => (bits.take(1)? == 1, bits.take(1)? == 1, bits.take(6)? as u32 + 1),
         _ => return None,
     };
-    // each value takes a bit at least
+    // Each value takes at least one bit.
     if count > bytes.len() * 8 {
         return None;
     }
@@ -69,7 +70,7 @@ pub fn values(bytes: &[u8], base: Option<u64>, count: usize) -> Option<Vec<Optio
                 return Some(None);
             }
             let value = match last {
-                // the first of all is whole
+                // The first present value is stored whole.
                 None => bits.varint()?,
                 Some(last) => {
                     let delta = bits.take(width)?;
@@ -84,7 +85,7 @@ pub fn values(bytes: &[u8], base: Option<u64>, count: usize) -> Option<Vec<Optio
         .collect()
 }
 
-/// The `count` strings that follow one another: first the length of each, then all of them. `None` where they are damaged.
+/// `count` strings: first the length of each, then their bytes. `None` if they are damaged.
 pub fn blobs(bytes: &[u8], count: usize) -> Option<Vec<&[u8]>> {
     if count > bytes.len() {
         return None;
@@ -107,7 +108,7 @@ pub fn blobs(bytes: &[u8], count: usize) -> Option<Vec<&[u8]>> {
 mod tests {
     use super::*;
 
-    /// Bits given as text, filled up to whole bytes.
+    /// Bits written as text, padded to whole bytes.
     fn packed(text: &str) -> Vec<u8> {
         let bits: Vec<u8> = text.bytes().filter(u8::is_ascii_digit).map(|digit| digit - b'0').collect();
         bits.chunks(8).map(|byte| byte.iter().enumerate().fold(0, |sum, (i, bit)| sum | bit << (7 - i))).collect()
@@ -129,20 +130,20 @@ mod tests {
 
     #[test]
     fn differences_with_a_sign_wrap_at_the_width_of_values() {
-        // encoding 1, width 2, signed, all there, values of 16 bits: +1, -1, -2
+        // encoding 1, width 2, signed, none absent, values of 16 bits: +1, -1, -2
         let bytes = packed("01 000001 1 0 001111 01 11 10");
         assert_eq!(values(&bytes, Some(0xffff), 3), Some(vec![Some(0), Some(0xffff), Some(0xfffd)]));
-        // the same without a sign: +1, +3, +2
+        // the same, unsigned: +1, +3, +2
         let bytes = packed("01 000001 0 0 001111 01 11 10");
         assert_eq!(values(&bytes, Some(0xffff), 3), Some(vec![Some(0), Some(3), Some(5)]));
     }
 
     #[test]
     fn values_may_be_absent() {
-        // width 4, no sign, values of 64 bits: absent, there, absent, there; the first is whole (300), then +2
+        // width 4, unsigned, values of 64 bits: absent, present, absent, present; the first is whole (300), then +2
         let bytes = packed("01 000011 0 1 111111 0101 10101100 00000010 0010");
         assert_eq!(values(&bytes, None, 4), Some(vec![None, Some(300), None, Some(302)]));
-        // with a first value before them both are differences
+        // after a first value, both are differences
         let bytes = packed("01 000011 0 1 111111 0101 0001 0010");
         assert_eq!(values(&bytes, Some(10), 4), Some(vec![None, Some(11), None, Some(13)]));
     }

@@ -1,7 +1,7 @@
-//! The messages of libwebrtc's event logs that are read here, by the numbers of their fields
-//! (logging/rtc_event_log/rtc_event_log2.proto). Incoming and outgoing packets have the same ones.
+//! The messages of libwebrtc's event logs that are read here, with their field numbers
+//! (logging/rtc_event_log/rtc_event_log2.proto). Incoming and outgoing packets share them.
 
-/// RTP packets of one source and one direction: the first one's values, and the differences of those that follow.
+/// RTP packets of one source and direction: the first packet's values, then differences.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct RtpBatch {
     #[prost(int64, optional, tag = "1")]
@@ -48,7 +48,7 @@ pub struct RtpBatch {
     pub transport_sequence_number_deltas: Vec<u8>,
 }
 
-/// RTCP packets of one direction, as they went over the wire but for what libwebrtc leaves out of its logs (SDES, APP).
+/// RTCP packets of one direction, as on the wire except for what libwebrtc does not log (SDES, APP).
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct RtcpBatch {
     #[prost(int64, optional, tag = "1")]
@@ -63,7 +63,7 @@ pub struct RtcpBatch {
     pub raw_packet_blobs: Vec<u8>,
 }
 
-/// Where a log begins.
+/// The beginning of a log.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct BeginLog {
     #[prost(int64, optional, tag = "1")]
@@ -74,7 +74,7 @@ pub struct BeginLog {
     pub utc_time_ms: Option<i64>,
 }
 
-/// What the loss-based estimate became.
+/// Changes of the loss-based estimate.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct LossBasedUpdates {
     #[prost(int64, optional, tag = "1")]
@@ -89,7 +89,7 @@ pub struct LossBasedUpdates {
     pub bitrate_bps_deltas: Vec<u8>,
 }
 
-/// What the delay-based estimate became.
+/// Changes of the delay-based estimate.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct DelayBasedUpdates {
     #[prost(int64, optional, tag = "1")]
@@ -104,7 +104,7 @@ pub struct DelayBasedUpdates {
     pub bitrate_bps_deltas: Vec<u8>,
 }
 
-/// What SCReAM's target became, where libwebrtc runs it.
+/// Changes of SCReAM's target, if libwebrtc runs it.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct ScreamUpdates {
     #[prost(int64, optional, tag = "1")]
@@ -119,7 +119,7 @@ pub struct ScreamUpdates {
     pub target_rate_kbps_deltas: Vec<u8>,
 }
 
-/// A cluster of probes that begins.
+/// The beginning of a probe cluster.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct ProbeCluster {
     #[prost(int64, optional, tag = "1")]
@@ -132,19 +132,19 @@ pub struct ProbeCluster {
     pub min_bytes: Option<u32>,
 }
 
-/// What a cluster of probes gave, or why it gave nothing.
+/// The result of a probe cluster, or why it failed.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct ProbeResult {
     #[prost(uint32, optional, tag = "2")]
     pub id: Option<u32>,
 }
 
-/// The path in use has changed.
+/// A change of the path.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct RouteChange {
     #[prost(int64, optional, tag = "1")]
     pub timestamp_ms: Option<i64>,
-    /// Bytes of the headers below RTP's.
+    /// Bytes of the headers below RTP.
     #[prost(uint32, optional, tag = "3")]
     pub overhead: Option<u32>,
 }

@@ -1,4 +1,4 @@
-//! Logs made by hand, whole, cut off and damaged; those of a browser are in `tests/chromium.rs`.
+//! Hand-made logs, whole, truncated and damaged; a browser's logs are in `tests/chromium.rs`.
 
 use super::messages::{
     BeginLog, LossBasedUpdates, ProbeCluster, ProbeResult, RouteChange, RtcpBatch, RtpBatch, ScreamUpdates,
@@ -17,7 +17,8 @@ fn beginning(version: u32) -> BeginLog {
     BeginLog { timestamp_ms: Some(1000), version: Some(version), utc_time_ms: Some(1_795_681_325_352) }
 }
 
-/// Two packets that leave, one that comes, two compound packets, three estimates, two probes of which one left, and a route.
+/// Two packets sent, one received, two compound packets, three estimates, two probes of which one was sent, and a
+/// route.
 fn whole() -> Vec<u8> {
     let mut log = Vec::new();
     put(&mut log, field::BEGIN, &beginning(2));
@@ -63,12 +64,12 @@ fn whole() -> Vec<u8> {
     put(&mut log, field::SCREAM, &scream);
     let cluster = ProbeCluster { timestamp_ms: Some(1001), id: Some(1), min_packets: Some(5), min_bytes: Some(1688) };
     put(&mut log, field::CLUSTER, &cluster);
-    // asked for, and never sent: no result
+    // requested, but never sent: no result
     let vain = ProbeCluster { timestamp_ms: Some(1030), id: Some(2), min_packets: Some(5), min_bytes: Some(6750) };
     put(&mut log, field::CLUSTER, &vain);
     put(&mut log, field::PROBED, &ProbeResult { id: Some(1) });
     put(&mut log, field::ROUTE, &RouteChange { timestamp_ms: Some(1001), overhead: Some(48) });
-    // of a kind that is not read
+    // an unknown message
     put(&mut log, 99, &RouteChange::default());
     log
 }
