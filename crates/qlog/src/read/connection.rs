@@ -1,30 +1,30 @@
-//! A connection that has been read to its end: measures and tables.
+//! A connection that has been read to its end: its measures and tables.
 
 use super::state::{End, Mean, State};
 use super::trace::Head;
 use paceline_units::{Span, Time};
 
-/// Which way most of the payload went.
+/// Direction of most of the payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
-    /// From the end whose log it is.
+    /// From the logging end.
     Out,
-    /// To it.
+    /// To the logging end.
     In,
 }
 
 /// How a log ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ended {
-    /// The connection was closed.
+    /// With the connection closed.
     Closed,
-    /// It was not.
+    /// With the connection open.
     Open,
-    /// The file ends in the middle of an event.
+    /// In the middle of an event.
     Cut,
 }
 
-/// Columns over time, with their units in their names; not a number where the log does not say.
+/// Columns over time, with their units in their names; NaN where the log has no value.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Table {
     /// "qlog", "cwnd" or "rate".
@@ -33,7 +33,7 @@ pub struct Table {
     pub columns: Vec<(&'static str, Vec<f64>)>,
 }
 
-/// Measures of a connection; what is `None` neither the log tells nor can be derived. docs/qlog.md defines them.
+/// Measures of a connection; `None` for what is neither logged nor derivable. docs/qlog.md defines them.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 #[allow(missing_docs, reason = "the names are those of docs/measures.md")]
 pub struct Measures {
@@ -49,7 +49,7 @@ pub struct Measures {
     pub received_bytes: Option<u64>,
     /// Payload that the peer has acknowledged.
     pub delivered_bytes: Option<u64>,
-    /// Payload that has come.
+    /// Payload received.
     pub taken_bytes: Option<u64>,
     pub ecn_marks: Option<u64>,
     pub timeouts: Option<u64>,
@@ -60,40 +60,40 @@ pub struct Measures {
     pub cwnd_max_packets: Option<f64>,
 }
 
-/// What became of one connection.
+/// One connection's results.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Connection {
-    /// The file, as it was named.
+    /// The file's name, as given.
     pub file: String,
-    /// Which end logged: "client", "server", "network" or "unknown".
+    /// The vantage point: "client", "server", "network" or "unknown".
     pub vantage: String,
-    /// What the log calls the connection, mostly its first destination connection ID.
+    /// The log's name for the connection, usually its first destination connection ID.
     pub group: Option<String>,
-    /// The end whose log it is: address and port, else its vantage point.
+    /// The logging end: address and port, else its vantage point.
     pub local: String,
     /// The other end.
     pub remote: String,
     /// The controller, if the log names it.
     pub congestion_control: Option<String>,
-    /// Its first event.
+    /// Time of its first event.
     pub start: Time,
-    /// Its last one.
+    /// Time of its last event.
     pub end: Time,
-    /// How it ended.
+    /// How its log ended.
     pub ended: Ended,
-    /// Which way most went.
+    /// Direction of most of the payload.
     pub way: Way,
-    /// Bytes of a packet, by which windows are counted in packets.
+    /// Packet size, for windows in packets.
     pub packet_bytes: Option<u64>,
-    /// In all.
+    /// Measures of the whole connection.
     pub measures: Measures,
-    /// Whether the log tells the congestion window.
+    /// Whether the log has the congestion window.
     pub tells_window: bool,
-    /// What is not the log's own word but derived from its packets: "round-trip times", "bytes in flight", "losses".
+    /// What is not logged but derived from the packets: "round-trip times", "bytes in flight", "losses".
     pub derived: Vec<&'static str>,
-    /// Whether its round-trip times stood there in seconds.
+    /// Whether round-trip times were logged in seconds.
     pub rtt_in_seconds: bool,
-    /// Over time.
+    /// Tables over time.
     pub tables: Vec<Table>,
 }
 
@@ -124,7 +124,7 @@ pub const QLOG: [&str; 22] = [
 ];
 
 impl State {
-    /// Ends the reading: `shift` is when the trace's clock began on the clock of all.
+    /// Finishes the connection; `shift` is the start of the trace's clock on the common clock.
     pub fn finish(
         mut self,
         file: &str,
@@ -136,7 +136,7 @@ impl State {
         self.settle();
         let vantage = head.vantage.as_str();
         let (mut tells, counts) = (self.tells, self.counts);
-        // One that has lost none says so by its silence.
+        // Paceline logs every loss, so a log without any had none.
         tells.losses |= head.ours && tells.acks;
         let packet_bytes = self.datagram.or((self.greatest_packet > 0).then_some(self.greatest_packet));
         let own_rtt = !tells.rtt && self.derived.latest.is_some();
@@ -146,7 +146,7 @@ impl State {
         let knows_payload = tells.sent_frames && tells.acks || tells.received_frames;
         let out = if knows_payload { counts.delivered >= counts.taken } else { counts.sent.1 >= counts.received.1 };
         let own_losses = !tells.losses && tells.acks && tells.sent && !forgot;
-        // Of a connection that mostly receives no losses are told.
+        // Losses are not derived for a connection that mostly receives.
         let derived =
             [(own_rtt, "round-trip times"), (own_in_flight, "bytes in flight"), (own_losses && out, "losses")];
         let some = |there: bool, value: u64| there.then_some(value);
@@ -221,7 +221,7 @@ impl State {
     }
 }
 
-/// Which of a row's values count.
+/// Which of a row's values the tables use.
 struct Which {
     rtt: bool,
     in_flight: bool,
@@ -262,7 +262,7 @@ fn tables(
         ];
         push(&mut qlog, &values);
         push(&mut cwnd, &[time_s, v[1] / per_packet, v[2] / per_packet, srtt, in_flight / per_packet]);
-        // where a log ends shortly after an interval did, a few packets would make any rate: the last two are one
+        // If the log ends soon after an interval, its last packets could yield any rate: join the last two intervals.
         if row.at.since(before) < every / 2
             && let Some(one_before) = earlier.take()
         {

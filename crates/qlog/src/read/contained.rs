@@ -1,6 +1,6 @@
-//! A file that is one JSON value, with the traces and their events in it: read as it comes, an event at a time.
+//! A file that is one JSON value with all traces and their events, read as a stream, one event at a time.
 //!
-//! What is said of a trace may stand behind its events, so that the file is read twice: first for the heads alone.
+//! A trace's fields may follow its events, so the file is read twice, first for the heads alone.
 
 use super::trace::Head;
 use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -10,13 +10,13 @@ use std::fmt;
 use std::io::{self, Read};
 use std::rc::Rc;
 
-/// An event, or any other value, is no longer than this: what is would have to be held in memory.
+/// Maximum length in bytes of an event, or of any other value, since it is held in memory.
 pub const LONGEST: u64 = 16 << 20;
 
-/// Traces of one file that are read at most.
+/// Maximum traces of one file.
 const MOST_TRACES: usize = 10_000;
 
-/// How far a reading has come.
+/// Progress of a reading.
 #[derive(Debug, Default)]
 pub struct Meter {
     since: Cell<u64>,
@@ -24,18 +24,18 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// An event, or another part, begins.
+    /// Marks the start of an event or another part.
     fn begin(&self) {
         self.since.set(0);
     }
 
-    /// Whether more was asked for than there is.
+    /// Whether the reading reached the end of the file.
     pub fn ended(&self) -> bool {
         self.ended.get()
     }
 }
 
-/// Counts the bytes since something began, and refuses more of them than [`LONGEST`].
+/// Counts the bytes since the last start, and refuses more than [`LONGEST`].
 pub struct Metered<R> {
     from: R,
     meter: Rc<Meter>,
@@ -63,22 +63,22 @@ impl<R: Read> Read for Metered<R> {
     }
 }
 
-/// What the first reading found.
+/// Results of the first reading.
 #[derive(Debug, Default)]
 pub struct Outline {
-    /// The fields of the file's own object that are no traces; long ones are left out.
+    /// The file object's own fields, except for its traces and long values.
     pub about: Map<String, Value>,
-    /// Whether it has the key `traces`: else it is no contained file.
+    /// Whether it has the key `traces`; without it, the file is not of this form.
     pub has_traces: bool,
     pub heads: Vec<Head>,
-    /// Entries of `traces` that stand for a trace that could not be had.
+    /// Entries of `traces` that report a missing trace.
     pub errors: usize,
 }
 
-/// Takes an event, with the number of its trace; text: what is wrong with it.
+/// Takes an event, with the number of its trace; the error is a message.
 pub type Take<'t> = &'t mut dyn FnMut(usize, Value) -> Result<(), String>;
 
-/// What a reading is for.
+/// Purpose of a reading.
 pub enum For<'t> {
     /// The outline; what was found before an error is kept.
     Outline(&'t mut Outline),
@@ -183,7 +183,7 @@ impl<'de> Visitor<'de> for Trace<'_, '_> {
     fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
         let mut about = Map::new();
         let mut has_events = false;
-        // An entry for the trace is there from its beginning on: a file that ends within it is read so far.
+        // Add the trace's entry before its content, so that a file that ends within the trace is read up to there.
         if let For::Outline(outline) = &mut self.what {
             outline.heads.push(Head::of(&Value::Null));
         }

@@ -1,9 +1,9 @@
-//! Dates as RFC 3339 has them.
+//! Dates in RFC 3339's format.
 
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-/// Seconds since 1970 of a date and a time with its offset, as `2026-01-02T03:04:05.678Z`.
+/// Seconds since 1970 of a date and time with offset, such as `2026-01-02T03:04:05.678Z`.
 pub fn since_1970_s(text: &str) -> Option<f64> {
     let date = OffsetDateTime::parse(text, &Rfc3339).ok()?;
     Some(date.unix_timestamp_nanos() as f64 * 1e-9)

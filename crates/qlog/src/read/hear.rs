@@ -1,21 +1,21 @@
-//! Events by any of their names, and what they mean to a connection.
+//! Maps events, under any of their names, to updates of a connection.
 
 use super::MOST_NAMES;
 use super::state::State;
 use super::value::text_of;
 use serde_json::Value;
 
-/// Tells a connection of an event. Whether it is one that is read.
+/// Applies an event to a connection. Returns whether the event is one that is read.
 pub fn hear(state: &mut State, name: &str, data: &Value, unit: f64, states: &mut Vec<String>) -> bool {
     let (category, event) = name.rsplit_once(':').unwrap_or(("", name));
-    // What other layers log under like names (`http:parameters_set`) is theirs.
+    // Other layers' events may have similar names (`http:parameters_set`).
     if !matches!(
         category,
         "" | "quic" | "transport" | "recovery" | "connectivity" | "loss" | "metric_update" | "congestion"
     ) {
         return false;
     }
-    // what is of no such form says nothing
+    // Data that are no object have nothing to read.
     if !data.is_object() {
         return false;
     }
@@ -49,7 +49,7 @@ pub fn hear(state: &mut State, name: &str, data: &Value, unit: f64, states: &mut
     true
 }
 
-/// The number of a name; it gets one if there is room.
+/// The number of a name; a new name gets one if there is space.
 fn numbered(names: &mut Vec<String>, name: &str) -> Option<usize> {
     let name: String = name.chars().take(100).collect();
     names.iter().position(|known| *known == name).or_else(|| {

@@ -44,47 +44,47 @@ use std::io::{self, BufReader, Read};
 use trace::{Began, Clock, Head, said};
 use value::Numbers;
 
-/// Rows of all connections that are kept at most, about 100 MB; intervals get longer when there are more.
+/// Maximum rows kept for all connections, about 100 MB; with more, intervals get longer.
 const MOST_ROWS: usize = 1 << 19;
 
-/// Connections that are followed at most.
+/// Maximum connections followed.
 pub const MOST_CONNECTIONS: usize = 10_000;
 
-/// Bytes that are read at once.
+/// Bytes read at once.
 const PIECE: usize = 1 << 16;
 
-/// States of controllers, and events that are skipped, of which the names are kept.
+/// Maximum names kept, of controllers' states and of skipped events.
 const MOST_NAMES: usize = 1000;
 
 /// Why a file cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The system does not give it.
+    /// The system cannot read it.
     #[error("{file}: {error}")]
     Io {
-        /// Which.
+        /// The file.
         file: String,
-        /// Why.
+        /// The system's error.
         error: io::Error,
     },
-    /// It is JSON, or almost, but not of a qlog.
+    /// It is JSON, or nearly, but no valid qlog.
     #[error("{file}, line {line}, column {column}: {what}")]
     Malformed {
-        /// Which.
+        /// The file.
         file: String,
-        /// Where, from 1 on.
+        /// The line, from 1.
         line: usize,
-        /// Where in the line, in bytes from 1 on.
+        /// The column in bytes, from 1.
         column: usize,
         /// What is wrong.
         what: String,
     },
-    /// Its version is not read.
+    /// An unsupported version.
     #[error("{file} is a qlog of version {version}, from before the drafts; versions from draft-00 on are read")]
     Old {
-        /// Which.
+        /// The file.
         file: String,
-        /// The version that it says.
+        /// Its version.
         version: String,
     },
     /// It is no qlog.
@@ -92,23 +92,23 @@ pub enum Error {
         "{file} is no qlog: {why}. A qlog begins with an object that has qlog_version or file_schema, be it one JSON value (.qlog) or a sequence of them (.sqlog)"
     )]
     NotQlog {
-        /// Which.
+        /// The file.
         file: String,
         /// What it lacks.
         why: String,
     },
 }
 
-/// What all files said.
+/// Results of all files.
 #[derive(Debug, Default)]
 pub struct Reading {
-    /// A connection for each trace, and for each group of events in it; in the order of the files.
+    /// One connection for each trace and each group of events in it, in the order of the files.
     pub connections: Vec<Connection>,
-    /// Names of the controllers' states: the column `state` has their numbers.
+    /// Names of the controllers' states, by the numbers in column `state`.
     pub states: Vec<String>,
-    /// Events that are not read, by name.
+    /// Counts of skipped events, by name.
     pub skipped: BTreeMap<String, u64>,
-    /// Events that are.
+    /// Count of events read.
     pub events: u64,
     /// What a reader of the results should know, in sentences.
     pub notes: Vec<String>,
@@ -132,7 +132,7 @@ struct FileState {
     cut: bool,
 }
 
-/// Reads files, and tells of all of them at the end.
+/// Reads files; [`Reader::finish`] returns the results.
 pub struct Reader {
     every: Span,
     most_rows: usize,
@@ -143,21 +143,21 @@ pub struct Reader {
     connections: Vec<Following>,
     beyond: u64,
     broken: u64,
-    /// Events with nothing in them.
+    /// Events without content.
     hollow: u64,
     thinned: bool,
     reading: Reading,
 }
 
-/// The byte order mark of UTF-8, which some editors and programs begin a file with and a reader of JSON may pass over (RFC 8259
-/// section 8.1).
+/// UTF-8's byte order mark, which some editors and programs write at the start of a file and a JSON parser may ignore
+/// (RFC 8259 section 8.1).
 const MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// Opens a file, as often as it is asked to.
+/// Opens a file; it may be called several times.
 pub type Open<'o> = &'o mut dyn FnMut() -> io::Result<Box<dyn Read>>;
 
 impl Reader {
-    /// Of which a row is kept for each interval of `every` in which something was logged; for each instant if that is zero.
+    /// Keeps a row for each interval of `every` with logged events, or for each time with events if `every` is zero.
     #[must_use]
     pub fn new(every: Span) -> Reader {
         Reader {
@@ -176,11 +176,11 @@ impl Reader {
         }
     }
 
-    /// Reads a file. `open` gives its bytes from the beginning, uncompressed; it is called up to three times. What is whole of a
-    /// file that ends in the middle is read.
+    /// Reads a file. `open` returns its bytes from the beginning, uncompressed, and is called up to three times. A
+    /// truncated file is read up to its last whole event.
     ///
     /// # Errors
-    /// [`Error`]. What was read of other files stays, and of this one what came before.
+    /// [`Error`]. Results of other files, and of what came before the error, are kept.
     pub fn read(&mut self, name: &str, open: Open) -> Result<(), Error> {
         let io = |error| Error::Io { file: name.to_owned(), error };
         self.files.push(FileState { name: name.to_owned(), cut: false });
@@ -216,7 +216,7 @@ impl Reader {
         }
     }
 
-    /// What all files said.
+    /// The results of all files.
     #[must_use]
     pub fn finish(mut self) -> Reading {
         let shifts = self.shifts();
@@ -238,7 +238,7 @@ impl Reader {
         reading
     }
 
-    /// When each trace began on the clock of all; none: that is not known, and it begins at zero.
+    /// The start of each trace on a common clock; `None` if unknown: the trace then begins at zero.
     fn shifts(&self) -> Vec<Option<Span>> {
         let began = |of: fn(Began) -> Option<f64>| -> Option<Vec<f64>> {
             self.traces.iter().map(|trace| trace.clock.began.and_then(of)).collect()
@@ -254,7 +254,7 @@ impl Reader {
         }
     }
 
-    /// What a reader of the results should know of the files.
+    /// Adds notes about the files for a reader of the results.
     fn say(&self, notes: &mut Vec<String>, skipped: &BTreeMap<String, u64>, shifts: &[Option<Span>]) {
         for file in self.files.iter().filter(|file| file.cut) {
             notes.push(format!("{} ends in the middle of an event: what came before it was read", file.name));
@@ -331,12 +331,12 @@ impl Reader {
             };
             let value: Value = match serde_json::from_slice(&record.bytes) {
                 Ok(value) => value,
-                // A program was killed while it wrote this.
+                // The writing program was killed here.
                 Err(_) if trace.is_some() && record.last && !record.whole => {
                     self.cut();
                     break;
                 }
-                // RFC 7464, 2.4: another one has gone on behind what a killed one left.
+                // RFC 7464, 2.4: another program has appended to what a killed one left.
                 Err(error) if trace.is_some() && error.classify() == serde_json::error::Category::Eof => {
                     self.broken += 1;
                     continue;
@@ -364,8 +364,8 @@ impl Reader {
         }
     }
 
-    /// What became of a reading that stopped: a file that ends too early is no error. `line`: where the text began; `ended`:
-    /// whether the file was read to its end, so that what is wrong may be that it has one.
+    /// Handles a parse error; a file that ends too early is no error. `line` is where the text began. `ended` says
+    /// whether the file was read to its end, so that the end itself may be the mistake.
     fn stopped(&mut self, name: &str, error: serde_json::Error, line: usize, ended: bool) -> Result<(), Error> {
         use serde_json::error::Category;
         let malformed = |what: String, error: &serde_json::Error| Error::Malformed {
@@ -392,7 +392,7 @@ impl Reader {
                 Ok(())
             }
             Category::Syntax | Category::Data => {
-                // Its own words end with the place, which stands before them here.
+                // Its message ends with the position, which precedes it here.
                 let text = error.to_string();
                 let what = text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what).to_owned();
                 Err(malformed(what, &error))
@@ -406,7 +406,7 @@ impl Reader {
         }
     }
 
-    /// Takes an event of a trace. Text: what is wrong with it.
+    /// Handles an event of a trace; the error is a message.
     fn event(&mut self, trace: usize, event: Value) -> Result<(), String> {
         if is_hollow(&event) {
             self.hollow += 1;
@@ -453,7 +453,7 @@ impl Reader {
     }
 }
 
-/// Whether an event is a list or an object with nothing in it.
+/// Whether an event is an empty list or object.
 fn is_hollow(event: &Value) -> bool {
     match event {
         Value::Array(parts) => parts.is_empty(),
@@ -462,13 +462,13 @@ fn is_hollow(event: &Value) -> bool {
     }
 }
 
-/// Whether a file's first object is a qlog's, of a version that is read.
+/// Checks that a file's first object is a qlog's, of a supported version.
 fn check(name: &str, first: &Value) -> Result<(), Error> {
     if first.get("qlog_version").is_none() && first.get("file_schema").is_none() {
         let why = "its first object has neither qlog_version nor file_schema";
         return Err(not_qlog(name, why));
     }
-    // before draft-00 events and what names their parts stood in the file's own object, or in those of `connections`
+    // Before draft-00, events and the names of their parts were in the file's own object, or in those of `connections`.
     if ["events", "connections"].iter().any(|key| first.get(key).is_some_and(Value::is_array)) {
         let version = match first.get("qlog_version") {
             Some(Value::String(version)) => version.clone(),
@@ -484,7 +484,7 @@ fn not_qlog(file: &str, why: &str) -> Error {
     Error::NotQlog { file: file.to_owned(), why: why.to_owned() }
 }
 
-/// What was left out, field by field.
+/// Adds notes about ignored values, field by field.
 fn say_of_left_out<'n>(notes: &mut Vec<String>, numbers: impl Iterator<Item = &'n Numbers>) {
     let mut all: BTreeMap<&str, (u64, &str)> = BTreeMap::new();
     for (name, (count, value)) in numbers.flat_map(|one| &one.left_out) {
@@ -499,7 +499,7 @@ fn say_of_left_out<'n>(notes: &mut Vec<String>, numbers: impl Iterator<Item = &'
     }
 }
 
-/// What a reader of the results should know of connections.
+/// Adds notes about connections for a reader of the results.
 fn say_of_connections(reading: &mut Reading) {
     let Reading { connections, notes, .. } = reading;
     let several =

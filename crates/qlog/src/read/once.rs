@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-/// Pieces with gaps between them that are kept at most; a stream that is whole so far is one. What comes when there are so many is
-/// counted as it comes.
+/// Maximum number of separate pieces; a stream without gaps is one. Beyond it, new pieces count in full.
 const MOST: usize = 1 << 17;
 
-/// Bytes of streams, each once.
+/// Counts each byte of the streams once.
 #[derive(Clone, Debug, Default)]
 pub struct Once {
     streams: BTreeMap<u64, BTreeMap<u64, u64>>,
@@ -14,7 +13,7 @@ pub struct Once {
 }
 
 impl Once {
-    /// Takes a piece of a stream; how many of its bytes are new.
+    /// Adds a piece of a stream; returns how many of its bytes are new.
     pub fn add(&mut self, stream: u64, offset: u64, length: u64) -> u64 {
         let end = offset.saturating_add(length);
         if end == offset {
@@ -25,7 +24,7 @@ impl Once {
         }
         let pieces = self.streams.entry(stream).or_default();
         let (mut first, mut last, mut new) = (offset, end, end - offset);
-        // Those that it overlaps or touches become one with it.
+        // Merge it with the pieces that it overlaps or touches.
         while let Some((&from, &to)) = pieces.range(..=last).next_back() {
             if to < first {
                 break;

@@ -1,30 +1,30 @@
-//! Packets under way, and what acknowledgements say of them.
+//! Packets in flight, and their acknowledgement.
 
 use super::value::{Numbers, text_of};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Packets of one number space that are remembered at most: the latest. An acknowledgement of an older one is not seen.
+/// Maximum packets remembered per number space: the latest. Acknowledgements of older ones are ignored.
 const MOST: usize = 1 << 17;
 
-/// Packets that must overtake one before it counts as lost (RFC 9002, 6.1.1).
+/// kPacketThreshold (RFC 9002, 6.1.1): a packet is lost when one sent this many later is acknowledged.
 pub const REORDERING: u64 = 3;
 
-/// A packet as an event tells of it.
+/// A packet, as an event describes it.
 #[derive(Clone, Debug, Default)]
 pub struct Told<'v> {
     pub space: usize,
     pub number: Option<u64>,
-    /// Bytes of it in its datagram.
+    /// Its size within its datagram, in bytes.
     pub size: Option<u64>,
-    /// None: they were not logged.
+    /// `None` if frames were not logged.
     pub frames: Option<&'v [Value]>,
-    /// Its size stands in a header that has no other, and frames are not logged: as quinn does it.
+    /// Whether only the header gives its size, and frames are not logged, as in quinn's logs.
     pub bare: bool,
 }
 
 impl<'v> Told<'v> {
-    /// Of the data of `packet_sent`, `packet_received` or `packet_lost`.
+    /// From the data of `packet_sent`, `packet_received` or `packet_lost`.
     pub fn of(data: &'v Value, numbers: &mut Numbers) -> Told<'v> {
         let header = data.get("header").unwrap_or(data);
         let kind = text_of(header, &["packet_type", "type"]).or_else(|| text_of(data, &["packet_type", "type"]));
@@ -45,7 +45,7 @@ impl<'v> Told<'v> {
     }
 }
 
-/// Which numbers a packet of that type has: 0 for Initial, 1 for Handshake, 2 for the rest.
+/// A packet type's number space: 0 for Initial, 1 for Handshake, 2 for the rest.
 pub fn space(kind: Option<&str>) -> usize {
     match kind.map(str::to_ascii_lowercase).as_deref() {
         Some("initial") => 0,
@@ -62,19 +62,19 @@ pub struct Piece {
     pub length: u64,
 }
 
-/// What the frames of a packet carry.
+/// The content of a packet's frames.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Carried {
     pub pieces: Vec<Piece>,
     /// Bytes in DATAGRAM frames.
     pub datagrams: u64,
-    /// Whether the peer is to acknowledge it (RFC 9002, 2).
+    /// Whether it is ack-eliciting (RFC 9002, 2).
     pub eliciting: bool,
 }
 
 impl Carried {
     pub fn of(frames: Option<&[Value]>, numbers: &mut Numbers) -> Carried {
-        // What is not known may well ask for an acknowledgement: most packets do.
+        // Without logged frames, assume that it is ack-eliciting: most packets are.
         let Some(frames) = frames else { return Carried { eliciting: true, ..Carried::default() } };
         let mut carried = Carried::default();
         for frame in frames {
@@ -104,14 +104,14 @@ impl Carried {
 pub struct Ack {
     /// First and last number of each range.
     pub ranges: Vec<(u64, u64)>,
-    /// In the log's unit of time.
+    /// Its ACK Delay, in the log's unit of time.
     pub delay: f64,
-    /// Packets that came with congestion experienced, so far.
+    /// Packets received with ECN-CE, so far.
     pub ce: Option<u64>,
 }
 
 impl Ack {
-    /// The frame, if it is one.
+    /// The frame, if it is an ACK.
     pub fn of(frame: &Value, numbers: &mut Numbers) -> Option<Ack> {
         let kind = text_of(frame, &["frame_type", "type"])?.to_ascii_lowercase();
         if !matches!(kind.as_str(), "ack" | "ack_ecn" | "ack_receive_timestamps") {
@@ -132,10 +132,10 @@ impl Ack {
     }
 }
 
-/// A packet that was sent and has not been acknowledged.
+/// A sent packet without an acknowledgement.
 #[derive(Clone, Debug)]
 pub struct Sent {
-    /// Nanoseconds.
+    /// Sending time in nanoseconds.
     pub at: u64,
     pub size: u64,
     pub carried: Carried,
@@ -143,13 +143,13 @@ pub struct Sent {
 }
 
 impl Sent {
-    /// Bytes in flight.
+    /// Its part of the bytes in flight.
     pub fn in_flight(&self) -> u64 {
         if self.carried.eliciting && !self.lost { self.size } else { 0 }
     }
 }
 
-/// The packets of one number space.
+/// The sent packets of one number space.
 #[derive(Clone, Debug, Default)]
 pub struct Space {
     under_way: BTreeMap<u64, Sent>,
@@ -159,7 +159,8 @@ pub struct Space {
 }
 
 impl Space {
-    /// Bytes that fell out of flight, with a packet of the same number or with one that is forgotten.
+    /// Adds a sent packet. Returns the bytes removed from flight: those of an earlier packet with its number, or of a
+    /// forgotten one.
     pub fn send(&mut self, number: u64, sent: Sent) -> u64 {
         let before = self.under_way.insert(number, sent).map_or(0, |old| old.in_flight());
         if self.under_way.len() <= MOST {
@@ -169,7 +170,7 @@ impl Space {
         before.saturating_add(self.under_way.pop_first().map_or(0, |(_, old)| old.in_flight()))
     }
 
-    /// The packet is lost. Bytes that fell out of flight.
+    /// Marks a packet as lost. Returns the bytes removed from flight.
     pub fn lose(&mut self, number: u64) -> u64 {
         self.under_way.get_mut(&number).map_or(0, |sent| {
             let bytes = sent.in_flight();
@@ -178,16 +179,16 @@ impl Space {
         })
     }
 
-    /// The packets that a range acknowledges for the first time.
+    /// Returns the packets that a range acknowledges for the first time.
     pub fn acknowledge(&mut self, first: u64, last: u64) -> Vec<(u64, Sent)> {
         self.largest_acked = self.largest_acked.max(Some(last));
-        // As many steps as there are packets, whatever the range is.
+        // The cost depends on the packets, not on the range.
         let numbers: Vec<u64> = self.under_way.range(first..=last).map(|(number, _)| *number).collect();
         numbers.into_iter().filter_map(|number| Some((number, self.under_way.remove(&number)?))).collect()
     }
 
-    /// Packets that were never acknowledged, though one that was sent [`REORDERING`] later was. Those that ask for no
-    /// acknowledgement may be without one.
+    /// Count of ack-eliciting packets that were never acknowledged, though one sent [`REORDERING`] later was. Other
+    /// packets may remain without acknowledgement.
     pub fn overtaken(&self) -> usize {
         let Some(last) = self.largest_acked.and_then(|largest| largest.checked_sub(REORDERING)) else { return 0 };
         self.under_way.range(..=last).filter(|(_, sent)| sent.carried.eliciting).count()

@@ -1,44 +1,45 @@
-//! A file of one JSON value after another: a JSON text sequence (RFC 7464, a record separator before each), or one a line.
+//! A file with one JSON value after another: a JSON text sequence (RFC 7464, with a record separator before each), or
+//! one value per line.
 
 use super::contained::LONGEST;
 use std::io::{self, BufRead, Read as _};
 
-/// What a JSON text sequence has before each record.
+/// Precedes each record of a JSON text sequence.
 pub const SEPARATOR: u8 = 0x1e;
 
-/// A record that was read.
+/// One record.
 pub struct Record {
     pub bytes: Vec<u8>,
-    /// The line that it begins in, from 1 on.
+    /// The line in which it begins, from 1.
     pub line: usize,
-    /// Whether nothing comes after it.
+    /// Whether it is the last one.
     pub last: bool,
-    /// Whether it ends with its line, as all do that were written to their end.
+    /// Whether it ends with a line break, as every completely written record does.
     pub whole: bool,
 }
 
-/// Records, one after another.
+/// Iterates over records.
 pub struct Records<R> {
     from: R,
-    /// What stands between two.
+    /// Separator of the records.
     between: u8,
     line: usize,
 }
 
 impl<R: BufRead> Records<R> {
-    /// By what the file begins with: a separator, or the first record itself.
+    /// Detects the form by the first byte: a separator, or the first record itself.
     ///
     /// # Errors
-    /// Those of reading.
+    /// Read errors.
     pub fn new(mut from: R) -> io::Result<Records<R>> {
         let between = if from.fill_buf()?.first() == Some(&SEPARATOR) { SEPARATOR } else { b'\n' };
         Ok(Records { from, between, line: 1 })
     }
 
-    /// The next one that has something in it; none: the file has ended.
+    /// The next record that is not empty; `None` at the end of the file.
     ///
     /// # Errors
-    /// Those of reading; `InvalidData` for a record that is too long.
+    /// Read errors; `InvalidData` if the record is too long.
     pub fn next(&mut self) -> io::Result<Option<Record>> {
         loop {
             let mut bytes = Vec::new();
@@ -58,7 +59,7 @@ impl<R: BufRead> Records<R> {
             let line = self.line;
             self.line += bytes.iter().filter(|byte| **byte == b'\n').count();
             let ended = bytes.last() == Some(&self.between);
-            // Lines of a text sequence that was cut at its head still have separators.
+            // Lines of a text sequence that lost its beginning still have separators.
             let begins = bytes.iter().position(|byte| !byte.is_ascii_whitespace() && *byte != SEPARATOR);
             let Some(begins) = begins else { continue };
             let whole = bytes.iter().rev().find(|byte| **byte != SEPARATOR) == Some(&b'\n');

@@ -1,11 +1,11 @@
-//! What a connection was at over time, a row an interval.
+//! A connection's state over time, one row per interval.
 
 use paceline_units::{Span, Time};
 
-/// Values of a row: those that the log tells first, then those that are derived.
+/// Values of a row: first the logged ones, then the derived ones.
 pub const WIDTH: usize = 25;
 
-/// A row: its time in nanoseconds, and values; not a number where there is none.
+/// A row: its time, and its values; NaN where there is none.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
     /// The end of its interval, or the log's end.
@@ -14,14 +14,14 @@ pub struct Row {
     pub values: [f64; WIDTH],
 }
 
-/// Rows, one for each interval in which something was logged: the last state in it.
+/// One row for each interval with logged events: the last state in it.
 #[derive(Clone, Debug, Default)]
 pub struct Rows {
     rows: Vec<Row>,
 }
 
 impl Rows {
-    /// Takes the state at an instant, which lies not before the one before. Whether there is a row more now.
+    /// Adds the state at a time, which must not be before the previous one. Returns whether there is a new row.
     pub fn take(&mut self, at: Time, every: Span, values: [f64; WIDTH]) -> bool {
         let row = Row { at: end_of_interval(at, every), values };
         match self.rows.last_mut() {
@@ -36,14 +36,14 @@ impl Rows {
         }
     }
 
-    /// Forgets some values of the rows so far.
+    /// Clears some values of all rows so far.
     pub fn blank(&mut self, which: std::ops::Range<usize>) {
         for row in &mut self.rows {
             row.values[which.clone()].fill(f64::NAN);
         }
     }
 
-    /// Makes the intervals longer. How many rows fell away.
+    /// Makes the intervals longer. Returns how many rows were removed.
     pub fn thin(&mut self, every: Span) -> usize {
         let before = self.rows.len();
         let mut kept: Vec<Row> = Vec::with_capacity(before / 2 + 1);
@@ -58,7 +58,7 @@ impl Rows {
         before - self.rows.len()
     }
 
-    /// The rows; the last interval ends where the log does.
+    /// The rows; the last interval ends with the log.
     pub fn until(mut self, end: Time) -> Vec<Row> {
         if let Some(last) = self.rows.last_mut() {
             last.at = last.at.min(end);
@@ -67,7 +67,7 @@ impl Rows {
     }
 }
 
-/// The end of the interval that an instant is in; an instant at the end of one is in it.
+/// The end of the interval that contains a time; an interval contains its end.
 fn end_of_interval(at: Time, every: Span) -> Time {
     if every.0 == 0 { at } else { Time(at.0.div_ceil(every.0).saturating_mul(every.0)) }
 }

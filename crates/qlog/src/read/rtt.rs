@@ -1,20 +1,20 @@
-//! Round-trip times by RFC 9002, section 5, where a log tells of packets but not of these.
+//! Round-trip times by RFC 9002, section 5, for logs that have packets but no round-trip times.
 
-/// In seconds.
+/// Round-trip time estimates, in seconds.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Rtt {
-    /// The latest sample, as it was.
+    /// The latest sample, unadjusted.
     pub latest: Option<f64>,
-    /// Least of all samples.
+    /// Minimum of all samples (`min_rtt`).
     pub least: Option<f64>,
-    /// Smoothed.
+    /// `smoothed_rtt`.
     pub smoothed: Option<f64>,
-    /// Mean deviation.
+    /// `rttvar`.
     pub deviation: Option<f64>,
 }
 
 impl Rtt {
-    /// Takes a sample and how long the peer says that it held its acknowledgement back.
+    /// Adds a sample, with the peer's reported ACK delay.
     pub fn take(&mut self, sample: f64, ack_delay: f64) {
         self.latest = Some(sample);
         let least = self.least.map_or(sample, |least| least.min(sample));
@@ -39,12 +39,12 @@ mod tests {
         let mut rtt = Rtt::default();
         rtt.take(0.1, 0.02);
         assert_eq!(rtt, Rtt { latest: Some(0.1), least: Some(0.1), smoothed: Some(0.1), deviation: Some(0.05) });
-        // 200 ms of which 20 are the peer's: 180 count.
+        // 200 ms, including 20 ms of ACK delay: 180 ms count.
         rtt.take(0.2, 0.02);
         assert_eq!(rtt.latest, Some(0.2));
         assert!((rtt.smoothed.unwrap() - 0.11).abs() < 1e-12);
         assert!((rtt.deviation.unwrap() - (0.75 * 0.05 + 0.25 * 0.08)).abs() < 1e-12);
-        // The delay is not taken off where that would be less than the least.
+        // The delay is not subtracted if the result would be below the minimum.
         rtt.take(0.105, 0.02);
         assert!((rtt.smoothed.unwrap() - (0.875 * 0.11 + 0.125 * 0.105)).abs() < 1e-12);
     }

@@ -1,4 +1,4 @@
-//! A connection as its log is read: what it is at, and what it has done so far.
+//! The state of a connection while its log is read, and its counters.
 
 use super::once::Once;
 use super::packets::{Ack, Carried, Sent, Space, Told};
@@ -9,7 +9,7 @@ use paceline_units::{Span, Time};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// What a log tells of recovery itself; seconds, bytes, bits a second.
+/// The log's own recovery metrics, in seconds, bytes and bit/s.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Recovery {
     pub cwnd: Option<f64>,
@@ -20,7 +20,7 @@ pub struct Recovery {
     pub pto_count: Option<f64>,
 }
 
-/// A mean over time: a value holds until the next.
+/// A mean over time: a value holds until the next one.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Mean {
     sum: f64,
@@ -42,13 +42,13 @@ impl Mean {
         }
     }
 
-    /// The mean; of what held for no time at all the greatest.
+    /// The mean, or the maximum if no value held for any time.
     pub fn value(&self) -> Option<f64> {
         if self.length > 0.0 { Some(self.sum / self.length) } else { self.most }
     }
 }
 
-/// Counts so far; bytes are those of datagrams, payload is what streams and DATAGRAM frames carry.
+/// Counters; bytes are those of packets, payload is what streams and DATAGRAM frames carry.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
     pub sent: (u64, u64),
@@ -62,7 +62,7 @@ pub struct Counts {
     pub timeouts: u64,
 }
 
-/// What a log has shown to tell.
+/// What a log is known to contain.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tells {
     pub sent: bool,
@@ -101,7 +101,7 @@ pub struct State {
     pub tells: Tells,
     pub datagram: Option<u64>,
     pub greatest_packet: u64,
-    /// Whether its round-trip times are seconds; none: not decided, and milliseconds so far.
+    /// Whether its round-trip times are in seconds; `None` if undecided, with milliseconds assumed so far.
     pub seconds: Option<bool>,
     pub cwnd: Mean,
     pub srtt: Mean,
@@ -110,7 +110,7 @@ pub struct State {
     pub rows: Rows,
     pub numbers: Numbers,
     pub spaces: [Space; 3],
-    /// Least of the samples that the log tells.
+    /// Minimum of the logged samples.
     pub least_told: Option<f64>,
     bare: bool,
     first_sent: Option<Time>,
@@ -120,14 +120,14 @@ pub struct State {
     sent_to: BTreeMap<u64, u64>,
 }
 
-/// Where round-trip times stand in [`State::row`].
+/// Columns of [`State::row`] with round-trip times.
 const RTTS: std::ops::Range<usize> = 4..8;
 
-/// Streams of which it is remembered how far they have been sent.
+/// Maximum streams whose sent offset is remembered.
 const MOST_STREAMS: usize = 1 << 17;
 
 impl State {
-    /// Goes on to an instant, not before the one before.
+    /// Advances to a time, not before the previous one.
     pub fn advance(&mut self, at: Time) {
         if !self.begun {
             (self.begun, self.start, self.now) = (true, at, at);
@@ -139,7 +139,7 @@ impl State {
         self.now = self.now.max(at);
     }
 
-    /// Adds the state to the rows. Whether there is one more.
+    /// Adds the state to the rows. Returns whether there is a new row.
     pub fn record(&mut self, every: Span) -> bool {
         self.cwnd.seen(self.told.cwnd);
         self.srtt.seen(self.told.rtt.smoothed);
@@ -149,7 +149,7 @@ impl State {
         self.rows.take(self.now, every, row)
     }
 
-    /// What it is at, in the order of the columns that `finish` makes of it.
+    /// The state, in the order of the columns that `finish` makes of it.
     fn row(&self) -> [f64; WIDTH] {
         let (told, counts, derived) = (&self.told, &self.counts, &self.derived);
         let some = |value: Option<f64>| value.unwrap_or(f64::NAN);
@@ -182,7 +182,7 @@ impl State {
         ]
     }
 
-    /// A packet was sent.
+    /// Handles a sent packet.
     pub fn sent(&mut self, data: &Value) {
         let packet = Told::of(data, &mut self.numbers);
         let size = packet.size.unwrap_or(0);
@@ -205,7 +205,7 @@ impl State {
         self.derived_in_flight = self.derived_in_flight.saturating_add(more).saturating_sub(less);
     }
 
-    /// Whether it carries bytes of a stream that have been sent before.
+    /// Whether it carries stream bytes that were sent before.
     fn is_again(&mut self, carried: &Carried) -> bool {
         let mut again = false;
         for piece in carried.pieces.iter().filter(|piece| piece.length > 0) {
@@ -218,7 +218,7 @@ impl State {
         again
     }
 
-    /// A packet came. `unit` is the log's unit of time in seconds.
+    /// Handles a received packet. `unit` is the log's unit of time in seconds.
     pub fn received(&mut self, data: &Value, unit: f64) {
         let packet = Told::of(data, &mut self.numbers);
         self.counts.received.0 += 1;
@@ -234,7 +234,7 @@ impl State {
         self.acknowledgements(packet.space, packet.frames.unwrap_or_default(), unit);
     }
 
-    /// Frames that came, of which acknowledgements count.
+    /// Handles received frames, of which only acknowledgements count.
     pub fn acknowledgements(&mut self, space: usize, frames: &[Value], unit: f64) {
         for frame in frames {
             let Some(ack) = Ack::of(frame, &mut self.numbers) else { continue };
@@ -243,7 +243,7 @@ impl State {
         }
     }
 
-    /// Packets were acknowledged, perhaps again.
+    /// Handles acknowledged packets; some may have been acknowledged before.
     fn acknowledged(&mut self, space: usize, ranges: &[(u64, u64)], delay: f64) {
         let Some(largest) = ranges.iter().map(|range| range.1).max() else { return };
         self.tells.acks = true;
@@ -264,14 +264,14 @@ impl State {
                 self.counts.delivered = self.counts.delivered.saturating_add(sent.carried.datagrams);
             }
         }
-        // RFC 9002, 5.1: the largest is new, and something in it was to be acknowledged.
+        // RFC 9002, 5.1: a sample needs a newly acknowledged largest packet, and an ack-eliciting one.
         if let Some(sample) = sample.filter(|_| eliciting) {
             let delay = if space == 2 { self.max_ack_delay.map_or(delay, |most| delay.min(most)) } else { 0.0 };
             self.derived.take(Span(sample).as_secs_f64(), delay);
         }
     }
 
-    /// `packets_acked`.
+    /// Handles `packets_acked`.
     pub fn packets_acked(&mut self, data: &Value) {
         let numbers = data.get("packet_numbers").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         let ranges: Vec<(u64, u64)> = numbers
@@ -283,7 +283,7 @@ impl State {
         self.acknowledged(space, &ranges, 0.0);
     }
 
-    /// `packet_lost`.
+    /// Handles `packet_lost`.
     pub fn lost(&mut self, data: &Value) {
         self.tells.losses = true;
         self.counts.lost += 1;
@@ -291,19 +291,19 @@ impl State {
         if let Some(number) = packet.number {
             self.derived_in_flight = self.derived_in_flight.saturating_sub(self.spaces[packet.space].lose(number));
         }
-        // RFC 9002, 6.2.4: what some senders do when the probe timer expires.
+        // RFC 9002, 6.2.4: some senders declare packets lost when the probe timer expires.
         if text_of(data, &["trigger"]) == Some("pto_expired") && !self.tells.timers && !self.tells.pto_count {
             self.counts.timeouts += 1;
         }
     }
 
-    /// mvfst's `packets_lost`, which counts them.
+    /// Handles mvfst's `packets_lost`, which has a count.
     pub fn several_lost(&mut self, data: &Value) {
         self.tells.losses = true;
         self.counts.lost = self.counts.lost.saturating_add(self.numbers.whole_of(data, &["lost_packets"]).unwrap_or(1));
     }
 
-    /// Metrics of recovery, by any of their names.
+    /// Handles recovery metrics, under any of their names.
     pub fn metrics(&mut self, data: &Value, unit: f64) {
         let rtts =
             ["latest_rtt", "smoothed_rtt", "min_rtt", "rtt_variance"].map(|name| self.numbers.number_of(data, &[name]));
@@ -316,13 +316,13 @@ impl State {
         for (to, value) in
             [&mut rtt.latest, &mut rtt.smoothed, &mut rtt.least, &mut rtt.deviation].into_iter().zip(rtts)
         {
-            // Before the first sample there is none; some write 0, and for the least their greatest number.
+            // Before the first sample there is none; some programs write 0, and a huge number as the minimum.
             *to = value.map(|value| value * unit).filter(|value| *value < 1e6).or(*to);
         }
         if self.told.rtt.latest == Some(0.0) && self.told.rtt.least == Some(0.0) {
             (self.told.rtt.latest, self.told.rtt.least) = (None, None);
         }
-        // Of a log without a least one, the least that it has told.
+        // In a log without `min_rtt`, the minimum of its samples.
         let latest = self.told.rtt.latest.filter(|_| rtts[0].is_some());
         self.least_told = [self.least_told, latest].into_iter().flatten().reduce(f64::min);
         let mut of = |names| self.numbers.number_of(data, names).filter(|value| *value < 9e18);
@@ -344,9 +344,9 @@ impl State {
         }
     }
 
-    /// Decides whether round-trip times are in seconds, where the drafts want milliseconds: so do quinn's logs, which are known by
-    /// their packets. They are, if the connection is old enough for the first sample: none is longer than the time since the first
-    /// packet. What is told before an answer has come is no sample but an assumption.
+    /// Decides whether round-trip times are in seconds, although the drafts require milliseconds. Quinn's logs have
+    /// seconds; their packets identify them. If the first sample, taken as seconds, is no longer than the time since
+    /// the first packet, it is in seconds. A value before the first received packet is an assumption, not a sample.
     fn decide_unit(&mut self, rtt: f64) {
         let Some(first) = self.first_sent.filter(|_| self.bare && self.seconds.is_none() && self.counts.received.0 > 0)
         else {
@@ -359,7 +359,7 @@ impl State {
         }
     }
 
-    /// What is to be done when all is read: of a connection that never got an answer all round-trip times were assumed.
+    /// Call at the end of the log. If no packet was ever received, all round-trip times were assumptions.
     pub fn settle(&mut self) {
         if self.bare && self.seconds.is_none() {
             self.tells.rtt = false;
@@ -374,13 +374,13 @@ impl State {
         self.rows.blank(RTTS);
     }
 
-    /// Parameters of either end, or of recovery.
+    /// Handles parameters of either end, or of recovery.
     pub fn parameters(&mut self, data: &Value) {
         if let Some(name) = text_of(data, &["congestion_control", "cc_algorithm", "congestion_controller"]) {
             self.congestion_control = Some(name.to_owned());
         }
         self.datagram = self.numbers.whole_of(data, &["max_datagram_size"]).filter(|size| *size > 0).or(self.datagram);
-        // The peer's: that is what its acknowledgements keep to. It is in milliseconds whatever the log's unit is.
+        // The peer's `max_ack_delay` bounds its acknowledgements. It is in milliseconds, whatever the log's unit is.
         let peers = text_of(data, &["initiator", "owner"]) == Some("remote");
         if let Some(delay) = self.numbers.number_of(data, &["max_ack_delay"]).filter(|delay| peers && *delay < 16_384.0)
         {
@@ -388,24 +388,24 @@ impl State {
         }
     }
 
-    /// `mtu_updated`.
+    /// Handles `mtu_updated`.
     pub fn mtu(&mut self, data: &Value) {
         self.datagram = self.numbers.whole_of(data, &["new"]).filter(|size| *size > 0).or(self.datagram);
     }
 
-    /// A timer; those of probes count when they run out.
+    /// Handles a timer event; expired probe timers count.
     pub fn timer(&mut self, data: &Value) {
         let probe = text_of(data, &["timer_type"]) == Some("pto");
         if probe && text_of(data, &["event_type"]) == Some("expired") {
             if !self.tells.timers {
-                // The counts of other events were a makeshift.
+                // The counts from other events were a substitute.
                 (self.tells.timers, self.counts.timeouts) = (true, 0);
             }
             self.counts.timeouts += 1;
         }
     }
 
-    /// `connection_started`: by the drafts' fields, or by the older ones.
+    /// Handles `connection_started`, with the current drafts' fields or the older ones.
     pub fn started(&mut self, data: &Value) {
         let old = [("src_ip", "src_port"), ("dst_ip", "dst_port")];
         for ((end, name), (ip, port)) in self.ends.iter_mut().zip(["local", "remote"]).zip(old) {

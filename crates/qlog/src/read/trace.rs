@@ -1,27 +1,27 @@
-//! A trace of a file: what its head says, and its events, in any dialect, handed to their connections.
+//! A trace of a file: its head, and its events, in any dialect.
 
 use super::date;
 use super::value::{number, short, text_of};
 use paceline_units::Time;
 use serde_json::Value;
 
-/// An event later than that after the first one is a mistake of its time.
+/// Maximum distance of an event from the first one, in seconds; more is an error of its time.
 const LONGEST_S: f64 = 366.0 * 86_400.0;
 
-/// How an event's time is counted.
+/// Reference of an event's time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Format {
-    /// From an epoch, be it 1970 or the log's own.
+    /// An epoch: 1970, or the log's own.
     #[default]
     Since,
-    /// From the reference time.
+    /// The reference time.
     Relative,
-    /// From the event before.
+    /// The previous event.
     Delta,
 }
 
 impl Format {
-    /// Of what an event or the head of a trace says, if it does. Text: that it is none.
+    /// The time format of an event or of a trace's head, if given. The error is a message.
     fn of(says: &Value) -> Result<Option<Format>, String> {
         match (says.get("time_format").unwrap_or(&Value::Null), text_of(says, &["time_format"])) {
             (Value::Null, _) => Ok(None),
@@ -37,7 +37,7 @@ impl Format {
     }
 }
 
-/// The unit of times in seconds; milliseconds where nothing is said. Text: that it is none.
+/// The unit of times, in seconds; the default is milliseconds. The error is a message.
 fn unit(says: &[&Value]) -> Result<f64, String> {
     match says.iter().find_map(|says| says.get("time_units").filter(|units| !units.is_null())) {
         None => Ok(1e-3),
@@ -51,16 +51,16 @@ fn unit(says: &[&Value]) -> Result<f64, String> {
     }
 }
 
-/// What stands before the events of a trace.
+/// What precedes the events of a trace.
 #[derive(Clone, Debug, Default)]
 pub struct Head {
     pub vantage: String,
     group: Option<String>,
     format: Format,
     reference: Option<f64>,
-    /// Seconds.
+    /// The unit of times, in seconds.
     pub unit: f64,
-    /// How its times are counted, if not in a way that is known: they cannot be read.
+    /// Error message for an unknown time format or unit, with which times cannot be read.
     unknown: Option<String>,
     /// Whether Paceline wrote it, which logs each loss.
     pub ours: bool,
@@ -71,14 +71,14 @@ pub struct Head {
 #[derive(Debug)]
 pub struct Said {
     pub at: Time,
-    /// Category and colon included, as it stands there; lower case.
+    /// With category and colon as in the log; lower case.
     pub name: String,
     pub group: Option<String>,
     pub data: Value,
 }
 
 impl Head {
-    /// Of the object that `trace`, or an entry of `traces`, is; its events may be left out.
+    /// From the object of `trace`, or of an entry of `traces`; its events may be absent.
     pub fn of(trace: &Value) -> Head {
         let null = &Value::Null;
         let common = trace.get("common_fields").unwrap_or(null);
@@ -89,7 +89,7 @@ impl Head {
         let unit = unit.unwrap_or(1e-3);
         let fields = trace.get("event_fields").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         let reference = common.get("reference_time").unwrap_or(null);
-        // The epoch of a clock that has none in the calendar is "unknown".
+        // A clock outside the calendar has the epoch "unknown".
         let date =
             ["epoch", "wall_clock_time"].iter().find_map(|name| date::since_1970_s(text_of(reference, &[name])?));
         let code = text_of(common, &["code_version"]).unwrap_or_default();
@@ -106,13 +106,13 @@ impl Head {
     }
 }
 
-/// What an event, or a trace, says that it belongs to.
+/// The group of an event or a trace, if given.
 fn group(of: &Value) -> Option<String> {
     let named = ["group_id", "ODCID", "odcid", "dcid"].iter().find_map(|name| of.get(name))?;
     match named {
         Value::Null => None,
         Value::String(text) => Some(text.clone()),
-        // An object with several parts, in the oldest drafts.
+        // In the oldest drafts, an object with several parts.
         other => Some(other.to_string()),
     }
 }
@@ -122,25 +122,25 @@ fn group(of: &Value) -> Option<String> {
 pub enum Began {
     /// In seconds since 1970.
     Date(f64),
-    /// In seconds since a run of Paceline began, whose logs all count from there.
+    /// In seconds since the start of a run of Paceline, from which all logs of the run count.
     OfRun(f64),
 }
 
 /// The clock of a trace.
 #[derive(Clone, Debug, Default)]
 pub struct Clock {
-    /// In the log's unit.
+    /// The previous event's time, in the log's unit.
     before: Option<f64>,
     first: Option<f64>,
     now: Time,
-    /// When the first event was, if the log tells.
+    /// Time of the first event, if logged.
     pub began: Option<Began>,
-    /// Events whose time lies before that of the one before.
+    /// Count of events with a time before the previous event's.
     pub back: u64,
 }
 
 impl Clock {
-    /// The instant of an event, counted from the first one; it does not go back.
+    /// The time of an event, counted from the first one; never before the previous one.
     fn at(&mut self, value: f64, format: Format, head: &Head) -> Result<Time, String> {
         if let Some(unknown) = &head.unknown {
             return Err(unknown.clone());
@@ -150,7 +150,7 @@ impl Clock {
         let first = *self.first.get_or_insert(value);
         if first == value && self.now == Time::ZERO && self.began.is_none() {
             let from = if format == Format::Relative { head.reference } else { head.reference.or(Some(0.0)) };
-            // What is no date, but an instant of some clock, lies in the seventies.
+            // A time that is no date, but of some clock, lies in the 1970s.
             let date = from.map(|from| (from + value) * head.unit).filter(|seconds| *seconds > 1e9);
             self.began = date.map(Began::Date).or(head.ours.then_some(Began::OfRun(value * head.unit)));
         }
@@ -169,7 +169,7 @@ impl Clock {
     }
 }
 
-/// Takes an event apart.
+/// Splits an event into its parts.
 pub fn said(head: &Head, clock: &mut Clock, event: Value) -> Result<Said, String> {
     match event {
         Value::Array(values) => listed(head, clock, values),
@@ -181,7 +181,7 @@ pub fn said(head: &Head, clock: &mut Clock, event: Value) -> Result<Said, String
 /// Names of an event's time.
 const TIMES: [&str; 3] = ["time", "relative_time", "delta_time"];
 
-/// An event of draft-00 and draft-01: a list, whose parts `event_fields` names.
+/// An event of draft-00 and draft-01: a list, with its parts named by `event_fields`.
 fn listed(head: &Head, clock: &mut Clock, values: Vec<Value>) -> Result<Said, String> {
     if head.fields.is_empty() {
         return Err("an event is a list, but the trace has no event_fields that say what is in it".to_owned());

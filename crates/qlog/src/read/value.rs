@@ -3,7 +3,7 @@
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// A number, also one in a string ("17"). What is not finite is none.
+/// A finite number, also in a string ("17").
 pub fn number(value: &Value) -> Option<f64> {
     match value {
         Value::Number(number) => number.as_f64(),
@@ -12,7 +12,7 @@ pub fn number(value: &Value) -> Option<f64> {
     }
 }
 
-/// A whole number that is not negative. A fraction is left out.
+/// A whole number, not negative. A fraction is cut off.
 pub fn whole(value: &Value) -> Option<u64> {
     let exact = match value {
         Value::Number(whole) => whole.as_u64(),
@@ -22,25 +22,25 @@ pub fn whole(value: &Value) -> Option<u64> {
     exact.or_else(|| number(value).filter(|n| (0.0..1.8e19).contains(n)).map(|n| n as u64))
 }
 
-/// Reads the numbers of events, none of which is negative, and keeps of which fields it left out what is no such number.
+/// Reads the numbers of events, which are never negative, and records the fields whose values were invalid.
 #[derive(Clone, Debug, Default)]
 pub struct Numbers {
-    /// By the field's name: how often, and the first such value.
+    /// For each field name, how often, and the first invalid value.
     pub left_out: BTreeMap<&'static str, (u64, String)>,
 }
 
 impl Numbers {
-    /// The first of these fields that holds a number.
+    /// The first of these fields with a number.
     pub fn number_of(&mut self, of: &Value, names: &[&'static str]) -> Option<f64> {
         self.first(of, names, |value| number(value).filter(|number| *number >= 0.0))
     }
 
-    /// The first of these fields that holds a whole number.
+    /// The first of these fields with a whole number.
     pub fn whole_of(&mut self, of: &Value, names: &[&'static str]) -> Option<u64> {
         self.first(of, names, whole)
     }
 
-    /// The whole numbers of a list that stands in the field `name`.
+    /// A whole number from a list in the field `name`.
     pub fn whole_in(&mut self, name: &'static str, value: &Value) -> Option<u64> {
         whole(value).or_else(|| self.leave_out(name, value))
     }
@@ -52,7 +52,7 @@ impl Numbers {
         })
     }
 
-    /// What is null is not told.
+    /// Null means absent.
     fn leave_out<N>(&mut self, name: &'static str, value: &Value) -> Option<N> {
         if !value.is_null() {
             self.left_out.entry(name).or_insert_with(|| (0, short(value))).0 += 1;
@@ -61,12 +61,12 @@ impl Numbers {
     }
 }
 
-/// The first of these fields that holds text that is not empty.
+/// The first of these fields with a text that is not empty.
 pub fn text_of<'v>(of: &'v Value, names: &[&str]) -> Option<&'v str> {
     names.iter().find_map(|name| of.get(name).and_then(Value::as_str).filter(|text| !text.is_empty()))
 }
 
-/// A value, in no more characters than a message should have.
+/// A value, shortened for a message.
 pub fn short(value: &Value) -> String {
     let text = value.to_string();
     if text.chars().count() <= 40 { text } else { text.chars().take(40).chain("...".chars()).collect() }

@@ -1,5 +1,5 @@
-//! What can be written of a connection: the events of draft-ietf-quic-qlog-quic-events-12 that tell of congestion control,
-//! and what one needs to understand them.
+//! The events that can be written: those of draft-ietf-quic-qlog-quic-events-12 about congestion control, and those
+//! needed to understand them.
 
 use super::frame::{CloseError, Ecn, Frame, Raw, StreamKind};
 use super::state::{Metrics, Parameters, RecoveryParameters};
@@ -8,172 +8,173 @@ use paceline_units::Span;
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 
-/// What happened. Sizes and windows are bytes; numbers of packets are those on the wire.
+/// An event. Sizes and windows are in bytes; packet numbers are those on the wire.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Event<'a> {
-    /// The first packet was sent, or came.
+    /// The first packet was sent or received.
     ConnectionStarted {
         /// This end.
         local: Endpoint<'a>,
-        /// The other one.
+        /// The other end.
         remote: Endpoint<'a>,
     },
-    /// The handshake went on, or the end.
+    /// The handshake progressed, or the connection is ending.
     ConnectionStateUpdated {
-        /// What it is now.
+        /// The new state.
         new: ConnectionState,
     },
-    /// It is over.
+    /// The connection was closed.
     ConnectionClosed {
-        /// Who ended it.
+        /// The end that closed it.
         #[serde(skip_serializing_if = "Option::is_none")]
         initiator: Option<Initiator>,
-        /// The error that was given.
+        /// The error given.
         #[serde(flatten, serialize_with = "closing_error")]
         error: Option<CloseError>,
-        /// In words; empty: none.
+        /// The reason phrase; empty if none.
         #[serde(skip_serializing_if = "str::is_empty")]
         reason: &'a str,
-        /// What led to it.
+        /// The cause.
         #[serde(skip_serializing_if = "Option::is_none")]
         trigger: Option<CloseTrigger>,
     },
-    /// What an end has declared in its handshake.
+    /// An end's parameters from the handshake.
     ParametersSet(Parameters<'a>),
-    /// The greatest datagram that is sent has another size now.
+    /// The maximum datagram size changed.
     MtuUpdated {
-        /// Before.
+        /// The old size.
         #[serde(skip_serializing_if = "Option::is_none")]
         old: Option<u32>,
-        /// Now.
+        /// The new size.
         new: u32,
-        /// Whether the search for it has ended.
+        /// Whether path MTU discovery has finished.
         #[serde(skip_serializing_if = "is_false")]
         done: bool,
     },
     /// A packet was sent.
     PacketSent(Packet<'a>),
-    /// A packet came, and could be read.
+    /// A packet was received and could be read.
     PacketReceived(Packet<'a>),
-    /// A packet came, and was of no use.
+    /// A packet was received and discarded.
     PacketDropped {
         /// Its size.
         #[serde(serialize_with = "raw", rename = "raw")]
         size: u64,
-        /// Why.
+        /// The cause.
         trigger: DropTrigger,
     },
-    /// The peer acknowledged these for the first time; at least one. Who writes received ACK frames need not.
+    /// The peer acknowledged these packets for the first time; at least one. Not needed if received ACK frames are
+    /// logged.
     PacketsAcked {
-        /// Which numbers they have.
+        /// Their packet number space.
         #[serde(rename = "packet_number_space")]
         space: Space,
-        /// Them.
+        /// Their packet numbers.
         #[serde(rename = "packet_numbers")]
         numbers: &'a [u64],
     },
-    /// A packet counts as lost.
+    /// A packet was declared lost.
     PacketLost {
-        /// Which.
+        /// The packet.
         #[serde(rename = "header")]
         packet: PacketName,
-        /// What was in it; empty: not said.
+        /// Its frames; empty if not logged.
         #[serde(skip_serializing_if = "<[Frame]>::is_empty")]
         frames: &'a [Frame<'a>],
-        /// Whether it only probed for a greater datagram.
+        /// Whether it was only a path MTU probe.
         #[serde(skip_serializing_if = "is_false")]
         is_mtu_probe_packet: bool,
-        /// Why.
+        /// The cause.
         #[serde(skip_serializing_if = "Option::is_none")]
         trigger: Option<LossTrigger>,
     },
-    /// Datagrams were given to the system.
+    /// Datagrams were passed to the operating system.
     UdpDatagramsSent(Datagrams<'a>),
-    /// Datagrams came from the system.
+    /// Datagrams were received from the operating system.
     UdpDatagramsReceived(Datagrams<'a>),
-    /// A stream opened, or ended.
+    /// A stream was opened, or ended.
     StreamStateUpdated {
-        /// Its number.
+        /// The stream ID.
         #[serde(rename = "stream_id")]
         id: u64,
-        /// Of how many ends.
+        /// Whether it is bidirectional.
         #[serde(rename = "stream_type", skip_serializing_if = "Option::is_none")]
         kind: Option<StreamKind>,
-        /// Before.
+        /// The old state.
         #[serde(skip_serializing_if = "Option::is_none")]
         old: Option<StreamState>,
-        /// Now.
+        /// The new state.
         new: StreamState,
-        /// Which of its halves.
+        /// Its sending or receiving side.
         #[serde(rename = "stream_side")]
         side: StreamSide,
     },
-    /// Bytes of a stream went from one layer to another.
+    /// Stream data moved from one layer to another.
     StreamDataMoved {
-        /// Its number.
+        /// The stream ID.
         #[serde(rename = "stream_id")]
         id: u64,
-        /// Of the first byte.
+        /// Offset of the first byte.
         offset: u64,
-        /// From where.
+        /// The source.
         from: Layer,
-        /// Where to.
+        /// The destination.
         to: Layer,
-        /// How many.
+        /// Count of bytes.
         #[serde(serialize_with = "raw", rename = "raw")]
         length: u64,
     },
-    /// The content of a DATAGRAM frame went from one layer to another.
+    /// The content of a DATAGRAM frame moved from one layer to another.
     DatagramDataMoved {
-        /// From where.
+        /// The source.
         from: Layer,
-        /// Where to.
+        /// The destination.
         to: Layer,
-        /// How many bytes.
+        /// Count of bytes.
         #[serde(serialize_with = "raw", rename = "raw")]
         length: u64,
     },
-    /// What loss recovery and congestion control begin with.
+    /// Initial parameters of loss recovery and congestion control.
     RecoveryParametersSet(RecoveryParameters<'a>),
-    /// What they are at.
+    /// Current metrics of loss recovery and congestion control.
     RecoveryMetricsUpdated(Metrics),
-    /// The controller is in another state: "slow_start", "congestion_avoidance", "application_limited", "recovery" of
-    /// RFC 9002, or its own.
+    /// The controller's state changed: "slow_start", "congestion_avoidance", "application_limited", "recovery" of RFC
+    /// 9002, or its own.
     CongestionStateUpdated {
-        /// Before.
+        /// The old state.
         #[serde(skip_serializing_if = "Option::is_none")]
         old: Option<&'a str>,
-        /// Now.
+        /// The new state.
         new: &'a str,
-        /// Why: "persistent_congestion", "ecn", or its own.
+        /// The cause: "persistent_congestion", "ecn", or the controller's own.
         #[serde(skip_serializing_if = "Option::is_none")]
         trigger: Option<&'a str>,
     },
-    /// A timer was set, ran out or was stopped.
+    /// A timer was set, expired or was cancelled.
     TimerUpdated {
-        /// Which.
+        /// The timer.
         #[serde(rename = "timer_type")]
         kind: TimerKind,
-        /// Of which numbers.
+        /// Its packet number space.
         #[serde(rename = "packet_number_space", skip_serializing_if = "Option::is_none")]
         space: Option<Space>,
-        /// What became of it.
+        /// The change.
         #[serde(flatten)]
         change: TimerChange,
     },
-    /// Whether the path carries ECN is another question now (RFC 9000, A.4).
+    /// The state of ECN validation changed (RFC 9000, A.4).
     EcnStateUpdated {
-        /// Before.
+        /// The old state.
         #[serde(skip_serializing_if = "Option::is_none")]
         old: Option<EcnState>,
-        /// Now.
+        /// The new state.
         new: EcnState,
     },
 }
 
 impl Event<'_> {
-    /// The draft's name of it.
+    /// Its name in the draft.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
@@ -201,10 +202,10 @@ impl Event<'_> {
     }
 }
 
-/// An end of a connection; what is not known is left out.
+/// An end of a connection; unknown fields are left out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Endpoint<'a> {
-    /// Its address; in a simulation its host's name, which the draft allows as a redacted one.
+    /// Its address; in a simulation its host's name, which the draft allows as a redacted address.
     pub address: Option<&'a str>,
     /// Its port.
     pub port: Option<u16>,
@@ -229,7 +230,7 @@ impl Serialize for Endpoint<'_> {
     }
 }
 
-/// What a packet is (RFC 9000, 17).
+/// A packet's type (RFC 9000, 17).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "RFC 9000's names")]
@@ -243,7 +244,7 @@ pub enum PacketKind {
     Retry,
 }
 
-/// Which numbers a packet has (RFC 9000, 12.3).
+/// A packet number space (RFC 9000, 12.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "RFC 9000's names")]
@@ -253,43 +254,43 @@ pub enum Space {
     ApplicationData,
 }
 
-/// A packet's kind and number.
+/// A packet's type and number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct PacketName {
-    /// What it is.
+    /// Its type.
     #[serde(rename = "packet_type")]
     pub kind: PacketKind,
-    /// Its number, if it is known: that of a packet which came is protected.
+    /// Its number, if known: a received packet's is protected.
     #[serde(rename = "packet_number", skip_serializing_if = "Option::is_none")]
     pub number: Option<u64>,
 }
 
-/// A packet that was sent or came.
+/// A packet that was sent or received.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Packet<'a> {
-    /// Kind and number.
+    /// Type and number.
     pub name: PacketName,
-    /// Its size: what it takes of a datagram of UDP, header and authentication tag included.
+    /// Its size within its UDP datagram, including header and authentication tag.
     pub size: u64,
-    /// What is in it, in order; empty: not said.
+    /// Its frames in order; empty if not logged.
     pub frames: &'a [Frame<'a>],
-    /// Which datagram it was in, where several packets share one.
+    /// Its datagram, if several packets share one.
     pub datagram_id: Option<u32>,
-    /// Whether it only probes for a greater datagram.
+    /// Whether it is only a path MTU probe.
     pub is_mtu_probe: bool,
-    /// Of a packet sent: why then, where that is not plain.
+    /// For a sent packet: the cause, if it is not obvious.
     pub trigger: Option<SendTrigger>,
 }
 
 impl<'a> Packet<'a> {
-    /// With the rest left out.
+    /// A packet without the optional fields.
     #[must_use]
     pub const fn new(kind: PacketKind, number: u64, size: u64, frames: &'a [Frame<'a>]) -> Packet<'a> {
         let name = PacketName { kind, number: Some(number) };
         Packet { name, size, frames, datagram_id: None, is_mtu_probe: false, trigger: None }
     }
 
-    /// One of which neither the number nor the frames are known.
+    /// A packet whose number and frames are unknown.
     #[must_use]
     pub const fn unnumbered(kind: PacketKind, size: u64) -> Packet<'a> {
         let name = PacketName { kind, number: None };
@@ -318,14 +319,14 @@ impl Serialize for Packet<'_> {
     }
 }
 
-/// Datagrams of UDP, one or more.
+/// One or more UDP datagrams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Datagrams<'a> {
-    /// The payload's size of each; at least one.
+    /// Payload size of each; at least one.
     pub sizes: &'a [u64],
-    /// Their ECN field, the same in all; none: as in the datagrams before.
+    /// Their ECN field, the same in all; `None` if unchanged since the previous datagrams.
     pub ecn: Option<Ecn>,
-    /// Their numbers, one for each, by which packets name them; empty: none have.
+    /// Their ids, one for each, to which packets refer; empty if they have none.
     pub ids: &'a [u32],
 }
 
@@ -344,19 +345,19 @@ impl Serialize for Datagrams<'_> {
     }
 }
 
-/// What became of a timer.
+/// A change of a timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(tag = "event_type", rename_all = "snake_case")]
 pub enum TimerChange {
-    /// It will run out so long after this.
+    /// It was set to expire after a time.
     Set {
-        /// How long.
+        /// The time until it expires.
         #[serde(serialize_with = "millis")]
         delta: Span,
     },
-    /// It ran out.
+    /// It expired.
     Expired,
-    /// It was stopped.
+    /// It was cancelled.
     Cancelled,
 }
 
@@ -370,37 +371,37 @@ macro_rules! words {
     };
 }
 
-words!(/** Which end did it. */ Initiator { Local, Remote });
-words!(/** How far a connection is. */ ConnectionState {
+words!(/** An end of the connection. */ Initiator { Local, Remote });
+words!(/** State of a connection. */ ConnectionState {
     Attempted, PeerValidated, HandshakeStarted, EarlyWrite, HandshakeComplete, HandshakeConfirmed, Closing, Draining, Closed,
 });
-words!(/** What led to a connection's end. */ CloseTrigger {
+words!(/** Why a connection was closed. */ CloseTrigger {
     IdleTimeout, Application, Error, VersionMismatch, StatelessReset, Aborted, Unspecified,
 });
 words!(/** Why a packet was sent again, or without new data. */ SendTrigger {
     RetransmitReordered, RetransmitTimeout, PtoProbe, RetransmitCrypto, CcBandwidthProbe,
 });
-words!(/** Why a packet was dropped by the end that it came to. */ DropTrigger {
+words!(/** Why a received packet was discarded. */ DropTrigger {
     InternalError, Rejected, Unsupported, Invalid, Duplicate, ConnectionUnknown, DecryptionFailure, KeyUnavailable, General,
 });
-words!(/** Why a packet counts as lost (RFC 9002, 6.1 and 6.2.4). */ LossTrigger {
+words!(/** Why a packet was declared lost (RFC 9002, 6.1 and 6.2.4). */ LossTrigger {
     ReorderingThreshold, TimeThreshold, PtoExpired,
 });
-words!(/** A half of a stream. */ StreamSide { Sending, Receiving });
-words!(/** How far a half of a stream is: the draft's simple states, and RFC 9000's (3.1 to 3.4). */ StreamState {
+words!(/** The sending or receiving side of a stream. */ StreamSide { Sending, Receiving });
+words!(/** State of a stream's side: the draft's simple states, and RFC 9000's (3.1 to 3.4). */ StreamState {
     Idle, Open, Closed, HalfClosedLocal, HalfClosedRemote, Ready, Send, DataSent, ResetSent, ResetReceived, Receive, SizeKnown,
     DataRead, ResetRead, DataReceived, Destroyed,
 });
-words!(/** Where data lies. */ Layer { Application, Transport, Network });
-words!(/** Which timer. */ TimerKind { Ack, Pto, LossTimeout, PathValidation, HandshakeTimeout, IdleTimeout });
-words!(/** Whether the path carries ECN. */ EcnState { Testing, Unknown, Failed, Capable });
+words!(/** The layer that holds data. */ Layer { Application, Transport, Network });
+words!(/** A timer. */ TimerKind { Ack, Pto, LossTimeout, PathValidation, HandshakeTimeout, IdleTimeout });
+words!(/** State of ECN validation (RFC 9000, A.4). */ EcnState { Testing, Unknown, Failed, Capable });
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
 fn raw<S: Serializer>(length: &u64, to: S) -> Result<S::Ok, S::Error> {
     Raw::of(*length).serialize(to)
 }
 
-/// Of the event that ends a connection: the two spaces have a field each there.
+/// The error of a `connection_closed` event, which has a field for each of the two error spaces.
 fn closing_error<S: Serializer>(error: &Option<CloseError>, to: S) -> Result<S::Ok, S::Error> {
     let mut map = to.serialize_map(None)?;
     if let Some(error) = error {

@@ -1,11 +1,11 @@
-//! Frames of QUIC (RFC 9000, 19; RFC 9221) as the draft writes them.
+//! QUIC frames (RFC 9000, 19; RFC 9221) as the draft writes them.
 
 use super::{is_false, some_millis};
 use paceline_units::Span;
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 
-/// A frame of a packet. Lengths are of what it carries, without its own fields.
+/// A frame of a packet. Lengths are those of its content, without its own fields.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(tag = "frame_type", rename_all = "snake_case")]
 #[allow(missing_docs, reason = "the fields are RFC 9000's")]
@@ -15,7 +15,7 @@ pub enum Frame<'a> {
         length: u64,
     },
     Ping,
-    /// `ranges`: first and last number of each range, both acknowledged, in any order; at least one.
+    /// `ranges`: smallest and largest packet number of each range, inclusive, in any order; at least one range.
     Ack {
         #[serde(rename = "ack_delay", serialize_with = "some_millis", skip_serializing_if = "Option::is_none")]
         delay: Option<Span>,
@@ -99,7 +99,7 @@ pub enum Frame<'a> {
         #[serde(rename = "raw", serialize_with = "carried")]
         length: u64,
     },
-    /// A frame of an extension, by its number.
+    /// An extension's frame, by its type number.
     Unknown {
         #[serde(rename = "frame_type_bytes")]
         kind: u64,
@@ -107,21 +107,21 @@ pub enum Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    /// An ACK without counts of ECN.
+    /// An ACK frame without ECN counts.
     #[must_use]
     pub const fn ack(delay: Span, ranges: &'a [(u64, u64)]) -> Frame<'a> {
         Frame::Ack { delay: Some(delay), ranges, ecn: None }
     }
 }
 
-/// What an ACK says of the ECN field of the packets that came (RFC 9000, 19.3.2): so far, in that number space.
+/// ECN counts of an ACK frame (RFC 9000, 19.3.2): packets received so far in that number space.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct EcnCounts {
     /// With ECT(0).
     pub ect0: u64,
     /// With ECT(1).
     pub ect1: u64,
-    /// With congestion experienced.
+    /// With ECN-CE.
     pub ce: u64,
 }
 
@@ -143,21 +143,21 @@ pub enum Ecn {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StreamKind {
-    /// Both.
+    /// Both ends.
     Bidirectional,
-    /// The one that opened it.
+    /// Only the end that opened it.
     Unidirectional,
 }
 
 impl StreamKind {
-    /// By a stream's number (RFC 9000, 2.1).
+    /// The kind of a stream, by its ID (RFC 9000, 2.1).
     #[must_use]
     pub const fn of(id: u64) -> StreamKind {
         if id & 2 == 0 { StreamKind::Bidirectional } else { StreamKind::Unidirectional }
     }
 }
 
-/// An application's own number for an error. The draft knows no names for them.
+/// An application's error code. The draft has no names for them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ErrorCode(pub u64);
 
@@ -170,16 +170,16 @@ impl Serialize for ErrorCode {
     }
 }
 
-/// Why a connection is closed, by number.
+/// The error code with which a connection was closed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CloseError {
-    /// QUIC's own (RFC 9000, 20.1).
+    /// A transport error (RFC 9000, 20.1).
     Transport(u64),
-    /// The application's.
+    /// An application error.
     Application(u64),
 }
 
-/// RFC 9000, 20.1, by number; RFC 9000 has no further one below `CRYPTO_ERROR`.
+/// Names from RFC 9000, 20.1, by code; it has no others below `CRYPTO_ERROR`.
 const TRANSPORT: [&str; 17] = [
     "no_error",
     "internal_error",
@@ -201,7 +201,7 @@ const TRANSPORT: [&str; 17] = [
 ];
 
 impl CloseError {
-    /// The draft's word for it, and the number where there is none.
+    /// The draft's name, and the code if there is no name.
     pub(super) fn words(self) -> (String, Option<u64>) {
         match self {
             CloseError::Transport(code @ 0x100..=0x1ff) => (format!("crypto_error_0x{code:03x}"), None),
@@ -253,7 +253,7 @@ fn carried_alone<S: Serializer>(length: &u64, to: S) -> Result<S::Ok, S::Error> 
     Raw { length: None, payload_length: Some(*length) }.serialize(to)
 }
 
-/// `[4]`, or `[2, 3]` where there are several.
+/// `[4]`, or `[2, 3]` for more than one packet.
 fn acked_ranges<S: Serializer>(ranges: &&[(u64, u64)], to: S) -> Result<S::Ok, S::Error> {
     struct Range(u64, u64);
     impl Serialize for Range {

@@ -1,63 +1,63 @@
-//! What a log begins with.
+//! The beginning of a log.
 
 use super::{FILE_SCHEMA, QUIC_SCHEMA};
 use serde::Serialize;
 
-/// What a log says of itself and of the connection; all of it may be left out.
+/// What a log says about itself and the connection; all fields are optional.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Trace<'a> {
-    /// A short name of the whole; empty: none.
+    /// A short title; empty if none.
     pub title: &'a str,
-    /// More of it; empty: none.
+    /// A description; empty if none.
     pub description: &'a str,
-    /// Whose log it is.
+    /// The vantage point.
     pub vantage: Vantage<'a>,
-    /// Names the connection: the destination connection ID that the client chose first, in hexadecimal, as the draft asks.
+    /// The connection's name: the client's first destination connection ID in hexadecimal, as the draft requires.
     pub group_id: Option<&'a str>,
-    /// Calendar time at the log's beginning, as RFC 3339 writes it; about. Simulated time has none.
+    /// Approximate wall-clock time at the log's beginning, in RFC 3339's format. Simulated time has none.
     pub wall_clock_time: Option<&'a str>,
-    /// What ran: "paceline 0.1.0".
+    /// The program and its version: "paceline 0.1.0".
     pub code_version: Option<&'a str>,
-    /// Where it ran.
+    /// The system it ran on.
     pub system: Option<SystemInfo>,
-    /// Schemas of events beside [`QUIC_SCHEMA`].
+    /// Event schemas in addition to [`QUIC_SCHEMA`].
     pub more_schemas: &'a [&'a str],
 }
 
-/// Whose log it is.
+/// The vantage point of a log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Vantage<'a> {
-    /// A name; empty: none.
+    /// A name; empty if none.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub name: &'a str,
-    /// Which end.
+    /// The end that logged.
     #[serde(rename = "type")]
     pub kind: VantageKind,
 }
 
 impl<'a> Vantage<'a> {
-    /// Of the end that began the connection.
+    /// For the client.
     #[must_use]
     pub const fn client(name: &'a str) -> Vantage<'a> {
         Vantage { name, kind: VantageKind::Client }
     }
 
-    /// Of the end that accepted it.
+    /// For the server.
     #[must_use]
     pub const fn server(name: &'a str) -> Vantage<'a> {
         Vantage { name, kind: VantageKind::Server }
     }
 }
 
-/// Which end of a connection.
+/// An end of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum VantageKind {
-    /// The one that began it.
+    /// The end that opened it.
     Client,
-    /// The one that accepted it.
+    /// The end that accepted it.
     Server,
-    /// Not known.
+    /// Unknown.
     #[default]
     Unknown,
 }
@@ -65,13 +65,13 @@ pub enum VantageKind {
 /// Where a program runs (main schema, SystemInformation).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct SystemInfo {
-    /// Which processor.
+    /// The processor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processor_id: Option<u32>,
-    /// Which process.
+    /// The process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub process_id: Option<u32>,
-    /// Which thread.
+    /// The thread.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<u32>,
 }
@@ -126,7 +126,7 @@ impl<'a> Trace<'a> {
                 common_fields: CommonFields {
                     group_id: self.group_id,
                     time_format: "relative_to_epoch",
-                    // A clock that counts from the log's beginning, which is what the draft calls monotonic.
+                    // The clock counts from the log's beginning, which the draft calls monotonic.
                     reference_time: ReferenceTime {
                         clock_type: "monotonic",
                         epoch: "unknown",

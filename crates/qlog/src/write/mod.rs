@@ -34,22 +34,22 @@ use paceline_units::{Span, Time};
 use serde::{Serialize, Serializer};
 use std::io::{self, Write};
 
-/// The drafts' names, with the number of the draft that they are of, as they ask for until there is an RFC.
+/// The event schema's name, with the draft's number, as the drafts require until there is an RFC.
 pub const QUIC_SCHEMA: &str = "urn:ietf:params:qlog:events:quic-12";
 
 /// The file's schema: a header, then a record for each event.
 pub const FILE_SCHEMA: &str = "urn:ietf:params:qlog:file:sequential";
 
-/// Whole records are handed on when there are so many bytes of them.
+/// Whole records are written once this many bytes of them are waiting.
 const PIECE: usize = 64 << 10;
 
-/// What RFC 7464 has before each record.
+/// Precedes each record (RFC 7464).
 const RECORD: u8 = 0x1e;
 
-/// Writes a log to what takes bytes: a header, then a record an event.
+/// Writes a log: a header, then one record per event.
 ///
-/// Records are handed on some 64 KiB at a time, and always whole: if the program is killed, the file ends with a whole
-/// record, unless the system wrote half of what it was given. [`Writer::flush`] hands on what there is.
+/// Records are written whole, about 64 KiB at a time. If the program is killed, the file therefore ends with a whole
+/// record, unless the system wrote only part of the data. [`Writer::flush`] writes what is waiting.
 pub struct Writer<W: Write> {
     to: Option<W>,
     waiting: Vec<u8>,
@@ -66,7 +66,7 @@ struct Record<'a> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins a log: its header is handed on at once, so that a file that holds nothing else is a log too.
+    /// Begins a log. Its header is written at once, so that a file with nothing else is a valid log.
     ///
     /// # Errors
     /// Those of `to`.
@@ -77,11 +77,11 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    /// Adds what happened at an instant, counted from the log's beginning. Instants should not go back. Of
-    /// [`Event::RecoveryMetricsUpdated`] those metrics are written that are others than before, and nothing if none is.
+    /// Adds an event at a time counted from the log's beginning. Times should not decrease. For
+    /// [`Event::RecoveryMetricsUpdated`], only changed metrics are written, and nothing if none changed.
     ///
     /// # Errors
-    /// Those of what the log is written to. What had been handed on before stays.
+    /// Those of the underlying writer. Records written before remain.
     pub fn write(&mut self, at: Time, event: &Event) -> io::Result<()> {
         let changed;
         let data = match event {
@@ -101,25 +101,25 @@ impl<W: Write> Writer<W> {
         if self.waiting.len() >= PIECE { self.hand_on() } else { Ok(()) }
     }
 
-    /// How many events it has taken; metrics that were no news are not among them.
+    /// Count of events written; metrics without changes do not count.
     #[must_use]
     pub fn events(&self) -> u64 {
         self.written
     }
 
-    /// Hands on what waits.
+    /// Writes what is waiting.
     ///
     /// # Errors
-    /// Those of what the log is written to.
+    /// Those of the underlying writer.
     pub fn flush(&mut self) -> io::Result<()> {
         self.hand_on()?;
         self.to.as_mut().map_or(Ok(()), Write::flush)
     }
 
-    /// Hands on the rest, and gives back what the log was written to.
+    /// Writes the rest, and returns the underlying writer.
     ///
     /// # Errors
-    /// Those of what the log is written to.
+    /// Those of the underlying writer.
     pub fn finish(mut self) -> io::Result<W> {
         self.flush()?;
         self.to.take().ok_or_else(|| io::Error::other("the log is finished"))
@@ -142,13 +142,13 @@ impl<W: Write> Writer<W> {
 }
 
 impl<W: Write> Drop for Writer<W> {
-    /// What waits is handed on; who wants to know whether that went well calls [`Writer::finish`].
+    /// Writes what is waiting. Call [`Writer::finish`] to see errors.
     fn drop(&mut self) {
         let _ = self.flush();
     }
 }
 
-/// Milliseconds, which all of qlog's times are in.
+/// Milliseconds, the unit of all times in qlog.
 fn millis<S: Serializer>(span: &Span, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_f64(span.0 as f64 / 1e6)
 }
@@ -173,7 +173,7 @@ fn is_false(value: &bool) -> bool {
 mod tests {
     use super::*;
 
-    /// Takes so much and no more.
+    /// Accepts a limited number of bytes.
     struct Full(Vec<u8>, usize);
 
     impl Write for Full {

@@ -1,11 +1,11 @@
-//! What a connection is at: metrics of recovery, and the parameters that it began with.
+//! The state of a connection: recovery metrics, and its initial parameters.
 
 use super::event::Initiator;
 use super::some_millis;
 use paceline_units::{Rate, Span};
 use serde::{Serialize, Serializer};
 
-/// Joins two metrics value by value.
+/// Joins two sets of metrics, value by value.
 macro_rules! joined {
     ($now:expr, $before:expr, |$a:ident, $b:ident| $how:expr) => {
         joined!(@ $now, $before, |$a, $b| $how; min_rtt, smoothed_rtt, latest_rtt, rtt_variance, pto_count, congestion_window, bytes_in_flight, ssthresh, packets_in_flight, pacing_rate)
@@ -15,10 +15,10 @@ macro_rules! joined {
     };
 }
 
-/// Where loss recovery stands (RFC 9002). What is `None` has no value yet, or is left as it was.
+/// Metrics of loss recovery (RFC 9002). `None` means no value yet, or unchanged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Metrics {
-    /// Least round-trip time.
+    /// Minimum round-trip time.
     #[serde(serialize_with = "some_millis", skip_serializing_if = "Option::is_none")]
     pub min_rtt: Option<Span>,
     /// Smoothed round-trip time.
@@ -33,16 +33,16 @@ pub struct Metrics {
     /// Probe timeouts in a row.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pto_count: Option<u16>,
-    /// The window, in bytes.
+    /// The congestion window, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub congestion_window: Option<u64>,
     /// Bytes in flight.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes_in_flight: Option<u64>,
-    /// Slow-start threshold, in bytes; none: no loss yet.
+    /// Slow-start threshold, in bytes; `None` before the first loss.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ssthresh: Option<u64>,
-    /// Packets in flight, of all number spaces.
+    /// Packets in flight in all number spaces.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packets_in_flight: Option<u64>,
     /// Pacing rate.
@@ -51,59 +51,59 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Those that have a value, and another one than in `before`.
+    /// The metrics that have a value other than in `before`.
     pub(super) fn others_than(&self, before: &Metrics) -> Metrics {
         joined!(self, before, |now, then| if now == then { None } else { now })
     }
 
-    /// These, and those of `before` that have no value here.
+    /// These metrics, completed from `before`.
     pub(super) fn or(&self, before: &Metrics) -> Metrics {
         joined!(self, before, |now, then| now.or(then))
     }
 }
 
-/// What loss recovery and congestion control begin with (RFC 9002, A.2 and B.2).
+/// Initial parameters of loss recovery and congestion control (RFC 9002, A.2 and B.2).
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct RecoveryParameters<'a> {
-    /// The congestion controller's name: a field that the draft leaves to us.
+    /// The congestion controller's name: an additional field, which the draft permits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub congestion_control: Option<&'a str>,
-    /// Packets that must overtake one before it counts as lost.
+    /// kPacketThreshold: packets by which a packet must be overtaken to be declared lost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reordering_threshold: Option<u16>,
-    /// Round-trip times after which it does.
+    /// kTimeThreshold: round-trip times after which a packet is declared lost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_threshold: Option<f32>,
-    /// The timers' granularity, in whole milliseconds.
+    /// kGranularity: the timers' granularity, in whole milliseconds.
     #[serde(rename = "timer_granularity")]
     pub timer_granularity_ms: u16,
-    /// The round-trip time that is assumed before the first sample.
+    /// kInitialRtt: the round-trip time assumed before the first sample.
     #[serde(serialize_with = "some_millis", skip_serializing_if = "Option::is_none")]
     pub initial_rtt: Option<Span>,
-    /// Bytes of the greatest datagram.
+    /// Maximum datagram size, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_datagram_size: Option<u32>,
-    /// Bytes of the first window.
+    /// Initial congestion window, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initial_congestion_window: Option<u64>,
-    /// Bytes of the least window.
+    /// kMinimumWindow, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub minimum_congestion_window: Option<u64>,
-    /// What the window is multiplied by at a loss.
+    /// kLossReductionFactor: factor of the window at a loss.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss_reduction_factor: Option<f32>,
-    /// Probe timeouts whose time makes congestion persistent.
+    /// kPersistentCongestionThreshold: probe timeouts that make persistent congestion.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub persistent_congestion_threshold: Option<u16>,
 }
 
-/// Transport parameters (RFC 9000, 18.2; RFC 9221) that matter for how fast data may go.
+/// Transport parameters (RFC 9000, 18.2; RFC 9221) that affect the rate of data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Parameters<'a> {
-    /// Whose.
+    /// The end that declared them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initiator: Option<Initiator>,
-    /// The cipher, by TLS's name.
+    /// The cipher suite, by TLS's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tls_cipher: Option<&'a str>,
     /// Milliseconds.
@@ -112,7 +112,7 @@ pub struct Parameters<'a> {
     /// Bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_udp_payload_size: Option<u64>,
-    /// By which the ACK frames' delays are scaled.
+    /// Scales the delays in ACK frames.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ack_delay_exponent: Option<u64>,
     /// Milliseconds.
@@ -139,7 +139,7 @@ pub struct Parameters<'a> {
     /// Bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_datagram_frame_size: Option<u64>,
-    /// None are written; the list is there since a reader that is in use (the crate `qlog`) refuses the event without it.
+    /// Always empty; the list exists because the crate `qlog`, a reader in use, refuses the event without it.
     #[serde(rename = "unknown_parameters")]
     pub unknown: [(); 0],
 }
