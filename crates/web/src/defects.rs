@@ -1,8 +1,8 @@
-//! What ends an instance: a panic, or memory that runs out.
+//! What ends an instance: a panic, or memory exhaustion.
 //!
-//! Either is thrown as a plain object with `message` and `spent: true`, from within the panic's hook or the allocator:
-//! nothing is unwound, so that the instance must not be used again. A trap of WebAssembly itself (a stack that runs out)
-//! reaches the page as a `RuntimeError`, and spends the instance too.
+//! Each is thrown as a plain object with `message` and `spent: true`, from the panic hook or the allocator. Nothing is
+//! unwound, so the instance must not be used again. A trap of WebAssembly itself (stack overflow) reaches the page as a
+//! `RuntimeError`, and the instance is unusable too.
 
 #[cfg(target_arch = "wasm32")]
 mod instance {
@@ -11,7 +11,7 @@ mod instance {
     use std::sync::atomic::{AtomicBool, Ordering};
     use wasm_bindgen::prelude::*;
 
-    /// Called once when an instance begins.
+    /// Called once when an instance starts.
     #[wasm_bindgen(start)]
     fn begin() {
         std::panic::set_hook(Box::new(|info| {
@@ -20,21 +20,21 @@ mod instance {
         }));
     }
 
-    /// Throws the last thing that this instance throws.
+    /// Throws the last object that this instance throws.
     fn end(message: &str) -> ! {
         let thrown = Object::new();
-        // neither fails on an object that has just been made
+        // Neither fails on a new object.
         let _ = Reflect::set(&thrown, &"message".into(), &message.into());
         let _ = Reflect::set(&thrown, &"spent".into(), &true.into());
         wasm_bindgen::throw_val(thrown.into())
     }
 
-    /// The usual allocator, which says so when there is no more.
+    /// The system's allocator, which reports when memory is exhausted.
     struct Bounded;
 
     #[global_allocator]
     static MEMORY: Bounded = Bounded;
-    /// Whether there was none, and that is being told.
+    /// Whether memory was exhausted, and that is being reported.
     static NO_MORE: AtomicBool = AtomicBool::new(false);
 
     fn no_more() -> ! {
@@ -52,10 +52,10 @@ mod instance {
         if memory.is_null() { no_more() } else { memory }
     }
 
-    // SAFETY: every call is passed on to the system's allocator as it came; a null pointer is not handed on.
+    // SAFETY: every call is passed on to the system's allocator unchanged; a null pointer is never returned.
     unsafe impl GlobalAlloc for Bounded {
         unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-            // SAFETY: the caller's promises are the system's.
+            // SAFETY: the caller's guarantees are those that the system's allocator requires.
             there(unsafe { System.alloc(layout) })
         }
 

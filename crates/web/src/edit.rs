@@ -1,8 +1,9 @@
-//! Edits of scenario text: a key is set or removed, and all else stays as it was written, comments and layout too.
+//! Edits of scenario text: a key is set or removed, and everything else stays as written, including comments and
+//! layout.
 //!
-//! What an edit makes anew is written as the files of `examples/` are: tables of the root, and those with names of the
-//! file's own (links, flows, cells), under headers; within them tables stand inline, or dotted where others are. What a path
-//! means is as `--set` has it, but that names may be new.
+//! New parts follow the style of the files in `examples/`: tables of the root, and those named by the file (links,
+//! flows, cells), get headers. Tables within them are inline, or dotted if others are. Paths have the meaning of
+//! `--set`, except that names may be new.
 
 mod layout;
 
@@ -11,19 +12,19 @@ use paceline_sim::scenario::{Document, Step, joined, split};
 use serde_json::{Map, Value as Json};
 use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Table, Value};
 
-/// A path, and the value that it gets; null removes the key.
+/// A path and its new value; null removes the key.
 pub type Change = (String, Json);
 
-/// The tables whose tables have names of the file's own.
+/// Tables whose entries are named by the file.
 const NAMED: [&str; 3] = ["flow", "link", "cell"];
 
-/// The text after these changes, made one after the other.
+/// Applies these changes to the text, one after the other.
 ///
 /// # Errors
-/// In words: the text is not TOML, a path is none or leads nowhere, or TOML has no such value.
+/// A message: the text is not TOML, a path is invalid or does not exist, or TOML has no such value.
 pub fn edit(text: &str, changes: &[Change]) -> Result<String, String> {
     let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| {
-        // in the words that the check has for it
+        // With the check's own message for it.
         let said = Document::parse(text, "the text").err();
         said.map_or_else(|| format!("the text: not TOML: {}", error.message()), |error| error.to_string())
     })?;
@@ -39,7 +40,7 @@ pub fn edit(text: &str, changes: &[Change]) -> Result<String, String> {
     Ok(document.to_string())
 }
 
-/// Removes what lies at the end of `steps`, if it is there.
+/// Removes the value at the end of `steps`, if it exists.
 fn remove(at: &mut Item, steps: &[Step], remains: &mut Remains) {
     remains.enter(at);
     match (steps, at) {
@@ -54,7 +55,7 @@ fn remove(at: &mut Item, steps: &[Step], remains: &mut Remains) {
             }
         }
         ([Step::Index(index), rest @ ..], array) => {
-            // an entry is a value or a table, not an item that could be handed on
+            // An entry is a value or a table, not an item that could be passed on.
             let _ = in_entry(array, *index, |entry| {
                 remove(entry, rest, remains);
                 Ok(())
@@ -64,7 +65,7 @@ fn remove(at: &mut Item, steps: &[Step], remains: &mut Remains) {
     }
 }
 
-/// Sets what lies at the end of `steps`, which `path` leads to.
+/// Sets the value at the end of `steps`; `path` leads to `at`.
 fn put(at: &mut Item, path: &str, steps: &[Step], value: &Json) -> Result<(), String> {
     let Some((step, rest)) = steps.split_first() else { return set(at, path, value) };
     let here = joined(path, step);
@@ -83,7 +84,7 @@ fn put(at: &mut Item, path: &str, steps: &[Step], value: &Json) -> Result<(), St
 
 fn put_key(at: &mut Item, (path, here): (&str, &str), key: &str, rest: &[Step], value: &Json) -> Result<(), String> {
     if at.as_table_like().is_none() {
-        // what is no table gives way to one
+        // A value that is no table is replaced by one.
         replace(at, InlineTable::new().into());
     }
     let under_headers = path.is_empty() || NAMED.contains(&path);
@@ -100,7 +101,7 @@ fn put_key(at: &mut Item, (path, here): (&str, &str), key: &str, rest: &[Step], 
     } else {
         let mut table = Table::new();
         table.set_dotted(dotted);
-        // `[flow.a]` needs no `[flow]`
+        // `[flow.a]` needs no `[flow]`.
         table.set_implicit(path.is_empty() && NAMED.contains(&key));
         Item::Table(table)
     };
@@ -109,7 +110,7 @@ fn put_key(at: &mut Item, (path, here): (&str, &str), key: &str, rest: &[Step], 
     Ok(())
 }
 
-/// Does something to an entry of an array.
+/// Applies `work` to an entry of an array.
 fn in_entry(array: &mut Item, index: usize, work: impl FnOnce(&mut Item) -> Result<(), String>) -> Result<(), String> {
     match array {
         Item::Value(Value::Array(array)) => {
@@ -134,7 +135,7 @@ fn in_entry(array: &mut Item, index: usize, work: impl FnOnce(&mut Item) -> Resu
     Ok(())
 }
 
-/// Gives a place another value, in the layout of the one that it has.
+/// Replaces a value, in the layout of the old one.
 fn set(at: &mut Item, here: &str, value: &Json) -> Result<(), String> {
     match value {
         Json::Null => return Err(format!("{here}: TOML has no null")),
@@ -163,7 +164,7 @@ fn set(at: &mut Item, here: &str, value: &Json) -> Result<(), String> {
     Ok(())
 }
 
-/// Gives an array other entries, in the layout of those that it has.
+/// Replaces the entries of an array, in the layout of the old ones.
 fn set_array(array: &mut Array, here: &str, entries: &[Json]) -> Result<(), String> {
     for index in (entries.len()..array.len()).rev() {
         layout::remove_entry(array, index);
@@ -183,7 +184,7 @@ fn set_array(array: &mut Array, here: &str, entries: &[Json]) -> Result<(), Stri
     Ok(())
 }
 
-/// Puts a value in the place of what stands there, with the comment beside it.
+/// Replaces a value, and keeps the comment beside it.
 fn replace(at: &mut Item, mut with: Value) {
     if let Some(there) = at.as_value() {
         *with.decor_mut() = there.decor().clone();
@@ -191,7 +192,7 @@ fn replace(at: &mut Item, mut with: Value) {
     *at = Item::Value(with);
 }
 
-/// Whether a value is written already, in whatever way.
+/// Whether a value is already written, in any notation.
 fn is_same(there: &Value, value: &Json) -> bool {
     match (there, value) {
         (Value::String(old), Json::String(new)) => old.value() == new,
@@ -202,7 +203,7 @@ fn is_same(there: &Value, value: &Json) -> bool {
     }
 }
 
-/// A value, tables inline.
+/// A value, with tables inline.
 fn of_json(here: &str, value: &Json) -> Result<Value, String> {
     Ok(match value {
         Json::Null => return Err(format!("{here}: TOML has no null")),

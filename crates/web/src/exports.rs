@@ -1,4 +1,4 @@
-//! What JavaScript sees.
+//! The interface for JavaScript.
 
 use crate::edit::{self, Change};
 use crate::scenario::{self, Checked, Refusal};
@@ -49,10 +49,11 @@ pub fn models() -> String {
     describe::models().to_string()
 }
 
-/// A throughput model, or its inverse, over columns of one length: one for each argument in, one for each result out.
+/// Evaluates a throughput model, or its inverse, over columns of equal length: one for each argument in, one for each
+/// result out.
 ///
 /// # Errors
-/// An Error in words.
+/// An Error with a message.
 #[wasm_bindgen]
 #[expect(clippy::needless_pass_by_value, reason = "how JavaScript's arguments arrive")]
 pub fn model(name: &str, columns: Vec<Float64Array>, inverse: bool) -> Result<Vec<Float64Array>, JsError> {
@@ -62,11 +63,11 @@ pub fn model(name: &str, columns: Vec<Float64Array>, inverse: bool) -> Result<Ve
     Ok(found.iter().map(|column| Float64Array::from(column.as_slice())).collect())
 }
 
-/// Sets and removes keys in scenario text, and leaves comments, order and layout as they are. `changes` is JSON: pairs of a
-/// path (`flow."a b".cc`, `rate_schedule[0].rate`) and a value; null removes the key.
+/// Sets and removes keys in scenario text; comments, order and layout stay. `changes` is JSON: pairs of a path
+/// (`flow."a b".cc`, `rate_schedule[0].rate`) and a value; null removes the key.
 ///
 /// # Errors
-/// An Error in words.
+/// An Error with a message.
 #[wasm_bindgen]
 pub fn edit(text: &str, changes: &str) -> Result<String, JsError> {
     let changes: Vec<Change> =
@@ -82,8 +83,8 @@ pub struct Scenario {
 
 #[wasm_bindgen]
 impl Scenario {
-    /// Checks scenario text. `file` is how messages name it, `files` the texts of the traces that it names, `values`
-    /// what is set before it is checked, as `--set` does.
+    /// Checks scenario text. `file` is its name in messages, `files` are the texts of the traces that it names, and
+    /// `values` are set before the check, as with `--set`.
     ///
     /// # Errors
     /// A `Refusal` with every mistake.
@@ -102,14 +103,14 @@ impl Scenario {
         }
     }
 
-    /// What is to be said of it, as JSON.
+    /// Its description, as JSON.
     #[must_use]
     pub fn described(&self) -> String {
         self.checked.described().to_string()
     }
 
-    /// Runs it to its end. `record` names series, `every_s` is the interval of their rows in seconds; `progress` is told
-    /// the share that is done, at most a hundred times; what it throws ends the run and is thrown from here.
+    /// Runs it to its end. `record` names series, `every_s` is the interval of their rows in seconds. `progress`
+    /// receives the simulated share, at most a hundred times; what it throws ends the run and is rethrown here.
     ///
     /// # Errors
     /// A `Failure`.
@@ -136,7 +137,7 @@ impl Scenario {
     }
 }
 
-/// What a run measured and recorded.
+/// Measurements and recordings of a run.
 #[wasm_bindgen]
 pub struct RunOutput {
     summary: String,
@@ -151,7 +152,7 @@ impl RunOutput {
         self.summary.clone()
     }
 
-    /// What was recorded: copies, which can be transferred.
+    /// The recorded series: copies, which can be transferred.
     ///
     /// # Errors
     /// None that a page could cause.
@@ -176,13 +177,14 @@ fn table(series: &paceline_sim::Series) -> Result<JsValue, JsValue> {
     Ok(table.into())
 }
 
-/// A pair of texts, as an array of two has them.
+/// A pair of strings, from an array of two.
 fn pair(entry: &JsValue) -> (String, String) {
     let entry = Array::from(entry);
     (entry.get(0).as_string().unwrap_or_default(), entry.get(1).as_string().unwrap_or_default())
 }
 
-/// A value that JavaScript can throw and post to another thread: a plain object, for errors lose their own keys there.
+/// A value that JavaScript can throw and post to another thread: a plain object, because errors lose their own keys
+/// there.
 fn thrown(value: &Value) -> JsValue {
     JSON::parse(&value.to_string()).unwrap_or_default()
 }
@@ -201,7 +203,7 @@ fn refusal_json(refusal: &Refusal) -> Value {
     json!({ "message": refusal.error.to_string(), "mistakes": mistakes, "missing": refusal.missing })
 }
 
-/// Tells a function of JavaScript how far a run is.
+/// Reports a run's progress to a JavaScript function.
 #[derive(Debug)]
 struct ProgressCallback {
     to: Function,

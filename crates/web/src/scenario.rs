@@ -1,4 +1,4 @@
-//! Scenarios as a page has them: text, and the texts of the files that it names.
+//! Scenarios in a page: text, and the texts of the files that it names.
 
 use paceline_sim::CheckedScenario;
 use paceline_sim::scenario::{Document, Mistake, OWN, ScenarioError};
@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 /// A scenario that can run.
 #[derive(Debug)]
 pub struct Checked {
-    /// The scenario, and what is said about it.
+    /// The scenario, with its warnings.
     pub loaded: CheckedScenario,
-    /// The names of the files that it uses.
+    /// Names of the files that it uses.
     files: Vec<String>,
 }
 
@@ -19,11 +19,11 @@ pub struct Checked {
 pub struct Refusal {
     /// Every mistake.
     pub error: ScenarioError,
-    /// Files that it names and that were not given.
+    /// Files that it names and the page did not pass.
     pub missing: Vec<String>,
 }
 
-/// Checks scenario text, which messages call `file`, with some values set first.
+/// Checks scenario text, named `file` in messages, after setting some values.
 ///
 /// # Errors
 /// Every mistake in it, and every file that it lacks.
@@ -64,7 +64,7 @@ pub fn check(
 }
 
 impl Checked {
-    /// What is to be said of it. A seed that JavaScript's numbers do not hold is a text; `BigInt` takes both.
+    /// Its description. A seed beyond JavaScript's numbers is a string; `BigInt` takes both.
     #[must_use]
     pub fn described(&self) -> Value {
         let CheckedScenario { scenario, warnings, cut_short, recordable } = &self.loaded;

@@ -1,17 +1,17 @@
-//! Keys and entries added and removed so that spaces, line breaks and comments stay where they belong.
+//! Adds and removes keys and entries, with spaces, line breaks and comments kept in place.
 
 use toml_edit::{Array, Decor, DocumentMut, InlineTable, Item, Key, RawString, Table, Value};
 
-/// Comments that stood above a removed key and do not belong to it: a blank line parts them from it.
+/// Comments above a removed key that do not belong to it: a blank line separates them.
 #[derive(Debug, Default)]
 pub struct Remains {
     text: String,
-    /// Where in the document the table with the removed key has its header.
+    /// Position in the document of the header of the removed key's table.
     header: isize,
 }
 
 impl Remains {
-    /// Notes the header below which an edit goes on.
+    /// Records the header below which an edit continues.
     pub fn enter(&mut self, at: &Item) {
         if let Some(place) = at.as_table().and_then(Table::position) {
             self.header = place;
@@ -36,16 +36,16 @@ fn raw(text: Option<&RawString>) -> String {
     text.and_then(RawString::as_str).unwrap_or_default().to_owned()
 }
 
-/// Puts text before all else that leads to something.
+/// Puts text before everything else in a prefix.
 fn lead(decor: &mut Decor, text: &str) {
     if !text.is_empty() {
         let there = raw(decor.prefix());
-        // the text ends with a blank line
+        // The text ends with a blank line.
         decor.set_prefix(format!("{text}{}", there.trim_start_matches('\n')));
     }
 }
 
-/// The table under a header that comes first after a place.
+/// The table with the first header after a position.
 fn next_header(table: &mut Table, after: isize) -> Option<&mut Table> {
     let mut next: Option<&mut Table> = None;
     for (_, item) in table.iter_mut() {
@@ -68,14 +68,14 @@ fn next_header(table: &mut Table, after: isize) -> Option<&mut Table> {
     next
 }
 
-/// The paragraphs of comments that a blank line parts from what follows them.
+/// The paragraphs of comments that a blank line separates from what follows.
 fn apart(above: &str) -> &str {
     let end = above.rfind("\n\n").map_or(0, |at| at + 2);
     let text = &above[..end];
     if text.contains('#') { text } else { "" }
 }
 
-/// Removes a key of a table with the comment above it.
+/// Removes a key of a table, with the comment above it.
 pub fn remove(at: &mut Item, key: &str, remains: &mut Remains) {
     match at {
         Item::Table(table) => {
@@ -111,10 +111,10 @@ pub fn remove(at: &mut Item, key: &str, remains: &mut Remains) {
     }
 }
 
-/// The value that stands before the closing brace.
+/// The value before the closing brace.
 fn last_value(table: &mut InlineTable) -> Option<&mut Value> {
     let (_, last) = table.iter_mut().last()?;
-    // of `{ a.b = 1 }` it is the 1
+    // In `{ a.b = 1 }` it is the 1.
     let dotted = last.as_inline_table().is_some_and(InlineTable::is_dotted);
     if dotted {
         return last.as_inline_table_mut().and_then(last_value);
@@ -122,7 +122,7 @@ fn last_value(table: &mut InlineTable) -> Option<&mut Value> {
     Some(last)
 }
 
-/// Adds a key behind those that a table has.
+/// Adds a key after those of a table.
 pub fn insert(at: &mut Item, key: &str, child: Item) {
     match at {
         Item::Table(table) => {
@@ -152,14 +152,14 @@ pub fn insert(at: &mut Item, key: &str, child: Item) {
     }
 }
 
-/// A key that stands where another does: on a line of its own, if that does.
+/// A key formatted like another: on its own line, if that one is.
 fn like(key: &str, other: &Key) -> Key {
     let before = raw(other.leaf_decor().prefix());
     let key = Key::new(key);
     if before.trim().is_empty() { key.with_leaf_decor(Decor::new(before, " ")) } else { key }
 }
 
-/// The root's first key comes below the comment that opens the file, which until then led to the first header.
+/// Moves the file's opening comment, which belonged to the first header so far, above the root's first key.
 fn lead_root(root: &mut Table, key: &str) {
     let Some(header) = next_header(root, -1) else { return };
     let above = raw(header.decor().prefix());
@@ -171,13 +171,13 @@ fn lead_root(root: &mut Table, key: &str) {
     }
 }
 
-/// Adds an entry behind those of an array.
+/// Adds an entry after those of an array.
 pub fn push_entry(array: &mut Array, mut entry: Value) {
     let trailing_comma = array.trailing_comma();
     let count = array.len();
     if let Some(last) = count.checked_sub(1).and_then(|last| array.get_mut(last)) {
         let before = raw(last.decor().prefix());
-        // on a line of its own, if that is
+        // On its own line, if the last one is.
         let before = before.rfind('\n').map_or(" ", |at| &before[at..]);
         entry.decor_mut().set_prefix(before);
         if !trailing_comma {
@@ -191,14 +191,14 @@ pub fn push_entry(array: &mut Array, mut entry: Value) {
     }
 }
 
-/// Removes an entry of an array with the comments above it and beside it.
+/// Removes an entry of an array, with the comments above and beside it.
 pub fn remove_entry(array: &mut Array, index: usize) {
     if index >= array.len() {
         return;
     }
     let gone = array.remove(index);
     let (before, after) = (raw(gone.decor().prefix()), raw(gone.decor().suffix()));
-    // what stands beside an entry, behind its comma, is before the next one
+    // A comment beside an entry, after its comma, belongs to the next entry's prefix.
     let (beside_previous, _) = line(&before);
     let (left, trailing_comma) = (array.len(), array.trailing_comma());
     if let Some(next) = array.get_mut(index) {
@@ -217,7 +217,7 @@ pub fn remove_entry(array: &mut Array, index: usize) {
     }
 }
 
-/// What is on a line yet, and the lines below.
+/// Splits a text into the rest of its line and the lines below.
 fn line(text: &str) -> (&str, &str) {
     text.split_at(text.find('\n').unwrap_or(if text.contains('#') { text.len() } else { 0 }))
 }
