@@ -1,5 +1,5 @@
-//! Any bytes as messages of the control channel and as halves of its handshake, and what a client makes of results that a server may
-//! have told.
+//! Arbitrary bytes as messages of the control channel and as parts of its handshake, and the client's handling of
+//! results that a server may have sent.
 
 use paceline_live::endpoint::channel::{self, Answered};
 use paceline_live::endpoint::control::{
@@ -9,7 +9,7 @@ use paceline_live::endpoint::half::{joined, recordings};
 use paceline_live::endpoint::remote_results::checked;
 use paceline_live::results::groups;
 
-/// A message with its length before it, as bytes that are nearly always read as far as JSON goes.
+/// A message with its length prefix, whose content is nearly always parsed as JSON.
 fn framed(text: &[u8]) -> Vec<u8> {
     let mut bytes = (text.len() as u32).to_be_bytes().to_vec();
     bytes.extend_from_slice(text);

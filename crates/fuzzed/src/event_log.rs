@@ -1,11 +1,12 @@
-//! Any bytes are read as an event log of libwebrtc or refused; what is read can be measured and shown to controllers.
+//! Arbitrary bytes are read as an event log of libwebrtc, or refused; a log that is read can be measured and replayed
+//! to controllers.
 
 use paceline_calls::feedback::{Reports, receiver_reports, table};
 use paceline_calls::{open_loop, rtc_event_log};
 use paceline_control::{Profile, RtpController, registry};
 use paceline_units::Span;
 
-/// Simulated time of what is replayed: ticks come whether or not anything is logged.
+/// Maximum duration of logs that are replayed: ticks occur whether or not anything is logged.
 const LONGEST: Span = Span::from_secs(600);
 
 /// The target `event_log`.

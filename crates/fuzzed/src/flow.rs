@@ -1,10 +1,11 @@
-//! Any flow that a client may ask for, drawn from bytes: its controller with its parameters, its application, segments, timers, reports.
+//! Any flow that a client may request, drawn from bytes: its controller with parameters, its application, segments,
+//! timers, reports.
 
 use paceline_control::registry::schemes;
 use paceline_control::{Kind, Parameter};
 use paceline_live::session::{Family, FlowSpec, ForeignSchemes};
 
-/// What a key takes.
+/// The values that a key accepts.
 #[derive(Clone, Copy)]
 enum Takes {
     Rate,
@@ -18,7 +19,7 @@ enum Takes {
 }
 use Takes::{Number, One, Rate, Segment, Size, Span, Switch};
 
-/// Keys of any flow.
+/// Keys of every flow.
 const KEYS: [(&str, Takes); 38] = [
     ("profile", One(&["rfc", "linux", "ns2", "ns2-linux"])),
     ("segment", Segment),
@@ -129,10 +130,10 @@ const APPS: [(&str, &[(&str, Takes)]); 11] = [
     ),
 ];
 
-/// What a number is multiplied by.
+/// Factors of a number.
 const POWERS: [f64; 14] = [1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8];
 
-/// `digits` and as many zeros.
+/// `digits`, followed by zeros.
 fn number(digits: u8, zeros: u32) -> u64 {
     u64::from(digits).saturating_mul(10_u64.saturating_pow(zeros))
 }
@@ -140,7 +141,7 @@ fn number(digits: u8, zeros: u32) -> u64 {
 fn value(takes: Takes, [digits, power]: [u8; 2]) -> String {
     let power = u32::from(power);
     match takes {
-        // past what a scenario's rules allow: 100 Gbit/s, segments of a byte, gaps of a nanosecond
+        // Beyond what a scenario's rules allow: 100 Gbit/s, segments of a byte, gaps of a nanosecond.
         Rate => format!("{} bit/s", number(digits, power % 12)),
         Span => format!("{} ns", number(digits, power % 16)),
         Size => format!("{} B", number(digits, power % 14)),
@@ -149,7 +150,7 @@ fn value(takes: Takes, [digits, power]: [u8; 2]) -> String {
         Switch => (digits % 2 == 0).to_string(),
         One(names) => names[usize::from(digits) % names.len()].to_owned(),
         Takes::Parameter(parameter) => match parameter.kind {
-            // its bounds, between them, and anything
+            // Its bounds, values between them, and anything else.
             Kind::Number { min, max, .. } if power % 4 < 2 => {
                 (min + (max - min) * f64::from(digits) / 255.0).to_string()
             }
@@ -163,7 +164,7 @@ fn value(takes: Takes, [digits, power]: [u8; 2]) -> String {
     }
 }
 
-/// The bytes of the setting of a key that any flow has, for who makes first inputs (`fuzz/examples/seeds.rs`).
+/// The bytes that set a key of every flow, for first inputs (`fuzz/examples/seeds.rs`).
 ///
 /// # Panics
 /// If there is no such key.
@@ -173,8 +174,8 @@ pub fn setting(key: &str, digits: u8, power: u8) -> [u8; 3] {
     [at as u8, digits, power]
 }
 
-/// Takes a flow off the bytes: controller, application (0: one that goes with the controller), how long, how many settings, three bytes
-/// each. A setting that the flow cannot have beside those before it is left out.
+/// Reads a flow from the bytes: controller, application (0: one that suits the controller), duration, count of
+/// settings, and three bytes for each setting. A setting that conflicts with an earlier one is left out.
 pub fn drawn(bytes: &mut &[u8]) -> Option<FlowSpec> {
     let [scheme, app, digits, power, more, rest @ ..] = bytes else { return None };
     let scheme = schemes().nth(usize::from(*scheme) % schemes().count())?;

@@ -1,5 +1,5 @@
-//! Any frames from a device, whole IP packets or not, over links that do all that links can: nothing panics, and each frame is accounted
-//! for (`finish` asserts it).
+//! Arbitrary frames from a device, whole IP packets or not, over links with every feature: nothing panics, and each
+//! frame is accounted for (`finish` asserts it).
 
 use paceline_live::path::{Emulator, Folder, PathSpec, Side};
 use paceline_sim::scenario::Document;
@@ -17,11 +17,11 @@ const LINKS: &str = "topology = \"parking-lot\"\n[link.hop1]\nrate = \"2 Mbit/s\
     queue = { kind = \"cake\", bandwidth = \"900 kbit/s\", limit = \"9 kB\", rtt = \"4 ms\", framing = \"atm\" }\n\
     backward = { queue = { kind = \"cake\", bandwidth = \"2 Mbit/s\", limit = \"7 packets\", ingress = true, isolation = \"dual-dsthost\" } }\n";
 
-/// One link with CAKE, of which `{}` says more, and a policer in front of it.
+/// One link with CAKE, with `{}` for further keys, and in the other direction a policer in front of it.
 const CAKE: &str = "[link.bottleneck]\nrate = \"3 Mbit/s\"\ndelay = \"2 ms\"\nqueue = { kind = \"cake\", rtt = \"4 ms\", {} }\n\
     backward = { policer = { rate = \"2 Mbit/s\", burst = \"5 kB\" } }\n";
 
-/// Each isolation, with and without a shaper, each framing, and whatever is charged; with limits that few packets reach.
+/// Each isolation, with and without a shaper, each framing, and various overheads; with limits that few packets reach.
 const SETTINGS: [&str; 8] = [
     "isolation = \"flowblind\", limit = \"9 kB\"",
     "isolation = \"srchost\", bandwidth = \"1 kbit/s\", limit = \"4 packets\"",
@@ -33,7 +33,7 @@ const SETTINGS: [&str; 8] = [
     "isolation = \"triple-isolate\", bandwidth = \"1 Mbit/s\", framing = \"ptm\", limit = \"12 kB\", mtu = \"1 B\"",
 ];
 
-/// The links of [`LINKS`], or above 127 one with CAKE as a setting has it.
+/// The links of [`LINKS`]; above 127, one with CAKE, by setting.
 fn path(which: u8) -> &'static PathSpec {
     static PATHS: OnceLock<Vec<PathSpec>> = OnceLock::new();
     let paths = PATHS.get_or_init(|| {
@@ -62,7 +62,7 @@ pub fn frames(bytes: &[u8]) {
         now.0 += u64::from(*gap) * 20_000;
         let mut frame = frame.to_vec();
         if side & 2 != 0 {
-            // a long packet whose length the header tells
+            // A long packet, with the length that its header gives.
             frame.resize(frame.len() + 1200, 0);
         }
         emulator.arrive(if side & 1 == 0 { Side::Near } else { Side::Far }, now, &frame);

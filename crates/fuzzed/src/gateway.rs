@@ -1,5 +1,5 @@
-//! Any packets past an access point, in both directions: none is lengthened, no window is raised, and nothing but a window
-//! and its checksum is changed.
+//! Arbitrary packets past an access point, in both directions: none is lengthened, no window is raised, and only a
+//! window and its checksum may change.
 
 use paceline_live::gateway::table::Control;
 use paceline_live::gateway::window_clamp::WindowClamp;
@@ -24,7 +24,7 @@ pub fn gateway(bytes: &[u8]) {
             continue;
         }
         let changed: Vec<usize> = (0..frame.len()).filter(|&at| frame[at] != after[at]).collect();
-        // Window and checksum lie next to each other.
+        // Window and checksum are adjacent.
         assert!(changed[changed.len() - 1] - changed[0] < 4, "{changed:?}");
         assert_eq!(frame.len(), after.len());
     }

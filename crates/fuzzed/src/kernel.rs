@@ -1,11 +1,11 @@
-//! Any bytes get an answer from the readers of the kernel's socket diagnostics, of `struct tcp_info` and of routing netlink, and from that
-//! of what the init of a namespace says.
+//! Arbitrary bytes for the parsers of the kernel's socket diagnostics, of `struct tcp_info`, of routing netlink, and of
+//! messages from a namespace's init.
 
 use paceline_live::fuzz::{is_kept, rtnetlink};
 use paceline_live::kernel::sock_diag::sockets;
 use paceline_live::kernel::tcp_info::{CcInfo, TcpInfo};
 
-/// A netlink message with this after its header.
+/// A netlink message with this body after its header.
 fn message(kind: u16, body: &[u8]) -> Vec<u8> {
     let mut bytes = ((16 + body.len()) as u32).to_ne_bytes().to_vec();
     bytes.extend(kind.to_ne_bytes());
@@ -16,7 +16,7 @@ fn message(kind: u16, body: &[u8]) -> Vec<u8> {
 
 /// The target `kernel`.
 pub fn kernel(bytes: &[u8]) {
-    // the socket diagnostics' own kind; an error
+    // The type of socket diagnostics; an error.
     for kind in [20, 2] {
         let whole = message(kind, bytes);
         assert!(sockets(&whole).len() <= 1);

@@ -1,9 +1,9 @@
-//! The bodies of the fuzz targets (`fuzz/`): each takes any bytes, and panics if what reads them does something wrong. `tests/replay.rs`
-//! gives them what fuzzing has kept.
+//! The bodies of the fuzz targets (`fuzz/`): each takes arbitrary bytes, and panics if the code under test is wrong.
+//! `tests/replay.rs` runs them on inputs kept from fuzzing.
 //!
-//! Uses calls and live, and what those use. Look first at [`TARGETS`].
+//! Uses calls and live, and their dependencies. Start reading at [`TARGETS`].
 
-// What is fuzzed is the part of live that takes Linux.
+// The fuzzed part of live needs Linux.
 #![cfg(target_os = "linux")]
 
 mod control;
@@ -41,7 +41,7 @@ pub use wire_rtp::wire_rtp;
 pub use wire_tfrc::wire_tfrc;
 pub use words::words;
 
-/// What a target is: any bytes in, a panic if something is wrong.
+/// A target: takes arbitrary bytes, and panics if something is wrong.
 pub type Target = fn(&[u8]);
 
 /// All targets by name.
@@ -64,7 +64,7 @@ pub const TARGETS: [(&str, Target); 16] = [
     ("words", words),
 ];
 
-/// The text that an input of a reader of text is: as much of it as is UTF-8.
+/// The input of a text parser: the bytes as far as they are valid UTF-8.
 fn text(bytes: &[u8]) -> &str {
     bytes.utf8_chunks().next().map_or("", |chunk| chunk.valid())
 }

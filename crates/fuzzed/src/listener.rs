@@ -1,5 +1,5 @@
-//! Whatever datagrams come to `paceline receive`, what goes back is reports, and no more of them than a twentieth of what came
-//! has paid for. An input is a byte of settings, then datagrams: a length, the milliseconds before it, its bytes.
+//! Whatever datagrams arrive at `paceline receive`, it answers only with reports, of at most a twentieth of the bytes
+//! received. An input is a byte of settings, then datagrams: a length, the milliseconds before it, its bytes.
 
 use paceline_control::{Profile, RtpFeedback, RtpSettings};
 use paceline_flow::rtp::{FeedbackConfig, FeedbackFormat, Heard, LISTENER_SHARE, RtpConfig, RtpListener};

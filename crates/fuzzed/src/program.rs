@@ -1,4 +1,5 @@
-//! Any packets past the gateway's programs in the kernel and past their twin in Rust: both leave the same, and count the same. Takes root.
+//! Arbitrary packets through the gateway's programs in the kernel and through their counterpart in Rust: the resulting
+//! packets and counters are equal. Needs root.
 
 use paceline_live::gateway::bpf::attach::DataPath;
 use paceline_live::gateway::table::{Control, Key};
@@ -11,11 +12,12 @@ const LINK: usize = 14;
 
 struct Kernel {
     path: DataPath,
-    /// Whether it runs programs over packets whose sum a device has computed (Linux 6.13): it checks the sum afterwards.
+    /// Whether the kernel can run programs over packets with a device-computed checksum (Linux 6.13), which it verifies
+    /// afterwards.
     sums: bool,
 }
 
-/// The kernel's programs, or why there are none here.
+/// The kernel's programs, or why they cannot run here.
 fn kernel() -> &'static Result<Kernel, String> {
     static KERNEL: OnceLock<Result<Kernel, String>> = OnceLock::new();
     KERNEL.get_or_init(|| {
@@ -25,15 +27,16 @@ fn kernel() -> &'static Result<Kernel, String> {
     })
 }
 
-/// Whether [`program`] can run here.
+/// Checks that [`program`] can run here.
 ///
 /// # Errors
-/// Why it cannot: it takes root, and a kernel with BPF.
+/// Why it cannot: it needs root, and a kernel with BPF.
 pub fn program_ready() -> Result<(), &'static str> {
     kernel().as_ref().map(|_| ()).map_err(String::as_str)
 }
 
-/// A packet of TCP between a station and a remote host whose addresses are `serial`'s, as `bytes` say; what is left of them.
+/// A TCP packet between a station and a remote host, made from `bytes`, with addresses derived from `serial`; also
+/// returns the remaining bytes.
 fn packet(serial: u32, down: bool, six: bool, bytes: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let [flags, seq, ack, window, extent, rest @ ..] = bytes else { return None };
     let (options, rest) = rest.split_at((4 * usize::from(extent >> 4)).min(40).min(rest.len()) & !3);
@@ -47,7 +50,8 @@ fn packet(serial: u32, down: bool, six: bool, bytes: &[u8]) -> Option<(Vec<u8>, 
     tcp.extend([0; 4]);
     tcp.extend(options);
     tcp.resize(tcp.len() + 100 * usize::from(extent & 15), 0);
-    // Each word of an address is different from those of every other input: what the kernel remembers of those is of no account.
+    // Each word of an address differs from those of every other input, so that what the kernel remembers of earlier
+    // inputs does not matter.
     let [_, a, b, c] = serial.to_be_bytes();
     let of = |host: u8| [host, a, b, c].repeat(if six { 4 } else { 1 });
     let ends = if down { [of(192), of(10)] } else { [of(10), of(192)] }.concat();
@@ -63,7 +67,7 @@ fn packet(serial: u32, down: bool, six: bool, bytes: &[u8]) -> Option<(Vec<u8>, 
     Some((whole, rest))
 }
 
-/// Changes a byte, or where the packet ends; addresses stay.
+/// Changes a byte, or truncates the packet; addresses stay.
 fn damage(packet: &mut Vec<u8>, six: bool, at: u8, with: u8) {
     let addresses = if six { 8..40 } else { 12..20 };
     match usize::from(at) {
@@ -78,7 +82,7 @@ fn ethernet(packet: &[u8], six: bool) -> Vec<u8> {
     [&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2], &kind[..], packet].concat()
 }
 
-/// The target `program`; panics where [`program_ready`] fails.
+/// The target `program`; panics if [`program_ready`] fails.
 pub fn program(bytes: &[u8]) {
     static SERIAL: AtomicU32 = AtomicU32::new(0);
     let serial = SERIAL.fetch_add(1, Ordering::Relaxed) % (1 << 24);
@@ -112,7 +116,7 @@ pub fn program(bytes: &[u8]) {
         let frame = ethernet(&packet, six);
         let program = if down { &path.egress } else { &path.ingress };
         let run = if *sums { program.test_run_summed(&frame) } else { program.test_run(&frame, 1) };
-        // The kernel runs programs over whole IP headers alone, and over no frame whose kind is another than its packet's.
+        // The kernel runs programs only over whole IP headers, and only if the frame's EtherType matches its packet.
         let run = match run {
             Err(error) if error.kind() == std::io::ErrorKind::InvalidInput => continue,
             run => run.unwrap_or_else(|error| panic!("{error}: {packet:02x?}")),

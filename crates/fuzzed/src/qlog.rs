@@ -1,5 +1,5 @@
-//! Any bytes are read as a qlog or refused; what is read has whole tables and counts that only grow, and ends in the middle as well as
-//! at its end.
+//! Arbitrary bytes are read as a qlog, or refused. Tables of a log that is read are complete, its counters only grow,
+//! and it may be truncated.
 
 use paceline_qlog::Reader;
 use paceline_units::Span;

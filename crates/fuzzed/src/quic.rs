@@ -1,5 +1,6 @@
-//! Any bytes as frames of a stream, in any pieces, and as a part of a frame; what is read can be written, and reads the same. Any
-//! datagrams at either end of a flow over QUIC: nobody whose key is not known has any data taken.
+//! Arbitrary bytes as frames of a stream, split at any place, and as a part of a frame; what is read can be written,
+//! and reads the same. Arbitrary datagrams at either end of a flow over QUIC: data from a peer with an unknown key are
+//! never accepted.
 
 use paceline_live::quic::frames::{Reader, part};
 use paceline_live::session::{
@@ -10,7 +11,7 @@ use paceline_units::{Span, Time};
 
 fn frames(cut: usize, bytes: &[u8]) {
     if let Ok((found, length)) = part(bytes) {
-        // a number may be longer than it need be
+        // A number may be encoded longer than necessary.
         let mut again = Vec::new();
         found.write(&mut again);
         assert!(again.len() as u64 + length <= bytes.len() as u64);

@@ -1,4 +1,4 @@
-//! Any text gets an answer from the scenario reader; what it accepts it writes and reads back the same.
+//! The scenario reader handles any text; a scenario that it accepts can be written, and reads the same.
 
 use paceline_sim::scenario::{Document, Scenario};
 

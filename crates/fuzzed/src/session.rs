@@ -1,6 +1,6 @@
-//! Any flow that can be asked for, and any datagrams at either end of it, at any times; both ends with a network between them that
-//! loses, repeats and damages; any bytes as a message of the control channel, and as an event log. What a session has done is done
-//! again by its log.
+//! Any flow that can be requested, with arbitrary datagrams at either end at any time; both ends, with a network
+//! between them that loses, duplicates and corrupts; arbitrary bytes as a message of the control channel, and as an
+//! event log. Replaying a session's log repeats what it did.
 
 use paceline_live::endpoint::control::{self, ClientMessage, MAX_REQUEST, ServerMessage};
 use paceline_live::session::log::LogWriter;
@@ -15,22 +15,22 @@ use std::time::Duration;
 
 const CONNECTION: ConnectionId = ConnectionId(1);
 const NONCE: Nonce = Nonce(2);
-/// What an input of the fuzzer may make a session do: inputs of its own, and datagrams.
+/// Maximum number of inputs, and of datagrams, in a session of the fuzzer.
 const MAX_INPUTS: usize = 2000;
 const MAX_DATAGRAMS: usize = 4_000;
-/// An application that makes data as fast as it may makes thousands of pieces a call, which take 25 ms here: an end that has had this
-/// long has had enough. It is time of the processor, so that what else runs does not cut an input short.
+/// An application without a rate limit writes thousands of pieces per call, which take 25 ms here, so an end stops
+/// after this long. It is CPU time, so that other load does not cut an input short.
 const MAX_TIME: Duration = Duration::from_secs(2);
-/// Datagrams that the network holds each way.
+/// Maximum datagrams in transit in each direction.
 const MAX_IN_TRANSIT: usize = 512;
 
-/// The processor's time that this thread has had.
+/// This thread's CPU time.
 fn spent() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// Where two have what one writes.
+/// A buffer shared by its writer and a reader.
 #[derive(Clone, Default)]
 struct Shared(Arc<Mutex<Vec<u8>>>);
 
@@ -48,7 +48,7 @@ impl Write for Shared {
 struct End {
     session: Session,
     log: LogWriter<Vec<u8>>,
-    /// What its congestion control was told, of a sender over QUIC.
+    /// The calls of its congestion control, for a sender over QUIC.
     calls: Shared,
     receives_quic: bool,
     out: Outbox,
@@ -89,7 +89,7 @@ impl End {
         self.log.write(now, input, &self.out, &self.session).expect("a log in memory");
     }
 
-    /// What has left, as bytes.
+    /// The datagrams sent, as bytes.
     fn left(&self) -> impl Iterator<Item = Vec<u8>> {
         self.out.iter().map(|datagram| {
             let mut bytes = datagram.header.to_vec();
@@ -110,7 +110,8 @@ impl End {
     }
 }
 
-/// Gives an end inputs that `bytes` say: lengths, times, and datagrams, some of which begin as the flow's own do.
+/// Gives an end the inputs that `bytes` describe: lengths, times, and datagrams, some of which begin as the flow's own
+/// do.
 fn alone(spec: &SessionSpec, mut bytes: &[u8]) {
     let Some(mut end) = End::new(spec) else { return };
     let message = match spec.side {
@@ -155,11 +156,11 @@ fn alone(spec: &SessionSpec, mut bytes: &[u8]) {
     end.finish(now);
 }
 
-/// Both ends, and what lies between them, as `bytes` say.
+/// Runs both ends with a network between them, as `bytes` describe.
 fn both(specs: &[SessionSpec; 2], bytes: &[u8]) {
     let (Some(sender), Some(receiver)) = (End::new(&specs[0]), End::new(&specs[1])) else { return };
     let (mut ends, mut now) = ([sender, receiver], Time::ZERO);
-    // what is on its way to each
+    // Datagrams in transit to each end.
     let mut way = [VecDeque::<Vec<u8>>::new(), VecDeque::new()];
     let sent =
         |end: &End, to: &mut VecDeque<Vec<u8>>| to.extend(end.left().take(MAX_IN_TRANSIT.saturating_sub(to.len())));
@@ -172,7 +173,7 @@ fn both(specs: &[SessionSpec; 2], bytes: &[u8]) {
         for _ in 0..=does >> 4 {
             let next = way[end].front().cloned();
             let input = match does >> 1 & 7 {
-                // 2: a timer, at its time; 3: later
+                // 2: a timer, on time; 3: late
                 kind @ 2..=3 => {
                     let wake = ends[end].session.next_wake().min(Time(now.0 + 1_000_000_000));
                     now = now.max(wake) + Span(if kind == 3 { u64::from(what) * 1_000_000 } else { 0 });
@@ -182,7 +183,7 @@ fn both(specs: &[SessionSpec; 2], bytes: &[u8]) {
                     way[end].pop_front();
                     continue;
                 }
-                // repeated, and damaged, beside those that arrive
+                // duplicated and corrupted, as well as delivered
                 kind => {
                     now.0 += u64::from(what) * 10_000;
                     let Some(mut next) = next else { continue };
@@ -226,7 +227,7 @@ pub fn session(bytes: &[u8]) {
     match how % 4 {
         0 => alone(&spec(Side::Sender, None), bytes),
         1 => alone(&spec(Side::Receiver, None), bytes),
-        // a sender's other end may be a receiver of plain RTP
+        // A sender's peer may be a receiver of plain RTP.
         2 => alone(&spec(Side::Sender, Some(RtpPeer::default())), bytes),
         _ => both(&[Side::Sender, Side::Receiver].map(|side| spec(side, None)), bytes),
     }

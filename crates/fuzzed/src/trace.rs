@@ -1,4 +1,4 @@
-//! Any text gets an answer from the readers of traces: of rates, and of a video's frames.
+//! Arbitrary text for the trace parsers: of rates, and of a video's frames.
 
 use paceline_apps::video::FramesModel;
 use paceline_path::trace::{AtEnd, Format, Trace, parse_mahimahi, parse_recorded, parse_seconds_mbit, read};

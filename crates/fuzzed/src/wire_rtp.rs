@@ -1,4 +1,4 @@
-//! Any bytes get an answer from the decoder of RTP data packets; what it accepts can be written, and reads the same.
+//! Arbitrary bytes for the decoder of RTP data packets; what it accepts can be written, and reads the same.
 
 use paceline_packet::wire::rtp::{decode, encode};
 

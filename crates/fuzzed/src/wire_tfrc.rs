@@ -1,11 +1,11 @@
-//! Any bytes get an answer from the decoder of TFRC over UDP; what it accepts it writes the same.
+//! Arbitrary bytes for the decoder of TFRC over UDP; it encodes what it accepts to the same bytes.
 
 use paceline_packet::wire::tfrc::{MAGIC, decode};
 
 /// The target `wire_tfrc`.
 pub fn wire_tfrc(bytes: &[u8]) {
     check(bytes);
-    // the fuzzer does not find these two bytes by itself
+    // The fuzzer does not find these two bytes by itself.
     check(&[&MAGIC, bytes].concat());
 }
 

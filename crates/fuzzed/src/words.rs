@@ -1,4 +1,4 @@
-//! Any text as what is written on a command line: quantities, an option of a gateway, a key of a scenario with its value.
+//! Arbitrary text as command-line input: quantities, a gateway's options, a scenario key with its value.
 
 use core::fmt::{Debug, Display};
 use core::str::FromStr;
@@ -10,8 +10,8 @@ use std::path::PathBuf;
 
 const SCENARIO: &str = "duration = \"1 s\"\n[link.bottleneck]\nrate = \"1 Mbit/s\"\n[flow.a]\n";
 
-/// What is read is written, and reads the same: to the unit as far as floating-point numbers tell such apart, and beyond to their last
-/// digit.
+/// A quantity that is read can be written, and reads the same: to the unit where floating-point numbers are precise
+/// enough, else to their last digit.
 fn quantity<T: FromStr<Err = ParseError> + Display + Debug>(text: &str, base: impl Fn(T) -> u64) {
     match text.parse::<T>() {
         Err(error) => assert!(!error.to_string().is_empty()),
@@ -38,7 +38,7 @@ fn gateway(text: &str) {
     }
 }
 
-/// As `--set` has them; the whole of it a scenario, and a path.
+/// As keys for `--set`; the result as a scenario, and as a path.
 fn keys(text: &str) {
     let mut document = Document::parse(SCENARIO, "words").expect("it stands above");
     for line in text.lines().take(8) {
@@ -49,7 +49,7 @@ fn keys(text: &str) {
     }
     let mut no_files = |_: &str| Err("no such file".to_owned());
     let Ok(scenario) = Scenario::check(&document, &mut no_files) else { return };
-    // Flows are made one by one. Of files it names none now.
+    // Flows are created one by one. The scenario names no files now.
     if scenario.flows().iter().all(|flow| flow.count < 100) {
         let _ = PathSpec::of(document, &Folder::Files(PathBuf::new()));
     }
