@@ -10,11 +10,11 @@ use paceline_units::{Span, Time};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// A packet of RTP: nanoseconds from the log's beginning on, whether it left, SSRC, payload type, number, timestamp, marker,
-/// bytes of payload, bytes of RTP's header and padding, transport-wide number.
+/// An RTP packet: nanoseconds from the log's beginning, whether it was sent, SSRC, payload type, sequence number,
+/// timestamp, marker, payload bytes, bytes of RTP header and padding, transport-wide sequence number.
 type Rtp = (u64, bool, u32, u8, u16, u32, bool, u32, u32, Option<u16>);
 
-/// What has been logged of a call at one of its ends.
+/// The log of a call at one of its ends.
 #[pyclass(frozen, module = "paceline._core")]
 pub struct CallLog {
     log: Log,
@@ -39,14 +39,14 @@ impl CallLog {
 
 #[pymethods]
 impl CallLog {
-    /// Reads an event log of libwebrtc. Raises ValueError for what is none.
+    /// Reads an event log of libwebrtc. Raises ValueError if the bytes are none.
     #[staticmethod]
     fn rtc_event_log(py: Python<'_>, bytes: &[u8]) -> PyResult<CallLog> {
         let read = py.detach(|| guarded(|| rtc_event_log::read(bytes).map(CallLog::of)))?;
         read.map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
-    /// Of the packets of a capture, in the order of their times. RTCP: nanoseconds, whether it left, its bytes.
+    /// From the packets of a capture, in order of time. RTCP: nanoseconds, whether it was sent, its bytes.
     #[staticmethod]
     fn of_packets(py: Python<'_>, rtp: Vec<Rtp>, rtcp: Vec<(u64, bool, Vec<u8>)>, overhead: u32) -> PyResult<CallLog> {
         let log = py.detach(|| {
@@ -71,7 +71,7 @@ impl CallLog {
         Ok(log)
     }
 
-    /// Milliseconds since 1970 at the beginning; None if the log does not tell.
+    /// Milliseconds since 1970 at the beginning; None if not logged.
     #[getter]
     fn began_ms(&self) -> Option<i64> {
         self.log.began
@@ -83,13 +83,13 @@ impl CallLog {
         self.log.cut
     }
 
-    /// Packets of RTCP that could not be read, and all.
+    /// Count of RTCP packets that could not be read, and of all.
     #[getter]
     fn unread_rtcp(&self) -> (usize, usize) {
         (self.reports.unread, self.log.rtcp.len())
     }
 
-    /// The packets of RTP.
+    /// The RTP packets.
     fn rtp(&self) -> Vec<Rtp> {
         let packet = |p: &RtpPacket| {
             let left = p.way == Way::Out;
@@ -98,7 +98,7 @@ impl CallLog {
         self.log.rtp.iter().map(packet).collect()
     }
 
-    /// What the end's own controller thought: seconds, its part ("delay", "loss", "scream"), bits a second.
+    /// The controller's estimates: seconds, its part ("delay", "loss", "scream"), bit/s.
     fn estimates(&self) -> Vec<(f64, &'static str, u64)> {
         let part = |of| match of {
             Estimator::Delay => "delay",
@@ -114,14 +114,14 @@ impl CallLog {
         of_series(py, vec![series])
     }
 
-    /// The receivers' reports over time, a table for each source and way.
+    /// The receiver reports over time, one table for each source and direction.
     fn reports(&self, py: Python<'_>) -> PyResult<Vec<Py<Series>>> {
         let series = py.detach(|| guarded(|| receiver_reports(&self.reports)))?;
         of_series(py, series)
     }
 
-    /// What a scheme would have thought of it: its gauges, a row each `every_s`. Raises ValueError for a scheme or a parameter
-    /// that there is not, or where the log has not what the scheme goes by.
+    /// Replays the log to a scheme: its gauges, one row each `every_s`. Raises ValueError for an unknown scheme or
+    /// parameter, or if the log lacks what the scheme needs.
     fn replay(
         &self,
         py: Python<'_>,

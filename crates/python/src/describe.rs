@@ -1,4 +1,4 @@
-//! What can be written in a scenario.
+//! What a scenario may contain, and what results contain.
 
 use pyo3::prelude::*;
 
@@ -26,13 +26,13 @@ pub fn measures_json() -> String {
     paceline_sim::measures::describe().to_string()
 }
 
-/// What the results of this core depend on beside scenario and seed: its version, and a hash of its sources.
+/// What this core's results depend on, besides scenario and seed: its version, and a hash of its sources.
 #[pyfunction]
 pub fn build() -> String {
     format!("{}+{}", env!("CARGO_PKG_VERSION"), env!("PACELINE_SOURCES"))
 }
 
-/// The version of the core; one with the checks of the dev profile says so, for it is not to be timed.
+/// The core's version. A build with the dev profile's checks says so, because timing it would mislead.
 #[pyfunction]
 pub fn version() -> &'static str {
     paceline_sim::describe::VERSION

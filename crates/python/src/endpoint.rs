@@ -29,22 +29,22 @@ impl SendWatch {
         SendWatch::default()
     }
 
-    /// Ends the flows; what they have measured is kept.
+    /// Ends the flows; measurements so far are kept.
     fn stop(&self) {
         self.watch.stop();
     }
 
-    /// What the flows show now, as JSON.
+    /// The flows' current state, as JSON.
     fn shown_json(&self) -> String {
         serde_json::to_string(&self.watch.shown()).unwrap_or_else(|_| "[]".to_owned())
     }
 }
 
-/// A flow that Python asks for: name, instance, settings, milliseconds, seed, whether it is sent from here, the kernel's
-/// congestion control, and what the flows of its bundle call it.
+/// A flow requested by Python: name, instance, settings, milliseconds, seed, whether it is sent from here, the kernel's
+/// congestion control, and its name within its bundle.
 type FlowRequest = (String, u32, Vec<(String, String)>, u64, u64, bool, Option<String>, Option<String>);
 
-/// The schemes that Python has brought.
+/// The schemes that Python supplies.
 fn foreign_schemes(schemes: &[Py<Scheme>]) -> ForeignSchemes {
     ForeignSchemes { schemes: schemes.iter().map(|scheme| scheme.get().core).collect(), flow: String::new() }
 }
@@ -53,17 +53,17 @@ fn wanted(
     (name, instance, settings, for_ms, seed, forward, kernel, bundle): FlowRequest,
     foreign: &ForeignSchemes,
 ) -> Wanted {
-    // the family is that of the address that the host turns out to have
+    // The family is replaced by that of the host's resolved address.
     let foreign = ForeignSchemes { flow: format!("{name}[{instance}]"), ..foreign.clone() };
     let spec = FlowSpec { settings, for_ms, seed, family: Family::V4, name: bundle, foreign };
     let direction = if forward { Direction::Forward } else { Direction::Reverse };
     Wanted { name, instance, offer: Offer { spec, direction, kernel, measure: None } }
 }
 
-/// Runs flows to a server and from it; gives what they measured, and notes as JSON. `measure` is where measuring begins and
-/// where it ends, in milliseconds, and the interval of recordings in microseconds; `results` a folder that the server writes
-/// to; `ports` the port here of the first flow; `beginning` the pipe at which the path below waits for the flows to begin; `qlogs` a folder
-/// for the logs of connections over QUIC that begin here.
+/// Runs flows to and from a server; returns measurements, and notes as JSON. `measure` is the start and the end of
+/// measuring, in milliseconds, and the interval of recordings in microseconds. `results` is a folder of the server for
+/// its results, `ports` the local port of the first flow, `beginning` the pipe at which the path below waits for the
+/// flows to begin, and `qlogs` a folder for logs of QUIC connections that begin here.
 #[pyfunction]
 #[pyo3(signature = (host, port, flows, watch, key = None, logs = None, measure = None, results = None,
     ports = None, beginning = None, schemes = vec![], qlogs = None))]
@@ -92,7 +92,7 @@ pub fn send(
     outcome(py, py.detach(|| panics::guarded(|| endpoint::send(&options, &watch.get().watch))))
 }
 
-/// What is wrong with a flow between hosts: keys of its table, and what to do about each.
+/// Mistakes in a flow between hosts: keys of its table, and what to do about each.
 #[pyfunction]
 #[pyo3(signature = (flow, schemes = vec![]))]
 #[expect(clippy::needless_pass_by_value, reason = "how Python's arguments arrive")]
@@ -105,10 +105,11 @@ pub fn live_mistakes(flow: FlowRequest, schemes: Vec<Py<Scheme>>) -> Vec<(String
     error.mistakes.into_iter().map(|mistake| (own(&mistake.key), mistake.problem)).collect()
 }
 
-/// A receiver of plain RTP: host, its ports of RTP and RTCP, those here, the payload type, the ID of transport-wide numbers.
+/// A receiver of plain RTP: host, its RTP and RTCP ports, the local ones, the payload type, the extension ID of
+/// transport-wide sequence numbers.
 type Receiver = (String, u16, u16, u16, u16, u8, u8);
 
-/// Sends a flow to a receiver of plain RTP; gives what was measured, and notes as JSON.
+/// Sends a flow to a receiver of plain RTP; returns measurements, and notes as JSON.
 #[pyfunction]
 #[pyo3(signature = (receiver, flow, watch, logs = None, schemes = vec![]))]
 #[expect(clippy::needless_pass_by_value, reason = "how Python's arguments arrive")]
@@ -127,7 +128,7 @@ pub fn send_rtp(
     outcome(py, py.detach(|| panics::guarded(|| endpoint::send_rtp(&target, &wanted, logs, &watch.get().watch))))
 }
 
-/// What a run of flows came to, for Python.
+/// Converts a run's result for Python.
 fn outcome(py: Python<'_>, done: Result<Result<LiveRun, SendError>, String>) -> PyResult<(RunOutput, String)> {
     match done {
         Err(panic) => Err(InternalError::new_err(format!("Paceline has a defect: {panic}. Please report it."))),
@@ -156,19 +157,19 @@ impl ListenWatch {
         ListenWatch::default()
     }
 
-    /// Ends it soon; what it has measured is kept.
+    /// Ends it soon; measurements so far are kept.
     fn stop(&self) {
         self.watch.stop();
     }
 
-    /// What the streams show now, as JSON.
+    /// The streams' current state, as JSON.
     fn shown_json(&self) -> String {
         serde_json::to_string(&self.watch.shown()).unwrap_or_else(|_| "[]".to_owned())
     }
 }
 
-/// Hears a sender of plain RTP: `bind` is where RTP comes to, `feedback` "twcc" or "rfc8888" beside reports, `for_s` how long
-/// from the first packet on. Gives what was measured, and notes as JSON.
+/// Receives from a sender of plain RTP: `bind` is the local RTP address, `feedback` "twcc" or "rfc8888" in addition to
+/// reports, `for_s` the duration from the first packet. Returns measurements, and notes as JSON.
 #[pyfunction]
 #[pyo3(signature = (bind, rtcp_port, watch, peer_rtcp_port = None, feedback = None, transport_id = 1, for_s = None))]
 #[expect(clippy::needless_pass_by_value, reason = "how Python's arguments arrive")]
@@ -204,9 +205,9 @@ pub struct Server {
     lines: Arc<Mutex<Vec<String>>>,
 }
 
-/// The memory of a server unless told otherwise.
+/// Default memory limit of a server, in bytes.
 const MEMORY: u64 = 1_000_000_000;
-/// Lines that wait for somebody to read them, at most.
+/// Maximum lines that wait to be read.
 const MAX_LINES: usize = 1000;
 
 #[pymethods]
@@ -260,13 +261,13 @@ impl Server {
         Ok(Server { server: Mutex::new(Some(server)), address, stop: AtomicBool::new(false), lines })
     }
 
-    /// Where it listens.
+    /// The address on which it listens.
     #[getter]
     fn address(&self) -> &str {
         &self.address
     }
 
-    /// Serves until `stop`; once.
+    /// Serves until `stop`. Call it once.
     fn run(&self, py: Python<'_>) -> PyResult<()> {
         let server = self.server.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(server) = server else { return Ok(()) };
@@ -281,13 +282,14 @@ impl Server {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// What has happened since this was last asked.
+    /// Log lines since the last call.
     fn lines(&self) -> Vec<String> {
         core::mem::take(&mut self.lines.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// Runs an event log through a fresh session; gives inputs, datagrams, seconds, and bytes at its end that are no whole record.
+/// Replays an event log in a new session; returns inputs, datagrams, seconds, and the bytes of an incomplete record at
+/// its end.
 #[pyfunction]
 pub fn replay(path: PathBuf) -> PyResult<(u64, u64, f64, usize)> {
     let log = std::fs::read(&path)?;

@@ -1,4 +1,5 @@
-//! Environments for learners: several at once, stepped without the interpreter lock, told in NumPy's memory.
+//! Environments for reinforcement learning: several at once, stepped without the interpreter lock, with observations in
+//! NumPy's memory.
 
 use crate::scenario::Scenario;
 use crate::{ControllerError, InternalError, ScenarioError, panics};
@@ -12,13 +13,13 @@ use pyo3::prelude::*;
 use std::fmt::Display;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The names of what a step tells, in order.
+/// Names of a step's features, in order.
 #[pyfunction]
 pub fn features() -> Vec<&'static str> {
     FEATURES.to_vec()
 }
 
-/// Several environments of one scenario, each with a run of its own.
+/// Several environments of one scenario, each with its own run.
 #[pyclass(frozen, module = "paceline._core")]
 pub struct Environments {
     /// None: closed.
@@ -27,14 +28,15 @@ pub struct Environments {
     duration_s: f64,
 }
 
-/// What a step or a reset came to.
+/// Result of a step or a reset.
 type StepResult = Result<Stepped, RunError>;
 
 #[pymethods]
 impl Environments {
-    /// `many` of a scenario, in which the agent decides for `flow`: `acts` "window" or "rate", each `step_s` seconds or
-    /// `step_segments` acknowledged segments; `workers` threads step them, each its own, the caller's among them. With a `baseline` the controller of that name drives the flow,
-    /// and decisions are of no effect.
+    /// `many` environments of a scenario, in which the agent controls `flow`: `acts` is "window" or "rate", and a step
+    /// lasts `step_s` seconds or `step_segments` acknowledged segments. `workers` threads, including the caller's, step
+    /// them, each its own. With a `baseline`, the controller of that name drives the flow, and decisions have no
+    /// effect.
     #[new]
     #[pyo3(signature = (scenario, flow, acts, many = 1, step_s = None, step_segments = None, workers = 1, baseline = None))]
     #[expect(clippy::too_many_arguments, reason = "Python names them")]
@@ -66,19 +68,20 @@ impl Environments {
         Ok(Environments { crew: Mutex::new(Some(Crew::new(all, workers)?)), many, duration_s })
     }
 
-    /// How many there are.
+    /// Number of environments.
     #[getter]
     fn many(&self) -> usize {
         self.many
     }
 
-    /// How long a run is, in seconds.
+    /// Duration of a run, in seconds.
     #[getter]
     fn duration_s(&self) -> f64 {
         self.duration_s
     }
 
-    /// Begins runs in these environments with these seeds; their rows of `told` are what is known when the flow begins.
+    /// Begins runs in these environments with these seeds, and writes the observations at the flow's start to their
+    /// rows of `told`.
     #[expect(clippy::needless_pass_by_value, reason = "how Python's arguments arrive")]
     fn reset(&self, py: Python<'_>, which: Vec<usize>, seeds: Vec<u64>, told: PyBuffer<f64>) -> PyResult<()> {
         if which.len() != seeds.len() || which.iter().any(|place| *place >= self.many) {
@@ -91,8 +94,9 @@ impl Environments {
         self.fill(py, done, &told, None)
     }
 
-    /// A step in each environment, but for those whose decision is not a number: `decisions` in segments or bit/s. Rows of
-    /// `told` are what it was like; of `ends` whether the flow has sent all, and whether the run is over.
+    /// A step in each environment whose decision is not NaN; `decisions` are in segments or bit/s. Writes observations
+    /// to the rows of `told`, and to those of `ends` whether the flow has sent all its data, and whether the run is
+    /// over.
     #[expect(clippy::needless_pass_by_value, reason = "how Python's arguments arrive")]
     fn step(&self, py: Python<'_>, decisions: PyBuffer<f64>, told: PyBuffer<f64>, ends: PyBuffer<u8>) -> PyResult<()> {
         let decisions = decisions.to_vec(py)?;
@@ -107,8 +111,7 @@ impl Environments {
         self.fill(py, done, &told, Some(&ends))
     }
 
-    /// What was measured of the run of this environment, which is over, or whose flow is done, as JSON; it ends the run. None without
-    /// such a run.
+    /// The summary of this environment's run as JSON; ends the run. None unless the run is over or its flow is done.
     fn summary_json(&self, py: Python<'_>, place: usize) -> PyResult<Option<String>> {
         let mut done = self.each(py, move |at, environment| (at == place).then(|| environment.summary()))?;
         let asked = if place < done.len() { done.swap_remove(place) } else { None };
@@ -117,15 +120,15 @@ impl Environments {
         written.map_err(defect)
     }
 
-    /// Ends the threads and lets go of the environments; whoever asks for a step after it is told so.
+    /// Ends the threads and drops the environments; later steps raise an error.
     fn close(&self, py: Python<'_>) {
         py.detach(|| *self.crew.lock().unwrap_or_else(PoisonError::into_inner) = None);
     }
 }
 
 impl Environments {
-    /// Does the same in each environment, on as many threads as there are workers and without the interpreter lock; a panic in it
-    /// is an exception.
+    /// Does the same in each environment, with one thread per worker and without the interpreter lock; a panic becomes
+    /// an exception.
     fn each<R: Send + 'static>(
         &self,
         py: Python<'_>,
@@ -172,12 +175,12 @@ impl Environments {
     }
 }
 
-/// What only a mistake in Paceline brings about.
+/// The exception for a defect in Paceline.
 fn defect(what: impl Display) -> PyErr {
     InternalError::new_err(format!("Paceline has a defect: {what}. Please report it."))
 }
 
-/// Why the environment at this place gave nothing, as an exception.
+/// The exception for an error of the environment at this place.
 fn wrong(place: usize, error: RunError) -> PyErr {
     match error {
         RunError::Controller(failure) => ControllerError::new_err(failure.to_string()),

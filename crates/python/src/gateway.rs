@@ -7,10 +7,10 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::sync::{Mutex, PoisonError};
 
-/// Intervals that wait for somebody to read them, at most; the oldest go.
+/// Maximum intervals that wait to be read; the oldest are dropped.
 const MAX_INTERVALS: usize = 100;
 
-/// A gateway that has been read and checked.
+/// A gateway whose options have been read and checked.
 #[pyclass(frozen, module = "paceline._core")]
 pub struct Gateway {
     options: GatewayOptions,
@@ -25,7 +25,7 @@ fn refused(error: &GatewayError) -> PyErr {
     }
 }
 
-/// Gives up, for good, all privileges of the calling thread that a gateway does not need, and of those that it starts
+/// Drops for good all privileges that a gateway does not need, for the calling thread and those that it starts
 /// afterwards.
 #[pyfunction]
 pub fn keep_gateway_privileges() -> PyResult<()> {
@@ -38,7 +38,7 @@ fn defect(what: &str) -> PyErr {
 
 #[pymethods]
 impl Gateway {
-    /// Of its options as they are written, a JSON object.
+    /// From its options as text, in a JSON object.
     #[new]
     fn new(words_json: &str) -> PyResult<Gateway> {
         let words: Words =
@@ -47,7 +47,8 @@ impl Gateway {
         Ok(Gateway { options, stop: Stop::new()?, shown: Mutex::new(Vec::new()) })
     }
 
-    /// Runs until it is stopped or its time is over, without the interpreter lock; once. Gives the report, as JSON.
+    /// Runs until it is stopped or its time is over, without the interpreter lock. Call it once. Returns the report, as
+    /// JSON.
     fn run(&self, py: Python<'_>) -> PyResult<String> {
         let mut show = |status: &gateway::Status| {
             let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
@@ -68,7 +69,7 @@ impl Gateway {
         self.stop.stop();
     }
 
-    /// The intervals since this was last asked, each as JSON.
+    /// The intervals since the last call, each as JSON.
     fn shown(&self) -> Vec<String> {
         std::mem::take(&mut self.shown.lock().unwrap_or_else(PoisonError::into_inner))
     }

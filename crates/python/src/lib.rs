@@ -1,9 +1,9 @@
-//! The extension module `paceline._core`: scenarios, runs and throughput models for Python, and nothing else.
+//! The extension module `paceline._core`: scenarios, runs and throughput models for Python.
 //!
 //! Thin on purpose: it turns Python's arguments into calls of `paceline-live` and `paceline-sim`, their errors into
-//! exceptions, their panics into `InternalError`, and releases the interpreter lock while a run lasts. Its Python face
-//! is typed in `python/paceline/_core.pyi`. What runs in real time takes Linux, and is left out elsewhere
-//! (`python/paceline/live/linux.py` says so to the user). Look first at `run.rs`.
+//! exceptions, and their panics into `InternalError`. It releases the interpreter lock during a run.
+//! `python/paceline/_core.pyi` has its types. The real-time part needs Linux and is left out elsewhere
+//! (`python/paceline/live/linux.py` tells the user). Start reading at `run.rs`.
 
 mod calls;
 mod describe;
@@ -26,7 +26,7 @@ mod trace;
 
 use pyo3::prelude::*;
 
-// What goes wrong is said with the exceptions of the package, which all have one base.
+// The package's exceptions, which share one base.
 pyo3::import_exception!(paceline.errors, Cancelled);
 pyo3::import_exception!(paceline.errors, ControllerError);
 pyo3::import_exception!(paceline.errors, InternalError);
@@ -64,7 +64,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// What takes Linux.
+/// Adds what needs Linux.
 #[cfg(target_os = "linux")]
 fn in_real_time(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<endpoint::SendWatch>()?;

@@ -31,7 +31,7 @@ fn span(name: &str, seconds: f64) -> PyResult<Span> {
     Err(PyValueError::new_err(format!("{name} = {seconds} is not in 1e-4 to 3.2e9")))
 }
 
-/// The connections of other programs, followed.
+/// Watches other programs' connections.
 #[pyclass(frozen, module = "paceline._core")]
 pub struct TcpWatch {
     watching: Mutex<Option<Watching>>,
@@ -40,7 +40,7 @@ pub struct TcpWatch {
 
 #[pymethods]
 impl TcpWatch {
-    /// Lists the connections that are there.
+    /// Lists the present connections.
     #[new]
     #[pyo3(signature = (whose, numbers, every_s, search_every_s, duration_s = None))]
     fn new(
@@ -80,7 +80,7 @@ impl TcpWatch {
         Ok(TcpWatch { watching: Mutex::new(Some(watching)), control: Control::default() })
     }
 
-    /// Watches to the end, without the interpreter lock.
+    /// Watches until the end, without the interpreter lock.
     fn run(&self, py: Python<'_>, name: &str) -> PyResult<RunOutput> {
         let taken = self.watching.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(mut watching) = taken else { return Err(PyRuntimeError::new_err("this watch has run")) };
@@ -88,7 +88,7 @@ impl TcpWatch {
             panics::guarded(|| {
                 let failed = watching.run(&self.control).err();
                 let mut output = watching.finish(name);
-                // What was read until then is worth keeping.
+                // Readings up to the failure are kept.
                 output.summary.notes.extend(failed.map(|error| format!("the watch ended early: {error}")));
                 output
             })
@@ -106,7 +106,7 @@ impl TcpWatch {
         self.control.finish.store(true, Ordering::Relaxed);
     }
 
-    /// What is being followed, as JSON.
+    /// The watched connections, as JSON.
     fn view(&self) -> PyResult<String> {
         serde_json::to_string(&self.control.view()).map_err(|error| defect(&error.to_string()))
     }
@@ -133,8 +133,8 @@ impl HostWatch {
     }
 }
 
-/// Has the processes that lose their parent become children of this one (or no longer), so that what a command leaves
-/// running is still found.
+/// Makes orphaned descendants children of this process (or no longer), so that it can find what a command leaves
+/// running.
 #[pyfunction]
 pub fn adopt_orphans(adopt: bool) -> PyResult<()> {
     Ok(paceline_live::kernel::owners::adopt_orphans(adopt)?)

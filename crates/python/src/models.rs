@@ -37,7 +37,7 @@ pub fn model<'py>(
     Ok(found.iter().map(|column| PyBytes::new(py, &bytes(column))).collect())
 }
 
-/// A quantity with its unit as a number: "s" seconds, "B" bytes, "bit/s" bits per second.
+/// A quantity as a number in its unit: "s" seconds, "B" bytes, "bit/s" bits per second.
 #[pyfunction]
 pub fn quantity(text: &str, unit: &str) -> PyResult<f64> {
     let parsed = match unit {

@@ -1,4 +1,4 @@
-//! Panics of the core are defects; a user gets them as one message, not as a trace on the terminal.
+//! Panics of the core are defects; users see them as one message instead of a backtrace.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{self, AssertUnwindSafe};
@@ -8,7 +8,7 @@ thread_local! {
     static MESSAGE: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Silences the panics that [`guarded`] catches; all others are reported as before.
+/// Silences the panics that [`guarded`] catches; all others are reported as usual.
 pub fn keep_to_ourselves() {
     let before = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
@@ -20,10 +20,10 @@ pub fn keep_to_ourselves() {
     }));
 }
 
-/// Calls `work`; gives the message and place of a panic in it.
+/// Calls `work`; a panic in it is returned as its message and location.
 pub fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     let before = GUARDED.replace(true);
-    // What a panic leaves half done is dropped with the closure.
+    // State that a panic leaves inconsistent is dropped with the closure.
     let result = panic::catch_unwind(AssertUnwindSafe(work));
     GUARDED.set(before);
     result.map_err(|_| MESSAGE.take().replace('\n', " "))

@@ -15,7 +15,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Names, summaries and texts of the paths inside the program.
+/// Names, summaries and texts of the built-in paths.
 #[pyfunction]
 pub fn path_profiles() -> Vec<(&'static str, String, &'static str)> {
     path::profiles().iter().map(|profile| (profile.name, profile.summary(), profile.text)).collect()
@@ -29,8 +29,8 @@ pub struct Path {
 
 #[pymethods]
 impl Path {
-    /// The path that `word` names, with the values at some TOML paths replaced. `ports` is the near end's port of the first
-    /// of the file's flows, if they go over it.
+    /// The path that `word` names, with values at TOML paths replaced. `ports` is the near end's port of the file's
+    /// first flow, if its flows use the path.
     #[staticmethod]
     #[pyo3(signature = (word, values = vec![], seed = None, ports = None))]
     #[expect(clippy::needless_pass_by_value, reason = "how Python's arguments arrive")]
@@ -61,7 +61,7 @@ impl Path {
         self.spec.seed
     }
 
-    /// What its links say to no effect, or hardly the one that is meant: a line each, with file, line and key.
+    /// Keys of its links without effect, or hardly the intended one: one line each, with file, line and key.
     #[getter]
     fn warnings(&self) -> Vec<&str> {
         self.spec.warnings.iter().map(String::as_str).collect()
@@ -81,19 +81,19 @@ impl PathStop {
         Ok(PathStop { stop: Arc::new(path::Stop::new()?) })
     }
 
-    /// Ends the programs of all paths that were given this, as SIGTERM would.
+    /// Ends the programs of all paths that received this, as SIGTERM would.
     fn stop(&self) {
         self.stop.stop();
     }
 
-    /// Whether it was called.
+    /// Whether `stop` was called.
     #[getter]
     fn stopped(&self) -> bool {
         self.stop.is_stopped()
     }
 }
 
-/// What came of a path.
+/// Results of a path.
 #[pyclass(frozen, module = "paceline._core")]
 pub struct PathOutput {
     #[pyo3(get)]
@@ -107,8 +107,8 @@ pub struct PathOutput {
 
 #[pymethods]
 impl PathOutput {
-    /// Packets of data that the flow with `port` at the near end sent from there, or to there, and that were dropped from
-    /// `from_s` to `to_s`, times of CLOCK_MONOTONIC.
+    /// Count of data packets from or to the near end, of the flow with `port` there, that were dropped from `from_s` to
+    /// `to_s` (CLOCK_MONOTONIC).
     fn lost(&self, port: u16, from_near: bool, from_s: f64, to_s: f64) -> u64 {
         let side = if from_near { Side::Near } else { Side::Far };
         self.lost.count(port, side, Time::from_secs_f64(from_s)..Time::from_secs_f64(to_s))
@@ -117,9 +117,9 @@ impl PathOutput {
 
 /// Runs a command over a path until it ends, without the interpreter lock.
 ///
-/// `far` is a line for a shell at the far end, whose output goes to the descriptor `far_output`; `host`: the far end is
-/// this host. `capture` is a file and how many bytes of a packet are kept. With `stop`
-/// signals are left alone. `beginning` is a pipe to be made, at which flows say that they begin.
+/// `far` is a shell command for the far end, with its output to the descriptor `far_output`; with `host`, the far end
+/// is this host. `capture` is a file, and the number of bytes to keep per packet. With `stop`, signals are not handled.
+/// `beginning` is a pipe to create, at which flows report that they begin.
 #[pyfunction]
 #[pyo3(signature = (path, command, *, far = None, far_output = 2, host = false, device = "any", limit_s = None,
     ipv4 = false, record_every_s = None, capture = None, stop = None, access_point = None, beginning = None))]
@@ -192,7 +192,7 @@ pub fn run_path(
     })
 }
 
-/// The summary of a run whose flows are others' own business, and under `path` what the emulator says of itself.
+/// The summary of a run whose flows are unknown, with the emulator's report under `path`.
 fn summary(ended: &Ended<PathReport>) -> serde_json::Result<Value> {
     let report = &ended.measured;
     let end = Time::ZERO + Span::from_secs_f64(report.duration_s);
@@ -225,7 +225,7 @@ fn defect(what: &str) -> PyErr {
     InternalError::new_err(format!("Paceline has a defect: {what}. Please report it with the path."))
 }
 
-/// The exception: its message, and the exit code that a shell would give.
+/// The exception: its message, and a shell's exit code for the failure.
 fn failed(error: RunError) -> PyErr {
     let code = match &error {
         RunError::Program(_, _, refused) if refused.errno == ENOENT => 127,
@@ -236,5 +236,5 @@ fn failed(error: RunError) -> PyErr {
     PathError::new_err((error.to_string(), code))
 }
 
-/// No such file, by errno(3).
+/// "No such file or directory", by errno(3).
 const ENOENT: i32 = 2;

@@ -18,18 +18,18 @@ use std::io::{self, Read, Seek as _, SeekFrom};
 use std::path::PathBuf;
 use std::rc::Rc;
 
-/// Bytes after which a reading looks whether it is to end.
+/// Bytes between two checks for signals.
 const LOOK: usize = 1 << 20;
 
 fn defect(what: &str) -> PyErr {
     InternalError::new_err(format!("Paceline has a defect: {what}. Please report it with the log."))
 }
 
-/// Reads qlog files, each with the name of its flow: the run's tables and recordings, and as JSON what else they say: `states`
-/// (names of the numbers in the column of that name), `skipped` (events that are not read, by name), `events` (how many are),
-/// and for each connection its `file`, `vantage`, `group`, and what of it is `derived`.
+/// Reads qlog files, each with the name of its flow. Returns the run's tables and recordings, and further contents as
+/// JSON: `states` (names of the numbers in that column), `skipped` (counts of unread events, by name), `events` (count
+/// of events read), and for each connection its `file`, `vantage`, `group`, and which values are `derived`.
 ///
-/// Raises ValueError for what is no qlog, and OSError.
+/// Raises ValueError for a file that is no qlog, and OSError.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "how Python's arguments arrive")]
 pub fn qlog(py: Python<'_>, files: Vec<(PathBuf, String)>, every_s: f64, name: &str) -> PyResult<(RunOutput, String)> {
@@ -82,7 +82,7 @@ fn read_all(files: &[(PathBuf, String)], every: Span) -> PyResult<Reading> {
     Ok(reader.finish())
 }
 
-/// Ends a long reading when Python wants to: with Ctrl-C.
+/// Ends a long reading on a signal for Python, such as Ctrl-C.
 struct Heeding {
     from: Box<dyn Read>,
     since: usize,
@@ -104,7 +104,7 @@ impl Read for Heeding {
     }
 }
 
-/// What was read in the shape of a run on real paths: a flow a connection, named after its file.
+/// The result in the form of a run on real paths: one flow per connection, named after its file.
 fn as_run(reading: Reading, names: &BTreeMap<String, &str>, name: &str) -> (LiveSummary, Vec<Series>) {
     let mut instances: BTreeMap<String, u32> = BTreeMap::new();
     let (mut flows, mut series) = (Vec::new(), Vec::new());
@@ -125,7 +125,7 @@ fn as_run(reading: Reading, names: &BTreeMap<String, &str>, name: &str) -> (Live
     (LiveSummary { notes: reading.notes, ..LiveSummary::new(name, end, flows) }, series)
 }
 
-/// The measures of a connection in the direction of most of its payload, names left empty.
+/// A connection's measures in the direction of most of its payload, with the names left empty.
 fn row(connection: &Connection) -> FlowRow {
     let measures = connection.measures;
     let active_s = connection.end.since(connection.start).as_secs_f64();
@@ -158,7 +158,7 @@ fn row(connection: &Connection) -> FlowRow {
         ..FlowRow::default()
     };
     if !out {
-        // What the peer's sender does is not seen from here; the window is that for what goes the other way.
+        // The log does not show the peer's sender; its window is that of the other direction.
         return FlowRow { cc: String::new(), ..both };
     }
     let share = |part: Option<u64>, of: Option<u64>| Some(part? as f64 / of.filter(|of| *of > 0)? as f64);

@@ -29,7 +29,7 @@ impl Watch {
         self.watch.cancel();
     }
 
-    /// The share of the simulated time that is done.
+    /// The simulated share of the duration.
     #[getter]
     fn progress(&self) -> f64 {
         self.watch.progress()
@@ -77,12 +77,12 @@ impl Series {
     }
 }
 
-/// Series as Python has them.
+/// Series as Python objects.
 pub fn of_series(py: Python<'_>, series: Vec<paceline_sim::Series>) -> PyResult<Vec<Py<Series>>> {
     series.into_iter().map(|series| Py::new(py, Series { series })).collect()
 }
 
-/// What a run measured and recorded.
+/// Measurements and recordings of a run.
 #[pyclass(frozen, module = "paceline._core")]
 pub struct RunOutput {
     #[pyo3(get)]
@@ -150,7 +150,7 @@ pub fn run(
     }
 }
 
-/// The system's words for an error, without its number, which Python says too.
+/// The system's message for an error, without its number, which Python adds.
 fn words_of(error: &std::io::Error) -> String {
     let words = error.to_string();
     words.split(" (os error").next().unwrap_or_default().to_owned()

@@ -12,17 +12,17 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What the names of controllers in shared libraries begin with.
+/// Prefix of the names of controllers in shared libraries.
 const LIBRARY: &str = core::OWN[1];
 
-/// Classes of controllers by the names that flows have for them.
+/// Classes of controllers, by the names that flows use for them.
 type Classes = Vec<(String, Py<PyAny>)>;
 /// Schemes that are not compiled in.
 type Foreign = Vec<&'static paceline_control::Scheme>;
 /// Files that have been read, by name.
 type Known<'a> = std::collections::BTreeMap<&'a str, &'a str>;
 
-/// A checked scenario; `set` and `set_all` give changed copies.
+/// A checked scenario; `set` and `set_all` return changed copies.
 #[pyclass(frozen, module = "paceline._core")]
 pub struct Scenario {
     document: Document,
@@ -30,21 +30,22 @@ pub struct Scenario {
     base: PathBuf,
     /// The trace files that were read: name and text.
     traces: Vec<(String, String)>,
-    /// The classes that its flows name beside those of files, by name.
+    /// Classes of controllers that its flows name, other than those in files.
     classes: Classes,
-    /// The schemes that are not compiled in, all of its flows'.
+    /// The schemes of its flows that are not compiled in.
     foreign: Foreign,
-    /// What it says to no effect.
+    /// Its settings without effect.
     warnings: Vec<String>,
     /// What the end of each of its runs cuts off.
     cut_short: Vec<String>,
-    /// What a run of it can record.
+    /// The series that its runs can record.
     recordable: Vec<&'static str>,
     pub checked: Arc<core::Scenario>,
 }
 
 impl Scenario {
-    /// Checks a document. `known` are files that have been read before: a scenario stays what it was when it was loaded.
+    /// Checks a document. `known` are files that have been read before: a scenario keeps the contents that it was
+    /// loaded with.
     fn check(
         py: Python<'_>,
         document: Document,
@@ -62,7 +63,8 @@ impl Scenario {
             traces.push((name.to_owned(), text.clone()));
             Ok(text)
         };
-        // What only the expanded scenario shows is an error now too: nothing of a sweep starts with a bad point in it.
+        // Errors that only the expanded scenario shows are raised here too, so that no sweep starts with an invalid
+        // point.
         let loaded = tried(|| CheckedScenario::check(&document, &mut read, &foreign))?;
         traces.dedup();
         let CheckedScenario { scenario, warnings, cut_short, recordable } = loaded;
@@ -72,7 +74,7 @@ impl Scenario {
 }
 
 impl Scenario {
-    /// So many environments of it, in each of which `driver` drives a flow.
+    /// A number of environments of it, with `driver` driving a flow in each.
     pub fn environments(
         &self,
         py: Python<'_>,
@@ -81,7 +83,7 @@ impl Scenario {
     ) -> PyResult<Vec<Environment>> {
         let (mut foreign, mut known) = (self.foreign.clone(), self.traces.clone());
         if let Driver::Baseline(name) = driver {
-            // it may be a class or a file that no flow of the scenario names
+            // The baseline may be a class or a file that no flow of the scenario names.
             let mut document = self.document.clone();
             tried(|| document.hand_over(flow, name))?;
             let (schemes, files) = own_controllers(py, &document, &self.base, &known, &self.classes)?;
@@ -97,7 +99,7 @@ impl Scenario {
     }
 }
 
-/// The schemes that flows name as classes and files of their own, and what of those has been read: name and text.
+/// The schemes that flows name as classes or files, and the files read for them: name and text.
 fn own_controllers(
     py: Python<'_>,
     document: &Document,
@@ -133,7 +135,7 @@ fn own_controllers(
     Ok((foreign, read))
 }
 
-/// The result of `work`, its error and a panic in it as exceptions.
+/// The result of `work`, with its error or panic as an exception.
 fn tried<T, E: ToString>(work: impl FnOnce() -> Result<T, E>) -> PyResult<T> {
     match panics::guarded(work) {
         Ok(result) => result.map_err(|error| ScenarioError::new_err(error.to_string())),
@@ -150,7 +152,7 @@ fn put(document: &mut Document, values: &[(String, String)]) -> PyResult<()> {
 
 #[pymethods]
 impl Scenario {
-    /// Reads a TOML file and the trace files it names, with the values at some TOML paths replaced before it is checked.
+    /// Reads a TOML file and its trace files. `values` replace values at TOML paths before the check.
     #[staticmethod]
     #[pyo3(signature = (path, values = vec![], classes = vec![]))]
     #[expect(clippy::needless_pass_by_value, reason = "how Python's arguments arrive")]
@@ -161,7 +163,7 @@ impl Scenario {
         Scenario::check(py, document, path.to_owned(), base, &[], classes)
     }
 
-    /// Reads TOML text, as `load` does a file; trace files are looked up from `base_dir`.
+    /// Reads TOML text, as `load` reads a file; trace files are looked up from `base_dir`.
     #[staticmethod]
     #[pyo3(signature = (text, base_dir, name, values = vec![], classes = vec![]))]
     #[expect(clippy::needless_pass_by_value, reason = "how Python's arguments arrive")]
@@ -178,7 +180,7 @@ impl Scenario {
         Scenario::check(py, document, name.to_owned(), base_dir.into(), &[], classes)
     }
 
-    /// A scenario as it was pickled.
+    /// Restores a pickled scenario.
     #[new]
     #[pyo3(signature = (text, base_dir, name, traces, classes = vec![]))]
     fn new(
@@ -193,13 +195,13 @@ impl Scenario {
         Scenario::check(py, document, name, base_dir.into(), &traces, classes)
     }
 
-    /// What `new` makes it of: its text, with its traces, so that it can go where their files are not.
+    /// Arguments for `new`: its text, with its traces, so that it can be unpickled where their files are missing.
     fn __getnewargs__(&self, py: Python<'_>) -> (String, String, &str, Vec<(String, String)>, Classes) {
         let base = self.base.to_string_lossy().into_owned();
         (self.document.to_toml(), base, &self.file, self.traces.clone(), self.classes(py))
     }
 
-    /// Whether the other says the same with every default filled in, and its traces do.
+    /// Whether both are the same with every default filled in, including their traces.
     fn __eq__(&self, other: &Scenario) -> bool {
         self.to_toml() == other.to_toml() && self.traces == other.traces
     }
@@ -215,7 +217,8 @@ impl Scenario {
         self.set_all((vec![(path, value)]).into_pyobject(path.py())?.as_any())
     }
 
-    /// A copy with several values replaced, checked when all are: what `paceline.load` takes as `changes`, or pairs of it.
+    /// A copy with several values replaced and then checked: a mapping as `paceline.load` takes for `changes`, or
+    /// pairs.
     fn set_all(&self, values: &Bound<'_, PyAny>) -> PyResult<Scenario> {
         let written = values.py().import("paceline.scenarios.scenario")?.call_method1("toml_values", (values,))?;
         let changes: Vec<(String, String)> = written.extract()?;
@@ -230,14 +233,14 @@ impl Scenario {
         self.checked.to_toml()
     }
 
-    /// The same for a path, on which its flows are not run: with other controllers in the place of those that are not compiled in.
+    /// The same for a path, whose flows do not run: with controllers that are not compiled in replaced.
     fn path_toml(&self) -> PyResult<String> {
         let mut document = tried(|| Document::parse(&self.checked.to_toml(), &self.file))?;
         document.without(|cc| self.foreign.iter().any(|scheme| scheme.name == cc));
         Ok(document.to_toml())
     }
 
-    /// The same without name and description: what a run's result depends on beside its seed and the traces.
+    /// The same without name and description: what a run's result depends on, besides its seed and traces.
     fn identity(&self) -> String {
         self.checked.identity()
     }
@@ -247,7 +250,7 @@ impl Scenario {
         self.checked.name()
     }
 
-    /// The file that it was read from, as mistakes name it.
+    /// The file that it was read from, as in messages.
     #[getter]
     fn file(&self) -> &str {
         &self.file
@@ -263,20 +266,20 @@ impl Scenario {
         self.checked.duration().as_secs_f64()
     }
 
-    /// The first and the last node of the chain of links; None of a graph.
+    /// The first and last node of the chain of links; None in a graph.
     #[getter]
     fn ends(&self) -> Option<(&str, &str)> {
         self.checked.ends()
     }
 
-    /// How many flows it has, each instance counted.
+    /// Number of flows, counting each instance.
     #[getter]
     fn instances(&self) -> u64 {
         self.checked.flows().iter().map(|flow| u64::from(flow.count)).sum()
     }
 
-    /// The rates of all links, both ways (bit/s), as far as they can be filled: a way on which no flow begins carries what
-    /// receivers say alone, no more packets than come the other way.
+    /// The sum of the rates of all links in both directions (bit/s), as far as they can be filled. A direction in which
+    /// no flow begins carries only receivers' packets, no more than the packets of the other direction.
     #[getter]
     fn rates_bps(&self) -> f64 {
         let far = self.checked.ends().map(|(_, far)| far);
@@ -291,7 +294,7 @@ impl Scenario {
         self.checked.links().iter().map(both).sum()
     }
 
-    /// About how many core seconds a run takes, what is recorded left out (`paceline_sim::cost`).
+    /// Estimated core seconds of a run, without recording (`paceline_sim::cost`).
     fn core_seconds(&self) -> PyResult<f64> {
         let message = |error: paceline_sim::ExpandError| format!("{}: {error}", self.file);
         tried(|| {
@@ -314,19 +317,19 @@ impl Scenario {
         })
     }
 
-    /// What it says to no effect, or hardly the one that is meant: a line each, with file, line and key.
+    /// Keys without effect, or hardly the intended one: one line each, with file, line and key.
     #[getter]
     fn warnings(&self) -> Vec<&str> {
         self.warnings.iter().map(String::as_str).collect()
     }
 
-    /// Streams and transfers that the end of each of its runs cuts off, likewise.
+    /// Streams and transfers that the end of each of its runs cuts off: one line each.
     #[getter]
     fn cut_short(&self) -> Vec<&str> {
         self.cut_short.iter().map(String::as_str).collect()
     }
 
-    /// The series that a run of it can record.
+    /// The series that its runs can record.
     #[getter]
     fn recordable(&self) -> Vec<&str> {
         self.recordable.clone()
@@ -338,7 +341,7 @@ impl Scenario {
         Scenario::check(py, document, file, base, &self.traces, classes)
     }
 
-    /// The classes that its flows name beside those of files, by name.
+    /// Classes of controllers that its flows name, other than those in files.
     #[getter]
     fn classes(&self, py: Python<'_>) -> Classes {
         self.classes.iter().map(|(name, class)| (name.clone(), class.clone_ref(py))).collect()
@@ -350,7 +353,7 @@ impl Scenario {
         self.foreign.iter().map(|core| Scheme { core }).collect()
     }
 
-    /// Whether runs of it call Python: those of one process then take turns.
+    /// Whether its runs call Python: those of one process then take turns.
     #[getter]
     fn in_python(&self) -> bool {
         self.foreign.iter().any(|scheme| !scheme.name.starts_with(LIBRARY))

@@ -1,17 +1,17 @@
-//! Traces of rates, as links read them.
+//! Rate traces, as links read them.
 
 use crate::{InternalError, panics};
 use paceline_path::trace::{Format, Trace, read};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// What a trace says: its format, how long it lasts (s), instants (s), at each the bytes of an opportunity or the rate from then on
-/// (bit/s), and the latencies that it tells (s).
+/// A trace's contents: its format, its duration (s), times (s), at each the bytes of an opportunity or the rate from
+/// then on (bit/s), and its latencies (s).
 type TraceSummary = (&'static str, f64, Vec<f64>, Vec<f64>, Vec<f64>);
 
-/// Reads a trace, in the format of this name or, without one, in the one that it looks like.
+/// Reads a trace in the format of this name; without one, the format is detected.
 ///
-/// Raises ValueError for what is none, with the place of what is wrong.
+/// Raises ValueError for an invalid trace, with the place of the mistake.
 #[pyfunction]
 #[pyo3(signature = (text, format = None))]
 pub fn trace(py: Python<'_>, text: &str, format: Option<&str>) -> PyResult<TraceSummary> {

@@ -1,4 +1,4 @@
-//! What a controller in Python is told: each event a small object, times in seconds and rates in bits a second.
+//! Events for controllers in Python: each a small object, with times in seconds and rates in bit/s.
 
 use paceline_control::monitor::Monitored;
 use paceline_control::rtp::{Fate, RtpEvent};
@@ -13,12 +13,12 @@ fn seconds(span: Span) -> f64 {
     span.as_secs_f64()
 }
 
-/// Seconds since the run's beginning.
+/// Seconds since the beginning of the run.
 pub fn instant(time: Time) -> f64 {
     time.0 as f64 / 1e9
 }
 
-/// Classes of events: fields, a constructor for tests of controllers, patterns for `match`, and how they show themselves.
+/// Classes of events: fields, a constructor for controllers' tests, patterns for `match`, and `repr`.
 macro_rules! events {
     ($($(#[$doc:meta])* $name:ident { $($field:ident: $of:ty),* $(,)? })+) => {
         $(
@@ -58,86 +58,85 @@ macro_rules! events {
 }
 
 events! {
-    /// What a controller may see of its path: seconds, and segments of `segment_bytes` of payload. `srtt_s` is zero
-    /// before the first sample (RFC 6298), `rttvar_s` of TCP alone; `acked` is the next segment that the receiver
-    /// expects, `next` the next to send in order; `receive_window` is 2**32 - 1 where there is none.
+    /// A controller's view of its path: seconds, and segments of `segment_bytes` of payload. `srtt_s` is zero before
+    /// the first sample (RFC 6298); `rttvar_s` is TCP's alone. `acked` is the next segment that the receiver expects,
+    /// `next` the next one to send in order. `receive_window` is 2**32 - 1 if there is none.
     PathView {
         now_s: f64, srtt_s: f64, rttvar_s: f64, min_rtt_s: f64, in_flight: u32, acked: u32, next: u32,
         receive_window: u32, segment_bytes: u32,
     }
-    /// The connection stands; `window` is the initial window in segments.
+    /// The connection is established; `window` is the initial window in segments.
     Established { window: f64 }
-    /// New data are acknowledged, outside of recovery: how many segments, what was in flight before, and the round-
-    /// trip time of the newest of them, unless it is ambiguous (Karn). What the receiver delayed its acknowledgement
-    /// by is in it.
+    /// New data were acknowledged outside recovery: count of segments, the segments in flight before, and the newest
+    /// segment's round-trip time unless ambiguous (Karn). It includes the receiver's ACK delay.
     Acked { segments: u32, in_flight: u32, rtt_s: Option<f64> }
     /// The same during recovery, under profiles ns2-linux and linux.
     Repaired { segments: u32, rtt_s: Option<f64> }
-    /// One more duplicate in Vegas' recovery.
+    /// A further duplicate ACK in Vegas' recovery.
     Duplicate {}
-    /// A loss, found without a timeout: at most once a window of data. `duplicates` is by how many the window is to
-    /// be inflated, zero where the machine does it; `again`: this loss is not the segment's first.
+    /// A loss found without a timeout, at most once per window of data. `duplicates` is the inflation of the window,
+    /// zero if the machine inflates it; `again` means that this segment was lost before.
     Lost { duplicates: u32, again: bool }
-    /// A partial acknowledgement (RFC 6582, 3.2): the window is to shrink by so many segments.
+    /// A partial acknowledgement (RFC 6582, 3.2): deflate the window by this many segments.
     Deflate { segments: u32 }
-    /// Recovery is over; a window above `at_most` would let a burst out.
+    /// Recovery has ended; a window above `at_most` would release a burst.
     Recovered { at_most: f64 }
-    /// The last reduction was for nothing (RFC 4015), under profile linux: window and threshold before it.
+    /// The last reduction was spurious (RFC 4015), under profile linux: window and threshold before it.
     Undo { window: f64, threshold: f64 }
-    /// The retransmission timer has expired; `cut`: the threshold is to be cut too.
+    /// The retransmission timer expired; `cut` means that the threshold must be reduced too.
     Timeout { cut: bool }
-    /// The receiver echoes a mark (RFC 3168), at most once a window of data.
+    /// The receiver echoed ECN marks (RFC 3168), at most once per window of data.
     EcnEcho {}
-    /// Sending begins again after nothing was in flight for so long, under profile linux.
+    /// Sending resumes after `idle_s` with nothing in flight, under profile linux.
     Resumed { idle_s: f64, app_limited: bool }
     /// Nothing was sent for longer than the timeout (RFC 5681, 4.1); `window` is the restart window.
     Idle { window: f64 }
-    /// A sample of the delivery rate (RS of draft-ietf-ccwg-bbr), with `needs` deliveries: volumes in bytes.
+    /// A delivery rate sample (RS of draft-ietf-ccwg-bbr), with `needs` deliveries: volumes in bytes.
     Delivery {
         total: u64, newly_acked: u64, newly_lost: u64, newly_marked: u32, prior_delivered: u64, delivered: u64,
         interval_s: f64, rtt_s: Option<f64>, tx_in_flight: u64, lost: u64, app_limited: bool, prior_in_flight: u64,
         in_flight: u64, window_limited: bool,
     }
-    /// A segment that was found lost, and what was known when it left, with `needs` deliveries: volumes in bytes.
+    /// A lost segment, with the state when it was sent, with `needs` deliveries: volumes in bytes.
     LostOne { seq: u32, size: u64, total: u64, tx_in_flight: u64, lost: u64, app_limited: bool }
-    /// What an interval was like, with `every`: bytes acknowledged, lost, and sent (again too), marks, timeouts, and
-    /// round-trip times: mean, least, greatest. `loss` is the share lost of what was acknowledged or lost.
+    /// Statistics of an interval, with `every`: bytes acknowledged, lost and sent (including retransmissions), marks,
+    /// timeouts, and mean, minimum and maximum round-trip time. `loss` is the lost share of what was acknowledged or
+    /// lost.
     Interval {
         duration_s: f64, acked_bytes: u64, lost_bytes: u64, sent_bytes: u64, marked: u32, timeouts: u32, rtt_s: Option<f64>,
         least_rtt_s: Option<f64>, most_rtt_s: Option<f64>, delivery_bps: f64, loss: f64, app_limited: bool,
     }
-    /// A sender on TFRC begins, without a round-trip sample yet.
+    /// A TFRC sender starts, without a round-trip sample yet.
     Started {}
-    /// A receiver's report on TFRC: R_sample, t_RTO, X_recv and p of RFC 5348.
+    /// A receiver's TFRC report: R_sample, t_RTO, X_recv and p of RFC 5348.
     RateReport {
         rtt_s: f64, timeout_s: f64, receive_rate_bps: f64, loss_event_rate: f64, data_limited: bool,
     }
-    /// The nofeedback timer has expired (RFC 5348, 4.4).
+    /// The nofeedback timer expired (RFC 5348, 4.4).
     NoFeedback { data_limited: bool }
-    /// A sender on RTP begins: bytes of a full packet on the wire, and the mean time between reports.
+    /// An RTP sender starts: bytes of a full packet on the wire, and the mean time between reports.
     SessionStarted { packet_bytes: u64, report_interval_s: f64 }
-    /// A receiver's report on RTP (RFC 3550): the share lost since the one before it, and the bottleneck's rate, if
+    /// A receiver report over RTP (RFC 3550): the share lost since the previous report, and the bottleneck's rate, if
     /// the receiver measures it.
     MediaReport {
         loss: f64, rtt_s: Option<f64>, since_s: f64, bottleneck_bps: Option<f64>, data_limited: bool,
     }
-    /// What has become of a packet of `size` bytes on the wire, of which the application wrote `payload`. `arrived_s`
-    /// is by the receiver's clock, None if it does not tell; neither `arrived` nor `lost`: its feedback was lost
-    /// itself.
+    /// The fate of a packet with `size` bytes on the wire, including `payload` from the application. `arrived_s` is by
+    /// the receiver's clock; None if it is not reported. If neither `arrived` nor `lost`, its feedback was lost.
     PacketFate {
         number: u32, sent_s: f64, size: u64, payload: u64, ends_frame: bool, probe: Option<u32>, arrived: bool,
         lost: bool, arrived_s: Option<f64>, marked: bool,
     }
-    /// No feedback has come for `silence` intervals, or for one more.
+    /// No feedback has arrived for `silence` intervals, or for one more.
     Silence {}
-    /// The application has written a frame of `size` bytes on the wire, with `tells_sending`.
+    /// The application wrote a frame of `size` bytes on the wire, with `tells_sending`.
     FrameWritten { size: u64 }
-    /// A packet has left, with `tells_sending`; `in_flight` are bytes with it.
+    /// A packet was sent, with `tells_sending`; `in_flight` is in bytes and includes it.
     PacketSent { number: u32, size: u64, payload: u64, in_flight: u64 }
 }
 
-/// Feedback on single packets (RFC 8888, or transport-wide): those whose fate is known now, the round-trip time of
-/// the last one, what waits at the sender, how long its oldest frame has, and the bytes in flight.
+/// Feedback on single packets (RFC 8888, or transport-wide): the packets whose fate is now known, the last one's
+/// round-trip time, the sender's backlog, the waiting time of its oldest frame, and the bytes in flight.
 #[pyclass(frozen, get_all, module = "paceline.events")]
 #[derive(Debug)]
 pub struct Arrivals {
@@ -178,7 +177,7 @@ impl Arrivals {
 }
 
 impl PathView {
-    /// As the core has it.
+    /// From the core's view.
     #[inline]
     pub fn of(path: &View) -> PathView {
         PathView {
@@ -219,7 +218,7 @@ pub fn of_tcp(py: Python<'_>, event: &TcpEvent) -> PyResult<Py<PyAny>> {
     }
 }
 
-/// A sample of the delivery rate.
+/// A delivery rate sample.
 pub fn of_delivery(sample: &RateSample) -> Delivery {
     Delivery {
         total: sample.total,
@@ -239,7 +238,7 @@ pub fn of_delivery(sample: &RateSample) -> Delivery {
     }
 }
 
-/// What an interval was like.
+/// Statistics of an interval.
 pub fn of_interval(interval: &Monitored) -> Interval {
     Interval {
         duration_s: seconds(interval.duration),
@@ -257,7 +256,7 @@ pub fn of_interval(interval: &Monitored) -> Interval {
     }
 }
 
-/// A segment that was found lost.
+/// A lost segment.
 pub fn of_lost(lost: &LostSegment) -> LostOne {
     let LostSegment { seq, size, total, tx_in_flight, lost, app_limited } = *lost;
     LostOne { seq, size, total, tx_in_flight, lost, app_limited }
@@ -279,7 +278,7 @@ pub fn of_tfrc(py: Python<'_>, event: &TfrcEvent) -> PyResult<Py<PyAny>> {
     }
 }
 
-/// An event of RTP's machine; none for a tick, which has a method of its own.
+/// An event of RTP's machine; None for a tick, which has its own method.
 pub fn of_rtp(py: Python<'_>, event: &RtpEvent) -> PyResult<Option<Py<PyAny>>> {
     Ok(Some(match event {
         RtpEvent::Tick => return Ok(None),

@@ -11,20 +11,20 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use std::collections::VecDeque;
 
-/// The most clusters that may wait.
+/// Maximum waiting probe clusters.
 const MAX_PROBES: usize = 64;
 
-/// Base of controllers of media on RTP.
+/// Base of media controllers over RTP.
 #[pyclass(extends = Base, subclass, module = "paceline")]
 #[derive(Debug)]
 pub struct MediaController {
-    /// In bits a second, these three.
+    /// These three in bit/s.
     rate: f64,
     target: Option<f64>,
     filling: f64,
     /// In bytes.
     window: Option<f64>,
-    /// In seconds; none: the application writes no frames.
+    /// In seconds; None if the application writes no frames.
     frame_period: Option<f64>,
     probes: VecDeque<Probe>,
     clusters: u32,
@@ -100,7 +100,7 @@ impl MediaController {
         self.frame_period
     }
 
-    /// Sends a cluster of packets at a rate of its own; gives the number by which events name it.
+    /// Sends a probe cluster at its own rate; returns the id that events use for it.
     #[pyo3(signature = (rate_bps, size, packets = 5))]
     fn probe(&mut self, rate_bps: f64, size: f64, packets: u32) -> PyResult<u32> {
         let rate = Rate::from_bps(usable("rate_bps", rate_bps, 1.0, MAX_RATE, "bit/s")? as u64);
@@ -114,14 +114,14 @@ impl MediaController {
     }
 }
 
-/// An object of Python as a controller.
+/// A Python object as a controller.
 struct Called {
     callbacks: Callbacks,
     object: Py<MediaController>,
     on_feedback: Py<PyAny>,
     on_timer: Option<Py<PyAny>>,
     settings: RtpSettings,
-    /// In bytes a second.
+    /// Rates in bytes/s.
     rate: f64,
     filling: f64,
     target: Option<Rate>,
@@ -129,7 +129,7 @@ struct Called {
     probes: VecDeque<Probe>,
 }
 
-/// A controller around an object that has run its `__init__`.
+/// A controller around an object whose `__init__` has run.
 pub fn controller(
     object: &Bound<'_, MediaController>,
     given: &Given,

@@ -1,8 +1,8 @@
-//! Controllers written in Python: a class becomes a scheme, an object of it a controller.
+//! Controllers written in Python: a class becomes a scheme, an instance a controller.
 //!
-//! The machine around a controller reads its window or rate for every packet, so these lie in the object's Rust half: the base
-//! classes [`window::WindowController`], [`rate::RateController`] and [`media::MediaController`] refuse what no machine can use
-//! where it is assigned, and Python is called for events alone. Look first at `window.rs`.
+//! The machine reads a controller's window or rate for every packet, so these values are stored in the object's Rust
+//! half. The base classes [`window::WindowController`], [`rate::RateController`] and [`media::MediaController`] reject
+//! unusable values on assignment, and only events call Python. Start reading at `window.rs`.
 
 pub mod events;
 pub mod media;
@@ -30,7 +30,7 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<media::MediaController>()
 }
 
-/// What every controller's object is given before its own `__init__` runs.
+/// The attributes that every controller's object has before its own `__init__` runs.
 #[pyclass(subclass, get_all, name = "_Controller", module = "paceline._core")]
 #[derive(Debug)]
 pub struct Base {
@@ -40,14 +40,14 @@ pub struct Base {
 }
 
 impl Base {
-    /// For an object that somebody makes by hand, as tests do.
+    /// For an object that is created directly, as in tests.
     pub fn by_hand(py: Python<'_>) -> PyResult<Base> {
         let random = Py::new(py, Random::of(paceline_random::Stream::new(0, "controller")))?;
         Ok(Base { random, flow: String::new(), profile: paceline_control::Profile::Rfc.name() })
     }
 }
 
-/// A number that a controller has set, if a machine can use it.
+/// Checks that a machine can use a number that a controller has set.
 pub fn usable(name: &str, value: f64, min: f64, max: f64, unit: &str) -> PyResult<f64> {
     if (min..=max).contains(&value) {
         return Ok(value);
@@ -58,12 +58,12 @@ pub fn usable(name: &str, value: f64, min: f64, max: f64, unit: &str) -> PyResul
 /// The gauges of one scheme: attributes by name and unit.
 pub type GaugeNames = &'static [(&'static str, GaugeUnit)];
 
-/// What all controllers in Python share: whose they are, and how they fail.
+/// What all controllers in Python share: their flow, their gauges, and how they fail.
 #[derive(Debug)]
 pub struct Callbacks {
     flow: String,
     gauges: GaugeNames,
-    /// When it was last called: of what goes wrong when gauges are read.
+    /// Time of the last call, for errors when gauges are read.
     now: Cell<Time>,
 }
 
@@ -88,7 +88,7 @@ impl Callbacks {
         Failure { flow: self.flow.clone(), at: self.now.get(), problem }.end_run()
     }
 
-    /// Tells the attributes that the class names as gauges.
+    /// Reports the attributes that the class names as gauges.
     pub fn gauges(&self, object: &Py<PyAny>, to: &mut dyn Gauges) {
         if self.gauges.is_empty() {
             return;
@@ -109,7 +109,7 @@ impl Callbacks {
 /// An exception as Python shows it.
 fn traceback(py: Python<'_>, error: &PyErr) -> String {
     let value = error.value(py);
-    // PyO3 keeps the traceback beside the exception
+    // PyO3 keeps the traceback separate from the exception.
     let whole = value.setattr("__traceback__", error.traceback(py));
     let lines = whole
         .and_then(|()| py.import("traceback"))

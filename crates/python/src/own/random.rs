@@ -1,4 +1,5 @@
-//! Draws for a controller in Python: of the run's seed and the flow's name, so that runs can be repeated.
+//! Random numbers for a controller in Python. They depend on the run's seed and the flow's name, so that runs can be
+//! repeated.
 
 use paceline_random::{Sequence, Stream};
 use pyo3::exceptions::PyValueError;
@@ -12,7 +13,7 @@ pub struct Random {
 }
 
 impl Random {
-    /// From the beginning of `stream`.
+    /// From the start of `stream`.
     pub fn of(stream: Stream) -> Random {
         Random { sequence: Sequence::new(stream) }
     }
@@ -41,7 +42,7 @@ impl Random {
         mean * self.sequence.exponential()
     }
 
-    /// Normal.
+    /// Normal, with this mean and standard deviation.
     #[pyo3(signature = (mean = 0.0, sd = 1.0))]
     fn normal(&mut self, mean: f64, sd: f64) -> f64 {
         mean + sd * self.sequence.normal()

@@ -9,13 +9,13 @@ use paceline_control::{Controller, Gauges, PathView as View, RateController as K
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-/// Base of controllers that set a rate by a receiver's reports.
+/// Base of controllers that set a rate based on a receiver's reports.
 #[pyclass(extends = Base, subclass, module = "paceline")]
 #[derive(Debug)]
 pub struct RateController {
-    /// In bits a second.
+    /// In bit/s.
     rate: f64,
-    /// Likewise; none: the rate.
+    /// In bit/s; None means the rate.
     pacing: Option<f64>,
     in_slow_start: bool,
 }
@@ -66,19 +66,19 @@ impl RateController {
     }
 }
 
-/// An object of Python as a controller.
+/// A Python object as a controller.
 struct Called {
     callbacks: Callbacks,
     object: Py<RateController>,
     on_feedback: Py<PyAny>,
     settings: Settings,
-    /// In bytes a second, both.
+    /// Both in bytes/s.
     rate: f64,
     pacing: f64,
     in_slow_start: bool,
 }
 
-/// A controller around an object that has run its `__init__`.
+/// A controller around an object whose `__init__` has run.
 pub fn controller(
     object: &Bound<'_, RateController>,
     given: &Given,
@@ -105,7 +105,7 @@ impl Controller for Called {
             let own = self.object.borrow(py);
             Ok((own.rate, own.pacing.unwrap_or(own.rate), own.in_slow_start))
         });
-        // no sender falls silent for longer (RFC 5348 section 4.3)
+        // A sender must not be silent for longer (RFC 5348 section 4.3).
         let min = f64::from(path.segment.max(1)) / MAX_BACKOFF;
         (self.rate, self.pacing, self.in_slow_start) = ((rate / 8.0).max(min), (pacing / 8.0).max(min), in_slow_start);
     }

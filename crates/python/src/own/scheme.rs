@@ -1,4 +1,4 @@
-//! A class of Python as a scheme: its name, its parameters, what it asks of its machine, and how objects of it are made.
+//! A Python class as a scheme: its name, its parameters, its needs of the machine, and how its objects are created.
 
 use super::media::{self, MediaController};
 use super::random::Random;
@@ -26,14 +26,14 @@ use std::path::PathBuf;
 
 const PROFILES: usize = Profile::ALL.len();
 
-/// A scheme that Python has brought.
+/// A scheme supplied by Python.
 #[pyclass(frozen, module = "paceline._core")]
 #[derive(Debug)]
 pub struct Scheme {
     pub core: &'static Core,
 }
 
-/// Lives as long as the process: schemes are few, and are named by reference from every flow.
+/// Leaks a value: schemes are few, and every flow refers to its scheme.
 fn for_ever<T>(value: T) -> &'static T {
     Box::leak(Box::new(value))
 }
@@ -96,7 +96,7 @@ fn needs(of: &Value) -> Needs {
     }
 }
 
-/// How often it is asked, if not at each event.
+/// How often it is called, if not at each event.
 fn every(of: &Value) -> PyResult<Option<Every>> {
     Ok(match &of["every"] {
         Value::Null => None,
@@ -129,7 +129,7 @@ fn rtp_settings(of: &Value) -> RtpSettings {
     }
 }
 
-/// How objects of one class are made.
+/// Creates objects of one class.
 struct Objects {
     class: Py<PyAny>,
     parameters: &'static [Parameter],
@@ -137,7 +137,7 @@ struct Objects {
 }
 
 impl Objects {
-    /// A new object whose `__init__` has run, with what every controller has.
+    /// A new object with every controller's attributes, whose `__init__` has run.
     fn object<'py, C: PyClass>(&self, py: Python<'py>, given: &Given, stream: Stream) -> PyResult<Bound<'py, C>> {
         let class = self.class.bind(py);
         let object = class.call_method1("__new__", (class,))?.cast_into::<C>()?;
@@ -158,7 +158,7 @@ impl Objects {
     }
 }
 
-/// The same for each kind: an object, and a controller around it.
+/// The maker for each kind: creates an object, and a controller around it.
 macro_rules! maker {
     ($objects:ident, $class:ident, $module:ident, $settings:expr) => {{
         let settings = $settings;
@@ -175,7 +175,7 @@ macro_rules! maker {
 
 #[pymethods]
 impl Scheme {
-    /// Of a class, by its description as JSON: see `paceline.own_controllers`.
+    /// From a class and its description as JSON: see `paceline.own_controllers`.
     #[new]
     fn new(class: Py<PyAny>, description: &str) -> PyResult<Scheme> {
         let of: Value = serde_json::from_str(description).map_err(|error| wrong(&error.to_string()))?;
@@ -201,7 +201,7 @@ impl Scheme {
                 let recovery = found.ok_or_else(|| wrong("recovery"))?;
                 let needs = needs(&of);
                 let every = every(&of)?;
-                // a kernel has one machine, and so has ns-2's agent of it
+                // Profiles ns2-linux and linux each have a single way of recovery.
                 let machine = Machine::Tcp([recovery, recovery, Recovery::Sack, Recovery::Rack]);
                 (machine, Maker::Window(maker!(objects, WindowController, window, (needs, every)), needs))
             }
@@ -228,7 +228,7 @@ impl Scheme {
         })
     }
 
-    /// Of a controller in a shared library, whose code runs from now on. Raises ValueError.
+    /// From a controller in a shared library, whose code may run from now on. Raises ValueError.
     #[staticmethod]
     #[expect(clippy::needless_pass_by_value, reason = "how Python's arguments arrive")]
     fn library(path: PathBuf, controller: Option<&str>, name: &str) -> PyResult<Scheme> {
@@ -236,19 +236,20 @@ impl Scheme {
         Ok(Scheme { core: core.map_err(|error| PyValueError::new_err(format!("`{name}` {error}")))? })
     }
 
-    /// What it is, as `paceline.controllers()` has it, in JSON.
+    /// Its description, in the form of `paceline.controllers()`, as JSON.
     fn json(&self) -> String {
         paceline_sim::describe::scheme(self.core).to_string()
     }
 
-    /// As scenarios name it.
+    /// Its name in scenarios.
     #[getter]
     fn name(&self) -> &'static str {
         self.core.name
     }
 }
 
-/// Tells a fresh controller so many events with extreme numbers. Raises ValueError for what no machine can use.
+/// Passes events with extreme values to a new controller, `events` in number. Raises ValueError if a machine cannot use
+/// its state.
 #[pyfunction]
 #[pyo3(signature = (cc, seed, events, own = None))]
 pub fn extremes(py: Python<'_>, cc: &str, seed: u64, events: u32, own: Option<Py<Scheme>>) -> PyResult<()> {

@@ -11,9 +11,9 @@ use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-/// The most segments of a window.
+/// Maximum window in segments.
 const MAX_WINDOW: f64 = 1e9;
-/// The highest rate, in bits a second.
+/// Maximum rate, in bit/s.
 pub const MAX_RATE: f64 = 1e15;
 
 /// Base of controllers that set a window.
@@ -23,7 +23,7 @@ pub struct WindowController {
     /// In segments.
     window: f64,
     threshold: f64,
-    /// In bits a second.
+    /// In bit/s.
     pacing: f64,
     quantum: u32,
     base_rtt: Option<f64>,
@@ -117,19 +117,19 @@ impl WindowController {
     }
 }
 
-/// What the machine reads, as it was after the last call.
+/// The values that the machine reads, as of the last call.
 #[derive(Clone, Copy, Debug)]
 struct Own {
     window: f64,
     threshold: f64,
-    /// In bytes a second.
+    /// In bytes/s.
     pacing: f64,
     quantum: u32,
     base_rtt: Option<f64>,
     holds_back: bool,
 }
 
-/// An object of Python as a controller.
+/// A Python object as a controller.
 struct Called {
     callbacks: Callbacks,
     object: Py<WindowController>,
@@ -141,7 +141,7 @@ struct Called {
     decision: Own,
 }
 
-/// A controller around an object that has run its `__init__`: called at each event, or once an interval.
+/// A controller around an object whose `__init__` has run, called at each event or once per interval.
 pub fn controller(
     object: &Bound<'_, WindowController>,
     given: &Given,
@@ -184,7 +184,7 @@ fn read(object: &Bound<'_, WindowController>) -> Own {
 }
 
 impl Called {
-    /// Calls one of its methods, and reads what it has decided.
+    /// Calls one of its methods, and reads its decision.
     #[inline]
     fn call(&mut self, path: &View, call: impl FnOnce(&Called, Python<'_>, PathView) -> PyResult<()>) {
         self.decision = self.callbacks.call(path.now, |py| {
@@ -193,7 +193,7 @@ impl Called {
         });
     }
 
-    /// Calls a method that a class need not have.
+    /// Calls an optional method.
     #[inline]
     fn call_if<A: for<'py> PyCallArgs<'py>>(
         &mut self,
@@ -266,7 +266,7 @@ impl Kind for Called {
     }
 }
 
-/// An object of Python that is asked once an interval.
+/// A Python object that is called once per interval.
 struct IntervalController {
     callbacks: Callbacks,
     object: Py<WindowController>,
@@ -275,7 +275,7 @@ struct IntervalController {
 }
 
 impl IntervalController {
-    /// Calls it where `now` holds, and reads what it has decided.
+    /// Calls it with the state `now`, and reads its decision.
     fn ask(&self, now: Decision, path: &View, call: impl FnOnce(Python<'_>, PathView) -> PyResult<()>) -> Decision {
         self.callbacks.call(path.now, |py| {
             let mut own = self.object.borrow_mut(py);
