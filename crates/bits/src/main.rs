@@ -1,10 +1,10 @@
-//! Runs scenarios and prints what each gives as one number, so that processors can be compared.
+//! Runs scenarios and prints a hash of each run's results, to compare processors.
 //!
-//! `paceline-bits < CASES` reads a line for each run, its name, the scenario's file and changes `PATH=VALUE`, with tabs
-//! between them, and prints `NAME,HASH`. `paceline-bits NAME < CASES` prints the summary of that run instead, as JSON, to
-//! see what differs. `tests/platforms.py` builds it for other processors and systems: it takes nothing but the simulator.
+//! `paceline-bits < CASES` reads one line per run: its name, the scenario file, and changes `PATH=VALUE`, separated by
+//! tabs. It prints `NAME,HASH`. `paceline-bits NAME < CASES` prints the summary of that run instead, as JSON, to find
+//! what differs. `tests/platforms.py` builds it for other processors and systems, so it depends on the simulator alone.
 
-#![allow(clippy::disallowed_methods)] // a program at the edge: it reads files
+#![allow(clippy::disallowed_methods)] // a program at the edge may read files
 
 use paceline_sim::scenario::Document;
 use paceline_sim::{CheckedScenario, Recording, RunOptions, RunOutput, Series, simulate};
@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A run with the scenario's own seed, and all recorded that it has.
+/// Runs a scenario with its own seed, and records everything that it can.
 fn ran<'a>(file: &str, changes: impl Iterator<Item = &'a str>) -> Result<RunOutput, Box<dyn Error>> {
     let mut document = Document::parse(&std::fs::read_to_string(file)?, file)?;
     for change in changes {
@@ -49,8 +49,8 @@ fn ran<'a>(file: &str, changes: impl Iterator<Item = &'a str>) -> Result<RunOutp
     Ok(simulate(&loaded.scenario, loaded.scenario.seed(), &options)?)
 }
 
-/// FNV-1a of 64 bits over the summary's text and the bits of every recorded number. All NaN are one: processors differ in
-/// the sign of the NaN that they make.
+/// 64-bit FNV-1a over the summary's text and the bits of every recorded number. All NaN count as one, because
+/// processors differ in the sign of the NaN that they produce.
 fn hash(summary: &str, series: &[Series]) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     let mut take = |bytes: &[u8]| {
