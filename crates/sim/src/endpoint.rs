@@ -18,7 +18,7 @@ use paceline_packet::{Extra, FlowId, Packet};
 use paceline_random::Stream;
 use paceline_units::{Rate, Size, Span, Time};
 
-/// Maximum actions of an application per call. With a real clock, an application whose rate nobody can send would
+/// Maximum actions of an application per call. In real time, an application with a rate that nobody can send would
 /// otherwise never catch up with what is due.
 const MAX_ACTIONS: usize = 1024;
 
@@ -117,7 +117,7 @@ impl Source {
         self.started && self.sender.acked_all() && (self.stopped || self.app.is_over() || self.is_silent())
     }
 
-    /// Whether its application will do nothing more, apart from its stop.
+    /// Whether its application will do nothing more, not even stop.
     #[must_use]
     pub fn is_silent(&self) -> bool {
         self.stopped || self.app.next_wake().is_none() && !self.app.is_waiting()

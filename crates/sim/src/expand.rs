@@ -80,7 +80,7 @@ impl ExpandError {
 /// Draws a run of `scenario` under `seed`.
 ///
 /// # Errors
-/// Errors that only the whole graph shows: unreachable ends, a fixed `rtt` below the path's own.
+/// Errors that only the whole graph shows: unreachable ends, or in a graph a fixed `rtt` below the path's own.
 pub fn expand(scenario: &Scenario, seed: u64) -> Result<Model, ExpandError> {
     let mut model = Model {
         name: scenario.name().to_owned(),

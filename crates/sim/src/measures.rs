@@ -1,7 +1,7 @@
 //! The measures: one table of their names, units, meanings, and how they scatter from run to run.
 //!
-//! Each entry below is a field of a row in the summary of a run, a column of the tables, a row of `docs/measures.md`, and what
-//! statistics go by. A new measure is one entry here, and the code that counts it.
+//! Each entry is a field of a row in a run's summary, a column of the tables, a row of `docs/measures.md`, and an input
+//! of statistics. A new measure is one entry here, and the code that counts it.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -18,31 +18,31 @@ pub use tables::{
 /// Measures that are defined together.
 #[derive(Clone, Copy, Debug)]
 pub struct Measure {
-    /// Their names, which end with the unit where it is one of time, rate, packets or bytes; and what their values are.
+    /// Their names, which end with the unit for a time, rate, packets or bytes; and the type of their values.
     pub columns: &'static [(&'static str, Dtype)],
-    /// The unit: "s", "bit/s", "packets", "frames", "B"; "share" of what lies between 0 and 1, "ratio" of what may be more;
-    /// "" of counts and indices.
+    /// The unit: "s", "bit/s", "packets", "frames", "B"; "share" for values from 0 to 1, "ratio" for values that may be
+    /// larger; "" for counts and indices.
     pub unit: &'static str,
     /// How they scatter from run to run.
     pub scatter: Scatter,
-    /// What they are, as a cell of a table in Markdown.
+    /// Their meaning, as a cell of a Markdown table.
     pub meaning: &'static str,
 }
 
-/// How values scatter over runs that differ by their seeds alone; by this it is decided whether a mean of ten runs has an
-/// interval. Names with `max`, `min`, `p95` or `p99` are extremes, those with `p50` restless, whatever stands here.
+/// How values scatter over runs that differ only in their seeds. It decides whether a mean of ten runs has an interval.
+/// Names with `max`, `min`, `p95` or `p99` are extremes, and those with `p50` are restless, whatever the entry says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scatter {
     /// An average over many packets or a long time.
     Steady,
-    /// What a few rare events make, or of which most is lost at once: far outliers.
+    /// Caused by a few rare events, or mostly lost at once: far outliers.
     Rare,
-    /// Bounded by something, and at the bound in most runs (a link that is full); or the deviation of a queue.
+    /// Bounded, and at the bound in most runs (such as a full link); or the deviation of a queue.
     Restless,
 }
 
-/// What the values of a column are.
+/// The type of a column's values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Dtype {
@@ -50,25 +50,25 @@ pub enum Dtype {
     Whole,
     /// A number.
     Number,
-    /// Whether something is so; over several runs the share of those in which it is.
+    /// A truth value; over several runs, the share in which it is true.
     Truth,
     /// Text.
     Word,
-    /// A row of [`ClassSummary`]: a column for each of its fields, `l4s_marks`.
+    /// A row of [`ClassSummary`]: one column for each of its fields, such as `l4s_marks`.
     Class,
 }
 
 /// A type that a field may have.
 pub trait Column {
-    /// What the column holds; of a map what each of its columns does, as `drops_overflow`.
+    /// The type of the column; for a map, that of each of its columns, such as `drops_overflow`.
     const DTYPE: Dtype;
-    /// The field of a simulated flow.
+    /// The field's type for a simulated flow.
     type Simulated;
-    /// That of a real one, of which not all can be known.
+    /// The field's type for a real flow, where not everything is known.
     type Real;
 }
 
-/// A field that is known of real flows too.
+/// A field that is known for real flows, too.
 #[derive(Debug)]
 pub struct Always<T>(std::marker::PhantomData<T>);
 
@@ -103,7 +103,7 @@ columns! {
     BTreeMap<&'static str, u64>: Whole as BTreeMap<&'static str, u64>,
 }
 
-/// Declares a row: what tells rows apart, then measures, each with its meaning, unit and scatter.
+/// Declares a row: its labels, then measures, each with its meaning, unit and scatter.
 macro_rules! row {
     (
         $(#[$meta:meta])*
@@ -123,7 +123,7 @@ macro_rules! row {
         }
 
         impl $name {
-            /// Its fields but those that tell rows apart.
+            /// Its fields except for the labels.
             pub const MEASURES: &'static [Measure] = &[$(measure!([$($doc),+] $unit $scatter: $($field),+: $type),)*];
         }
     };
@@ -143,7 +143,7 @@ macro_rules! measure {
 
 use {measure, row};
 
-/// The tables of a summary, each with its measures; those of real flows alone are a table of their own.
+/// The tables of a summary, each with its measures; those of real flows alone have their own table.
 pub const TABLES: [(&str, &[Measure]); 8] = [
     ("flows", FlowSummary::MEASURES),
     ("real_flows", FlowRow::MEASURES),
@@ -155,7 +155,7 @@ pub const TABLES: [(&str, &[Measure]); 8] = [
     ("runs", EngineSummary::MEASURES),
 ];
 
-/// All of it as JSON: by table the measures in the order of the columns.
+/// All measures as JSON: by table, in the order of the columns.
 #[must_use]
 pub fn describe() -> Value {
     let classes = ("classes", ClassSummary::MEASURES);

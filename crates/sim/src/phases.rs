@@ -87,8 +87,8 @@ struct Shared<'a> {
     transfers: Vec<(Span, &'a FlowModel)>,
 }
 
-/// Reports few TCP transfers with close round-trip times, the same in all runs, that had most of an overflowing
-/// drop-tail queue. Constant-rate flows do not mix others, and count with them.
+/// Reports few TCP transfers with close round-trip times, the same in all runs, that had most of the traffic at an
+/// overflowing drop-tail queue. Constant-rate flows do not mix others, and count with them.
 pub fn phases_decide(model: &Model, paths: &[Path], seen: &Seen, notices: &mut Vec<Notice>) {
     let overflowed = seen.links.iter().filter(|(id, report)| {
         let link = &model.links[*id];

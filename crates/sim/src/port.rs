@@ -112,7 +112,7 @@ impl EmissionClock {
         self.arrives.0 > self.last.max(now + self.delay(limit)).0 + self.backpressure.full.0
     }
 
-    /// When to emit the next packet so that it leaves as half of the backlog remains.
+    /// When to emit the next packet so that half of the backlog remains when it leaves.
     #[cold]
     #[inline(never)]
     fn half(&self, limit: u32) -> Time {
@@ -206,7 +206,7 @@ impl<const POLLED: bool> Transmit for Port<'_, POLLED> {
             flags: segment.flags,
         });
         if POLLED {
-            // For a dropped packet this is the time of the drop, which is earlier.
+            // For a dropped packet this is an earlier time.
             self.clock.arrives = self.clock.arrives.max(arrives);
         }
     }

@@ -248,8 +248,7 @@ impl Scheme {
     }
 }
 
-/// Passes events with extreme values to a new controller, `events` in number. Raises ValueError if a machine cannot use
-/// its state.
+/// Passes `events` events with extreme values to a new controller. Raises ValueError if a machine cannot use its state.
 #[pyfunction]
 #[pyo3(signature = (cc, seed, events, own = None))]
 pub fn extremes(py: Python<'_>, cc: &str, seed: u64, events: u32, own: Option<Py<Scheme>>) -> PyResult<()> {

@@ -150,7 +150,7 @@ impl Clock {
         let first = *self.first.get_or_insert(value);
         if first == value && self.now == Time::ZERO && self.began.is_none() {
             let from = if format == Format::Relative { head.reference } else { head.reference.or(Some(0.0)) };
-            // A time that is no date, but of some clock, lies in the 1970s.
+            // A time below 1e9 s is not a date, but a time of some other clock.
             let date = from.map(|from| (from + value) * head.unit).filter(|seconds| *seconds > 1e9);
             self.began = date.map(Began::Date).or(head.ours.then_some(Began::OfRun(value * head.unit)));
         }

@@ -107,8 +107,8 @@ pub(super) fn fill(file: &mut File, stem: &str) {
     }
 }
 
-/// Fills in the access links; `fastest` is the maximum rate of any link or station at any time. The queue stays open:
-/// one that is given is always reported.
+/// Fills in the access links; `fastest` is the maximum rate of any link or station at any time. Their queue is left
+/// unset, because a configured queue is always reported.
 pub(super) fn fill_access(file: &mut File, fastest: Rate) {
     let profile = file.profile;
     let Some(access) = &mut file.access else { return };

@@ -1,4 +1,4 @@
-//! QUIC in a scenario file: how a connection begins and ends, what its limits are, what becomes of what the application writes.
+//! QUIC in a scenario file: how a connection begins and ends, its limits, and how the application's writes are carried.
 
 use super::flow::App;
 use paceline_flow::quic::{Carriage as MachineCarriage, Handshake as MachineHandshake, QuicConfig, TrackConfig};

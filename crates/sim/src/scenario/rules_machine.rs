@@ -166,7 +166,7 @@ impl Rules {
         let Some(rtp) = &flow.rtp else { return };
         let at = join(path, "rtp");
         if matches!(flow.app, App::Encoder { .. }) && scheme.machine == Machine::Tfrc {
-            return; // only a warning: a call has it on any machine
+            return; // for an encoder's flow, only a warning
         }
         if scheme.machine != Machine::Rtp {
             self.note(at, format!("is not there for `{}`; leave the table out", scheme.name));

@@ -459,7 +459,7 @@ impl Warnings<'_> {
         let controller = flow.scheme().ok().filter(|scheme| scheme.machine == Machine::Rtp);
         let settings = controller.and_then(|scheme| RtpController::new(scheme, Profile::Rfc, &[]).ok());
         let Some(settings) = settings.map(|controller| controller.settings()) else {
-            // `bandwidth`, the limit of reports, does no harm without reports: a call has it on any machine.
+            // `bandwidth`, the limit of reports, does no harm without reports: a call may have it on any machine.
             if (RtpTable { bandwidth: usual.bandwidth, ..rtp.clone() }) != usual {
                 let problem =
                     format!("has no effect on `{cc}`, which has no session of RTP: leave all but `bandwidth` out");
