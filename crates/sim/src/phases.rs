@@ -73,7 +73,7 @@ pub fn hosts_apart(model: &Model) -> BTreeSet<usize> {
 const MAX_FLOWS: usize = 20;
 /// Round-trip times closer than this, as a share of the shorter one, keep flows in step for long.
 const CLOSE: f64 = 0.2;
-/// Minimum share of a link's bytes that these flows have. If other, bursty flows have more, they mix
+/// Minimum share of a link's bytes for flows to stay in step. With more bursty traffic of others, they mix
 /// (docs/decisions/host-delay.md).
 const MIN_SHARE: f64 = 0.9;
 
