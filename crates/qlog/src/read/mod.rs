@@ -2,8 +2,8 @@
 //!
 //! Three forms are read: one JSON value with all traces (`.qlog`), a JSON text sequence (`.sqlog`), and one JSON value
 //! per line. Events may be objects or, in the oldest drafts, lists. Times may be relative to an epoch, to a reference
-//! time, or to the previous event, in milliseconds or microseconds. A file is read as a stream, with one event in
-//! memory at a time.
+//! time, or to the previous event, in seconds, milliseconds, microseconds or nanoseconds. A file is read as a stream,
+//! with one event in memory at a time.
 //!
 //! ```
 //! use paceline_qlog::Reader;
