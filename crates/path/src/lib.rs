@@ -1,10 +1,10 @@
 //! Paths: links with their queue disciplines, loss and impairment models, rate traces; and 802.11 cells ([`wifi`]).
 //!
 //! A link (one direction) is evaluated at the moment a packet reaches its queue: a work-conserving first-in-first-out
-//! server is free again at max(free, now) + size/rate, so the end of a transmission needs no event of its own.
-//! A queue that decides when a packet leaves ([`Discipline`]: CoDel, FQ-CoDel, PIE) needs one: [`ManagedLink`].
-//! Uses engine, packet, random and units; does no I/O. Look first at [`Link`] and [`LinkModel`]; the page
-//! for users is docs/links.md.
+//! server is free again at max(free, now) + size/rate, so the end of a transmission needs no event. A queue that
+//! decides when a packet leaves ([`Discipline`]: CoDel, FQ-CoDel, PIE) needs one event per departure: [`ManagedLink`].
+//! The crate uses engine, packet, random and units; it does no I/O. Start with [`Link`] and [`LinkModel`]; the user's
+//! page is docs/links.md.
 
 pub mod access_point;
 mod discipline;

@@ -1,5 +1,5 @@
-//! A queue's limit that changes: one in time, which is the bytes that the link would send within it at its rate of the moment,
-//! and steps from one limit to another.
+//! A queue's limit that changes: a limit in time (the bytes that the link sends within it at its current rate), and
+//! steps from one limit to another.
 
 use crate::model::{Limit, LinkModel, Room};
 use crate::opportunities::Passed;
@@ -7,14 +7,14 @@ use crate::rate::RateModel;
 use crate::schedule::Stepped;
 use paceline_units::{Rate, Size, Span};
 
-/// Over how long the rate of a trace of opportunities is taken: an instant of one has none.
+/// The averaging window for the rate of an opportunity trace, which has no instantaneous rate, in nanoseconds.
 const WINDOW: u64 = 1_000_000_000;
 
-/// Follows a link's limits, and its rate, and says how much may wait.
+/// Follows a link's limits and its rate, and yields the current limit.
 #[derive(Clone, Debug)]
 pub(crate) struct Limits {
     room: Room,
-    /// What comes after it, the next one last.
+    /// Later steps, the next one last.
     steps: Vec<(u64, Room)>,
     rate: Moment,
 }
@@ -23,12 +23,12 @@ pub(crate) struct Limits {
 enum Moment {
     Constant(Rate),
     Stepped(Box<Stepped>),
-    /// What has passed up to now, and up to a window before.
+    /// Bytes delivered up to now, and up to one window earlier.
     Delivery(Box<(Passed, Passed)>),
 }
 
 impl Limits {
-    /// Those of this link; `None` if its queue's limit is always the same.
+    /// The limits of this link; `None` if its queue's limit never changes.
     ///
     /// # Panics
     /// If the steps are not in order, or there are some and the queue has no limit.
@@ -50,7 +50,7 @@ impl Limits {
         Some(Limits { room, steps: steps.iter().rev().map(|&(at, room)| (at.0, room)).collect(), rate })
     }
 
-    /// The most that may wait at `now`; calls must come in order of time.
+    /// The limit at `now`; calls must come in order of time.
     pub(crate) fn at(&mut self, now: u64) -> Limit {
         while let Some(&(_, room)) = self.steps.last().filter(|(at, _)| *at <= now) {
             self.room = room;
@@ -62,13 +62,13 @@ impl Limits {
         }
     }
 
-    /// What is sent within `span` at the rate of `now`.
+    /// The bytes sent within `span` at the rate at `now`.
     fn bytes(&mut self, span: Span, now: u64) -> Size {
         let rate = match &mut self.rate {
             Moment::Constant(rate) => *rate,
             Moment::Stepped(server) => server.rate(now),
             Moment::Delivery(passed) => {
-                // Before a whole window is over, the first one.
+                // During the first window, use the whole of it.
                 let to = now.max(WINDOW);
                 Rate((passed.0.before(to) - passed.1.before(to - WINDOW)).saturating_mul(8))
             }
@@ -85,7 +85,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// The limit of a queue in time, in front of this rate.
+    /// The limit in bytes of a queue limited to `ms`, before a link of this rate.
     fn in_time(ms: u64, rate: RateModel) -> impl FnMut(u64) -> u64 {
         let queue = Queue::DropTail(Limit::Packets(1));
         let model =
@@ -141,12 +141,12 @@ mod tests {
         let trace = Opportunities::new(times, Opportunities::BYTES).unwrap();
         let mut limit = in_time(100, RateModel::Opportunities(trace));
         let of = |opportunities: u64| opportunities * 1500 / 10; // a second's, for a tenth of one
-        // at an instant, what comes then is not yet before it
+        // an opportunity at `now` itself does not count yet
         assert_eq!(limit(0), of(99));
         assert_eq!(limit(1_500 * MS + 1), of(100));
         assert_eq!(limit(2_500 * MS + 1), of(50));
         assert_eq!(limit(3_500 * MS), of(0));
-        // the last one, and 50 of the next round
+        // the last one, and 50 of the next repetition
         assert_eq!(limit(4_500 * MS + 1), of(51));
         assert_eq!(limit(5_500 * MS + 1), of(100));
     }

@@ -20,17 +20,17 @@ use paceline_packet::{Flags, Packet};
 use paceline_random::Stream;
 use paceline_units::{Rate, Size, Span, Time};
 
-/// One direction of a link. See [`LinkModel`] for its parts.
+/// One direction of a link, without events of its own. See [`LinkModel`] for its parts.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 pub struct Link {
-    /// The server, unless there is a general one, and the limit of drop-tail in packets (`u32::MAX`: none).
+    /// Server and drop-tail limit in packets (`u32::MAX`: none) of a plain link; `general` replaces them.
     server: Constant,
     limit: u32,
     propagation: Span,
-    /// The loss model, if that is all there is beside the queue.
+    /// The loss model, if loss is the only impairment and there is no `general`.
     loss: Option<Losses>,
-    /// The next instant at which the meter has something to do.
+    /// The next instant at which the meter must act.
     boundary: u64,
     arrivals: u64,
     idle: u64,
@@ -38,11 +38,11 @@ pub struct Link {
     waiting: Waiting,
     refused: Drops,
     marks: u64,
-    /// What a link has beyond a constant rate and drop-tail by packets.
+    /// The parts of a link with more than a constant rate, drop-tail by packets, and loss.
     general: Option<Box<General>>,
     agenda: Box<Schedule>,
     keeps_order: bool,
-    /// Whether there is nothing beyond a constant rate, drop-tail by packets, and propagation.
+    /// Whether the link has only a constant rate, drop-tail by packets, and propagation.
     only_sends: bool,
 }
 
@@ -51,7 +51,7 @@ struct General {
     server: Server,
     recovery: Option<Box<Recovering>>,
     discipline: Refusal,
-    /// Where the limit changes.
+    /// Follows a limit that changes over time.
     limits: Option<Box<Limits>>,
     policer: Option<Box<Policer>>,
     impairments: Impairments,
@@ -66,7 +66,7 @@ enum Refusal {
 }
 
 impl Refusal {
-    /// No more than this waits from now on.
+    /// Replaces the limit.
     fn limit_to(&mut self, max: Limit) {
         match (&mut *self, max) {
             (Refusal::Red(red, _), _) => red.limit_to(max),
@@ -77,7 +77,7 @@ impl Refusal {
 }
 
 impl Link {
-    /// The link of this model, measured in `window`, drawing from `stream`.
+    /// Builds the link of this model, measured in `window`, with draws from `stream`.
     ///
     /// # Panics
     /// If the model breaks an invariant that [`LinkModel`] states: a constant rate of zero, a share outside [0, 1],
@@ -121,7 +121,7 @@ impl Link {
                 (server, impairments.into_loss(), None)
             }
             (server, _) => {
-                // The constant one beside it is not used.
+                // `Link::server` is unused then.
                 let shares = model.per_flow.then(|| Box::new(Shares::new(window)));
                 let limits = Limits::new(model).map(Box::new);
                 let policer = model.policer.as_ref().map(|policer| Box::new(Policer::new(policer)));
@@ -149,7 +149,7 @@ impl Link {
         }
     }
 
-    /// The least time across: propagation, and the least of the delay variation (which is none).
+    /// The minimum delay across: propagation. Delay variation can add zero.
     #[must_use]
     pub fn delay_floor(&self) -> Span {
         self.propagation
@@ -161,7 +161,7 @@ impl Link {
         self.keeps_order
     }
 
-    /// Takes in a packet that reaches the queue at `packet.time`. Calls must come in order of time.
+    /// Enqueues a packet that reaches the queue at `packet.time`. Calls must come in order of time.
     #[inline]
     pub fn admit(&mut self, packet: &mut Packet) -> Fate {
         let now = packet.time.0;
@@ -174,13 +174,14 @@ impl Link {
         self.admit_plain(packet, Self::loss_takes)
     }
 
-    /// [`Link::admit`] where that is no more than to queue and to send. `None`: nothing has been done.
+    /// [`Link::admit`] for a link that only queues and sends. `None` if it does more, or if the meter must act first:
+    /// then nothing has been done.
     #[inline(always)]
     pub fn send(&mut self, packet: &mut Packet) -> Option<Fate> {
         (self.only_sends && packet.time.0 < self.boundary).then(|| self.admit_plain(packet, |_, _, _, _| Exit::Crosses))
     }
 
-    /// Counts a packet that comes at `now`; its number.
+    /// Counts an arrival at `now` and returns its index.
     #[inline(always)]
     fn arrive(&mut self, now: u64) -> u64 {
         debug_assert!(now >= self.last, "packets must reach a link in order of time");
@@ -213,10 +214,10 @@ impl Link {
         Fate::Pass
     }
 
-    /// Takes in a batch, in order of time, as [`Link::admit`] does one after the other: each packet's time becomes its
-    /// arrival at the far end. What does not get across is handed to `dropped`, and its cursor becomes
-    /// [`Packet::NOWHERE`]. `false` if this link can do more than constant rate and drop-tail by packets: then
-    /// nothing has been done.
+    /// Admits a batch, in order of time, with the result of [`Link::admit`] for each packet: a packet's time becomes
+    /// its arrival at the far end. Dropped packets are passed to `dropped`, and their cursor becomes
+    /// [`Packet::NOWHERE`]. `false` if this link has more than a constant rate and drop-tail by packets: then nothing
+    /// has been done.
     #[inline(always)]
     pub fn admit_all(&mut self, packets: &mut [Packet], mut dropped: impl FnMut(&Packet, DropReason)) -> bool {
         let Some(last) = packets.last() else { return true };
@@ -225,7 +226,7 @@ impl Link {
             return false;
         }
         if last >= self.boundary {
-            // The meter has something to do within the batch.
+            // The meter must act within the batch.
             for packet in packets {
                 if let Fate::Drop(reason) = self.admit(packet) {
                     dropped(packet, reason);
@@ -234,7 +235,7 @@ impl Link {
             }
             return true;
         }
-        // Beside the link while it lasts: written to memory and read back with each packet, they would be waited for.
+        // Local copies: kept in the struct, each packet would wait for the store and load of the one before.
         let (mut server, limit, propagation) = (self.server, self.limit, self.propagation);
         let (mut idle, mut bytes, mut refused) = (0, 0, 0);
         for packet in packets.iter_mut() {
@@ -318,7 +319,7 @@ impl Link {
                 false
             }
         };
-        // A packet that finds the link free does not wait, so no limit concerns it.
+        // A packet that finds the link idle does not wait, so no limit applies to it.
         if full && general.server.is_busy(now) {
             self.refused[DropReason::Overflow] += 1;
             general.shares.iter_mut().for_each(|shares| shares.refuse(packet.flow, now, DropReason::Overflow));
@@ -371,7 +372,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// 1 byte/us, 1 ms of propagation.
+    /// 1 byte/us, 1 ms propagation.
     fn model(limit: u32) -> LinkModel {
         LinkModel::new(Rate(8_000_000), Span::from_millis(1), Queue::DropTail(Limit::Packets(limit)))
     }
@@ -386,7 +387,7 @@ pub(crate) mod tests {
         let fates: Vec<Fate> = (0..5).map(|i| link.admit(&mut packet(i, 1000))).collect();
         assert_eq!(fates[..3], [Fate::Pass; 3]);
         assert_eq!(fates[3..], [Fate::Drop(DropReason::Overflow); 2]);
-        // The first has been sent at 1 ms; at that instant there is room again.
+        // The first has been sent at 1 ms; at that instant there is space again.
         assert_eq!(link.admit(&mut packet(1_000_000, 1000)), Fate::Pass);
         let report = link.finish(Time(10_000_000));
         assert_eq!((report.arrivals, report.departures, report.max_packets), (6, 4, 2));
@@ -449,7 +450,7 @@ pub(crate) mod tests {
         link.record_waits();
         let mut managed = crate::ManagedLink::new(&model(2), Measure::ALL, crate::Keys::Flow, Stream::new(1, "link"));
         assert_eq!((link.waits().mean(), managed.waits().max()), (None, None));
-        // 1 ms each: at 0 four come and one finds no room, another comes after all have gone.
+        // 1 ms each: at 0 four enter and one is dropped; another arrives after all have left.
         for at in [0, 0, 0, 0, 9_000_000] {
             let _ = link.admit(&mut packet(at, 1000));
             managed.advance(Time(at), &mut |_, _, _| {});

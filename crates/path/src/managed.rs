@@ -1,7 +1,7 @@
-//! One direction of a link whose queue decides when a packet leaves: it has an event for each departure.
+//! One direction of a link whose queue decides when a packet leaves: each departure is an event.
 //!
-//! A departure comes before an arrival of the same instant. Draws of what happens after the transmitter (loss and the
-//! other impairments) go by the number of the departure.
+//! At one instant, departures precede arrivals. Draws after the transmitter (loss and the other impairments) are keyed
+//! by the index of the departure.
 
 use crate::discipline::{Discipline, Interface, Keys};
 use crate::impair::{Counts, Impairments};
@@ -20,12 +20,12 @@ use paceline_packet::Packet;
 use paceline_random::Stream;
 use paceline_units::{Span, Time};
 
-/// One direction of a link with a queue that [decides at departure](crate::Queue::decides_at_departure) (any other
-/// does too). See [`LinkModel`] for its parts.
+/// One direction of a link with a queue that [decides at departure](crate::Queue::decides_at_departure); other queues
+/// work too. See [`LinkModel`] for its parts.
 #[derive(Clone, Debug)]
 pub struct ManagedLink {
     discipline: Discipline,
-    /// Where the limit changes.
+    /// Follows a limit that changes over time.
     limits: Option<Box<Limits>>,
     policer: Option<Box<Policer>>,
     server: Server,
@@ -33,20 +33,21 @@ pub struct ManagedLink {
     impairments: Impairments,
     propagation: Span,
     keeps_order: bool,
-    /// When the transmitter asks for a packet; `u64::MAX`: it waits for one to come.
+    /// When the transmitter next dequeues a packet; `u64::MAX`: it waits for an arrival.
     wake: u64,
     arrivals: u64,
     departures: u64,
     dropped: Drops,
     gone: Gone,
     idle: u64,
-    /// The latest event.
+    /// The time of the latest event.
     last: u64,
     level: Level,
     max_packets: u32,
-    /// The measured interval has begun then, and departures of that instant, which lie before its queue, may still come.
+    /// Set while the measured interval has just begun at this instant: departures of the same instant, which lie before
+    /// its queue, may still follow.
     opened: Option<u64>,
-    /// Before this instant the meter has nothing to do.
+    /// The meter has nothing to do before this instant.
     boundary: u64,
     occupancy: Option<Box<Occupancy>>,
     shares: Option<Box<Shares>>,
@@ -54,7 +55,7 @@ pub struct ManagedLink {
 }
 
 impl ManagedLink {
-    /// The link of this model, measured in `window`, drawing from `stream`; `keys` says what makes a flow.
+    /// Builds the link of this model, measured in `window`, with draws from `stream`; `keys` defines what a flow is.
     ///
     /// # Panics
     /// If the model breaks an invariant that [`LinkModel`] or [`Discipline::new`] states.
@@ -90,7 +91,7 @@ impl ManagedLink {
         }
     }
 
-    /// The least time across.
+    /// The minimum delay across.
     #[must_use]
     pub fn delay_floor(&self) -> Span {
         self.propagation
@@ -102,7 +103,7 @@ impl ManagedLink {
         self.keeps_order
     }
 
-    /// When [`ManagedLink::advance`] has something to do; [`Time::NEVER`] while the transmitter waits for packets.
+    /// When [`ManagedLink::advance`] must run next; [`Time::NEVER`] while the transmitter waits for packets.
     #[must_use]
     pub fn next_wake(&self) -> Time {
         Time(self.wake)
@@ -114,10 +115,10 @@ impl ManagedLink {
         u64::from(self.discipline.packets())
     }
 
-    /// A packet reaches the queue at `packet.time`. What leaves by then must have left: [`ManagedLink::advance`].
+    /// Enqueues a packet that reaches the queue at `packet.time`. Call [`ManagedLink::advance`] up to that time first.
     ///
-    /// `onward` is told what became of a packet, this one or another, and at which instant: one that passes has the time
-    /// of its arrival at the far end, one that does not that instant.
+    /// Calls `onward` with the fate of each packet, this one or another, and the instant at which it was decided. A
+    /// packet that passes has its arrival at the far end as its time, a dropped one that instant.
     pub fn arrive(&mut self, packet: Packet, onward: &mut impl FnMut(Fate, Packet, Time)) {
         let now = packet.time.0;
         debug_assert!(now >= self.last && self.wake > now, "packets must reach a link in order of time");
@@ -153,7 +154,7 @@ impl ManagedLink {
         }
         self.rise_or_fall(now, before);
         if self.wake == u64::MAX {
-            // Nothing was there to send: the transmitter is free, or will be.
+            // The queue was empty: the transmitter is free, or will be.
             self.wake = self.server.ready(now.max(self.discipline.opens().0));
             if self.wake <= now {
                 self.transmit(onward);
@@ -162,7 +163,7 @@ impl ManagedLink {
         self.max_packets = self.max_packets.max(self.discipline.packets());
     }
 
-    /// Everything before `until` leaves; `onward` as in [`ManagedLink::arrive`].
+    /// Lets every departure before `until` happen; `onward` as in [`ManagedLink::arrive`].
     #[inline]
     pub fn advance(&mut self, until: Time, onward: &mut impl FnMut(Fate, Packet, Time)) {
         while self.wake < until.0 {
@@ -172,7 +173,7 @@ impl ManagedLink {
         }
     }
 
-    /// The transmitter asks for a packet, and sends it.
+    /// Dequeues a packet and sends it.
     fn transmit(&mut self, onward: &mut impl FnMut(Fate, Packet, Time)) {
         let now = self.wake;
         self.last = now;
@@ -182,7 +183,7 @@ impl ManagedLink {
             self.idle += core::mem::take(&mut recovery.idle);
             self.wake = self.server.ready(latest.max(self.discipline.opens().0));
             if self.wake > now {
-                // Something is sent again first.
+                // A retransmission goes first.
                 return;
             }
         }
@@ -196,7 +197,7 @@ impl ManagedLink {
         });
         self.rise_or_fall(now, before);
         let Some(mut packet) = packet else {
-            // what is left is held back
+            // The discipline holds the remaining packets back.
             let held = self.discipline.packets() > 0;
             self.wake = if held { self.server.ready(self.discipline.opens().0) } else { u64::MAX };
             return;
@@ -232,7 +233,7 @@ impl ManagedLink {
         onward(if end == u64::MAX { Fate::Held } else { fate }, packet, Time(now));
     }
 
-    /// The queue is another at `now` than it was `before`.
+    /// Updates the queue level at `now`; `before` is the level until then.
     fn rise_or_fall(&mut self, now: u64, before: [f64; 2]) {
         let after = [f64::from(self.discipline.packets()), self.discipline.bytes() as f64];
         let by = [after[0] - before[0], after[1] - before[1]];
@@ -242,7 +243,7 @@ impl ManagedLink {
         }
     }
 
-    /// Everything before `time`.
+    /// The counters of everything before `time`.
     fn snapshot(&mut self, time: u64) -> Snapshot {
         match &mut self.occupancy {
             None => self.level.integrate(time, &mut ()),
@@ -261,8 +262,8 @@ impl ManagedLink {
         }
     }
 
-    /// Does what the meter has to do before an event at `now`; samples only before `samples`, so that one counts what
-    /// leaves at its instant as gone.
+    /// Runs the meter before an event at `now`. It samples only before `samples`, so that a sample counts departures of
+    /// its instant as gone.
     #[inline]
     fn measure(&mut self, now: u64, samples: u64) {
         if now >= self.boundary {
@@ -294,27 +295,27 @@ impl ManagedLink {
         self.boundary = if self.opened.is_some() { 0 } else { self.agenda.next() };
     }
 
-    /// Samples the queue every `every`, from the beginning of the clock. To be called before the first packet.
+    /// Samples the queue every `every`, from time zero. Call it before the first packet.
     pub fn record(&mut self, every: Span) {
         self.agenda.record(every);
         self.boundary = 0;
     }
 
-    /// How long those that were sent waited.
+    /// Waiting times of the packets sent.
     #[must_use]
     pub fn waits(&self) -> Waits {
         self.agenda.waits
     }
 
-    /// What [`ManagedLink::record`] asked for, up to the end given to [`ManagedLink::finish`].
+    /// The series requested with [`ManagedLink::record`], up to the end given to [`ManagedLink::finish`].
     pub fn take_series(&mut self) -> Series {
         core::mem::take(&mut self.agenda.series)
     }
 
-    /// Closes the books at `end`, before which everything must have left that does.
+    /// Closes the measurement at `end`. All departures before `end` must have happened.
     ///
     /// # Panics
-    /// If a packet vanished: arrivals must equal departures, drops and what waits.
+    /// If a packet vanished: arrivals must equal departures, drops and waiting packets.
     pub fn finish(&mut self, end: Time) -> LinkReport {
         let end = end.0.max(self.last);
         self.measure(end, end.saturating_add(1));

@@ -1,7 +1,7 @@
-//! What a link measured: the queue over time, and what became of the packets.
+//! A link's measurements: the queue over time, and the fates of packets.
 //!
-//! A meter keeps running totals from the beginning of the clock and remembers them at the two ends of the measured
-//! interval. The link may be evaluated ahead of the global clock: every number goes by the timestamps of the events.
+//! A meter keeps running totals from time zero and records them at both ends of the measured interval. The link may be
+//! evaluated ahead of the global clock, so every count goes by the timestamps of events.
 
 use crate::discipline::ClassCounts;
 use crate::level::Integrals;
@@ -11,26 +11,26 @@ use crate::{DropReason, Drops};
 use paceline_units::{Ratio, Size, Span, Time};
 use std::collections::VecDeque;
 
-/// The interval that is measured: `[from, to)`.
+/// The measured interval: `[from, to)`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Measure {
-    /// Its first instant.
+    /// The first instant.
     pub from: Time,
-    /// The first instant after it; [`Time::NEVER`]: until the link is finished.
+    /// The end, exclusive; [`Time::NEVER`]: until the link is finished.
     pub to: Time,
 }
 
 impl Measure {
-    /// Everything.
+    /// The whole run.
     pub const ALL: Measure = Measure { from: Time::ZERO, to: Time::NEVER };
 }
 
-/// What a link measured. A packet counts as an arrival, or as dropped by the queue, when it reaches the queue; as a
-/// departure, or as lost (by the loss model or an outage), when it leaves the queue, which is when its transmission
-/// begins. The queue is what waits, without the packet in transmission.
+/// A link's measurements. A packet counts as an arrival, or as dropped by the queue, when it reaches the queue. It
+/// counts as a departure, or as lost (by the loss model or an outage), when it leaves the queue, which is when its
+/// transmission begins. The queue is the waiting packets, without the one in transmission.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LinkReport {
-    /// The interval measured: as asked for, but no longer than the link was used.
+    /// The interval measured: as requested, but no longer than the link was used.
     pub measured: Measure,
     /// Time-weighted mean of the packets waiting.
     pub mean_packets: f64,
@@ -40,41 +40,41 @@ pub struct LinkReport {
     pub mean_bytes: f64,
     /// Time-weighted standard deviation of the bytes waiting.
     pub sd_bytes: f64,
-    /// The most packets that waited at once.
+    /// The maximum number of packets that waited at once.
     pub max_packets: u32,
-    /// If asked for: the shares of the time in which the queue held from k to k + 1 tenths of its limit (the upper edge
-    /// is the next tenth's; the full queue belongs to the last).
+    /// If requested: the fractions of time in which the queue held from k to k + 1 tenths of its limit (upper edge
+    /// exclusive, except that the last tenth includes the full queue).
     pub occupancy: Option<[f64; 10]>,
-    /// The share of the time in which a packet was in transmission. With a rate that varies: the bytes that used the
-    /// link, as a share of what it could have carried.
+    /// The fraction of time in which a packet was in transmission. With a varying rate: the bytes sent as a fraction of
+    /// the link's capacity.
     pub utilisation: Ratio,
     /// Packets that reached the queue.
     pub arrivals: u64,
-    /// Packets that left the queue and got across.
+    /// Packets that left the queue and crossed the link.
     pub departures: u64,
     /// Their bytes.
     pub departed_bytes: Size,
-    /// Packets that did not get across, by reason.
+    /// Packets that did not cross, by reason.
     pub drops: Drops,
     /// Packets marked (ECN).
     pub marks: u64,
-    /// Of a discipline with two classes: what L4S and Classic had of it.
+    /// For a discipline with two classes: the counts of L4S and of Classic.
     pub classes: Option<[ClassCounts; 2]>,
-    /// If asked for: what is each flow's of it, by number of flow as far as one has come.
+    /// If requested: each flow's part, indexed by flow number up to the highest that arrived.
     pub flows: Vec<FlowReport>,
-    /// The same of the whole run.
+    /// Counts of the whole run.
     pub totals: Totals,
 }
 
-/// Counts of a whole run, from the beginning of the clock until the link was finished.
+/// Counts of a whole run, from time zero until the link was finished.
 /// arrivals = departures + drops + waiting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Totals {
     /// Packets that reached the queue.
     pub arrivals: u64,
-    /// Packets that left the queue and got across.
+    /// Packets that left the queue and crossed the link.
     pub departures: u64,
-    /// Packets that did not get across, by reason.
+    /// Packets that did not cross, by reason.
     pub drops: Drops,
     /// Packets in the queue at the end.
     pub waiting: u64,
@@ -86,22 +86,22 @@ pub struct Totals {
     pub corrupted: u64,
 }
 
-/// The queue sampled at a fixed interval, from the beginning of the clock. A sample counts what leaves at its instant
-/// as gone, and what arrives at its instant as not yet there.
+/// The queue sampled at a fixed interval, from time zero. At the instant of a sample, departures count as gone, and
+/// arrivals as not yet there.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Series {
-    /// When.
+    /// The sampling times.
     pub time: Vec<Time>,
     /// Packets waiting.
     pub packets: Vec<u32>,
     /// Bytes waiting.
     pub bytes: Vec<u64>,
-    /// How long the packets that left the queue since the sample before had waited in it, on average; zero if none left.
+    /// Mean waiting time of the packets that left since the previous sample; zero if none left.
     pub delay: Vec<Span>,
 }
 
-/// How long packets waited in a queue until their transmission began, all of them from the beginning of the clock. One that
-/// found the link free waited for no time; one that the queue dropped is not among them.
+/// How long packets waited in a queue until their transmission began, from time zero. A packet that found the link idle
+/// waited for zero; packets dropped by the queue are excluded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Waits {
     packets: u64,
@@ -117,25 +117,25 @@ impl Waits {
         self.max_wait = self.max_wait.max(wait);
     }
 
-    /// Their mean; `None` without a packet.
+    /// The mean; `None` without a packet.
     #[must_use]
     pub fn mean(&self) -> Option<Span> {
         self.sum.checked_div(u128::from(self.packets)).map(|mean| Span(mean as u64))
     }
 
-    /// The longest; `None` without a packet.
+    /// The maximum; `None` without a packet.
     #[must_use]
     pub fn max(&self) -> Option<Span> {
         (self.packets > 0).then_some(Span(self.max_wait))
     }
 }
 
-/// Everything that has happened before some instant.
+/// The counters of everything before an instant.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(crate) struct Snapshot {
     pub time: u64,
     pub arrivals: u64,
-    /// Dropped on arrival.
+    /// Dropped by the queue or before it.
     pub refused: Drops,
     pub marks: u64,
     pub classes: Option<[ClassCounts; 2]>,
@@ -147,7 +147,7 @@ pub(crate) struct Snapshot {
 }
 
 impl Snapshot {
-    /// Packets that left the queue and got across, their bytes, and all drops.
+    /// Packets that left the queue and crossed, their bytes, and all drops.
     pub(crate) fn outcome(&self) -> (u64, u64, Drops) {
         let mut drops = self.refused;
         drops[DropReason::Loss] = self.gone.packets[1];
@@ -205,7 +205,7 @@ impl Snapshot {
     }
 }
 
-/// The meter's agenda: the next instants at which it has something to do.
+/// The meter's schedule: the next instants at which it must act.
 #[derive(Clone, Debug)]
 pub(crate) struct Schedule {
     pub window: Measure,
@@ -215,9 +215,9 @@ pub(crate) struct Schedule {
     pub next_sample: u64,
     pub series: Series,
     pub waits: Waits,
-    /// Packets that have left since the last sample, and how long they had waited in all.
+    /// Packets that have left since the last sample, and the sum of their waits.
     left: (u64, u64),
-    /// Departures that are known of and lie ahead: when, and after what wait.
+    /// Known future departures: when, and after what wait.
     ahead: VecDeque<(u64, u64)>,
 }
 
@@ -229,7 +229,7 @@ impl Schedule {
         Schedule { window, from: None, to: None, every, next_sample, series, waits, left: (0, 0), ahead }
     }
 
-    /// Asks for a sample every `every`, from the beginning of the clock.
+    /// Requests a sample every `every`, from time zero.
     ///
     /// # Panics
     /// If `every` is zero.
@@ -239,7 +239,7 @@ impl Schedule {
         self.next_sample = 0;
     }
 
-    /// A packet leaves after a wait.
+    /// A packet leaves now, after `wait`.
     pub(crate) fn waited(&mut self, wait: u64) {
         self.waits.add(wait);
         self.leave(wait);
@@ -249,7 +249,7 @@ impl Schedule {
         self.left = (self.left.0 + 1, self.left.1 + wait);
     }
 
-    /// A packet will leave at `start` after a wait.
+    /// A packet will leave at `start`, after `wait`.
     pub(crate) fn will_leave(&mut self, start: u64, wait: u64) {
         self.waits.add(wait);
         if self.every > Span::ZERO {
@@ -273,7 +273,7 @@ impl Schedule {
         self.next_sample = time.saturating_add(self.every.0);
     }
 
-    /// Forgets samples after `end`.
+    /// Removes samples after `end`.
     pub(crate) fn cut(&mut self, end: Time) {
         let kept = self.series.time.partition_point(|&time| time <= end);
         self.series.time.truncate(kept);
@@ -282,7 +282,7 @@ impl Schedule {
         self.series.delay.truncate(kept);
     }
 
-    /// The next instant at which there is something to do.
+    /// The next instant at which the meter must act.
     pub(crate) fn next(&self) -> u64 {
         let from = if self.from.is_none() { self.window.from.0 } else { u64::MAX };
         let to = if self.to.is_none() { self.window.to.0.max(self.window.from.0) } else { u64::MAX };

@@ -1,4 +1,4 @@
-//! What a link is, as plain data.
+//! A link's parameters, as plain data.
 
 use crate::{
     CakeModel, CoDelModel, DualPi2Model, FlowSet, FqCoDelModel, FqPieModel, Hosts, LinkRecovery, Loss, PieModel,
@@ -9,48 +9,50 @@ use paceline_units::{Rate, Ratio, Size, Span, Time};
 /// One direction of a link.
 #[derive(Clone, Debug)]
 pub struct LinkModel {
-    /// How fast it sends.
+    /// The transmission rate.
     pub rate: RateModel,
-    /// From the end of a transmission to the arrival at the far end: the least, if there are `delay_steps`.
+    /// Propagation delay, from the end of a transmission to the arrival at the far end; the minimum if there are
+    /// `delay_steps`.
     pub propagation: Span,
-    /// What propagation takes beyond that, in order of time; empty: nothing.
+    /// Changes of the propagation delay on top of `propagation`, in order of time; empty: none.
     pub delay_steps: Vec<DelayStep>,
-    /// What holds the packets that wait for the transmitter.
+    /// The queue discipline.
     pub queue: Queue,
-    /// The queue's limit is what the link would send within this time at its rate of the moment; the one in `queue` is
-    /// that of the nominal rate. None: the one in `queue` stands.
+    /// If set, the queue's limit is the number of bytes that the link sends within this time at its current rate;
+    /// `queue` has the limit for the nominal rate. `None`: the limit in `queue` applies.
     pub limit_in_time: Option<Span>,
-    /// From an instant on the queue's limit is another, in order of time.
+    /// Changes of the queue's limit, in order of time.
     pub limit_steps: Vec<(Time, Room)>,
-    /// What is dropped before it reaches the queue.
+    /// Drops packets before they reach the queue.
     pub policer: Option<PolicerModel>,
-    /// Blocks that fail on the air and are sent again.
+    /// Link-layer retransmission of blocks that fail on the air.
     pub recovery: Option<LinkRecovery>,
-    /// Packets that vanish after they have used the link.
+    /// Loss of packets after their transmission.
     pub loss: Option<Loss>,
-    /// The flows whose packets these are; none: all flows.
+    /// The flows that `loss` applies to; `None`: all flows.
     pub loss_of: Option<FlowSet>,
-    /// When packets vanish, `[from, to)` each, in order and apart; empty: always.
+    /// When `loss` applies: intervals `[from, to)`, in order and disjoint; empty: always.
     pub loss_during: Vec<(Time, Time)>,
-    /// Each packet takes longer by a draw; none overtakes another.
+    /// Extra delay drawn per packet, without reordering.
     pub delay_variation: Option<DelayVariation>,
-    /// From an instant on it is another, or none, in order of time; before the first, the one above.
+    /// Changes of the delay variation, in order of time (`None`: no variation); before the first, `delay_variation`
+    /// applies.
     pub variation_steps: Vec<(Time, Option<DelayVariation>)>,
-    /// Some packets are held back, and others overtake them.
+    /// Holds some packets back so that others overtake them.
     pub reorder: Option<Reorder>,
-    /// The share of packets that arrive twice.
+    /// The fraction of packets that arrive twice.
     pub duplicate: Option<Ratio>,
-    /// The share of packets that arrive damaged (`Flags::CORRUPT`).
+    /// The fraction of packets that arrive damaged (`Flags::CORRUPT`).
     pub corrupt: Option<Ratio>,
-    /// What has been sent is held, and handed over together, every so often.
+    /// Holds sent packets and delivers them together, periodically.
     pub aggregation: Option<Aggregation>,
-    /// Packets arrive as if they were not ECN-capable, with marks and all: their ECN field is cleared (RFC 3168, section 5).
+    /// Clears the ECN field of every packet, so that it arrives as not ECN-capable (RFC 3168, section 5).
     pub bleaches_ecn: bool,
-    /// When packets take longer, in order and apart; none overtakes another.
+    /// Intervals with extra delay, in order and disjoint; no packet overtakes another.
     pub delay_spikes: Vec<DelaySpike>,
-    /// When the link is down, `[from, to)` each, in order and apart: what leaves the queue then is lost.
+    /// Outages: intervals `[from, to)`, in order and disjoint. Packets that leave the queue during one are lost.
     pub outages: Vec<(Time, Time)>,
-    /// Measure [`LinkReport::occupancy`](crate::LinkReport::occupancy), of a queue with a limit.
+    /// Measure [`LinkReport::occupancy`](crate::LinkReport::occupancy), if the queue has a limit.
     pub occupancy: bool,
     /// Measure [`LinkReport::flows`](crate::LinkReport::flows).
     pub per_flow: bool,
@@ -86,7 +88,7 @@ impl LinkModel {
         }
     }
 
-    /// Whether what it sends comes out no closer together than it can send: nothing is held back and let go at once.
+    /// Whether packets arrive spaced no closer than the link's rate allows: none are held back and released together.
     #[must_use]
     pub fn is_steady(&self) -> bool {
         !matches!(self.rate, RateModel::Opportunities(_))
@@ -105,13 +107,13 @@ impl LinkModel {
         self.reorder.is_none() && self.duplicate.is_none() && !overtaken
     }
 
-    /// Whether packets take longer at one time than at another, spikes aside.
+    /// Whether the delay varies over time, apart from spikes.
     #[must_use]
     pub fn delay_varies(&self) -> bool {
         !self.delay_steps.is_empty() || self.delay_variation.is_some() || !self.variation_steps.is_empty()
     }
 
-    /// Whether a [`Pipe`](crate::Pipe) does all that this link does (its queue is then not measured).
+    /// Whether a [`Pipe`](crate::Pipe) can replace this link (a pipe's queue is not measured).
     #[must_use]
     pub fn is_pipe(&self) -> bool {
         matches!(self.rate, RateModel::Constant(_))
@@ -134,35 +136,35 @@ impl LinkModel {
 /// A queue discipline.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Queue {
-    /// Refuses nothing.
+    /// Never drops.
     Unlimited,
-    /// Refuses what does not fit.
+    /// Drops packets that do not fit.
     DropTail(Limit),
     /// Random Early Detection: drops or marks at random before the queue is full.
     Red(RedModel),
-    /// Controlled Delay: drops or marks from the head while packets have waited for too long.
+    /// Controlled Delay: drops or marks from the head while the sojourn time is above target for too long.
     CoDel(CoDelModel),
-    /// Flows in turn, each under CoDel.
+    /// Flows served in turn, each under CoDel.
     FqCoDel(FqCoDelModel),
-    /// Drops or marks at random on arrival, so that the delay stays at a target.
+    /// Drops or marks at random on arrival, to keep the queueing delay at a target.
     Pie(PieModel),
-    /// Flows in turn, each under PIE.
+    /// Flows served in turn, each under PIE.
     FqPie(FqPieModel),
-    /// Two queues, for scalable senders and for the others, under one controller.
+    /// Two queues, for scalable and for classic senders, under one controller.
     DualPi2(DualPi2Model),
-    /// A shaper, flows and hosts in turn, each flow under CoDel and BLUE.
+    /// A shaper; flows and hosts served in turn, each flow under CoDel and BLUE.
     Cake(CakeModel),
 }
 
 impl Queue {
-    /// Whether what becomes of a packet is only known when it leaves: a link with such a queue is a
+    /// Whether a packet's fate is decided only when it leaves the queue: a link with such a queue is a
     /// [`ManagedLink`](crate::ManagedLink).
     #[must_use]
     pub fn decides_at_departure(&self) -> bool {
         !matches!(self, Queue::Unlimited | Queue::DropTail(_) | Queue::Red(_))
     }
 
-    /// Whether it marks packets that can be marked.
+    /// Whether it marks ECN-capable packets.
     #[must_use]
     pub fn marks(&self) -> bool {
         match self {
@@ -176,7 +178,7 @@ impl Queue {
         }
     }
 
-    /// How much may wait, as the discipline counts it.
+    /// The queue's limit, in the discipline's unit.
     #[must_use]
     pub fn limit(&self) -> Option<Limit> {
         match self {
@@ -192,7 +194,7 @@ impl Queue {
         }
     }
 
-    /// Tells a discipline that shares by hosts whose packets are whose.
+    /// Sets the flow-to-host map of a discipline that shares by host.
     pub fn set_hosts(&mut self, hosts: &Hosts) {
         if let Queue::Cake(cake) = self {
             cake.hosts = hosts.clone();
@@ -200,7 +202,7 @@ impl Queue {
     }
 }
 
-/// How much may wait. The packet in transmission does not count, as in ns-2.
+/// A queue's limit. The packet in transmission does not count, as in ns-2.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Limit {
     /// At most this many packets.
@@ -209,70 +211,72 @@ pub enum Limit {
     Bytes(Size),
 }
 
-/// How much may wait from an instant on.
+/// A queue's limit from an instant on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Room {
-    /// This.
+    /// A fixed limit.
     Fixed(Limit),
-    /// What the link sends within this time at its rate of the moment.
+    /// The bytes that the link sends within this time at its current rate.
     InTime(Span),
 }
 
 /// A propagation delay from an instant on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DelayStep {
-    /// It concerns what has been sent from then on.
+    /// When it takes effect: for packets sent at this time or later.
     pub at: Time,
-    /// What it takes beyond the link's least propagation.
+    /// The delay beyond the link's minimum propagation delay.
     pub extra: Span,
-    /// What has been sent from then on may arrive before what was sent earlier, as over another way; otherwise it waits for it.
+    /// Whether packets sent after the step may overtake earlier ones, as on another route; otherwise they arrive no
+    /// earlier.
     pub overtakes: bool,
 }
 
-/// How much longer a packet takes.
+/// Extra delay per packet.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum DelayVariation {
-    /// Uniform from 0 to this.
+    /// Uniform from 0 to this value.
     Uniform(Span),
-    /// That of bad Wi-Fi, of about this mean (draft-huitema-ccwg-c4-test, "Handling of High Jitter Environments").
+    /// The bad Wi-Fi model, with approximately this mean (draft-huitema-ccwg-c4-test, "Handling of High Jitter
+    /// Environments").
     BadWifi(Span),
     /// The absolute value of a normal draw, at most `bound` standard deviations (RFC 8868, section 4.5.3).
     Gaussian {
-        /// The standard deviation of the normal law.
+        /// The standard deviation of the normal distribution.
         deviation: Span,
-        /// From 0 on.
+        /// At least 0.
         bound: f64,
     },
 }
 
-/// Packets that are held after their transmission, and handed over together: those of a channel whose access is granted by the
-/// clock, or of a receiver that looks every so often. None overtakes another.
+/// Holds packets after their transmission and delivers them together, as a channel with scheduled access does, or a
+/// receiver that polls. No packet overtakes another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Aggregation {
-    /// From one handing over to the next, the first at `from`; more than nothing.
+    /// The time between deliveries, the first at `from`; above zero.
     pub interval: Span,
-    /// What is sent in `[from, to)` is held, until `to` at the latest.
+    /// Packets sent in `[from, to)` are held, until `to` at the latest.
     pub from: Time,
     /// See `from`.
     pub to: Time,
 }
 
-/// A time in which packets take longer. Those after it wait for them, and arrive in their wake.
+/// An interval with extra delay. Later packets do not overtake those in it; they arrive right behind them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DelaySpike {
-    /// It concerns what has been sent in `[from, to)`.
+    /// It applies to packets sent in `[from, to)`.
     pub from: Time,
     /// See `from`.
     pub to: Time,
-    /// How much longer that takes.
+    /// The extra delay.
     pub extra: Span,
 }
 
 /// Packets held back so that others overtake them.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Reorder {
-    /// Their share.
+    /// The fraction of packets held back.
     pub rate: Ratio,
-    /// How much longer they take.
+    /// Their extra delay.
     pub extra: Span,
 }

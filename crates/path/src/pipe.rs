@@ -1,11 +1,11 @@
-//! The plain link: constant rate, a queue without a limit, propagation, and nothing else.
+//! The plain link: constant rate, unlimited queue, and propagation.
 
 use crate::rate::Constant;
 use paceline_packet::Packet;
 use paceline_units::{Rate, Span, Time};
 
-/// A link of constant rate with an unlimited first-in-first-out queue; loses nothing and is not measured. It
-/// fits a cache line, with what its holder needs to tell it from other links.
+/// A link of constant rate with an unlimited first-in-first-out queue, without loss and without measurements. Together
+/// with the tag that tells it from other links it fits a cache line.
 #[derive(Clone, Debug)]
 pub struct Pipe {
     server: Constant,
@@ -24,15 +24,15 @@ impl Pipe {
         Pipe { server: Constant::new(rate), propagation }
     }
 
-    /// Takes in a packet that reaches the queue at `packet.time`, and sets `packet.time` to its arrival at the far
-    /// end. Calls must come in order of time.
+    /// Enqueues a packet that reaches the queue at `packet.time`, and sets `packet.time` to its arrival at the far end.
+    /// Calls must come in order of time.
     #[inline]
     pub fn admit(&mut self, packet: &mut Packet) {
         let (_, end) = self.server.serve(packet.time.0, packet.size);
         packet.time = Time(end) + self.propagation;
     }
 
-    /// The least time across.
+    /// The minimum delay across.
     #[must_use]
     pub fn delay_floor(&self) -> Span {
         self.propagation

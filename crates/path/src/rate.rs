@@ -1,23 +1,23 @@
-//! How fast a link sends, and the servers that evaluate it: from when and until when a packet is in transmission.
+//! A link's rate, and the servers that evaluate it: the start and end of each packet's transmission.
 
 use crate::opportunities::{Delivery, Opportunities};
 use crate::schedule::{Schedule, Stepped};
 use paceline_units::{Rate, Span, Time};
 
-/// How fast a link sends.
+/// A link's rate over time.
 #[derive(Clone, PartialEq, Debug)]
 pub enum RateModel {
-    /// Always the same; not zero.
+    /// Constant; above zero.
     Constant(Rate),
     /// Steps in time.
     Schedule(Schedule),
-    /// Instants at which some bytes can leave, and none between them.
+    /// Instants at which a number of bytes can leave; nothing leaves between them.
     Opportunities(Opportunities),
 }
 
 impl RateModel {
-    /// A single number for it: the constant rate; the mean of what repeats; the first rate above zero of a schedule
-    /// that does not. Zero if it never sends.
+    /// A single representative rate: the constant rate; the mean of a repeating schedule or trace; the first nonzero
+    /// rate of a schedule that does not repeat. Zero if it never sends.
     #[must_use]
     pub fn nominal(&self) -> Rate {
         match self {
@@ -27,7 +27,7 @@ impl RateModel {
         }
     }
 
-    /// Its rates and the instants from which they hold, the first at zero, the last for ever; of what repeats the mean.
+    /// Its rates with their start times: the first starts at zero, the last has no end. If it repeats, the mean.
     #[must_use]
     pub fn steps(&self) -> Vec<(Time, Rate)> {
         match self {
@@ -36,8 +36,8 @@ impl RateModel {
         }
     }
 
-    /// The most that it ever sends at: the constant rate; the highest step of a schedule; of opportunities the most within
-    /// a millisecond, which is what their traces resolve.
+    /// The highest rate: the constant rate; the highest step of a schedule; for opportunities the most within a
+    /// millisecond, which is the resolution of their traces.
     #[must_use]
     pub fn peak(&self) -> Rate {
         match self {
@@ -48,7 +48,7 @@ impl RateModel {
     }
 }
 
-/// Why a rate over time is not one.
+/// Why a rate over time is invalid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum RateError {
     /// There are no entries.
@@ -60,19 +60,19 @@ pub enum RateError {
     /// An entry is not later than the one before it (for opportunities: it is earlier).
     #[error("the entry at {0} must come after the one at {1}")]
     Disorder(Time, Time),
-    /// A rate beyond [`Schedule::MAX_RATE`].
+    /// A rate exceeds [`Schedule::MAX_RATE`].
     #[error("{0} is more than {max}, the highest rate of a schedule", max = Schedule::MAX_RATE)]
     TooFast(Rate),
-    /// It repeats, and nothing ever leaves.
+    /// It repeats, but carries nothing.
     #[error("it repeats without ever carrying anything")]
     Idle,
-    /// It repeats after a time that is zero, or not longer than its last entry.
+    /// Its period is zero, or not longer than its last entry.
     #[error("it must repeat later than its last entry, at {0}")]
     ShortPeriod(Time),
 }
 
-/// A server of constant rate. Instants are fixed point, 64 bits of nanoseconds and 64 of fraction, so that nothing of
-/// a nanosecond is lost from one packet of a busy period to the next.
+/// A server of constant rate. Instants are fixed point, 64 bits of nanoseconds and 64 of fraction, so that no rounding
+/// accumulates over the packets of a busy period.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Constant {
     free: u64,
@@ -86,8 +86,8 @@ impl Constant {
     /// If the rate is zero.
     pub(crate) fn new(rate: Rate) -> Constant {
         assert!(rate.0 > 0, "a constant rate must not be zero");
-        // At most 2^97; times a size below 2^16 it stays below 2^113. Rounded up, so that a time that is a whole
-        // number of nanoseconds stays one (1000 bytes at 10 Mbit/s), instead of falling short of it.
+        // At most 2^97; times a size below 2^16 it stays below 2^113. Rounded up, so that a whole number of nanoseconds
+        // stays whole (1000 bytes at 10 Mbit/s) instead of falling short.
         let per_byte = (8_000_000_000u128 << 64).div_ceil(u128::from(rate.0));
         Constant { free: 0, fraction: 0, per_byte: ((per_byte >> 64) as u64, per_byte as u64) }
     }
@@ -98,7 +98,7 @@ impl Constant {
         self.free
     }
 
-    /// Sends `size` bytes that are there at `now`: start and end of the transmission.
+    /// Sends `size` bytes available at `now`; returns start and end of the transmission.
     #[inline]
     pub(crate) fn serve(&mut self, now: u64, size: u16) -> (u64, u64) {
         if self.per_byte.1 == 0 {
@@ -114,7 +114,7 @@ impl Constant {
     #[inline(always)]
     pub(crate) fn append(&mut self, size: u16) -> u64 {
         let mut span = Span(self.per_byte.0 * u64::from(size));
-        // Most rates are whole nanoseconds a byte, and then no instant has a fraction.
+        // At most rates a byte takes a whole number of nanoseconds, and then no instant has a fraction.
         if self.per_byte.1 != 0 {
             let fraction = u128::from(self.per_byte.1) * u128::from(size) + u128::from(self.fraction);
             self.fraction = fraction as u64;
@@ -125,7 +125,7 @@ impl Constant {
     }
 }
 
-/// Any server.
+/// A server of any rate model.
 #[derive(Clone, Debug)]
 pub(crate) enum Server {
     Constant(Constant),
@@ -164,7 +164,7 @@ impl Server {
         }
     }
 
-    /// When the transmission of what is there at `now` would begin; `u64::MAX`: never.
+    /// When the transmission of a packet available at `now` would begin; `u64::MAX`: never.
     #[inline]
     pub(crate) fn ready(&mut self, now: u64) -> u64 {
         match self {
@@ -174,7 +174,7 @@ impl Server {
         }
     }
 
-    /// The latest arrival that can be in transmission from `start` on: at an opportunity, what came before it.
+    /// The latest arrival that can be in transmission from `start` on: at an opportunity, arrivals before it.
     #[inline]
     pub(crate) fn latest(&self, start: u64) -> u64 {
         match self {
@@ -183,7 +183,7 @@ impl Server {
         }
     }
 
-    /// Sends `size` bytes that are there at `now`: start and end of the transmission, each `u64::MAX` for never.
+    /// Sends `size` bytes available at `now`; returns start and end of the transmission, each `u64::MAX` for never.
     #[inline]
     pub(crate) fn serve(&mut self, now: u64, size: u16) -> (u64, u64) {
         match self {
@@ -193,7 +193,8 @@ impl Server {
         }
     }
 
-    /// The bytes that it can carry in `[from, to)`; none for a constant rate, whose use is a matter of time alone.
+    /// The bytes that it can carry in `[from, to)`; `None` for a constant rate, whose utilisation is measured by time
+    /// alone.
     pub(crate) fn capacity(&self, from: u64, to: u64) -> Option<u128> {
         match self {
             Server::Constant(_) => None,

@@ -1,23 +1,23 @@
 //! A rate that changes in steps.
 //!
-//! A transmission ends when the capacity since its start reaches its size. Arithmetic is exact: in a nanosecond, a
-//! rate of r bit/s carries r units of 10^-9 bit, and what a transmission has used of the nanosecond in which it ends
-//! is taken from the next one.
+//! A transmission ends when the capacity since its start reaches its size. Arithmetic is exact: in a nanosecond, a rate
+//! of r bit/s carries r units of 10^-9 bit. What a transmission uses of the nanosecond in which it ends is subtracted
+//! for the next one.
 
 use crate::RateError;
 use paceline_units::{Rate, Span, Time};
 use std::sync::Arc;
 
-/// 10^-9 bits in a byte.
+/// A byte in units of 10^-9 bit.
 const BYTE: u64 = 8_000_000_000;
 
-/// A rate that changes in steps. Zero holds packets back until it is over.
+/// A rate that changes in steps. During a step of rate zero, packets wait.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schedule {
     steps: Arc<[(u64, u64)]>,
-    /// Zero: the last step lasts for ever.
+    /// In nanoseconds; zero: the last step has no end.
     period: u64,
-    /// What a period carries, in 10^-9 bits.
+    /// The capacity of a period, in 10^-9 bits.
     per_period: u128,
 }
 
@@ -25,12 +25,12 @@ impl Schedule {
     /// The highest rate of a step.
     pub const MAX_RATE: Rate = Rate(10_000_000_000_000);
 
-    /// Each rate holds from its instant to the next one's; the last one for ever, or until everything repeats after
-    /// `period`. If it stays at zero for ever, packets are held for ever.
+    /// A schedule from its steps. Each rate holds until the next step; the last one for ever, or until the schedule
+    /// repeats after `period`. If the rate stays at zero, packets are held for ever.
     ///
     /// # Errors
-    /// If there is no step, the first is not at zero, one is not later than the one before, a rate is beyond
-    /// [`Schedule::MAX_RATE`], or the period is not longer than all steps before the last or carries nothing.
+    /// If there is no step, the first is not at zero, a step is not later than the one before, a rate exceeds
+    /// [`Schedule::MAX_RATE`], the period is not longer than the last step's time, or it carries nothing.
     pub fn new(steps: &[(Time, Rate)], period: Option<Span>) -> Result<Schedule, RateError> {
         let &(first, _) = steps.first().ok_or(RateError::Empty)?;
         if first > Time::ZERO {
@@ -58,7 +58,7 @@ impl Schedule {
         Ok(schedule)
     }
 
-    /// The mean rate of what repeats, else the first above zero.
+    /// The mean rate if it repeats, else the first nonzero rate.
     #[must_use]
     pub fn nominal(&self) -> Rate {
         if self.period > 0 {
@@ -67,7 +67,7 @@ impl Schedule {
         Rate(self.steps.iter().map(|step| step.1).find(|&rate| rate > 0).unwrap_or(0))
     }
 
-    /// After how long it repeats, if it does.
+    /// The period, if it repeats.
     #[must_use]
     pub fn period(&self) -> Option<Span> {
         (self.period > 0).then_some(Span(self.period))
@@ -78,7 +78,7 @@ impl Schedule {
         self.steps.iter().map(|&(at, rate)| (Time(at), Rate(rate)))
     }
 
-    /// What it carries from zero to `time`, in 10^-9 bits.
+    /// The capacity from zero to `time`, in 10^-9 bits.
     fn carried(&self, time: u64) -> u128 {
         let whole = time.checked_div(self.period).unwrap_or(0);
         let rest = time - whole * self.period;
@@ -90,7 +90,7 @@ impl Schedule {
         sum
     }
 
-    /// The bytes that it carries in `[from, to)`.
+    /// The capacity in bytes of `[from, to)`.
     pub(crate) fn capacity(&self, from: u64, to: u64) -> u128 {
         (self.carried(to) - self.carried(from)) / u128::from(BYTE)
     }
@@ -100,11 +100,11 @@ impl Schedule {
 #[derive(Clone, Debug)]
 pub(crate) struct Stepped {
     schedule: Schedule,
-    /// The step in which `free` lies, and when its period began.
+    /// The step in which `free` lies, and the start of its period.
     step: usize,
     base: u64,
-    /// When everything has been sent, rounded down, and what has been used of that nanosecond (10^-9 bits, less than
-    /// the rate).
+    /// When everything has been sent, rounded down, and how much of that nanosecond is used (10^-9 bits, less than the
+    /// rate).
     free: u64,
     used: u64,
 }
@@ -123,7 +123,7 @@ impl Stepped {
         self.free
     }
 
-    /// When the present step ends; `u64::MAX` if it does not.
+    /// When the current step ends; `u64::MAX`: never.
     #[inline]
     fn step_end(&self) -> u64 {
         match self.schedule.steps.get(self.step + 1) {
@@ -133,7 +133,7 @@ impl Stepped {
         }
     }
 
-    /// On to the next step.
+    /// Moves to the next step.
     fn advance(&mut self) {
         self.step += 1;
         if self.step == self.schedule.steps.len() {
@@ -142,7 +142,7 @@ impl Stepped {
         }
     }
 
-    /// On to the step in which `now` lies.
+    /// Moves to the step in which `now` lies.
     fn seek(&mut self, now: u64) {
         if now < self.step_end() {
             return;
@@ -154,7 +154,7 @@ impl Stepped {
         self.step = self.schedule.steps.partition_point(|&(at, _)| at <= position) - 1;
     }
 
-    /// The rate at `now`, for who sends nothing; calls must come in order of time.
+    /// The rate at `now`, for a user that sends nothing; calls must come in order of time.
     pub(crate) fn rate(&mut self, now: u64) -> Rate {
         self.seek(now);
         Rate(self.schedule.steps[self.step].1)
@@ -187,7 +187,7 @@ impl Stepped {
             if need == 0 {
                 return (start, end);
             }
-            // Whole periods at once, so that a schedule of next to no capacity costs no more than one walk over it.
+            // Skip whole periods at once, so that a schedule of tiny capacity costs no more than one pass over it.
             let per_period = self.schedule.per_period;
             if self.step == 0 && per_period > 0 && u128::from(need) > per_period {
                 let periods = (need - 1) / per_period as u64;
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn crosses_steps_and_waits_out_zero() {
-        // 1000 bytes take 1 ms at 8 Mbit/s; half of it from 0.5 ms, nothing until 10 ms, the rest at 4 Mbit/s.
+        // 1000 bytes take 1 ms at 8 Mbit/s: half of it from 0.5 ms, nothing until 10 ms, the rest at 4 Mbit/s.
         let mut server = Stepped::new(schedule(&[(0, 8_000_000), (1, 0), (10, 4_000_000)], None).unwrap());
         assert_eq!(server.serve(500_000, 1000), (500_000, 11_000_000));
         assert_eq!(server.serve(500_000, 1000), (11_000_000, 13_000_000));

@@ -1,4 +1,4 @@
-//! What each flow has of a link, where it is asked for: packets, drops, marks, and its part of the queue.
+//! Per-flow counters of a link, if requested: packets, drops, marks, and the flow's part of the queue.
 
 use crate::meter::Measure;
 use crate::waiting::Exit;
@@ -7,40 +7,40 @@ use paceline_packet::FlowId;
 use paceline_units::Size;
 use std::collections::VecDeque;
 
-/// What a link measured of one flow; all as of the link in [`LinkReport`](crate::LinkReport), of which these are the parts.
+/// A link's measurements of one flow; defined as in [`LinkReport`](crate::LinkReport), of which they are parts.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct FlowReport {
     /// Time-weighted mean of the packets waiting.
     pub mean_packets: f64,
     /// Packets that reached the queue.
     pub arrivals: u64,
-    /// Packets that left the queue and got across.
+    /// Packets that left the queue and crossed the link.
     pub departures: u64,
     /// Their bytes.
     pub departed_bytes: Size,
-    /// Packets that did not get across, by reason.
+    /// Packets that did not cross, by reason.
     pub drops: Drops,
     /// Packets marked (ECN).
     pub marks: u64,
 }
 
-/// The books of one flow.
+/// The counters of one flow.
 #[derive(Clone, Copy, Debug, Default)]
 struct Own {
     report: FlowReport,
     waiting: u64,
-    /// Up to when `area` reaches.
+    /// The time up to which `area` is computed.
     reached: u64,
     /// Packets waiting, times nanoseconds, within the measured interval.
     area: u128,
 }
 
-/// The books of all flows. What happens is told in order of time.
+/// The counters of all flows. Events must come in order of time.
 #[derive(Clone, Debug)]
 pub(crate) struct Shares {
     window: Measure,
     own: Vec<Own>,
-    /// Packets that wait, and of which it is known when they will leave: when, and how.
+    /// Waiting packets whose departure is known: when, and how they leave.
     ahead: VecDeque<(u64, Leaving)>,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct Leaving {
 }
 
 impl Own {
-    /// Carries the area on to `at`.
+    /// Extends the area to `at`.
     fn integrate(&mut self, at: u64, window: Measure) {
         let (from, to) = (self.reached.max(window.from.0), at.min(window.to.0));
         self.area += u128::from(self.waiting) * u128::from(to.saturating_sub(from));
@@ -74,7 +74,7 @@ impl Shares {
         &mut self.own[number]
     }
 
-    /// The counts of a flow, if what happens at `at` is measured.
+    /// The flow's counters, if `at` lies in the measured interval.
     fn counts(&mut self, flow: FlowId, at: u64) -> Option<&mut FlowReport> {
         let measured = self.window.from.0 <= at && at < self.window.to.0;
         let own = self.of(flow);
@@ -93,7 +93,7 @@ impl Shares {
         self.counts(flow, at).into_iter().for_each(|own| own.arrivals += 1);
     }
 
-    /// A packet is dropped that does not wait.
+    /// A packet that does not wait is dropped.
     pub(crate) fn refuse(&mut self, flow: FlowId, at: u64, reason: DropReason) {
         self.counts(flow, at).into_iter().for_each(|own| own.drops[reason] += 1);
     }
@@ -108,13 +108,13 @@ impl Shares {
         self.change(flow, at, 1);
     }
 
-    /// A packet that waits is dropped.
+    /// A waiting packet is dropped.
     pub(crate) fn drop_waiting(&mut self, flow: FlowId, at: u64, reason: DropReason) {
         self.change(flow, at, -1);
         self.refuse(flow, at, reason);
     }
 
-    /// A packet goes to the transmitter without a wait.
+    /// A packet goes to the transmitter without waiting.
     pub(crate) fn pass(&mut self, at: u64, Leaving { flow, size, exit }: Leaving) {
         let Some(own) = self.counts(flow, at) else { return };
         match exit {
@@ -127,19 +127,19 @@ impl Shares {
         }
     }
 
-    /// A packet that waits goes to the transmitter.
+    /// A waiting packet goes to the transmitter.
     pub(crate) fn leave(&mut self, at: u64, leaving: Leaving) {
         self.change(leaving.flow, at, -1);
         self.pass(at, leaving);
     }
 
-    /// A packet that waits from now on will leave at `start`, not before those of which that is known.
+    /// A packet begins to wait; it will leave at `start`, no earlier than other packets with a known departure.
     pub(crate) fn will_leave(&mut self, now: u64, start: u64, leaving: Leaving) {
         self.enter(leaving.flow, now);
         self.ahead.push_back((start, leaving));
     }
 
-    /// Those leave of which it is known that they do by `now`.
+    /// Lets packets with a known departure at or before `now` leave.
     pub(crate) fn release(&mut self, now: u64) {
         while let Some(&(start, leaving)) = self.ahead.front()
             && start <= now
@@ -149,9 +149,9 @@ impl Shares {
         }
     }
 
-    /// Closes the books at `end`, before which everything has been told; by number of flow.
+    /// Closes the counters at `end`, after all earlier events; returns reports indexed by flow number.
     pub(crate) fn finish(&mut self, end: u64) -> Vec<FlowReport> {
-        // what leaves at the end does so after it
+        // departures at the end itself lie outside
         if let Some(before) = end.checked_sub(1) {
             self.release(before);
         }

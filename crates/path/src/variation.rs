@@ -1,23 +1,24 @@
-//! Delay that varies from packet to packet: draws by the number of the arrival.
+//! Delay that varies from packet to packet, with draws keyed by arrival index.
 //!
-//! Source of bad Wi-Fi's: draft-huitema-ccwg-c4-test, "Handling of High Jitter Environments": measurements in networks that hear
-//! one another. Its picoquic differs from its text in that it has 84 ms for 90 ms and takes a draw of up to 7.5 ms from long waits; this
-//! is the text's. picoquic's simulated link delivers in order, and so does ours. The Gaussian is RFC 8868's, section 4.5.
+//! The bad Wi-Fi model is from draft-huitema-ccwg-c4-test, "Handling of High Jitter Environments": measurements in
+//! networks that interfere with each other. The draft's picoquic differs from its text: it has 84 ms for 90 ms and
+//! subtracts a draw of up to 7.5 ms from long waits. Paceline follows the text. Both deliver in order. The Gaussian is
+//! RFC 8868's, section 4.5.
 
 use crate::{DelayVariation, LinkModel};
 use paceline_random::Stream;
 use paceline_units::{Span, Time};
 
-/// A wait for others on the air, and one for a frame to be sent again.
+/// A wait for other stations on the air, and a wait for a frame's retransmission.
 const SHORT: Span = Span::from_millis(1);
 const LONG: Span = Span::from_micros(7_500);
-/// Means of their Poisson numbers.
+/// Means of their Poisson-distributed counts.
 const SHORT_MEAN: f64 = 1.0;
 const LONG_MEAN: f64 = 12.0;
-/// The mean from which on every packet has long waits, less [`SHORT`]: 12 times 7.5 ms.
+/// The mean, less [`SHORT`], from which on every packet has long waits: 12 times 7.5 ms.
 const ALL_LONG: Span = Span::from_millis(90);
 
-/// The delay variations of a link, one after the other. All draw from one stream, each packet once.
+/// A link's delay variations over time. All draw from one stream, one draw per packet.
 #[derive(Clone, Debug)]
 pub(crate) struct Variations {
     first: Option<Variation>,
@@ -25,7 +26,7 @@ pub(crate) struct Variations {
 }
 
 impl Variations {
-    /// Those of this link, if there are any.
+    /// The variations of this link, if there are any.
     ///
     /// # Panics
     /// If the steps are not in order.
@@ -39,7 +40,7 @@ impl Variations {
         })
     }
 
-    /// How much longer the packet takes that arrived as number `index` and has been sent at `sent`.
+    /// The extra delay of the packet with arrival index `index`, sent at `sent`.
     #[inline]
     pub(crate) fn of(&self, index: u64, sent: Time) -> Span {
         let begun = self.steps.partition_point(|(at, _)| *at <= sent);
@@ -48,7 +49,7 @@ impl Variations {
     }
 }
 
-/// A delay variation at work.
+/// A delay variation with its random streams.
 #[derive(Clone, Debug)]
 pub(crate) enum Variation {
     Uniform { max: u64, stream: Stream },
@@ -72,7 +73,7 @@ impl Variation {
         }
     }
 
-    /// How much longer the packet takes that arrived as number `index`.
+    /// The extra delay of the packet with arrival index `index`.
     pub(crate) fn of(&self, index: u64) -> Span {
         match self {
             Variation::Uniform { max, stream } => {
@@ -89,7 +90,7 @@ impl Variation {
                 }
                 extra
             }
-            // Box and Muller 1958, one of the two
+            // Box-Muller transform (1958), one of its two values
             Variation::Gaussian { deviation, most, streams: [radius, angle] } => {
                 let normal =
                     (2.0 * radius.exponential(index)).sqrt() * libm::cos(core::f64::consts::TAU * angle.unit(index));
@@ -99,11 +100,11 @@ impl Variation {
     }
 }
 
-/// The Poisson number of this mean below which the share `unit` lies (inversion of its distribution).
+/// Inverts the Poisson distribution of this mean: the smallest number whose cumulative probability exceeds `unit`.
 fn poisson(mean: f64, unit: f64) -> u64 {
     let mut share = libm::exp(-mean);
     let (mut below, mut number) = (share, 0);
-    // what is left may be below the resolution of the sum: then nothing more is added
+    // once the remaining terms are below the sum's resolution, stop
     while unit >= below && below + share > below {
         number += 1;
         share *= mean / number as f64;
@@ -116,7 +117,7 @@ fn poisson(mean: f64, unit: f64) -> u64 {
 mod tests {
     use super::*;
 
-    /// Poisson's distribution to five digits: of mean 1 0.36788, 0.73576, 0.91970; of 12 0.57597 at 12.
+    /// Poisson cumulative probabilities to five digits: mean 1: 0.36788, 0.73576, 0.91970; mean 12: 0.57597 at 12.
     #[test]
     fn poisson_by_hand() {
         for (mean, unit, number) in [
@@ -136,7 +137,7 @@ mod tests {
         assert!(poisson(12.0, 1.0 - f64::EPSILON / 2.0) < 60);
     }
 
-    /// The mean is that of N1 (1 ms), of 12 x 7.5 ms with the share x, less half a millisecond where N1 >= 1.
+    /// The mean is N1 (1 ms), plus 12 x 7.5 ms with probability x, less half a millisecond where N1 >= 1.
     #[test]
     fn bad_wifi_s_mean_and_shares() {
         let (less, n) = (0.5 * (1.0 - libm::exp(-1.0)), 200_000);
@@ -146,7 +147,7 @@ mod tests {
             let mean = draws.iter().sum::<f64>() / n as f64;
             let expected = 1.0 + 90.0 * share - less;
             assert!((mean - expected).abs() < 0.015 * expected.max(5.0), "{average}: {mean}, expected {expected} ms");
-            // N1 = 0 and no long wait: nothing
+            // N1 = 0 and no long wait: no extra delay
             let none = draws.iter().filter(|d| **d == 0.0).count() as f64 / n as f64;
             assert!((none - 0.36788 * (1.0 - share)).abs() < 0.005, "{average}: {none}");
             let long = draws.iter().filter(|d| **d > 20.0).count() as f64 / n as f64;
@@ -154,7 +155,7 @@ mod tests {
         }
     }
 
-    /// The mean of |N| is sqrt(2 / pi); 68.27 % lie within a deviation, 4.55 % beyond two, where this one ends.
+    /// The mean of |N| is sqrt(2 / pi); 68.27 % lie within one deviation, 4.55 % beyond two, where this one is cut off.
     #[test]
     fn a_gaussian_s_mean_shares_and_end() {
         let (deviation, n) = (Span::from_millis(5), 200_000);

@@ -1,15 +1,15 @@
 //! The packets that wait for the transmitter, in order of service.
 //!
-//! As a packet comes it is known when it leaves, so all there is to do then is to write both down; the account is made of
-//! many packets at once. With at the instant at which a packet came, start the one at which it leaves, and q the packets
-//! that wait, the integral of q over time is the sum of start - at, and that of q^2, which counts pairs, the sum over the
-//! packets j of start_j - at_j and twice start_i - at_j of each i that came before j and was still there. All of it in
-//! whole numbers, so exact.
+//! A packet's departure time is known at its arrival, so an arrival only records both times; the integrals are computed
+//! for many packets at once. Let at be a packet's arrival, start its departure from the queue, and q the number of
+//! waiting packets. The integral of q over time is the sum of start - at. That of q^2, which counts pairs, is the sum
+//! over packets j of start_j - at_j, plus twice start_i - at_j for each earlier packet i still waiting at at_j. All
+//! arithmetic is on integers, hence exact.
 
 use crate::level::{Integrals, Level};
 use crate::occupancy::Occupancy;
 
-/// What becomes of a packet that leaves the queue.
+/// What happens to a packet after it leaves the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(crate) enum Exit {
@@ -26,14 +26,14 @@ struct Entry {
     exit: Exit,
 }
 
-/// Packets that have left the queue, by [`Exit`].
+/// Counts of packets that have left the queue, by [`Exit`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Gone {
     pub packets: [u64; 4],
     pub bytes: [u64; 4],
 }
 
-/// Sums over packets that wait.
+/// Sums over the waiting packets.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
     starts: u128,
@@ -57,7 +57,7 @@ impl Sums {
     }
 }
 
-/// The integrals of the queue and of its square: `[packets, bytes]`, times nanoseconds.
+/// The integrals of the queue level and of its square: `[packets, bytes]`, times nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 struct Areas {
     first: [u128; 2],
@@ -65,7 +65,8 @@ struct Areas {
 }
 
 impl Areas {
-    /// `after`: for how long the packet is there from some instant on, and the same of all before it together: packets, then bytes.
+    /// Adds a packet: `wait` is how long it waits, `before` the remaining waits of all packets ahead of it, summed:
+    /// packets, then bytes.
     #[inline(always)]
     fn add(&mut self, size: u64, wait: u64, before: [u128; 2]) {
         let (size, wait) = (u128::from(size), u128::from(wait));
@@ -80,25 +81,25 @@ impl Areas {
 /// The queue.
 #[derive(Clone, Debug)]
 pub(crate) struct Waiting {
-    /// Room for them, used before `tail`. Those before `head` have left; those before `booked` are in the account; those before
-    /// `left`, if that is further than `head`, are known to have left.
+    /// A buffer, filled up to `tail`. Entries before `head` have left; entries before `booked` are included in the
+    /// sums; entries before `left`, if that is beyond `head`, are known to have left.
     entries: Vec<Entry>,
     head: usize,
     booked: usize,
     left: usize,
     tail: usize,
-    /// All from this one on have this size.
+    /// All entries from this index on have this size.
     alike: (usize, u16),
-    /// The greatest size there has been.
+    /// The largest packet size so far.
     largest: u16,
-    /// Of those in the account that wait.
+    /// Sums over the booked packets that wait.
     sums: Sums,
     areas: Areas,
-    /// The most packets that waited at once, of those in the account.
+    /// The maximum number of packets that waited at once, among those booked.
     pub(crate) max: usize,
-    /// Those that have left and those that wait.
+    /// Counts of all packets, both gone and waiting.
     pub(crate) entered: Gone,
-    /// Asked for by few: told of each change.
+    /// The occupancy histogram, optional: updated at each change.
     pub(crate) occupancy: Option<Box<(Level, Occupancy)>>,
 }
 
@@ -120,14 +121,14 @@ impl Waiting {
         }
     }
 
-    /// Counts a packet that is to cross or not, whether it waits or does not.
+    /// Counts a packet by its exit, whether or not it waits.
     #[inline(always)]
     pub(crate) fn count(&mut self, size: u16, exit: Exit) {
         self.entered.packets[exit as usize] += 1;
         self.entered.bytes[exit as usize] += u64::from(size);
     }
 
-    /// Takes in a packet at `now` that leaves at `start`, later than that and not before any other.
+    /// Enqueues a packet at `now` that leaves at `start`, which is later than `now` and no earlier than any other's.
     #[inline(always)]
     pub(crate) fn enter(&mut self, now: u64, start: u64, size: u16, exit: Exit) {
         if self.tail >= self.entries.len() {
@@ -141,7 +142,7 @@ impl Waiting {
         self.tail += 1;
     }
 
-    /// Whether `limit` packets or more wait at `now`.
+    /// Whether at least `limit` packets wait at `now`.
     #[inline(always)]
     pub(crate) fn is_full(&mut self, now: u64, limit: u32) -> bool {
         self.tail - self.left >= limit as usize && self.is_full_of_those_left(now, limit)
@@ -153,20 +154,20 @@ impl Waiting {
         self.tail - self.left >= limit as usize
     }
 
-    /// Packets that wait; after [`Waiting::release`].
+    /// Packets that wait; call [`Waiting::release`] first.
     #[inline]
     pub(crate) fn packets(&self) -> usize {
         self.tail - self.head
     }
 
-    /// Bytes that wait at `now`, after [`Waiting::release`].
+    /// Bytes that wait at `now`; releases first.
     #[inline]
     pub(crate) fn bytes(&mut self, now: u64) -> u64 {
         self.release(now);
         self.sums.bytes
     }
 
-    /// Brings the account up to `now`, and lets go of those whose transmission begins then or before.
+    /// Books arrivals up to `now`, and removes packets whose transmission has begun by then.
     #[inline]
     pub(crate) fn release(&mut self, now: u64) {
         if self.packets() > 0 {
@@ -177,7 +178,7 @@ impl Waiting {
     #[inline(never)]
     fn settle(&mut self, now: u64) {
         let latest = self.entries[self.tail - 1].start;
-        // no packet that is new to the account waits for longer than the first of them would for the last one's turn
+        // no newly booked packet waits longer than from the first one's arrival to the last one's start
         let wait = self.entries[self.booked..self.tail].first().map_or(0, |first| latest - first.at);
         let product = |factors: [u64; 3]| factors.into_iter().try_fold(4u64, u64::checked_mul);
         let (packets, size) = (self.packets() as u64, u64::from(self.largest));
@@ -191,8 +192,8 @@ impl Waiting {
         }
     }
 
-    /// No sum but that of the bytes' square needs more than 64 bits. Packets that are `ALIKE` have one size, so that their bytes
-    /// follow from their number.
+    /// Settles with 64-bit sums; only the sum of squared bytes needs more. `ALIKE`: all packets have one size, so bytes
+    /// follow from packet counts.
     fn settle_narrow<const ALIKE: bool>(&mut self, now: u64) {
         let (mut front, mut new) = (&self.entries[self.head..self.tail], &self.entries[self.booked..self.tail]);
         let mut max = self.max;
@@ -200,7 +201,7 @@ impl Waiting {
             (self.sums.starts as u64, self.sums.bytes, self.sums.byte_starts as u64);
         let (mut first, mut second) = ([0u64; 2], (0u64, 0u128));
         loop {
-            // a packet that is new has not left when it comes, so the look at the front ends there
+            // a packet to be booked has not left at its arrival, so the scan of the front stops there
             let time = new.first().map_or(now, |entry| entry.at);
             while let [Entry { start, size, .. }, rest @ ..] = front
                 && *start <= time
@@ -244,7 +245,7 @@ impl Waiting {
         self.areas.second[1] += second.1;
     }
 
-    /// The same whatever the numbers.
+    /// Settles for any magnitude.
     fn settle_wide(&mut self, now: u64) {
         while self.booked < self.tail {
             let entry = self.entries[self.booked];
@@ -273,8 +274,8 @@ impl Waiting {
         }
     }
 
-    /// What has left by `now` leaves its place. If that is less than half of them there will be twice as many, so that they are not
-    /// looked at again too soon.
+    /// Discards entries that left by `now`. If more than half remain, doubles the buffer, so that the next compaction
+    /// is not soon.
     #[cold]
     #[inline(never)]
     fn make_room(&mut self, now: u64) {
@@ -289,14 +290,14 @@ impl Waiting {
         }
     }
 
-    /// The integrals up to `time`, and what left before it. No packet may have arrived after `time`.
+    /// The integrals up to `time`, and the packets that left before it. No packet may have arrived after `time`.
     pub(crate) fn up_to(&mut self, time: u64) -> (Integrals, Gone) {
-        // at the clock's beginning nothing leaves, but what has come is in the account
+        // at time zero nothing leaves, but arrivals are booked
         self.release(time.saturating_sub(1));
         if let Some(watch) = &mut self.occupancy {
             watch.0.integrate(time, &mut watch.1);
         }
-        // in the account each waits to its end
+        // booked packets count their whole wait: subtract the part after `time`
         let (mut ahead, mut gone, mut before) = (Areas::default(), self.entered, [0; 2]);
         for &Entry { start, size, exit, .. } in &self.entries[self.head..self.tail] {
             gone.packets[exit as usize] -= 1;
@@ -316,7 +317,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Arrivals and starts of a busy link, as whole numbers: gap, time in service, size.
+    /// Arrivals and starts of a busy link, as integers: gap, service time, size.
     fn packets() -> impl Strategy<Value = Vec<(u64, u64, u16)>> {
         let size = prop_oneof![Just(1000u16), Just(1000), 40..=1500u16];
         prop::collection::vec((0..30u64, 1..25u64, size), 1..200)
@@ -325,7 +326,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// Against the definition: what waits in each nanosecond, counted.
+        /// Against the definition: the waiting packets in each nanosecond, counted.
         #[test]
         fn the_account_is_the_sum_over_each_nanosecond(
             packets in packets(),

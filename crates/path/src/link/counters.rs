@@ -13,7 +13,7 @@ impl Link {
         self.general.as_ref().map_or_else(|| self.server.free(), |general| general.server.free())
     }
 
-    /// Everything before `time`. Nothing may have been admitted at `time` or later.
+    /// The counters of everything before `time`. Nothing may have been admitted at `time` or later.
     fn snapshot(&mut self, time: u64) -> Snapshot {
         let (integrals, gone) = self.waiting.up_to(time);
         Snapshot {
@@ -29,7 +29,7 @@ impl Link {
         }
     }
 
-    /// Does what the meter has to do up to `now`, and finds out when it is next called for.
+    /// Runs the meter up to `now` and computes when it must act next.
     #[cold]
     #[inline(never)]
     pub(super) fn cross_boundaries(&mut self, now: u64) {
@@ -58,17 +58,17 @@ impl Link {
         }
     }
 
-    /// Samples the queue every `every`, from the beginning of the clock. To be called before the first packet.
+    /// Samples the queue every `every`, from time zero. Call it before the first packet.
     pub fn record(&mut self, every: Span) {
         self.record_waits();
         self.agenda.record(every);
         self.boundary = self.agenda.next();
     }
 
-    /// Asks for [`Link::waits`]. To be called before the first packet.
+    /// Enables [`Link::waits`]. Call it before the first packet.
     pub fn record_waits(&mut self) {
         if self.general.is_none() {
-            // Only there are waits told.
+            // Only the general path records waiting times.
             let (server, discipline) = (Server::Constant(self.server), Refusal::Packets(self.limit));
             let impairments = Impairments::of_loss(self.loss.take());
             self.only_sends = false;
@@ -84,22 +84,22 @@ impl Link {
         }
     }
 
-    /// What [`Link::record_waits`] or [`Link::record`] asked for. A packet counts as it is taken in.
+    /// Waiting times, if enabled by [`Link::record_waits`] or [`Link::record`]. A packet counts when it is admitted.
     #[must_use]
     pub fn waits(&self) -> Waits {
         self.agenda.waits
     }
 
-    /// What [`Link::record`] asked for, up to the end given to [`Link::finish`].
+    /// The series requested with [`Link::record`], up to the end given to [`Link::finish`].
     pub fn take_series(&mut self) -> Series {
         core::mem::take(&mut self.agenda.series)
     }
 
-    /// Closes the books at `end`. If the measured interval is still open it ends at `end`, or at the last arrival if
-    /// the link has been evaluated further than that.
+    /// Closes the measurement at `end`. A measured interval that is still open ends at `end`, or at the last arrival if
+    /// that is later.
     ///
     /// # Panics
-    /// If a packet vanished: arrivals must equal departures, drops and what waits.
+    /// If a packet vanished: arrivals must equal departures, drops and waiting packets.
     pub fn finish(&mut self, end: Time) -> LinkReport {
         let until = end;
         let end = end.0.max(self.last);
