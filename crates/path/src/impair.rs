@@ -1,5 +1,5 @@
-//! What happens to a packet after the transmitter: loss, damage, aggregation, delay variation and spikes, reordering,
-//! duplication, an ECN field that is cleared; and the outages of a link.
+//! What happens to a packet after the transmitter: loss, corruption, aggregation, delay variation and spikes,
+//! reordering, duplication, ECN bleaching; and the outages of a link.
 
 use crate::loss::{Chance, Losses};
 use crate::model::{Aggregation, DelaySpike, DelayStep, LinkModel};
@@ -10,11 +10,11 @@ use paceline_packet::{Flags, Packet};
 use paceline_random::Stream;
 use paceline_units::{Span, Time};
 
-/// The impairments of one link at work. Each kind draws from a stream of its own, by the number of the arrival.
+/// A link's impairments with their state. Each kind draws from its own stream, keyed by arrival index.
 #[derive(Clone, Debug)]
 pub(crate) struct Impairments {
     loss: Option<Losses>,
-    /// What there is besides.
+    /// All other impairments.
     rest: Option<Box<Rest>>,
 }
 
@@ -25,7 +25,7 @@ struct Rest {
     outage: usize,
     propagation: Span,
     steps: Vec<DelayStep>,
-    /// How many of them have begun.
+    /// The number of delay steps in effect.
     step: usize,
     aggregation: Option<Aggregation>,
     bleaches_ecn: bool,
@@ -41,7 +41,7 @@ struct Rest {
     counts: Counts,
 }
 
-/// How many packets met each impairment that does not drop, over the whole run.
+/// Packets affected by each impairment that does not drop, over the whole run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Counts {
     pub reordered: u64,
@@ -50,11 +50,11 @@ pub(crate) struct Counts {
 }
 
 impl Impairments {
-    /// Those of `model`.
+    /// The impairments of `model`.
     ///
     /// # Panics
-    /// If a probability lies outside [0, 1], the outages, delay spikes or times of loss are not in order and apart, steps are not in
-    /// order, or aggregation has no interval.
+    /// If a probability lies outside [0, 1], outages, delay spikes or intervals of loss are not in order and disjoint,
+    /// steps are not in order, or the aggregation interval is zero.
     pub(crate) fn new(model: &LinkModel, stream: Stream) -> Impairments {
         assert!(
             model.outages.iter().all(|(from, to)| from <= to) && model.outages.windows(2).all(|w| w[0].1 <= w[1].0),
@@ -108,12 +108,12 @@ impl Impairments {
         Impairments { loss, rest: None }
     }
 
-    /// Whether there is nothing but a loss model, or not even that.
+    /// Whether there is at most a loss model.
     pub(crate) fn is_only_loss(&self) -> bool {
         self.rest.is_none()
     }
 
-    /// The loss model alone.
+    /// The loss model.
     pub(crate) fn into_loss(self) -> Option<Losses> {
         self.loss
     }
@@ -122,8 +122,9 @@ impl Impairments {
         self.rest.as_ref().map_or_else(Counts::default, |rest| rest.counts)
     }
 
-    /// What the packet that arrived as number `index` at `now`, and leaves the queue at `start`, meets: how it leaves
-    /// the queue, and what becomes of it. Its time is the arrival at the far end if nothing intervenes.
+    /// Applies the impairments to the packet that arrived with index `index` at `now` and leaves the queue at `start`:
+    /// how it leaves the queue, and its fate. `packet.time` is its arrival at the far end unless an impairment changes
+    /// it.
     #[inline]
     pub(crate) fn meet(&mut self, index: u64, (now, start): (u64, u64), packet: &mut Packet) -> (Exit, Fate) {
         let down = self.rest.as_mut().is_some_and(|rest| rest.is_down(Time(start)));
@@ -141,7 +142,7 @@ impl Impairments {
 }
 
 impl Rest {
-    /// Whether the link is down at `time`; times never go back.
+    /// Whether the link is down at `time`; calls must come in order of time.
     #[inline(never)]
     fn is_down(&mut self, time: Time) -> bool {
         while self.outages.get(self.outage).is_some_and(|&(_, to)| to <= time) {
@@ -191,7 +192,7 @@ impl Rest {
         Fate::Pass
     }
 
-    /// Goes through the steps of the delay up to `sent`. What overtakes does not wait for what is on its way.
+    /// Applies the delay steps up to `sent`. After a step that overtakes, packets do not wait for earlier ones.
     fn step_to(&mut self, sent: Time) {
         let begun = self.steps.partition_point(|step| step.at <= sent);
         if self.steps.get(self.step..begun).is_some_and(|new| new.iter().any(|step| step.overtakes)) {
@@ -202,8 +203,8 @@ impl Rest {
 }
 
 impl Aggregation {
-    /// When a packet is handed over whose transmission ended at `sent`; one that ends as the others are handed over goes
-    /// with them.
+    /// When a packet is delivered whose transmission ended at `sent`. If it ends at the instant of a delivery, it is
+    /// included.
     fn handed_over(&self, sent: Time) -> Time {
         if !(self.from..self.to).contains(&sent) {
             return sent;

@@ -1,4 +1,4 @@
-//! Loss models: what takes a packet after it has used the link.
+//! Loss models: random or periodic loss of packets after they have used the link.
 
 use paceline_packet::{Flags, FlowId, Packet};
 use paceline_random::Stream;
@@ -15,77 +15,79 @@ pub enum Loss {
         /// Which packets it applies to; the others pass.
         on: On,
     },
-    /// Losses in bursts, counted in packets: a Markov chain of two states that steps with each packet it looks at.
+    /// Bursts of losses counted in packets: a two-state Markov chain that steps with each packet it applies to.
     GilbertElliott(GilbertElliott),
-    /// Losses in bursts, counted in time: two states, each of which lasts for whole periods.
+    /// Bursts of losses counted in time: two states, each of which lasts for whole periods.
     TwoState(TwoState),
-    /// Always the same number of packets after the same number: nothing is drawn.
+    /// A fixed number of losses after a fixed number of passed packets, without random draws.
     Periodic(Periodic),
 }
 
-/// Losses that are counted out, as of ns-2's periodic error model (`errmodel.cc`: `period_`, `burstlen_`).
+/// Periodic losses, as in ns-2's periodic error model (`errmodel.cc`: `period_`, `burstlen_`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Periodic {
-    /// So many packets pass, and then
+    /// The number of packets that pass,
     pub pass: u32,
-    /// so many in a row are lost; not zero.
+    /// and then the number lost in a row; not zero.
     pub lose: u32,
-    /// Of these those alone that leave the queue no later than this after the first of them.
+    /// Limits a burst's losses to packets that leave the queue within this time of its first one.
     pub within: Option<Span>,
-    /// Which packets it applies to, and counts; the others pass.
+    /// Which packets it applies to and counts; the others pass.
     pub on: On,
 }
 
-/// The chain of Gilbert (BSTJ 39, 1960) and Elliott (BSTJ 42, 1963). It begins in a state drawn from its stationary law,
-/// to_bad / (to_bad + to_good) being the share of packets that find it bad; a packet meets the state, then the chain steps.
+/// The chain of Gilbert (BSTJ 39, 1960) and Elliott (BSTJ 42, 1963). The initial state is drawn from the stationary
+/// distribution; to_bad / (to_bad + to_good) is the probability of bad. Each packet is subject to the current state,
+/// then the chain steps.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct GilbertElliott {
     /// Probability of loss in the good state.
     pub good_rate: Ratio,
-    /// In the bad state.
+    /// Probability of loss in the bad state.
     pub bad_rate: Ratio,
     /// Probability of a step from good to bad, per packet.
     pub to_bad: Ratio,
-    /// From bad to good.
+    /// Probability of a step from bad to good, per packet.
     pub to_good: Ratio,
-    /// Which packets it applies to, and steps with; the others pass.
+    /// Which packets it applies to and steps with; the others pass.
     pub on: On,
 }
 
-/// Losses of a link whose quality changes with time, as in the TFRC Veno paper: the state is a function of time alone, so
-/// what is sent, and how the run is arranged, does not move it.
+/// Losses of a link whose quality changes with time, as in the TFRC Veno paper. The state is a function of time alone;
+/// traffic does not affect it.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TwoState {
     /// Probability of loss in the good state.
     pub good_rate: Ratio,
-    /// In the bad state.
+    /// Probability of loss in the bad state.
     pub bad_rate: Ratio,
-    /// Length of a period in the good state; more than zero.
+    /// Length of a period in the good state; above zero.
     pub good_time: Span,
-    /// In the bad state; more than zero.
+    /// Length of a period in the bad state; above zero.
     pub bad_time: Span,
     /// Probability that the state changes at the end of a period.
     pub change: Ratio,
-    /// How it begins.
+    /// The initial state.
     pub start: Start,
     /// Which packets it applies to; the others pass.
     pub on: On,
 }
 
-/// How a [`TwoState`] begins.
+/// The initial state of a [`TwoState`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Start {
-    /// With a period of the good state at time zero.
+    /// A good period begins at time zero.
     #[default]
     Good,
-    /// Somewhere within a period, either state in proportion to its time: links of one model then differ.
+    /// A random point within a period; each state's probability is proportional to its length. Links of one model then
+    /// differ.
     Anywhere,
 }
 
 /// Which packets a loss model applies to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum On {
-    /// Those that are not acknowledgements.
+    /// Packets that are not acknowledgements.
     Data,
     /// Acknowledgements (`Flags::ACK`).
     Acks,
@@ -110,7 +112,7 @@ impl On {
 pub struct FlowSet(Box<[u64]>);
 
 impl FlowSet {
-    /// Whether the flow is one of them.
+    /// Whether the set contains the flow.
     #[inline]
     #[must_use]
     pub fn has(&self, flow: FlowId) -> bool {
@@ -130,7 +132,7 @@ impl FromIterator<FlowId> for FlowSet {
     }
 }
 
-/// An event of given probability, decided by 53 random bits: 0 never happens, 1 always does.
+/// An event of given probability, decided by 53 random bits: probability 0 never happens, 1 always does.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chance(u64);
 
@@ -148,12 +150,12 @@ impl Chance {
     }
 }
 
-/// A loss model at work, with the stream it draws from.
+/// The state of a loss model, with its random stream.
 #[derive(Clone, Debug)]
 pub(crate) struct Losses {
     state: LossState,
     on: On,
-    /// The flows that it applies to; none: all.
+    /// The flows that it applies to; `None`: all.
     of: Option<FlowSet>,
     stream: Stream,
 }
@@ -170,25 +172,25 @@ enum LossState {
 #[derive(Clone, Debug)]
 struct Counted {
     model: Periodic,
-    /// Since the last burst began.
+    /// Packets passed since the last burst began.
     passed: u32,
-    /// Of the burst, to be lost no later than `until`.
+    /// Losses left in the current burst, which ends at `until`.
     left: u32,
     until: u64,
 }
 
-/// A model that is there at times.
+/// A model that applies only during some intervals.
 #[derive(Clone, Debug)]
 struct During {
     model: LossState,
     times: Vec<(Time, Time)>,
-    /// The first that is not over.
+    /// The first interval that is not over.
     next: usize,
     /// Whether it has begun.
     begun: bool,
 }
 
-/// Chances by state, good first.
+/// Probabilities by state, good first.
 #[derive(Clone, Debug)]
 struct Chain {
     bad: bool,
@@ -231,7 +233,7 @@ impl Losses {
             }
             Loss::TwoState(TwoState { good_rate, bad_rate, good_time, bad_time, change, start, on }) => {
                 let length = [good_time.0.max(1), bad_time.0.max(1)];
-                // where it stands in one good and one bad period
+                // its position in one good period followed by one bad period
                 let place = match start {
                     Start::Good => 0,
                     Start::Anywhere => (stream.fork(2).unit(0) * (length[0] as f64 + length[1] as f64)) as u64,
@@ -258,10 +260,10 @@ impl Losses {
         Losses { state, on, of, stream }
     }
 
-    /// The same at these times alone, `[from, to)` each; if there are none, always.
+    /// Restricts the model to the intervals `times`, `[from, to)` each; if there are none, it always applies.
     ///
     /// # Panics
-    /// If they are not in order and apart.
+    /// If the intervals are not in order and disjoint.
     pub(crate) fn during(self, times: &[(Time, Time)]) -> Losses {
         assert!(
             times.iter().all(|(from, to)| from <= to) && times.windows(2).all(|w| w[0].1 <= w[1].0),
@@ -274,7 +276,7 @@ impl Losses {
         Losses { state: LossState::During(Box::new(during)), ..self }
     }
 
-    /// Whether the packet is lost that arrived as number `index` and leaves the queue at `start`, which never goes back.
+    /// Whether the packet with arrival index `index` is lost. It leaves the queue at `start`, which must not decrease.
     #[inline]
     pub(crate) fn take(&mut self, index: u64, start: u64, packet: &Packet) -> bool {
         if !self.on.covers(packet.flags) || self.of.as_ref().is_some_and(|of| !of.has(packet.flow)) {
@@ -285,7 +287,7 @@ impl Losses {
 }
 
 impl LossState {
-    /// See [`Losses::take`], of a packet that it applies to.
+    /// See [`Losses::take`], for a packet that the model applies to.
     #[inline]
     fn takes(&mut self, index: u64, start: u64, stream: Stream) -> bool {
         match self {
@@ -338,7 +340,7 @@ impl During {
         }
         if !self.begun {
             self.begun = true;
-            // what is counted is counted anew
+            // a periodic model starts counting again in each interval
             if let LossState::Counted(counted) = &mut self.model {
                 (counted.passed, counted.left) = (0, 0);
             }
@@ -348,7 +350,7 @@ impl During {
 }
 
 impl Periods {
-    /// Goes through the ends of periods up to `now`.
+    /// Steps through the period ends up to `now`.
     #[cold]
     fn advance(&mut self, now: u64) {
         while now >= self.until {
@@ -356,7 +358,7 @@ impl Periods {
             self.period += 1;
             self.until = self.until.saturating_add(self.length[usize::from(self.bad)]);
             if self.until == u64::MAX {
-                return; // beyond all time
+                return; // beyond the end of time
             }
         }
     }
@@ -402,7 +404,7 @@ mod tests {
         let mut some = Losses::new(&Loss::GilbertElliott(GE), Some(set), stream);
         let mut lost = 0;
         for index in 0..10_000 {
-            // its own packets meet what they would meet if the others were not there
+            // its own packets have the same fates as without the others
             let own = some.take(index, 0, &of(64, Flags::NONE));
             assert_eq!(own, all.take(index, 0, &of(64, Flags::NONE)));
             assert!(!some.take(index, 0, &of(65, Flags::NONE)));
@@ -411,7 +413,7 @@ mod tests {
         assert!(lost.abs_diff(1360) < 200, "{lost}");
     }
 
-    /// Packets a millisecond apart that are lost, up to number 40.
+    /// The lost ones of 40 packets sent a millisecond apart.
     fn lost(model: Periodic, times: &[(u64, u64)]) -> Vec<u64> {
         let ms = |ms: u64| Time(ms * 1_000_000);
         let times: Vec<_> = times.iter().map(|&(from, to)| (ms(from), ms(to))).collect();
@@ -424,11 +426,11 @@ mod tests {
         let model = Periodic { pass: 9, lose: 1, within: None, on: On::All };
         assert_eq!(lost(model, &[]), [9, 19, 29, 39]);
         assert_eq!(lost(Periodic { pass: 8, lose: 3, ..model }, &[]), [8, 9, 10, 19, 20, 21, 30, 31, 32]);
-        // of three the two that come within a millisecond; the third counts among those that pass
+        // only two of three are within a millisecond; the third counts as passed
         let within = Some(Span::from_millis(1));
         assert_eq!(lost(Periodic { pass: 8, lose: 3, within, ..model }, &[]), [8, 9, 18, 19, 28, 29, 38, 39]);
         assert_eq!(lost(Periodic { pass: 0, lose: 1, ..model }, &[]).len(), 40);
-        // acknowledgements neither count nor vanish
+        // acknowledgements are neither counted nor lost
         let mut data = Losses::new(&Loss::Periodic(Periodic { on: On::Data, ..model }), None, Stream::new(1, "loss"));
         let both = (0..40).flat_map(|i| [(i, Flags::NONE), (i, Flags::ACK)]);
         let gone: Vec<_> = both.filter(|&(i, flags)| data.take(i, i, &of(0, flags))).collect();
@@ -438,13 +440,13 @@ mod tests {
     #[test]
     fn at_its_times_alone() {
         let model = Periodic { pass: 2, lose: 2, within: None, on: On::All };
-        // counted from the beginning of each; half-open; a burst is not carried over
+        // counted from the beginning of each interval; half-open; a burst does not continue into the next
         assert_eq!(lost(model, &[(5, 10), (20, 23), (23, 26)]), [7, 8, 22, 25]);
         assert!(lost(model, &[(3, 3), (38, 99)]).is_empty());
         let uniform = Loss::Uniform { rate: Ratio::ONE, on: On::All };
         let mut sure = Losses::new(&uniform, None, Stream::new(1, "loss")).during(&[(Time(3), Time(5))]);
         assert_eq!((0..9).filter(|&i| sure.take(i, i, &of(0, Flags::NONE))).collect::<Vec<_>>(), [3, 4]);
-        // a function of time goes on meanwhile
+        // a model that is a function of time keeps running outside the intervals
         let states = Loss::TwoState(TwoState { good_rate: Ratio::ZERO, bad_rate: Ratio::ONE, ..PAPER });
         let second = 1_000_000_000;
         let mut always = Losses::new(&states, None, Stream::new(5, "loss"));
@@ -474,8 +476,8 @@ mod tests {
         x.iter().sum::<f64>() / x.len() as f64
     }
 
-    /// Mean and correlations of the chain: with shares g and b of the states, rates k and h, and s = 1 - to_bad - to_good,
-    /// the mean is g k + b h and the covariance of packets n apart g b (h - k)^2 s^n.
+    /// Mean and correlations of the chain: with stationary probabilities g and b of the states, loss rates k and h, and
+    /// s = 1 - to_bad - to_good, the mean is g k + b h and the covariance of packets n apart g b (h - k)^2 s^n.
     #[test]
     fn moments_of_gilbert_elliott() {
         let n = 4_000_000;
@@ -492,7 +494,7 @@ mod tests {
         }
     }
 
-    /// Gilbert's chain with losses in the bad state only: runs of losses are geometric, 1 / to_good in the mean.
+    /// Gilbert's chain with losses in the bad state only: runs of losses are geometric, with mean 1 / to_good.
     #[test]
     fn runs_of_gilbert() {
         let model = GilbertElliott { good_rate: Ratio::ZERO, bad_rate: Ratio::ONE, ..GE };
@@ -518,14 +520,14 @@ mod tests {
         on: On::All,
     };
 
-    /// A third of the time is bad, and so the loss rate (2 good + bad) / 3; each state lasts one period with 95 %.
+    /// A third of the time is bad, so the loss rate is (2 good + bad) / 3; with 95 % a state lasts for one period only.
     #[test]
     fn moments_of_two_states() {
         let second = 1_000_000_000;
         for start in [Start::Good, Start::Anywhere] {
             let x = losses(Loss::TwoState(TwoState { start, ..PAPER }), 3, 4_000_000, second / 10);
             let expected = (2.0 * 0.00001 + 0.1) / 3.0;
-            // 33,333 cycles of 12.6 s: the share of bad time is good to 0.3 %
+            // 33,333 cycles of 12.6 s: the fraction of bad time is accurate to 0.3 %
             assert!((mean(&x) / expected - 1.0).abs() < 0.015, "{start:?}: {} {expected}", mean(&x));
         }
         let states = TwoState { good_rate: Ratio::ZERO, bad_rate: Ratio::ONE, ..PAPER };
@@ -533,14 +535,14 @@ mod tests {
         assert_eq!(x[..8], [0.0; 8]);
         for (value, length) in [(1.0, 4), (0.0, 8)] {
             let runs: Vec<usize> = x[8..].split(|v| *v != value).map(<[f64]>::len).filter(|n| *n > 0).collect();
-            let (whole, _) = runs.split_at(runs.len() - 1); // the last is cut by the end
+            let (whole, _) = runs.split_at(runs.len() - 1); // the end of the run cuts the last one
             assert!(whole.iter().all(|n| n % length == 0), "periods are whole");
             let single = whole.iter().filter(|n| **n == length).count() as f64 / whole.len() as f64;
             assert!((single - 0.95).abs() < 4.0 * (0.95 * 0.05 / whole.len() as f64).sqrt(), "{value}: {single}");
         }
     }
 
-    /// The state of a moment does not depend on the packets before it.
+    /// The state at an instant does not depend on the packets before it.
     #[test]
     fn two_states_are_a_function_of_time() {
         for start in [Start::Good, Start::Anywhere] {

@@ -1,8 +1,8 @@
-//! Delivery opportunities: instants at which a link can send some bytes, as recorded of cellular links.
+//! Delivery opportunities: instants at which a link can send some bytes, as recorded from cellular links.
 //!
 //! Source: Winstein, Sivaraman, Balakrishnan (NSDI 2013) and the link shell of mahimahi (Netravali et al., USENIX ATC
-//! 2015): each opportunity carries up to an MTU, small packets share one, a large packet takes several, and what
-//! nobody uses is lost.
+//! 2015). Each opportunity carries up to an MTU; small packets share one, a large packet takes several, and unused
+//! capacity is lost.
 
 use crate::RateError;
 use paceline_units::{Rate, Size, Time};
@@ -11,16 +11,16 @@ use std::sync::Arc;
 /// Instants at which a link can send some bytes; repeats after the last one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opportunities {
-    /// Instant and bytes; instants increase.
+    /// Time and bytes of each instant; times increase.
     slots: Arc<[(u64, u64)]>,
 }
 
 impl Opportunities {
-    /// What an opportunity of a trace carries.
+    /// The capacity of an opportunity in a trace.
     pub const BYTES: Size = Size(1500);
 
-    /// An opportunity of `size` at each of `times`, several at one time being several opportunities. The last one is
-    /// also the beginning of the next round.
+    /// One opportunity of `size` at each of `times`; repeated times add up. The last one is also the start of the next
+    /// repetition.
     ///
     /// # Errors
     /// If there is none, one is earlier than the one before, all are at zero, or the size is zero.
@@ -55,7 +55,7 @@ impl Opportunities {
         Rate((self.per_period() * 8_000_000_000 / u128::from(self.period())) as u64)
     }
 
-    /// The rate of the millisecond that carries most, milliseconds counted from the beginning as traces count them.
+    /// The peak rate over one millisecond, with milliseconds counted from time zero, as in traces.
     #[must_use]
     pub fn peak(&self) -> Rate {
         const MILLISECOND: u64 = 1_000_000;
@@ -69,30 +69,30 @@ impl Opportunities {
         Rate(max.saturating_mul(8_000)).max(self.mean())
     }
 
-    /// The instants and sizes of one round.
+    /// The times and sizes of one period.
     pub fn slots(&self) -> impl Iterator<Item = (Time, Size)> + '_ {
         self.slots.iter().map(|&(at, size)| (Time(at), Size(size)))
     }
 
     /// The bytes of the opportunities before `time`.
     fn carried(&self, time: u64) -> u128 {
-        // A round has its opportunities in [0, period], the next one from `period` on.
+        // A period has its opportunities in [0, period]; the next one starts at `period`.
         let (whole, rest) = (time / self.period(), time % self.period());
         let sum = |end: usize| self.slots[..end].iter().map(|slot| u128::from(slot.1)).sum::<u128>();
         let here = sum(self.slots.partition_point(|slot| slot.0 < rest));
         let last = u128::from(self.slots[self.slots.len() - 1].1);
-        // At the very seam the last one of the round before is not yet before `time`.
+        // Exactly at the end of a period, its last opportunity is not yet before `time`.
         let seam = if whole > 0 && rest == 0 { last } else { 0 };
         u128::from(whole) * self.per_period() + here - seam
     }
 
-    /// The bytes that it carries in `[from, to)`.
+    /// The bytes that it can carry in `[from, to)`.
     pub(crate) fn capacity(&self, from: u64, to: u64) -> u128 {
         self.carried(to) - self.carried(from)
     }
 }
 
-/// Counts what opportunities have offered, as time goes on.
+/// A running count of the capacity offered so far.
 #[derive(Clone, Debug)]
 pub(crate) struct Passed {
     next: Delivery,
@@ -114,12 +114,12 @@ impl Passed {
     }
 }
 
-/// A server that sends at opportunities only. A packet takes the first that comes after its arrival and is not used
-/// up by those before it; at one instant, the opportunity comes before the arrival.
+/// A server that sends only at opportunities. A packet takes the first opportunity after its arrival that earlier
+/// packets have not used up. At one instant, the opportunity precedes the arrival.
 #[derive(Clone, Debug)]
 pub(crate) struct Delivery {
     opportunities: Opportunities,
-    /// The opportunity in use, when its round began, and what it has left.
+    /// The current opportunity, the start of its period, and its remaining bytes.
     slot: usize,
     base: u64,
     left: u64,
@@ -156,7 +156,7 @@ impl Delivery {
         self.left = self.opportunities.slots[self.slot].1;
     }
 
-    /// On to the first opportunity after `now`, which is not before the present one.
+    /// Moves to the first opportunity after `now`, which is not before the current one.
     fn seek(&mut self, now: u64) {
         self.advance();
         if self.at() > now {
@@ -165,12 +165,12 @@ impl Delivery {
         let period = self.opportunities.period();
         self.base += (now - self.base) / period * period;
         let position = now - self.base;
-        // The last one is at `period`, beyond any position within the round.
+        // The last one is at `period`, beyond any position within the period.
         self.slot = self.opportunities.slots.partition_point(|slot| slot.0 <= position);
         self.left = self.opportunities.slots[self.slot].1;
     }
 
-    /// The first opportunity that comes after `now` and is not used up; those before it are wasted.
+    /// The first opportunity after `now` with bytes left; those before it are wasted.
     pub(crate) fn ready(&mut self, now: u64) -> u64 {
         if self.at() <= now {
             self.seek(now);
@@ -208,8 +208,8 @@ mod tests {
         assert_eq!(server.serve(0, 500), (10, 10));
         assert_eq!(server.serve(0, 1000), (10, 10));
         assert_eq!(server.serve(1, 3500), (20, 40)); // 3000 at 20, 500 at 40
-        assert_eq!(server.serve(1, 1001), (40, 50)); // 1000 at 40, 1 at 10 of the next round
-        assert_eq!(server.serve(50, 1), (60, 60)); // the one at 50 is past
+        assert_eq!(server.serve(1, 1001), (40, 50)); // 1000 at 40, 1 at 10 of the next period
+        assert_eq!(server.serve(50, 1), (60, 60)); // the one at 50 has passed
     }
 
     #[test]
@@ -225,7 +225,7 @@ mod tests {
     fn the_seam_of_two_rounds() {
         let mut server = delivery(&[0, 10]);
         assert_eq!(server.serve(0, 1500), (10, 10));
-        assert_eq!(server.serve(0, 1500), (10, 10)); // the first of the next round is at 10 too
+        assert_eq!(server.serve(0, 1500), (10, 10)); // the first of the next period is at 10 too
         assert_eq!(server.serve(0, 1500), (20, 20));
         let all = server.opportunities().clone();
         assert_eq!(all.mean(), Rate(3000 * 800_000_000));

@@ -1,23 +1,24 @@
-//! A token-bucket policer: what comes faster than its rate, beyond a burst, is dropped.
+//! A token-bucket policer: drops packets above its rate, beyond a burst.
 //!
-//! Source: RFC 2697's bucket of one rate without colours (a "single token bucket"), on packets' whole sizes. The bucket is full at
-//! first; a packet that finds fewer tokens than it has bytes is dropped and takes none. In whole numbers, so exact.
+//! Source: RFC 2697's bucket of one rate without colours (a "single token bucket"), on whole packet sizes. The bucket
+//! starts full. A packet that finds fewer tokens than its size is dropped and takes none. Arithmetic is on integers,
+//! hence exact.
 
 use paceline_units::{Rate, Size};
 
-/// A policer, as plain data.
+/// A policer's parameters, as plain data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PolicerModel {
-    /// How fast tokens come: one for each bit.
+    /// The rate at which tokens arrive, one per bit.
     pub rate: Rate,
-    /// How many there are at most.
+    /// The capacity of the bucket.
     pub burst: Size,
 }
 
-/// Tokens of a bit in a second of nanoseconds: so many for each bit.
+/// Token units per bit: the rate in bit/s times nanoseconds.
 const BIT: u128 = 1_000_000_000;
 
-/// One at work.
+/// A policer's state.
 #[derive(Clone, Debug)]
 pub(crate) struct Policer {
     rate: u128,
@@ -32,7 +33,7 @@ impl Policer {
         Policer { rate: u128::from(model.rate.0), burst, tokens: burst, last: 0 }
     }
 
-    /// Whether a packet of `size` bytes may pass at `now`; times never go back.
+    /// Whether a packet of `size` bytes may pass at `now`; calls must come in order of time.
     pub(crate) fn passes(&mut self, now: u64, size: u16) -> bool {
         self.tokens = (self.tokens + u128::from(now - self.last) * self.rate).min(self.burst);
         self.last = now;
@@ -63,7 +64,7 @@ mod tests {
             (1, 125, true),
             (12, 1376, false), // 1375
             (12, 1375, true),
-            (1000, 1500, true), // full: 3000, and no more
+            (1000, 1500, true), // full: 3000, the maximum
             (1000, 1501, false),
             (1000, 1500, true),
             (1000, 1, false),
@@ -72,14 +73,15 @@ mod tests {
         }
     }
 
-    /// What is too small for a token waits for it to the nanosecond: 8 bits of 1 Mbit/s take 8 us.
+    /// A packet short of a token can pass at the exact nanosecond at which the token arrives: 8 bits at 1 Mbit/s take 8
+    /// us.
     #[test]
     fn nothing_is_rounded() {
         let mut policer = Policer::new(&PolicerModel { rate: Rate(1_000_000), burst: Size(100) });
         assert!(policer.passes(0, 100));
         assert!(!policer.passes(7_999, 1) && policer.passes(8_000, 1));
         assert!(!policer.passes(15_999, 1) && policer.passes(16_000, 1));
-        // and over a long time none is lost: tokens for 10 packets, then for 69,999 * 0.7 more
+        // and no token is lost over a long time: tokens for 10 packets, then for 69,999 * 0.7 more
         let mut policer = Policer::new(&PolicerModel { rate: Rate(1_000_000_000), burst: Size(12_500) });
         let passed = (0..70_000).filter(|n| policer.passes(n * 7_000, 1250)).count();
         assert_eq!(passed, 49_009);

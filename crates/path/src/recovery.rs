@@ -1,8 +1,8 @@
-//! Recovery at the link layer: blocks that fail are sent again, and packets are handed over in order.
+//! Link-layer recovery: failed blocks are retransmitted, and packets are delivered in order.
 //!
-//! A model of the acknowledged mode of UMTS' radio link control (3GPP TS 25.322), as far as packets above it feel it: time
-//! of the transmitter that is used again, delay of the packets that wait for a block, and head-of-line blocking. What it
-//! leaves out stands in docs/links.md.
+//! A model of the acknowledged mode of UMTS' radio link control (3GPP TS 25.322), as far as its effects on packets:
+//! transmitter time used by retransmissions, delay of packets that wait for a block, and head-of-line blocking.
+//! docs/links.md lists what it leaves out.
 
 use crate::loss::Chance;
 use crate::rate::Server;
@@ -14,39 +14,39 @@ use std::collections::BinaryHeap;
 /// How a link recovers from losses on the air.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LinkRecovery {
-    /// How long the link, at its nominal rate, sends one block.
+    /// The transmission time of a block at the link's nominal rate.
     pub block_time: Span,
-    /// The probability that a block fails, each time that it is sent.
+    /// The probability that a transmission of a block fails.
     pub block_error: Ratio,
-    /// From the end of a block that failed to the end of its next attempt.
+    /// From the end of a failed block to the end of its next attempt.
     pub delay: Span,
-    /// How often a block is sent again at most; then its packet is lost.
+    /// The maximum number of retransmissions of a block; then its packet is lost.
     pub retransmissions: u32,
 }
 
 impl LinkRecovery {
-    /// The payload of UMTS' usual protocol data unit, 320 bits: no block is smaller.
+    /// The payload of UMTS' usual protocol data unit, 320 bits: the minimum block size.
     pub const MIN_BLOCK: Size = Size(40);
 
-    /// The bytes of a block at this nominal rate.
+    /// The block size at this nominal rate.
     #[must_use]
     pub fn block(&self, rate: Rate) -> Size {
         (rate * self.block_time).max(LinkRecovery::MIN_BLOCK)
     }
 }
 
-/// What became of a packet that was sent with recovery.
+/// The outcome of a packet sent with recovery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Served {
     /// When its transmission began.
     pub start: u64,
-    /// When it is handed over: it and every packet before it is whole, or given up. `u64::MAX`: never.
+    /// When it is delivered: it and all packets before it are complete or given up. `u64::MAX`: never.
     pub end: u64,
     /// Whether a block of it was given up.
     pub lost: bool,
 }
 
-/// Recovery at work on one link.
+/// The recovery state of a link.
 #[derive(Clone, Debug)]
 pub(crate) struct Recovering {
     block: u32,
@@ -54,12 +54,12 @@ pub(crate) struct Recovering {
     delay: u64,
     retransmissions: u32,
     stream: Stream,
-    /// Blocks that are to be sent again: from when, and their bytes. A higher block of one instant may come first: all of
-    /// one instant take their time together.
+    /// Blocks to be retransmitted: when, and their size. Of blocks due at the same instant a later one may go first;
+    /// together they take the same time.
     again: BinaryHeap<Reverse<(u64, u16)>>,
-    /// Up to when packets have been handed over.
+    /// When the latest packet is delivered.
     handed: u64,
-    /// Nanoseconds in which the transmitter had nothing to send before something was sent again.
+    /// Nanoseconds in which the transmitter idled before a retransmission.
     pub(crate) idle: u64,
 }
 
@@ -79,7 +79,7 @@ impl Recovering {
         }
     }
 
-    /// What is to be sent again before anything that is there at `now`, is.
+    /// Sends the retransmissions that precede a packet available at `now`.
     pub(crate) fn catch_up(&mut self, server: &mut Server, now: u64) {
         while let Some(&Reverse((due, size))) = self.again.peek() {
             let free = server.free();
@@ -92,7 +92,7 @@ impl Recovering {
         }
     }
 
-    /// Sends the packet that arrived as number `index`, of `size` bytes that are there at `now`, block by block.
+    /// Sends the packet with arrival index `index`, of `size` bytes, available at `now`, block by block.
     pub(crate) fn serve(&mut self, server: &mut Server, index: u64, now: u64, size: u16) -> Served {
         let draws = self.stream.fork(index);
         let (mut rest, mut block) = (u32::from(size), 0);
@@ -107,7 +107,7 @@ impl Recovering {
             while end != u64::MAX && self.chance.happens(draws.fork(block).bits(u64::from(attempt))) {
                 end = end.saturating_add(self.delay);
                 if attempt == self.retransmissions {
-                    // It is known to have failed when its next attempt would be over.
+                    // The failure is known when the next attempt would have ended.
                     served.lost = true;
                     break;
                 }
@@ -159,34 +159,34 @@ mod tests {
     fn a_block_that_always_fails_is_given_up_and_uses_the_transmitter_each_time() {
         let (mut link, mut server) = link(1.0, 2);
         let served = link.serve(&mut server, 0, 0, 1000);
-        // Sent at 0, again twice, known to be lost 20 ms after the second.
+        // Sent at 0, retransmitted twice, known to be lost 20 ms after the second retransmission.
         assert_eq!(served, Served { start: 0, end: 61 * MS, lost: true });
-        // What comes in between is sent as soon as the transmitter is free, after what is sent again at 21 ms.
+        // A packet in between is sent when the transmitter is free, after the retransmission at 21 ms.
         let (now, free) = (21 * MS + MS / 2, 22 * MS);
         link.catch_up(&mut server, now);
         assert_eq!((server.free(), link.idle), (free, 20 * MS));
         assert_eq!(link.serve(&mut server, 1, now, 1000).start, free);
     }
 
-    /// Attempts are geometric: the mean delay of a block alone is that of its failures, p / (1 - p) of them, and the
-    /// transmitter works 1 / (1 - p) times as long.
+    /// The number of attempts is geometric: a lone block fails p / (1 - p) times on average, which gives its mean
+    /// delay, and the transmitter works 1 / (1 - p) times as long.
     #[test]
     fn means_are_those_of_a_geometric_number_of_attempts() {
         let (mut link, mut server) = link(0.3, 50);
         let (n, gap) = (20_000, 1000 * MS);
         let delays: u64 = (0..n).map(|i| link.serve(&mut server, i, i * gap, 1000).end - i * gap).sum();
         let mean = delays as f64 / n as f64 / MS as f64;
-        // Standard deviation of the number of failures: sqrt(p) / (1 - p); four of them over the root of n.
+        // Standard deviation of the number of failures: sqrt(p) / (1 - p); four of them over the square root of n.
         let expected = 1.0 + 20.0 * 0.3 / 0.7;
         assert!((mean - expected).abs() < 4.0 * 20.0 * 0.3f64.sqrt() / 0.7 / (n as f64).sqrt(), "{mean} {expected}");
-        // The same under load: what was sent again is in the time that the whole took.
+        // Under load: the total time includes the retransmissions.
         let (mut link, mut server) = self::link(0.3, 50);
         assert!((0..n).all(|i| !link.serve(&mut server, i, 0, 1000).lost));
         let each = server.free() as f64 / n as f64 / MS as f64;
         assert!((each - 1.0 / 0.7).abs() < 4.0 * 0.3f64.sqrt() / 0.7 / (n as f64).sqrt() + 0.01, "{each}");
     }
 
-    /// With few blocks, the share of packets that are lost is that of blocks that fail every time.
+    /// With few blocks, the packet loss rate follows from the probability that a block fails every time.
     #[test]
     fn what_is_lost_has_failed_every_time() {
         let (mut link, mut server) = link(0.4, 3);

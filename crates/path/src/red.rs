@@ -1,8 +1,9 @@
 //! Random Early Detection.
 //!
 //! Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance", IEEE/ACM ToN 1(4), 1993; "gentle":
-//! Floyd 2000; adaptive: Floyd, Gummadi, Shenker 2001; marking: RFC 3168. Where these leave room, this does as ns-2.35
-//! (queue/red.cc, behaviour only): the order of its checks, counting from the last drop, idle time, automatic settings.
+//! Floyd 2000; adaptive: Floyd, Gummadi, Shenker 2001; marking: RFC 3168. Where these leave a choice, Paceline follows
+//! the behaviour of ns-2.35 (queue/red.cc): the order of checks, counting from the last drop, idle time, automatic
+//! settings.
 
 mod model;
 
@@ -13,17 +14,17 @@ use crate::loss::Chance;
 use crate::model::Limit;
 use paceline_units::{Rate, Ratio, Span};
 
-/// What a packet meets on its arrival.
+/// A packet's arrival, and the state of the queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival {
     pub now: u64,
     pub size: u16,
-    /// It is of an ECN-capable transport.
+    /// Its transport is ECN-capable.
     pub capable: bool,
     /// Packets and bytes waiting.
     pub packets: u32,
     pub bytes: u64,
-    /// For how long the link has had nothing to send; none if it is busy.
+    /// How long the link has been idle; `None` if it is busy.
     pub idle: Option<u64>,
     /// 64 random bits.
     pub draw: u64,
@@ -36,7 +37,7 @@ pub(crate) enum Verdict {
     Drop(DropReason),
 }
 
-/// RED at work. Thresholds and average are in packets or bytes, as the mode says.
+/// RED's state. Thresholds and average are in packets or bytes, depending on the mode.
 #[derive(Clone, Debug)]
 pub(crate) struct Red {
     limit: Limit,
@@ -51,24 +52,26 @@ pub(crate) struct Red {
     wait: bool,
     bytes: bool,
     mean_packet: f64,
-    /// Packets that could be sent in a nanosecond of idle time.
+    /// Packets that could be sent per nanosecond of idle time.
     idle_rate: f64,
     mark_below: f64,
     adaptive: Option<(AdaptiveRed, f64)>,
     adapted: u64,
     average: f64,
-    /// Packets and bytes since the last drop, and whether the average has been above the minimum since before.
+    /// Packets and bytes since the last drop, and whether the average was already above the minimum at the previous
+    /// arrival.
     count: u64,
     count_bytes: u64,
     above: bool,
 }
 
 impl Red {
-    /// For a link of this nominal rate (zero counts as 1 bit/s) and propagation delay: both go into settings only.
+    /// RED for a link of this nominal rate (zero counts as 1 bit/s) and propagation delay, which only determine
+    /// automatic settings.
     ///
     /// # Panics
-    /// If a threshold is negative, the maximum is zero or less than the minimum, the weight lies outside [0, 1], or
-    /// the mean packet is empty.
+    /// If a threshold is negative, the maximum is zero or less than the minimum, the weight lies outside [0, 1], or the
+    /// mean packet size is zero.
     pub(crate) fn new(model: &RedModel, rate: Rate, propagation: Span) -> Red {
         let mean_packet = model.mean_packet.bytes() as f64;
         assert!(mean_packet > 0.0, "a mean packet must have a size");
@@ -94,7 +97,7 @@ impl Red {
             keep: 1.0 - weight,
             weight,
             max_p,
-            // As ns-2, from the max_p of the beginning also when it adapts.
+            // As in ns-2, from the initial max_p even in adaptive mode.
             gentle_slope: (1.0 - max_p) / max,
             gentle_offset: 2.0 * max_p - 1.0,
             gentle: model.gentle,
@@ -117,24 +120,24 @@ impl Red {
         }
     }
 
-    /// No more than this waits from now on.
+    /// Replaces the limit.
     pub(crate) fn limit_to(&mut self, limit: Limit) {
         self.limit = limit;
     }
 
-    /// What to do with a packet.
+    /// Decides what happens to a packet.
     pub(crate) fn arrive(&mut self, packet: Arrival) -> Verdict {
         let queue = if self.bytes { packet.bytes } else { u64::from(packet.packets) };
         self.update_average(queue as f64, &packet);
         self.count += 1;
         self.count_bytes += u64::from(packet.size);
         let mut verdict = Verdict::Pass;
-        // As ns-2: more than one packet, or more than one byte.
+        // As in ns-2: more than one packet, or more than one byte.
         if self.average >= self.min && queue > 1 {
             if self.above {
                 verdict = self.draw(&packet);
             } else {
-                // Just crossed the minimum from below: count from here.
+                // Just crossed the minimum from below: start counting here.
                 (self.count, self.count_bytes, self.above) = (1, u64::from(packet.size), true);
             }
         } else {
@@ -154,8 +157,8 @@ impl Red {
         verdict
     }
 
-    /// The weighted average, in which idle time counts as the packets that could have been sent in it, each of
-    /// which would have found the queue empty.
+    /// Updates the weighted average. Idle time counts as the packets that could have been sent in it, each with an
+    /// empty queue.
     fn update_average(&mut self, queue: f64, packet: &Arrival) {
         let missed = packet.idle.map_or(0, |span| (span as f64 * self.idle_rate) as u64);
         self.average = self.average * power(self.keep, missed + 1) + self.weight * queue;
@@ -173,7 +176,7 @@ impl Red {
         }
     }
 
-    /// The probability at the present average (the paper's p_b).
+    /// The probability at the current average (the paper's p_b).
     fn probability(&self) -> f64 {
         let p = if self.average < self.max {
             self.max_p * (self.average - self.min) / (self.max - self.min)
@@ -187,7 +190,7 @@ impl Red {
 
     /// Spreads the drops: uniform gaps instead of geometric ones (the paper's p_a; with `wait`, twice as far apart).
     fn spread(&self, p: f64, size: u16) -> f64 {
-        // Whole packets, as ns-2.
+        // Whole packets, as in ns-2.
         let count = if self.bytes { (self.count_bytes as f64 / self.mean_packet).floor() } else { self.count as f64 };
         let due = count * p;
         let p = match (self.wait, due) {
@@ -199,7 +202,7 @@ impl Red {
         if self.bytes && p < 1.0 { (p * f64::from(size) / self.mean_packet).min(1.0) } else { p.min(1.0) }
     }
 
-    /// Draws for a packet while the average is above the minimum.
+    /// Draws the verdict for a packet while the average is above the minimum.
     fn draw(&self, packet: &Arrival) -> Verdict {
         let forced = self.average >= if self.gentle { 2.0 * self.max } else { self.max };
         let p = self.probability();
@@ -218,7 +221,7 @@ impl Red {
     }
 }
 
-/// `base` to the power of `n`, by squaring: the same bits on every machine.
+/// `base` to the power of `n`, by squaring: bit-identical on every machine.
 fn power(mut base: f64, mut n: u64) -> f64 {
     let mut result = 1.0;
     while n > 0 {
@@ -281,7 +284,7 @@ mod tests {
         };
         assert_eq!(after(4, None), 1.0);
         assert_eq!(after(8, None), 0.75 + 2.0);
-        // 2.5 ms idle: two packets could have gone, and then this one finds nobody.
+        // 2.5 ms idle: two packets could have been sent, and this one finds the queue empty.
         assert_eq!(after(0, Some(2_500_000)), 2.75 * 0.75 * 0.75 * 0.75);
     }
 
@@ -307,7 +310,7 @@ mod tests {
         assert!((red.spread(0.05, 500) - 0.05).abs() < 1e-12);
     }
 
-    /// The share of packets dropped while the queue stays at ten packets.
+    /// The fraction of packets dropped while the queue stays at ten packets.
     fn share(model: &RedModel) -> f64 {
         let (mut red, draws, n) =
             (red(&RedModel { weight: Some(1.0), ..model.clone() }), Stream::new(1, "red"), 400_000);
@@ -317,7 +320,7 @@ mod tests {
 
     #[test]
     fn drops_as_often_as_analysis_says() {
-        // p_b = 0.05 at an average of 10. Gaps are uniform on 1..19 without wait: mean 10. With wait on 20..39: 29.5.
+        // p_b = 0.05 at an average of 10. Without wait, gaps are uniform on 1..19: mean 10. With wait on 20..39: 29.5.
         // 400,000 packets give 0.4 % and 0.2 % of standard error.
         assert!((share(&RedModel { wait: false, ..classic() }) * 10.0 - 1.0).abs() < 0.015);
         assert!((share(&classic()) * 29.5 - 1.0).abs() < 0.01);

@@ -1,8 +1,8 @@
-//! Rate traces as text: mahimahi's packet delivery traces, lines of `seconds Mbit/s`, and what others publish
-//! ([`published`]): tables with a header, JSON, what iperf3 prints. [`read`] reads all of them.
+//! Rate traces as text: mahimahi's packet delivery traces, lines of `seconds Mbit/s`, and common published formats
+//! ([`published`]): tables with a header, JSON, iperf3's output. [`read`] reads all of them.
 //!
-//! In formats of lines blank ones are skipped, and so is what follows a `#`. Reading takes one pass and memory in
-//! proportion to the lines.
+//! The line formats skip blank lines and everything after a `#`. Reading takes one pass, and memory proportional to the
+//! number of lines.
 
 mod published;
 
@@ -11,45 +11,46 @@ pub use published::{Recorded, Step, parse_recorded};
 use crate::{Opportunities, RateError, Schedule};
 use paceline_units::{Rate, Span, Time};
 
-/// The most lines a trace may have.
+/// The maximum number of lines in a trace.
 pub const MAX_LINES: usize = 20_000_000;
-/// The latest instant of a trace: about 115 days.
+/// The latest time in a trace: about 115 days.
 pub const MAX_TIME: Span = Span::from_secs(10_000_000);
 
 /// What a schedule of `seconds Mbit/s` does after its last line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum AtEnd {
-    /// Begins again. The last line lasts as long as the one before it (one second if it is alone).
+    /// Repeats from the first line. The last line lasts as long as the one before it (one second if it is the only
+    /// one).
     #[default]
     Repeat,
     /// Stays at the last rate.
     Hold,
 }
 
-/// Why a text is not a trace.
+/// Why a text is not a valid trace.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum TraceError {
-    /// A line is not what it should be. What it says is not told: the file may be one that whoever wrote its name has no
-    /// business with, such as a key.
+    /// A line is invalid. The error does not quote the line: the file may hold something that the user should not see,
+    /// such as a key.
     #[error("line {line}: {expected}")]
     Line {
-        /// Its number, from 1.
+        /// Line number, from 1.
         line: usize,
-        /// What is wrong and what is expected instead.
+        /// What is wrong, and what is expected.
         expected: String,
     },
-    /// The same of an entry of a list.
+    /// An entry of a list is invalid; its text is not quoted either.
     #[error("entry {entry}: {expected}")]
     Entry {
-        /// Its number, from 1.
+        /// Entry number, from 1.
         entry: usize,
-        /// What is wrong and what is expected instead.
+        /// What is wrong, and what is expected.
         expected: String,
     },
-    /// It is in no format that is read.
+    /// The text is in no supported format.
     #[error("it is no trace that is read: {}", Format::known())]
     Unknown,
-    /// The trace as a whole makes no sense.
+    /// The trace as a whole is invalid.
     #[error("the trace cannot be used: {0}")]
     Whole(#[from] RateError),
     /// It has more than [`MAX_LINES`] lines.
@@ -57,26 +58,26 @@ pub enum TraceError {
     TooLong,
 }
 
-/// How a trace is written.
+/// The format of a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Format {
-    /// Milliseconds of opportunities.
+    /// Delivery opportunities in milliseconds.
     Mahimahi,
     /// Lines of `seconds Mbit/s`.
     SecondsMbit,
     /// A table whose header names columns and units.
     Csv,
-    /// A list of objects whose keys name them, or iperf3's JSON.
+    /// A list of objects whose keys name columns and units, or iperf3's JSON.
     Json,
-    /// What iperf3 prints.
+    /// iperf3's text output.
     Iperf3,
 }
 
 impl Format {
-    /// All of them.
+    /// All formats.
     pub const ALL: [Format; 5] = [Format::Mahimahi, Format::SecondsMbit, Format::Csv, Format::Json, Format::Iperf3];
 
-    /// Its name.
+    /// The format's name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -92,7 +93,7 @@ impl Format {
         "lines of milliseconds (mahimahi) or of seconds and Mbit/s, a table with a header (CSV), JSON, or what iperf3 prints"
     }
 
-    /// What a text looks like.
+    /// Guesses the format of a text.
     #[must_use]
     pub fn of(text: &str) -> Option<Format> {
         let text = text.trim_start_matches('\u{feff}').trim_start();
@@ -120,13 +121,13 @@ impl Format {
 /// A trace.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Trace {
-    /// Of opportunities.
+    /// Delivery opportunities.
     Opportunities(Opportunities),
-    /// Of rates.
+    /// Rates over time.
     Recorded(Recorded),
 }
 
-/// Reads a trace, in whatever format it looks like if none is named.
+/// Reads a trace; without `format`, guesses it from the text.
 ///
 /// # Errors
 /// [`TraceError`].
@@ -142,7 +143,7 @@ pub fn read(text: &str, format: Option<Format>) -> Result<Trace, TraceError> {
     }
 }
 
-/// The lines that say something: number, text.
+/// The lines that are not blank after comments are removed: number and text.
 fn lines(text: &str) -> impl Iterator<Item = Result<(usize, &str), TraceError>> {
     text.lines().enumerate().filter_map(|(i, line)| {
         let said = line.split_once('#').map_or(line, |(before, _)| before).trim();
@@ -154,18 +155,18 @@ fn lines(text: &str) -> impl Iterator<Item = Result<(usize, &str), TraceError>> 
     })
 }
 
-/// Reads mahimahi's format: on each line a whole number of milliseconds, an opportunity to deliver 1500 bytes at
-/// that instant; several lines may say the same; the trace begins again at its last instant.
+/// Reads mahimahi's format. Each line is a whole number of milliseconds: an opportunity to deliver 1500 bytes at that
+/// instant. Lines may repeat a time. The trace repeats from its last instant.
 ///
 /// # Errors
 /// [`TraceError::Line`] for a line that is not a whole number of milliseconds up to [`MAX_TIME`], or is earlier than
-/// the one before; [`TraceError::Whole`] if there is no line, or all say zero.
+/// the line before; [`TraceError::Whole`] if there is no line, or all are zero.
 pub fn parse_mahimahi(text: &str) -> Result<Opportunities, TraceError> {
     let mut times = Vec::new();
     for entry in lines(text) {
         let (line, said) = entry?;
         let fail = |expected: &str| TraceError::Line { line, expected: expected.to_owned() };
-        // `parse` would take a sign.
+        // `parse` would accept a sign.
         let digits = said.bytes().all(|b| b.is_ascii_digit());
         let ms: Option<u64> = if digits { said.parse().ok() } else { None };
         let latest = MAX_TIME.0 / 1_000_000;
@@ -181,13 +182,13 @@ pub fn parse_mahimahi(text: &str) -> Result<Opportunities, TraceError> {
     Ok(Opportunities::new(times, Opportunities::BYTES)?)
 }
 
-/// Reads lines of two numbers, seconds and Mbit/s: from that instant on, that rate. The first instant is taken as the
-/// beginning, whatever it is; of several lines for one instant the last one counts.
+/// Reads lines of two numbers, seconds and Mbit/s: the rate from that time on. The first time becomes zero; of several
+/// lines with the same time the last one counts.
 ///
 /// # Errors
-/// [`TraceError::Line`] for a line that is not two decimal numbers, zero or more, the first up to [`MAX_TIME`] and not
-/// less than on the line before, the second up to [`Schedule::MAX_RATE`]; [`TraceError::Whole`] if there is no line,
-/// or the trace repeats and all rates are zero.
+/// [`TraceError::Line`] for a line that is not two decimal numbers of zero or more, the first up to [`MAX_TIME`] and
+/// not less than on the line before, the second up to [`Schedule::MAX_RATE`]; [`TraceError::Whole`] if there is no
+/// line, or the trace repeats and all rates are zero.
 pub fn parse_seconds_mbit(text: &str, at_end: AtEnd) -> Result<Schedule, TraceError> {
     if let Some(line) = published::other_units(text) {
         let expected = "the comment names other units than seconds and Mbit/s: as a table's header, with commas between, they are heeded";

@@ -1,29 +1,29 @@
-//! What an access point has decided, interval by interval, for those who want to see it afterwards.
+//! A record of an access point's decisions, interval by interval.
 
 use super::{Decision, FlowReport};
 use paceline_units::{Span, Time};
 
-/// What was measured of a TCP flow in one interval, and what was decided at its end.
+/// The measurements of a TCP flow in one interval, and the decision at its end.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Decided {
     /// The interval's end.
     pub at: Time,
-    /// Whose.
+    /// The flow's number.
     pub flow: u32,
     /// The window that its receiver advertises, in segments.
     pub advertised: f64,
-    /// What its window is lowered to from now on, in segments; `None` leaves it to the receiver.
+    /// The size that its window is lowered to from now on, in segments; `None` leaves it to the receiver.
     pub window: Option<f64>,
-    /// What its sender had outstanding, in segments.
+    /// The sender's outstanding data, in segments.
     pub outstanding: f64,
-    /// The longest time that a packet of any flow waited in the queue.
+    /// The maximum wait of any flow's packet in the queue.
     pub longest_wait: Span,
-    /// The longest that one of its own did; `None` if it sent nothing.
+    /// The maximum wait of its own packets; `None` if it sent nothing.
     pub own_wait: Option<Span>,
 }
 
 impl Decided {
-    /// What follows for one flow.
+    /// The record for one flow.
     pub(super) fn new(at: Time, longest_wait: Span, report: &FlowReport, decision: &Decision) -> Decided {
         let segment = f64::from(report.segment.max(1));
         let window = decision.window.map(|bytes| bytes / u64::from(report.segment.max(1)));

@@ -1,32 +1,32 @@
 //! SAP-LAW: smart access point with low advertised window.
 //!
-//! C. E. Palazzi et al., *What's in That Magic Box?*, IEEE Trans. Consumer Electronics 52(4), 2006, and *A Smart Access Point
-//! Solution for Heterogeneous Flows*, ICUMT 2009; the law is eq. 1 of the VoAP paper. It needs the channel's capacity
-//! and the flows' round-trip times beforehand.
+//! C. E. Palazzi et al., *What's in That Magic Box?*, IEEE Trans. Consumer Electronics 52(4), 2006, and *A Smart Access
+//! Point Solution for Heterogeneous Flows*, ICUMT 2009; the law is eq. 1 of the VoAP paper. It needs the channel's
+//! capacity and the flows' round-trip times in advance.
 
 use super::{Decision, FlowReport, Interval};
 use paceline_units::{Rate, Span};
 
-/// The parameters; what it decides rests on one interval alone.
+/// SAP-LAW's parameters; each decision uses one interval alone.
 ///
-/// Eq. 1 gives `maxTCPrate_i = (C - UDP) RTT_i / (a_1 + ... + a_n)` with `a_k = RTT_k / avg.RTTmin`. Its right side is a rate
-/// times a time: with C in bytes a second it is a window in bytes, which gives flow i the rate
-/// `(C - UDP) / (a_1 + ... + a_n)`; with the average taken over the same flows the sum is n, and each flow's rate the same.
-/// It is read so here. (The authors' kernel code has no factor of RTT.)
+/// Eq. 1 gives `maxTCPrate_i = (C - UDP) RTT_i / (a_1 + ... + a_n)` with `a_k = RTT_k / avg.RTTmin`. Its right side is
+/// a rate times a time: with C in bytes per second it is a window in bytes, which gives flow i the rate `(C - UDP) /
+/// (a_1 + ... + a_n)`. With the average over the same flows the sum is n, and all flows have the same rate. Paceline
+/// reads it this way. (The authors' kernel code has no factor of RTT.)
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SapLaw {
-    /// C: what the channel carries.
+    /// C: the channel's capacity.
     pub capacity: Rate,
-    /// The round-trip time of flows whose own is not known.
+    /// The round-trip time of flows with an unknown one.
     pub rtt: Span,
-    /// From one decision to the next; the authors' code keeps it between 1.5 and 3 s.
+    /// The time between decisions; the authors' code keeps it between 1.5 and 3 s.
     pub interval: Span,
-    /// UDP's rate in the interval is taken so many times; the authors' code has 1.1.
+    /// UDP's rate in the interval is multiplied by this; the authors' code has 1.1.
     pub headroom: f64,
 }
 
 impl SapLaw {
-    /// With the authors' interval and headroom.
+    /// The parameters with the authors' interval and headroom.
     #[must_use]
     pub const fn new(capacity: Rate, rtt: Span) -> SapLaw {
         SapLaw { capacity, rtt, interval: Span::from_millis(2000), headroom: 1.1 }

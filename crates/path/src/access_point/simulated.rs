@@ -1,11 +1,11 @@
-//! The access point of the simulator: what it keeps of the flows that cross it, in segments, as packets have them.
+//! The simulator's access point: its state of the flows that cross it, in segments, as in the simulator's packets.
 
 use super::{Decided, Decision, FlowReport, Interval, Law, Passed, lowered};
 use core::num::NonZeroU32;
 use paceline_packet::{Extra, Extras, Flags, Packet, TcpOptions};
 use paceline_units::{Rate, Span, Time};
 
-/// What crosses an access point, by its flow.
+/// How a flow crosses an access point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Crossing {
     /// A TCP flow whose sender lies on the far side and whose receiver lies behind the access point.
@@ -15,28 +15,28 @@ pub enum Crossing {
         /// The window that its receiver advertises, in segments.
         advertised: u32,
     },
-    /// Anything that no window holds back, whichever way it goes.
+    /// Traffic that no window limits, in either direction.
     Unresponsive,
-    /// It goes the other way, or elsewhere.
+    /// A flow in the other direction, or elsewhere.
     Elsewhere,
 }
 
 /// An access point that sees both directions and lowers advertised windows.
 ///
-/// The medium or link whose queue it watches calls it for each packet towards the receivers, for each acknowledgement back, and
-/// with each packet's wait; it never holds a packet itself.
+/// The medium or link whose queue it watches calls it for each packet towards the receivers, for each acknowledgement
+/// back, and with each packet's wait; it never holds a packet itself.
 #[derive(Clone, Debug)]
 pub struct AccessPoint {
     law: Law,
     link_header: u32,
     flows: Vec<Tracked>,
-    /// Those of `flows` that are TCP and have been seen, in that order.
+    /// The TCP flows among `flows` that have been seen, in the same order.
     reports: Vec<FlowReport>,
     decisions: Vec<Decision>,
     next: Time,
     longest: Span,
     unresponsive: u64,
-    /// Every decision so far, if they are kept.
+    /// All decisions so far, if recorded.
     kept: Option<Vec<Decided>>,
 }
 
@@ -44,40 +44,40 @@ pub struct AccessPoint {
 struct Tracked {
     crossing: Crossing,
     opening: Opening,
-    /// One past the highest number seen from the sender.
+    /// One past the highest sequence number seen from the sender.
     sent_end: u32,
-    /// The highest acknowledgement, and what it was when the interval began.
+    /// The highest acknowledgement, and its value at the interval's start.
     acked: u32,
     acked_before: u32,
     /// Segments seen from the sender in this interval.
     sent: u64,
     longest: Span,
-    /// The round trip to the sender, once it is known, and the least one to the receiver.
+    /// The round-trip time to the sender, once known, and the minimum one to the receiver.
     far: Option<Span>,
     near: Option<Span>,
-    /// What the round trip to the receiver is timed by: a number, and when it went by.
+    /// The segment that times the round trip to the receiver: its number, and when it passed.
     timed: Option<(u32, Time)>,
-    /// As the law has decided, in segments.
+    /// The law's decision, in segments.
     window: Option<u32>,
 }
 
-/// How far a connection's opening is, from which the round trip to its sender is known: the first packet that follows the
-/// first acknowledgement is the sender's answer to it.
+/// The progress of a connection's handshake, which gives the round-trip time to the sender: the first packet after the
+/// first acknowledgement is the sender's response to it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Opening {
     /// Nothing has been seen.
     Silent,
-    /// The first packet has gone towards the receiver.
+    /// The first packet has passed towards the receiver.
     Called,
-    /// Its acknowledgement has gone back, at this time.
+    /// Its acknowledgement has passed back, at this time.
     Answered(Time),
-    /// And data have followed.
+    /// Data have followed.
     Done,
 }
 
 impl AccessPoint {
-    /// One that decides by `law`, for flows by their number; `link_header` bytes are added to each packet that counts
-    /// as unresponsive traffic.
+    /// An access point that decides by `law`; `crossing` is indexed by flow number. Each packet of unresponsive traffic
+    /// counts with `link_header` extra bytes.
     #[must_use]
     pub fn new(law: Law, crossing: &[Crossing], link_header: u32) -> AccessPoint {
         let next = Time::ZERO + law.interval();
@@ -107,29 +107,29 @@ impl AccessPoint {
         }
     }
 
-    /// Keeps what is decided from now on.
+    /// Records decisions from now on.
     pub fn keep(&mut self) {
         self.kept = Some(Vec::new());
     }
 
-    /// What was kept: interval by interval, in the order of the flows.
+    /// The recorded decisions: interval by interval, in the order of the flows.
     pub fn take_kept(&mut self) -> Vec<Decided> {
         self.kept.take().unwrap_or_default()
     }
 
-    /// When the interval ends: [`AccessPoint::decide`] is due then.
+    /// When the interval ends and [`AccessPoint::decide`] is due.
     #[must_use]
     pub const fn next_wake(&self) -> Time {
         self.next
     }
 
-    /// The window that a flow is held to now, in segments.
+    /// The current window limit of a flow, in segments.
     #[must_use]
     pub fn window(&self, flow: usize) -> Option<u32> {
         self.flows.get(flow)?.window
     }
 
-    /// A packet goes towards its receiver.
+    /// A packet passes towards its receiver.
     #[inline]
     pub fn towards(&mut self, packet: &Packet) {
         let Some(flow) = self.flows.get_mut(packet.flow.0 as usize) else { return };
@@ -139,7 +139,7 @@ impl AccessPoint {
         };
         flow.sent += 1;
         if packet.flags.has(Flags::SYN) {
-            // Another connection of the flow: it numbers on from the last one's end.
+            // A new connection of the flow: its numbers continue from the last one's end.
             flow.opening = Opening::Silent;
             (flow.acked, flow.acked_before) = (packet.seq, packet.seq);
             flow.sent_end = packet.seq;
@@ -164,7 +164,7 @@ impl AccessPoint {
         }
     }
 
-    /// A packet has waited so long in the queue before its transmission began.
+    /// A packet has waited for `wait` in the queue before its transmission began.
     #[inline]
     pub fn waited(&mut self, packet: &Packet, wait: Span) {
         self.longest = self.longest.max(wait);
@@ -173,7 +173,7 @@ impl AccessPoint {
         }
     }
 
-    /// A packet comes back from a receiver's side: an acknowledgement's window is lowered to what was decided.
+    /// A packet passes back from a receiver: lowers an acknowledgement's window to the decided limit.
     #[inline]
     pub fn back(&mut self, packet: &mut Packet, extras: &mut Extras) {
         let Some(flow) = self.flows.get_mut(packet.flow.0 as usize) else { return };
@@ -188,7 +188,7 @@ impl AccessPoint {
             flow.opening = Opening::Answered(packet.time);
         }
         flow.acked = flow.acked.max(packet.seq);
-        // What was sent again is not told apart: the least sample is that of a packet that went once.
+        // Retransmissions are not distinguished: the minimum sample is that of a packet sent once.
         if let Some((_, at)) = flow.timed.filter(|&(seq, _)| packet.seq > seq) {
             let sample = packet.time.since(at);
             flow.near = Some(flow.near.map_or(sample, |min| min.min(sample)));
@@ -205,7 +205,7 @@ impl AccessPoint {
         }
     }
 
-    /// The interval ends: the law decides.
+    /// Ends the interval: the law decides.
     pub fn decide(&mut self) {
         let interval = self.law.interval();
         let seconds = interval.as_secs_f64();
@@ -240,7 +240,7 @@ impl AccessPoint {
         }
         self.law.decide(&measured, &self.reports, &mut self.decisions);
         for (decision, report) in self.decisions.iter().zip(&self.reports) {
-            // A window of more segments than can be numbered holds nothing back.
+            // A window of more segments than there are numbers is no limit.
             let segments = |bytes: u64| u32::try_from(bytes / u64::from(report.segment.max(1))).unwrap_or(u32::MAX);
             let window = decision.window.map(segments);
             self.flows[decision.flow as usize].window = window;
@@ -279,7 +279,7 @@ mod tests {
         AccessPoint::new(law, &[tcp, Crossing::Unresponsive, Crossing::Elsewhere], 14)
     }
 
-    /// Opens a connection (40 ms to the sender and back, 2 ms to the receiver) and sends `count` segments.
+    /// Opens a connection (round trips of 40 ms to the sender, 2 ms to the receiver) and sends `count` segments.
     fn open(ap: &mut AccessPoint, extras: &mut Extras, count: u32) {
         ap.towards(&packet(0, 10, Flags::SYN));
         ap.back(&mut packet(1, 12, Flags::ACK.with(Flags::SYN)), extras);
@@ -313,7 +313,8 @@ mod tests {
         assert_eq!(extras.in_use(), 0);
     }
 
-    /// As SAP-LAW decides if it is told of more than any channel carries: no window that has wrapped round.
+    /// SAP-LAW may decide on a huge window if its capacity is set beyond any channel's: the window must not wrap
+    /// around.
     #[test]
     fn a_window_beyond_all_numbers_holds_nothing_back() {
         let mut extras = Extras::default();
@@ -344,7 +345,7 @@ mod tests {
         let mut extras = Extras::default();
         let mut ap = access_point(Law::Voap(Voap::new(VoapModel::default())));
         open(&mut ap, &mut extras, 50);
-        // 50 segments in 200 ms at 40 ms: 10 are on their way to and from the sender, 12 at the receiver's.
+        // 50 segments in 200 ms at 40 ms: 10 are in flight on the sender's side, 12 on the receiver's.
         ap.back(&mut packet(51, 56, Flags::ACK), &mut extras);
         for seq in 51..=62 {
             ap.towards(&packet(seq, 190, Flags::NONE));
@@ -355,8 +356,8 @@ mod tests {
         assert_eq!(ap.next_wake(), Time::ZERO + Span::from_millis(400));
         let report = ap.reports[0];
         assert_eq!(report.rtt, Some(Span::from_millis(42)), "the least, that of the SYN");
-        // 63 segments, the SYN among them, in 200 ms: in 2 ms and the wait of 16 pass 5.67, whatever is not acknowledged;
-        // 51 were acknowledged, 10.2 of them in the 40 ms of the other side.
+        // 63 segments, including the SYN, in 200 ms: in 2 ms plus the wait of 16, 5.67 pass, whatever the number
+        // unacknowledged; 51 were acknowledged, 10.2 of them in the 40 ms of the other side.
         assert_eq!(report.outstanding, 15_870);
         assert_eq!(ap.window(0), Some(15));
         ap.waited(&packet(51, 390, Flags::NONE), Span::from_millis(16));
@@ -366,7 +367,7 @@ mod tests {
         ap.towards(&packet(64, 590, Flags::NONE));
         ap.decide();
         assert_eq!(ap.window(0), Some(15), "the wait of an interval is of that interval alone");
-        // Another connection of the flow, whose sender answers after 30 ms.
+        // A new connection of the flow, whose sender responds after 30 ms.
         ap.towards(&packet(65, 610, Flags::SYN));
         ap.back(&mut packet(66, 612, Flags::ACK.with(Flags::SYN)), &mut extras);
         ap.towards(&packet(66, 642, Flags::NONE));

@@ -24,7 +24,7 @@ fn waited(millis: u64) -> Interval {
     Interval { longest_wait: Span::from_millis(millis), unresponsive: Rate::from_bps(0) }
 }
 
-/// The windows after an interval, in segments; 0 where a flow is left alone.
+/// The windows after an interval, in segments; 0 where a flow is not limited.
 fn windows(law: &mut Law, millis: u64, flows: &[FlowReport]) -> Vec<u64> {
     let mut decisions = Vec::new();
     law.decide(&waited(millis), flows, &mut decisions);
@@ -121,7 +121,7 @@ fn sap_law_gives_each_flow_the_same_rate() {
 
 #[test]
 fn what_is_under_way_on_the_senders_side_counts() {
-    // 1 MB a second over 200 ms: 40 ms of it are 40 kB.
+    // 1 MB/s over 200 ms: 40 ms of it are 40 kB.
     let far = Span::from_millis(40);
     let passed = Passed { beyond: 5_000, sent: 200_000, acked: 200_000, over: Span::from_millis(200) };
     assert_eq!(passed.outstanding(None, far), 45_000);
@@ -129,7 +129,7 @@ fn what_is_under_way_on_the_senders_side_counts() {
     assert_eq!(Passed { over: Span::ZERO, ..passed }.outstanding(Some(far), far), 5_000);
     let most = Passed { beyond: u64::MAX, sent: u64::MAX, acked: u64::MAX, over: Span(1) };
     assert_eq!(most.outstanding(Some(Span(u64::MAX)), Span(u64::MAX)), u64::MAX);
-    // What is lost is not acknowledged and not outstanding: in 3 ms pass no more than 3 kB.
+    // A lost segment is unacknowledged but not outstanding: at most 3 kB pass in 3 ms.
     assert_eq!(passed.outstanding(Some(Span::from_millis(3)), far), 43_000);
     assert_eq!(passed.outstanding(Some(Span::from_millis(6)), far), 45_000);
 }

@@ -1,10 +1,10 @@
-//! CAKE: a shaper, turns by flow and host, and COBALT on each flow's queue.
+//! CAKE: a shaper, fair queueing by flow and host, and COBALT on each flow's queue.
 //!
 //! Høiland-Jørgensen, Täht, Morton, "Piece of CAKE: A Comprehensive Queue Management Solution for Home Gateways", IEEE
-//! LANMAN 2018; the behaviour is that of Linux' `sch_cake` (since 4.19) with `besteffort`: one tin. Turns are those of
-//! DRR++ (MacGregor, Shi, "Deficits for Bursty Latency-Critical Flows: DRR++", ICON 2000): a queue that has just become
-//! active goes first until it has had a turn's bytes; one that has become empty but still remembers drops decays, apart
-//! from the others.
+//! LANMAN 2018; the behaviour is that of Linux' `sch_cake` (since 4.19) with `besteffort`: one tin. Scheduling is DRR++
+//! (MacGregor, Shi, "Deficits for Bursty Latency-Critical Flows: DRR++", ICON 2000): a queue that has just become
+//! active goes first until it has sent its quantum. A queue that is empty but still has drop state decays, apart from
+//! the others.
 
 mod cobalt;
 mod hashing;
@@ -28,38 +28,38 @@ use paceline_packet::{Flags, Packet};
 use paceline_random::Stream;
 use shaper::Shaper;
 
-/// A queue's turn in bytes is the shaper's bytes in 1/4096 s, but within these.
+/// A queue's quantum is what the shaper sends in 1/4096 s, within these bounds, in bytes.
 const QUANTUM: [u64; 2] = [300, 1514];
 
-/// Where a queue stands.
+/// A queue's state in the scheduler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Set {
-    /// At rest, in no list.
+    /// Inactive, in no list.
     None,
-    /// It has had less than a turn since it became active.
+    /// Active, and within its first quantum.
     Sparse,
-    /// The same, but it waits for its turn among the others, and is empty.
+    /// Used up its first quantum and is empty; waits at the end of the old flows.
     SparseWait,
-    /// One of those that take turns.
+    /// Backlogged: served in turn with the other bulk flows.
     Bulk,
-    /// Empty, with drops to forget.
+    /// Empty, but COBALT's state has not decayed yet.
     Decaying,
 }
 
-/// One queue.
+/// One flow queue.
 #[derive(Clone, Debug)]
 struct Flow {
     fifo: Fifo,
     set: Set,
-    /// Bytes that it may still send in its turn.
+    /// Bytes that it may still send in its current round.
     deficit: i64,
     cobalt: Cobalt,
-    /// The hash that it is reserved for, and the places of that flow's hosts.
+    /// The hash of the flow it belongs to, and the slots of that flow's hosts.
     tag: u32,
     hosts: [u16; 2],
 }
 
-/// CAKE at work.
+/// CAKE's state.
 #[derive(Clone, Debug)]
 pub(super) struct Cake {
     settings: Settings,
@@ -70,26 +70,26 @@ pub(super) struct Cake {
     shaper: Shaper,
     flows: Vec<Flow>,
     lists: Lists,
-    /// Queues that take turns.
+    /// The number of bulk flows.
     bulk: u32,
     places: Vec<Host>,
     hosts: Hosts,
     pub(super) keys: Keys,
-    /// Of flows, and of hosts.
+    /// Hashes of flows, and of hosts.
     hashes: [Stream; 2],
     draws: Stream,
     turns: Stream,
-    /// Packets taken from queues, and turns given; for the draws.
+    /// Packets dequeued from flow queues, and quanta given; they index the draws.
     taken: u64,
     turned: u64,
     packets: u32,
     bytes: u64,
-    /// The bytes of each queue, inverted: the most are the least. From the first overflow on.
+    /// The bytes of each queue, inverted, so that the maximum is the tree's minimum. Built at the first overflow.
     fattest: Option<MinTree>,
 }
 
 impl Cake {
-    /// `stream` has the hashes and the draws.
+    /// `stream` provides the hashes and the draws.
     pub(super) fn new(model: &CakeModel, keys: Keys, stream: Stream) -> Cake {
         let [min, max] = QUANTUM;
         let flow = Flow {
@@ -136,7 +136,7 @@ impl Cake {
         self.bytes
     }
 
-    /// Before this instant nothing leaves.
+    /// Nothing leaves before this instant.
     #[inline]
     pub(super) fn opens(&self) -> u64 {
         self.shaper.opens()
@@ -166,7 +166,7 @@ impl Cake {
         }
     }
 
-    /// Whether more waits than may. One packet always may.
+    /// Whether the backlog exceeds the limit. A single packet never does.
     fn is_over(&self) -> bool {
         self.packets > 1
             && match self.limit {
@@ -188,7 +188,7 @@ impl Cake {
         dropped(&packet, DropReason::Overflow);
     }
 
-    /// Notes how many bytes a queue has.
+    /// Updates a queue's backlog in the tree.
     #[inline]
     fn weigh(&mut self, number: usize) {
         if let Some(fattest) = &mut self.fattest {
@@ -210,14 +210,14 @@ impl Cake {
         self.count_busy(number, true);
     }
 
-    /// The bytes of a queue's turn. What does not divide evenly is drawn, so that none is lost in the long run.
+    /// A queue's quantum. The remainder of the division is rounded at random, so that none is lost in the long run.
     fn turn(&mut self, number: usize) -> i64 {
         let whole = (self.quantum << 16) / u64::from(self.load(number));
         self.turned += 1;
         ((whole + (self.turns.bits(self.turned) >> 48)) >> 16) as i64
     }
 
-    /// Whose turn it is; `first`: the first of this call, which is that of a queue that decays.
+    /// The queue to serve; `first`: the first choice of this call, for which decaying queues come first.
     fn next_in_turn(&self, first: bool) -> Option<usize> {
         let decaying = self.lists.first(List::Decaying);
         let others = || self.lists.first(List::New).or_else(|| self.lists.first(List::Old));
@@ -233,7 +233,7 @@ impl Cake {
     ) -> Option<Packet> {
         let mut first = true;
         'turns: while self.packets > 0 && self.opens() <= now {
-            // in this round no further look at the shaper
+            // the shaper is not checked again in this loop
             loop {
                 let number = self.next_in_turn(core::mem::take(&mut first))?;
                 if self.flows[number].deficit <= 0 {
@@ -253,7 +253,7 @@ impl Cake {
         None
     }
 
-    /// A queue has had its turn's bytes, and gets those of its next one at the end of the row.
+    /// A queue's deficit is used up: it gets another quantum and moves to the end of the old flows.
     fn end_turn(&mut self, number: usize) {
         if self.flows[number].set == Set::Sparse {
             if self.flows[number].fifo.packets() > 0 {
@@ -266,7 +266,7 @@ impl Cake {
         self.lists.put_last(List::Old, number);
     }
 
-    /// An empty queue's turn has come.
+    /// Handles an empty queue that is due.
     fn rest(&mut self, number: usize, now: u64) {
         let at_rest = self.flows[number].cobalt.empties(&self.settings, now);
         if self.flows[number].set == Set::Bulk {
@@ -282,7 +282,7 @@ impl Cake {
         }
     }
 
-    /// A packet of this queue, if COBALT lets one through. The last one may be marked, but is not dropped.
+    /// Dequeues a packet from this queue, if COBALT passes one. The last packet may be marked, but is not dropped.
     fn take(
         &mut self,
         number: usize,
@@ -323,11 +323,11 @@ impl Cake {
     }
 }
 
-/// What came of a queue's turn.
+/// The result of serving a queue.
 enum Taken {
     Packet(Packet),
-    /// A packet was dropped, and charged as if it had been sent.
+    /// A packet was dropped and charged as if it had been sent.
     Charged,
-    /// It is empty.
+    /// The queue is empty.
     Nothing,
 }

@@ -1,7 +1,7 @@
 //! Controlled Delay.
 //!
-//! Nichols, Jacobson, McGregor, Iyengar, RFC 8289; section 5 has the algorithm. Marks, which the RFC leaves open, are
-//! made as Linux makes them: a mark takes the place of a drop in the control law, and the marked packet leaves.
+//! Nichols, Jacobson, McGregor, Iyengar, RFC 8289; the algorithm is in section 5. The RFC leaves marking open; Paceline
+//! does as Linux: a mark takes the place of a drop in the control law, and the marked packet leaves.
 
 use super::fifo::Waiting;
 use super::mark;
@@ -9,7 +9,7 @@ use super::model::{CoDelModel, StepFor};
 use crate::DropReason;
 use paceline_packet::{Flags, Packet};
 
-/// What CoDel is set to, in nanoseconds and bytes.
+/// CoDel's parameters, in nanoseconds and bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Settings {
     target: u64,
@@ -17,7 +17,7 @@ pub(super) struct Settings {
     mtu: u64,
     ecn: bool,
     mark_above: u64,
-    /// What a packet must have for `mark_above` to mark it.
+    /// The flags a packet needs for `mark_above` to mark it.
     step_for: Flags,
 }
 
@@ -36,13 +36,13 @@ impl Settings {
         }
     }
 
-    /// When to drop next: an interval divided by the square root of the drops so far (section 5.4).
+    /// The time of the next drop: an interval over the square root of the number of drops (section 5.4).
     #[inline]
     fn control_law(&self, time: u64, count: u32) -> u64 {
         time.saturating_add((self.interval as f64 / f64::from(count.max(1)).sqrt()) as u64)
     }
 
-    /// Marks a packet instead of dropping it, if it can be.
+    /// Marks a packet instead of dropping it, if it is ECN-capable.
     #[inline]
     fn marks(&self, packet: &mut Packet, marks: &mut u64) -> bool {
         let capable = self.ecn && packet.flags.has(Flags::ECT);
@@ -53,10 +53,10 @@ impl Settings {
     }
 }
 
-/// CoDel at work on one queue; the names are the RFC's.
+/// CoDel's state of one queue; the names are the RFC's.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CoDel {
-    /// When the delay will have stood above the target for an interval; 0: it is below.
+    /// When the delay will have been above the target for an interval; 0: it is below.
     first_above: u64,
     drop_next: u64,
     count: u32,
@@ -87,7 +87,7 @@ impl CoDel {
         Some((packet, may_drop))
     }
 
-    /// The packet that leaves at `now`; those before it that do not get out are handed to `dropped`. Adds to `marks`.
+    /// The packet that leaves at `now`; packets dropped before it are passed to `dropped`. Adds to `marks`.
     pub(super) fn dequeue(
         &mut self,
         settings: &Settings,
@@ -119,9 +119,9 @@ impl CoDel {
                 next = self.next(settings, now, queue);
             }
             self.dropping = true;
-            // It was dropping not long ago: what controlled the queue then is a good place to begin (section 5.5).
+            // Dropping ended recently: resume near the drop rate that controlled the queue then (section 5.5).
             let since = self.count - self.last_count.min(self.count);
-            // A clock that has just begun is no sign of it: in the first such state there is no time of a next drop.
+            // Before the first dropping state there is no `drop_next`: time near zero must not look recent.
             let recent = self.drop_next > 0 && now < self.drop_next.saturating_add(16 * settings.interval);
             self.count = if since > 1 && recent { since } else { 1 };
             self.drop_next = settings.control_law(now, self.count);
@@ -134,7 +134,7 @@ impl CoDel {
         Some(packet)
     }
 
-    /// So many packets of this queue were dropped for want of room: that counts, as in Linux.
+    /// Packets of this queue were dropped on overflow: they add to the count, as in Linux.
     pub(super) fn lost(&mut self, packets: u32) {
         self.count = self.count.saturating_add(packets);
     }
@@ -162,8 +162,8 @@ mod tests {
         (codel.count, codel.drop_next)
     }
 
-    /// RFC 8289 section 5.6: it goes on with the drops of the last cycle if there was more than one, and if the next one was due
-    /// less than 16 intervals ago; else it begins with one.
+    /// RFC 8289 section 5.6: it resumes with the drops of the last cycle if there was more than one, and if the next
+    /// one was due less than 16 intervals ago; else it begins with one.
     #[test]
     fn what_the_dropping_state_begins_with() {
         assert_eq!(entering(0, 0, 0), (1, NOW + INTERVAL));
@@ -172,11 +172,11 @@ mod tests {
         assert_eq!(entering(9, 5, recent - 1), (1, NOW + INTERVAL));
         assert_eq!(entering(7, 5, recent).0, 2);
         assert_eq!(entering(6, 5, recent).0, 1);
-        // Due only later: the delay came down before.
+        // Its time was still ahead: the delay fell before.
         assert_eq!(entering(9, 5, NOW + INTERVAL / 3).0, 4);
     }
 
-    /// Exactly one MTU behind a packet, and exactly the target, do not count as a standing queue and as a good one.
+    /// With exactly one MTU left behind a packet there is no standing queue; a delay of exactly the target is too long.
     #[test]
     fn at_the_bounds() {
         let settings = Settings::new(&CoDelModel::new(Limit::Packets(100)));
@@ -194,7 +194,7 @@ mod tests {
         assert!(codel.next(&settings, 1, &mut Fifo::default()).is_none() && codel.first_above == 0, "nothing waits");
     }
 
-    /// The delay comes down with a drop that is due: that ends the dropping state, and there is no further one.
+    /// A drop brings the delay below the target: it ends the dropping state, and no other drop follows.
     #[test]
     fn a_drop_that_helps_is_the_last() {
         let settings = Settings::new(&CoDelModel::new(Limit::Packets(100)));

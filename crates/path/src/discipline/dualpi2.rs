@@ -1,13 +1,14 @@
-//! DualQ Coupled PI2: an L4S queue of low latency beside a Classic one, under one controller.
+//! DualQ Coupled PI2: a low-latency L4S queue beside a Classic one, under one controller.
 //!
-//! De Schepper, Briscoe, White, RFC 9332, appendix A (figures 2 to 8, with the edge cases of A.2); the controller is that of
-//! De Schepper, Bondarenko, Tsang, Briscoe, "PI2: A Linearized AQM for both Classic and Scalable TCP", CoNEXT 2016. A base
-//! probability p' follows the greater of the two queues' delays; Classic packets are dropped or marked with p'^2, L4S packets
-//! marked with k p', or with what the L4S queue's own delay says, whichever is more.
+//! De Schepper, Briscoe, White, RFC 9332, appendix A (figures 2 to 8, with the edge cases of A.2); the controller is
+//! that of De Schepper, Bondarenko, Tsang, Briscoe, "PI2: A Linearized AQM for both Classic and Scalable TCP", CoNEXT
+//! 2016. A base probability p' follows the greater of the two queues' delays. Classic packets are dropped or marked
+//! with p'^2. L4S packets are marked with k p' or with the probability from the L4S queue's own delay, whichever is
+//! greater.
 //!
-//! Linux (`sch_dualpi2`, since 6.17) is a variant: it draws where the RFC counts (`recur`), leaves the coupled law out while less than
-//! two MTUs wait, and asks how long the L4S queue is when a packet comes, not when it leaves. Floating point here, where it has
-//! 32 bits of fraction.
+//! Linux (`sch_dualpi2`, since 6.17) is a variant: it draws at random where the RFC counts (`recur`), skips the coupled
+//! law while less than two MTUs wait, and checks the L4S queue's length at enqueue, not at dequeue. Paceline uses
+//! floating point, Linux 32 bits of fraction.
 
 use super::fifo::{Fifo, Waiting};
 use super::mark;
@@ -18,40 +19,41 @@ use paceline_packet::{Flags, Packet};
 use paceline_random::Stream;
 use std::collections::VecDeque;
 
-/// The greatest probability of a mark in the L4S queue (figure 2, line 21).
+/// The maximum probability of a mark in the L4S queue (figure 2, line 21).
 const P_L_MAX: f64 = 1.0;
-/// A whole weight of the scheduler.
+/// The scheduler's weights are in millionths.
 const WHOLE: i64 = 1_000_000;
-/// So many numbers are drawn for a packet at most.
+/// The number of draws reserved per packet.
 const DRAWS: u64 = 4;
 
 const L4S: usize = 0;
 const CLASSIC: usize = 1;
 
-/// DualPI2 at work; the probabilities' names are the RFC's. Delays are in seconds.
+/// DualPI2's state; the probabilities' names are the RFC's. Delays are in seconds.
 #[derive(Clone, Debug)]
 pub(super) struct DualPi2 {
     model: DualPi2Model,
     /// The L4S queue, and the Classic one.
     queues: [Fifo; 2],
-    /// Linux: whether the L4S queue was long enough when each of its packets came.
+    /// Linux: whether the L4S queue was long enough at the arrival of each of its packets.
     long_enough: VecDeque<bool>,
     draws: Stream,
-    /// Packets that the schedulers have taken, for the draws.
+    /// Packets dequeued so far; they index the draws.
     taken: u64,
     /// p', from 0 to 1.
     base: f64,
     /// The delay at the last update.
     delay_before: f64,
     next_update: u64,
-    /// Of the weighted round robin, in bytes and millionths: the L4S queue's turn while it is not above zero.
+    /// The credit of the weighted round robin, in millionths of a byte; the L4S queue goes first while it is not above
+    /// zero.
     credit: i64,
     /// `count` of each queue, for `recur`.
     counts: [f64; 2],
     pub(super) classes: [ClassCounts; 2],
 }
 
-/// What becomes of a packet that has been taken from its queue.
+/// What to do with a packet that has been taken from its queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Law {
     Pass,
@@ -61,7 +63,7 @@ enum Law {
 
 impl DualPi2 {
     /// # Panics
-    /// If updates are no time apart, or k is below 1.
+    /// If the update interval is zero, or k is below 1.
     pub(super) fn new(model: &DualPi2Model, draws: Stream) -> DualPi2 {
         assert!(model.update.0 > 0, "DualPI2 must be renewed at an interval");
         assert!(model.coupling >= 1.0, "Classic probabilities beyond 1/k^2 are overload: k must be 1 at least");
@@ -99,37 +101,37 @@ impl DualPi2 {
         self.queues[L4S].bytes() + self.queues[CLASSIC].bytes()
     }
 
-    /// Does the updates that are due. Nothing has come or gone since the last call.
+    /// Runs the updates that are due. The queues must not have changed since the last call.
     fn catch_up(&mut self, now: u64) {
         while self.next_update <= now {
             self.update(self.next_update);
             let step = self.model.update.0;
             if self.packets() == 0 && self.base == 0.0 && self.delay_before == 0.0 {
-                // Further ones would change nothing.
+                // Further updates would change nothing.
                 self.next_update = now - now % step;
             }
             self.next_update = self.next_update.saturating_add(step);
         }
     }
 
-    /// Renews p' (figure 8). A queue's delay is the age of its first packet; an empty one has none.
+    /// Updates p' (figure 8). A queue's delay is the age of its first packet; zero if it is empty.
     fn update(&mut self, at: u64) {
         let age = |queue: &Fifo| queue.first().map_or(0, |packet| at - packet.time.0);
         let delay = age(&self.queues[L4S]).max(age(&self.queues[CLASSIC])) as f64 * 1e-9;
         let target = self.model.target.as_secs_f64();
         let change = self.model.alpha * (delay - target) + self.model.beta * (delay - self.delay_before);
-        // who does not drop at overload stops where all of L4S is marked, to be fair to Classic (Linux)
+        // without overload drops, p' stops where all of L4S is marked, to be fair to Classic (Linux)
         let max = if self.model.drop_overload { 1.0 } else { P_L_MAX / self.model.coupling };
         self.base = (self.base + change).clamp(0.0, max);
         self.delay_before = delay;
     }
 
-    /// p_CL. Not more than p_Lmax: beyond that, a `recur` that drops and marks with one count would drop more than p_C.
+    /// p_CL, capped at p_Lmax: above it, a `recur` that drops and marks with one count would drop more than p_C.
     fn coupled(&self) -> f64 {
         (self.model.coupling * self.base).min(P_L_MAX)
     }
 
-    /// Whether marks no longer suffice (A.2): p_CL is at its most, which is where p_C comes to p_Cmax = 1/k^2.
+    /// Whether marks no longer suffice (A.2): p_CL has reached its maximum, so that p_C is at p_Cmax = 1/k^2.
     fn is_overloaded(&self) -> bool {
         let coupled = self.model.coupling * self.base;
         self.model.drop_overload
@@ -159,7 +161,7 @@ impl DualPi2 {
         }
     }
 
-    /// Whose turn it is.
+    /// The class to serve.
     fn scheduled(&self, now: u64) -> Option<usize> {
         let heads = [L4S, CLASSIC].map(|class| self.queues[class].first());
         let [Some(low), Some(classic)] = heads else {
@@ -173,7 +175,7 @@ impl DualPi2 {
         Some(if low { L4S } else { CLASSIC })
     }
 
-    /// A packet of this class leaves while both queues have some.
+    /// Updates the credit after a packet of this class left while both queues had packets.
     fn charge(&mut self, class: usize, size: u16) {
         if let DualScheduler::Weighted(share) = self.model.scheduler {
             let (classic, size) = (weight(share.0), i64::from(size));
@@ -181,7 +183,7 @@ impl DualPi2 {
         }
     }
 
-    /// True as often as `likelihood` says, evenly spaced (figure 4, lines 23 to 30).
+    /// True with frequency `likelihood`, evenly spaced (figure 4, lines 23 to 30).
     fn recur(&mut self, class: usize, likelihood: f64) -> bool {
         let count = &mut self.counts[class];
         *count += likelihood;
@@ -216,7 +218,7 @@ impl DualPi2 {
         }
     }
 
-    /// Linux': the coupled law by draws, and then the L4S queue's own.
+    /// Linux' law: random draws for the coupled probability, then the L4S queue's own AQM.
     fn linux(&self, class: usize, delay: u64, long_enough: bool, packet: &Packet) -> Law {
         let roll = |which: u64, probability| self.draws.unit(self.taken * DRAWS + which) < probability;
         let squared = || roll(0, self.base) && roll(1, self.base);
@@ -252,7 +254,8 @@ impl DualPi2 {
         self.queues[class].push(packet);
     }
 
-    /// Whether there is room. An empty queue takes any packet; the RFC keeps room for an MTU, whatever the packet's size.
+    /// Whether the packet fits. An empty queue accepts any packet; the RFC requires space for an MTU, whatever the
+    /// packet's size.
     fn fits(&self, size: u16) -> bool {
         self.packets() == 0
             || match (self.model.limit, self.model.variant) {
@@ -262,7 +265,7 @@ impl DualPi2 {
             }
     }
 
-    /// The next packet (figure 7); all may be dropped, and then there is none.
+    /// The next packet (figure 7); `None` also if all are dropped.
     pub(super) fn dequeue(
         &mut self,
         now: u64,

@@ -1,6 +1,6 @@
-//! Flow queues in turn, whatever decides about the packets of each: what FQ-CoDel (RFC 8290, section 4.2) and FQ-PIE share.
+//! Flow queueing with any AQM per queue: the part that FQ-CoDel (RFC 8290, section 4.2) and FQ-PIE share.
 //!
-//! A queue for each hash of a flow, deficit round robin among those that have packets, and priority for those that have just
+//! One queue per hash of a flow, deficit round robin among queues with packets, and priority for queues that have just
 //! become active.
 
 use super::Keys;
@@ -10,17 +10,17 @@ use paceline_random::Stream;
 use paceline_units::Size;
 use std::collections::VecDeque;
 
-/// No place.
+/// No node.
 const NONE: u32 = u32::MAX;
 
-/// A packet and the place of the next one of its queue.
+/// A packet and the index of the next one in its queue.
 #[derive(Clone, Copy, Debug)]
 struct Node {
     packet: Packet,
     next: u32,
 }
 
-/// Places for the packets of all queues.
+/// Storage for the packets of all queues, with a free list.
 #[derive(Clone, Debug)]
 struct Places {
     nodes: Vec<Node>,
@@ -39,7 +39,7 @@ impl Places {
         place
     }
 
-    /// The packet, and the place of the next one.
+    /// Frees a node; returns its packet and the index of the next one.
     fn take(&mut self, place: u32) -> Node {
         let node = self.nodes[place as usize];
         self.nodes[place as usize].next = self.free;
@@ -48,7 +48,7 @@ impl Places {
     }
 }
 
-/// One queue, and what decides about its packets.
+/// One flow queue and its AQM state.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Queue<A> {
     head: u32,
@@ -89,11 +89,11 @@ impl<A> Queue<A> {
     }
 }
 
-/// A queue with its places, and what leaves all queues through it.
+/// A queue with its storage; packets that leave through it update the totals.
 pub(super) struct Drawn<'a, A> {
     pub(super) queue: &'a mut Queue<A>,
     places: &'a mut Places,
-    /// Of all queues.
+    /// Totals of all queues.
     pub(super) packets: &'a mut u32,
     bytes: &'a mut u64,
 }
@@ -113,7 +113,7 @@ impl<A> Waiting for Drawn<'_, A> {
     }
 }
 
-/// All queues, and whose turn it is.
+/// All flow queues and their scheduler.
 #[derive(Clone, Debug)]
 pub(super) struct Round<A> {
     pub(super) queues: Vec<Queue<A>>,
@@ -128,10 +128,10 @@ pub(super) struct Round<A> {
 }
 
 impl<A: Copy> Round<A> {
-    /// So many queues, each under a copy of `aqm`; `hash` is the perturbation.
+    /// `queues` queues, each under a copy of `aqm`; `hash` is the perturbation.
     ///
     /// # Panics
-    /// If there are no queues, or the quantum is nothing.
+    /// If there are no queues, or the quantum is zero.
     pub(super) fn new(queues: u32, quantum: Size, aqm: A, keys: Keys, hash: Stream) -> Round<A> {
         assert!(queues > 0 && quantum.0 > 0, "flow queueing needs queues, and a quantum for each");
         Round {
@@ -164,7 +164,7 @@ impl<A: Copy> Round<A> {
         (share >> 64) as usize
     }
 
-    /// Puts a packet into its queue.
+    /// Appends a packet to its queue.
     #[inline]
     pub(super) fn push(&mut self, number: usize, packet: Packet) {
         let queue = &mut self.queues[number];
@@ -177,13 +177,13 @@ impl<A: Copy> Round<A> {
         }
     }
 
-    /// A queue, to take packets from out of turn.
+    /// Access to a queue, to take packets out of turn.
     pub(super) fn draw(&mut self, number: usize) -> Drawn<'_, A> {
         let Round { queues, places, packets, bytes, .. } = self;
         Drawn { queue: &mut queues[number], places, packets, bytes }
     }
 
-    /// The packet of the queue whose turn it is; `take` takes it from there, or finds that there is none.
+    /// The next packet in turn; `take` takes it from the queue, or finds none.
     #[inline]
     pub(super) fn dequeue(&mut self, mut take: impl FnMut(&mut Drawn<'_, A>) -> Option<Packet>) -> Option<Packet> {
         loop {
@@ -205,7 +205,8 @@ impl<A: Copy> Round<A> {
             }
             list.pop_front();
             if is_new {
-                // Once round the old ones first: else a flow of single packets could keep the others from their turn.
+                // Once more through the old list first (RFC 8290): otherwise a flow of single packets could starve the
+                // others.
                 self.old.push_back(number);
             } else {
                 queue.active = false;

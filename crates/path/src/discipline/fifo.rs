@@ -1,10 +1,10 @@
-//! First in, first out, with whole packets in it.
+//! A first-in-first-out queue of whole packets.
 
 use crate::model::Limit;
 use paceline_packet::Packet;
 use std::collections::VecDeque;
 
-/// Packets in order of arrival. The time of each is when it came.
+/// Packets in order of arrival. A packet's time is its arrival.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fifo {
     packets: VecDeque<Packet>,
@@ -21,12 +21,12 @@ impl Fifo {
         self.packets.len() as u32
     }
 
-    /// The packet that came first.
+    /// The first packet.
     pub(super) fn first(&self) -> Option<&Packet> {
         self.packets.front()
     }
 
-    /// Whether there is room for `size` more bytes. An empty queue has room for any packet.
+    /// Whether `size` more bytes fit. An empty queue accepts any packet.
     pub(super) fn fits(&self, limit: Limit, size: u16) -> bool {
         self.packets.is_empty()
             || match limit {
@@ -36,9 +36,9 @@ impl Fifo {
     }
 }
 
-/// What CoDel watches over.
+/// The queue that CoDel works on.
 pub(super) trait Waiting {
-    /// Takes the packet that came first.
+    /// Takes the first packet.
     fn pop(&mut self) -> Option<Packet>;
     /// Bytes that wait.
     fn bytes(&self) -> u64;

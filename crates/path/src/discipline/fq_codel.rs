@@ -1,9 +1,9 @@
 //! Flow queues under CoDel.
 //!
-//! Hoeiland-Joergensen, McKenney, Taht, Gettys, Dumazet, RFC 8290: a queue for each hash of a flow, deficit round robin
-//! with priority for queues that have just become active (section 4.2), CoDel on each. When all together hold more than
-//! the limit, the queue with the most bytes loses from its head up to half of them, at most a batch of packets
-//! (section 4.1; half of the bytes, and not of the packets, as in Linux).
+//! Hoeiland-Joergensen, McKenney, Taht, Gettys, Dumazet, RFC 8290: one queue per hash of a flow, deficit round robin
+//! with priority for queues that have just become active (section 4.2), CoDel on each. On overflow the queue with the
+//! most bytes loses packets from its head until half of its bytes are gone, at most a batch of packets (section 4.1;
+//! half of the bytes rather than of the packets, as in Linux).
 
 use super::Keys;
 use super::codel::{CoDel, Settings};
@@ -16,22 +16,23 @@ use crate::model::Limit;
 use paceline_packet::Packet;
 use paceline_random::Stream;
 
-/// What is kept of one queue.
+/// The state of one queue.
 #[derive(Clone, Copy, Debug)]
 struct Flow {
     codel: CoDel,
-    /// Whether it may have more bytes than [`Fattest`] knows of.
+    /// Whether it may have more bytes than [`Fattest`] has recorded.
     grown: bool,
 }
 
-/// Which queue has the most bytes. Nothing is kept in order until that is asked: then it is told of the queues that have
-/// grown since it was asked before; of those that have shrunk it finds out as it comes to them. A question thus costs what
-/// has changed since the last one, however many queues there are.
+/// Finds the queue with the most bytes, lazily. A search first records the queues that have grown since the last one;
+/// queues that have shrunk are corrected as the search meets them. Its cost depends on what has changed since the last
+/// search, not on the number of queues.
 #[derive(Clone, Debug, Default)]
 struct Fattest {
     /// The queues that have grown, each once.
     grown: Vec<u32>,
-    /// For each queue no fewer bytes than it has, but for those that have grown; inverted: the most are the least.
+    /// Per queue an upper bound of its bytes, except for those that have grown; inverted, so that the maximum is the
+    /// tree's minimum.
     bytes: MinTree,
 }
 
@@ -44,7 +45,7 @@ impl Fattest {
         }
     }
 
-    /// The number of the queue with the most bytes; of several with as many, the first.
+    /// The index of the queue with the most bytes; the first one if several are equal.
     fn find(&mut self, queues: &mut [Queue<Flow>]) -> Option<usize> {
         if self.bytes.len() != queues.len() {
             self.bytes = MinTree::new(vec![!0; queues.len()]);
@@ -64,13 +65,13 @@ impl Fattest {
         }
     }
 
-    /// The queue that was found has shrunk. It would be found out when it is come to; but that is at the next question.
+    /// Records that the queue found has shrunk, which saves the next search a correction.
     fn shrank(&mut self, number: usize, queue: &Queue<Flow>) {
         self.bytes.set(number, !queue.bytes);
     }
 }
 
-/// FQ-CoDel at work.
+/// FQ-CoDel's state.
 #[derive(Clone, Debug)]
 pub(super) struct FqCoDel {
     settings: Settings,
@@ -84,7 +85,7 @@ impl FqCoDel {
     /// `hash` is the perturbation.
     ///
     /// # Panics
-    /// If there are no queues, or the quantum is nothing.
+    /// If there are no queues, or the quantum is zero.
     pub(super) fn new(model: &FqCoDelModel, keys: Keys, hash: Stream) -> FqCoDel {
         let flow = Flow { codel: CoDel::new(), grown: false };
         FqCoDel {
@@ -121,7 +122,7 @@ impl FqCoDel {
         }
     }
 
-    /// Whether more waits than may. One packet always may.
+    /// Whether the backlog exceeds the limit. A single packet never does.
     fn is_over(&self) -> bool {
         self.packets() > 1
             && match self.limit {
@@ -174,8 +175,8 @@ mod tests {
     use paceline_random::Sequence;
     use paceline_units::{Size, Time};
 
-    /// Whatever comes and goes: the queue that pays is the first of those with the most bytes, as a search through all
-    /// finds it.
+    /// For any arrivals and departures: the queue that drops is the first of those with the most bytes, as a linear
+    /// search finds it.
     #[test]
     fn the_fattest_is_what_a_search_finds() {
         for (seed, queues) in [(1, 1), (2, 7), (3, 64), (4, 1024), (5, 3000)] {

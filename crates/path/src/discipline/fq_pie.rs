@@ -1,8 +1,9 @@
 //! Flow queues under PIE.
 //!
-//! Ramakrishnan, Bhasi, Saicharan, Monis, Patil, Tahiliani, "FQ-PIE Queue Discipline in the Linux Kernel: Design, Implementation and
-//! Challenges", LCN Symposium 2019 (`sch_fq_pie`, Linux since 5.6): the flow queues and turns of RFC 8290, PIE (RFC 8033) on each in place of CoDel.
-//! What comes when all queues together are full is dropped, whoever filled them.
+//! Ramakrishnan, Bhasi, Saicharan, Monis, Patil, Tahiliani, "FQ-PIE Queue Discipline in the Linux Kernel: Design,
+//! Implementation and Challenges", LCN Symposium 2019 (`sch_fq_pie`, Linux since 5.6): the flow queues and scheduling
+//! of RFC 8290, with PIE (RFC 8033) on each in place of CoDel. When all queues together are full, any arriving packet
+//! is dropped, whichever flow filled them.
 
 use super::Keys;
 use super::fair::Round;
@@ -14,8 +15,8 @@ use crate::model::Limit;
 use paceline_packet::Packet;
 use paceline_random::Stream;
 
-/// FQ-PIE at work. Each queue's controller is brought up to date when something comes to the queue or leaves it, which is no other
-/// than to renew all of them each time: between these its own delay and bytes do not change.
+/// FQ-PIE's state. A queue's controller catches up on its updates when a packet enters or leaves the queue. That is
+/// equivalent to updating all of them periodically: in between, the queue's delay and bytes do not change.
 #[derive(Clone, Debug)]
 pub(super) struct FqPie {
     model: FqPieModel,
@@ -25,10 +26,10 @@ pub(super) struct FqPie {
 }
 
 impl FqPie {
-    /// `stream` has the perturbation and the draws.
+    /// `stream` provides the perturbation and the draws.
     ///
     /// # Panics
-    /// If there are no queues, the quantum is nothing, or updates are no time apart.
+    /// If there are no queues, the quantum is zero, or the update interval is zero.
     pub(super) fn new(model: &FqPieModel, keys: Keys, stream: Stream) -> FqPie {
         let round = Round::new(model.queues, model.quantum, Controller::new(&model.pie), keys, stream.fork(0));
         FqPie { model: *model, round, draws: stream.fork(1), arrivals: 0 }
@@ -74,7 +75,7 @@ impl FqPie {
         self.round.push(number, packet);
     }
 
-    /// Whether there is room. One packet always may wait.
+    /// Whether the packet fits. A single packet always does.
     fn fits(&self, size: u16) -> bool {
         self.packets() == 0
             || match self.model.pie.limit {

@@ -1,25 +1,25 @@
-//! A tournament tree: the minimum of many keys and its index, without a scan of all of them.
+//! A tournament tree: the minimum of many keys and its index, without a scan over all of them.
 //!
-//! Over the keys lies a row with the minimum of every eight, over that a row with the minimum of every eight of these, up to
-//! one. A key that changes touches one place in each row; the index of the minimum is found on the way down. Eight keys are a
-//! cache line.
+//! Above the keys lies a row with the minimum of every eight, above that a row with the minimum of every eight of
+//! these, up to a single one. A change of a key updates at most one entry per row; the index of the minimum is found on
+//! the way down. Eight keys are a cache line.
 
-/// Keys lie under one of the row above by so many bits of their number.
+/// The shift from an index to its parent's.
 const BITS: u32 = 3;
 const WIDTH: usize = 1 << BITS;
 
-/// Keys by number.
+/// Keys by index.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MinTree {
-    /// So many, and then as many of `u64::MAX` as make it eights.
+    /// The keys, padded with `u64::MAX` to a multiple of eight.
     keys: Vec<u64>,
     len: usize,
-    /// The rows above, each of eights too, one behind the other, and where each begins; the last has one key.
+    /// The rows above, each padded too and stored one after the other, and the start of each; the last row has one key.
     above: Vec<u64>,
     starts: Vec<usize>,
 }
 
-/// The eight children in `row` of number `at` of the row above.
+/// The eight children in `row` of entry `at` in the row above.
 #[inline(always)]
 fn eight(row: &[u64], at: usize) -> &[u64; WIDTH] {
     let from = at << BITS;
@@ -36,7 +36,7 @@ fn fill_up(row: &mut Vec<u64>) {
 }
 
 impl MinTree {
-    /// These keys.
+    /// A tree of these keys.
     pub(super) fn new(mut keys: Vec<u64>) -> MinTree {
         let len = keys.len();
         fill_up(&mut keys);
@@ -45,7 +45,7 @@ impl MinTree {
         tree
     }
 
-    /// Makes the rows above.
+    /// Builds the rows above.
     fn tend(&mut self) {
         let mut many = self.keys.len() >> BITS;
         for at in 0..many {
@@ -66,20 +66,20 @@ impl MinTree {
         }
     }
 
-    /// How many keys there are.
+    /// The number of keys.
     #[inline(always)]
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
-    /// Sets the key of a number.
+    /// Sets the key at an index.
     #[inline]
     pub(super) fn set(&mut self, number: usize, key: u64) {
         let before = std::mem::replace(&mut self.keys[number], key);
         if key <= before { self.note_lower(number, key) } else { self.note_higher(number) }
     }
 
-    /// A key has become `key`, which is not more than it was.
+    /// Propagates a key that has become `key`, no more than before.
     fn note_lower(&mut self, number: usize, key: u64) {
         let mut at = number;
         for start in &self.starts {
@@ -92,7 +92,7 @@ impl MinTree {
         }
     }
 
-    /// A key is more than it was.
+    /// Propagates a key that has increased.
     fn note_higher(&mut self, number: usize) {
         let mut at = number >> BITS;
         let mut min = min_of(eight(&self.keys, at));
@@ -112,7 +112,7 @@ impl MinTree {
         }
     }
 
-    /// The least key and the lowest number that has it; none if there are no keys.
+    /// The minimum key and the lowest index that has it; `None` if there are no keys.
     pub(super) fn first(&self) -> Option<(u64, usize)> {
         let min = self.above[*self.starts.last()?];
         let mut at = 0;
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
     use paceline_random::{Sequence, Stream};
 
-    /// Whatever changes: the least, and the first that has it, are those of a search through all.
+    /// For any changes: the minimum, and the first index that has it, match a linear search.
     #[test]
     fn finds_what_a_search_finds() {
         for seed in 0..200 {

@@ -1,9 +1,10 @@
-//! Queue disciplines by themselves: a packet goes in at one instant and comes out at another, when an interface asks.
+//! Queue disciplines by themselves: packets are enqueued at one instant and dequeued at another, when an interface can
+//! send.
 //!
-//! A discipline knows neither link nor medium: whatever serves it calls [`Discipline::enqueue`] for each packet that
-//! comes and [`Discipline::dequeue`] whenever it could send, also when nothing waits (then RED's queue is idle from
-//! there on, and FQ-CoDel's round goes on). One with a shaper holds packets back: it has none before
-//! [`Discipline::opens`]. Every packet that goes in comes out, is handed to `dropped`, or still waits.
+//! A discipline knows neither link nor medium. Its user calls [`Discipline::enqueue`] for each arriving packet, and
+//! [`Discipline::dequeue`] whenever it could send, even if nothing waits (from then on RED's queue is idle, and
+//! FQ-CoDel's round continues). A discipline with a shaper holds packets back until [`Discipline::opens`]. Every packet
+//! is dequeued, passed to `dropped`, or still waits.
 
 mod cake;
 mod codel;
@@ -39,8 +40,9 @@ use paceline_units::{Rate, Span, Time};
 use pie::Pie;
 use std::sync::Arc;
 
-/// Marks a packet: sets CE. Whether it came without: one that came marked stays as it is (RFC 3168, section 5.3), and is no mark of
-/// this queue's. Linux counts it as one (`INET_ECN_set_ce`); a sum over a path's queues would then have it more than once.
+/// Marks a packet: sets CE. Returns whether it had no mark before: a mark from an earlier queue stays (RFC 3168,
+/// section 5.3) and does not count for this queue. Linux counts it (`INET_ECN_set_ce`); a sum over a path's queues
+/// would then count it more than once.
 #[inline]
 pub(crate) fn mark(packet: &mut Packet) -> bool {
     let fresh = !packet.flags.has(Flags::CE);
@@ -48,37 +50,37 @@ pub(crate) fn mark(packet: &mut Packet) -> bool {
     fresh
 }
 
-/// What a discipline is told of the interface that it stands before.
+/// What a discipline knows about the interface behind it.
 #[derive(Clone, Debug)]
 pub struct Interface {
-    /// Its nominal rate: RED's automatic settings go by it.
+    /// Its nominal rate, for RED's automatic settings.
     pub rate: Rate,
     /// The propagation delay behind it, for the same.
     pub propagation: Span,
-    /// What makes a flow.
+    /// What defines a flow.
     pub keys: Keys,
 }
 
-/// What makes a flow, to a discipline that serves flows in turn: the 5-tuple, in one way or the other.
+/// What defines a flow for a discipline with flow queues: the 5-tuple, with or without direction.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Keys {
-    /// A packet's flow and its direction (`Flags::ACK`): a sender and its receiver are one flow of a run.
+    /// A packet's flow and its direction (`Flags::ACK`): a sender and its receiver share a flow number.
     #[default]
     FlowAndDirection,
-    /// A packet's flow alone, in which the direction is.
+    /// A packet's flow alone; its number implies the direction.
     Flow,
-    /// As the first, but by the connection that several flows may share: by flow, its number.
+    /// As `FlowAndDirection`, but by connection, which several flows may share: the connection number of each flow.
     Connections(Arc<[u32]>),
 }
 
 impl Keys {
-    /// Whether a packet goes against the direction of its flow's data, as far as that is told apart.
+    /// Whether a packet goes against the direction of its flow's data, if directions are distinguished.
     #[inline]
     fn goes_back(&self, packet: &Packet) -> bool {
         *self != Keys::Flow && packet.flags.has(Flags::ACK)
     }
 
-    /// What the packets of a flow have in common, and no others.
+    /// A key that only packets of the same flow share.
     #[inline]
     fn key(&self, packet: &Packet) -> u64 {
         let flow = match self {
@@ -89,7 +91,7 @@ impl Keys {
     }
 }
 
-/// A queue discipline at work, with the packets that wait.
+/// A queue discipline with the packets that wait.
 #[derive(Clone, Debug)]
 pub struct Discipline {
     kind: Kind,
@@ -100,7 +102,7 @@ pub struct Discipline {
 
 #[derive(Clone, Debug)]
 enum Kind {
-    /// Without a limit, or with one.
+    /// With an optional limit.
     DropTail(Fifo, Option<Limit>),
     Red(Box<RedQueue>),
     Cake(Box<Cake>),
@@ -117,7 +119,7 @@ struct RedQueue {
     fifo: Fifo,
     draws: Stream,
     arrivals: u64,
-    /// Since when there has been nothing to send.
+    /// Since when the queue has been idle.
     idle: Option<u64>,
 }
 
@@ -130,11 +132,11 @@ struct CoDelQueue {
 }
 
 impl Discipline {
-    /// The discipline of this model, empty, which draws from `stream`.
+    /// An empty discipline of this model, which draws from `stream`.
     ///
     /// # Panics
-    /// If the model breaks an invariant: see RED; FQ-CoDel or FQ-PIE has no queues or an empty quantum; a PIE's or
-    /// DualPI2's updates are no time apart; DualPI2's k is below 1.
+    /// If the model breaks an invariant: see RED; FQ-CoDel or FQ-PIE has no queues or a zero quantum; the update
+    /// interval of a PIE or DualPI2 is zero; DualPI2's k is below 1.
     #[must_use]
     pub fn new(queue: &Queue, interface: Interface, stream: Stream) -> Discipline {
         let fifo = Fifo::default();
@@ -158,7 +160,7 @@ impl Discipline {
         Discipline { kind, marks: 0, opens: 0 }
     }
 
-    /// What makes a flow is this, in place of what was said first. Before the first packet.
+    /// Replaces the definition of a flow. Call it before the first packet.
     pub fn set_flow_keys(&mut self, keys: &Keys) {
         match &mut self.kind {
             Kind::Cake(queue) => queue.keys = keys.clone(),
@@ -168,8 +170,8 @@ impl Discipline {
         }
     }
 
-    /// From the next packet on, no more than this waits. What waits already stays, but of FQ-CoDel's
-    /// queues the longest loses what is too much.
+    /// Sets the limit from the next packet on. Waiting packets stay, except that FQ-CoDel and CAKE drop the excess from
+    /// their longest queues.
     pub fn limit_to(&mut self, new_limit: Limit) {
         match &mut self.kind {
             Kind::DropTail(_, limit) => *limit = Some(new_limit),
@@ -183,8 +185,8 @@ impl Discipline {
         }
     }
 
-    /// A packet comes at `now`; calls must come in order of time, among those of [`Discipline::dequeue`]. What is
-    /// dropped (it, or others) is handed to `dropped`.
+    /// Enqueues a packet at `now`; calls must be in order of time, together with those of [`Discipline::dequeue`].
+    /// Dropped packets (this one or others) are passed to `dropped`.
     #[inline]
     pub fn enqueue(&mut self, now: Time, mut packet: Packet, mut dropped: impl FnMut(&Packet, DropReason)) {
         packet.time = now;
@@ -213,8 +215,8 @@ impl Discipline {
         }
     }
 
-    /// The packet to send at `now`, whose time is still that at which it came; `None` if nothing waits, or if what
-    /// waits is held back until [`Discipline::opens`]. What is dropped on the way is handed to `dropped`.
+    /// The packet to send at `now`; its time is still its arrival. `None` if nothing waits, or if all is held back
+    /// until [`Discipline::opens`]. Packets dropped meanwhile are passed to `dropped`.
     #[inline]
     pub fn dequeue(&mut self, now: Time, dropped: impl FnMut(&Packet, DropReason)) -> Option<Packet> {
         match &mut self.kind {
@@ -240,7 +242,7 @@ impl Discipline {
         }
     }
 
-    /// Before this instant its shaper, if it has one, lets nothing out; one that has passed says no more.
+    /// The shaper, if there is one, releases nothing before this instant; an instant in the past has no meaning.
     #[inline]
     #[must_use]
     pub fn opens(&self) -> Time {
@@ -283,7 +285,7 @@ impl Discipline {
         self.marks
     }
 
-    /// What each class of a discipline with two has had: L4S, Classic.
+    /// The counts of each class of a discipline with two: L4S, Classic.
     #[must_use]
     pub fn classes(&self) -> Option<[ClassCounts; 2]> {
         match &self.kind {
@@ -306,7 +308,7 @@ impl RedQueue {
     fn enqueue(&mut self, mut packet: Packet, marks: &mut u64, mut dropped: impl FnMut(&Packet, DropReason)) {
         let (now, size, capable) = (packet.time.0, packet.size, packet.flags.has(Flags::ECT));
         let (packets, bytes) = (self.fifo.packets(), self.fifo.bytes());
-        // Until the interface asks again: what comes after the first one finds it busy.
+        // Idle ends with this arrival: until the next `dequeue`, later packets find the link busy.
         let idle = self.idle.take().map(|since| now - since);
         let draw = self.draws.bits(self.arrivals);
         self.arrivals += 1;

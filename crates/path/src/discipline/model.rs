@@ -1,4 +1,4 @@
-//! What the disciplines that decide when a packet leaves are set to.
+//! Parameters of the disciplines that decide when a packet leaves.
 
 use crate::model::Limit;
 use paceline_units::{Ratio, Size, Span};
@@ -6,26 +6,28 @@ use paceline_units::{Ratio, Size, Span};
 /// CoDel (RFC 8289).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct CoDelModel {
-    /// How much may wait, whatever the delay.
+    /// The queue's limit, whatever the delay.
     pub limit: Limit,
-    /// The delay that may stand (section 4.2).
+    /// The acceptable standing delay (section 4.2).
     pub target: Span,
-    /// For how long it must stand before the first drop; somewhat above a usual round-trip time (section 4.3).
+    /// How long the delay must exceed the target before the first drop; somewhat above a typical round-trip time
+    /// (section 4.3).
     pub interval: Span,
-    /// While no more than this waits behind a packet, it is not dropped (section 5: MAXPACKET).
+    /// A packet is not dropped if no more than this many bytes wait behind it (section 5: MAXPACKET).
     pub mtu: Size,
     /// Mark packets of ECN-capable transports instead of dropping them.
     pub ecn: bool,
-    /// Mark ECN-capable packets that have waited for longer than this, whatever else (RFC 8290 section 5.2.7).
+    /// Mark ECN-capable packets that have waited longer than this, independently of CoDel's state (RFC 8290 section
+    /// 5.2.7).
     pub mark_above: Option<Span>,
-    /// Which of them.
+    /// Which packets `mark_above` applies to.
     pub mark_above_for: StepFor,
 }
 
 /// Which ECN-capable packets a threshold marks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum StepFor {
-    /// All: Linux' `ce_threshold`.
+    /// All of them: Linux' `ce_threshold`.
     #[default]
     Ect,
     /// Those of scalable senders, ECT(1) (RFC 9331): Linux' `ce_threshold_selector 0x01/0x03`.
@@ -33,7 +35,7 @@ pub enum StepFor {
 }
 
 impl CoDelModel {
-    /// 5 ms and 100 ms, no marks.
+    /// The RFC's 5 ms and 100 ms, without marks.
     #[must_use]
     pub fn new(limit: Limit) -> CoDelModel {
         let (target, interval) = (Span::from_millis(5), Span::from_millis(100));
@@ -49,21 +51,21 @@ impl CoDelModel {
     }
 }
 
-/// FQ-CoDel (RFC 8290): queues by flow, served in turn, each under CoDel.
+/// FQ-CoDel (RFC 8290): flow queues served in turn, each under CoDel.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct FqCoDelModel {
-    /// CoDel, for each queue; its limit is that of all queues together.
+    /// CoDel's parameters for each queue; the limit is that of all queues together.
     pub codel: CoDelModel,
-    /// How many queues there are; flows of one hash share one.
+    /// The number of queues; flows with the same hash share one.
     pub queues: u32,
     /// The bytes that a queue may send in its turn.
     pub quantum: Size,
-    /// The most packets that are dropped at once when all queues together are above their limit.
+    /// The maximum number of packets dropped at once when the limit of all queues together is exceeded.
     pub batch: u32,
 }
 
 impl FqCoDelModel {
-    /// 1024 queues, 1514 bytes, 64 packets, and marks (RFC 8290 section 5.2).
+    /// RFC 8290's defaults (section 5.2): 1024 queues, 1514 bytes, 64 packets, and marks.
     #[must_use]
     pub fn new(limit: Limit) -> FqCoDelModel {
         let codel = CoDelModel { ecn: true, ..CoDelModel::new(limit) };
@@ -71,12 +73,12 @@ impl FqCoDelModel {
     }
 }
 
-/// How PIE knows the delay of its queue.
+/// How PIE estimates its queue's delay.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum DelayEstimate {
     /// From the queue's length and the rate at which packets leave it (RFC 8033 section 5.2).
     DepartureRate,
-    /// The packet that left last had waited for so long (section 4.3); nothing waits: zero.
+    /// The sojourn time of the packet that left last (section 4.3); zero if nothing waits.
     #[default]
     Timestamps,
 }
@@ -84,25 +86,25 @@ pub enum DelayEstimate {
 /// PIE (RFC 8033).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PieModel {
-    /// How much may wait, whatever the delay (TAIL_DROP).
+    /// The queue's limit, whatever the delay (TAIL_DROP).
     pub limit: Limit,
-    /// The delay to hold (QDELAY_REF).
+    /// The target delay (QDELAY_REF).
     pub target: Span,
-    /// How often the probability is renewed (T_UPDATE).
+    /// The update interval of the probability (T_UPDATE).
     pub update: Span,
     /// For how long after an idle time nothing is dropped (MAX_BURST).
     pub burst: Span,
-    /// What the probability grows by in each update, for each second of delay above the target, before it is tuned.
+    /// The increase of the probability per update and per second of delay above the target, before auto-tuning.
     pub alpha: f64,
-    /// And for each second by which the delay has grown.
+    /// The increase per second by which the delay has grown.
     pub beta: f64,
-    /// How it knows the delay.
+    /// The delay estimate.
     pub estimate: DelayEstimate,
-    /// Space drops out evenly (section 5.4).
+    /// Space drops evenly (section 5.4).
     pub derandomize: bool,
-    /// Let a packet's probability be in proportion to its size (section 4.1 leaves it open).
+    /// Make a packet's probability proportional to its size (section 4.1 leaves it open).
     pub by_size: bool,
-    /// The size of a mean packet. Two of them may always wait.
+    /// The mean packet size. Two such packets may always wait.
     pub mean_packet: Size,
     /// Mark packets of ECN-capable transports instead of dropping them, while the probability is below this
     /// (section 5.1).
@@ -110,7 +112,7 @@ pub struct PieModel {
 }
 
 impl PieModel {
-    /// RFC 8033's: 15 ms, renewed every 15 ms, 150 ms of burst, 1/8 and 5/4, packets of 1500 bytes, no marks.
+    /// RFC 8033's: 15 ms, updated every 15 ms, 150 ms of burst, 1/8 and 5/4, packets of 1500 bytes, no marks.
     #[must_use]
     pub fn new(limit: Limit) -> PieModel {
         let (target, update, burst) = (Span::from_millis(15), Span::from_millis(15), Span::from_millis(150));
@@ -130,19 +132,19 @@ impl PieModel {
     }
 }
 
-/// FQ-PIE: queues by flow, served in turn, each under PIE (Linux' `sch_fq_pie`).
+/// FQ-PIE: flow queues served in turn, each under PIE (Linux' `sch_fq_pie`).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct FqPieModel {
-    /// PIE, for each queue; its limit is that of all queues together.
+    /// PIE's parameters for each queue; the limit is that of all queues together.
     pub pie: PieModel,
-    /// How many queues there are; flows of one hash share one.
+    /// The number of queues; flows with the same hash share one.
     pub queues: u32,
     /// The bytes that a queue may send in its turn.
     pub quantum: Size,
 }
 
 impl FqPieModel {
-    /// 1024 queues, 1514 bytes, drops spaced out, no marks (Linux).
+    /// Linux' defaults: 1024 queues, 1514 bytes, drops spaced out, no marks.
     #[must_use]
     pub fn new(limit: Limit) -> FqPieModel {
         let pie = PieModel { derandomize: true, ..PieModel::new(limit) };
@@ -150,22 +152,22 @@ impl FqPieModel {
     }
 }
 
-/// Whose DualPI2.
+/// Which DualPI2 implementation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum DualPi2Variant {
-    /// That of RFC 9332, appendix A: marks and drops evenly spaced.
+    /// RFC 9332, appendix A: marks and drops evenly spaced.
     #[default]
     Rfc9332,
-    /// Linux' `sch_dualpi2`: marks and drops drawn.
+    /// Linux' `sch_dualpi2`: random marks and drops.
     Linux,
 }
 
-/// How the L4S queue of DualPI2 marks by its own delay.
+/// How DualPI2's L4S queue marks by its own delay.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NativeAqm {
-    /// What has waited for longer.
+    /// Marks packets that have waited longer than this.
     Step(Span),
-    /// Ever more from a delay on, and all beyond a range above it (RFC 9332, figure 5).
+    /// The probability rises from 0 at a delay to 1 at the end of a range above it (RFC 9332, figure 5).
     Ramp {
         /// minTh.
         from: Span,
@@ -179,45 +181,45 @@ pub enum NativeAqm {
 pub enum DualScheduler {
     /// Weighted round robin in bytes, with this share for the Classic queue.
     Weighted(Ratio),
-    /// The packet that has waited for longer, that of the L4S queue as if it had waited for so much more
-    /// (RFC 9332, appendix B, figure 10).
+    /// The packet that has waited longer goes first, with this time added to the wait of the L4S packet (RFC 9332,
+    /// appendix B, figure 10).
     TimeShifted(Span),
 }
 
 /// DualQ Coupled PI2 (RFC 9332).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct DualPi2Model {
-    /// Whose.
+    /// The implementation.
     pub variant: DualPi2Variant,
-    /// How much may wait in both queues together, whatever the delay.
+    /// The limit of both queues together, whatever the delay.
     pub limit: Limit,
-    /// The delay to hold in the Classic queue.
+    /// The target delay of the Classic queue.
     pub target: Span,
-    /// How often p' is renewed (Tupdate).
+    /// The update interval of p' (Tupdate).
     pub update: Span,
-    /// What p' grows by in each update, for each second of delay above the target (alpha, in Hz).
+    /// The increase of p' per update and per second of delay above the target (alpha, in Hz).
     pub alpha: f64,
-    /// And for each second by which the delay has grown (beta, in Hz).
+    /// The increase per second by which the delay has grown (beta, in Hz).
     pub beta: f64,
     /// k: an L4S packet is marked with k p', a Classic one with p'^2. At least 1.
     pub coupling: f64,
     /// How the L4S queue marks by its own delay.
     pub native: NativeAqm,
-    /// While no more packets than this are left in the L4S queue, it does not (Th_len); of Linux: while fewer were there when
-    /// the packet came.
+    /// The L4S queue does not mark by delay while no more than this many packets are left in it (Th_len); in Linux, if
+    /// fewer were there at the packet's arrival.
     pub native_packets: u32,
     /// Which queue goes first.
     pub scheduler: DualScheduler,
-    /// At overload drop, with p'^2, of either class; else mark all of L4S, and let the queue run full.
+    /// At overload drop both classes with p'^2; otherwise mark all of L4S and let the queue fill up.
     pub drop_overload: bool,
-    /// The longest packet: the scheduler begins with credit for it, and as much room is left (RFC 9332, figure 3); Linux leaves the
-    /// coupled law out while less than two of them wait.
+    /// The maximum packet size. The scheduler starts with credit for it, and the RFC reserves space for it (RFC 9332,
+    /// figure 3); Linux skips the coupled law while less than two of them wait.
     pub mtu: Size,
 }
 
 impl DualPi2Model {
-    /// RFC 9332's (figure 2): 15 ms, gains for round trips of up to 100 ms, k = 2, a ramp from 800 us over 400 us unless a packet is the
-    /// only one or has one behind it, a sixteenth for the Classic queue.
+    /// RFC 9332's defaults (figure 2): 15 ms, gains for round trips of up to 100 ms, k = 2, a ramp from 800 us over 400
+    /// us if more than one packet is left in the queue, and a sixteenth for the Classic queue.
     #[must_use]
     pub fn rfc9332(limit: Limit) -> DualPi2Model {
         let ramp = NativeAqm::Ramp { from: Span::from_micros(800), range: Span::from_micros(400) };
@@ -238,7 +240,8 @@ impl DualPi2Model {
         .tuned(Span::from_millis(100))
     }
 
-    /// Linux' `sch_dualpi2`: 15 ms, renewed every 16 ms, gains of 41/256 and 819/256, k = 2, a step at 1 ms, a tenth for the Classic queue.
+    /// Linux' `sch_dualpi2`: 15 ms, updated every 16 ms, gains of 41/256 and 819/256, k = 2, a step at 1 ms, a tenth
+    /// for the Classic queue.
     #[must_use]
     pub fn linux(limit: Limit) -> DualPi2Model {
         DualPi2Model {
@@ -253,7 +256,7 @@ impl DualPi2Model {
         }
     }
 
-    /// With the update interval and the gains for round trips of up to `rtt_max` (RFC 9332, figure 2, lines 12 to 14).
+    /// Sets the update interval and the gains for round trips of up to `rtt_max` (RFC 9332, figure 2, lines 12 to 14).
     #[must_use]
     pub fn tuned(self, rtt_max: Span) -> DualPi2Model {
         let update = Span(self.target.0.min(rtt_max.0 / 3)).max(Span(1));
@@ -262,7 +265,7 @@ impl DualPi2Model {
     }
 }
 
-/// What one class of a discipline with two has had from the beginning of the clock.
+/// Counts of one class of a discipline with two, from time zero.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ClassCounts {
     /// Packets that left the queue.
@@ -271,14 +274,14 @@ pub struct ClassCounts {
     pub departed_bytes: u64,
     /// Packets marked, of those.
     pub marks: u64,
-    /// Packets that the discipline dropped, for whatever reason.
+    /// Packets dropped by the discipline, for any reason.
     pub drops: u64,
-    /// Nanoseconds that those that left had waited, in all.
+    /// The sum of the departed packets' waits, in nanoseconds.
     pub waited: u128,
 }
 
 impl ClassCounts {
-    /// What has come since `before`.
+    /// The difference from `before`.
     #[must_use]
     pub fn since(&self, before: &ClassCounts) -> ClassCounts {
         ClassCounts {

@@ -1,8 +1,8 @@
 //! Proportional Integral controller Enhanced.
 //!
-//! Pan, Natarajan, Baker, White, RFC 8033: packets are dropped at random on arrival, with a probability that a controller
-//! renews every so often from the queue's delay and its change. Always active, as in Linux: the switch of section 5.3
-//! that turns it off below a third of the limit is left out.
+//! Pan, Natarajan, Baker, White, RFC 8033: packets are dropped at random on arrival; a controller periodically updates
+//! the probability from the queue's delay and its change. Always active, as in Linux: the RFC's switch (section 5.3)
+//! that deactivates PIE below a third of the limit is left out.
 
 use super::fifo::{Fifo, Waiting};
 use super::mark;
@@ -12,26 +12,26 @@ use crate::model::Limit;
 use paceline_packet::{Flags, Packet};
 use paceline_random::Stream;
 
-/// Bytes that must wait, and then leave, for a measurement of the rate (DQ_THRESHOLD, 2^14).
+/// Bytes that must wait, and then leave, for a rate measurement (DQ_THRESHOLD, 2^14).
 const MEASURED: u64 = 1 << 14;
-/// The weight of a measurement of the rate: DQ_THRESHOLD / 2^16 (section 5.2).
+/// The weight of a rate measurement: DQ_THRESHOLD / 2^16 (section 5.2).
 const WEIGHT: f64 = MEASURED as f64 / 65_536.0;
-/// Above this probability it grows by no more than [`STEP`] in one update (section 5.5, "cap drop adjustment").
+/// From this probability on it grows by no more than [`STEP`] per update (section 5.5, "cap drop adjustment").
 const CAPPED: f64 = 0.1;
 const STEP: f64 = 0.02;
 
-/// What PIE keeps of one queue. Delays are in seconds.
+/// PIE's state of one queue. Delays are in seconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Controller {
     probability: f64,
     delay: f64,
     delay_before: f64,
-    /// Nanoseconds of burst allowance that are left.
+    /// Nanoseconds left of the burst allowance.
     burst: u64,
-    /// The sum of probabilities since the last drop, be it for want of room.
+    /// The sum of probabilities since the last drop, including overflows.
     accumulated: f64,
     next_update: u64,
-    /// When the measurement of the rate under way began, and the bytes that have left since.
+    /// The start of the current rate measurement, and the bytes that have left since.
     measuring: Option<(u64, u64)>,
     /// The time in which [`MEASURED`] bytes leave; zero before the first measurement.
     departure: f64,
@@ -39,7 +39,7 @@ pub(super) struct Controller {
 
 impl Controller {
     /// # Panics
-    /// If updates are no time apart.
+    /// If the update interval is zero.
     pub(super) fn new(model: &PieModel) -> Controller {
         assert!(model.update.0 > 0, "PIE must be renewed at an interval");
         Controller {
@@ -54,21 +54,21 @@ impl Controller {
         }
     }
 
-    /// Does the updates that are due while `bytes` wait. Nothing has come or gone since the last call.
+    /// Runs the updates that are due while `bytes` wait. The queue must not have changed since the last call.
     pub(super) fn catch_up(&mut self, model: &PieModel, bytes: u64, now: u64) {
         while self.next_update <= now {
             self.update(model, bytes);
             let step = model.update.0;
             let at_rest = bytes == 0 && self.probability == 0.0;
             if at_rest && self.delay == 0.0 && self.delay_before == 0.0 {
-                // Further ones would change nothing.
+                // Further updates would change nothing.
                 self.next_update = now - now % step;
             }
             self.next_update = self.next_update.saturating_add(step);
         }
     }
 
-    /// Renews the probability (section 4.2).
+    /// Updates the probability (section 4.2).
     fn update(&mut self, model: &PieModel, bytes: u64) {
         let target = model.target.as_secs_f64();
         self.delay = match model.estimate {
@@ -93,7 +93,7 @@ impl Controller {
         self.delay_before = self.delay;
     }
 
-    /// Whether a packet that finds `bytes` waiting is to be dropped (sections 4.1 and 5.4).
+    /// Whether to drop a packet that finds `bytes` waiting (sections 4.1 and 5.4).
     fn takes(&mut self, model: &PieModel, bytes: u64, size: u16, draw: impl FnOnce() -> f64) -> bool {
         let target = model.target.as_secs_f64();
         let calm = self.delay_before < target / 2.0 && self.probability < 0.2;
@@ -121,7 +121,7 @@ impl Controller {
         drop
     }
 
-    /// Whether a packet that finds `bytes` waiting is let in, marked if it must be. Adds to `marks`.
+    /// Whether to admit a packet that finds `bytes` waiting, possibly with a mark. Adds to `marks`.
     pub(super) fn admits(
         &mut self,
         model: &PieModel,
@@ -140,7 +140,7 @@ impl Controller {
         true
     }
 
-    /// There was no room for a packet.
+    /// A packet was dropped on overflow.
     pub(super) fn overflows(&mut self) {
         self.accumulated = 0.0;
     }
@@ -153,7 +153,7 @@ impl Controller {
         }
     }
 
-    /// A packet of this size leaves, and `waiting` bytes are left (section 5.2).
+    /// Measures the departure rate: a packet of this size leaves, and `waiting` bytes are left (section 5.2).
     fn measure(&mut self, now: u64, size: u16, waiting: u64) {
         if let Some((since, bytes)) = &mut self.measuring {
             *bytes += u64::from(size);
@@ -170,7 +170,7 @@ impl Controller {
     }
 }
 
-/// PIE at work.
+/// PIE's queue and state.
 #[derive(Clone, Debug)]
 pub(super) struct Pie {
     model: PieModel,
@@ -182,7 +182,7 @@ pub(super) struct Pie {
 
 impl Pie {
     /// # Panics
-    /// If updates are no time apart.
+    /// If the update interval is zero.
     pub(super) fn new(model: &PieModel, draws: Stream) -> Pie {
         let controller = Controller::new(model);
         Pie { model: *model, fifo: Fifo::default(), draws, arrivals: 0, controller }
@@ -221,7 +221,7 @@ impl Pie {
     }
 }
 
-/// How much less than alpha and beta say the probability moves while it is small (section 4.2, "auto-tuning").
+/// The factor by which alpha and beta are reduced while the probability is small (section 4.2, "auto-tuning").
 fn tuning(probability: f64) -> f64 {
     const STEPS: [(f64, f64); 6] =
         [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (1e-1, 2.0)];
@@ -245,7 +245,7 @@ mod tests {
         }
     }
 
-    /// RFC 8033 section 4.2, by hand: 40 ms where 15 are wanted, and they stand.
+    /// RFC 8033 section 4.2, by hand: a constant delay of 40 ms with a target of 15 ms.
     #[test]
     fn the_probability_by_hand() {
         let mut pie = Pie::new(&PieModel::new(Limit::Packets(100)), Stream::new(1, "pie"));
@@ -258,25 +258,25 @@ mod tests {
             pie.update();
             assert!((pie.controller.probability - before - 0.125 * 0.025 / divisor).abs() < 1e-12, "{before}");
         }
-        // 100 ms more: 5/4 of that, but no more than 0.02 at once; and 200 ms less, which nothing caps.
+        // 100 ms more: 5/4 of that, capped at 0.02; then a decrease, which is not capped.
         (pie.controller.probability, pie.controller.delay) = (0.2, 0.140);
         pie.update();
         assert!((pie.controller.probability - 0.22).abs() < 1e-12);
         pie.controller.delay = 0.030;
         pie.update();
         assert!((pie.controller.probability - (0.22 + 0.125 * 0.015 - 1.25 * 0.11)).abs() < 1e-12);
-        // Nothing waits, but something did at the last update: down by alpha and beta alone.
+        // The queue is empty, but was not at the last update: down by alpha and beta alone.
         assert!(pie.fifo.pop().is_some());
         (pie.controller.probability, pie.controller.delay_before) = (0.5, 0.004);
         pie.update();
         assert!((pie.controller.probability - (0.5 - 0.125 * 0.015 - 1.25 * 0.004)).abs() < 1e-12);
-        // Nothing waits: down by alpha times the target, and by a fiftieth once that is so twice.
+        // The queue is empty: down by alpha times the target, and by a fiftieth once it is empty twice.
         (pie.controller.probability, pie.controller.delay_before) = (0.5, 0.0);
         pie.update();
         assert!((pie.controller.probability - (0.5 - 0.125 * 0.015) * 0.98).abs() < 1e-12);
     }
 
-    /// RFC 8033 section 5.4: none until the probabilities sum up to 0.85, always one before 8.5.
+    /// RFC 8033 section 5.4: no drop until the probabilities sum up to 0.85, always one before 8.5.
     #[test]
     fn pie_spaces_drops_out() {
         let gaps = |derandomize| {
@@ -302,8 +302,8 @@ mod tests {
         assert!(random.0 == 1 && random.1 > 170, "{random:?}");
     }
 
-    /// RFC 8033 section 4.4: the allowance runs out by an update at a time, and is whole again when the probability is zero and
-    /// the delay was below half of the target twice.
+    /// RFC 8033 section 4.4: the allowance falls by one interval per update, and is reset when the probability is zero
+    /// and the delay was below half the target twice.
     #[test]
     fn the_burst_allowance_by_hand() {
         let mut pie = Pie::new(&PieModel::new(Limit::Packets(100)), Stream::new(1, "pie"));
@@ -316,7 +316,7 @@ mod tests {
         }
         pie.update();
         assert_eq!(millis(&pie), 0);
-        // Below half of the target, but not twice; then twice, with a probability that is not zero; then with one.
+        // Below half the target, but only once; then twice with a nonzero probability; then twice with zero.
         for (before, probability, left) in [(0.020, 0.0, 0), (0.007, 0.5, 0), (0.007, 0.0, 150)] {
             (pie.controller.delay, pie.controller.delay_before, pie.controller.probability) =
                 (0.007, before, probability);
@@ -325,7 +325,7 @@ mod tests {
         }
     }
 
-    /// RFC 8033 section 4.1: when nothing is dropped whatever the draw; and a probability in proportion to the size.
+    /// RFC 8033 section 4.1: when no draw can drop a packet; and a probability proportional to the size.
     #[test]
     fn what_is_never_dropped() {
         let share = |by_size, probability, delay_before, waiting: u16, size| {
@@ -340,7 +340,7 @@ mod tests {
             });
             drops.count() as f64 / 4000.0
         };
-        // Two mean packets may wait. Below half of the target nothing is dropped while the probability is below 0.2.
+        // Two mean packets may wait. Below half the target nothing is dropped while the probability is below 0.2.
         assert_eq!((share(false, 1.0, 1.0, 1500, 1500), share(false, 1.0, 1.0, 1501, 1500)), (0.0, 1.0));
         assert_eq!(share(false, 0.199, 0.0074, 9000, 1500), 0.0);
         for (probability, before) in [(0.2, 0.0074), (0.199, 0.0076)] {
@@ -350,7 +350,7 @@ mod tests {
         assert!((share(true, 0.4, 1.0, 9000, 3000) - 0.8).abs() < 0.03);
     }
 
-    /// RFC 8033 section 5.2: 16 KiB leave in 10 ms, then in 20; a quarter of the newer one counts.
+    /// RFC 8033 section 5.2: 16 KiB leave in 10 ms, then in 20; the newer measurement has a weight of a quarter.
     #[test]
     fn the_rate_of_departures_by_hand() {
         let model = PieModel { estimate: DelayEstimate::DepartureRate, ..PieModel::new(Limit::Packets(100)) };

@@ -1,4 +1,4 @@
-//! Disciplines by hand: the RFCs' control laws, and what holds of each of them whatever comes.
+//! Disciplines by hand: the RFCs' control laws, and invariants of all disciplines for any traffic.
 
 use super::*;
 use crate::RedModel;
@@ -40,14 +40,14 @@ fn put(queue: &mut Discipline, at: u64, packet: Packet) -> Vec<(u32, DropReason)
     dropped
 }
 
-/// What leaves at `at`, and what is dropped then.
+/// The packet dequeued at `at`, and the packets dropped.
 fn take(queue: &mut Discipline, at: u64) -> (Option<Packet>, Vec<(u32, DropReason)>) {
     let mut dropped = Vec::new();
     let packet = queue.dequeue(Time(at), |packet, reason| dropped.push((packet.seq, reason)));
     (packet, dropped)
 }
 
-/// The milliseconds of `span` at which something is dropped, while a packet is taken every one of them.
+/// The milliseconds in `span` with a drop, when one packet is dequeued per millisecond.
 fn drops_each_ms(queue: &mut Discipline, span: core::ops::Range<u64>) -> Vec<u64> {
     span.filter(|ms| {
         let (packet, dropped) = take(queue, ms * MS);
@@ -58,8 +58,8 @@ fn drops_each_ms(queue: &mut Discipline, span: core::ops::Range<u64>) -> Vec<u64
     .collect()
 }
 
-/// RFC 8289 section 5.4: the first drop an interval after the delay has passed the target, then each one an interval
-/// over the square root of the number later.
+/// RFC 8289 section 5.4: the first drop comes an interval after the delay exceeds the target, each later one after an
+/// interval over the square root of the count.
 #[test]
 fn codel_drops_by_its_control_law() {
     let mut queue = codel(|_| {});
@@ -67,7 +67,7 @@ fn codel_drops_by_its_control_law() {
         put(&mut queue, 0, packet(0, seq, 1000));
     }
     let drops = drops_each_ms(&mut queue, 0..2000);
-    // Above the target from 5 ms on; each instant is rounded up to the next whole millisecond.
+    // Above the target from 5 ms on; each time is rounded up to the next whole millisecond.
     let (mut due, mut expected) = (105.0f64, Vec::new());
     for count in 1u32.. {
         if due >= 2000.0 {
@@ -80,8 +80,8 @@ fn codel_drops_by_its_control_law() {
     assert!(drops.len() > 80, "{}", drops.len());
 }
 
-/// RFC 8289 section 5.5: back soon after it had left the dropping state, CoDel goes on near where it was; later, it
-/// begins anew.
+/// RFC 8289 section 5.5: if CoDel re-enters the dropping state soon after leaving it, it resumes near its old rate;
+/// later, it starts afresh.
 #[test]
 fn codel_remembers_how_often_it_dropped() {
     for (pause, first_gap) in [(200, None), (5000, Some(100))] {
@@ -90,7 +90,7 @@ fn codel_remembers_how_often_it_dropped() {
             put(&mut queue, 0, packet(0, seq, 1000));
         }
         let before = drops_each_ms(&mut queue, 0..700).len() as u32;
-        // The queue empties: the dropping state is over.
+        // The queue empties, which ends the dropping state.
         while take(&mut queue, 700 * MS).0.is_some() {}
         let again = 700 + pause;
         for seq in 0..1000 {
@@ -98,7 +98,7 @@ fn codel_remembers_how_often_it_dropped() {
         }
         let drops = drops_each_ms(&mut queue, again..again + 400);
         assert_eq!(drops[0], again + 105);
-        // What it had dropped in that cycle but the first, and what was dropped while the queue emptied at one instant.
+        // All drops of that cycle except the first, plus those while the queue emptied at one instant.
         let gap = drops[1] - drops[0];
         match first_gap {
             Some(expected) => assert_eq!(gap, expected),
@@ -110,13 +110,13 @@ fn codel_remembers_how_often_it_dropped() {
     }
 }
 
-/// RFC 8289 section 5: no drop while no more than an MTU waits, however long it has.
+/// RFC 8289 section 5: no drop while no more than an MTU waits, whatever its sojourn time.
 #[test]
 fn codel_leaves_the_last_packets() {
     let mut queue = codel(|_| {});
     let mut seq = 0;
     for ms in 0..5000 {
-        // One packet waits for 50 ms at a time, with a small one behind it.
+        // One packet waits for 50 ms at a time, with another one behind it.
         if ms % 50 == 0 {
             put(&mut queue, ms * MS, packet(0, seq, 1500));
             put(&mut queue, ms * MS, packet(0, seq + 1, 1500));
@@ -154,8 +154,8 @@ fn codel_marks_instead() {
     assert_eq!(marked.collect::<Vec<_>>(), [false, false, false, true, true]);
 }
 
-/// Linux' `ce_threshold_selector 0x01/0x03`: the step is for ECT(1) alone, and CoDel's own marks for all. What is marked already is
-/// not marked, nor counted, again.
+/// Linux' `ce_threshold_selector 0x01/0x03`: the step marks only ECT(1), CoDel's own marks apply to all. A packet that
+/// is already marked is not counted again.
 #[test]
 fn a_step_for_one_class() {
     let kinds = [Flags::NONE, Flags::ECT, Flags::ECT.with(Flags::L4S), Flags::ECT.with(Flags::L4S).with(Flags::CE)];
@@ -174,7 +174,7 @@ fn a_step_for_one_class() {
             assert_eq!(queue.marks(), u64::from(whose == StepFor::Ect) + 1);
         }
     }
-    // Above the target for an interval, CoDel marks ECT(0) too.
+    // After an interval above the target, CoDel marks ECT(0) too.
     let mut queue = codel(|model| {
         (model.ecn, model.mark_above, model.mark_above_for) = (true, Some(Span::from_millis(1)), StepFor::Ect1);
     });
@@ -185,7 +185,8 @@ fn a_step_for_one_class() {
     assert_eq!(marked.collect::<Vec<_>>(), [105]);
 }
 
-/// A packet that came marked passes where one without is marked, and is no mark of this queue's (RFC 3168, section 5.3).
+/// A packet that arrives marked passes where an unmarked one is marked, and does not count as this queue's mark (RFC
+/// 3168, section 5.3).
 #[test]
 fn a_mark_of_another_queue_is_not_counted() {
     let red = RedModel { weight: Some(1.0), wait: false, ecn: true, mark_below: None, ..RedModel::new(MANY) };
@@ -221,7 +222,7 @@ fn fair(change: impl FnOnce(&mut FqCoDelModel)) -> Discipline {
     discipline(&Queue::FqCoDel(model))
 }
 
-/// RFC 8290 section 4.2: a flow that had nothing queued goes before those that have, once; then it waits for its turn.
+/// RFC 8290 section 4.2: a flow with an empty queue goes before the others once; then it waits for its turn.
 #[test]
 fn fq_codel_serves_the_sparse_first_and_the_others_in_turn() {
     let mut queue = fair(|_| {});
@@ -236,7 +237,7 @@ fn fq_codel_serves_the_sparse_first_and_the_others_in_turn() {
     assert_eq!(flows(&mut queue, 6), [1, 1, 2, 2, 2, 2]);
     put(&mut queue, MS, packet(3, 0, 100));
     assert_eq!(flows(&mut queue, 2), [3, 1], "the newcomer first");
-    // It is in the round now, with nothing in its queue, and comes back when the others have had their turn.
+    // Its queue is in the old list now, empty, and is served again after the others have had their turn.
     put(&mut queue, MS, packet(3, 1, 100));
     let order = flows(&mut queue, 6);
     assert!(order[0] != 3 && order.contains(&3), "{order:?}");
@@ -251,7 +252,7 @@ fn fq_codel_takes_from_the_fattest() {
     for seq in 0..90 {
         assert_eq!(put(&mut queue, 0, packet(1, seq, 1000)), []);
     }
-    // One too many, of the thin flow: the fat one pays, from its head, with half of its bytes.
+    // One too many, from the thin flow: the fat flow loses half of its bytes, from its head.
     let dropped = put(&mut queue, 0, packet(2, 10, 100));
     let expected: Vec<_> = (0..45).map(|seq| (seq, DropReason::Overflow)).collect();
     assert_eq!(dropped, expected);
@@ -261,8 +262,8 @@ fn fq_codel_takes_from_the_fattest() {
     assert_eq!(lost.collect::<Vec<_>>()[199..], [0, 8]);
 }
 
-/// A queue whose credits are used up to the last byte waits for its turn; one that comes back after it was empty for a whole
-/// round is new again, with a whole quantum.
+/// A queue that has used up its credits exactly waits for its turn; one that was empty for a whole round counts as new
+/// again, with a full quantum.
 #[test]
 fn fq_codel_gives_each_turn_one_quantum() {
     let mut queue = fair(|model| model.quantum = Size(1000));
@@ -276,7 +277,7 @@ fn fq_codel_gives_each_turn_one_quantum() {
     assert_eq!(flows(&mut queue, 9), [1, 2, 2, 1, 2, 2, 1, 2, 2]);
     put(&mut queue, MS, packet(3, 0, 1000));
     assert_eq!(flows(&mut queue, 5), [3, 1, 1, 1, 9]);
-    // The queue is found empty, and what is left of its quantum is forgotten: three of 400 bytes have one turn.
+    // The queue is found empty, and the rest of its quantum is discarded: three packets of 400 bytes fit into one turn.
     put(&mut queue, MS, packet(4, 0, 300));
     assert_eq!(flows(&mut queue, 2), [4, 9]);
     (6..8).for_each(|seq| assert_eq!(put(&mut queue, MS, packet(1, seq, 1000)), []));
@@ -284,8 +285,8 @@ fn fq_codel_gives_each_turn_one_quantum() {
     assert_eq!(flows(&mut queue, 5), [1, 4, 4, 4, 1]);
 }
 
-/// Packets that an overfull queue loses count as drops in its CoDel, so that the drops after it come sooner; but not before its
-/// first dropping state, however young the clock.
+/// Overflow drops add to the queue's CoDel count, so that later drops come sooner; but not before its first dropping
+/// state, even near time zero.
 #[test]
 fn fq_codel_counts_what_it_lost() {
     let fill = |queue: &mut Discipline, ms: u64, count| -> usize {
@@ -297,13 +298,13 @@ fn fq_codel_counts_what_it_lost() {
         assert_eq!(drops_each_ms(&mut queue, 0..206), [105, 205]);
         while take(&mut queue, 206 * MS).0.is_some() {}
         assert_eq!(fill(&mut queue, 200 + 100, count), lost);
-        // An interval after the first drop, or about an eighth of one.
+        // One interval after the first drop, or about an eighth of one.
         let again = drops_each_ms(&mut queue, 300..506);
         assert_eq!(again[..2], [405, second + 100]);
     }
 }
 
-/// A flow and the acknowledgements that go the other way are two, but only where the direction is not in the flow.
+/// A flow and the acknowledgements in the other direction are two flows, unless the flow number implies the direction.
 #[test]
 fn directions_are_flows_of_their_own() {
     for (keys, first) in [(Keys::FlowAndDirection, 100), (Keys::Flow, 101)] {
@@ -320,8 +321,8 @@ fn directions_are_flows_of_their_own() {
     }
 }
 
-/// PIE with a queue whose delay stands at `delay` while `flow` packets come and go each millisecond: the share that is
-/// dropped over the seconds of `span`.
+/// The fraction that PIE drops over the seconds of `span`, with one packet per millisecond and a constant delay of
+/// `delay_ms`.
 fn pie_share(model: PieModel, delay_ms: u64, span: core::ops::Range<u64>) -> f64 {
     let mut queue = discipline(&Queue::Pie(model));
     let (mut came, mut lost) = (0u32, 0u32);
@@ -331,7 +332,7 @@ fn pie_share(model: PieModel, delay_ms: u64, span: core::ops::Range<u64>) -> f64
             came += 1;
             lost += dropped.len() as u32;
         }
-        // Those that have waited long enough.
+        // Dequeue packets that have waited long enough.
         while u64::from(queue.packets()) > delay_ms {
             take(&mut queue, ms * MS);
         }
@@ -339,7 +340,7 @@ fn pie_share(model: PieModel, delay_ms: u64, span: core::ops::Range<u64>) -> f64
     f64::from(lost) / f64::from(came)
 }
 
-/// While the delay stands above the target, ever more is dropped; nothing while it stands below half of it.
+/// While the delay stays above the target, the drop rate keeps growing; below half of it nothing is dropped.
 #[test]
 fn pie_grows_while_the_delay_stands_above_its_target() {
     let model = PieModel::new(MANY);
@@ -351,7 +352,7 @@ fn pie_grows_while_the_delay_stands_above_its_target() {
     assert!((by_rate / middle - 1.0).abs() < 0.4, "{by_rate} {middle}");
 }
 
-/// RFC 8033 section 4.4: a burst after an idle time passes whole.
+/// RFC 8033 section 4.4: a burst after an idle time passes without drops.
 #[test]
 fn pie_lets_a_burst_pass() {
     for (burst, passes) in [(150, true), (0, false)] {
@@ -386,7 +387,7 @@ fn pie_marks_while_the_probability_is_low() {
     assert!(some > 10 && some < all && rest > 10, "{some} {rest}");
 }
 
-/// Turns are those of FQ-CoDel, and with one queue the fates are those of PIE, draw by draw.
+/// Scheduling is FQ-CoDel's, and with one queue the fates match PIE's, draw by draw.
 #[test]
 fn fq_pie_is_pie_in_turns() {
     let mut queue = discipline(&Queue::FqPie(FqPieModel::new(MANY)));
@@ -412,7 +413,7 @@ fn fq_pie_is_pie_in_turns() {
             let packet = if n % 3 == 0 { Packet { flags: Flags::NONE, ..packet } } else { packet };
             fair.enqueue(packet, &mut marks[0], |packet, reason| fates[0].push((packet.seq, Some(reason), false)));
             plain.enqueue(packet, &mut marks[1], |packet, reason| fates[1].push((packet.seq, Some(reason), false)));
-            // 8 Mbit/s, and then 16
+            // departures at 8 Mbit/s, then 16
             if n % 2 == 0 || n > 15_000 {
                 let sent = |packet: Packet| (packet.seq, None, packet.flags.has(Flags::CE));
                 fates[0].extend(fair.dequeue(at).map(sent));
@@ -425,8 +426,8 @@ fn fq_pie_is_pie_in_turns() {
     }
 }
 
-/// A flow that fills its queue loses of its own, and one with little to send nothing, nor does it wait; but what comes when all is full
-/// is dropped, whosever it is.
+/// A flow that fills its queue loses only its own packets; one with little to send loses nothing and does not wait.
+/// When all queues together are full, any arrival is dropped.
 #[test]
 fn fq_pie_keeps_flows_apart() {
     let mut queue = discipline(&Queue::FqPie(FqPieModel::new(MANY)));
@@ -504,9 +505,9 @@ fn queues() -> impl Strategy<Value = Queue> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// Whatever comes and goes: nothing vanishes, the counts are those of what waits, no flow is reordered, only what can
-    /// bear a mark gets one, and of packets that wait at least one leaves (DualPI2 of the RFC may drop the last one, too) unless a shaper
-    /// holds them back.
+    /// For any traffic: no packet vanishes, counts match the waiting packets, no flow is reordered, and only
+    /// ECN-capable packets are marked. If packets wait, at least one leaves, unless a shaper holds them back (the RFC's
+    /// DualPI2 may drop even the last one).
     #[test]
     fn what_holds_of_every_discipline(
         queue in queues(),
@@ -518,7 +519,7 @@ proptest! {
         for (seq, (gap, flow, size, ecn, takes)) in (0u32..).zip(steps) {
             now += gap * MS / 2;
             let packet = packet(flow, seq, size);
-            // a flow is of one class, or its packets overtake one another
+            // a flow has one class, or its packets would overtake each other
             let packet = match flow {
                 0 | 1 => scalable(packet),
                 _ if ecn => capable(packet),

@@ -1,4 +1,4 @@
-//! What RED is set to.
+//! RED's parameters.
 
 use crate::model::Limit;
 use paceline_units::{Ratio, Size, Span};
@@ -6,33 +6,33 @@ use paceline_units::{Ratio, Size, Span};
 /// RED's parameters. [`RedModel::new`] has ns-2.35's defaults.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RedModel {
-    /// How much may wait, whatever the average. In byte mode a limit in packets is that many mean packets.
+    /// The queue's limit, whatever the average. In byte mode a limit in packets is multiplied by the mean packet size.
     pub limit: Limit,
-    /// The average queue, in (mean) packets, from which packets are dropped; none: half of what arrives in
+    /// The average queue, in (mean) packets, from which packets are dropped; `None`: half of what arrives in
     /// `target_delay`, but at least 5.
     pub min_threshold: Option<f64>,
-    /// The average queue at which the probability reaches `max_p`; none: three times the minimum.
+    /// The average queue at which the probability reaches `max_p`; `None`: three times the minimum.
     pub max_threshold: Option<f64>,
-    /// The weight of a new sample in the average; none: 1 - exp(-1/(10 r c)), where c is the link's packets per second
-    /// and r three times the link's delay and packet time, at least 0.1 s.
+    /// The weight of a new sample in the average; `None`: 1 - exp(-1/(10 r c)), where c is the link's packets per
+    /// second and r three times the link's delay and packet time, at least 0.1 s.
     pub weight: Option<f64>,
     /// The probability at the maximum threshold (ns-2: 1/linterm).
     pub max_p: Ratio,
-    /// Above the maximum threshold the probability grows to 1 at twice the threshold, instead of being 1.
+    /// Above the maximum threshold the probability rises to 1 at twice the threshold, instead of being 1 at once.
     pub gentle: bool,
     /// Leave at least 1/p packets between drops.
     pub wait: bool,
-    /// What is counted.
+    /// The unit of the queue.
     pub mode: RedMode,
     /// The size of a mean packet: the unit of byte mode and of idle time.
     pub mean_packet: Size,
-    /// Idle time counts as packets of this size; none: of mean size. (ns-2 uses its `idle_pktsize_` only when
+    /// Idle time counts as packets of this size; `None`: of mean size. (ns-2 uses its `idle_pktsize_` only when
     /// `cautious_` is 3.)
     pub idle_packet: Option<Size>,
     /// Mark packets of ECN-capable transports instead of dropping them.
     pub ecn: bool,
-    /// Mark only while the probability is below this; above it, and always above the maximum threshold, drop
-    /// (RFC 3168 section 7 allows both). None: mark up to the maximum threshold (twice that when gentle).
+    /// Mark only while the probability is below this; above it, and always above the maximum threshold, drop (RFC 3168
+    /// section 7 allows both). `None`: mark up to the maximum threshold (twice that when gentle).
     pub mark_below: Option<Ratio>,
     /// See `min_threshold`.
     pub target_delay: Span,
@@ -40,12 +40,12 @@ pub struct RedModel {
     pub adaptive: Option<AdaptiveRed>,
 }
 
-/// What RED counts.
+/// The unit in which RED counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum RedMode {
     /// The queue in packets; all packets have the same probability.
     Packets,
-    /// The queue in bytes; a packet's probability is in proportion to its size.
+    /// The queue in bytes; a packet's probability is proportional to its size.
     #[default]
     Bytes,
 }
@@ -57,11 +57,11 @@ pub struct AdaptiveRed {
     pub increase: f64,
     /// `max_p` is multiplied by this.
     pub decrease: f64,
-    /// The least time between changes.
+    /// The minimum time between changes.
     pub interval: Span,
-    /// The most that `max_p` grows to.
+    /// The upper bound of `max_p`.
     pub top: Ratio,
-    /// The least that it falls to; none: 0.01, or less on fast links (one packet of 1000 bytes in 0.1 s).
+    /// The lower bound of `max_p`; `None`: 0.01, or less on fast links (one packet of 1000 bytes in 0.1 s).
     pub bottom: Option<Ratio>,
 }
 
@@ -87,7 +87,7 @@ impl RedModel {
         }
     }
 
-    /// The limit in what is counted: in byte mode that many mean packets.
+    /// The limit in the unit of the mode: in byte mode, packets times the mean packet size.
     pub(crate) fn limit_as_counted(&self) -> Limit {
         match self.limit {
             Limit::Packets(n) if self.mode == RedMode::Bytes => {
@@ -99,7 +99,7 @@ impl RedModel {
 }
 
 impl Default for AdaptiveRed {
-    /// ns-2.35's.
+    /// ns-2.35's defaults.
     fn default() -> AdaptiveRed {
         let interval = Span::from_millis(500);
         AdaptiveRed { increase: 0.01, decrease: 0.9, interval, top: Ratio(0.5), bottom: None }

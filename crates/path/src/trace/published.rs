@@ -1,8 +1,8 @@
-//! Traces of rates as they are published: tables with a header (CSV), JSON, and what iperf3 prints.
+//! Rate traces in common published formats: tables with a header (CSV), JSON, and iperf3's output.
 //!
-//! Columns are known by their names, which say a unit too: `time_s`, `duration_ms`, `bandwidth_kbps`, "Throughput (Mbit/s)".
-//! So the traces of players' simulators are read (Sabre: `duration_ms`, `bandwidth_kbps`, `latency_ms`), and logs of phones.
-//! Look first at [`parse_recorded`].
+//! Columns are recognized by their names, which include a unit: `time_s`, `duration_ms`, `bandwidth_kbps`, "Throughput
+//! (Mbit/s)". This covers the traces of player simulators (Sabre: `duration_ms`, `bandwidth_kbps`, `latency_ms`) and
+//! phone logs. Start with [`parse_recorded`].
 
 use super::AtEnd;
 use super::{Format, MAX_LINES, MAX_TIME, TraceError};
@@ -14,25 +14,25 @@ use std::borrow::Cow;
 /// A rate from an instant on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Step {
-    /// From the trace's beginning.
+    /// Time since the beginning of the trace.
     pub at: Time,
     /// The rate.
     pub rate: Rate,
-    /// How long the network took to answer then, if the trace says.
+    /// The network's latency at that time, if the trace has it.
     pub latency: Option<Span>,
 }
 
 /// Rates over time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Recorded {
-    /// In order, one an instant; the first is at zero.
+    /// In order, with distinct times; the first is at zero.
     pub steps: Vec<Step>,
-    /// To the end of the last one.
+    /// The total duration, to the end of the last step.
     pub lasts: Span,
 }
 
 impl Recorded {
-    /// What a link does.
+    /// The schedule for a link's rate.
     ///
     /// # Errors
     /// [`TraceError::Whole`] if it repeats and all rates are zero.
@@ -42,7 +42,7 @@ impl Recorded {
     }
 }
 
-/// Reads a table, JSON, or what iperf3 prints.
+/// Reads a table, JSON, or iperf3's output.
 ///
 /// # Errors
 /// [`TraceError`], with the line or the entry.
@@ -55,7 +55,8 @@ pub fn parse_recorded(text: &str, format: Format) -> Result<Recorded, TraceError
     }
 }
 
-/// The line of a comment before the numbers of a `seconds Mbit/s` trace that names columns of other units, if there is one.
+/// The line of a comment, before the numbers of a `seconds Mbit/s` trace, that names columns with other units; `None`:
+/// there is none.
 pub(super) fn other_units(text: &str) -> Option<usize> {
     let comments = text.lines().take_while(|line| line.trim().is_empty() || line.trim_start().starts_with('#'));
     comments.enumerate().find_map(|(i, line)| {
@@ -71,12 +72,12 @@ pub(super) fn other_units(text: &str) -> Option<usize> {
 struct Rows {
     steps: Vec<Step>,
     first: Option<f64>,
-    /// Where the last one ends, if it says.
+    /// The end of the last row, if known.
     end: Option<f64>,
 }
 
 impl Rows {
-    /// Adds a row: when it begins, or none where the one before ends; how long it lasts, if it says.
+    /// Adds a row. `at`: its start (`None`: the end of the row before); `lasts`: its duration, if known.
     fn push(&mut self, at: Option<f64>, lasts: Option<f64>, bps: f64, latency: Option<f64>) -> Result<(), String> {
         let latest = MAX_TIME.as_secs_f64();
         let fastest = Schedule::MAX_RATE.bps();
@@ -93,7 +94,7 @@ impl Rows {
         if !at.is_finite() || at.abs() > 1e11 {
             return Err("expected a time in seconds, or in the unit that its column names".to_owned());
         }
-        // clocks are read a little late, and written with few digits
+        // clocks are read a little late and recorded with few digits
         if let (Some(end), Some(lasts)) = (self.end, lasts)
             && at > end + 0.1 * lasts.max(0.1)
         {
@@ -126,14 +127,15 @@ impl Rows {
             (_, Some((end, first))) => Span::from_secs_f64((end - first).max(0.0)),
             (steps, None) => until(steps),
         };
-        // what lasts no time at the end is none
+        // remove steps at the end that last for zero time
         let steps: Vec<_> =
             self.steps.into_iter().filter(|step| step.at == Time::ZERO || Span(step.at.0) < lasts).collect();
         Ok(Recorded { steps, lasts: lasts.max(Span(1)) })
     }
 }
 
-/// To where steps last of which none says so: the last one as long as the one before it, one second if it is alone.
+/// The end of steps without durations: the last one lasts as long as the one before it, or one second if it is the only
+/// one.
 pub(super) fn until(steps: &[Step]) -> Span {
     match steps {
         [] | [_] => Span::from_secs(1),
@@ -141,7 +143,7 @@ pub(super) fn until(steps: &[Step]) -> Span {
     }
 }
 
-/// Which columns have what, and how many seconds or bits a second one of their units is.
+/// The columns, each with its index and the value of its unit in seconds or bit/s.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Columns {
     time: Option<(usize, f64)>,
@@ -156,7 +158,7 @@ const TIMES: [&str; 8] = ["time", "timestamp", "seconds", "elapsed", "start", "t
 const DURATIONS: [&str; 3] = ["duration", "lasts", "dur"];
 const LATENCIES: [&str; 4] = ["latency", "delay", "rtt", "ping"];
 
-/// Bits a second, by a name of the unit. Its size of letters tells bytes from bits: MB/s and MBps, mbps and Mb/s.
+/// A rate unit's value in bit/s. Case distinguishes bytes from bits: MB/s and MBps, mbps and Mb/s.
 fn rate_unit(word: &str) -> Option<f64> {
     let (scale, rest) = match word.as_bytes().first()?.to_ascii_lowercase() {
         b'k' => (1e3, &word[1..]),
@@ -174,7 +176,7 @@ fn rate_unit(word: &str) -> Option<f64> {
     }
 }
 
-/// Seconds, likewise.
+/// A time unit's value in seconds.
 fn time_unit(word: &str) -> Option<f64> {
     match word {
         "s" | "sec" | "secs" | "second" | "seconds" => Some(1.0),
@@ -235,11 +237,11 @@ impl Columns {
         Ok(Columns { time, duration, rate, latency })
     }
 
-    /// Takes a row, of which `value` gives the number in a column.
+    /// Adds a row; `value` returns the number in a column.
     fn row(&self, rows: &mut Rows, value: impl Fn(usize) -> Result<f64, String>) -> Result<(), String> {
         let of =
             |column: Option<(usize, f64)>| column.map(|(at, scale)| value(at).map(|value| value * scale)).transpose();
-        // a latency that is not known is none
+        // an invalid latency counts as missing
         let latency = of(self.latency).unwrap_or(None);
         rows.push(of(self.time)?, of(self.duration)?, value(self.rate.0)? * self.rate.1, latency)
     }
@@ -276,7 +278,7 @@ fn of_table(text: &str) -> Result<Recorded, TraceError> {
     rows.finish()
 }
 
-/// The fields of a line, of which one in quotes may have the mark in it (RFC 4180).
+/// The fields of a line; a quoted field may contain the separator (RFC 4180).
 fn split(line: &str, mark: char) -> Vec<Cow<'_, str>> {
     let (mut fields, mut rest) = (Vec::new(), Some(line));
     while let Some(text) = rest {
@@ -289,7 +291,7 @@ fn split(line: &str, mark: char) -> Vec<Cow<'_, str>> {
     fields
 }
 
-/// What stands before the closing quote, where two are one, and what comes after it.
+/// The text up to the closing quote, with doubled quotes unescaped, and the rest of the line.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let mut from = 0;
     loop {
@@ -352,8 +354,8 @@ fn of_iperf3_json(intervals: &[Value]) -> Result<Recorded, TraceError> {
     rows.finish()
 }
 
-/// What iperf3 prints: an interval a line, of all streams together where there are several. The lines at the end, which are of
-/// all of the time, and what was omitted at the beginning are left out.
+/// Parses iperf3's output: one interval per line, the sum of all streams if there are several. Skips the final summary
+/// lines and omitted intervals at the beginning.
 fn of_iperf3(text: &str) -> Result<Recorded, TraceError> {
     let sums = text.lines().any(|line| line.trim_start().starts_with("[SUM]"));
     let (mut rows, mut stream) = (Rows::default(), None);
@@ -375,7 +377,7 @@ fn of_iperf3(text: &str) -> Result<Recorded, TraceError> {
             return Err(TraceError::Line { line: i + 1, expected });
         }
         let (start, end) = interval;
-        // older ones do not say of a line that it is of all of the time
+        // older versions do not label summary lines
         if rows.end.is_some_and(|before| start < before - 1e-6 && end >= before - 1e-6) {
             continue;
         }
@@ -385,8 +387,8 @@ fn of_iperf3(text: &str) -> Result<Recorded, TraceError> {
     rows.finish()
 }
 
-/// The interval (s) and the rate (bit/s) of a line of iperf3's: "0.00-1.00 sec 1.25 MBytes 10.5 Mbits/sec ..."; iperf 2 has
-/// "0.0- 1.0 sec ...".
+/// The interval (s) and the rate (bit/s) of a line from iperf3: "0.00-1.00 sec 1.25 MBytes 10.5 Mbits/sec ..."; iperf 2
+/// writes "0.0- 1.0 sec ...".
 fn interval(words: &[&str]) -> Option<((f64, f64), f64)> {
     let (start, end) = words.first()?.split_once('-')?;
     let end = if end.is_empty() { *words.get(1)? } else { end };
@@ -394,7 +396,7 @@ fn interval(words: &[&str]) -> Option<((f64, f64), f64)> {
     let at = words.iter().position(|word| word.ends_with("bits/sec") || word.ends_with("Bytes/sec"))?;
     let number: f64 = words.get(at.checked_sub(1)?)?.parse().ok()?;
     let unit = words[at];
-    // of bytes iperf3 counts by 1024
+    // iperf3's byte units are powers of 1024
     let (base, bits) = if unit.ends_with("bits/sec") { (1000f64, 1.0) } else { (1024f64, 8.0) };
     let power = match unit.trim_end_matches("bits/sec").trim_end_matches("Bytes/sec") {
         "" => 0,

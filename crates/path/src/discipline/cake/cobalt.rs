@@ -1,35 +1,36 @@
-//! COBALT: CoDel and BLUE side by side on one queue.
+//! COBALT: CoDel and BLUE combined on one queue.
 //!
-//! CoDel (RFC 8289) for what heeds a drop or a mark; BLUE (Feng, Kandlur, Saha, Shin, "BLUE: A New Class of Active
-//! Queue Management Algorithms", University of Michigan CSE-TR-387-99, 1999) for what does not: a probability that
-//! grows when the queue overflows and falls when it runs empty. CoDel is in the form of `sch_cake`: one instant,
-//! `drop_next`, is both the first drop's and the following ones', and once the delay is good again the count falls by
-//! the same law by which it rose.
+//! CoDel (RFC 8289) is for flows that respond to a drop or mark. BLUE (Feng, Kandlur, Saha, Shin, "BLUE: A New Class of
+//! Active Queue Management Algorithms", University of Michigan CSE-TR-387-99, 1999) is for those that do not: a drop
+//! probability that grows when the queue overflows and falls when it runs empty. CoDel is in the form of `sch_cake`:
+//! one instant, `drop_next`, times both the first drop and the following ones, and once the delay is good again the
+//! count falls by the same law by which it rose.
 //!
-//! Linux has 1/sqrt(n) in 32 bits of fixed point, exact up to n = 15 and a Newton step from there; here it is exact.
-//! There a queue that is new, or has had nothing for an interval, signals a packet after the delay passed the target: whether
-//! the next signal is overdue is judged by `drop_next` as it was before it was set (and of a new queue the factor of
-//! 1/sqrt(count) begins as 0 where its comment says 1). Here the first signal always waits for an interval.
+//! Linux computes 1/sqrt(n) in 32 bits of fixed point, exact up to n = 15 and with a Newton step from there; here it is
+//! exact. In Linux a queue that is new, or has been empty for an interval, signals one packet after the delay exceeds
+//! the target: whether the next signal is overdue is decided with the `drop_next` from before it was set (and a new
+//! queue's factor 1/sqrt(count) starts at 0 where the comment says 1). Here the first signal always waits for an
+//! interval.
 
 use super::model::CakeModel;
 use crate::DropReason;
 
-/// What BLUE's probability grows by at an overflow, and falls by when the queue is found empty; of 2^32.
+/// How much BLUE's probability rises at an overflow, and falls when the queue is found empty; units of 2^-32.
 const RISE: u32 = 1 << 24;
 const FALL: u32 = 1 << 20;
 
-/// What it is set to, in nanoseconds.
+/// The parameters, in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Settings {
     pub(super) target: u64,
     pub(super) interval: u64,
-    /// The shaper's time for the longest packet.
+    /// The shaper's transmission time of the longest packet.
     pub(super) mtu_time: u64,
 }
 
 impl Settings {
-    /// A shaped link's target is at least one and a half times its longest packet's time, and the interval as much
-    /// longer as the target, or twice the target.
+    /// A shaped link's target is at least one and a half times the transmission time of its longest packet. The
+    /// interval grows by as much as the target, and is at least twice the target.
     pub(super) fn new(model: &CakeModel) -> Settings {
         let mtu_time = model.bandwidth.map_or(0, |rate| super::shaper::time_of(model.mtu.0, rate));
         let usual = (model.rtt.0 / 20).max(1000);
@@ -43,20 +44,20 @@ impl Settings {
     }
 }
 
-/// COBALT at work on one queue.
+/// COBALT's state of one queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Cobalt {
     count: u32,
-    /// When the next drop is due, or until when the queue is taken to be active.
+    /// When the next drop is due, or until when the queue counts as active.
     drop_next: u64,
     dropping: bool,
-    /// When BLUE's probability changed last.
+    /// When BLUE's probability last changed.
     blue_at: u64,
-    /// BLUE's probability, of 2^32.
+    /// BLUE's probability, in units of 2^-32.
     blue: u32,
 }
 
-/// What is to become of a packet that has left its queue.
+/// What to do with a packet that has left its queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Verdict {
     pub(super) mark: bool,
@@ -74,7 +75,7 @@ impl Cobalt {
         self.blue
     }
 
-    /// A packet of this queue had to go for want of room.
+    /// A packet of this queue was dropped on overflow.
     pub(super) fn overflows(&mut self, settings: &Settings, now: u64) {
         if now - self.blue_at > settings.target {
             self.blue = self.blue.saturating_add(RISE);
@@ -85,7 +86,7 @@ impl Cobalt {
         self.count = self.count.max(1);
     }
 
-    /// Its turn came, and it was empty. Whether it is at rest: nothing of it is left to remember.
+    /// The queue was found empty. Returns whether no state is left to decay.
     pub(super) fn empties(&mut self, settings: &Settings, now: u64) -> bool {
         if self.blue > 0 && now - self.blue_at > settings.target {
             self.blue = self.blue.saturating_sub(FALL);
@@ -99,8 +100,8 @@ impl Cobalt {
         self.blue == 0 && self.count == 0 && now >= self.drop_next
     }
 
-    /// A packet leaves that has waited for `waited`. `busy`: so many flows are taken to make a delay of their own;
-    /// `draw`: for BLUE, of 2^32.
+    /// A packet leaves after `waited`. `busy`: the number of bulk flows, each of which is allowed some delay; `draw`:
+    /// BLUE's draw, in units of 2^-32.
     pub(super) fn leaves(
         &mut self,
         settings: &Settings,
@@ -133,7 +134,7 @@ impl Cobalt {
             }
         }
         let mut drop = (signal && !capable).then_some(DropReason::Delay);
-        // marks would not help against what does not heed them
+        // flows that do not respond to marks need drops
         if drop.is_none() && self.blue > 0 && draw() < self.blue {
             drop = Some(DropReason::Early);
         }

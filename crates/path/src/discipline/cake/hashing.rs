@@ -1,35 +1,35 @@
-//! Which queue is a packet's, and which hosts it counts for: hashes into sets of eight ways, so that flows share a
-//! queue only when more than eight active ones fall into one set.
+//! Maps a packet to its queue and hosts, with hashes into eight-way sets: flows share a queue only when more than eight
+//! active ones fall into one set.
 
 use super::model::{Hosts, Isolation};
 use super::{Cake, Set};
 use paceline_packet::Packet;
 
-/// Queues, and as many places for hosts.
+/// The number of queues, and of host slots.
 pub(super) const QUEUES: usize = 1024;
 const WAYS: usize = 8;
 
-/// What is kept of a host's place: who has it in either role, and how many of its flows are busy.
+/// A host slot: the hash of its owner in each role, and its number of bulk flows in each role.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Host {
     tags: [u32; 2],
     pub(super) busy: [u16; 2],
 }
 
-/// Of a host as it sends, and as it receives.
+/// The roles of a host: sender and receiver.
 pub(super) const SOURCE: usize = 0;
 pub(super) const DESTINATION: usize = 1;
 
-/// How a place was found.
+/// How a slot was found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Found {
     Own,
     Free,
-    /// All are others'.
+    /// All ways belong to others.
     Shared,
 }
 
-/// The place of a hash among [`QUEUES`], in sets.
+/// The slot of a hash among [`QUEUES`], set-associative.
 fn place(hash: u32, is_own: impl Fn(usize) -> bool, is_free: impl Fn(usize) -> bool) -> (usize, Found) {
     let home = hash as usize % QUEUES;
     let ways = || (0..WAYS).map(|way| home - home % WAYS + (home + way) % WAYS);
@@ -40,7 +40,7 @@ fn place(hash: u32, is_own: impl Fn(usize) -> bool, is_free: impl Fn(usize) -> b
 }
 
 impl Cake {
-    /// The hosts of a packet: that which sends it, and that which receives it.
+    /// The hosts of a packet: sender and receiver.
     fn hosts_of(&self, packet: &Packet) -> [u64; 2] {
         let (flow, stamp) = (packet.flow.0, packet.stamp.0);
         let own = [u64::from(flow) << 1 | 1 << 40, u64::from(flow) << 1 | 1 << 40 | 1];
@@ -57,7 +57,7 @@ impl Cake {
         [from << 1, to << 1 | 1].map(|key| (self.hashes[1].bits(key) >> 32) as u32)
     }
 
-    /// The queue of a packet, which is its from here on.
+    /// Returns the queue of a packet and assigns it to the packet's flow.
     pub(super) fn classify(&mut self, packet: &Packet) -> usize {
         let hash = match self.isolation {
             Isolation::FlowBlind => return 0,
@@ -82,7 +82,7 @@ impl Cake {
         if found == Found::Own && was != Set::None || roles == [false; 2] {
             return number;
         }
-        // new here, or with others': the hosts are this packet's from now on
+        // new here, or shared with other flows: the hosts are now this packet's
         if was == Set::Bulk {
             self.count_busy(number, false);
         }
@@ -101,12 +101,12 @@ impl Cake {
         number
     }
 
-    /// Whether hosts count as they send, and as they receive.
+    /// Whether sending hosts and receiving hosts share fairly.
     fn roles(&self) -> [bool; 2] {
         [self.isolation.shares_by_source(), self.isolation.shares_by_destination()]
     }
 
-    /// A queue is busy from now on, or no longer: its hosts have a busy flow more, or less.
+    /// Updates its hosts' bulk flow counts when a queue becomes bulk, or stops being bulk.
     pub(super) fn count_busy(&mut self, number: usize, is: bool) {
         let roles = self.roles();
         for role in [SOURCE, DESTINATION] {
@@ -117,7 +117,7 @@ impl Cake {
         }
     }
 
-    /// By what a queue's turn is divided: the busy flows of whichever of its hosts has more.
+    /// The divisor of a queue's quantum: the larger bulk flow count of its two hosts.
     pub(super) fn load(&self, number: usize) -> u32 {
         let roles = self.roles();
         let busy = |role: usize| {

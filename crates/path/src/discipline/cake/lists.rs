@@ -1,6 +1,6 @@
-//! Lists of queues, of which each is in one or in none: a queue leaves its list from wherever it stands.
+//! Doubly linked lists of queues; each queue is in at most one and can leave it from any position.
 
-/// Queues that have just become active, those in turn, and empty ones that still remember drops.
+/// Queues that have just become active, those served in turn, and empty ones whose drop state decays.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum List {
     New,
@@ -8,7 +8,7 @@ pub(super) enum List {
     Decaying,
 }
 
-/// For each queue, and behind them for each list's ends, who stands before and who after.
+/// The predecessor and successor of each queue; the entries after the queues are the lists' sentinels.
 #[derive(Clone, Debug)]
 pub(super) struct Lists {
     around: Vec<[u16; 2]>,
@@ -24,13 +24,13 @@ impl Lists {
         self.queues + list as u16
     }
 
-    /// Who stands first.
+    /// The first queue.
     pub(super) fn first(&self, list: List) -> Option<usize> {
         let [_, first] = self.around[usize::from(self.ends(list))];
         (first < self.queues).then_some(usize::from(first))
     }
 
-    /// Takes a queue out of its list, if it is in one.
+    /// Removes a queue from its list, if it is in one.
     pub(super) fn remove(&mut self, number: usize) {
         let [before, after] = self.around[number];
         self.around[usize::from(before)][1] = after;
@@ -38,7 +38,7 @@ impl Lists {
         self.around[number] = [number as u16; 2];
     }
 
-    /// Puts a queue last, out of whichever list it was in.
+    /// Moves a queue to the end of `list`, out of its current one.
     pub(super) fn put_last(&mut self, list: List, number: usize) {
         self.remove(number);
         let ends = self.ends(list);

@@ -1,38 +1,38 @@
-//! What CAKE is set to.
+//! CAKE's parameters.
 
 use crate::model::Limit;
 use paceline_units::{Rate, Size, Span};
 use std::sync::Arc;
 
-/// CAKE (Linux' `sch_cake`), all of it in one tin.
+/// CAKE (Linux' `sch_cake`), with a single tin.
 #[derive(Clone, PartialEq, Debug)]
 pub struct CakeModel {
-    /// What its shaper lets through; none: it asks for no more than the link gives.
+    /// The shaper's rate; `None`: unlimited.
     pub bandwidth: Option<Rate>,
-    /// How much may wait in all queues together.
+    /// The limit of all queues together.
     pub limit: Limit,
-    /// A usual round trip: COBALT's interval; a twentieth of it is the target.
+    /// The expected round-trip time: COBALT's interval; a twentieth of it is the target.
     pub rtt: Span,
-    /// Who shares with whom.
+    /// The units between which capacity is shared.
     pub isolation: Isolation,
-    /// What the shaper and the turns count for each packet beyond its size. Linux has an interface's own header in a
-    /// packet's length: 14 bytes of Ethernet, with which a full packet ends a turn of 1514.
+    /// Bytes that the shaper and the scheduler add to each packet's size. Linux includes the interface's own header in
+    /// a packet's length: 14 bytes for Ethernet, with which a full packet uses up a quantum of 1514.
     pub overhead: Size,
-    /// They count no packet, overhead included, as shorter than this.
+    /// The minimum size that they count per packet, overhead included.
     pub mpu: Size,
-    /// What the link below makes of that.
+    /// The link layer's framing.
     pub framing: Framing,
-    /// It stands behind the bottleneck: what it drops is charged to the shaper too, and no flow is signalled at a delay
-    /// that the number of busy flows makes of itself.
+    /// The shaper stands behind the bottleneck: drops are charged to it too, and no flow is signalled for a delay that
+    /// the number of bulk flows alone explains.
     pub ingress: bool,
-    /// The longest packet: target and interval are never less than a few of them take.
+    /// The maximum packet size: target and interval last for at least a few such packets.
     pub mtu: Size,
-    /// Whose packets are whose.
+    /// The hosts of each flow.
     pub hosts: Hosts,
 }
 
 impl CakeModel {
-    /// `tc-cake`'s for this bandwidth, `besteffort`: 100 ms, triple isolation, on Ethernet.
+    /// `tc-cake`'s defaults for this bandwidth, `besteffort`: 100 ms, triple isolation, on Ethernet.
     #[must_use]
     pub fn new(bandwidth: Option<Rate>) -> CakeModel {
         let (rtt, mtu) = (Span::from_millis(100), Size(1514));
@@ -50,8 +50,7 @@ impl CakeModel {
         }
     }
 
-    /// What waits at most unless it is said: what the shaper lets through in four `rtt`s, 4 MiB at least, and never
-    /// more than 10240 packets of `mtu`.
+    /// The default limit: what the shaper sends in four `rtt`s, at least 4 MiB, and at most 10240 packets of `mtu`.
     #[must_use]
     pub fn usual_limit(bandwidth: Option<Rate>, rtt: Span, mtu: Size) -> Size {
         let max = mtu.0.saturating_mul(10_240);
@@ -60,61 +59,60 @@ impl CakeModel {
     }
 }
 
-/// What has a queue of its own, and who takes turns; the names are `tc-cake`'s.
+/// Which units have their own queue, and which share fairly; the names are `tc-cake`'s.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Isolation {
-    /// All in one queue.
+    /// One queue for all packets.
     FlowBlind,
-    /// A queue for each host that sends.
+    /// One queue per sending host.
     SrcHost,
-    /// A queue for each host that receives.
+    /// One queue per receiving host.
     DstHost,
-    /// A queue for each pair of hosts.
+    /// One queue per pair of hosts.
     Hosts,
-    /// A queue for each flow, and nothing for hosts.
+    /// One queue per flow; hosts play no role.
     Flows,
-    /// A queue for each flow; hosts that send share alike, and flows within each.
+    /// One queue per flow; sending hosts share equally, and flows within each host.
     DualSrcHost,
-    /// A queue for each flow; hosts that receive share alike, and flows within each.
+    /// One queue per flow; receiving hosts share equally, and flows within each host.
     DualDstHost,
-    /// A queue for each flow, whose turn is divided by the busy flows of whichever of its two hosts has more.
+    /// One queue per flow; its quantum is divided by the larger bulk flow count of its two hosts.
     #[default]
     Triple,
 }
 
 impl Isolation {
-    /// Whether hosts that send are told apart beside flows.
+    /// Whether sending hosts share, in addition to flows.
     pub(super) fn shares_by_source(self) -> bool {
         matches!(self, Isolation::DualSrcHost | Isolation::Triple)
     }
 
-    /// And hosts that receive.
+    /// Whether receiving hosts share, in addition to flows.
     pub(super) fn shares_by_destination(self) -> bool {
         matches!(self, Isolation::DualDstHost | Isolation::Triple)
     }
 }
 
-/// How a packet lies in the cells or blocks of the link below.
+/// How the link layer packs a packet into cells or blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Framing {
-    /// As it is.
+    /// No framing.
     #[default]
     None,
-    /// In whole ATM cells: 53 bytes for each 48 (ADSL).
+    /// Whole ATM cells: 53 bytes per 48 (ADSL).
     Atm,
-    /// One byte more for each 64 or part of them, for PTM's 64b/65b (VDSL2).
+    /// One extra byte per 64 bytes or part of them, for PTM's 64b/65b (VDSL2).
     Ptm,
 }
 
-/// Whose packets are whose. A packet has no addresses, but its flow's number.
+/// The hosts of each flow. A packet has no addresses, only its flow's number.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub enum Hosts {
-    /// Each flow has two hosts of its own.
+    /// Each flow has its own two hosts.
     #[default]
     OfEachFlow,
-    /// The hosts of flow 0, 1, ...: that of its sender, and that of its receiver. A flow beyond the table has two of
-    /// its own.
+    /// The hosts of flow 0, 1, ...: its sender's and its receiver's. A flow beyond the table has its own two hosts.
     Of(Arc<[[u32; 2]]>),
-    /// In the packet: its stamp has 16 bits of a hash of the source address over as many of the destination's.
+    /// From the packet: its stamp has 16 bits of a hash of the source address, above 16 bits of the destination's.
     Stamped,
 }

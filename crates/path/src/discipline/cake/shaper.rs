@@ -1,15 +1,15 @@
-//! CAKE's shaper: when the next packet may leave. It is a clock that each packet moves on by the time that it takes at
-//! the bandwidth, without a bucket; it stands still only while nothing waits.
+//! CAKE's shaper: when the next packet may leave. It is a virtual clock, without a bucket: each packet advances it by
+//! the packet's time at the bandwidth. The clock stops only while nothing waits.
 
 use super::model::{CakeModel, Framing};
 use paceline_units::Rate;
 
-/// How long so many bytes take, in whole nanoseconds.
+/// The transmission time of `bytes`, in whole nanoseconds.
 pub(super) fn time_of(bytes: u64, rate: Rate) -> u64 {
     (u128::from(bytes) * 8_000_000_000 / u128::from(rate.0.max(1))) as u64
 }
 
-/// The shaper at work.
+/// The shaper's state.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shaper {
     bandwidth: Option<Rate>,
@@ -18,7 +18,7 @@ pub(super) struct Shaper {
     framing: Framing,
     /// When the next packet may leave.
     next: u64,
-    /// By then one may at the latest: what is dropped does not move it (only a shaper of arrivals charges drops).
+    /// The latest time of the next departure: drops do not move it (only an ingress shaper charges drops).
     at_last: u64,
 }
 
@@ -44,14 +44,14 @@ impl Shaper {
         self.next.min(self.at_last)
     }
 
-    /// The first packet comes after nothing waited.
+    /// A packet arrives at an empty queue.
     pub(super) fn begin(&mut self, now: u64) {
         if self.next < now {
             (self.next, self.at_last) = (now, now);
         }
     }
 
-    /// So many bytes have left, or have been dropped at the expense of what follows.
+    /// Charges bytes that have left, or have been dropped at the expense of later packets.
     pub(super) fn charge(&mut self, bytes: u64, dropped: bool) {
         let Some(rate) = self.bandwidth else { return };
         let time = time_of(bytes, rate);

@@ -1,4 +1,4 @@
-//! CAKE by hand: COBALT's law, the shaper's clock, hashes, turns, hosts, and what pays when the room is full.
+//! CAKE by hand: COBALT's law, the shaper's clock, hashes, scheduling, hosts, and which queue drops at the limit.
 
 use super::cobalt::{Cobalt, Settings, Verdict};
 use super::*;
@@ -36,7 +36,7 @@ fn take(cake: &mut Cake, at: u64) -> Option<Packet> {
     cake.dequeue(at, &mut 0, |_, _| {})
 }
 
-/// The bytes of each flow in so many packets, none of which waits for long.
+/// The bytes of each flow in the next `packets` departures, none of which has waited long.
 fn served(cake: &mut Cake, packets: u32) -> BTreeMap<u32, u64> {
     let mut bytes = BTreeMap::new();
     for _ in 0..packets {
@@ -46,8 +46,9 @@ fn served(cake: &mut Cake, packets: u32) -> BTreeMap<u32, u64> {
     bytes
 }
 
-/// `sch_cake`'s `cake_set_rate`: 1514 bytes and no scaling without a bandwidth; 12.112 ms for a packet of 1514 bytes at 1 Mbit/s, so a target of
-/// 18.168 ms and an interval as much longer; at 100 kbit/s the interval is twice the target.
+/// `sch_cake`'s `cake_set_rate`: 1514 bytes and no scaling without a bandwidth; 12.112 ms for a packet of 1514 bytes at
+/// 1 Mbit/s, so the target is 18.168 ms and the interval grows by as much; at 100 kbit/s the interval is twice the
+/// target.
 #[test]
 fn settings_scale_with_the_bandwidth_and_the_round_trip() {
     let of = |kbps: u64, rtt: u64| {
@@ -68,7 +69,7 @@ fn settings_scale_with_the_bandwidth_and_the_round_trip() {
     }
 }
 
-/// A packet a millisecond that has waited for 10 ms: the first signal an interval after the delay has passed the
+/// One packet per millisecond, each with a wait of 10 ms: the first signal is an interval after the delay exceeds the
 /// target, the nth 100 ms / sqrt(n) after the one before, rounded up to the next packet: 1170.7, 1228.4, 1278.4,
 /// 1323.2, 1364.0.
 #[test]
@@ -86,8 +87,8 @@ fn codel_signals_ever_faster_and_forgets_by_the_same_law() {
                 }
             }
         }
-        // it would have signalled for the sixth time at 1364.0; where the delay is good by then, one is taken back, and
-        // the others at 1408.7, 1458.7, 1516.5, 1587.2 and 1687.2
+        // the sixth signal would be at 1364.0; with the delay good by then, the count falls by one at that time, and
+        // again at 1408.7, 1458.7, 1516.5, 1587.2 and 1687.2
         assert!(!cobalt.empties(&settings, 1350 * MS), "it remembers");
         let after = |ms: u64| {
             let mut cobalt = cobalt;
@@ -100,8 +101,8 @@ fn codel_signals_ever_faster_and_forgets_by_the_same_law() {
     assert_eq!(signals[0], signals[1]);
 }
 
-/// Just the target is no delay, nor is what four packets take at the bandwidth; of a shaper of arrivals, two packets of
-/// each busy flow.
+/// A wait of exactly the target is not too long, nor is that of four packets at the bandwidth; in ingress mode, nor is
+/// that of two packets per bulk flow.
 #[test]
 fn what_a_delay_is() {
     let settings = Settings::new(&CakeModel::new(None));
@@ -115,8 +116,8 @@ fn what_a_delay_is() {
     assert!(!signals(&slow, 18 * MS, 3) && signals(&slow, 18 * MS + 1, 3));
 }
 
-/// BLUE: 1/256 more for an overflow and 1/4096 less for an empty queue, either at most once in more than a target; it
-/// drops what could be marked too.
+/// BLUE: 1/256 more for an overflow and 1/4096 less for an empty queue, each at most once per target; it also drops
+/// packets that could be marked.
 #[test]
 fn blue_rises_with_overflows_and_falls_with_idleness() {
     let settings = Settings::new(&CakeModel::new(None));
@@ -145,7 +146,7 @@ fn blue_rises_with_overflows_and_falls_with_idleness() {
     assert!(cobalt.blue() == 0 && cobalt.empties(&settings, 60_000 * MS));
 }
 
-/// 40 bytes and 10 of overhead fill two ATM cells; 100 take two of PTM's blocks and 102 bytes.
+/// 40 bytes and 10 of overhead fill two ATM cells; 100 bytes take two of PTM's blocks and 102 bytes.
 #[test]
 fn what_a_packet_counts_as() {
     let counted = |overhead: u64, mpu: u64, framing: Framing, size: u16| {
@@ -159,8 +160,8 @@ fn what_a_packet_counts_as() {
     assert_eq!(counted(8, 48, Framing::Atm, 1), 53);
 }
 
-/// At 8 Mbit/s, 1 us a byte: packets leave apart by what the one before counts as, whatever comes when; after an idle
-/// time at once.
+/// At 8 Mbit/s, 1 us a byte, packets are spaced by the counted size of the one before, whatever the arrivals; after an
+/// idle time the next one leaves at once.
 #[test]
 fn the_shaper_is_a_clock() {
     let mut cake = cake(|model| (model.bandwidth, model.overhead) = (Some(Rate(8_000_000)), Size(20)));
@@ -183,8 +184,7 @@ fn the_shaper_is_a_clock() {
     assert_eq!(left, [7, 1_007, 2_007, 3_007, 9_000]);
 }
 
-/// Where drops are charged, what is sent is less by what was dropped, but never less than two thirds of what it would
-/// be.
+/// Charging drops reduces the sending rate by the drops, but never below two thirds of what it would be.
 #[test]
 fn a_shaper_of_arrivals_charges_drops() {
     let shares = |ingress: bool| {
@@ -193,7 +193,7 @@ fn a_shaper_of_arrivals_charges_drops() {
             model.limit = Limit::Packets(100);
         });
         let (mut sent, mut dropped, mut seq) = (0u32, 0u32, 0);
-        // twice the bandwidth: a packet of 1000 bytes each 50 us
+        // twice the bandwidth: a packet of 1000 bytes every 50 us
         for us in 0..10_000_000 {
             if us % 50 == 0 {
                 seq += 1;
@@ -211,7 +211,7 @@ fn a_shaper_of_arrivals_charges_drops() {
     assert!((sent - 2.0 / 3.0).abs() < 0.01 && (dropped - 2.0 / 3.0).abs() < 0.01, "{sent} {dropped}");
 }
 
-/// Queues of a set are shared only when all eight are taken, and a flow keeps its own while it is active.
+/// Flows share a queue only when all eight of a set are taken, and a flow keeps its queue while it is active.
 #[test]
 fn eight_ways() {
     let mut cake = cake(|model| model.isolation = Isolation::Flows);
@@ -233,13 +233,14 @@ fn eight_ways() {
     assert_eq!(own, (40..48).collect::<Vec<_>>());
     let shared = home(&cake, flows[8]);
     assert_eq!(cake.flows[shared].fifo.packets(), 2, "the ninth shares its home");
-    // and those that have their own find it again, all but whose home it was
+    // flows with their own queue find it again, except the one whose home is shared
     for (flow, queue) in flows.iter().zip(queues).take(8) {
         assert!(cake.classify(&packet(*flow, 1, 1000)) == queue || queue == shared);
     }
 }
 
-/// A queue's bytes by hosts: flows 0 to 9 from host 0, flow 10 from host 1, or to them.
+/// The bytes of the host with one flow over those of the host with ten, and the maximum over the mean of the ten flows.
+/// The hosts are senders with `from`, otherwise receivers.
 fn rates(isolation: Isolation, from: bool) -> (f64, f64) {
     let hosts = (0..11).map(|flow| {
         let (few, many) = (u32::from(flow == 10), 7 + flow);
@@ -258,8 +259,8 @@ fn rates(isolation: Isolation, from: bool) -> (f64, f64) {
     (bytes.get(&10).copied().unwrap_or(0) as f64 / of_first as f64, most as f64 * 10.0 / of_first as f64)
 }
 
-/// A host with one flow has as much as one with ten where hosts count in that direction, and an eleventh where flows
-/// alone do; the ten share alike.
+/// If hosts share in that direction, a host with one flow gets as much as one with ten; if only flows do, an eleventh.
+/// The ten flows share equally.
 #[test]
 fn hosts_share_alike() {
     for (isolation, from, one) in [
@@ -276,7 +277,7 @@ fn hosts_share_alike() {
     ] {
         let (share, most) = rates(isolation, from);
         assert!((share / one - 1.0).abs() < 0.02, "{isolation:?}, from {from}: {share}");
-        // in a queue of one host its flows come as they came
+        // one host's queue keeps its flows in order of arrival
         assert!((most - 1.0).abs() < 0.05, "{isolation:?}, from {from}: {most}");
     }
     let mut blind = cake(|model| model.isolation = Isolation::FlowBlind);
@@ -285,8 +286,8 @@ fn hosts_share_alike() {
     assert_eq!(order, (0..50).collect::<Vec<_>>());
 }
 
-/// When all is over, no host has a busy flow, and each queue comes to rest: what the counts took up they gave back.
-/// Many flows share queues and places here.
+/// At the end, no host has a bulk flow and every queue is inactive: each increment of the counts was undone. Many flows
+/// share queues and slots here.
 #[test]
 fn busy_flows_are_counted_back() {
     let hosts: Vec<[u32; 2]> = (0..4000).map(|flow| [flow % 1500, flow / 7]).collect();
@@ -304,7 +305,7 @@ fn busy_flows_are_counted_back() {
         |cake: &Cake| cake.places.iter().map(|host| u32::from(host.busy[0]) + u32::from(host.busy[1])).sum::<u32>();
     let bulk = cake.flows.iter().filter(|flow| flow.set == Set::Bulk).count() as u32;
     assert!(bulk > 100 && cake.bulk == bulk && busy(&cake) == 2 * bulk, "{bulk}");
-    // a packet now and then, so that turns go on
+    // an occasional packet, so that scheduling continues
     for seq in 0..200_000u32 {
         now += MS;
         if cake.packets() < 2 {
@@ -327,12 +328,12 @@ fn the_sparse_goes_first() {
     for round in 0..50 {
         put(&mut cake, round * MS, packet(9, round as u32, 200));
         assert_eq!(take(&mut cake, round * MS).map(|packet| packet.flow.0), Some(9));
-        // it is found empty, and begins anew
+        // its queue is found empty, and it becomes new again
         assert_ne!(take(&mut cake, round * MS).map(|packet| packet.flow.0), Some(9));
     }
 }
 
-/// What is too much goes from the head of the queue with the most bytes, as `sch_cake` has it, one packet at a time.
+/// Overflow drops come from the head of the queue with the most bytes, one packet at a time, as in `sch_cake`.
 #[test]
 fn the_fattest_pays() {
     let mut cake = cake(|model| model.limit = Limit::Bytes(Size(10_000)));
@@ -355,7 +356,7 @@ fn the_fattest_pays() {
     assert_eq!(put(&mut one, 0, packet(1, 1, 1000)), [0]);
 }
 
-/// The stamp names the hosts on an emulated path.
+/// On an emulated path, the stamp names the hosts.
 #[test]
 fn hosts_in_the_stamp() {
     let mut cake = cake(|model| (model.hosts, model.isolation) = (Hosts::Stamped, Isolation::SrcHost));
@@ -366,9 +367,9 @@ fn hosts_in_the_stamp() {
     assert_ne!(cake.classify(&of(4, 4, 1)), one);
 }
 
-/// A flow that sends one packet for each two that leave, and never has two waiting, beside nine that always have some:
-/// what counts as a whole turn has it take turns with them; of less there is always some of the turn left, and it goes
-/// first again and again (so does Linux').
+/// A flow that sends one packet per two departures and never has two waiting, beside nine backlogged flows. If its
+/// packet uses up the whole quantum, it takes turns with the others; if it is smaller, some of the quantum remains, and
+/// the flow goes first each time (as in Linux).
 #[test]
 fn a_whole_turn_ends_it() {
     let share = |size: u16| {
@@ -383,13 +384,12 @@ fn a_whole_turn_ends_it() {
         }
         own
     };
-    // the nine have just become active, too, at first
+    // at first the nine have just become active, too
     let [whole, less] = [1514, 1500].map(share);
     assert!(whole == 100 && less > 480, "{whole} {less}");
 }
 
-/// A queue is found empty only while another's packets wait: a flow alone keeps what BLUE has learnt of it (so does
-/// Linux').
+/// A queue is found empty only while other packets wait: a lone flow keeps its BLUE state (as in Linux).
 #[test]
 fn blue_of_a_flow_alone_stays() {
     let mut cake = cake(|model| (model.isolation, model.limit) = (Isolation::Flows, Limit::Packets(10)));
@@ -411,7 +411,8 @@ fn blue_of_a_flow_alone_stays() {
     assert_eq!(cake.flows[own].cobalt.blue(), 0);
 }
 
-/// How likely it is that so many of `n` hashes fall into one of `sets`, or more: the tail of a binomial distribution.
+/// The probability that at least `many` of `n` hashes fall into one given set of `sets`: the tail of a binomial
+/// distribution.
 fn at_least(many: u32, n: u32, sets: f64) -> f64 {
     let p = 1.0 / sets;
     let mut none: f64 = (0..n).map(|_| 1.0 - p).product();
@@ -423,8 +424,8 @@ fn at_least(many: u32, n: u32, sets: f64) -> f64 {
     1.0 - fewer
 }
 
-/// A new flow beside `n` active ones: how often it finds its queue taken in sets of eight, and would in a plain table of as
-/// many queues.
+/// How often a new flow beside `n` active ones shares a queue, with sets of eight and in a plain table of the same
+/// size.
 fn collisions(n: u32) -> [f64; 2] {
     const SEEDS: u64 = 150;
     const NEW: u32 = 100;
@@ -447,8 +448,8 @@ fn collisions(n: u32) -> [f64; 2] {
     shared.map(|shared| f64::from(shared) / (SEEDS as f64 * f64::from(NEW)))
 }
 
-/// The paper's figure of collisions is an expression: in a plain table of 1024 queues a new flow shares one with any of n, in sets
-/// of eight when eight of them are in its own. At 256 flows that is 22 % and 0.1 %, at 500 39 % and 4.5 %.
+/// The paper's collision probability as a formula: in a plain table of 1024 queues a new flow shares one with any of n;
+/// with sets of eight, when eight of them are in its set. At 256 flows that is 22 % and 0.1 %, at 500 39 % and 4.5 %.
 #[test]
 fn sets_of_eight_beat_plain_hashing() {
     for (n, sets, plain) in [(100, 0.0, 0.093), (256, 0.001, 0.221), (500, 0.045, 0.386), (768, 0.255, 0.528)] {
@@ -461,13 +462,13 @@ fn sets_of_eight_beat_plain_hashing() {
     }
 }
 
-/// Hosts lie evenly over the 128 sets and the 1024 places, as they send and as they receive: chi-squared of 127 and 1023
-/// degrees of freedom, within four standard deviations.
+/// Hosts are uniform over the 128 sets and the 1024 slots, in both roles: chi-squared with 127 and 1023 degrees of
+/// freedom, within four standard deviations.
 #[test]
 fn hosts_spread() {
     let model = CakeModel { hosts: Hosts::Stamped, ..CakeModel::new(None) };
     let cake = Cake::new(&model, Keys::Flow, Stream::new(1, "cake"));
-    // hosts in a row, as addresses of one network are
+    // consecutive host numbers, like addresses of one network
     let hosts = 16_384u32;
     for role in [hashing::SOURCE, hashing::DESTINATION] {
         for cells in [QUEUES / 8, QUEUES] {
@@ -485,8 +486,8 @@ fn hosts_spread() {
     }
 }
 
-/// A host's hash depends on the seed and the host alone: not on what came before, the isolation, the flow or the other end; and
-/// one host is told apart from itself at the other end.
+/// A host's hash depends only on the seed, the host and its role: not on earlier packets, the isolation mode, the flow
+/// or the other host.
 #[test]
 fn hosts_stay_where_they_are() {
     let make = |seed: u64, isolation: Isolation| {
@@ -509,7 +510,7 @@ fn hosts_stay_where_they_are() {
     }
 }
 
-/// More hosts than a set has places: a ninth busy one takes the home place of its set from whoever has it, and counts its own flow there.
+/// More hosts than a set has slots: a ninth busy host takes over its home slot and counts its own flow there.
 #[test]
 fn nine_busy_hosts_in_a_set() {
     let model = CakeModel { hosts: Hosts::Stamped, isolation: Isolation::DualSrcHost, ..CakeModel::new(None) };
@@ -517,7 +518,7 @@ fn nine_busy_hosts_in_a_set() {
     let of = |host: u32, flow: u32, seq: u32| Packet { stamp: Stamp(host << 16), ..packet(flow, seq, 1514) };
     let home = |cake: &Cake, host: u32| cake.hash_of_hosts(&of(host, 0, 0))[hashing::SOURCE] as usize % QUEUES;
     let crowd: Vec<u32> = (0..60_000).filter(|&host| home(&cake, host) / 8 == 3).take(9).collect();
-    // one after the other, as a place is free until its host is busy: after a turn's bytes with packets left
+    // one after the other, because a slot is free until its host has a bulk flow: after a quantum, with packets left
     for (flow, &host) in (0..).zip(&crowd[..8]) {
         (0..5).for_each(|seq| _ = put(&mut cake, 0, of(host, flow, seq)));
         (0..2).for_each(|_| _ = take(&mut cake, 0));

@@ -1,4 +1,4 @@
-//! DualPI2 by hand, and against RFC 9332's pseudocode of both passes, written down again as it stands there.
+//! DualPI2 by hand, and against a transcription of RFC 9332's pseudocode of both passes.
 
 use super::*;
 use crate::link::tests::packet;
@@ -31,8 +31,8 @@ fn close(a: f64, b: f64) -> bool {
     (a - b).abs() < 1e-12
 }
 
-/// RFC 9332 figure 2: gains of 0.15 and 3 Hz at 15 ms; Linux' numbers are what the text rounds to 0.16 and 3.2 Hz at 16 ms. With a shorter
-/// round trip the update comes three times in it, with a longer one once in the target.
+/// RFC 9332 figure 2: gains of 0.15 and 3 Hz at 15 ms; Linux' values are what the text rounds to 0.16 and 3.2 Hz at 16
+/// ms. With a shorter maximum round trip the update interval is a third of it, with a longer one the target.
 #[test]
 fn the_gains_of_figure_2() {
     let gains = |model: DualPi2Model| (model.update.0, model.alpha, model.beta);
@@ -48,19 +48,19 @@ fn the_gains_of_figure_2() {
 /// Figure 8, by hand: alpha 0.15, beta 3, target 15 ms, p_CL = 2 p', p_C = p'^2.
 #[test]
 fn the_probabilities_by_hand() {
-    // the age of the head of the L4S queue and of the Classic one in ms; p', p_CL, p_C
+    // the age of the head of the L4S queue and of the Classic one, in ms; p', p_CL, p_C
     let table = [
         ([0, 20], [0.06075, 0.1215, 0.003_690_562_5]), // 0.15 x 5 ms + 3 x 20 ms
         ([0, 30], [0.093, 0.186, 0.008_649]),          // 0.15 x 15 ms + 3 x 10 ms more
         ([0, 30], [0.09525, 0.1905, 0.009_072_562_5]), // 0.15 x 15 ms
         ([30, 10], [0.0975, 0.195, 0.009_506_25]),     // the greater of the two delays counts
-        ([1, 30], [0.09975, 0.1995, 0.009_950_062_5]), // and the same again
+        ([1, 30], [0.09975, 0.1995, 0.009_950_062_5]), // and once more
         ([0, 0], [0.0075, 0.015, 0.000_056_25]),       // both empty: 0.15 x -15 ms - 3 x 30 ms
         ([0, 0], [0.00525, 0.0105, 0.000_027_562_5]),
         ([0, 0], [0.003, 0.006, 0.000_009]),
         ([0, 0], [0.00075, 0.0015, 0.000_000_562_5]),
         ([0, 0], [0.0, 0.0, 0.0]),                   // never below zero
-        ([0, 300], [0.94275, 1.0, 0.888_777_562_5]), // 2 p' is more than one: all are marked
+        ([0, 300], [0.94275, 1.0, 0.888_777_562_5]), // 2 p' is above one: all are marked
         ([0, 330], [1.0, 1.0, 1.0]),                 // never above one
     ];
     let mut dual = queue(rfc());
@@ -76,7 +76,7 @@ fn the_probabilities_by_hand() {
     }
 }
 
-/// Updates that are due come one by one, with the head's age at their own instant; an empty queue at rest has none to do.
+/// Overdue updates run one by one, each with the head's age at its own instant; an empty queue at rest needs none.
 #[test]
 fn updates_are_caught_up_with() {
     let (mut late, mut each) = (queue(rfc()), queue(rfc()));
@@ -91,7 +91,7 @@ fn updates_are_caught_up_with() {
     assert_eq!((idle.base, idle.next_update), (0.0, 1_000_001 * 15 * MS));
 }
 
-/// Figure 5, and note c: a step is a ramp without a range. Linux' step takes only what is above it.
+/// Figure 5, and note c: a step is a ramp without a range. Linux' step marks only above the threshold.
 #[test]
 fn what_the_l4s_queue_marks_by_its_own_delay() {
     let native = |model: DualPi2Model, us: u64| queue(model).native(us * US);
@@ -107,7 +107,7 @@ fn what_the_l4s_queue_marks_by_its_own_delay() {
     }
 }
 
-/// Of 10,000 packets of one class that leave at p' how many are marked and dropped.
+/// The fractions of 10,000 packets of one class that are marked and dropped when they leave at p' = `base`.
 fn shares(model: DualPi2Model, base: f64, flags: Flags) -> (f64, f64) {
     let mut dual = queue(model);
     (0..10_000).for_each(|_| dual.enqueue(of(0, 1500, flags), |_, _| {}));
@@ -121,7 +121,8 @@ fn shares(model: DualPi2Model, base: f64, flags: Flags) -> (f64, f64) {
     (marks as f64 / 1e4, drops as f64 / 1e4)
 }
 
-/// Section 2.1, equations 1 and 2: p_CL = k p', p_C = p'^2 = (p_CL / k)^2. Evenly spaced in the RFC, so to a packet; drawn in Linux.
+/// Section 2.1, equations 1 and 2: p_CL = k p', p_C = p'^2 = (p_CL / k)^2. Evenly spaced in the RFC, so exact to a
+/// packet; random in Linux.
 #[test]
 fn the_coupled_and_the_squared_probability() {
     for (variant, model, bound) in [("RFC", rfc(), 2e-4), ("Linux", linux(), 0.015)] {
@@ -138,8 +139,8 @@ fn the_coupled_and_the_squared_probability() {
     }
 }
 
-/// A.2: from p_C = 1/k^2 on, which is 25 % of k = 2, either class is dropped with p'^2, whether it is ECN-capable or not, and what is
-/// left of L4S is marked. Linux is overloaded only above.
+/// A.2: from p_C = 1/k^2 on, which is 25 % for k = 2, both classes are dropped with p'^2, ECN-capable or not, and the
+/// remaining L4S packets are marked. Linux counts as overloaded only above it.
 #[test]
 fn overload_drops_of_either_class() {
     for (variant, model, bound) in [("RFC", rfc(), 3e-4), ("Linux", linux(), 0.015)] {
@@ -154,7 +155,7 @@ fn overload_drops_of_either_class() {
         let (marks, drops) = shares(model, 0.5, ECT0);
         let (is, not) = if variant == "RFC" { (drops, marks) } else { (marks, drops) };
         assert!((is - 0.25).abs() < bound && not == 0.0, "{variant}: {marks} {drops}");
-        // who does not drop at overload stops at p' = 1/k: all of L4S is marked, and Classic with 1/k^2
+        // without overload drops, p' stops at 1/k: all of L4S is marked, and Classic with 1/k^2
         let mut kept = queue(DualPi2Model { drop_overload: false, ..model });
         kept.queues[CLASSIC].push(of(0, 1500, ECT0));
         kept.update(10_000 * MS);
@@ -164,7 +165,8 @@ fn overload_drops_of_either_class() {
     }
 }
 
-/// Figure 4, lines 23 to 30: at a quarter each fourth, beginning with the fifth; and after 1/3 it is off by no more than one.
+/// Figure 4, lines 23 to 30: at a quarter every fourth, beginning with the fifth; at 1/3 the count is off by no more
+/// than one.
 #[test]
 fn recurrence_is_even() {
     let mut dual = queue(rfc());
@@ -176,8 +178,8 @@ fn recurrence_is_even() {
     assert!((999..=1000).contains(&due), "{due}");
 }
 
-/// Lines 5a to 5d: a queue of one packet behind the one that leaves marks nothing by its delay; of Linux, fewer than `min_qlen_step` when
-/// it came.
+/// Lines 5a to 5d: with at most one packet left behind the departing one, the L4S queue's delay causes no marks; in
+/// Linux, with fewer than `min_qlen_step` at its arrival.
 #[test]
 fn a_short_l4s_queue_is_not_marked() {
     let marked = |model: DualPi2Model, count: usize| -> Vec<bool> {
@@ -185,14 +187,14 @@ fn a_short_l4s_queue_is_not_marked() {
         (0..count).for_each(|_| dual.enqueue(of(0, 100, ECT1), |_, _| {}));
         (0..count).map(|_| dual.dequeue(5 * MS, &mut 0, |_, _| {}).unwrap().flags.has(Flags::CE)).collect()
     };
-    // the first one only makes the count one
+    // the first one only brings the count to one
     assert_eq!(marked(rfc(), 5), [false, true, true, false, false]);
     assert_eq!(marked(DualPi2Model { native_packets: 0, ..rfc() }, 5), [false, true, true, true, false]);
     assert_eq!(marked(linux(), 5), [true; 5]);
     assert_eq!(marked(DualPi2Model { native_packets: 2, ..linux() }, 5), [false, false, true, true, true]);
 }
 
-/// Linux leaves the coupled law out while less than two MTUs are left, and the step not.
+/// Linux skips the coupled law while less than two MTUs are left, but not the step.
 #[test]
 fn linux_spares_the_last_two_mtus() {
     for (size, flags, spared) in [(1500, ECT0, 2), (1499, ECT0, 3), (700, ECT0, 5), (1500, ECT1, 2)] {
@@ -207,7 +209,7 @@ fn linux_spares_the_last_two_mtus() {
     }
 }
 
-/// The bytes of each class that leave while both have packets, and the first ten departures.
+/// The Classic queue's fraction of the bytes that leave while both have packets, and the classes of the departures.
 fn turns(scheduler: DualScheduler, sizes: [u16; 2]) -> (f64, Vec<usize>) {
     let mut dual = queue(DualPi2Model { scheduler, ..rfc() });
     for _ in 0..4000 {
@@ -224,7 +226,7 @@ fn turns(scheduler: DualScheduler, sizes: [u16; 2]) -> (f64, Vec<usize>) {
     (bytes(CLASSIC) / (bytes(L4S) + bytes(CLASSIC)), order)
 }
 
-/// The Classic queue has its share of the bytes, whatever the sizes, and the L4S queue goes first.
+/// The Classic queue gets its share of the bytes, whatever the sizes, and the L4S queue goes first.
 #[test]
 fn the_weighted_round_robin_shares_bytes() {
     for share in [1.0 / 16.0, 0.1, 0.5] {
@@ -242,7 +244,7 @@ fn the_weighted_round_robin_shares_bytes() {
     assert!(order.iter().all(|class| *class == L4S), "without a share the L4S queue has priority");
 }
 
-/// A.1: the credit changes only while both queues have packets, and an idle link gives the L4S queue its start again.
+/// A.1: the credit changes only while both queues have packets; when the link goes idle, it is reset.
 #[test]
 fn credit_is_for_contention() {
     let mut dual = queue(rfc());
@@ -260,7 +262,7 @@ fn credit_is_for_contention() {
     assert_eq!(dual.credit, start);
 }
 
-/// Appendix B, figure 10: the Classic packet goes first once it has waited for more than the shift longer.
+/// Appendix B, figure 10: the Classic packet goes first once it has waited longer by more than the shift.
 #[test]
 fn the_time_shifted_fifo_by_hand() {
     for (low, classic, first) in [(100, 50, L4S), (100, 49, CLASSIC), (10, 0, L4S), (200, 0, CLASSIC)] {
@@ -271,7 +273,7 @@ fn the_time_shifted_fifo_by_hand() {
     }
 }
 
-/// Figure 3: ECT(1) and CE go to the L4S queue, as the header has no more to tell of; the RFC keeps an MTU's room.
+/// Figure 3: ECT(1) and CE go to the L4S queue, since the header has no other hint; the RFC requires space for an MTU.
 #[test]
 fn classes_and_room() {
     let mut dual = queue(rfc());
@@ -295,9 +297,9 @@ fn classes_and_room() {
     assert_eq!(room(DualPi2Model::rfc9332(Limit::Bytes(Size(100)))), 1, "one always may");
 }
 
-/// RFC 9332's figures as they stand, for a scheduler that the caller plays.
+/// RFC 9332's figures, transcribed; the caller is the scheduler.
 struct Figures {
-    /// Those of A.2, or those of A.1.
+    /// Figures of A.2; if false, of A.1.
     second_pass: bool,
     lq: VecDeque<(u64, u8)>,
     cq: VecDeque<(u64, u8)>,
@@ -315,7 +317,7 @@ impl Figures {
         Figures { second_pass, lq, cq, p: 0.0, p_cl: 0.0, p_c: 0.0, prevq: 0.0, lq_count: 0.0, cq_count: 0.0 }
     }
 
-    /// Figure 6, or 8, with the bounds that the text names.
+    /// Figure 6, or 8, with the bounds from the text.
     fn dualpi2_update(&mut self, now: u64) {
         let time = |queue: &VecDeque<(u64, u8)>| queue.front().map_or(0.0, |(came, _)| (now - came) as f64 * 1e-9);
         let mut curq = time(&self.cq);
@@ -348,7 +350,7 @@ impl Figures {
         false
     }
 
-    /// Figure 4, or 7, of one packet: whether it is dropped, and its ECN field if not.
+    /// Figure 4, or 7, for one packet: `None` if it is dropped, otherwise its ECN field.
     fn dualpi2_dequeue(&mut self, now: u64, from_lq: bool) -> Option<u8> {
         if from_lq {
             let (came, mut ecn) = self.lq.pop_front().unwrap();
@@ -379,7 +381,7 @@ impl Figures {
     }
 }
 
-/// Ours and the figures side by side, on a link of so many nanoseconds a byte.
+/// Paceline's code and the figures side by side, on a link with a given time per byte in nanoseconds.
 struct Both {
     dual: DualPi2,
     figures: Figures,
@@ -417,7 +419,7 @@ impl Both {
         self.wake = self.wake.or(Some(self.free.max(now)));
     }
 
-    /// The transmitter asks for a packet.
+    /// The transmitter dequeues.
     fn serve(&mut self) {
         let now = self.wake.unwrap();
         self.tick(now);
@@ -432,7 +434,7 @@ impl Both {
         );
         self.highest = self.highest.max(self.dual.base);
         self.drops += dropped;
-        // the figures are told which queue each packet came from that was taken; drops leave the credit as it was
+        // tell the figures which queue each dequeued packet came from; drops leave the credit unchanged
         for i in 0..dropped + u64::from(sent.is_some()) {
             let class = before.scheduled(now).unwrap();
             before.queues[class].pop();
@@ -452,7 +454,7 @@ impl Both {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Every mark and every drop is where figures 7 and 8 have it, whatever comes.
+    /// Every mark and every drop matches figures 7 and 8, for any arrivals.
     #[test]
     fn as_the_second_pass_of_the_pseudocode(
         arrivals in prop::collection::vec((0..2000u64, 40..1500u16, 0..4u8), 1..600),
@@ -470,12 +472,12 @@ proptest! {
     }
 }
 
-/// The second pass is overloaded where the first is not, and the property above comes there.
+/// The second pass becomes overloaded where the first does not; this run reaches the overload.
 #[test]
 fn the_second_pass_into_overload_and_back() {
     let mut both = Both::new(true, 1000);
     for n in 0..4000u64 {
-        // 12 Mbit/s of either class for two seconds on a link of 8, then 4 in all
+        // 12 Mbit/s of each class for two seconds on a link of 8, then 4 in total
         let gap = if n < 2000 { 1000 } else { 3000 };
         both.arrive(n * gap * US / 2 + 7, 1500, [1, 0, 1, 2][n as usize % 4]);
     }
@@ -483,8 +485,8 @@ fn the_second_pass_into_overload_and_back() {
     assert!(both.dual.base < 0.1, "{}", both.dual.base);
 }
 
-/// Figures 4 and 6, without the edge cases: the same marks and drops while the Classic queue's delay is the greater one, more than one
-/// packet is left in the L4S queue, and marks suffice.
+/// Figures 4 and 6, without the edge cases: the same marks and drops while the Classic queue's delay is the greater
+/// one, more than one packet is left in the L4S queue, and marks suffice.
 #[test]
 fn as_the_first_pass_of_the_pseudocode() {
     let mut both = Both::new(false, 1000);
