@@ -1,4 +1,4 @@
-//! What all senders have in common.
+//! The common interface of all senders.
 
 use crate::cbr::Cbr;
 use crate::encoder::Encoder;
@@ -11,56 +11,56 @@ use crate::timed::Timed;
 use crate::web::Web;
 use paceline_units::{Histogram, Rate, Size, Span, Time};
 
-/// What an application asks of its connection.
+/// What an application wants from its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Nothing before [`Application::next_wake`], or before more is acknowledged.
     Wait,
-    /// Append so much to what is to be sent.
+    /// Append this many bytes to the data to send.
     Send(Size),
-    /// Append so much to the answer to this request, the `last` of it or not.
+    /// Append to the response to a request.
     Answer {
-        /// The request's number, from 0 on.
+        /// The request's number, from 0.
         request: u32,
-        /// How much.
+        /// The number of bytes.
         size: Size,
-        /// Nothing of the answer follows.
+        /// Whether this completes the response.
         last: bool,
     },
-    /// Open a fresh connection (initial window, no history), then send so much.
+    /// Open a new connection (initial window, no history), then send this many bytes.
     Restart(Size),
-    /// There is always something to send from now on.
+    /// From now on there is always data to send.
     Endless,
-    /// Withdraw what has never been sent; more may follow.
+    /// Withdraw data that has never been sent; more may follow.
     Withdraw,
-    /// It is over: withdraw what has never been sent, hand over nothing more.
+    /// Stop: withdraw data that has never been sent; nothing more follows.
     Stop,
 }
 
 /// When an application is active.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Period {
-    /// It begins here.
+    /// When it starts.
     pub start: Time,
-    /// It stops here; [`Time::NEVER`] if it does not.
+    /// When it stops; [`Time::NEVER`] if it does not.
     pub stop: Time,
 }
 
 impl Period {
-    /// From `start` on, without end.
+    /// From `start`, without end.
     #[must_use]
     pub const fn from(start: Time) -> Period {
         Period { start, stop: Time::NEVER }
     }
 }
 
-/// Whether amounts are handed over to the byte or in whole segments (ns-2's TCP counts packets).
+/// Whether applications write exact byte counts or whole segments (ns-2's TCP counts packets).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Rounding {
-    /// To the byte.
+    /// Exact byte counts.
     #[default]
     Exact,
-    /// In whole segments; what is left of a transfer fills one more.
+    /// Whole segments; the last one of a transfer is filled up.
     WholeSegments(Size),
 }
 
@@ -84,40 +84,40 @@ impl Rounding {
     }
 }
 
-/// How transfers went: those that began, or ended, once measuring had begun.
+/// Statistics of transfers: those that began, or ended, after the start of the measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Transfers {
-    /// How many began.
+    /// Transfers that began.
     pub started: u64,
-    /// How many were acknowledged to the last byte.
+    /// Transfers that were acknowledged to the last byte.
     pub completed: u64,
-    /// How many had begun, whenever that was, and were not complete.
+    /// Transfers that had begun at any time and were not complete.
     pub unfinished: u64,
-    /// Mean time from handing over the first byte to the acknowledgement of the last, of those completed.
+    /// Mean time of completed transfers, from writing the first byte to the acknowledgement of the last.
     pub mean_time: Option<Span>,
-    /// The time that half of them do not exceed, to 0.2 % or 1 us. `None` below two, as the next below 20 and 100: of fewer a
-    /// percentile is the longest.
+    /// Median of their times, accurate to 0.2 % or 1 us. `None` below 2 transfers (20 and 100 for the other two
+    /// percentiles): below that number a percentile equals the maximum.
     pub median_time: Option<Span>,
-    /// The same of 95 %.
+    /// 95th percentile.
     pub p95_time: Option<Span>,
-    /// The same of 99 %.
+    /// 99th percentile.
     pub p99_time: Option<Span>,
 }
 
-/// Counts transfers. How long they took is a histogram, which grows with what their times span: 2 kB an octave, however many they
-/// are.
+/// Counts transfers. Their times are in a histogram, whose size depends on their range, not on their number: 2 kB per
+/// octave.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
     started: u64,
     completed: u64,
     total: u128,
     times: Histogram,
-    /// The least and the greatest of them, if there is one.
+    /// The minimum and maximum time, if there is one.
     extremes: Option<(Span, Span)>,
 }
 
 impl Tally {
-    /// What was counted so far is forgotten.
+    /// Resets all counts.
     pub(crate) fn restart(&mut self) {
         *self = Tally::default();
     }
@@ -135,14 +135,14 @@ impl Tally {
         self.extremes = Some((least.min(time), greatest.max(time)));
     }
 
-    /// How many began and are not complete, of what was never forgotten.
+    /// Transfers begun and not complete; only valid if never restarted.
     pub(crate) fn open(&self) -> u64 {
         self.started - self.completed
     }
 
     pub(crate) fn read(&self, unfinished: u64) -> Transfers {
         let mean = self.total.checked_div(u128::from(self.completed));
-        // one of `of` lies above it, or there is none
+        // fewer than `of` samples have no such percentile
         let extremes = self.extremes.unwrap_or_default();
         let above = |of: u64, q: f64| self.times.quantile(q, extremes).filter(|_| self.completed >= of);
         Transfers {
@@ -160,7 +160,7 @@ impl Tally {
 /// Any sender.
 #[derive(Clone, Debug)]
 pub enum Application {
-    /// A transfer, greedy.
+    /// A bulk transfer, greedy.
     Ftp(Ftp),
     /// Web transfers.
     Web(Web),
@@ -172,18 +172,18 @@ pub enum Application {
     Cbr(Cbr),
     /// A live video encoder.
     Encoder(Encoder),
-    /// A game, a voice, a video: what comes at instants of its own.
+    /// Game, voice or recorded video: packets at predetermined instants.
     Timed(Timed),
-    /// What is sent on.
+    /// Relayed data.
     Relay(Relay),
-    /// What answers requests.
+    /// Responses to requests.
     Server(Server),
 }
 
 impl Application {
-    /// What to do now; to be called again until it says [`Action::Wait`] or [`Action::Stop`]. `acked` is how much of
-    /// all that was handed over has been acknowledged, restarts included. Call it at [`Application::next_wake`], and
-    /// whenever everything handed over is acknowledged (more often does no harm).
+    /// What to do now; call it again until it returns [`Action::Wait`] or [`Action::Stop`]. `acked` is the number of
+    /// bytes acknowledged of all that was written, across restarts. Call it at [`Application::next_wake`], and whenever
+    /// everything written is acknowledged (additional calls are harmless).
     pub fn next_action(&mut self, now: Time, acked: Size) -> Action {
         match self {
             Application::Ftp(ftp) => ftp.next_action(now, acked),
@@ -198,7 +198,7 @@ impl Application {
         }
     }
 
-    /// When to call [`Application::next_action`] next, whatever is acknowledged until then.
+    /// When to call [`Application::next_action`] next, apart from acknowledgements.
     #[must_use]
     pub fn next_wake(&self) -> Option<Time> {
         match self {
@@ -214,14 +214,14 @@ impl Application {
         }
     }
 
-    /// The request number `number` has come, which a server answers: [`Application::next_action`] says how.
+    /// Request `number` has arrived; a server answers it in [`Application::next_action`].
     pub fn on_request(&mut self, number: u32) {
         if let Application::Server(server) = self {
             server.on_request(number);
         }
     }
 
-    /// Whether it has come to an end by itself: all that it has is handed over, of a transfer acknowledged. A stop ends what is not.
+    /// Whether it has finished by itself: everything is written, and a transfer is acknowledged. A stop does not count.
     #[must_use]
     pub fn is_over(&self) -> bool {
         match self {
@@ -237,41 +237,41 @@ impl Application {
         }
     }
 
-    /// Whether it is a server that may yet be asked for something.
+    /// Whether it is a server that may still receive requests.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
         matches!(self, Application::Server(server) if server.is_waiting())
     }
 
-    /// What the connection would have it send, in bits a second with all headers. Only an encoder follows.
+    /// Sets the target rate from the connection, in bit/s with all headers. Only an encoder follows it.
     pub fn aim(&mut self, target: Rate, now: Time) {
         if let Application::Encoder(encoder) = self {
             encoder.aim(target, now);
         }
     }
 
-    /// How long what waits at the sender takes to leave; only an encoder minds.
+    /// Reports how long the sender's backlog takes to drain; only an encoder uses it.
     pub fn press(&mut self, queueing: Span) {
         if let Application::Encoder(encoder) = self {
             encoder.press(queueing);
         }
     }
 
-    /// The receiver asks for a key frame, which only an encoder makes.
+    /// The receiver requests a key frame; only an encoder makes one.
     pub fn request_key(&mut self, now: Time) {
         if let Application::Encoder(encoder) = self {
             encoder.request_key(now);
         }
     }
 
-    /// What its sender had of it has been thrown away, which only an encoder minds.
+    /// The sender has discarded its backlog; an encoder then makes a key frame.
     pub fn begin_anew(&mut self, now: Time) {
         if let Application::Encoder(encoder) = self {
             encoder.begin_anew(now);
         }
     }
 
-    /// Whether what it last handed over is a key frame that others need.
+    /// Whether the last write was a key frame that other frames depend on.
     #[must_use]
     pub fn made_key(&self) -> bool {
         match self {
@@ -281,7 +281,7 @@ impl Application {
         }
     }
 
-    /// How many frames it has skipped since measuring began; `None` for what is no encoder.
+    /// Frames skipped since the start of the measurement; `None` if it is no encoder.
     #[must_use]
     pub fn skipped(&self) -> Option<u64> {
         match self {
@@ -290,7 +290,7 @@ impl Application {
         }
     }
 
-    /// How many frames it has captured since measuring began; `None` for what is no encoder.
+    /// Frames captured since the start of the measurement; `None` if it is no encoder.
     #[must_use]
     pub fn frames(&self) -> Option<u64> {
         match self {
@@ -299,7 +299,7 @@ impl Application {
         }
     }
 
-    /// Whether what it hands over are pictures of an encoder, its own or another's.
+    /// Whether it writes an encoder's pictures, its own or relayed ones.
     #[must_use]
     pub fn has_pictures(&self) -> bool {
         match self {
@@ -309,7 +309,7 @@ impl Application {
         }
     }
 
-    /// The rate of the encoder, in bits a second with all headers; `None` for what is none.
+    /// The encoder's rate, in bit/s with all headers; `None` if it is no encoder.
     #[must_use]
     pub fn encoder_rate(&self) -> Option<Rate> {
         match self {
@@ -318,8 +318,8 @@ impl Application {
         }
     }
 
-    /// What it could send at most at `now`, in bits a second with all headers; infinite for what has no rate of its own, zero for
-    /// what has handed over all it ever will at instants of its own.
+    /// The maximum rate at which it could send at `now`, in bit/s with all headers. Infinite if the application does
+    /// not limit it; zero for timed traffic that has written everything.
     #[must_use]
     pub fn demand(&self, now: Time) -> f64 {
         match self {
@@ -329,8 +329,8 @@ impl Application {
         }
     }
 
-    /// How many bits of payload a second it hands over at most in the mean, and in pieces of which size; `None` for what sends as
-    /// much as it may, or has no size known before.
+    /// Its maximum mean payload rate in bit/s, and the size of its writes; `None` if the application sets no rate, or
+    /// no size is known in advance.
     #[must_use]
     pub fn pace(&self) -> Option<(f64, Size)> {
         match self {
@@ -346,7 +346,8 @@ impl Application {
         }
     }
 
-    /// It is `at`: frames and the web's transfers count from here on. That of an FTP with a size is one, whenever it began.
+    /// Starts the measurement at `at`: frames and web transfers count from here on. An FTP transfer with a size always
+    /// counts.
     pub fn measure_from(&mut self, at: Time) {
         match self {
             Application::Encoder(encoder) => encoder.measure_from(at),
@@ -361,7 +362,7 @@ impl Application {
         }
     }
 
-    /// How its transfers went; `None` for what does not consist of transfers.
+    /// Its transfer statistics; `None` if it has no transfers.
     #[must_use]
     pub fn transfers(&self) -> Option<Transfers> {
         match self {

@@ -1,9 +1,9 @@
-//! Constant bit rate: equal packets at equal distances, the first at once.
+//! Constant bit rate: equal packets at equal intervals, the first at once.
 
 use crate::application::{Action, Period};
 use paceline_units::{Rate, Size, Time};
 
-/// A source of constant bit rate.
+/// A constant bit rate source.
 #[derive(Clone, Debug)]
 pub struct Cbr {
     rate: Rate,
@@ -14,18 +14,18 @@ pub struct Cbr {
 }
 
 impl Cbr {
-    /// `rate` of payload within `period`, handed over in pieces of `packet`.
+    /// A source of `rate` payload within `period`, written in pieces of `packet`.
     #[must_use]
     pub fn new(rate: Rate, packet: Size, period: Period) -> Cbr {
         Cbr { rate, packet, period, handed_over: 0, stopped: false }
     }
 
-    /// Bits a second, and what is handed over at a time.
+    /// The payload rate in bit/s, and the size of each write.
     pub(crate) fn pace(&self) -> (f64, Size) {
         (self.rate.bps(), self.packet)
     }
 
-    /// When the next packet is due: from the start, not from the one before, so that nothing drifts.
+    /// When the next packet is due: computed from the start, so that rounding does not accumulate.
     fn due(&self) -> Time {
         let bits = u128::from(self.packet.bytes()) * 8 * u128::from(self.handed_over);
         let after = bits * 1_000_000_000 / u128::from(self.rate.0.max(1));

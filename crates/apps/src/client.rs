@@ -1,4 +1,4 @@
-//! The side of requests that asks: when it asks, and for how long it waits for the answer.
+//! The client side of requests: when it sends requests, and how long the responses take.
 
 use crate::application::{Period, Tally, Transfers};
 use crate::server::Content;
@@ -7,20 +7,20 @@ use paceline_random::{Sequence, Stream};
 use paceline_units::{Size, Span, Time};
 use std::collections::VecDeque;
 
-/// What makes a client ask.
+/// What triggers a client's requests.
 #[derive(Clone, Debug)]
 enum Law {
-    /// Its user: gaps after a page, or after a request.
+    /// A user: gaps after a page, or after a request.
     Pages { model: WebModel, gaps: Sequence },
-    /// Its player: the next piece when the one before has come and this one fits into what it holds at most, in playing time.
+    /// A player: the next piece when the previous one has arrived and this one fits into the buffer, in playing time.
     Pieces { piece: Span, room: Span },
 }
 
-/// A request on its way, or its answer.
+/// A request without a complete response.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     number: u32,
-    /// Where its answer ends among the bytes of all, in the order in which they were asked for.
+    /// The offset of its response's end among the bytes of all responses, in the order of requests.
     end: u64,
     since: Time,
 }
@@ -31,9 +31,9 @@ pub struct Client {
     law: Law,
     content: Content,
     period: Period,
-    /// When it next asks by itself.
+    /// When it sends its next request, if that depends on time alone.
     next: Option<Time>,
-    /// So many requests have left it, for so many bytes.
+    /// Requests sent so far, and the bytes requested.
     requests: u32,
     bytes: u64,
     open: VecDeque<Open>,
@@ -41,15 +41,15 @@ pub struct Client {
 }
 
 impl Client {
-    /// One that asks for pages, the first at the period's start; `stream` is that of the source.
+    /// A client that requests pages, the first at the period's start; `stream` is the source's.
     #[must_use]
     pub fn of_pages(model: WebModel, stream: Stream, period: Period) -> Client {
         let law = Law::Pages { model, gaps: WebModel::streams(stream).1 };
         Client::new(law, Content::pages(model, stream), period)
     }
 
-    /// A player that asks for pieces, each of the playing time `piece`, and holds `room` at most; for all at once if
-    /// the content is whole.
+    /// A player that requests pieces of the playing time `piece` and buffers at most `room`; if the content is a single
+    /// item, it requests all at once.
     #[must_use]
     pub fn of_pieces(content: Content, piece: Span, room: Span, period: Period) -> Client {
         Client::new(Law::Pieces { piece, room }, content, period)
@@ -60,8 +60,8 @@ impl Client {
         Client { law, content, period, next, requests: 0, bytes: 0, open: VecDeque::new(), tally: Tally::default() }
     }
 
-    /// What it has to ask now, its player holding what lasts for `held`: whether on a fresh connection. To be called again until it
-    /// gives `None`, at [`Client::next_wake`] and when an answer has come.
+    /// The next request, if one is due: whether to send it on a new connection. `held` is the playing time in the
+    /// buffer. Call it until it returns `None`, at [`Client::next_wake`] and when a response has arrived.
     pub fn next_request(&mut self, now: Time, held: Span) -> Option<bool> {
         if now >= self.period.stop {
             self.next = None;
@@ -92,7 +92,7 @@ impl Client {
         Some(fresh)
     }
 
-    /// So many bytes of answers have come in order: all answers that end there are complete.
+    /// `received` bytes of responses have arrived in order: completes all responses that end there.
     pub fn on_bytes(&mut self, now: Time, received: Size) {
         while let Some(&open) = self.open.front().filter(|open| received.0 >= open.end) {
             self.open.pop_front();
@@ -100,7 +100,7 @@ impl Client {
         }
     }
 
-    /// The answer to this request is complete, whatever the others are.
+    /// The response to this request is complete, whether or not the others are.
     pub fn on_answer(&mut self, now: Time, number: u32) {
         let place = self.open.iter().position(|open| open.number == number);
         if let Some(open) = place.and_then(|place| self.open.remove(place)) {
@@ -117,18 +117,19 @@ impl Client {
         }
     }
 
-    /// When it next asks, whatever comes until then.
+    /// When it sends its next request, unless something arrives before.
     #[must_use]
     pub fn next_wake(&self) -> Option<Time> {
         self.next.filter(|&at| at < self.period.stop)
     }
 
-    /// Requests count from now on.
+    /// Starts the measurement: requests count from now on.
     pub fn measure_from_here(&mut self) {
         self.tally.restart();
     }
 
-    /// How its requests went: from asking to the last byte of the answer. Those of a player are no transfers.
+    /// Statistics of its requests, from sending one to the last byte of its response. A player's requests do not count
+    /// as transfers.
     #[must_use]
     pub fn transfers(&self) -> Transfers {
         match self.law {

@@ -1,86 +1,87 @@
 //! A live video encoder: frames at a fixed rate, whose sizes follow a target.
 //!
-//! The statistical model of RFC 8593 section 5 (X. Zhu, S. Mena, Z. Sarker, "Video Traffic Models for RTP Congestion Control
-//! Evaluations", 2019), with key frames besides: a new target is followed at once, but then none for a reaction time; an abrupt one
-//! begins a burst, a large frame for which the next ones make up; a frame's size is its share of the rate, and the interval before the
-//! next its share of a second, each times a Laplace draw around 1; a key frame is several times as large as others, and the frames that
-//! follow it make up for it.
+//! The statistical model of RFC 8593 section 5 (X. Zhu, S. Mena, Z. Sarker, "Video Traffic Models for RTP Congestion
+//! Control Evaluations", 2019), plus key frames. A new target is followed at once; for a reaction time, further changes
+//! are ignored. An abrupt change begins a burst: a large frame, compensated by the next ones. A frame's size is its
+//! share of the rate, and the interval to the next frame its share of a second, each times a Laplace draw around 1. A
+//! key frame is several times as large as others, and the following frames compensate for it.
 //!
-//! What differs from the RFC: sizes may be uniform instead, as where SCReAM's authors measured theirs; a draw below a tenth counts as a tenth. What is abrupt it leaves open (`change`, as in its reference
-//! implementation, `syncodecs`). With a [`Ladder`] it is the trace-driven model (section 6): frames have recorded sizes, from the first on
-//! where a key frame is asked for.
+//! Differences from the RFC: sizes may be uniform instead, as in measurements by SCReAM's authors; a draw below a tenth
+//! counts as a tenth. The RFC does not define an abrupt change (`change`, as in its reference implementation,
+//! `syncodecs`). With a [`Ladder`] it is the trace-driven model (section 6): frames have recorded sizes, and a key
+//! frame request restarts the recording.
 
 use crate::application::{Action, Period};
 use crate::ladder::Ladder;
 use paceline_random::{Sequence, Stream};
 use paceline_units::{Rate, Size, Span, Time};
 
-/// A key frame and those that make up for it.
+/// A key frame and the frames that compensate for it.
 const TRANSIENT: u32 = 8;
-/// The least of a frame's share that its draw, or a key frame before it, leaves.
+/// The minimum share of a mean frame, after its draw or a key frame before it.
 const MIN_SHARE: f64 = 0.1;
-/// Of requests for key frames, those so soon after another are ignored (libwebrtc's `EncoderRtcpFeedback`).
+/// Key frame requests within this time after another are ignored (libwebrtc's `EncoderRtcpFeedback`).
 const MIN_KEY_FRAME_INTERVAL: Span = Span::from_millis(300);
 
-/// What an encoder is.
+/// An encoder's parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EncoderModel {
-    /// Frames a second; above zero.
+    /// Frames per second; above zero.
     pub frame_rate: f64,
-    /// The target is taken as no less than this, and so it is before there is one.
+    /// The lower bound of the target, and the rate before there is one.
     pub min_rate: Rate,
-    /// Nor as more than this.
+    /// The upper bound of the target.
     pub max_rate: Rate,
-    /// How far frame sizes lie from their mean, as a share of it: a Laplace law's scale, a uniform one's bound.
+    /// The spread of frame sizes, relative to their mean: a Laplace distribution's scale, a uniform one's bound.
     pub jitter: f64,
-    /// The law of frame sizes.
+    /// The distribution of frame sizes.
     pub jitter_law: JitterLaw,
-    /// The same of the intervals between frames (`SCALE_t`).
+    /// The spread of the intervals between frames (`SCALE_t`).
     pub interval_jitter: f64,
-    /// What an abrupt change of the rate begins.
+    /// The burst after an abrupt change of the rate.
     pub burst: Option<Burst>,
-    /// After a change of the rate none follows for so long.
+    /// For this long after a change of the rate, further changes are ignored.
     pub reaction: Span,
-    /// From one key frame to the next; zero: only the first frame is one.
+    /// The interval between key frames; zero: only the first frame is one.
     pub key_interval: Span,
-    /// A key frame's size over that of a mean frame: from 1 to 8.
+    /// A key frame's size relative to a mean frame: from 1 to 8.
     pub key_size: f64,
     /// Payload of a full packet; not zero.
     pub segment: Size,
-    /// Headers of a packet, which the target rate counts as well.
+    /// Header bytes per packet, which the target rate includes.
     pub header: Size,
-    /// What frames need.
+    /// Dependencies between frames.
     pub needs: FrameNeeds,
-    /// A frame is skipped when what waits at the sender takes longer than this to leave.
+    /// A frame is skipped if the sender's backlog takes longer than this to drain.
     pub max_queue: Span,
 }
 
-/// A large frame and those that make up for it (RFC 8593 section 5.2).
+/// A large frame and those that compensate for it (RFC 8593 section 5.2).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Burst {
-    /// The large one, headers included, unless a mean frame is larger (`K_B`).
+    /// The large one's size, headers included, unless a mean frame is larger (`K_B`).
     pub size: Size,
-    /// All of them (`K_d`), two or more.
+    /// The number of frames (`K_d`), two or more.
     pub frames: u32,
-    /// A change is abrupt that is by more than this share of the rate before.
+    /// A change by more than this fraction of the previous rate is abrupt.
     pub change: f64,
 }
 
-/// How sizes of frames are drawn.
+/// The distribution of frame sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JitterLaw {
-    /// RFC 8593's: near the mean as a rule, now and then far from it.
+    /// RFC 8593's: usually near the mean, sometimes far from it.
     Laplace,
-    /// Each distance up to the bound as often as another.
+    /// Uniform within the bound.
     Uniform,
 }
 
-/// What frames need to be decoded.
+/// Dependencies between frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameNeeds {
-    /// Nothing: each stands for itself.
+    /// None: each frame is decodable by itself.
     Nothing,
-    /// The frame before, unless they are key frames.
+    /// Each frame needs the previous one, except key frames.
     Before,
 }
 
@@ -90,42 +91,42 @@ pub struct Encoder {
     model: EncoderModel,
     period: Period,
     draws: Sequence,
-    /// Of intervals.
+    /// Draws of intervals.
     gaps: Sequence,
-    /// Frames so far.
+    /// The index of the next frame.
     frames: u64,
-    /// By how many mean intervals the next frame is later than by the clock.
+    /// The next frame's offset from equal intervals, in mean intervals.
     drift: f64,
-    /// Frames captured since measuring began, and since when that is.
+    /// Frames captured since the start of the measurement, and that start.
     counted: u64,
     from: Time,
-    /// Bits a second, headers included.
+    /// In bit/s, headers included.
     rate: Rate,
-    /// The rate may change from here on.
+    /// From when the rate may change.
     ready: Time,
-    /// Frames since the last key frame, that included.
+    /// Frames since the last key frame, including it.
     since_key: u32,
     next_key: Time,
-    /// Frames of a burst that are to come.
+    /// Frames left in a burst.
     in_burst: u32,
-    /// What frames are recorded, and the next one.
+    /// The recorded frames, and the index of the next one.
     ladder: Option<(Ladder, usize)>,
-    /// When it captures nothing, the first to come last; and the last of those that no frame is before.
+    /// Pauses, the next one last; and the latest one already taken into account.
     pauses: Vec<Period>,
     pause: Option<Period>,
     stopped: bool,
-    /// How long what waits at the sender takes to leave.
+    /// How long the sender's backlog takes to drain.
     queueing: Span,
-    /// Frames skipped since measuring began.
+    /// Frames skipped since the start of the measurement.
     skipped: u64,
-    /// The last frame is a key frame.
+    /// Whether the last frame is a key frame.
     made_key: bool,
-    /// Requests for key frames count from here on.
+    /// From when key frame requests are accepted.
     heeds: Time,
 }
 
 impl Encoder {
-    /// The first frame is captured at the period's start.
+    /// An encoder whose first frame is captured at the period's start.
     #[must_use]
     pub fn new(model: EncoderModel, stream: Stream, period: Period) -> Encoder {
         Encoder {
@@ -153,8 +154,8 @@ impl Encoder {
         }
     }
 
-    /// Nothing is captured in these periods, which lie apart; the first frame after one is a key frame. Frames keep their
-    /// instants; with draws of intervals the first one after comes at the pause's end.
+    /// Adds disjoint periods without frames; the first frame after each is a key frame. Frame times do not shift; with
+    /// random intervals, the first frame comes at the end of the pause.
     #[must_use]
     pub fn pausing(mut self, mut pauses: Vec<Period>) -> Encoder {
         pauses.sort_by_key(|pause| core::cmp::Reverse(pause.start));
@@ -163,14 +164,14 @@ impl Encoder {
         self
     }
 
-    /// Frames have recorded sizes: the model's jitter of sizes, bursts and key frames at intervals are without meaning.
+    /// Uses recorded frame sizes: size jitter, bursts and periodic key frames do not apply.
     #[must_use]
     pub fn playing(mut self, ladder: Ladder) -> Encoder {
         self.ladder = Some((ladder, 0));
         self
     }
 
-    /// The next frame is none that lies in a pause.
+    /// Moves the next frame past any pause that it lies in.
     fn skip(&mut self) {
         while let Some(&pause) = self.pauses.last() {
             let next = self.capture(self.frames);
@@ -189,7 +190,7 @@ impl Encoder {
         }
     }
 
-    /// What the connection would have it send, headers included.
+    /// Sets the target rate, headers included.
     pub fn aim(&mut self, target: Rate, now: Time) {
         let rate = Rate(target.0.min(self.model.max_rate.0).max(self.model.min_rate.0));
         if now >= self.ready && rate != self.rate {
@@ -201,62 +202,62 @@ impl Encoder {
         }
     }
 
-    /// Its rate: what it last followed of what the connection would have it send.
+    /// The current rate: the last target that was followed.
     #[must_use]
     pub fn rate(&self) -> Rate {
         self.rate
     }
 
-    /// The greatest rate, and a frame of it.
+    /// The maximum rate in bit/s, and a frame's size at that rate.
     pub(crate) fn pace(&self) -> (f64, Size) {
         let rate = self.model.max_rate.bps();
         (rate, Size((rate / 8.0 / self.model.frame_rate) as u64))
     }
 
-    /// What it could send at most at `now`, in bits a second with all headers: nothing in a pause, and once it is over.
+    /// The maximum rate at `now`, in bit/s with all headers: zero in a pause and after the end.
     #[must_use]
     pub fn demand(&self, now: Time) -> f64 {
         let pauses = self.pause.is_some_and(|pause| pause.start <= now && now < pause.stop);
         if pauses || self.stopped || now >= self.period.stop { 0.0 } else { self.model.max_rate.bps() }
     }
 
-    /// Frames from `at` on count.
+    /// Counts frames from `at` on.
     pub fn measure_from(&mut self, at: Time) {
         self.from = at;
         (self.counted, self.skipped) = (0, 0);
     }
 
-    /// What waits at the sender takes so long to leave.
+    /// Reports how long the sender's backlog takes to drain.
     pub fn press(&mut self, queueing: Span) {
         self.queueing = queueing;
     }
 
-    /// The receiver asks for a key frame: the next frame is one.
+    /// The receiver requests a key frame: the next frame becomes one.
     pub fn request_key(&mut self, now: Time) {
         if now >= self.heeds {
             self.begin_anew(now);
         }
     }
 
-    /// What its sender had of it has been thrown away: the next frame is a key frame.
+    /// The sender has discarded its backlog: the next frame becomes a key frame.
     pub fn begin_anew(&mut self, now: Time) {
         self.heeds = now + MIN_KEY_FRAME_INTERVAL;
         self.next_key = self.next_key.min(now);
     }
 
-    /// Whether the last frame is a key frame that others need.
+    /// Whether the last frame is a key frame that others depend on.
     #[must_use]
     pub fn made_key(&self) -> bool {
         self.made_key && self.model.needs == FrameNeeds::Before
     }
 
-    /// How many frames have been skipped since measuring began.
+    /// Frames skipped since the start of the measurement.
     #[must_use]
     pub fn skipped(&self) -> u64 {
         self.skipped
     }
 
-    /// How many frames have been captured and not skipped since measuring began.
+    /// Frames captured and not skipped since the start of the measurement.
     #[must_use]
     pub fn captured(&self) -> u64 {
         self.counted
@@ -267,7 +268,7 @@ impl Encoder {
         self.period.start + Span::from_secs_f64((index as f64 + self.drift) / self.model.frame_rate)
     }
 
-    /// Draws how much longer than usual the interval to the next frame is.
+    /// Draws the deviation of the interval to the next frame.
     fn draw_interval(&mut self) {
         if self.model.interval_jitter > 0.0 {
             self.drift += laplace(self.gaps.unit(), self.model.interval_jitter).max(MIN_SHARE) - 1.0;
@@ -333,13 +334,13 @@ impl Encoder {
         Size(self.payload(share.max(MIN_SHARE) * drawn).max(1.0) as u64)
     }
 
-    /// The payload of a frame that has this share of a mean one, headers included.
+    /// The payload of a frame with this share of a mean one, headers included.
     fn payload(&self, share: f64) -> f64 {
         let wire = self.rate.bps() / 8.0 / self.model.frame_rate * share;
         payload(wire, self.model.segment.0.max(1) as f64, self.model.header.0 as f64)
     }
 
-    /// The next frame of those that are recorded, at the rate that the headers of a mean frame leave.
+    /// The size of the next recorded frame, at the target rate less headers.
     fn recorded(&mut self, key: bool) -> Option<Size> {
         let rate = self.payload(1.0) * 8.0 * self.model.frame_rate;
         let (ladder, next) = self.ladder.as_mut()?;
@@ -351,7 +352,7 @@ impl Encoder {
         Some(Size(size as u64))
     }
 
-    /// The share of a mean frame that the first one of a burst has, or any other.
+    /// The size of a burst's first frame, or of another one, relative to a mean frame.
     fn of_burst(&self, burst: &Burst, first: bool) -> f64 {
         let (frames, mean) = (f64::from(burst.frames), self.rate.bps() / 8.0 / self.model.frame_rate);
         let large = (burst.size.0 as f64 / mean).clamp(1.0, frames);
@@ -365,14 +366,14 @@ impl Encoder {
     }
 }
 
-/// A draw around 1 from a uniform one.
+/// A Laplace draw around 1, from a uniform one.
 fn laplace(unit: f64, scale: f64) -> f64 {
     let centred = unit - 0.5;
     let tail = (1.0 - 2.0 * centred.abs()).max(f64::MIN_POSITIVE);
     1.0 - scale * centred.signum() * libm::log(tail)
 }
 
-/// The payload of packets of `segment` at most that have `wire` bytes with their headers.
+/// The payload of `wire` bytes of packets with at most `segment` bytes of payload and a header each.
 fn payload(wire: f64, segment: f64, header: f64) -> f64 {
     wire - header * libm::ceil(wire / (segment + header))
 }

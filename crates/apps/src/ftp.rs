@@ -1,15 +1,15 @@
-//! A file transfer: greedy, of a given size or endless; an endless one may have times in which it has less to send.
+//! A file transfer: greedy, of a given size or endless; an endless one may have periods with less to send.
 
 use crate::application::{Action, Period, Tally, Transfers};
 use crate::cbr::Cbr;
 use paceline_units::{Rate, Size, Time};
 
-/// A time in which a transfer has less to send.
+/// A period in which a transfer has less to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limited {
     /// When.
     pub period: Period,
-    /// What it has meanwhile; none: nothing.
+    /// The rate of new data meanwhile; `None`: no data.
     pub rate: Option<Rate>,
 }
 
@@ -20,7 +20,7 @@ pub struct Ftp {
     period: Period,
     state: State,
     tally: Tally,
-    /// The limited times, those to come first out; in order and apart.
+    /// The limited periods, disjoint, in reverse order.
     limited: Vec<Limited>,
     segment: Size,
 }
@@ -29,11 +29,11 @@ pub struct Ftp {
 enum State {
     Waiting,
     Sending,
-    /// In a limited time up to this instant, with what it has to send.
+    /// In a limited period up to this instant, with the source of its data.
     Limited(Time, Option<Cbr>),
-    /// All of it has come.
+    /// All of it is acknowledged.
     Over,
-    /// Its stop came first.
+    /// The stop came first.
     Cut,
 }
 
@@ -44,7 +44,7 @@ impl Ftp {
         Ftp { size, period, state: State::Waiting, tally: Tally::default(), limited: Vec::new(), segment: Size(1) }
     }
 
-    /// With these times, in order and apart, in which an endless transfer has less to send, in whole segments.
+    /// Adds limited periods, in order and disjoint, in which an endless transfer has less to send, in whole segments.
     #[must_use]
     pub fn limited(mut self, mut times: Vec<Limited>, segment: Size) -> Ftp {
         times.reverse();
@@ -79,7 +79,7 @@ impl Ftp {
                 self.state = State::Sending;
                 match self.limit(now) {
                     Action::Wait => Action::Endless,
-                    next => next, // another time adjoins
+                    next => next, // another limited period follows at once
                 }
             }
             (State::Limited(_, Some(source)), _) => source.next_action(now),
@@ -87,7 +87,7 @@ impl Ftp {
         }
     }
 
-    /// Whether a limited time has come.
+    /// Enters a limited period, if one has begun.
     fn limit(&mut self, now: Time) -> Action {
         while self.limited.last().is_some_and(|next| next.period.stop <= now) {
             self.limited.pop();
@@ -121,7 +121,7 @@ impl Ftp {
         matches!(self.state, State::Over)
     }
 
-    /// How it went; `None` if it is endless.
+    /// Its statistics; `None` if it is endless.
     #[must_use]
     pub fn transfers(&self) -> Option<Transfers> {
         self.size.map(|_| self.tally.read(self.tally.open()))

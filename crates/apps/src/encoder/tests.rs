@@ -21,7 +21,7 @@ fn encoder(model: EncoderModel) -> Encoder {
     Encoder::new(model, Stream::new(1, "encoder"), Period::from(Time::from_secs_f64(1.0)))
 }
 
-/// The next frames: when they were captured, and their bytes.
+/// The next frames: capture time, and bytes.
 fn frames(encoder: &mut Encoder, count: usize) -> Vec<(f64, u64)> {
     let mut frames = Vec::new();
     while frames.len() < count {
@@ -43,7 +43,7 @@ fn section_5_frames_have_their_share_of_the_rate_and_a_laplace_law() {
     let wire: Vec<f64> = frames.iter().map(|f| f.1 as f64 + 40.0 * libm::ceil(f.1 as f64 / 1460.0)).collect();
     let mean = wire.iter().sum::<f64>() / wire.len() as f64;
     assert!((mean / 4166.7 - 1.0).abs() < 0.005, "{mean}");
-    // of a Laplace law the mean distance from the middle is its scale
+    // in a Laplace distribution the mean distance from the middle is its scale
     let spread = wire.iter().map(|size| (size - 4166.7).abs()).sum::<f64>() / wire.len() as f64;
     assert!((spread / 4166.7 - 0.15).abs() < 0.005, "{spread}");
 }
@@ -71,7 +71,7 @@ fn section_5_3_intervals_have_a_laplace_law_too() {
     let spread = gaps.iter().map(|gap| (gap - 1.0).abs()).sum::<f64>() / gaps.len() as f64;
     assert!((spread - 0.15).abs() < 0.005, "{spread}");
     let together = gaps.windows(2).map(|two| (two[0] - 1.0) * (two[1] - 1.0)).sum::<f64>() / gaps.len() as f64;
-    // of a Laplace law the variance is twice the square of the scale
+    // in a Laplace distribution the variance is twice the square of the scale
     assert!(together.abs() < 0.05 * 2.0 * 0.15 * 0.15, "one draw has nothing to do with the next: {together}");
     let mut wild = self::encoder(EncoderModel { interval_jitter: 1.0, ..MODEL });
     let times: Vec<f64> = frames(&mut wild, 3000).iter().map(|f| f.0).collect();
@@ -90,7 +90,7 @@ fn intervals_that_vary_leave_sizes_and_pauses_as_they_are() {
     assert!(times.iter().all(|time| !(1.5..2.501).contains(time)) && times.contains(&2.501), "{times:?}");
 }
 
-/// A frame of 250 kbit/s and its header make 252.4 kbit/s: what is recorded is of payload.
+/// A frame of 250 kbit/s and its header make 252.4 kbit/s: recorded rates are payload.
 #[test]
 fn section_6_recorded_frames_follow_the_target_without_headers() {
     let sizes = |rate: u32| (0..100).map(|frame| rate / 240 + frame).collect::<Vec<u32>>();
@@ -108,7 +108,7 @@ fn section_6_recorded_frames_follow_the_target_without_headers() {
     assert!((frames(&mut encoder, 1)[0].1 as f64 - expected(300e3, 1)).abs() < 2.0);
 }
 
-/// At 1 Mbit/s and 30 frames a second a mean frame has 4167 bytes, and the example's burst begins with 3.24 of them.
+/// At 1 Mbit/s and 30 frames per second a mean frame has 4167 bytes, and the example's burst begins with 3.24 of them.
 #[test]
 fn section_5_2_an_abrupt_change_begins_a_burst() {
     let burst = Some(Burst { size: Size(13_500), frames: 8, change: 0.5 });
@@ -118,14 +118,14 @@ fn section_5_2_an_abrupt_change_begins_a_burst() {
         let wire = |size: u64| size as f64 + 40.0 * libm::ceil(size as f64 / 1460.0);
         frames(encoder, count).iter().map(|frame| wire(frame.1) / (rate / 240.0)).collect()
     };
-    frames(&mut encoder, 10); // the key frame and what makes up for it, at 100 kbit/s
+    frames(&mut encoder, 10); // the key frame and those that compensate for it, at 100 kbit/s
     encoder.aim(Rate(1_000_000), Time::ZERO);
     let found = shares(&mut encoder, 9, 1e6);
     let expected = (8.0 - 13_500.0 / mean) / 7.0;
     assert!((found[0] - 13_500.0 / mean).abs() < 1e-3, "{found:?}");
     assert!(found[1..8].iter().all(|share| (share - expected).abs() < 1e-3), "{found:?}");
     assert!((found[8] - 1.0).abs() < 1e-3 && (found[..8].iter().sum::<f64>() - 8.0).abs() < 1e-2, "{found:?}");
-    // by half is not by more than half, either way; what is larger than the burst's frame is not made smaller
+    // exactly half is not abrupt, in either direction; a mean frame above the burst's size is not reduced
     let at = |ms: u64| Time(ms * 1_000_000);
     encoder.aim(Rate(1_500_000), at(1000));
     assert!(shares(&mut encoder, 1, 1.5e6)[0] < 1.01);
@@ -166,7 +166,8 @@ fn a_pause_has_no_frames_and_ends_with_a_key_frame() {
     let model = EncoderModel { key_size: 4.0, jitter: 0.0, ..MODEL };
     let at = |ms: u64| Time(ms * 1_000_000);
     let pause = |from, to| Period { start: at(from), stop: at(to) };
-    // 30 frames a second from 1 s on: frames 15 to 44 lie in the pause, none in the one that lies between two frames
+    // 30 frames per second from 1 s on: frames 15 to 44 lie in the first pause, none in the other, which is between two
+    // frames
     let mut encoder = encoder(model).pausing(vec![pause(1500, 2500), pause(1010, 1020)]);
     let frames = frames(&mut encoder, 60);
     let times: Vec<f64> = frames.iter().map(|f| f.0).collect();
@@ -220,7 +221,7 @@ fn no_frame_is_less_than_a_tenth_of_its_share() {
     let least = frames(&mut wild, 3000).iter().map(|frame| frame.1).min();
     // a tenth of 4167 bytes, less a header
     assert_eq!(least, Some(376));
-    // a key frame of eight frames leaves nothing to the seven that follow
+    // a key frame of eight frames' size leaves nothing for the next seven
     let mut keys = encoder(EncoderModel { key_size: 8.0, jitter: 0.0, ..MODEL });
     keys.aim(Rate(1_000_000), Time::ZERO);
     assert_eq!(frames(&mut keys, 8)[7].1, 376);

@@ -1,76 +1,76 @@
 //! VoAP: Vegas over access point.
 //!
 //! M. Massaro, C. E. Palazzi, A. Bujari: *Exploiting TCP Vegas' Algorithm to Improve Real-Time Multimedia
-//! Applications*, section III. The paper's flow chart (its Fig. 1) is not in the text that we have; where the text leaves a
+//! Applications*, section III. The available text lacks the paper's flow chart (its Fig. 1); where the text leaves a
 //! choice open, it is a parameter here.
 
 use super::{Decision, FlowReport, Interval};
 use paceline_units::Span;
 use std::collections::BTreeMap;
 
-/// Whose wait is held against the thresholds.
+/// Which wait is compared with the thresholds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum DelayOf {
-    /// The longest of all packets in the outgoing queue: the paper's ifqdel.
+    /// The maximum over all packets in the outgoing queue: the paper's ifqdel.
     #[default]
     Queue,
-    /// The longest of the flow's own packets; the queue's where that is not known.
+    /// The maximum over the flow's own packets; if unknown, the queue's.
     Flow,
 }
 
 /// The first window of a flow that joins the limited ones (the paper's AWNDbase).
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum First {
-    /// What it has outstanding then.
+    /// The flow's outstanding data at that time.
     #[default]
     Outstanding,
-    /// So many segments.
+    /// A fixed number of segments.
     Segments(f64),
 }
 
-/// Whether a limited flow is ever set free.
+/// Whether a limited flow can become unlimited again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Leave {
-    /// Never: it comes back from a pause with the window that it had.
+    /// Never: after a pause it resumes with its old window.
     #[default]
     Never,
-    /// After an interval without a packet; it may join again as any other.
+    /// After an interval without a packet; it may join again like any other flow.
     Idle,
 }
 
 /// Which limited windows grow while the queue is short.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Growth {
-    /// All of active flows.
+    /// Those of all active flows.
     #[default]
     All,
-    /// Those that are used up to the last segment: else a window rises without bound while something else (its own
-    /// cwnd, its application) holds the flow back, and limits nothing when it should.
+    /// Those used up to the last segment. Otherwise a window grows without bound while something else (the flow's cwnd,
+    /// its application) limits the flow, and has no effect when it should.
     Used,
 }
 
-/// The parameters.
+/// VoAP's parameters.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct VoapModel {
-    /// Below this wait the limited windows grow by one segment.
+    /// Below this wait, limited windows grow by one segment.
     pub alpha: Span,
-    /// Above this wait they shrink by one segment, and flows join.
+    /// Above this wait, limited windows shrink by one segment, and flows join.
     pub beta: Span,
-    /// T: from one decision to the next.
+    /// T: the time between decisions.
     pub interval: Span,
-    /// A flow with no more segments outstanding is left alone, so that slow start is fast.
+    /// A flow with at most this many segments outstanding is not limited, so that slow start stays fast.
     pub threshold: f64,
-    /// Whose wait counts.
+    /// Which wait is used.
     pub delay: DelayOf,
     /// A flow's first window.
     pub first: First,
-    /// Whether a limited flow is ever set free.
+    /// Whether a limited flow can become unlimited again.
     pub leave: Leave,
     /// Which windows grow.
     pub growth: Growth,
 }
 
-/// The limited flows with their windows, and what decides on them.
+/// VoAP's state: the limited flows with their windows.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Voap {
     model: VoapModel,
@@ -83,11 +83,11 @@ struct Limited {
     window: f64,
     /// Whether it sent anything in the last interval.
     active: bool,
-    /// Whether it is still there.
+    /// Whether it stays among the limited flows.
     seen: bool,
 }
 
-/// No window falls below so many segments.
+/// The lower bound of windows, in segments.
 const MIN_WINDOW: f64 = 2.0;
 
 impl Default for VoapModel {
@@ -106,13 +106,13 @@ impl Default for VoapModel {
 }
 
 impl Voap {
-    /// With no flow limited.
+    /// VoAP without limited flows.
     #[must_use]
     pub const fn new(model: VoapModel) -> Voap {
         Voap { model, limited: BTreeMap::new() }
     }
 
-    /// From one decision to the next.
+    /// The time between decisions.
     #[must_use]
     pub const fn interval(&self) -> Span {
         self.model.interval
@@ -154,9 +154,9 @@ impl Voap {
         }
     }
 
-    /// Each active flow's target: the sum of the limited windows (totalWindow) over the number of active flows among
-    /// them. The window of a flow that has just fallen silent counts in this interval's sum, and so goes to the others;
-    /// then it no longer does.
+    /// The target of each active flow: the sum of the limited windows (totalWindow) over the number of active flows
+    /// among them. The window of a flow that has just become idle still counts in this interval's sum, and so goes to
+    /// the others; after that it no longer counts.
     fn share(&mut self, flows: &[FlowReport]) -> f64 {
         for limited in self.limited.values_mut() {
             limited.seen = false;
@@ -171,7 +171,7 @@ impl Voap {
                 total += limited.window;
             }
         }
-        // One that is gone altogether leaves its share behind as well.
+        // A flow that has gone entirely also leaves its share.
         total += self.limited.values().filter(|l| !l.seen && l.active).map(|l| l.window).sum::<f64>();
         self.limited.retain(|_, limited| limited.seen);
         total / f64::from(active.max(1))

@@ -1,7 +1,7 @@
-//! The cell's work for stations of 802.11n: what goes into a frame, and what an answer means for each part of it.
+//! The cell's handling of 802.11n stations: what goes into a frame, and what a response means for each part of it.
 //!
 //! A transmitter takes packets from its queue when it sends, at most [`MAX_HELD`] at once, and fills an A-MPDU for the
-//! station of the oldest; the rest stays with it, in order. IEEE Std 802.11-2012: 9.12 (A-MPDU), 9.21 (block ACK).
+//! station of the oldest one; it keeps the rest, in order. IEEE Std 802.11-2012: 9.12 (A-MPDU), 9.21 (block ACK).
 
 use super::cell::{ACCESS_POINT, Cell, Output};
 use super::exchange::{Frames, Kind, Outcome};
@@ -13,17 +13,17 @@ use paceline_engine::Routes;
 use paceline_packet::Packet;
 use paceline_units::Time;
 
-/// Packets that a transmitter takes from its queue ahead of their turn: two windows.
+/// The maximum number of packets that a transmitter takes from its queue in advance: two windows.
 pub const MAX_HELD: usize = 2 * WINDOW as usize;
 
 impl Cell {
-    /// The session in which this interface sends to, or from, a station.
+    /// The session between this interface and a station, in the interface's direction.
     fn session(&self, number: usize, station: usize) -> usize {
         let upward = usize::from(self.interfaces[number].device != ACCESS_POINT);
         (2 * station + upward) * self.categories + number % self.categories
     }
 
-    /// The transmitter of an interface that sends aggregates makes up its mind what is next.
+    /// Selects the next frame of an interface that sends aggregates.
     pub(super) fn take_next(&mut self, number: usize, now: Time, ways: &Routes) {
         if self.interfaces[number].held.is_empty() {
             self.hold_next(number, now, ways);
@@ -52,7 +52,7 @@ impl Cell {
         self.interfaces[number].hand = Some(hand);
     }
 
-    /// Takes a packet from the queue to those that are held.
+    /// Moves a packet from the queue to `held`.
     fn hold_next(&mut self, number: usize, now: Time, ways: &Routes) -> Option<Mpdu> {
         let packet = self.dequeue(number, now)?;
         let (_, station) = self.port(&packet, ways);
@@ -104,7 +104,7 @@ impl Cell {
         }
     }
 
-    /// What has come across at `time` is handed on as far as it is in order. Tells whether a part of it was damaged.
+    /// Receives a frame at `time` and forwards the packets that are in order. Returns whether a part of it was damaged.
     pub(super) fn deliver(&mut self, number: usize, frames: &Frames, time: Time) -> bool {
         let place = self.session(number, frames.station);
         let (held, outputs) = (&mut self.interfaces[number].held, &mut self.outputs);
@@ -126,7 +126,7 @@ impl Cell {
         damaged
     }
 
-    /// An attempt at an aggregate, or at a BlockAckReq, is over.
+    /// Handles the end of an attempt at an aggregate or a BlockAckReq.
     pub(super) fn settle_parts(&mut self, number: usize, outcome: Outcome, now: Time) {
         let (rules, limit) = (self.model.rules, self.model.limits.short);
         let Some(hand) = self.interfaces[number].hand else { return };
@@ -140,7 +140,7 @@ impl Cell {
             if answered {
                 (session.request, session.urgent) = (false, false);
             } else if exhausted {
-                // It is tried again when its turn comes, which costs the oldest packet.
+                // It is sent again in its turn, at the expense of the oldest packet.
                 session.urgent = false;
                 if let Some(mpdu) = interface.held.iter_mut().find(|mpdu| mpdu.station == station) {
                     (mpdu.aboard, mpdu.tries) = (true, u32::MAX - 1);

@@ -1,8 +1,8 @@
-//! The cell at work: who sends when, and what comes of it.
+//! The cell: who sends when, and with what result.
 //!
-//! Time goes from one event to the next: a packet arrives, somebody begins to send, the exchange ends. What comes of an
-//! exchange is settled when it begins, since everybody hears everybody; packets are handed on then, with the time at
-//! which they will arrive. So the cell sees ahead by the shortest frame, and a loop through it needs no other delay.
+//! Time advances from event to event: a packet arrives, a transmission begins, an exchange ends. The result of an
+//! exchange is decided when it begins, since all stations hear each other; its packets are forwarded at once, with
+//! their arrival time. So the cell looks ahead by the shortest frame, and a loop through it needs no other delay.
 
 use super::counters::{InterfaceReport, Samples};
 use super::exchange::{Frames, Kind, Outcome};
@@ -18,46 +18,47 @@ use paceline_random::Stream;
 use paceline_units::{Rate, Span, Time};
 use std::collections::VecDeque;
 
-/// An 802.11 cell. Its ports are numbered from its first one: 2i is the way from the access point to station i, 2i + 1
-/// that from the station to the access point. A packet's port is what [`Ways::endpoint`] gives.
+/// An 802.11 cell. Its ports are numbered from its first one: 2i is the direction from the access point to station i,
+/// 2i + 1 that from the station to the access point. [`Routes::endpoint`] gives a packet's port.
 #[derive(Clone, Debug)]
 pub struct Cell {
     pub(super) model: CellModel,
     lowest: Rate,
-    /// How long who received a damaged frame waits after it.
+    /// EIFS: how long a station waits after a damaged frame.
     eifs: Span,
     first_port: u32,
-    /// The access point's, then the stations'.
+    /// The access point's interfaces, then the stations'.
     pub(super) interfaces: Vec<Interface>,
-    /// How many of them a device has.
+    /// The number of interfaces per device.
     pub(super) categories: usize,
-    /// By port and category, if there is a station of 802.11n.
+    /// By port and category, if there is an 802.11n station.
     pub(super) sessions: Vec<Session>,
-    /// When the exchange on the air ends, and who sends in it; if there is none, when somebody begins to send.
+    /// Whether an exchange is on the air. `next` is its end, otherwise the next start of a transmission; `senders` are
+    /// its senders.
     on_air: bool,
     next: Time,
     senders: Vec<Attempt>,
-    /// From when those count slots that do not send in the exchange, or did not in the last one.
+    /// From when the devices outside the current or last exchange count slots.
     others: Time,
-    /// The other device of an exchange, and from when it counts them.
+    /// The other device of an exchange, and from when it counts slots.
     peer: Option<(usize, Time)>,
     /// Packets from one station to another, on their way to the access point's queue.
     relayed: VecDeque<Packet>,
     pub(super) outputs: VecDeque<Output>,
-    /// Whether waits in the access point's queue are told.
+    /// Whether waits in the access point's queue are reported.
     watched: bool,
-    /// The next instant at which the meters have something to do.
+    /// The next instant at which the meters must act.
     boundary: u64,
 }
 
-/// What a cell hands on.
+/// An output of a cell.
 #[derive(Clone, Copy, Debug)]
 pub enum Output {
-    /// The packet arrives at the other end of the air at its time, which lies ahead.
+    /// The packet arrives at the other end of the air at its time, which is in the future.
     Forward(Packet),
-    /// It has left the access point's queue for the transmitter after so long: of a cell that is watched.
+    /// It has left the access point's queue for the transmitter after this wait; only if the cell is watched.
     Waited(Packet, Span),
-    /// It ends here, at this time.
+    /// It is dropped here, at this time.
     Drop(Packet, DropReason, Time),
 }
 
@@ -65,17 +66,17 @@ pub enum Output {
 struct Attempt {
     interface: usize,
     outcome: Outcome,
-    /// From when this one counts slots.
+    /// When it starts to send; after the exchange, from when its sender counts slots.
     own: Time,
     airtime: Span,
 }
 
-/// The device, and its only interface if traffic has no categories, that is the access point.
+/// The access point's device number; also its only interface if there are no categories.
 pub(super) const ACCESS_POINT: usize = 0;
 
 impl Cell {
-    /// A cell of this model, measured in `measure`, whose ports begin with `first_port`; its interfaces draw from
-    /// `streams`, the access point's first. Where traffic has categories each device has an interface for each.
+    /// A cell of this model, measured in `measure`, with ports from `first_port` on. Its interfaces draw from
+    /// `streams`, the access point's first. With categories, each device has one interface per category.
     #[must_use]
     pub fn new(model: &CellModel, first_port: u32, measure: Measure, streams: &[Stream]) -> Cell {
         let fastest = model.stations.iter().map(StationModel::data_rate).max().unwrap_or(Rate(1_000_000));
@@ -114,41 +115,41 @@ impl Cell {
         }
     }
 
-    /// Samples all interfaces every `every`, from the beginning of the clock. To be called before the first packet.
+    /// Samples all interfaces every `every`, from time zero. Call it before the first packet.
     pub fn record(&mut self, every: Span) {
         self.interfaces.iter_mut().for_each(|interface| interface.books.agenda.record(every));
         self.boundary = 0;
     }
 
-    /// Tells of each packet that leaves the access point's queue for the transmitter. To be called before the first one.
+    /// Reports each packet that leaves the access point's queue for the transmitter. Call it before the first packet.
     pub fn watch(&mut self) {
         self.watched = true;
     }
 
-    /// What makes a flow to the queues of its interfaces. Before the first packet.
+    /// Sets what defines a flow for the queues of its interfaces. Call it before the first packet.
     pub fn set_flow_keys(&mut self, keys: &Keys) {
         self.interfaces.iter_mut().for_each(|interface| interface.queue.set_flow_keys(keys));
     }
 
-    /// Whether a packet that the cell hands on, or is given, is on its way to a station.
+    /// Whether a packet that the cell forwards or receives is on its way to a station.
     #[must_use]
     pub fn is_downward(&self, packet: &Packet, ways: &Routes) -> bool {
         (ways.endpoint(packet) - self.first_port).is_multiple_of(2)
     }
 
-    /// When it has something to do of itself.
+    /// The time of its next event.
     #[must_use]
     pub fn next_wake(&self) -> Time {
         self.relayed.front().map_or(self.next, |packet| packet.time.min(self.next))
     }
 
-    /// What has come of the last step; to be asked for after each until there is no more.
+    /// The next output of the last step; call it after each step until it returns `None`.
     pub fn take_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
     }
 
-    /// Packets that wait here, are in a transmitter's hand and have not arrived, wait at a receiver for earlier ones, or are
-    /// being relayed.
+    /// Packets in queues, in a transmitter's hand and not yet arrived, at a receiver waiting for earlier ones, or being
+    /// relayed.
     #[must_use]
     pub fn holding(&self) -> u64 {
         let arrived = |interface: &Interface| {
@@ -160,12 +161,12 @@ impl Cell {
         held + early + self.relayed.len() as u64 - self.interfaces.iter().map(arrived).sum::<u64>()
     }
 
-    /// A packet that the cell has handed on comes back to it: one station has sent it to another.
+    /// Takes back a packet that the cell has forwarded: one station has sent it to another.
     pub fn relay(&mut self, packet: Packet) {
         self.relayed.push_back(packet);
     }
 
-    /// Does what is due at [`Cell::next_wake`].
+    /// Runs the event that is due at [`Cell::next_wake`].
     pub fn step(&mut self, ways: &Routes) {
         let now = self.next_wake();
         self.cross(now);
@@ -234,7 +235,7 @@ impl Cell {
         self.interfaces[number].hand = Some(Hand::of_one(packet, frames));
     }
 
-    /// Takes the next packet from an interface's queue.
+    /// Dequeues the next packet of an interface.
     pub(super) fn dequeue(&mut self, number: usize, now: Time) -> Option<Packet> {
         let (interface, outputs) = (&mut self.interfaces[number], &mut self.outputs);
         let next = interface.queue.next(now, |packet, reason| outputs.push_back(Output::Drop(packet, reason, now)));
@@ -246,12 +247,12 @@ impl Cell {
         Some(packet)
     }
 
-    /// Somebody begins to send.
+    /// Begins a transmission.
     fn begin(&mut self, now: Time, ways: &Routes) {
         let (rules, phy) = (self.model.rules, &self.model.phy);
         let noticed = now + rules.notice(phy);
         self.senders.clear();
-        // the device of the last sender: its categories are in order
+        // the device of the last sender: a device's interfaces are adjacent, most urgent category first
         let mut ahead = None;
         for (number, interface) in self.interfaces.iter_mut().enumerate() {
             if interface.expiry(phy) < noticed {
@@ -317,7 +318,8 @@ impl Cell {
     fn collide(&mut self) {
         let (model, rules, phy) = (&self.model, self.model.rules, &self.model.phy);
         let mut end = Time::ZERO;
-        // The end of the last frame, and that of the last of the others: who sends longest hears none of them out.
+        // The end of the last frame, and the end of the last one before it: the longest sender does not hear the others
+        // end.
         let mut before = Time::ZERO;
         for sender in &mut self.senders {
             let interface = &mut self.interfaces[sender.interface];
@@ -343,7 +345,7 @@ impl Cell {
         self.peer = None;
     }
 
-    /// The medium falls idle.
+    /// Ends the exchange: the medium falls idle.
     fn end(&mut self, now: Time, ways: &Routes) {
         let (rules, limits, phy) = (self.model.rules, self.model.limits, self.model.phy);
         for interface in &mut self.interfaces {
@@ -377,7 +379,7 @@ impl Cell {
         self.next = expiries.min().unwrap_or(Time::NEVER);
     }
 
-    /// From when the interfaces of a device count slots.
+    /// Sets from when the interfaces of a device count slots.
     #[inline]
     fn count_from(&mut self, device: usize, from: Time) {
         if self.categories == 1 {
@@ -390,9 +392,9 @@ impl Cell {
         }
     }
 
-    /// Who has the medium for longer than the exchange that has ended goes on a SIFS later, if what is next fits. Everybody
-    /// else has heard for how long. Each exchange is announced by itself.
-    // Apart from where most exchanges begin: what they do is to be in one piece there.
+    /// Continues a TXOP: a SIFS after the exchange that has ended, its holder sends the next frame if it fits. All
+    /// others know the TXOP's duration. Each exchange is announced separately.
+    // Out of line, so that the common path of exchanges stays compact.
     #[cold]
     #[inline(never)]
     fn goes_on(&mut self, number: usize, end: Time, now: Time, ways: &Routes) -> bool {
@@ -412,7 +414,7 @@ impl Cell {
         true
     }
 
-    /// The meters do what is due by `now`, before anything else happens then.
+    /// Runs the meters up to `now`, before other events at `now`.
     fn cross(&mut self, now: Time) {
         while self.boundary <= now.0 {
             let time = self.boundary;
@@ -421,8 +423,8 @@ impl Cell {
         }
     }
 
-    /// Closes the books of all interfaces at `end`, the access point's first. If the measured interval is still open it
-    /// ends there.
+    /// Closes the measurement of all interfaces at `end`, the access point's first. A measured interval that is still
+    /// open ends there.
     ///
     /// # Panics
     /// If a packet vanished at an interface.
@@ -431,7 +433,7 @@ impl Cell {
         self.interfaces.iter_mut().map(|interface| interface.finish(end.0)).collect()
     }
 
-    /// What [`Cell::record`] asked for, interface by interface.
+    /// The series requested with [`Cell::record`], by interface.
     pub fn take_samples(&mut self) -> Vec<Samples> {
         self.interfaces.iter_mut().map(Interface::take_samples).collect()
     }

@@ -6,24 +6,25 @@ use crate::waiting::Gone;
 use crate::{DropReason, LinkReport, Totals};
 use paceline_units::Span;
 
-/// What a transmitter did.
+/// A transmitter's counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct InterfaceCounts {
-    /// Exchanges that it began: a data frame, of 802.11n with several packets in it or a BlockAckReq too; with RTS before or not.
+    /// Exchanges that it began: a data frame (in 802.11n also with several packets) or a BlockAckReq, with or without
+    /// RTS.
     pub attempts: u64,
-    /// Those that were not the first for their packet.
+    /// Exchanges that were not the first for their packet.
     pub retries: u64,
-    /// Those that began together with another's.
+    /// Exchanges that began together with another device's.
     pub collisions: u64,
-    /// Those without a collision in which a frame, or a part of an aggregate, arrived damaged.
+    /// Exchanges without a collision in which a frame, or a part of an aggregate, arrived damaged.
     pub frame_errors: u64,
-    /// How long the medium carried its exchanges, answers and the spaces before them included; of a collision, until it
-    /// waited for the answer.
+    /// How long the medium carried its exchanges, including responses and the spaces before them; in a collision, until
+    /// it waited for the response.
     pub airtime: Span,
 }
 
 impl InterfaceCounts {
-    /// What happened after `earlier`.
+    /// The difference from `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &InterfaceCounts) -> InterfaceCounts {
         InterfaceCounts {
@@ -36,32 +37,32 @@ impl InterfaceCounts {
     }
 }
 
-/// What an interface measured. Its queue is what waits, without what the transmitter has in hand or
+/// An interface's measurements. Its queue is the waiting packets, without those that the transmitter has in hand or
 /// holds; utilisation is its share of the medium's time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct InterfaceReport {
-    /// Its queue. A packet departs when its ACK has come, or when it is given up.
+    /// Its queue. A packet departs when its ACK has arrived, or when it is given up.
     pub queue: LinkReport,
-    /// Its transmitter, within the measured interval.
+    /// Its transmitter's counts in the measured interval.
     pub counts: InterfaceCounts,
 }
 
-/// An interface sampled at a fixed interval; each row but the first tells of the interval before it.
+/// An interface sampled at a fixed interval; each row but the first covers the interval before it.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Samples {
-    /// When, and what waits then.
+    /// The sampling times and the queue.
     pub queue: Series,
-    /// What the transmitter did since the row before.
+    /// The transmitter's counts since the previous row.
     pub counts: Vec<InterfaceCounts>,
-    /// The longest wait in the queue among the packets that left it since the row before.
+    /// The maximum wait of the packets that left the queue since the previous row.
     pub longest_wait: Vec<Span>,
 }
 
-/// An interface's meter: its schedule and what it has counted.
+/// An interface's meter: its schedule and counts.
 #[derive(Clone, Debug)]
 pub(super) struct Counters {
     pub(super) agenda: Schedule,
-    /// The counts at the two ends of the measured interval.
+    /// The counts at both ends of the measured interval.
     ends: [InterfaceCounts; 2],
     before: InterfaceCounts,
     counts: Vec<InterfaceCounts>,
@@ -76,7 +77,7 @@ impl Counters {
 }
 
 impl Interface {
-    /// Everything before `time`.
+    /// The counters of everything before `time`.
     fn snapshot(&mut self, time: u64) -> Snapshot {
         self.queue.level.integrate(time, &mut ());
         let mut gone = Gone::default();
@@ -94,7 +95,7 @@ impl Interface {
         }
     }
 
-    /// Does what the meter has to do at `time`, before anything else happens then.
+    /// Runs the meter at `time`, before other events at `time`.
     pub(super) fn cross(&mut self, time: u64) {
         if self.books.agenda.from.is_none() && self.books.agenda.window.from.0 <= time {
             self.books.agenda.from = Some(self.snapshot(time));
@@ -114,7 +115,7 @@ impl Interface {
         }
     }
 
-    /// What was recorded.
+    /// The recorded samples.
     pub(super) fn take_samples(&mut self) -> Samples {
         Samples {
             queue: core::mem::take(&mut self.books.agenda.series),
@@ -123,10 +124,10 @@ impl Interface {
         }
     }
 
-    /// Closes the books at `end`, up to which the meter has been crossed.
+    /// Closes the measurement at `end`, up to which [`Interface::cross`] has been called.
     ///
     /// # Panics
-    /// If a packet vanished: arrivals must equal departures, drops and what is here.
+    /// If a packet vanished: arrivals must equal departures, drops and packets held here.
     pub(super) fn finish(&mut self, end: u64) -> InterfaceReport {
         let closing = self.snapshot(end);
         let (departures, _, drops) = closing.outcome();

@@ -1,10 +1,11 @@
-//! Access categories: how urgent traffic contends for the channel before other traffic of the same transmitter, and of others.
+//! Access categories: how urgent traffic contends for the channel ahead of other traffic, in its own transmitter and in
+//! others.
 //!
 //! IEEE Std 802.11-2012, clause 9.19.2 (EDCA) and Table 8-105 (its default parameters).
 
 use paceline_units::Span;
 
-/// What traffic is, from the most urgent to the least.
+/// An access category, from the most to the least urgent.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Category {
     /// Voice (AC_VO).
@@ -18,10 +19,10 @@ pub enum Category {
 }
 
 impl Category {
-    /// All of them.
+    /// All categories.
     pub const ALL: [Category; 4] = [Category::Voice, Category::Video, Category::BestEffort, Category::Background];
 
-    /// As it is written in scenarios and results.
+    /// Its name in scenarios and results.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -33,23 +34,23 @@ impl Category {
     }
 }
 
-/// How a category contends.
+/// A category's contention parameters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Access {
-    /// By EDCA; else by DCF.
+    /// EDCA; otherwise DCF.
     pub with_qos: bool,
-    /// Slots after SIFS that the medium is idle before it counts down.
+    /// AIFSN: idle slots after SIFS before it counts down.
     pub aifsn: u32,
-    /// Its contention window at first, and what that grows to.
+    /// The initial contention window; `cw_max` is the maximum.
     pub cw_min: u32,
     /// See `cw_min`.
     pub cw_max: u32,
-    /// For how long it keeps the medium once it has it; zero: for one exchange.
+    /// The TXOP limit; zero: one exchange.
     pub txop: Span,
 }
 
 impl Access {
-    /// The standard's default for stations, where aCWmin and aCWmax are these; `dsss`: in a cell of 802.11b.
+    /// The standard's defaults for stations, given aCWmin and aCWmax; `dsss`: in an 802.11b cell.
     #[must_use]
     pub fn standard(category: Category, (least, most): (u32, u32), dsss: bool) -> Access {
         let part = |of: u32| ((least + 1) / of).max(1) - 1;
@@ -64,11 +65,11 @@ impl Access {
     }
 }
 
-/// The categories of a cell.
+/// A cell's categories.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Edca {
-    /// Those that its traffic has, the most urgent first. Each transmitter has a queue and a countdown for each.
+    /// The categories in use, the most urgent first. Each transmitter has a queue and a countdown per category.
     pub categories: Vec<(Category, Access)>,
-    /// By flow: the place of its category among these.
+    /// Each flow's index into `categories`.
     pub of_flow: Vec<u8>,
 }

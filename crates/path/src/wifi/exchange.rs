@@ -1,4 +1,4 @@
-//! What follows when a transmitter begins: the frames of one exchange, and who may count slots again from when.
+//! The frames of one exchange, and from when each station counts slots after it.
 
 use super::model::CellModel;
 use super::session::{Length, Mpdu};
@@ -6,61 +6,61 @@ use super::timing::{ACK, BLOCK_ACK, BLOCK_ACK_REQUEST, Protection, RTS};
 use paceline_units::{Rate, Span, Time};
 use std::collections::VecDeque;
 
-/// How an attempt ended.
+/// The result of an attempt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Outcome {
-    /// The ACK has come.
+    /// The ACK arrived.
     Acknowledged,
-    /// No CTS came for the RTS.
+    /// No CTS arrived in response to the RTS.
     NoCts,
-    /// No ACK came for the data frame.
+    /// No ACK arrived for the data frame.
     NoAck,
 }
 
-/// An exchange from its beginning to the end of its last frame.
+/// An exchange, from its beginning to the end of its last frame.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Exchange {
-    /// When the data frame arrives undamaged.
+    /// When the data frame arrives; `None` if it is damaged.
     pub(super) delivered: Option<Time>,
     pub(super) outcome: Outcome,
     /// The end of the last frame.
     pub(super) end: Time,
     /// From when the sender counts slots.
     pub(super) own: Time,
-    /// From when the other end of it does.
+    /// From when the receiver counts slots.
     pub(super) peer: Time,
-    /// From when all others do.
+    /// From when all others count slots.
     pub(super) others: Time,
 }
 
-/// What an exchange is about.
+/// The content of an exchange.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     /// A packet in hand.
     Packet,
-    /// Packets that are held for a station of 802.11n, one or more.
+    /// One or more held packets for an 802.11n station.
     Aggregate,
     /// A BlockAckReq.
     Request,
 }
 
-/// The frames of an attempt at a packet for, or from, one station.
+/// The frames of an attempt to send to, or from, one station.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frames {
     pub(super) station: usize,
     pub(super) kind: Kind,
-    /// Octets of the data frame, and of what answers it.
+    /// Octets of the data frame, and of its response.
     octets: u32,
     answer: u32,
-    /// The CTS to the own sender, SIFS included.
+    /// The CTS-to-self, SIFS included.
     announcement: Span,
-    /// The rate of RTS, if there is one.
+    /// The rate of the RTS, if there is one.
     rts: Option<Rate>,
     data: Span,
 }
 
 impl Frames {
-    /// For a data frame of so many octets to or from `station`.
+    /// The frames for a data frame of `octets` to or from `station`.
     pub(super) fn new(model: &CellModel, station: usize, octets: u32) -> Frames {
         let (phy, table) = (&model.phy, &model.stations[station]);
         let rate = table.control_rate();
@@ -78,7 +78,7 @@ impl Frames {
         Frames { station, kind: Kind::Packet, octets, answer: ACK, announcement, rts, data }
     }
 
-    /// For one packet or several, to or from a station of 802.11n.
+    /// The frames for one or more packets, to or from an 802.11n station.
     pub(super) fn aggregate(model: &CellModel, station: usize, length: Length) -> Frames {
         let frames = Frames::new(model, station, length.octets());
         Frames { kind: Kind::Aggregate, answer: length.answer(), ..frames }
@@ -97,12 +97,12 @@ impl Frames {
         }
     }
 
-    /// Whether the data frame goes after RTS and CTS: then its failures count as long ones.
+    /// Whether the data frame follows RTS and CTS: its failures then count towards the long retry limit.
     pub(super) fn has_rts(&self) -> bool {
         self.rts.is_some()
     }
 
-    /// How long the sender transmits if it collides: until it waits for an answer.
+    /// How long the sender transmits in a collision: until it waits for a response.
     pub(super) fn until_answer(&self, model: &CellModel) -> Span {
         match self.rts {
             Some(rate) => model.phy.airtime(rate, RTS),
@@ -110,13 +110,13 @@ impl Frames {
         }
     }
 
-    /// From the end of these frames to where the sender knows that no answer comes.
+    /// From the end of these frames until the sender knows that there is no response.
     pub(super) fn timeout(&self, model: &CellModel) -> Span {
         let rate = self.rts.unwrap_or(model.stations[self.station].control_rate());
         model.rules.timeout(&model.phy, model.response_rate(rate))
     }
 
-    /// How long the exchange lasts if all frames arrive.
+    /// How long the exchange takes if all frames arrive.
     pub(super) fn lasts(&self, model: &CellModel) -> Span {
         let (phy, through) = (&model.phy, model.phy.propagation);
         let response = model.response_rate(model.stations[self.station].control_rate());
@@ -127,9 +127,9 @@ impl Frames {
         self.announcement + cleared + self.data + phy.sifs + phy.airtime(response, self.answer) + through * 2
     }
 
-    /// The exchange that begins at `start` without another's frame beside. Who receives a damaged frame waits for `eifs`
-    /// after it; `fails` draws whether a frame fails that does so with the probability given. Which of several packets
-    /// arrive damaged is told in `held`.
+    /// The exchange that begins at `start` without a collision. A station that receives a damaged frame waits for
+    /// `eifs` after it. `fails` draws whether a frame with the given error probability fails. The damaged packets of an
+    /// aggregate are marked in `held`.
     #[inline(always)]
     pub(super) fn exchange(
         &self,
@@ -144,7 +144,7 @@ impl Frames {
         let station = &model.stations[self.station];
         let response = model.response_rate(station.control_rate());
         let ack = sifs + phy.airtime(response, self.answer) + through;
-        // Its frame has reached nobody, at `end`: the one for whom it was has heard noise.
+        // A damaged frame ended at `end`; its receiver heard only noise.
         let unheard = |outcome, end: Time, others| Exchange {
             delivered: None,
             outcome,
@@ -154,7 +154,7 @@ impl Frames {
             others,
         };
         let mut begin = start + self.announcement;
-        // until when the others hold back, by what frames have announced
+        // the end of the others' NAV, from the frames' announced durations
         let mut reserved = Time::ZERO;
         if let Some(rate) = self.rts {
             let answer = model.response_rate(rate);
@@ -186,7 +186,7 @@ impl Frames {
             }),
         };
         if lost {
-            // The others have read the duration that the frame announces: their NAV covers the ACK.
+            // The others have read the frame's duration field: their NAV covers the ACK.
             return unheard(Outcome::NoAck, data_end, others);
         }
         let (outcome, own) = if fails(station.control_error(response, self.answer)) {

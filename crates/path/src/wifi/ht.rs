@@ -1,10 +1,11 @@
-//! 802.11n's physical layer: modulation and coding schemes, and how long an HT-mixed frame lasts.
+//! 802.11n's physical layer: modulation and coding schemes, and the duration of an HT-mixed frame.
 //!
-//! IEEE Std 802.11-2012, clause 20: 20.3.5 and 20.6 (MCS parameters), 20.4.3 (TXTIME), 20.3.21.1 (least receiver).
+//! IEEE Std 802.11-2012, clause 20: 20.3.5 and 20.6 (MCS parameters), 20.4.3 (TXTIME), 20.3.21.1 (minimum input
+//! sensitivity).
 
 use paceline_units::{Rate, Span};
 
-/// The width of the channel.
+/// The channel width.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Width {
     /// 20 MHz: 52 data subcarriers.
@@ -13,7 +14,7 @@ pub enum Width {
     Mhz40,
 }
 
-/// The interval between symbols.
+/// The guard interval between symbols.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GuardInterval {
     /// 800 ns: a symbol lasts 4 us.
@@ -22,7 +23,7 @@ pub enum GuardInterval {
     Short,
 }
 
-/// How data frames to and from a station of 802.11n are sent: equal modulation on all streams, convolutional code, no
+/// How data frames to and from an 802.11n station are sent: equal modulation on all streams, convolutional code, no
 /// STBC.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ht {
@@ -31,29 +32,29 @@ pub struct Ht {
     guard: GuardInterval,
 }
 
-/// Data bits that a symbol has on one stream, in units of 26 at 20 MHz and 54 at 40 MHz (clause 20.6): BPSK 1/2, QPSK 1/2 and
+/// Data bits per symbol and stream, in units of 26 at 20 MHz and 54 at 40 MHz (clause 20.6): BPSK 1/2, QPSK 1/2 and
 /// 3/4, 16-QAM 1/2 and 3/4, 64-QAM 2/3, 3/4 and 5/6.
 const UNITS: [u64; 8] = [1, 2, 3, 4, 6, 8, 9, 10];
-/// Rates of OFDM in Mbit/s with the same modulation and coding; none has 5/6, so that of 3/4 stands for it (clause 9.7.6.5.5).
+/// OFDM rates in Mbit/s with the same modulation and coding; none has 5/6, so 3/4 stands for it (clause 9.7.6.5.5).
 const REFERENCE: [u64; 8] = [6, 12, 18, 24, 36, 48, 54, 54];
 /// Minimum input levels in dBm at 20 MHz (Table 20-22); 3 dB more at 40 MHz.
 const SENSITIVITY: [f64; 8] = [-82.0, -79.0, -77.0, -74.0, -70.0, -66.0, -65.0, -64.0];
-/// More data bits than this in a symbol take a second encoder: above 300 Mbit/s with the short guard interval.
+/// With more data bits per symbol than this there are two encoders: above 300 Mbit/s with the short guard interval.
 const ONE_ENCODER: u64 = 1080;
 const SYMBOL: u64 = 4000;
 const SHORT_SYMBOL: u64 = 3600;
 /// L-STF and L-LTF 16 us, L-SIG 4 us, HT-SIG 8 us, HT-STF 4 us.
 const PREAMBLE: Span = Span::from_micros(32);
-/// A training field for each stream.
+/// A training field per stream.
 const TRAINING: Span = Span::from_micros(4);
 
 impl Ht {
-    /// The highest MCS of equal modulation: four streams.
+    /// The highest MCS with equal modulation: four streams.
     pub const HIGHEST: u8 = 31;
-    /// The longest frame: L-SIG announces at most 4095 octets at 6 Mbit/s (clause 9.13.4).
+    /// The maximum frame duration: L-SIG announces at most 4095 octets at 6 Mbit/s (clause 9.13.4).
     pub const LONGEST: Span = Span::from_micros(5484);
 
-    /// None if there is no such MCS: 0 to [`Ht::HIGHEST`].
+    /// `None` if there is no such MCS: 0 to [`Ht::HIGHEST`].
     #[must_use]
     pub fn new(mcs: u8, width: Width, guard: GuardInterval) -> Option<Ht> {
         (mcs <= Ht::HIGHEST).then_some(Ht { mcs, width, guard })
@@ -67,7 +68,7 @@ impl Ht {
         u64::from(self.mcs / 8) + 1
     }
 
-    /// Data bits of a symbol (N_DBPS).
+    /// Data bits per symbol (N_DBPS).
     fn symbol_bits(self) -> u64 {
         let unit = match self.width {
             Width::Mhz20 => 26,
@@ -83,32 +84,32 @@ impl Ht {
         }
     }
 
-    /// The rate of the data bits, rounded down to whole bits a second.
+    /// The data rate, rounded down to whole bit/s.
     #[must_use]
     pub fn rate(self) -> Rate {
         Rate(self.symbol_bits() * 1_000_000_000 / self.symbol_ns())
     }
 
-    /// The rate of OFDM that control frames take for this one: with the same modulation (clause 9.7.6.5.5).
+    /// The OFDM reference rate, which determines the rate of control frames: same modulation (clause 9.7.6.5.5).
     #[must_use]
     pub fn reference_rate(self) -> Rate {
         Rate(REFERENCE[self.scheme()] * 1_000_000)
     }
 
-    /// The minimum input level in dBm, at which 10 % of 4096 octets are damaged.
+    /// The minimum input level in dBm, at which 10 % of frames of 4096 octets are damaged.
     pub(super) fn sensitivity(self) -> f64 {
         SENSITIVITY[self.scheme()] + if self.width == Width::Mhz40 { 3.0 } else { 0.0 }
     }
 
-    /// How long a frame of so many octets lasts (TXTIME, clause 20.4.3), without the signal extension of 2.4 GHz.
+    /// The duration of a frame of `octets` (TXTIME, clause 20.4.3), without the signal extension of 2.4 GHz.
     #[must_use]
     pub fn airtime(self, octets: u32) -> Span {
         let bits = self.symbol_bits();
         let encoders = 1 + u64::from(bits > ONE_ENCODER);
         let symbols = (u64::from(octets) * 8 + 16 + 6 * encoders).div_ceil(bits);
-        // three streams are trained with four fields
+        // three streams have four training fields
         let fields = if self.streams() == 3 { 4 } else { self.streams() };
-        // whole long symbols, so that L-SIG can announce them
+        // whole long symbols, so that L-SIG can announce the duration
         let data = (symbols * self.symbol_ns()).div_ceil(SYMBOL) * SYMBOL;
         PREAMBLE + TRAINING * fields + Span(data)
     }

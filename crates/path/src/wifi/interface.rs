@@ -19,27 +19,27 @@ use std::collections::VecDeque;
 pub(super) struct Interface {
     pub(super) queue: Queue,
     pub(super) hand: Option<Hand>,
-    /// Packets taken from the queue that are not in hand, in order: of an interface that sends aggregates.
+    /// For aggregates: packets taken from the queue that are not in hand, in order.
     pub(super) held: VecDeque<Mpdu>,
-    /// How much longer than DIFS it finds the medium idle before it counts slots (AIFS, clause 9.3.2.3.6).
+    /// AIFS minus DIFS: the additional idle time before it counts slots (AIFS, clause 9.3.2.3.6).
     pub(super) beyond_difs: Span,
-    /// It obeys EDCA, not DCF.
+    /// It follows EDCA, not DCF.
     with_qos: bool,
-    /// Slots that its countdown has left, as of `from`; without a packet it is the one after the last (post-backoff).
+    /// Backoff slots left as of `from`; without a packet in hand, of the post-backoff.
     pub(super) slots: u32,
-    /// When it began, or begins, to count them.
+    /// When it began, or begins, to count slots.
     pub(super) from: Time,
-    /// It sends no earlier than this, having come to an idle medium.
+    /// The earliest start of a frame that found the medium idle.
     pub(super) not_before: Time,
-    /// Whether its countdown was drawn; else it came to an idle medium.
+    /// Whether the backoff was drawn; otherwise the frame found the medium idle.
     pub(super) drawn: bool,
-    /// Whose it is: the access point's, 0, or a station's. One that tells categories apart has one for each.
+    /// Its device: 0 for the access point, otherwise a station. A device with categories has one interface for each.
     pub(super) device: usize,
-    /// The contention window, what it is at first, and what it grows to.
+    /// The contention window, its initial value, and its maximum.
     window: u32,
     cw_min: u32,
     cw_max: u32,
-    /// For how long it keeps the medium once it has it, and until when now; zero: for one exchange.
+    /// The TXOP limit (zero: one exchange), and the end of the current TXOP.
     txop: Span,
     txop_end: Time,
     short: u32,
@@ -47,36 +47,36 @@ pub(super) struct Interface {
     draws: Sequence,
     errors: Sequence,
     pub(super) counts: InterfaceCounts,
-    /// Packets that got across, or of which no more is known here, and their bytes.
+    /// Packets, and their bytes, that arrived and need nothing more from this interface.
     pub(super) departed: (u64, u64),
     pub(super) books: Counters,
 }
 
-/// What the transmitter has in hand.
+/// What the transmitter sends next.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hand {
-    /// None: packets that are held, or a BlockAckReq.
+    /// `None`: held packets, or a BlockAckReq.
     pub(super) packet: Option<Packet>,
     pub(super) frames: Frames,
     pub(super) tries: u32,
-    /// It has arrived, but its sender may not know; the receiver drops what comes again (clause 10.3.2.11).
+    /// It has arrived, but its sender may not know; the receiver drops duplicates (clause 10.3.2.11).
     pub(super) delivered: bool,
 }
 
 impl Hand {
-    /// One packet by itself.
+    /// A single packet.
     pub(super) fn of_one(packet: Packet, frames: Frames) -> Hand {
         Hand { packet: Some(packet), frames, tries: 0, delivered: false }
     }
 
-    /// Packets that are held, or a BlockAckReq.
+    /// Held packets, or a BlockAckReq.
     pub(super) fn of_several(frames: Frames) -> Hand {
         Hand { packet: None, frames, tries: 0, delivered: false }
     }
 }
 
 impl Interface {
-    /// The transmitter of a device that contends like this; `slot`: the cell's.
+    /// A device's transmitter with these contention parameters; `slot` is the cell's.
     pub(super) fn new(
         (queue, rate): (&QueueModel, Rate),
         device: usize,
@@ -110,14 +110,14 @@ impl Interface {
         }
     }
 
-    /// Packets that wait, the one in hand, and those that are held.
+    /// Packets that wait, are in hand, or are held.
     pub(super) fn holding(&self) -> u64 {
         u64::from(self.queue.len())
             + u64::from(self.hand.is_some_and(|hand| hand.packet.is_some()))
             + self.held.len() as u64
     }
 
-    /// When it begins to send if nobody else does before.
+    /// When it begins to send, unless another transmission begins first.
     pub(super) fn expiry(&self, phy: &Phy) -> Time {
         match self.hand {
             Some(_) => (self.from + phy.slot * u64::from(self.slots)).max(self.not_before),
@@ -125,7 +125,7 @@ impl Interface {
         }
     }
 
-    /// It sends what it has in hand.
+    /// Counts an attempt to send what is in hand.
     pub(super) fn count_attempt(&mut self) {
         let Some(hand) = &mut self.hand else { return };
         self.counts.attempts += 1;
@@ -139,17 +139,17 @@ impl Interface {
         self.drawn = true;
     }
 
-    /// Whole slots that it has counted by `now`.
+    /// Whole slots counted by `now`.
     fn counted(&self, phy: &Phy, now: Time) -> u32 {
         let idle = now.0.saturating_sub(self.from.0);
         (idle / phy.slot.0).min(u64::from(u32::MAX)) as u32
     }
 
-    /// A packet has come to hand at `now`, while nobody transmits and none is announced.
+    /// Starts contention at `now`: a packet is in hand, and the medium is idle and not reserved.
     pub(super) fn contend(&mut self, rules: Rules, phy: &Phy, now: Time) {
         let counted = self.counted(phy, now);
         if counted < self.slots || (self.slots > 0 && now < self.from) {
-            // The countdown after the last packet goes on.
+            // The backoff after the last packet continues.
             self.drawn = true;
             return;
         }
@@ -161,29 +161,30 @@ impl Interface {
             }
             Rules::Ieee | Rules::Bianchi => {
                 self.drawn = false;
-                // the next border of a slot, by the idle period that all count
+                // the next slot boundary of the idle period, which is common to all
                 let borders = if now < self.from { 0 } else { u64::from(counted) + 1 };
                 self.not_before = self.from + phy.slot * borders;
             }
         }
     }
 
-    /// Whether the medium still counts as busy for this one, by what frames have announced to it; who sent them is not bound.
+    /// Whether the medium is still reserved for this interface by announced durations (NAV); they do not bind their own
+    /// senders.
     pub(super) fn is_reserved(&self, phy: &Phy, now: Time) -> bool {
         now + phy.difs() + self.beyond_difs < self.from
     }
 
-    /// A packet has come to hand while somebody transmits, or has announced more.
+    /// Starts contention while the medium is busy or reserved.
     pub(super) fn contend_later(&mut self, rules: Rules) {
         if self.slots == 0 {
             self.draw(rules);
         }
     }
 
-    /// Somebody else begins to send at `now`: the countdown freezes.
+    /// Freezes the backoff: another transmission begins at `now`.
     pub(super) fn freeze(&mut self, rules: Rules, phy: &Phy, now: Time) {
-        // EDCA counts at slot borders, AIFS' end among them, and so at the one at which the other begins (clause
-        // 9.19.2.3); DCF counts idle slots.
+        // EDCA counts at slot boundaries, including the end of AIFS, and so also at the one at which the other
+        // transmission begins (clause 9.19.2.3); DCF counts idle slots.
         let busy_step = match rules {
             Rules::Bianchi => 1,
             Rules::Ieee if self.with_qos => u32::from(now >= self.from),
@@ -197,12 +198,12 @@ impl Interface {
         }
     }
 
-    /// Whether a frame fails that does so with this probability.
+    /// Draws whether a frame with this error probability fails.
     pub(super) fn fails(&mut self, probability: f64) -> bool {
         probability > 0.0 && self.errors.unit() < probability
     }
 
-    /// The attempt is over. Gives the packet back if it is given up and did not arrive.
+    /// Ends an attempt. Returns the packet if it is given up and has not arrived.
     pub(super) fn settle(&mut self, outcome: Outcome, rules: Rules, limits: Limits) -> Option<Packet> {
         let hand = self.hand?;
         let packet = hand.packet?;
@@ -230,7 +231,7 @@ impl Interface {
             }
         } else {
             if outcome == Outcome::NoAck && hand.frames.has_rts() {
-                // RTS and CTS got across: the short count begins anew (clause 10.3.4.4).
+                // RTS and CTS were successful: the short retry count is reset (clause 10.3.4.4).
                 self.short = 0;
             }
             self.window = Rules::wider(self.window, self.cw_max);
@@ -239,26 +240,26 @@ impl Interface {
         lost
     }
 
-    /// The window and the countdown after an attempt that is the last one, or not.
+    /// Updates the window and draws a backoff after an attempt; `is_last`: no retry follows.
     pub(super) fn back_off(&mut self, is_last: bool, rules: Rules) {
         self.window = if is_last { self.cw_min } else { Rules::wider(self.window, self.cw_max) };
         self.draw(rules);
     }
 
-    /// A more urgent category of the same device begins to send in the same slot: to this one that is a collision, without a
-    /// frame on the air (clause 9.19.2.3).
+    /// Internal collision: a more urgent category of the same device begins to send in the same slot. It counts as a
+    /// collision, without a frame on the air (clause 9.19.2.3).
     pub(super) fn give_way(&mut self, rules: Rules) {
         self.window = Rules::wider(self.window, self.cw_max);
         self.not_before = Time::ZERO;
         self.draw(rules);
     }
 
-    /// It has the medium, at `start`.
+    /// Starts a TXOP.
     pub(super) fn begin_txop(&mut self, start: Time) {
         self.txop_end = start + self.txop;
     }
 
-    /// Until when it has the medium, if for more than an exchange.
+    /// The end of its TXOP, if that may have more than one exchange.
     pub(super) fn txop_end(&self) -> Option<Time> {
         (self.txop > Span::ZERO).then_some(self.txop_end)
     }

@@ -1,10 +1,10 @@
 //! An IEEE 802.11 cell: one channel, an access point and its stations, all of which hear each other.
 //!
-//! [`Cell`] is one element of the engine: a shared medium has an event loop of its own. Its parts: [`timing`] (slots,
-//! frame spaces, how long a frame lasts), [`signal`] (which frames arrive damaged), [`dcf`] (rules of access and
-//! retries), [`interface`] (queue, backoff and counters of one transmitter); of 802.11n [`ht`] (its frames), [`session`] (block
-//! ACKs, order) and [`aggregate`] (what goes into a frame). Clauses are those of IEEE Std 802.11-2016.
-//! What is modelled and what is not: docs/wifi.md. Look first at [`CellModel`], then at `Cell::begin`.
+//! [`Cell`] is one element of the engine: a shared medium has its own event loop. Its parts: [`timing`] (slots, frame
+//! spaces, frame durations), [`signal`] (which frames arrive damaged), [`dcf`] (rules of access and retries),
+//! [`interface`] (queue, backoff and counters of one transmitter); for 802.11n [`ht`] (its frames), [`session`] (block
+//! ACKs, order) and [`aggregate`] (what goes into a frame). Clauses are those of IEEE Std 802.11-2016. docs/wifi.md
+//! lists what is modelled and what is not. Start with [`CellModel`], then `Cell::begin`.
 
 mod aggregate;
 mod cell;

@@ -1,4 +1,4 @@
-//! What a cell is, as plain data.
+//! A cell's parameters, as plain data.
 
 use super::dcf::{Limits, Rules};
 use super::edca::{Access, Category, Edca};
@@ -8,26 +8,26 @@ use super::timing::{BLOCK_ACK_REQUEST, Phy, Protection, Waveform};
 use crate::Queue;
 use paceline_units::{Rate, Ratio, Span};
 
-/// An access point, its stations, and the channel between them. All hear each other, and no frame outshouts another.
+/// An access point, its stations, and the channel between them. All hear each other, and there is no capture effect.
 #[derive(Clone, Debug)]
 pub struct CellModel {
-    /// Slots, frame spaces, durations.
+    /// Slots, frame spaces, frame durations.
     pub phy: Phy,
-    /// Rules of access.
+    /// The rules of access.
     pub rules: Rules,
-    /// How often a frame is sent.
+    /// The retry limits.
     pub limits: Limits,
-    /// How ERP-OFDM frames are announced to others.
+    /// How ERP-OFDM frames are protected.
     pub protection: Protection,
-    /// The rate of these announcements.
+    /// The rate of the protection frames.
     pub protection_rate: Rate,
     /// Rates of ACK, CTS and RTS, ascending and not empty.
     pub basic_rates: Vec<Rate>,
-    /// Frames of more octets than this go after RTS and CTS (dot11RTSThreshold).
+    /// Frames of more octets than this are sent with RTS and CTS (dot11RTSThreshold).
     pub rts_threshold: Option<u32>,
-    /// The categories of its traffic, if it tells them apart.
+    /// Its access categories, if any.
     pub edca: Option<Edca>,
-    /// Octets of a data frame beside the packet: MAC header, LLC/SNAP, FCS.
+    /// Octets that a data frame adds to the packet: MAC header, LLC/SNAP, FCS.
     pub overhead: u32,
     /// The access point's queue, for all stations.
     pub queue: Queue,
@@ -35,34 +35,34 @@ pub struct CellModel {
     pub stations: Vec<StationModel>,
 }
 
-/// Octets that a QoS data frame has beside those of others (clause 9.2.4.5).
+/// Additional octets of a QoS data frame (clause 9.2.4.5).
 const QOS_CONTROL: u32 = 2;
 
 /// A station of a cell.
 #[derive(Clone, Debug)]
 pub struct StationModel {
-    /// Rate of data frames to and from it, unless `ht` is there.
+    /// The rate of data frames to and from it; unused with `ht`.
     pub rate: Rate,
-    /// A station of 802.11n, and how data frames to and from it are sent.
+    /// 802.11n parameters, if it is an 802.11n station.
     pub ht: Option<Ht>,
-    /// The share of data frames, to and from it, that arrive damaged; control frames never do.
+    /// The fraction of data frames, to and from it, that arrive damaged; control frames never do.
     pub frame_error: Option<Ratio>,
-    /// The power with which it and the access point receive each other; any frame may arrive damaged.
+    /// The power with which it and the access point receive each other; it determines the error rates of all frames.
     pub power: Option<PowerDbm>,
-    /// Its contention window to begin with, if that is not [`Phy::cw_min`]. Categories have windows of their own.
+    /// Its initial contention window, if not [`Phy::cw_min`]. Categories have their own windows.
     pub cw_min: Option<u32>,
     /// Its queue.
     pub queue: Queue,
 }
 
 impl CellModel {
-    /// The least time between the arrival of a packet at a queue and its arrival at the other end of the air: that of the
-    /// shortest data frame. Whoever sends when is settled before; so this is how far the cell sees ahead.
+    /// The minimum time between a packet's arrival at a queue and its arrival at the other end of the air: that of the
+    /// shortest data frame. The order of transmissions is decided before, so this is how far the cell looks ahead.
     #[must_use]
     pub fn min_delay(&self) -> Span {
         let times = self.stations.iter().map(|station| match station.ht {
             None => station.airtime(&self.phy, self.overhead),
-            // a BlockAckReq lets packets go on that have arrived before
+            // a BlockAckReq releases packets that have arrived before
             Some(_) => station.airtime(&self.phy, self.octets(station, 0)).min(self.request_time(station)),
         });
         times.min().unwrap_or(self.phy.slot) + self.phy.propagation
@@ -74,13 +74,14 @@ impl CellModel {
         size + self.overhead + if with_qos { QOS_CONTROL } else { 0 }
     }
 
-    /// How many categories each transmitter has.
+    /// The number of categories of each transmitter.
     #[must_use]
     pub fn categories(&self) -> usize {
         self.edca.as_ref().map_or(1, |edca| edca.categories.len())
     }
 
-    /// How the transmitters of a device contend, the most urgent first: the access point's (0), or those of a station, from 1.
+    /// The contention parameters of a device's transmitters, the most urgent first: device 0 is the access point,
+    /// stations follow from 1.
     pub(super) fn access(&self, device: usize) -> Vec<Access> {
         if let Some(edca) = &self.edca {
             return edca.categories.iter().map(|(_, access)| *access).collect();
@@ -92,17 +93,17 @@ impl CellModel {
         };
         let windows = (station.and_then(|station| station.cw_min).unwrap_or(self.phy.cw_min), self.phy.cw_max);
         let best_effort = Access::standard(Category::BestEffort, windows, false);
-        // DIFS has two slots
+        // DIFS contains two slots
         vec![if with_qos { best_effort } else { Access { with_qos: false, aifsn: 2, ..best_effort } }]
     }
 
-    /// How long a BlockAckReq lasts, which is sent as what it asks for is.
+    /// The duration of a BlockAckReq, which is sent at the rate of its response.
     pub(super) fn request_time(&self, station: &StationModel) -> Span {
         self.phy.airtime(self.response_rate(station.control_rate()), BLOCK_ACK_REQUEST)
     }
 
     /// The rate of the ACK or CTS that answers a frame of this rate (clause 10.6.6.5.2): the highest basic rate of the
-    /// same kind that is no higher; without one, the highest mandatory rate.
+    /// same modulation class that is no higher; if there is none, the highest mandatory rate.
     pub(super) fn response_rate(&self, rate: Rate) -> Rate {
         let ofdm = Phy::is_ofdm(rate);
         let alike = |basic: &&Rate| **basic <= rate && self.is_alike(**basic, ofdm);
@@ -117,31 +118,31 @@ impl CellModel {
         mandatory.into_iter().find(|mandatory| *mandatory <= rate).unwrap_or(rate)
     }
 
-    /// In a plain waveform all rates are of one kind.
+    /// Whether a rate has the given modulation class; in a plain waveform there is only one.
     fn is_alike(&self, rate: Rate, ofdm: bool) -> bool {
         self.phy.waveform != Waveform::Standard || Phy::is_ofdm(rate) == ofdm
     }
 
-    /// The lowest rate at which a frame may be answered: what EIFS counts with.
+    /// The lowest rate of responses, which determines EIFS.
     pub(super) fn lowest_rate(&self) -> Rate {
         let slowest = self.stations.iter().map(|station| self.response_rate(station.control_rate())).min();
         let rate = slowest.unwrap_or(Rate(1_000_000));
         match self.phy.waveform {
             Waveform::Plain { .. } => self.basic_rates.first().copied().unwrap_or(rate),
-            // the lowest mandatory rate of the kind (clause 10.3.7)
+            // the lowest mandatory rate of the modulation class (clause 10.3.7)
             Waveform::Standard if Phy::is_ofdm(rate) => Rate(6_000_000),
             Waveform::Standard => Rate(1_000_000),
         }
     }
 
-    /// Whether data frames of this station are announced, and how.
+    /// The protection of data frames to and from this station.
     pub(super) fn protection_of(&self, station: usize) -> Protection {
         if Phy::is_ofdm(self.stations[station].control_rate()) { self.protection } else { Protection::None }
     }
 }
 
 impl StationModel {
-    /// How long a data frame of so many octets lasts.
+    /// The duration of a data frame of `octets`.
     pub(super) fn airtime(&self, phy: &Phy, octets: u32) -> Span {
         match self.ht {
             Some(ht) => ht.airtime(octets) + phy.signal_extension,
@@ -155,12 +156,12 @@ impl StationModel {
         self.ht.map_or(self.rate, Ht::rate)
     }
 
-    /// The rate of a data frame as answers to it know it.
+    /// The data rate as far as it determines the rate of responses.
     pub(super) fn control_rate(&self) -> Rate {
         self.ht.map_or(self.rate, Ht::reference_rate)
     }
 
-    /// The probability that a data frame of so many octets arrives damaged.
+    /// The probability that a data frame of `octets` arrives damaged.
     pub(super) fn data_error(&self, octets: u32) -> f64 {
         let fixed = self.frame_error.map_or(0.0, |share| share.0);
         let drawn = self.power.map_or(0.0, |power| match self.ht {
@@ -170,7 +171,7 @@ impl StationModel {
         1.0 - (1.0 - fixed) * (1.0 - drawn)
     }
 
-    /// The same of a control frame at this rate.
+    /// The probability that a control frame of `octets` at this rate arrives damaged.
     pub(super) fn control_error(&self, rate: Rate, octets: u32) -> f64 {
         self.power.map_or(0.0, |power| packet_error(rate, octets, power).0)
     }

@@ -1,4 +1,4 @@
-//! The queue of an interface: any discipline, asked for a packet when the transmitter is ready for one.
+//! The queue of an interface: any discipline, polled when the transmitter is ready.
 
 use crate::discipline::{ClassCounts, Discipline, Interface, Keys};
 use crate::level::Level;
@@ -7,16 +7,16 @@ use paceline_packet::Packet;
 use paceline_random::Stream;
 use paceline_units::{Rate, Span, Time};
 
-/// What waits at an interface, and what was dropped there.
+/// The packets waiting at an interface, and its drops.
 #[derive(Clone, Debug)]
 pub(super) struct Queue {
     discipline: Discipline,
     pub(super) level: Level,
-    /// The most packets that waited at once.
+    /// The maximum number of packets that waited at once.
     pub(super) max: u32,
     pub(super) arrivals: u64,
     pub(super) dropped: Drops,
-    /// The longest wait of the packets that left since it was last asked for.
+    /// The maximum wait of the packets that left since it was last read.
     longest: Span,
 }
 
@@ -33,17 +33,17 @@ impl Queue {
         }
     }
 
-    /// What makes a flow is this.
+    /// Sets what defines a flow.
     pub(super) fn set_flow_keys(&mut self, keys: &Keys) {
         self.discipline.set_flow_keys(keys);
     }
 
-    /// How many packets wait.
+    /// The number of waiting packets.
     pub(super) fn len(&self) -> u32 {
         self.discipline.packets()
     }
 
-    /// Their bytes.
+    /// The number of waiting bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.discipline.bytes()
     }
@@ -53,12 +53,12 @@ impl Queue {
         self.discipline.marks()
     }
 
-    /// What each class of a discipline with two has had.
+    /// The counts of each class of a discipline with two.
     pub(super) fn classes(&self) -> Option<[ClassCounts; 2]> {
         self.discipline.classes()
     }
 
-    /// A packet arrives. Those that are dropped, it or others, are handed to `lost`.
+    /// A packet arrives. Dropped packets (this one or others) are passed to `lost`.
     pub(super) fn arrive(&mut self, packet: Packet, mut lost: impl FnMut(Packet, DropReason)) {
         self.arrivals += 1;
         let (now, before, dropped) = (packet.time, self.now(), &mut self.dropped);
@@ -69,8 +69,7 @@ impl Queue {
         self.changed(now, before);
     }
 
-    /// The transmitter is ready for the next packet, and gets it with its wait. What is dropped on the way is handed to
-    /// `lost`.
+    /// The next packet for the transmitter, with its wait. Packets dropped meanwhile are passed to `lost`.
     pub(super) fn next(&mut self, now: Time, mut lost: impl FnMut(Packet, DropReason)) -> Option<(Packet, Span)> {
         let (before, dropped) = (self.now(), &mut self.dropped);
         let packet = self.discipline.dequeue(now, |packet, reason| {
@@ -93,12 +92,12 @@ impl Queue {
         self.level.change(now.0, [after[0] - before[0], after[1] - before[1]], &mut ());
     }
 
-    /// The most packets that waited at once are at least those of now.
+    /// Raises the maximum to the current number of waiting packets.
     pub(super) fn update_max(&mut self) {
         self.max = self.max.max(self.discipline.packets());
     }
 
-    /// The longest wait of the packets that have left the queue since this was last called.
+    /// The maximum wait of the packets that have left the queue since the last call.
     pub(super) fn take_longest_wait(&mut self) -> Span {
         core::mem::take(&mut self.longest)
     }

@@ -1,17 +1,18 @@
-//! A block ACK session: from the access point to a station of 802.11n, or back (IEEE Std 802.11-2012, clause 9.21).
+//! A block ACK session: from the access point to an 802.11n station, or back (IEEE Std 802.11-2012, clause 9.21).
 //!
-//! What the sender keeps of it is the next sequence number and whether the receiver must be told of one given up; the rest
-//! stands at each [`Mpdu`]. The receiver hands on in order, and holds what came early.
+//! The sender's state is the next sequence number and whether a BlockAckReq must be sent for a packet given up; the
+//! rest is in each [`Mpdu`]. The receiver forwards packets in order and buffers early ones.
 
 use super::timing::{ACK, BLOCK_ACK};
 use paceline_packet::Packet;
 use std::collections::VecDeque;
 
-/// The most sequence numbers under way at once: the buffers of a receiver, and what a compressed BlockAck tells of.
+/// The maximum number of sequence numbers in flight: a receiver's buffer, and the size of a compressed BlockAck's
+/// bitmap.
 pub(super) const WINDOW: u64 = 64;
-/// The longest A-MPDU (Maximum A-MPDU Length Exponent 3, clause 8.4.2.58.3).
+/// The maximum A-MPDU length (Maximum A-MPDU Length Exponent 3, clause 8.4.2.58.3).
 pub(super) const MAX_AMPDU_OCTETS: u32 = 65_535;
-/// Before each MPDU of an A-MPDU (clause 8.6.1).
+/// The delimiter before each MPDU of an A-MPDU (clause 8.6.1).
 const DELIMITER: u32 = 4;
 
 /// A packet that a transmitter has taken from its queue.
@@ -21,18 +22,18 @@ pub(super) struct Mpdu {
     pub(super) station: usize,
     /// Octets of the frame, MAC header and FCS included.
     pub(super) octets: u32,
-    /// Counts from 0 in its session, without end.
+    /// Sequence number in its session, from 0, without wrap-around.
     pub(super) seq: u64,
     pub(super) tries: u32,
     /// It has arrived; its sender may not know.
     pub(super) arrived: bool,
     /// It is part of the frame on the air.
     pub(super) aboard: bool,
-    /// In that frame it was damaged.
+    /// It was damaged in that frame.
     pub(super) damaged: bool,
 }
 
-/// Octets of a frame that is built up MPDU by MPDU: a single one goes as it is, several in an A-MPDU.
+/// The length of a frame built MPDU by MPDU: a single one is sent as it is, several as an A-MPDU.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Length {
     pub(super) mpdus: u32,
@@ -40,7 +41,7 @@ pub(super) struct Length {
 }
 
 impl Length {
-    /// With one more MPDU.
+    /// Adds an MPDU.
     pub(super) fn with(self, octets: u32) -> Length {
         // all but the last are padded to four octets
         let before = match self.mpdus {
@@ -52,12 +53,12 @@ impl Length {
         Length { mpdus: self.mpdus + 1, octets: before + own }
     }
 
-    /// Of the physical layer's frame.
+    /// Octets of the physical layer's frame.
     pub(super) fn octets(self) -> u32 {
         self.octets
     }
 
-    /// Octets of what answers it: an ACK, or a BlockAck.
+    /// Octets of the response: an ACK, or a BlockAck.
     pub(super) fn answer(self) -> u32 {
         if self.mpdus > 1 { BLOCK_ACK } else { ACK }
     }
@@ -71,19 +72,19 @@ pub(super) struct Session {
     pub(super) request: bool,
     /// The BlockAckReq goes before all else; after its last attempt, before the next MPDU of the session.
     pub(super) urgent: bool,
-    /// The first sequence number that has not been handed on.
+    /// The first sequence number that has not been forwarded.
     expected: u64,
     early: VecDeque<(u64, Packet)>,
 }
 
 impl Session {
-    /// The next sequence number.
+    /// Allocates the next sequence number.
     pub(super) fn number(&mut self) -> u64 {
         self.next += 1;
         self.next - 1
     }
 
-    /// Where the receiver's window is to begin: at the sender's first MPDU, or after its last.
+    /// The new start of the receiver's window: the sender's first MPDU, or after its last.
     pub(super) fn start(&self, first: Option<u64>) -> u64 {
         first.unwrap_or(self.next)
     }
@@ -93,7 +94,7 @@ impl Session {
         self.early.len() as u64
     }
 
-    /// An MPDU arrives for the first time; what is in order now is handed on.
+    /// An MPDU arrives for the first time; forwards what is now in order.
     pub(super) fn arrive(&mut self, seq: u64, packet: Packet, hand_on: impl FnMut(Packet)) {
         debug_assert!((self.expected..self.expected + WINDOW).contains(&seq), "outside of the window");
         let place = self.early.partition_point(|(early, _)| *early < seq);
@@ -101,7 +102,7 @@ impl Session {
         self.release(self.expected, hand_on);
     }
 
-    /// A BlockAckReq arrives: nothing before `start` will come any more.
+    /// A BlockAckReq arrives: nothing before `start` will arrive any more.
     pub(super) fn release(&mut self, start: u64, mut hand_on: impl FnMut(Packet)) {
         self.expected = self.expected.max(start);
         while let Some((seq, packet)) = self.early.front().copied().filter(|(seq, _)| *seq <= self.expected) {

@@ -1,9 +1,10 @@
 //! Which frames arrive damaged: from distance to received power, from power and rate to a frame error rate.
 //!
-//! The anchor is the least receiver that the standard allows: at its minimum input level a receiver damages 10 % of
-//! frames of 1000 octets (OFDM: IEEE Std 802.11-2016, Table 17-18) or 4096 (802.11n: clause 19.3.19.2), or 8 % of 1024 octets (DSSS and CCK: clauses 15.4.6
-//! and 16.3.8). From there the bit error rate falls, or rises, tenfold a decibel, about as steeply as that of the
-//! convolutional code with hard decisions does; bits fail independently. Real receivers are some decibels better.
+//! The reference is the standard's minimum receiver performance: at its minimum input level a receiver damages 10 % of
+//! frames of 1000 octets (OFDM: IEEE Std 802.11-2016, Table 17-18) or 4096 (802.11n: clause 19.3.19.2), or 8 % of 1024
+//! octets (DSSS and CCK: clauses 15.4.6 and 16.3.8). From there the bit error rate changes tenfold per decibel, about
+//! as steeply as that of the convolutional code with hard decisions; bit errors are independent. Real receivers are
+//! some decibels better.
 
 use super::ht::Ht;
 use super::timing::Phy;
@@ -17,7 +18,7 @@ pub struct PowerDbm(pub f64);
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
 pub struct Meters(pub f64);
 
-/// Where in the spectrum a cell is.
+/// The frequency band of a cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Band {
     /// 2.4 GHz.
@@ -27,7 +28,7 @@ pub enum Band {
 }
 
 impl Band {
-    /// What is radiated in dBm: the limit in Europe, 20 at 2.4 GHz (ETSI EN 300 328), 23 at 5 GHz (EN 301 893).
+    /// Radiated power in dBm: the limit in Europe, 20 at 2.4 GHz (ETSI EN 300 328), 23 at 5 GHz (EN 301 893).
     const fn radiated(self) -> f64 {
         match self {
             Band::Ghz2 => 20.0,
@@ -35,7 +36,7 @@ impl Band {
         }
     }
 
-    /// Loss of the first metre in free space, in dB: 20 log10(4 pi / 0.1229 m) at 2.44 GHz, 0.0571 m at 5.25 GHz.
+    /// Free-space loss of the first metre, in dB: 20 log10(4 pi / 0.1229 m) at 2.44 GHz, 0.0571 m at 5.25 GHz.
     const fn first_metre(self) -> f64 {
         match self {
             Band::Ghz2 => 40.2,
@@ -44,19 +45,19 @@ impl Band {
     }
 }
 
-/// From then on power falls by the distance to this power: between free space (2) and a house with walls (3 to 4).
+/// The path loss exponent beyond the first metre: between free space (2) and a house with walls (3 to 4).
 const EXPONENT: f64 = 3.0;
-/// A tenfold bit error rate for so many decibels less.
+/// The number of decibels that changes the bit error rate tenfold.
 const DECIBELS_A_DECADE: f64 = 1.0;
 
-/// The power that is received at this distance.
+/// The received power at this distance.
 #[must_use]
 pub fn at_distance(band: Band, distance: Meters) -> PowerDbm {
     PowerDbm(band.radiated() - band.first_metre() - 10.0 * EXPONENT * libm::log10(distance.0.max(1.0)))
 }
 
-/// The minimum input level in dBm at each rate in kbit/s. The standard gives those of 2 and 11 Mbit/s among DSSS and CCK;
-/// half the rate is taken to need half the power.
+/// The minimum input level in dBm at each rate in kbit/s. For DSSS and CCK the standard specifies 2 and 11 Mbit/s; half
+/// the rate is assumed to need half the power.
 const SENSITIVITY: [(u64, f64); 12] = [
     (1000, -83.0),
     (2000, -80.0),
@@ -72,7 +73,7 @@ const SENSITIVITY: [(u64, f64); 12] = [
     (54000, -65.0),
 ];
 
-/// The probability that a frame of so many octets arrives damaged. A rate that the standard does not have: never.
+/// The probability that a frame of `octets` arrives damaged; zero for a rate that the standard does not have.
 #[must_use]
 pub fn packet_error(rate: Rate, octets: u32, power: PowerDbm) -> Ratio {
     let Some((_, level)) = SENSITIVITY.iter().find(|(kbps, _)| Rate(kbps * 1000) == rate) else { return Ratio::ZERO };
@@ -80,15 +81,15 @@ pub fn packet_error(rate: Rate, octets: u32, power: PowerDbm) -> Ratio {
     Ratio(error(*level, share, anchor, octets, power))
 }
 
-/// The same of an MPDU of 802.11n.
+/// The probability that an 802.11n MPDU of `octets` arrives damaged.
 #[must_use]
 pub fn ht_error(ht: Ht, octets: u32, power: PowerDbm) -> Ratio {
     Ratio(error(ht.sensitivity(), 0.1, 4096.0 * 8.0, octets, power))
 }
 
-/// Of a receiver that at `level` damages this share of frames of `anchor` bits.
+/// The error probability for a receiver that damages `share` of frames of `anchor` bits at `level`.
 fn error(level: f64, share: f64, anchor: f64, octets: u32, power: PowerDbm) -> f64 {
-    // log(1 - bit error rate) at the minimum input level, then where this frame is received
+    // the bit error rate at the minimum input level, then at this power
     let at_level = -libm::expm1(libm::log1p(-share) / anchor);
     let bit_error = (at_level * libm::pow(10.0, (level - power.0) / DECIBELS_A_DECADE)).min(0.5);
     -libm::expm1(f64::from(octets) * 8.0 * libm::log1p(-bit_error))
@@ -125,7 +126,7 @@ mod tests {
         assert!(
             (at_distance(Band::Ghz2, Meters(20.0)).0 - at_distance(Band::Ghz2, Meters(10.0)).0 + 9.03).abs() < 0.01
         );
-        // At 54 Mbit/s a frame of 1500 B is safe at 25 m and hopeless at 40 m.
+        // At 54 Mbit/s a frame of 1500 B is reliable at 25 m and unusable at 40 m.
         let error = |m| packet_error(Rate::from_mbps(54.0), 1536, at_distance(Band::Ghz2, Meters(m))).0;
         assert!(error(25.0) < 0.01 && error(40.0) > 0.99, "{} {}", error(25.0), error(40.0));
     }

@@ -5,7 +5,7 @@
 
 use paceline_units::{Rate, Span};
 
-/// Which physical layer a cell has.
+/// The physical layer of a cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Standard {
     /// 802.11b: DSSS and CCK up to 11 Mbit/s.
@@ -19,35 +19,35 @@ pub enum Standard {
 pub enum Preamble {
     /// 144 us, then 48 us of PLCP header (clause 16.2.2.2).
     Long,
-    /// 72 us, then 24 us of PLCP header (clause 16.2.2.3); frames at 1 Mbit/s have a long one all the same, since there is
-    /// no short one with them.
+    /// 72 us, then 24 us of PLCP header (clause 16.2.2.3); frames at 1 Mbit/s always have the long preamble, since they
+    /// have no short one.
     Short,
 }
 
 /// The slot of an 802.11g cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Slot {
-    /// 20 us: a station of 802.11b is there.
+    /// 20 us: with 802.11b stations.
     Long,
     /// 9 us.
     Short,
 }
 
-/// How ERP-OFDM frames are announced to stations that know DSSS alone (clause 10.26).
+/// How ERP-OFDM frames are announced to DSSS-only stations (clause 10.26).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Protection {
-    /// Not at all: all stations know ERP-OFDM.
+    /// No protection: all stations support ERP-OFDM.
     None,
-    /// Each data frame follows a CTS to its own sender, at a DSSS or CCK rate.
+    /// Each data frame follows a CTS-to-self, at a DSSS or CCK rate.
     CtsToSelf,
     /// Each data frame follows RTS and CTS, at a DSSS or CCK rate.
     RtsCts,
 }
 
-/// How a frame's octets become time on the air.
+/// How a frame's octets map to airtime.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Waveform {
-    /// As the standard's: whole symbols and microseconds, service and tail bits, signal extension.
+    /// The standard's: whole symbols and microseconds, service and tail bits, signal extension.
     Standard,
     /// A header of fixed length, then the bits at the rate: ns-2, and Bianchi's model.
     Plain {
@@ -69,11 +69,11 @@ pub struct Phy {
     pub cw_max: u32,
     /// Preamble and PLCP header of a DSSS or CCK frame at 2 Mbit/s and above.
     pub dsss_header: Span,
-    /// How frames are made.
+    /// How airtime is computed.
     pub waveform: Waveform,
-    /// What follows each OFDM frame: 6 us at 2.4 GHz, nothing at 5 GHz.
+    /// The signal extension after each OFDM frame: 6 us at 2.4 GHz, zero at 5 GHz.
     pub signal_extension: Span,
-    /// The time a frame needs through the air.
+    /// Propagation delay through the air.
     pub propagation: Span,
 }
 
@@ -85,7 +85,7 @@ pub(super) const RTS: u32 = 20;
 pub(super) const BLOCK_ACK: u32 = 32;
 pub(super) const BLOCK_ACK_REQUEST: u32 = 24;
 
-/// ERP-OFDM's rates in Mbit/s with the data bits of a symbol (Table 17-4).
+/// ERP-OFDM's rates in Mbit/s with the data bits per symbol (Table 17-4).
 const OFDM: [(u64, u64); 8] = [(6, 24), (9, 36), (12, 48), (18, 72), (24, 96), (36, 144), (48, 192), (54, 216)];
 /// Rates of DSSS and CCK in kbit/s (clause 16.2.3.4).
 const DSSS: [u64; 4] = [1000, 2000, 5500, 11000];
@@ -95,11 +95,11 @@ const LOWEST: Rate = Rate(1_000_000);
 const LONG_HEADER: Span = Span::from_micros(192);
 /// Training sequences and SIGNAL: 16 us + 4 us (Table 17-5).
 const OFDM_HEADER: Span = Span::from_micros(20);
-/// A symbol (Table 17-5).
+/// The symbol duration (Table 17-5).
 const SYMBOL: Span = Span::from_micros(4);
 /// SERVICE and tail bits (clause 17.3.5).
 const SERVICE_AND_TAIL: u64 = 16 + 6;
-/// Nothing is sent for so long after an OFDM frame at 2.4 GHz (clause 18.3.2.4), so that a SIFS of 10 us is enough.
+/// The pause after an OFDM frame at 2.4 GHz (clause 18.3.2.4), with which a SIFS of 10 us is enough.
 const SIGNAL_EXTENSION: Span = Span::from_micros(6);
 
 impl Phy {
@@ -129,7 +129,7 @@ impl Phy {
                 Slot::Long => Span::from_micros(20),
                 Slot::Short => Span::from_micros(9),
             },
-            // aCWmin(1): for stations that know ERP-OFDM
+            // aCWmin(1): for stations that support ERP-OFDM
             cw_min: 15,
             ..Phy::b(preamble)
         }
@@ -148,19 +148,19 @@ impl Phy {
         self.sifs + self.slot * 2
     }
 
-    /// Whether frames of this rate are ERP-OFDM's.
+    /// Whether this is an ERP-OFDM rate.
     #[must_use]
     pub fn is_ofdm(rate: Rate) -> bool {
         OFDM.iter().any(|(mbps, _)| Rate(mbps * 1_000_000) == rate)
     }
 
-    /// Whether frames of this rate are DSSS's or CCK's.
+    /// Whether this is a DSSS or CCK rate.
     #[must_use]
     pub fn is_dsss(rate: Rate) -> bool {
         DSSS.iter().any(|kbps| Rate(kbps * 1000) == rate)
     }
 
-    /// The rates of a standard, ascending; 802.11g has those of 802.11b too.
+    /// The rates of a standard, ascending; 802.11g includes those of 802.11b.
     #[must_use]
     pub fn rates(standard: Standard) -> Vec<Rate> {
         let dsss = DSSS.iter().map(|kbps| Rate(kbps * 1000));
@@ -172,11 +172,11 @@ impl Phy {
         rates
     }
 
-    /// How long a frame of so many octets, FCS included, lasts (TXTIME: clauses 16.3.4, 17.4.3 and 18.5.3.2).
+    /// The duration of a frame of `octets`, FCS included (TXTIME: clauses 16.3.4, 17.4.3 and 18.5.3.2).
     #[must_use]
     pub fn airtime(&self, rate: Rate, octets: u32) -> Span {
         let bits = u64::from(octets) * 8;
-        // no frame comes near the 2 GB at which this would overflow
+        // would overflow at 2 GB, far above any frame
         let bits_last = Span(bits.saturating_mul(1_000_000_000).div_ceil(rate.0.max(1)));
         match self.waveform {
             Waveform::Plain { header } => header + bits_last,
@@ -194,7 +194,7 @@ impl Phy {
         }
     }
 
-    /// aRxPHYStartDelay (Tables 16-4 and 17-21): how long after its beginning a frame of this rate is known to be one.
+    /// aRxPHYStartDelay (Tables 16-4 and 17-21): from a frame's start at this rate until it is recognized as a frame.
     #[must_use]
     pub fn start_delay(&self, rate: Rate) -> Span {
         match self.waveform {
