@@ -1,22 +1,22 @@
-//! One way of an online game: small packets at a tick, which nothing slows down.
+//! One direction of an online game: small packets at a fixed tick, without rate adaptation.
 //!
-//! The server sends the state of the world to each client, the client its player's commands; sizes hardly vary (Feng,
-//! Chang, Feng, Walpole, "Provisioning on-line games: a traffic analysis of a busy Counter-Strike server", IMW 2002;
-//! Claypool, LaPoint, Winslow, "Network analysis of Counter-Strike and Starcraft", IPCCC 2003). The defaults of scenarios are
-//! those of the work on home gateways by Palazzi, Ferretti, Roccetti, Pau and Gerla: 200 B every 50 ms to the client, 42 B
-//! every 60 ms to the server.
+//! The server sends the state of the world to each client, and the client sends its player's commands; sizes hardly
+//! vary (Feng, Chang, Feng, Walpole, "Provisioning on-line games: a traffic analysis of a busy Counter-Strike server",
+//! IMW 2002; Claypool, LaPoint, Winslow, "Network analysis of Counter-Strike and Starcraft", IPCCC 2003). The scenario
+//! defaults are those of the work on home gateways by Palazzi, Ferretti, Roccetti, Pau and Gerla: 200 B every 50 ms to
+//! the client, 42 B every 60 ms to the server.
 
 use paceline_random::Sequence;
 use paceline_units::{Size, Span, Time};
 
-/// What a game sends in one way.
+/// One direction of a game.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GameModel {
     /// Payload of a packet.
     pub packet: Size,
-    /// From one tick to the next.
+    /// The tick interval.
     pub interval: Span,
-    /// A packet leaves up to this after its tick (uniform).
+    /// A packet's delay after its tick, uniform up to this.
     pub jitter: Span,
 }
 

@@ -1,27 +1,28 @@
-//! Frames as an encoder has made them of one sequence at several rates, for an encoder that plays them by its target: the
-//! trace-driven model of RFC 8593 section 6.
+//! Recorded frame sizes of one sequence, encoded at several rates, for an encoder that selects between them by its
+//! target: the trace-driven model of RFC 8593 section 6.
 
 use paceline_units::Rate;
 use std::sync::Arc;
 
-/// The least and the greatest frame in bytes (section 6.2.1).
+/// The minimum and maximum frame size in bytes (section 6.2.1).
 const BOUNDS: (f64, f64) = (10.0, 1e6);
 
-/// Sizes of the frames of one sequence, at one rate each.
+/// Frame sizes of one sequence, for each of several rates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ladder {
-    /// Ascending; the rate in bits a second, and the frames in bytes, equally many for each.
+    /// Ascending rates in bit/s, each with its frame sizes in bytes; the same number of frames for each.
     rungs: Arc<[(f64, Box<[u32]>)]>,
-    /// So many frames are left out when the sequence begins again (`SkipFrames`).
+    /// The number of initial frames to skip when the sequence repeats (`SkipFrames`).
     skip: usize,
 }
 
 impl Ladder {
-    /// The frames at each rate in bytes. `skip`: as many as the sequence begins with that are not like those in its midst.
+    /// A ladder from the frame sizes in bytes at each rate. `skip`: the number of initial frames that are not typical
+    /// of the rest.
     ///
     /// # Errors
-    /// The number of the rung that is wrong, and why: a ladder has one or more, their rates ascend, and all have as many frames, more
-    /// than `skip`.
+    /// The index of the invalid rung, and why: a ladder has at least one rung, rates ascend, and all have the same
+    /// number of frames, more than `skip`.
     pub fn new(rungs: Vec<(Rate, Vec<u32>)>, skip: usize) -> Result<Ladder, (usize, String)> {
         let frames = rungs.first().map_or(0, |(_, sizes)| sizes.len());
         for (number, (rate, sizes)) in rungs.iter().enumerate() {
@@ -51,14 +52,15 @@ impl Ladder {
         if next < self.rungs[0].1.len() { next } else { self.skip }
     }
 
-    /// Bytes of a frame at a target of `rate` bits a second: between two rungs by their distance, beyond them by that of the target.
+    /// A frame's size in bytes at a target of `rate` bit/s: interpolated between two rungs, scaled in proportion to the
+    /// rate beyond them.
     pub(crate) fn size(&self, rate: f64, frame: usize) -> f64 {
         let above = self.rungs.partition_point(|(rung, _)| *rung <= rate);
         let of = |rung: &(f64, Box<[u32]>)| f64::from(rung.1[frame]);
         let size = match (above.checked_sub(1).map(|below| &self.rungs[below]), self.rungs.get(above)) {
             (Some(low), Some(high)) => of(low) + (of(high) - of(low)) * (rate - low.0) / (high.0 - low.0),
             (Some(end), None) | (None, Some(end)) => of(end) * rate / end.0,
-            (None, None) => 0.0, // a ladder has a rung
+            (None, None) => 0.0, // a ladder has at least one rung
         };
         size.clamp(BOUNDS.0, BOUNDS.1)
     }

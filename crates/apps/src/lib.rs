@@ -1,9 +1,11 @@
-//! Traffic: what hands data to a connection, and what takes it out at the other end.
+//! Traffic: applications that write data to a connection, and those that read it at the other end.
 //!
-//! Lives here: greedy and sized transfers ([`ftp`]), web traffic ([`web`]), Pareto on/off traffic ([`onoff`]), constant bit
-//! rate ([`cbr`]), the media stream's sender ([`stream`]) and its player ([`player`]), a live video's encoder ([`encoder`], or recorded at several rates: [`ladder`]) and who watches it
-//! ([`viewer`]); one way of a [`game`], of a call's [`voice`], [`video`] of a model or a trace, all three [`timed`]; what is sent on ([`relay`]); who asks for pages and media ([`client`]) and who answers ([`server`]). State machines without I/O that know nothing of TCP: time and progress come in as arguments, [`Action`]s go
-//! out. Uses units and random. Look first at [`Application`].
+//! Contents: greedy and sized transfers ([`ftp`]), web traffic ([`web`]), Pareto on/off traffic ([`onoff`]), constant
+//! bit rate ([`cbr`]); a media stream's sender ([`stream`]) and player ([`player`]); a live video's [`encoder`] (or
+//! sizes recorded at several rates: [`ladder`]) and its [`viewer`]; one direction of a [`game`] or of a call's
+//! [`voice`], and modelled or recorded [`video`], all three [`timed`]; relayed data ([`relay`]); the [`client`] and
+//! [`server`] of requests. These are state machines without I/O, independent of TCP: time and progress are arguments,
+//! [`Action`]s are results. The crate uses units and random. Start with [`Application`].
 
 mod application;
 pub mod cbr;
@@ -25,7 +27,7 @@ pub mod viewer;
 pub mod voice;
 pub mod web;
 
-/// What share `part` is of `of`; `None` of nothing.
+/// `part` as a fraction of `of`; `None` if `of` is zero.
 #[must_use]
 pub fn share(part: u64, of: u64) -> Option<f64> {
     (of > 0).then(|| part as f64 / of as f64)

@@ -1,32 +1,33 @@
-//! Pareto on/off traffic: bursts of packets at a constant rate, and silences between, both of Pareto lengths.
+//! Pareto on/off traffic: bursts of packets at a constant rate with idle periods between, both of Pareto-distributed
+//! lengths.
 //!
-//! Many such sources together are self-similar (Taqqu, Willinger, Sherman, "Proof of a fundamental result in self-similar
-//! traffic modeling", CCR 27(2), 1997). As ns-2's `Application/Traffic/Pareto` (tools/pareto.cc): the packets of a burst are
-//! drawn with mean burst / interval, rounded to the nearest number and at least 1; a packet takes the interval that it
-//! has at the rate; a silence comes between the interval of a burst's last packet and the next burst, and before the
-//! first.
+//! Many such sources together are self-similar (Taqqu, Willinger, Sherman, "Proof of a fundamental result in
+//! self-similar traffic modeling", CCR 27(2), 1997). As in ns-2's `Application/Traffic/Pareto` (tools/pareto.cc): the
+//! number of packets in a burst has the mean burst / interval, is rounded to the nearest integer and is at least 1. The
+//! packet interval follows from the rate. An idle period lies between the interval of a burst's last packet and the
+//! next burst, and before the first burst.
 
 use crate::application::{Action, Period};
 use paceline_random::{Sequence, Stream};
 use paceline_units::{Rate, Size, Span, Time};
 
-/// The longest silence, whatever the law says.
+/// The maximum idle period in seconds, a cut of the distribution.
 const LONGEST: f64 = 1e9;
-/// The most packets of a burst, whatever the law says.
+/// The maximum number of packets in a burst, a cut of the distribution.
 const MAX_BURST: f64 = 1e15;
 
-/// What an on/off source is.
+/// An on/off source's parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OnOffModel {
-    /// Payload per second within a burst.
+    /// Payload rate within a burst.
     pub rate: Rate,
     /// Mean length of a burst.
     pub burst: Span,
-    /// Mean length of a silence.
+    /// Mean length of an idle period.
     pub idle: Span,
-    /// Shape of both Pareto laws; above 1.
+    /// Shape of both Pareto distributions; above 1.
     pub shape: f64,
-    /// What is handed over at a time.
+    /// The size of each write.
     pub packet: Size,
 }
 
@@ -36,23 +37,23 @@ pub struct OnOff {
     model: OnOffModel,
     period: Period,
     draws: Sequence,
-    /// From one packet of a burst to the next.
+    /// The interval between packets in a burst.
     interval: Span,
-    /// Least packets of a burst, before rounding, and least silence in seconds: the scales of the laws.
+    /// The scales (minima) of the distributions: packets per burst, before rounding, and idle time in seconds.
     scales: (f64, f64),
-    /// When the burst began, how many packets of it have left, and how many it has.
+    /// The burst's start, the number of its packets sent, and their total number.
     burst: (Time, u64, u64),
     stopped: bool,
 }
 
 impl OnOff {
-    /// Bits a second in the mean, and what is handed over at a time.
+    /// The mean rate in bit/s, and the size of each write.
     pub(crate) fn pace(&self) -> (f64, Size) {
         let (burst, idle) = (self.model.burst.as_secs_f64(), self.model.idle.as_secs_f64());
         (self.model.rate.bps() * burst / (burst + idle), self.model.packet)
     }
 
-    /// Silent from the period's start to the first burst.
+    /// A source that is idle from the period's start to the first burst.
     #[must_use]
     pub fn new(model: OnOffModel, stream: Stream, period: Period) -> OnOff {
         let interval = model.rate.time_for(model.packet).max(Span(1));
@@ -71,13 +72,13 @@ impl OnOff {
         source
     }
 
-    /// Draws a silence and the burst after it.
+    /// Draws an idle period and the burst after it.
     fn next_burst(&mut self) {
         let (began, _, packets) = self.burst;
         let ended = began + Span(self.interval.0.saturating_mul(packets));
         let drawn = (self.scales.0 * self.draws.pareto(self.model.shape)).min(MAX_BURST);
         let silence = (self.scales.1 * self.draws.pareto(self.model.shape)).min(LONGEST);
-        // the interval is that of the first packet itself: a rate counts it before the packet
+        // the first packet's interval lies before that packet, since a packet is generated at the end of its interval
         let lead = if packets == 0 { self.interval } else { Span::ZERO };
         self.burst = (ended + lead + Span::from_secs_f64(silence), 0, (libm::floor(drawn + 0.5) as u64).max(1));
     }
@@ -127,7 +128,7 @@ mod tests {
         }
     }
 
-    /// Times of the packets of `seconds`.
+    /// Times of the packets within `seconds`.
     fn packets(model: OnOffModel, seed: u64, seconds: f64) -> Vec<f64> {
         let period = Period { start: Time::ZERO, stop: Time::from_secs_f64(seconds) };
         let mut source = OnOff::new(model, Stream::new(seed, "pareto"), period);
@@ -144,7 +145,7 @@ mod tests {
         times
     }
 
-    /// Packets of each burst but the last, and the silences after them.
+    /// The number of packets in each burst but the last, and the idle periods after them.
     fn bursts(times: &[f64], interval: f64) -> Vec<(usize, f64)> {
         let mut found = Vec::new();
         let mut packets = 1;
@@ -163,7 +164,7 @@ mod tests {
         of.iter().filter(|b| holds(b)).count() as f64 / of.len() as f64
     }
 
-    /// Four standard deviations of the share of `n` independent events of probability `p`.
+    /// Four standard deviations of the fraction of `n` independent events with probability `p`.
     fn four_sigma(p: f64, n: usize) -> f64 {
         4.0 * (p * (1.0 - p) / n as f64).sqrt()
     }
@@ -192,7 +193,7 @@ mod tests {
 
     #[test]
     fn the_mean_rate_follows_from_the_means() {
-        // shape 3 has a variance, so a mean can be held against theory; the rounding adds to the mean burst
+        // shape 3 has a finite variance, so the mean can be compared with theory; rounding adds to the mean burst
         let (model, interval) = (model(3.0), 512.0 * 8.0 / 300e3);
         let min = 0.1 / interval * 2.0 / 3.0;
         let mean: f64 = 1.0 + (2..100_000).map(|k| libm::pow(min / (k as f64 - 0.5), 3.0).min(1.0)).sum::<f64>();
@@ -207,7 +208,7 @@ mod tests {
     fn stops_and_says_no_more() {
         let times = packets(model(1.5), 3, 1.0);
         assert!(times.iter().all(|&t| t < 1.0));
-        // the first silence is at least a third of the mean, and the first packet's own interval comes before it
+        // the first idle period is at least a third of the mean, and the first packet's own interval lies before it
         assert!(times[0] >= 0.1 / 3.0 + 512.0 * 8.0 / 300e3 - 1e-9);
     }
 }

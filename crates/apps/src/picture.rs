@@ -1,31 +1,32 @@
-//! What a screen shows: how old frames are, and when the picture freezes (W3C, Identifiers for WebRTC's Statistics API).
+//! The screen: how old frames are when shown, and freezes (W3C, Identifiers for WebRTC's Statistics API).
 
 use crate::viewer::ViewReport;
 use paceline_units::{Offset, Span, Time};
 use std::collections::VecDeque;
 
-/// The mean time between frames is that of so many of the last.
+/// The number of recent frames in the mean frame duration.
 const FRAMES: usize = 30;
-/// Delays that are kept: of ten hours at 30 frames a second. Of more frames every other one's is left out, then three of four.
+/// The maximum number of delays stored: ten hours at 30 frames per second. Beyond that only every second one is kept,
+/// then every fourth.
 const MAX_DELAYS: usize = 1 << 20;
-/// A picture stands still if it stays three times as long as the mean, and this much longer than it.
+/// A picture is frozen if it stays for three times the mean duration, and for at least this much longer than the mean.
 const FREEZE: Span = Span::from_millis(150);
 
 /// The screen.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Picture {
-    /// The first frame is waited for from here on.
+    /// From when the first frame is expected.
     start: Time,
-    /// From here on it is measured.
+    /// The start of the measurement.
     at: Time,
     /// Frames captured from here on count.
     from: Offset,
-    /// When the frame on the screen was captured, and since when it is there.
+    /// The frame on the screen: its capture, and since when it is shown.
     pub(crate) shown: Option<(Offset, Time)>,
-    /// How long the last frames were shown.
+    /// The durations of the last frames.
     durations: VecDeque<Span>,
     report: ViewReport,
-    /// Frames whose delays count, and how many are left out for each that is kept: one less than a power of two.
+    /// The number of frames whose delays count, and how many are skipped per stored one: one less than a power of two.
     delays: u64,
     skips: u64,
     min_delay: Option<Offset>,
@@ -36,7 +37,7 @@ pub(crate) struct Picture {
 #[derive(Clone, Copy, Debug, Default)]
 struct Sampled {
     frames: u64,
-    /// Their delays together, in nanoseconds.
+    /// The sum of their delays, in nanoseconds.
     delay: i128,
     max_delay: Option<Offset>,
 }
@@ -46,14 +47,14 @@ impl Picture {
         Picture { start, from: Offset(i64::MIN), ..Picture::default() }
     }
 
-    /// Frames that are `captured` then or later count, and freezes that end after `at`.
+    /// Counts frames captured at `captured` or later, and freezes that end after `at`.
     pub(crate) fn measure_from(&mut self, at: Time, captured: Offset) {
         (self.at, self.from) = (at, captured);
         self.report = ViewReport::default();
         (self.delays, self.skips) = (0, 0);
     }
 
-    /// Whether a frame captured then counts.
+    /// Whether a frame captured at `captured` counts.
     pub(crate) fn counts(&self, captured: Offset) -> bool {
         captured >= self.from
     }
@@ -64,12 +65,12 @@ impl Picture {
         self.min_delay = Some(self.min_delay.map_or(delay, |min| min.min(delay)));
     }
 
-    /// The least delay of those that were complete.
+    /// The minimum delay of complete frames.
     pub(crate) fn min_delay(&self) -> Option<Offset> {
         self.min_delay
     }
 
-    /// A frame has its delay, until `now`. What is kept is bounded, however many frames come.
+    /// Records a frame's delay, until `now`. The number of stored delays is bounded.
     pub(crate) fn keep(&mut self, now: Time, captured: Offset) {
         let delay = Offset::at(now) - captured;
         self.sampled.frames += 1;
@@ -95,7 +96,7 @@ impl Picture {
         delays.push(delay);
     }
 
-    /// A frame is shown, unless a later one has been.
+    /// Shows a frame, unless a later one has been shown.
     pub(crate) fn show(&mut self, now: Time, captured: Offset) {
         match self.shown {
             Some((newest, _)) if captured <= newest => return,
@@ -107,7 +108,7 @@ impl Picture {
 
     /// The picture changes after `duration`.
     fn next(&mut self, duration: Span) {
-        // the second picture of all has nothing to be measured by
+        // the second picture has no previous durations to compare with
         if !self.durations.is_empty() && self.is_freeze(duration) {
             self.report.freezes += 1;
             self.report.frozen += duration;
@@ -125,8 +126,8 @@ impl Picture {
         duration >= (mean * 3).max(mean + FREEZE)
     }
 
-    /// A row of a recording: frames that have had their delays since the row before, the mean and the greatest of these, and for
-    /// how long at `now` the picture has stood, or none has come; in seconds, and what there is none of is not a number.
+    /// A row of a recording: the number of frames since the previous row, the mean and maximum of their delays, and how
+    /// long the picture at `now` has been shown, or the screen has been empty. In seconds; NaN if there is no frame.
     pub(crate) fn sample(&mut self, now: Time) -> [f64; 4] {
         let Sampled { frames, delay, max_delay: most } = core::mem::take(&mut self.sampled);
         let stands = now.since(self.shown.map_or(self.start, |(_, since)| since)).as_secs_f64();
@@ -136,7 +137,7 @@ impl Picture {
         }
     }
 
-    /// What became of the frames, watched until `end`; how many were complete is the caller's to say.
+    /// The report on the frames, watched until `end`, without the number of complete ones.
     pub(crate) fn report(&self, end: Time) -> ViewReport {
         let mut report = self.report.clone();
         report.delays.sort_unstable();

@@ -1,24 +1,24 @@
 //! The player of a media stream: buffering, play-out, late packets or stalls.
 //!
-//! The medium is a row of packets, numbered from 0, each a segment's payload. The player buffers until `buffer` (a
-//! share of the length) is there: that is the fill time. Then packets leave the buffer at the media rate: packet i
-//! begins to play at fill + i * packet time.
+//! The medium is a sequence of packets, numbered from 0, each a segment's payload. The player buffers until `buffer` (a
+//! fraction of the length) has arrived: that is the fill time. Then packets leave the buffer at the media rate: packet
+//! i begins to play at fill + i * packet time.
 //!
-//! `clock`: a packet that arrives in order after its instant is late, of no use, and not stored; one that has not
-//! arrived when watching ends, and is due by then, is late too. `stall`: when the next packet is not there at its
-//! instant, play-out stops; it goes on when as much is buffered as at the beginning, or everything has arrived, and all
-//! later instants shift. Whoever watches a stream that never begins sees nothing of it: all of it is late, or its wait is
-//! one stall. A finite buffer discards what arrives while it is full; a discarded packet is a hole that is
-//! neither late nor a stall. Always: arrived = played + buffered + late on arrival + discarded.
+//! `clock`: a packet that arrives after its play-out time is late and discarded. A packet that has not arrived when
+//! watching ends, and is due by then, is late too. `stall`: when the next packet is missing at its play-out time,
+//! play-out stops; it resumes when as much is buffered as at the beginning, or everything has arrived, and all later
+//! play-out times shift. If a stream never begins to play, all of it is late, or the whole wait is one stall. A finite
+//! buffer discards packets that arrive while it is full; a discarded packet is a gap that is neither late nor a stall.
+//! Invariant: arrived = played + buffered + late on arrival + discarded.
 //!
-//! Nothing here needs a timer: all follows from the arrivals.
+//! The player needs no timer: all results follow from the arrivals.
 
 use crate::share;
 use crate::stream::{Playout, StreamModel};
 use paceline_units::{Rate, Size, Span, Time};
 use std::collections::VecDeque;
 
-/// Runs of discarded packets that are remembered; with more than that ahead of it a player discards nothing.
+/// The maximum number of runs of discarded packets stored; with more runs ahead, a player discards nothing.
 const MAX_HOLES: usize = 1 << 16;
 
 /// The player.
@@ -26,90 +26,91 @@ const MAX_HOLES: usize = 1 << 16;
 pub struct Player {
     model: StreamModel,
     start: Time,
-    /// Packets of the medium.
+    /// The number of packets in the medium.
     packets: u64,
-    /// Packets that play-out waits for.
+    /// The number of packets needed to start play-out.
     needed: u64,
-    /// The most packets that are held.
+    /// The buffer's capacity in packets.
     room: u64,
-    /// Packets that have arrived, in order.
+    /// The number of packets that have arrived, in order.
     arrived: u64,
     bytes: u64,
     late: u64,
     discarded: u64,
     fill: Option<Time>,
     completed: Option<Time>,
-    /// Clock: discarded packets that were not yet due when last looked, as runs of (first, one beyond).
+    /// Clock: runs of discarded packets that were not yet due at the last check, as (first, end).
     holes: VecDeque<(u64, u64)>,
-    /// Packets in them.
+    /// The number of packets in them.
     in_holes: u64,
-    /// Stall: whether it plays.
+    /// Stall: the play-out state.
     motion: Motion,
     stalls: u64,
     stalled: Span,
 }
 
-/// Stall: stored packets, numbered from 0 without the discarded ones, play from `first` on.
+/// Stall: the play-out state. Stored packets are numbered from 0, without discarded ones.
 #[derive(Clone, Copy, Debug)]
 enum Motion {
-    /// Number `first` is the next to play; stopped since then.
+    /// Stopped since then; packet `first` plays next.
     Stopped { first: u64, since: Time },
-    /// Number `first` began to play then.
+    /// Packet `first` began to play then.
     Playing { first: u64, since: Time },
 }
 
-/// What became of a stream.
+/// A stream's results.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StreamReport {
     /// From the flow's start to the beginning of play-out; `None` if it never began.
     pub fill: Option<Span>,
-    /// Packets that came after their instant, or were due and never came (clock); of a stream that never began, all.
+    /// Packets that arrived after their play-out time, or were due and never arrived (clock); all if the stream never
+    /// began to play.
     pub late_packets: u64,
-    /// Packets whose instant had passed when it ended: all if everything arrived, if play-out is over, or if it never
-    /// began (clock).
+    /// Packets whose play-out time had passed at the end: all if everything arrived, if play-out has finished, or if it
+    /// never began (clock).
     pub due_packets: u64,
-    /// Packets of the whole medium.
+    /// Packets in the whole medium.
     pub media_packets: u64,
-    /// Late packets by due packets, in [0, 1]; `None` if nothing was due, and of a player that stalls.
+    /// Late packets over due packets, in [0, 1]; `None` if nothing was due, and in stall mode.
     pub late_share: Option<f64>,
-    /// How often play-out stopped (stall). A stream that never began was stopped once, all the time.
+    /// How often play-out stopped (stall). A stream that never began to play counts as one stall.
     pub stalls: u64,
-    /// For how long altogether, without the first buffering of a stream that began.
+    /// Total stall time, without the initial buffering of a stream that began to play.
     pub stalled: Span,
-    /// That by itself and the time that it played, in [0, 1]: the buffering ratio of Dobrian et al. (SIGCOMM 2011), which
-    /// is 1 here of a stream that never began. What has come whole plays on to its end. `None` before any time has
-    /// passed, and of a player by the clock.
+    /// Stall time over stall and play time, in [0, 1]: the buffering ratio of Dobrian et al. (SIGCOMM 2011); 1 if the
+    /// stream never began to play. A stream that has arrived completely counts as played to its end. `None` before any
+    /// time has passed, and in clock mode.
     pub stall_share: Option<f64>,
-    /// Packets that found the player's buffer full.
+    /// Packets discarded because the player's buffer was full.
     pub discarded_packets: u64,
     /// Whether the whole medium arrived.
     pub completed: bool,
     /// From the flow's start to the arrival of the last packet, the end of play-out, or the end of watching, whichever
     /// came first.
     pub duration: Span,
-    /// Bytes that arrived in that time.
+    /// Bytes delivered in that time.
     pub delivered: Size,
     /// Delivered bytes over that time.
     pub throughput: Rate,
 }
 
-/// Where every packet is that has arrived.
+/// The state of all packets that have arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Account {
-    /// Arrived in order.
+    /// Packets that arrived, in order.
     pub arrived: u64,
-    /// Begun to play.
+    /// Packets that have begun to play.
     pub played: u64,
-    /// Waiting to play.
+    /// Packets waiting to play.
     pub buffered: u64,
-    /// Came too late to play.
+    /// Packets that arrived too late to play.
     pub late: u64,
-    /// Found the buffer full.
+    /// Packets discarded because the buffer was full.
     pub discarded: u64,
 }
 
 impl Player {
-    /// A player whose flow starts at `start`. A finite buffer always holds what play-out waits for.
+    /// A player whose flow starts at `start`. A finite buffer always has the capacity for what play-out needs to start.
     #[must_use]
     pub fn new(model: StreamModel, start: Time) -> Player {
         let packets = model.packets();
@@ -136,8 +137,8 @@ impl Player {
         }
     }
 
-    /// In-order data up to the byte `received` (counted from the medium's beginning) have arrived at `now`. Times must
-    /// not go back; what comes after the end of play-out does not count.
+    /// In-order data up to byte `received` of the medium have arrived at `now`. Calls must be in order of time;
+    /// arrivals after the end of play-out do not count.
     pub fn on_delivery(&mut self, now: Time, received: Size) {
         if self.is_done(now) {
             return;
@@ -200,7 +201,7 @@ impl Player {
         self.arrived - self.late - self.discarded
     }
 
-    /// Stall: when play-out stops for want of packets, if no more come.
+    /// Stall: when the buffer underruns, unless more packets arrive.
     fn runs_dry(&self) -> Option<Time> {
         match self.motion {
             Motion::Playing { first, since } => Some(since + self.model.due_after(self.stored() - first)),
@@ -241,13 +242,13 @@ impl Player {
         }
     }
 
-    /// What is buffered at `now` (not before the last delivery), as playing time.
+    /// The buffered playing time at `now`, which must not be before the last delivery.
     #[must_use]
     pub fn buffered(&self, now: Time) -> Span {
         self.model.due_after(self.waiting(now))
     }
 
-    /// Where every packet is at `now` (not before the last delivery).
+    /// The state of all packets at `now`, which must not be before the last delivery.
     #[must_use]
     pub fn account(&self, now: Time) -> Account {
         let buffered = self.waiting(now);
@@ -260,19 +261,19 @@ impl Player {
         }
     }
 
-    /// When play-out by the clock is over.
+    /// When play-out by the clock ends.
     fn clock_ends(&self) -> Option<Time> {
         let fill = self.fill.filter(|_| self.model.playout == Playout::Clock)?;
         Some(fill + self.model.due_after(self.packets))
     }
 
-    /// Whether nothing can change any more: everything has arrived, or play-out by the clock is over.
+    /// Whether the results are final: everything has arrived, or play-out by the clock has ended.
     #[must_use]
     pub fn is_done(&self, now: Time) -> bool {
         self.completed.is_some() || self.clock_ends().is_some_and(|end| now >= end)
     }
 
-    /// What became of the stream, watched until `end`.
+    /// The results of the stream, watched until `end`.
     #[must_use]
     pub fn finish(&self, end: Time) -> StreamReport {
         let end = [Some(end), self.completed, self.clock_ends()].into_iter().flatten().min().unwrap_or(end);
@@ -313,8 +314,8 @@ impl Player {
         }
     }
 
-    /// Clock: packets whose instant lies before `end`. What has come whole is judged whole, and so is what never began,
-    /// unless it had no time to.
+    /// Clock: the number of packets with a play-out time before `end`. All packets if everything arrived, or if
+    /// play-out never began, unless no time has passed.
     fn due_by(&self, end: Time) -> u64 {
         match self.fill {
             _ if self.completed.is_some() => self.packets,
@@ -324,7 +325,7 @@ impl Player {
         }
     }
 
-    /// Stall: how often play-out stopped, and for how long, if nothing more comes before `end`.
+    /// Stall: the number of stalls and their total time, if nothing more arrives before `end`.
     fn stalls_until(&self, end: Time) -> (u64, Span) {
         let runs_dry = self.runs_dry().filter(|&at| end > at && self.completed.is_none());
         match (self.fill, self.motion) {

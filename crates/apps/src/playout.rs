@@ -1,17 +1,18 @@
-//! A receiver of live video whose frames need those before them: a jitter buffer, and requests for key frames.
+//! A receiver of live video with dependent frames: a jitter buffer, and key frame requests.
 //!
-//! Each frame needs the one before it, a key frame none. One is decoded when all its packets have come and what it needs is
-//! decoded, and shown at its play-out time, or at once if that is over: it is late then. A key frame that is whole is decoded
-//! whatever is missing before it; the frames between are lost, or cannot be decoded. Decoding takes no time.
+//! Each frame depends on the previous one, except key frames. A frame is decoded when all its packets have arrived and
+//! its dependency is decoded. It is shown at its play-out time, or at once if that has passed: it is then late. A
+//! complete key frame is decoded whatever is missing before it; frames in between are lost, or undecodable. Decoding
+//! takes no time.
 //!
-//! The play-out time is the capture, the mean delay of frames and a margin of four times their mean deviation from it, within
-//! bounds: algorithm 1 of R. Ramjee, J. Kurose, D. Towsley, H. Schulzrinne, "Adaptive Playout Mechanisms for Packetized Audio
-//! Applications in Wide-Area Networks", INFOCOM 1994, with its factor of 0.998002, applied to each frame where it has talk
-//! spurts. A frame's delay is that until it can be decoded, so that what retransmissions take is part of it; the first ones
-//! are averaged with equal weights. libwebrtc's buffer has a Kalman filter in its place.
+//! The play-out time is the capture time, plus the mean delay of frames, plus a margin of four times their mean
+//! deviation, within bounds: algorithm 1 of R. Ramjee, J. Kurose, D. Towsley, H. Schulzrinne, "Adaptive Playout
+//! Mechanisms for Packetized Audio Applications in Wide-Area Networks", INFOCOM 1994, with its factor of 0.998002,
+//! applied to each frame instead of each talk spurt. A frame's delay lasts until it can be decoded, so it includes
+//! retransmissions; the first frames are averaged with equal weights. libwebrtc's buffer uses a Kalman filter instead.
 //!
-//! A key frame is asked for when frames cannot go on for so long, as libwebrtc's `VideoReceiveStream2` does after 3 s, and
-//! again each 200 ms, its wait for a key frame, until a frame can be decoded.
+//! A key frame is requested when decoding has been blocked for a time, as libwebrtc's `VideoReceiveStream2` does after
+//! 3 s, and again every 200 ms, its wait for a key frame, until a frame can be decoded.
 
 use crate::picture::Picture;
 use crate::viewer::ViewReport;
@@ -20,68 +21,68 @@ use std::collections::VecDeque;
 
 /// Weight of a new frame in the means.
 const WEIGHT: f64 = 1.0 - 0.998_002;
-/// Deviations that make the margin.
+/// The margin in mean deviations.
 const DEVIATIONS: f64 = 4.0;
-/// From one request for a key frame to the next.
+/// The interval between key frame requests.
 const ASK_AGAIN: Span = Span::from_millis(200);
-/// Packets that are remembered.
+/// The maximum number of packets kept.
 const KEPT: usize = 4096;
-/// A jump of so many numbers is no gap: the numbers begin anew.
+/// A jump of the sequence number beyond this is no gap: numbering has restarted.
 const MAX_JUMP: usize = 3000;
 
-/// Captures that are further apart, in ns, are of different frames; stamps are of 256 ns.
+/// Capture times further apart than this, in ns, are of different frames; stamps have a resolution of 256 ns.
 const FRAMES_APART: i64 = 1000;
 
-/// What a buffer is.
+/// The jitter buffer's parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PlayoutModel {
-    /// The least margin above the frames' mean delay.
+    /// The minimum margin above the frames' mean delay.
     pub min_margin: Span,
-    /// The greatest.
+    /// The maximum margin.
     pub max_margin: Span,
-    /// A key frame is asked for when the next frame has been missing for so long after packets that follow it.
+    /// How long the next frame must be missing, after packets that follow it, before a key frame is requested.
     pub patience: Span,
 }
 
-/// A packet as it arrives, or as it was when it is sent again.
+/// A packet as it arrives, or its content when retransmitted.
 #[derive(Clone, Copy, Debug)]
 pub struct MediaPacket {
-    /// Its number.
+    /// Its sequence number.
     pub sequence: u16,
-    /// What it carries.
+    /// Its content.
     pub part: Part,
-    /// When its frame was captured: by the clock of who watches, from which the sender's may differ by any time that stays.
+    /// Capture time of its frame, on the receiver's clock; the sender's clock may have any constant offset.
     pub captured: Offset,
     /// Whether it is the last of its frame.
     pub last: bool,
 }
 
-/// What a packet carries.
+/// A packet's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// Of a frame that needs the one before it.
+    /// Part of a frame that depends on the previous one.
     Delta,
-    /// Of a key frame.
+    /// Part of a key frame.
     Key,
-    /// Nothing.
+    /// Padding.
     Filler,
 }
 
-/// What became of the frames, beside [`ViewReport`].
+/// The fates of frames, in addition to [`ViewReport`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PlayoutReport {
     /// Frames that were shown.
     pub shown: u64,
-    /// Of these, after their play-out time.
+    /// Frames shown after their play-out time.
     pub late: u64,
-    /// Frames of which all packets came, but never what they need.
+    /// Complete frames whose dependency never became decodable.
     pub undecodable: u64,
-    /// Frames that wait: for their time, or for what they need.
+    /// Frames waiting for their play-out time or their dependency.
     pub waiting: u64,
-    /// Key frames of which all packets came.
+    /// Complete key frames.
     pub keys: u64,
-    /// From the arrival of their first packets to their showing, of those shown in all (`jitterBufferDelay`; `shown` is
-    /// `jitterBufferEmittedCount`).
+    /// Total time from the arrival of a frame's first packet to its display, over all shown frames
+    /// (`jitterBufferDelay`; `shown` is `jitterBufferEmittedCount`).
     pub buffered: Span,
 }
 
@@ -102,13 +103,14 @@ struct Packet {
 }
 
 impl Packet {
-    /// Whether the two are of different frames: what two packets of one say of its capture differs by a stamp's tick at most.
+    /// Whether the two packets are of different frames: capture times in one frame differ by at most a tick of the
+    /// stamp.
     fn is_apart_from(&self, other: &Packet) -> bool {
         (self.captured.0 - other.captured.0).abs() > FRAMES_APART
     }
 }
 
-/// A frame that can be decoded, until it is shown.
+/// A decodable frame, until it is shown.
 #[derive(Clone, Copy, Debug)]
 struct Ready {
     shown: Time,
@@ -117,8 +119,8 @@ struct Ready {
     late: bool,
 }
 
-/// The delay of frames. If the sender's clock is another all are longer or shorter by the same, and so is their mean: play-out
-/// times, which are captures and this, stay as they are.
+/// The delay of frames. An offset of the sender's clock shifts all delays and their mean by the same amount, so
+/// play-out times (capture plus mean) do not change.
 #[derive(Clone, Debug, Default)]
 struct Delay {
     frames: u64,
@@ -136,37 +138,37 @@ impl Delay {
         self.deviation += weight * ((delay - self.mean).abs() - self.deviation);
     }
 
-    /// Rounded to the nanosecond.
+    /// The mean, rounded to the nanosecond.
     fn mean(&self) -> Offset {
         Offset(libm::floor(self.mean * 1e9 + 0.5) as i64)
     }
 }
 
-/// The buffer, with its screen.
+/// The jitter buffer, with its screen.
 #[derive(Clone, Debug)]
 pub struct FrameBuffer {
     model: PlayoutModel,
     picture: Picture,
-    /// The number of the first packet that is not decoded.
+    /// The sequence number of the first packet that is not decoded.
     base: u16,
     packets: VecDeque<Option<Packet>>,
-    /// A packet has come.
+    /// Whether a packet has arrived.
     began: bool,
-    /// Packets of the next frame that have come in a row.
+    /// The number of consecutive packets of the next frame that have arrived.
     whole: usize,
-    /// What the next frame needs is decoded.
+    /// Whether the next frame's dependency is decoded.
     chained: bool,
     delay: Delay,
     ready: VecDeque<Ready>,
-    /// When the last frame is shown, of those that are ready too.
+    /// The display time of the latest frame, including those in `ready`.
     last: Time,
-    /// When a key frame is to be asked for.
+    /// When to request a key frame.
     ask: Time,
     counts: PlayoutReport,
 }
 
 impl FrameBuffer {
-    /// One that waits for a picture from `start` on.
+    /// A buffer that expects a picture from `start` on.
     #[must_use]
     pub fn new(model: PlayoutModel, start: Time) -> FrameBuffer {
         FrameBuffer {
@@ -185,20 +187,20 @@ impl FrameBuffer {
         }
     }
 
-    /// Frames that are `captured` then or later count, and freezes that end after `at`, which is now.
+    /// Counts frames captured at `captured` or later, and freezes that end after `at`, the current time.
     pub fn measure_from(&mut self, at: Time, captured: Offset) {
         self.play(at);
         self.picture.measure_from(at, captured);
         self.counts = PlayoutReport::default();
     }
 
-    /// When a key frame is to be asked for; never while frames go on.
+    /// When to request a key frame; never while decoding proceeds.
     #[must_use]
     pub fn next_wake(&self) -> Time {
         self.ask
     }
 
-    /// Whether a key frame is to be asked for now, which counts as done.
+    /// Whether to request a key frame now; if so, the request counts as sent.
     pub fn asks(&mut self, now: Time) -> bool {
         let asks = self.ask <= now;
         if asks {
@@ -207,7 +209,7 @@ impl FrameBuffer {
         asks
     }
 
-    /// A packet has come. Copies, and what comes after its frame was given up, change nothing.
+    /// A packet has arrived. Duplicates, and packets of a frame that was given up, have no effect.
     pub fn on_packet(&mut self, now: Time, packet: &MediaPacket) {
         self.play(now);
         let mut place = usize::from(packet.sequence.wrapping_sub(self.base));
@@ -227,7 +229,7 @@ impl FrameBuffer {
         self.packets[place] = Some(Packet { at: now, part, captured, last: last || part == Part::Filler });
         let waited = self.base;
         if place > self.whole {
-            // what is missing before may be given up for a key frame
+            // missing packets before it may be given up for a key frame
             if !self.jump(place) && last {
                 self.jump(place + 1);
             }
@@ -236,7 +238,7 @@ impl FrameBuffer {
         if self.packets.len() > KEPT {
             self.drop_until(self.packets.len() - KEPT);
         }
-        // a key frame of which nothing is missing so far needs no other
+        // a key frame without gaps so far makes a request unnecessary
         let comes = matches!(self.packets.front(), Some(Some(came)) if came.part == Part::Key);
         let stands = self.packets.len() > self.whole || !self.chained && !comes;
         if !stands {
@@ -246,10 +248,10 @@ impl FrameBuffer {
         }
     }
 
-    /// Decodes what can be.
+    /// Decodes all complete frames at the front.
     fn go_on(&mut self, now: Time) {
         while let Some(&Some(packet)) = self.packets.get(self.whole) {
-            // of a frame that its sender gave up there is no last packet
+            // a frame that the sender abandoned has no last packet
             if self.whole > 0 && self.packets[self.whole - 1].is_some_and(|before| before.is_apart_from(&packet)) {
                 self.drop_until(self.whole);
                 continue;
@@ -266,7 +268,7 @@ impl FrameBuffer {
         }
     }
 
-    /// All packets of the next frame have come.
+    /// All packets of the next frame have arrived.
     fn frame(&mut self, now: Time, packet: Packet, first: Time) {
         let Packet { part, captured, .. } = packet;
         let counts = u64::from(self.picture.counts(captured));
@@ -291,7 +293,7 @@ impl FrameBuffer {
         self.play(now);
     }
 
-    /// Shows what is due.
+    /// Shows the frames that are due.
     fn play(&mut self, now: Time) {
         while let Some(&frame) = self.ready.front().filter(|frame| frame.shown <= now) {
             self.ready.pop_front();
@@ -305,9 +307,8 @@ impl FrameBuffer {
         }
     }
 
-    /// If the packet at `place` is of a key frame that is whole, what lies before it is given up. Where it begins, the end of the
-    /// frame before shows; when in doubt it is not whole. Whether
-    /// that happened.
+    /// If the packet at `place` belongs to a complete key frame, gives up everything before that frame. The end of the
+    /// previous frame shows where it begins; in doubt it counts as incomplete. Returns whether this happened.
     fn jump(&mut self, place: usize) -> bool {
         let is_key = |packet: &Option<Packet>| packet.is_some_and(|packet| packet.part == Part::Key);
         if !self.packets.get(place).is_some_and(is_key) {
@@ -323,7 +324,7 @@ impl FrameBuffer {
         whole
     }
 
-    /// What lies before `place` is given up, and so are the frames that need it.
+    /// Gives up everything before `place`, and so the frames that depend on it.
     fn drop_until(&mut self, place: usize) {
         self.counts.undecodable += self.complete(place, |_| true);
         self.counts.keys += self.complete(place, |packet| packet.part == Part::Key);
@@ -332,7 +333,7 @@ impl FrameBuffer {
         (self.whole, self.chained) = (0, false);
     }
 
-    /// Frames before `place` of which all packets have come and that count.
+    /// The number of complete frames before `place` that count.
     fn complete(&self, place: usize, of: impl Fn(&Packet) -> bool) -> u64 {
         let (mut count, mut whole) = (0, true);
         for packet in self.packets.range(..place) {
@@ -350,19 +351,20 @@ impl FrameBuffer {
         count
     }
 
-    /// The least time from a frame's capture until it could be decoded, of all so far, whether they count or not.
+    /// The minimum time from a frame's capture until it was decodable, over all frames so far, whether they count or
+    /// not.
     #[must_use]
     pub fn min_delay(&self) -> Option<Offset> {
         self.picture.min_delay()
     }
 
-    /// A row of a recording, as [`Viewer::sample`](crate::viewer::Viewer::sample) gives it, of frames that were shown.
+    /// A row of a recording, as from [`Viewer::sample`](crate::viewer::Viewer::sample), for frames that were shown.
     pub fn sample(&mut self, now: Time) -> [f64; 4] {
         self.play(now);
         self.picture.sample(now)
     }
 
-    /// What became of the frames, watched until `end`.
+    /// The report on the frames, watched until `end`.
     #[must_use]
     pub fn report(&self, end: Time) -> ViewReport {
         let mut until = self.clone();

@@ -1,4 +1,4 @@
-//! A relay: what it sends on comes from another flow, and it hands over nothing itself.
+//! A relay: it forwards another flow's data and writes nothing itself.
 
 use crate::application::{Action, Period};
 use paceline_units::Time;
@@ -7,20 +7,20 @@ use paceline_units::Time;
 #[derive(Clone, Debug)]
 pub struct Relay {
     period: Period,
-    /// Whether what it sends on are pictures of an encoder.
+    /// Whether it forwards an encoder's pictures.
     pictures: bool,
     begun: bool,
     stopped: bool,
 }
 
 impl Relay {
-    /// One of `pictures`, or of other frames.
+    /// A relay of an encoder's `pictures`, or of other frames.
     #[must_use]
     pub fn new(pictures: bool, period: Period) -> Relay {
         Relay { period, pictures, begun: false, stopped: false }
     }
 
-    /// Whether what it sends on are pictures of an encoder.
+    /// Whether it forwards an encoder's pictures.
     #[must_use]
     pub const fn has_pictures(&self) -> bool {
         self.pictures

@@ -1,4 +1,4 @@
-//! The side of requests that answers: what is there to ask for, and what of it the server writes once it has been asked.
+//! The server side of requests: its content, and what it writes in response to a request.
 
 use crate::application::{Action, Period};
 use crate::stream::{StreamModel, StreamSender};
@@ -7,35 +7,36 @@ use paceline_random::Stream;
 use paceline_units::{Size, Time};
 use std::collections::VecDeque;
 
-/// What a server has. Both sides know how large each answer is: the client as a header would say it, and so does not carry it.
+/// A server's content. Both sides know the size of each response: the client as if from a header, so the response does
+/// not carry it.
 #[derive(Clone, Copy, Debug)]
 pub enum Content {
-    /// Pages, one a request, of drawn sizes.
+    /// Pages, one per request, with random sizes.
     Pages {
-        /// Their law.
+        /// The distribution of their sizes.
         model: WebModel,
-        /// What sizes are drawn from.
+        /// The stream for drawing sizes.
         sizes: Stream,
     },
-    /// A medium in pieces of so many bytes, one a request; the last is what is left.
+    /// A medium in pieces, one per request; the last may be shorter.
     Pieces {
-        /// Bytes of the medium.
+        /// The medium's size.
         total: Size,
-        /// Bytes of a piece; not zero.
+        /// The size of a piece; not zero.
         piece: Size,
     },
-    /// A medium that one request asks for, handed over heartbeat by heartbeat.
+    /// A medium with a single request, written heartbeat by heartbeat.
     Whole(StreamModel),
 }
 
 impl Content {
-    /// Pages of this law, drawn from a source's `stream`.
+    /// Pages of this model, drawn from a source's `stream`.
     #[must_use]
     pub const fn pages(model: WebModel, stream: Stream) -> Content {
         Content::Pages { model, sizes: WebModel::streams(stream).0 }
     }
 
-    /// Bytes of the answer to the request number `number`, from 0 on; `None` if there is nothing more to ask for.
+    /// The size of the response to request `number`, from 0; `None` if there is no more content.
     #[must_use]
     pub fn size(&self, number: u32) -> Option<Size> {
         match self {
@@ -49,28 +50,28 @@ impl Content {
     }
 }
 
-/// A server: it writes nothing that it was not asked for.
+/// A server: it writes only in response to requests.
 #[derive(Clone, Debug)]
 pub struct Server {
     content: Content,
     period: Period,
-    /// Requests that have come and are not answered.
+    /// Requests that have arrived and are not answered.
     pending: VecDeque<u32>,
-    /// The medium that is being handed over.
+    /// The medium that is being written.
     medium: Option<StreamSender>,
-    /// Bytes handed over.
+    /// Bytes written.
     handed: u64,
     stopped: bool,
 }
 
 impl Server {
-    /// A server that has this until the period's stop.
+    /// A server with this content until the period's stop.
     #[must_use]
     pub fn new(content: Content, period: Period) -> Server {
         Server { content, period, pending: VecDeque::new(), medium: None, handed: 0, stopped: false }
     }
 
-    /// The request number `number` has come.
+    /// Request `number` has arrived.
     pub fn on_request(&mut self, number: u32) {
         self.pending.push_back(number);
     }
@@ -111,7 +112,7 @@ impl Server {
         [next, stop].into_iter().flatten().min().filter(|_| !self.stopped)
     }
 
-    /// Whether it may yet be asked for something that it has.
+    /// Whether it may still receive requests for its content.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
         !self.stopped && self.total().is_none_or(|all| self.handed < all.0)
@@ -124,7 +125,7 @@ impl Server {
         self.total().is_some_and(|all| self.handed >= all.0) && !hands_over
     }
 
-    /// All that it has; `None`: no end of it.
+    /// The size of all content; `None`: unlimited.
     fn total(&self) -> Option<Size> {
         match &self.content {
             Content::Pages { .. } => None,

@@ -1,38 +1,38 @@
 //! A stored medium sent over a connection: the sender's side.
 //!
-//! Every heartbeat the sender hands chunk = xfactor * media rate * heartbeat to the connection, until the medium is
-//! through (Boyden, Mahanti, Williamson: "TCP Vegas performance with streaming media", section 4.2).
+//! Every heartbeat the sender writes chunk = xfactor * media rate * heartbeat to the connection, until the medium ends
+//! (Boyden, Mahanti, Williamson: "TCP Vegas performance with streaming media", section 4.2).
 
 use crate::application::{Action, Period, Rounding};
 use paceline_units::{Rate, Ratio, Size, Span, Time};
 
-/// What a media stream is, sender and player.
+/// A media stream's parameters, for sender and player.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StreamModel {
     /// Encoding rate of the medium; not zero.
     pub media_rate: Rate,
     /// Its playing time.
     pub length: Span,
-    /// The sender hands over at this many times the media rate.
+    /// The sender writes at this multiple of the media rate.
     pub xfactor: f64,
-    /// How often it does.
+    /// The interval between writes.
     pub heartbeat: Span,
-    /// Share of the length that the player buffers before it plays.
+    /// The fraction of the length that the player buffers before it plays.
     pub buffer: Ratio,
-    /// What the player does when data come too late.
+    /// What the player does when data arrive too late.
     pub playout: Playout,
-    /// The most that the player holds; `None` is everything.
+    /// The maximum that the player buffers; `None`: everything.
     pub client_buffer: Option<Size>,
-    /// A media packet: the payload of a segment; not zero.
+    /// The size of a media packet: a segment's payload; not zero.
     pub segment: Size,
-    /// Whether the sender hands over whole segments only.
+    /// Whether the sender writes only whole segments.
     pub rounding: Rounding,
 }
 
-/// What a player does when data come too late.
+/// What a player does when data arrive too late.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Playout {
-    /// It plays on by the clock; what arrives after its instant is late and of no use.
+    /// It plays on by the clock; a packet that arrives after its play-out time is late and discarded.
     #[default]
     Clock,
     /// It stops and waits until as much is buffered as at the beginning.
@@ -40,7 +40,7 @@ pub enum Playout {
 }
 
 impl StreamModel {
-    /// The medium's size as it is sent.
+    /// The medium's size as sent.
     #[must_use]
     pub fn total(&self) -> Size {
         let bytes = self.media_rate * self.length;
@@ -53,8 +53,8 @@ impl StreamModel {
         self.total().0.div_ceil(self.segment.0.max(1))
     }
 
-    /// When, after play-out has begun, the packet number `index` (from 0) is due: index * segment / media rate,
-    /// rounded down to the nanosecond.
+    /// When packet `index` (from 0) is due, relative to the start of play-out: index * segment / media rate, rounded
+    /// down to the nanosecond.
     #[must_use]
     pub fn due_after(&self, index: u64) -> Span {
         let bits = u128::from(index) * u128::from(self.segment.bits());
@@ -62,7 +62,7 @@ impl StreamModel {
         Span(u64::try_from(ns).unwrap_or(u64::MAX))
     }
 
-    /// How many packets are due within `span` after play-out has begun: those whose instant is not later.
+    /// How many packets are due within `span` of the start of play-out, its end included.
     #[must_use]
     pub fn due_within(&self, span: Span) -> u64 {
         let bits = u128::from(span.0) * u128::from(self.media_rate.0) / 1_000_000_000;
@@ -77,7 +77,7 @@ impl StreamModel {
 pub struct StreamSender {
     period: Period,
     heartbeat: Span,
-    /// Bytes handed over per heartbeat, fractions included.
+    /// Bytes per heartbeat, fractions included.
     chunk: f64,
     rounding: Rounding,
     total: u64,
@@ -88,7 +88,7 @@ pub struct StreamSender {
 }
 
 impl StreamSender {
-    /// The first chunk is handed over at the period's start.
+    /// A sender whose first chunk is written at the period's start.
     #[must_use]
     pub fn new(model: &StreamModel, period: Period) -> StreamSender {
         let rate = model.xfactor * model.media_rate.bps() / 8.0;
@@ -105,7 +105,7 @@ impl StreamSender {
         }
     }
 
-    /// See [`crate::Application::next_action`]; what is acknowledged does not matter to a stream.
+    /// See [`crate::Application::next_action`]; a stream does not depend on acknowledgements.
     pub fn next_action(&mut self, now: Time) -> Action {
         if self.stopped {
             return Action::Wait;
@@ -116,7 +116,7 @@ impl StreamSender {
         }
         while let Some(at) = self.next.filter(|&at| now >= at) {
             self.beats += 1;
-            // Rounded once from the beginning, so that fractions of bytes (and of segments) are carried over.
+            // Computed from the beginning, so that fractions of bytes (and of segments) are carried over.
             let due = Size((self.beats as f64 * self.chunk + 1e-6) as u64);
             let due = self.rounding.down(due).0.min(self.total);
             let more = due.saturating_sub(self.handed);
@@ -142,7 +142,7 @@ impl StreamSender {
         self.next.is_none()
     }
 
-    /// How much has been handed over.
+    /// The number of bytes written.
     #[must_use]
     pub fn handed(&self) -> Size {
         Size(self.handed)

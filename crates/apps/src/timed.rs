@@ -1,4 +1,4 @@
-//! Traffic that comes at instants of its own: packets or frames whose times and sizes follow a law, whatever the network does.
+//! Timed traffic: packets or frames whose times and sizes follow a model, independently of the network.
 
 use crate::application::{Action, Period};
 use crate::game::{Game, GameModel};
@@ -7,7 +7,7 @@ use crate::voice::{Voice, VoiceModel};
 use paceline_random::{Sequence, Stream};
 use paceline_units::{Size, Time};
 
-/// What says when and how much comes next.
+/// The model that yields the time and size of the next packet.
 #[derive(Clone, Debug)]
 enum Law {
     Game(Game),
@@ -23,33 +23,33 @@ pub struct Timed {
     period: Period,
     draws: Sequence,
     next: (Time, Size),
-    /// What was handed over last, and what comes next, is a key frame.
+    /// Whether the last write, and the next one, is a key frame.
     key: (bool, bool),
-    /// How many may still be handed over.
+    /// How many writes are left.
     left: u64,
     stopped: bool,
 }
 
 impl Timed {
-    /// One way of an online game within `period`.
+    /// One direction of an online game within `period`.
     #[must_use]
     pub fn game(model: GameModel, stream: Stream, period: Period) -> Timed {
         Timed::new(Law::Game(Game::new(model, period.start)), stream, period)
     }
 
-    /// One way of a voice call.
+    /// One direction of a voice call.
     #[must_use]
     pub fn voice(model: VoiceModel, stream: Stream, period: Period) -> Timed {
         Timed::new(Law::Voice(Voice::new(model, period.start)), stream, period)
     }
 
-    /// Video of a model.
+    /// Modelled video.
     #[must_use]
     pub fn video(model: VideoModel, stream: Stream, period: Period) -> Timed {
         Timed::new(Law::Video(Box::new(Video::new(model, period.start))), stream, period)
     }
 
-    /// Video as it was recorded.
+    /// Recorded video.
     #[must_use]
     pub fn frames(model: FramesModel, stream: Stream, period: Period) -> Timed {
         Timed::new(Law::Frames(Frames::new(model, period.start)), stream, period)
@@ -63,13 +63,14 @@ impl Timed {
         source
     }
 
-    /// The same, over after so many packets or frames, if that is given.
+    /// Limits the number of packets or frames, if `count` is given.
     #[must_use]
     pub fn ending_after(self, count: Option<u64>) -> Timed {
         Timed { left: count.unwrap_or(u64::MAX), ..self }
     }
 
-    /// That of a voice, which alone of these has one packet size; see [`Application::pace`](crate::Application::pace).
+    /// A voice source's pace; the others have no single packet size. See
+    /// [`Application::pace`](crate::Application::pace).
     pub(crate) fn pace(&self) -> Option<(f64, Size)> {
         match &self.law {
             Law::Voice(voice) => Some(voice.pace()),
@@ -106,7 +107,7 @@ impl Timed {
         Action::Send(size)
     }
 
-    /// Whether it hands over nothing more, because of its stop or by itself.
+    /// Whether it writes nothing more, because it was stopped or has finished.
     #[must_use]
     pub fn is_silent(&self) -> bool {
         self.is_over() || self.stopped
@@ -118,7 +119,7 @@ impl Timed {
         self.left == 0
     }
 
-    /// Whether what was handed over last is a key frame of a video.
+    /// Whether the last write was a video's key frame.
     #[must_use]
     pub fn made_key(&self) -> bool {
         self.key.0
@@ -132,7 +133,7 @@ impl Timed {
     }
 }
 
-/// Times in seconds and sizes in bytes of what a source hands over in `seconds`.
+/// The writes of a source until it ends: times in seconds, sizes in bytes.
 #[cfg(test)]
 pub(crate) fn handed_over(mut source: Timed) -> Vec<(f64, u64)> {
     let mut all = Vec::new();

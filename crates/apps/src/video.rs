@@ -1,47 +1,48 @@
-//! Video of variable bit rate: frames of a model, or frames as they were recorded.
+//! Variable bit rate video: modelled or recorded frames.
 //!
-//! The model is Heyman's gamma-beta autoregression ("The GBAR source model for VBR videoconferences", IEEE/ACM ToN 5(4),
-//! 1997): x(n) = a(n) x(n-1) + b(n), with x of a gamma law of shape s, a of a beta law (r s, (1 - r) s) and b of a gamma law
-//! of shape (1 - r) s, so that the law of x stays and the correlation at lag k is r^k. A frame's size is that, by the weight
-//! of its place in the group of pictures, as Frey and Nguyen-Quang extend it to MPEG (ToN 8(6), 2000), with one x for all
-//! kinds of frames where they have several: a group begins with a key frame, the others are alike.
-//! Gamma draws: Marsaglia and Tsang, ACM TOMS 26(3), 2000.
+//! The model is Heyman's gamma-beta autoregression ("The GBAR source model for VBR videoconferences", IEEE/ACM ToN
+//! 5(4), 1997): x(n) = a(n) x(n-1) + b(n), with x gamma-distributed with shape s, a beta-distributed (r s, (1 - r) s),
+//! and b gamma-distributed with shape (1 - r) s. So the distribution of x is stationary, and the correlation at lag k
+//! is r^k. A frame's size is x times a weight, which depends on its position in the group of pictures, as in the
+//! extension to MPEG by Frey and Nguyen-Quang (ToN 8(6), 2000). They have several processes; here one x serves all
+//! frames: a group begins with a key frame, and the others are alike. Gamma draws: Marsaglia and Tsang, ACM TOMS 26(3),
+//! 2000.
 
 use paceline_random::Sequence;
 use paceline_units::{Rate, Size, Span, Time};
 use std::sync::Arc;
 
-/// Video of a model.
+/// Parameters of modelled video.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VideoModel {
-    /// Mean rate of payload.
+    /// Mean payload rate.
     pub rate: Rate,
-    /// Frames a second.
+    /// Frames per second.
     pub frame_rate: f64,
     /// Frames from one key frame to the next.
     pub group: u32,
-    /// Size of a key frame over that of another.
+    /// Size of a key frame relative to other frames.
     pub key_size: f64,
     /// Coefficient of variation of x.
     pub variation: f64,
-    /// Correlation of x from one frame to the next; below 1.
+    /// Correlation of x between successive frames; below 1.
     pub correlation: f64,
 }
 
-/// A video of a model.
+/// A modelled video.
 #[derive(Clone, Debug)]
 pub(crate) struct Video {
     model: VideoModel,
     start: Time,
     frames: u64,
-    /// Mean bytes of a frame that is no key frame.
+    /// Mean bytes of a frame other than a key frame.
     base: f64,
-    /// x, whose mean is 1; none before the first frame.
+    /// x, whose mean is 1; `None` before the first frame.
     level: Option<f64>,
 }
 
 impl Video {
-    /// The first frame, a key frame, is at `start`.
+    /// A video whose first frame, a key frame, is at `start`.
     pub(crate) fn new(model: VideoModel, start: Time) -> Video {
         let group = f64::from(model.group.max(1));
         let mean = model.rate.bps() / 8.0 / model.frame_rate;
@@ -78,7 +79,7 @@ impl Video {
     }
 }
 
-/// A gamma law of this shape and scale 1; 0 for a shape of 0.
+/// A gamma draw with this shape and scale 1; 0 for a shape of 0.
 fn gamma(shape: f64, draws: &mut Sequence) -> f64 {
     if shape <= 0.0 {
         return 0.0;
@@ -103,12 +104,12 @@ fn gamma(shape: f64, draws: &mut Sequence) -> f64 {
     }
 }
 
-/// Frames as they were recorded; after the last one they begin again.
+/// Recorded frames; they repeat after the last one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FramesModel {
-    /// When each comes after the first, and its bytes; in order.
+    /// Each frame's time after the first one, and its bytes; in order.
     pub frames: Arc<[(Span, Size)]>,
-    /// From the first frame to its repetition; later than the last.
+    /// From the first frame to its repetition; later than the last frame.
     pub length: Span,
 }
 
@@ -121,7 +122,7 @@ pub(crate) struct Frames {
 }
 
 impl Frames {
-    /// The first frame is at `start`.
+    /// A video whose first frame is at `start`.
     pub(crate) fn new(model: FramesModel, start: Time) -> Frames {
         Frames { model, base: start, at: 0 }
     }
@@ -137,13 +138,13 @@ impl Frames {
     }
 }
 
-/// The most frames that a recording may have.
+/// The maximum number of frames in a recording.
 pub const MAX_FRAMES: usize = 10_000_000;
 
 impl FramesModel {
-    /// Reads a frame-size trace: a line a frame, its fields parted by white space, the last one its size in bytes; with
-    /// `rate` frames come so many a second, without it the field before the last is the frame's time in seconds. Lines
-    /// that begin with `%` or `#`, and empty ones, say nothing.
+    /// Reads a frame-size trace: one frame per line, fields separated by white space, the last one its size in bytes.
+    /// With `rate`, that many frames come per second; otherwise the field before the last is the frame's time in
+    /// seconds. Empty lines and lines that begin with `%` or `#` are ignored.
     ///
     /// # Errors
     /// The line and what is expected; no frame; more than [`MAX_FRAMES`].
@@ -158,7 +159,7 @@ impl FramesModel {
             if frames.len() == MAX_FRAMES {
                 return Err(format!("the trace has more than {MAX_FRAMES} frames"));
             }
-            // What the line says is not told: the file may be one that whoever wrote its name has no business with.
+            // The error does not quote the line: the file may hold something that the user should not see.
             let wrong = |expected: &str| format!("line {}: {expected}", number + 1);
             let mut fields = said.split_whitespace().rev();
             let size = fields.next().and_then(|field| field.parse().ok()).filter(|size| (1..=1 << 30).contains(size));
@@ -182,7 +183,7 @@ impl FramesModel {
             frames.push((after, Size::from_bytes(size)));
         }
         let Some(&(last, _)) = frames.last() else { return Err("the trace has no frame".to_owned()) };
-        // The last frame lasts as long as the mean of the others; a frame alone, a second.
+        // The last frame lasts as long as the mean of the others; a single frame one second.
         let length = match frames.len() as u64 {
             1 => Span::from_secs(1),
             n => Span(last.0 + (last.0 / (n - 1)).max(1)),
@@ -235,7 +236,7 @@ mod tests {
         assert!((rate / 1e6 - 1.0).abs() < 0.008 && (mean - 1.0).abs() < 0.008, "{rate} {mean}");
         assert!((variance.sqrt() - 0.4).abs() < 0.01, "{variance}");
         assert!((lagged(1) - 0.8).abs() < 0.01 && (lagged(3) - 0.512).abs() < 0.02, "{} {}", lagged(1), lagged(3));
-        // Of a gamma law the skewness is twice the coefficient of variation.
+        // The skewness of a gamma distribution is twice the coefficient of variation.
         let third = levels.iter().map(|x| (x - mean) * (x - mean) * (x - mean)).sum::<f64>() / n;
         assert!((third / (variance * variance.sqrt()) - 0.8).abs() < 0.1, "{third}");
     }

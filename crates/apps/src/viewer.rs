@@ -1,43 +1,43 @@
-//! Who watches a live video: which frames come whole and how old they are then, and when the picture freezes.
+//! The viewer of a live video: which frames arrive complete and how old they are then, and when the picture freezes.
 //!
-//! A frame is shown as soon as all its packets have come, unless a later one has been shown: there is no buffer against
-//! jitter, and no frame needs another to be decoded.
+//! A frame is shown as soon as all its packets have arrived, unless a later one has been shown. There is no jitter
+//! buffer, and frames do not depend on each other.
 
 use crate::picture::Picture;
 use crate::playout::PlayoutReport;
 use paceline_units::{Offset, Span, Time};
 use std::collections::VecDeque;
 
-/// Packets that are remembered.
+/// The maximum number of packets kept.
 const KEPT: usize = 4096;
-/// A jump of so many numbers is no gap: the numbers begin anew.
+/// A jump of the sequence number beyond this is no gap: numbering has restarted.
 const MAX_JUMP: usize = 3000;
 /// A packet as it arrives.
 #[derive(Clone, Copy, Debug)]
 pub struct FramePacket {
-    /// Its number.
+    /// Its sequence number.
     pub sequence: u16,
-    /// The timestamp that all packets of its frame have.
+    /// The timestamp, common to all packets of its frame.
     pub timestamp: u32,
     /// Whether it is the last of its frame.
     pub last: bool,
-    /// When its frame was captured: by the clock of who watches, from which the sender's may differ by any time that stays.
+    /// Capture time of its frame, on the receiver's clock; the sender's clock may have any constant offset.
     pub captured: Offset,
 }
 
-/// What became of the frames.
+/// The fates of frames.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ViewReport {
-    /// Frames of which all packets have come.
+    /// Frames of which all packets have arrived.
     pub complete: u64,
-    /// The times from a frame's capture to the arrival of its last packet, in ascending order; of very many frames those of
-    /// every second, fourth, ...
+    /// The times from a frame's capture to the arrival of its last packet, in ascending order; of very many frames only
+    /// every second, fourth, ... one.
     pub delays: Vec<Offset>,
-    /// How often the picture froze, or never came.
+    /// How often the picture froze, or never appeared.
     pub freezes: u64,
-    /// For how long altogether: the whole time that such a picture stood.
+    /// The total time of these freezes: the whole time that each such picture was shown.
     pub frozen: Span,
-    /// What else became of them, where they are buffered and need each other.
+    /// Further results if frames are buffered and depend on each other.
     pub playout: Option<PlayoutReport>,
 }
 
@@ -49,7 +49,7 @@ impl ViewReport {
         sum.checked_div(self.delays.len() as i128).map(|mean| Offset(mean as i64))
     }
 
-    /// The delay that a share `q` of the frames do not exceed; `None` without a frame.
+    /// The `q`-quantile of the delays; `None` without a frame.
     #[must_use]
     pub fn delay(&self, q: f64) -> Option<Offset> {
         let rank = libm::ceil(q * self.delays.len() as f64) as usize;
@@ -57,13 +57,13 @@ impl ViewReport {
     }
 }
 
-/// A packet that has come.
+/// A packet that has arrived.
 #[derive(Clone, Copy, Debug)]
 struct Packet {
     timestamp: u32,
     last: bool,
     captured: Offset,
-    /// Its frame is known to be whole; of last packets alone.
+    /// Whether its frame is known to be complete; only set on last packets.
     whole: bool,
 }
 
@@ -71,27 +71,27 @@ struct Packet {
 #[derive(Clone, Debug, Default)]
 pub struct Viewer {
     picture: Picture,
-    /// Frames of which all packets have come.
+    /// Frames of which all packets have arrived.
     complete: u64,
-    /// The number of the first packet that is remembered.
+    /// The sequence number of the first packet kept.
     base: u16,
     packets: VecDeque<Option<Packet>>,
 }
 
 impl Viewer {
-    /// One who waits for a picture from `start` on.
+    /// A viewer that expects a picture from `start` on.
     #[must_use]
     pub fn new(start: Time) -> Viewer {
         Viewer { picture: Picture::new(start), ..Viewer::default() }
     }
 
-    /// Frames that are `captured` then or later count, and freezes that end after `at`.
+    /// Counts frames captured at `captured` or later, and freezes that end after `at`.
     pub fn measure_from(&mut self, at: Time, captured: Offset) {
         self.picture.measure_from(at, captured);
         self.complete = 0;
     }
 
-    /// A packet has come that has not come before.
+    /// A packet has arrived. Duplicates have no effect.
     pub fn on_packet(&mut self, now: Time, packet: &FramePacket) {
         let mut place = usize::from(packet.sequence.wrapping_sub(self.base));
         if self.packets.is_empty() || (place > self.packets.len() + MAX_JUMP && place < usize::from(u16::MAX / 2)) {
@@ -114,7 +114,7 @@ impl Viewer {
             self.look(now, place);
         }
         if last && late {
-            // of the frame after it, it is certain now where it begins
+            // the start of the next frame is now certain
             self.look(now, place + 1);
         }
         while self.packets.len() > KEPT {
@@ -123,12 +123,12 @@ impl Viewer {
         }
     }
 
-    /// A frame has come whole, by whatever put its packets together.
+    /// A complete frame has arrived, reassembled elsewhere.
     pub fn on_frame(&mut self, now: Time, captured: Offset) {
         self.frame(now, captured);
     }
 
-    /// Whether the frame around `place` is whole now and was not before.
+    /// Reports the frame around `place` if it has just become complete.
     fn look(&mut self, now: Time, place: usize) {
         let Some(packet) = self.packets.get(place).copied().flatten() else { return };
         if let Some(end) = self.whole_until(place, packet.timestamp)
@@ -139,8 +139,9 @@ impl Viewer {
         }
     }
 
-    /// The last packet of the frame around `place` if all its packets have come. Where it begins, the end of the frame
-    /// before shows, or a gap of a single packet after one that was not the last of its frame; when in doubt it is not whole.
+    /// The last packet of the frame around `place`, if all its packets have arrived. The frame's start shows by the end
+    /// of the previous frame, or by a gap of a single packet after one that was not the last of its frame. In doubt it
+    /// counts as incomplete.
     fn whole_until(&self, place: usize, timestamp: u32) -> Option<usize> {
         let is_ours = |packet: &Option<Packet>| packet.is_some_and(|packet| packet.timestamp == timestamp);
         let ends = |packet: &Option<Packet>| !is_ours(packet) || packet.is_some_and(|packet| packet.last);
@@ -149,7 +150,7 @@ impl Viewer {
             // the first packet of all
             None => true,
             Some(before) => match self.packets[before] {
-                // of a frame that ends there, or that its sender gave up before its end
+                // of a frame that ends there, or that its sender abandoned before its end
                 Some(_) => true,
                 None => {
                     let other = before.checked_sub(1).and_then(|at| self.packets[at]);
@@ -160,7 +161,7 @@ impl Viewer {
         (begins && is_ours(&self.packets[end])).then_some(end)
     }
 
-    /// A frame is whole.
+    /// A frame is complete.
     fn frame(&mut self, now: Time, captured: Offset) {
         self.complete += u64::from(self.picture.counts(captured));
         self.picture.on_complete(now, captured);
@@ -168,20 +169,22 @@ impl Viewer {
         self.picture.show(now, captured);
     }
 
-    /// The least time from a frame's capture until it was complete, of all so far, whether they count or not.
+    /// The minimum time from a frame's capture until it was complete, over all frames so far, whether they count or
+    /// not.
     #[must_use]
     pub fn min_delay(&self) -> Option<Offset> {
         self.picture.min_delay()
     }
 
-    /// A row of a recording: frames that came whole since the row before, the mean and the greatest of their delays, and for how
-    /// long the picture has stood, or the screen been empty; in seconds, and what there is none of is not a number.
+    /// A row of a recording: the number of frames completed since the previous row, the mean and maximum of their
+    /// delays, and how long the picture has been shown, or the screen has been empty. In seconds; NaN if there is no
+    /// frame.
     pub fn sample(&mut self, now: Time) -> [f64; 4] {
         self.picture.sample(now)
     }
 
-    /// What became of the frames, watched until `end`. A picture that still stands then has frozen if it has stood for long
-    /// enough, and so has a screen that none came to.
+    /// The report on the frames, watched until `end`. The picture shown then counts as frozen if it has been shown for
+    /// long enough, and so does an empty screen.
     #[must_use]
     pub fn report(&self, end: Time) -> ViewReport {
         ViewReport { complete: self.complete, ..self.picture.report(end) }
@@ -196,7 +199,7 @@ mod tests {
         Time(n * 1_000_000)
     }
 
-    /// Packets of frames that are captured each 33 ms, three packets each; packet `n` comes at `now`.
+    /// Packets of frames captured every 33 ms, three packets each; packet `n` arrives at `now`.
     fn come(viewer: &mut Viewer, n: u64, now: u64) {
         let frame = n / 3;
         let packet = FramePacket {
@@ -228,7 +231,7 @@ mod tests {
         assert_eq!((report.delay(0.5), report.delay(0.95)), (Some(report.delays[0]), Some(report.delays[1])));
     }
 
-    /// Their sender's clock is another: the first took no time by it, and others less.
+    /// The sender's clock has an offset: by it the first frame took no time, and others less.
     #[test]
     fn frames_faster_than_the_first_have_delays_below_nothing() {
         let mut viewer = Viewer::default();
@@ -259,7 +262,7 @@ mod tests {
         assert_eq!(complete(&[11, 12]), 8);
     }
 
-    /// Nothing is lost: what follows the packets of a frame that has no last one is another's beginning.
+    /// Nothing is lost: after packets of a frame without a last one, the next frame begins.
     #[test]
     fn a_frame_that_its_sender_gave_up_is_not_whole() {
         let mut viewer = Viewer::default();
@@ -327,7 +330,7 @@ mod tests {
             let report = viewer.report(ms(now));
             (report.freezes, report.frozen)
         };
-        // the last came at 50 + 299 * 11 = 3339 ms; 33 + 150 ms
+        // the last arrived at 50 + 299 * 11 = 3339 ms; 33 + 150 ms
         assert_eq!(frozen(&viewer, 3339 + 182), (0, Span::ZERO));
         assert_eq!(frozen(&viewer, 3339 + 183), (1, Span::from_millis(183)));
         assert_eq!(frozen(&viewer, 13_339), (1, Span::from_secs(10)));
@@ -353,21 +356,21 @@ mod tests {
         };
         is(sample(&mut viewer, 10), [0.0, f64::NAN, f64::NAN, 0.0]);
         is(sample(&mut viewer, 50), [0.0, f64::NAN, f64::NAN, 30.0]);
-        // captured at 0, 33 and 66 ms; of the third the last packet is missing
+        // captured at 0, 33 and 66 ms; the last packet of the third is missing
         for (n, now) in [(0, 60), (1, 60), (2, 60), (3, 100), (4, 100), (5, 100), (6, 110), (7, 110)] {
             come(&mut viewer, n, now);
         }
-        // what counts elsewhere makes no difference here
+        // the start of the measurement makes no difference to samples
         measure_from(&mut viewer, 50);
         is(sample(&mut viewer, 120), [2.0, 63.5, 67.0, 20.0]);
         is(sample(&mut viewer, 140), [0.0, f64::NAN, f64::NAN, 40.0]);
         come(&mut viewer, 9, 150);
         come(&mut viewer, 10, 150);
         come(&mut viewer, 11, 150);
-        // one that comes later than its successor is whole, and not shown
+        // a frame that completes after its successor is counted, but not shown
         come(&mut viewer, 8, 170);
         is(sample(&mut viewer, 180), [2.0, 77.5, 104.0, 30.0]);
-        // one that looks back to before the picture came
+        // a sample from before the picture appeared
         is(sample(&mut viewer, 140), [0.0, f64::NAN, f64::NAN, 0.0]);
     }
 

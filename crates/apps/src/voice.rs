@@ -1,4 +1,4 @@
-//! One way of a voice call: a codec's packets at its pace, all the time or in talk spurts.
+//! One direction of a voice call: a codec's packets at its interval, continuously or in talk spurts.
 //!
 //! Payload types and packet intervals: RFC 3551 (G.711, G.722, G.723.1, G.729), RFC 4867 (AMR at 12.2 kbit/s, octet-aligned),
 //! RFC 7587 (Opus, here at 24 kbit/s). Talk spurts and pauses are exponential with the means of artificial conversational
@@ -7,17 +7,17 @@
 use paceline_random::Sequence;
 use paceline_units::{Size, Span, Time};
 
-/// Means of a talk spurt and of a pause in it (ITU-T P.59, table 1).
+/// Mean lengths of talk spurts and pauses (ITU-T P.59, table 1).
 pub const P59: Spurts = Spurts { talk: Span::from_millis(1004), pause: Span::from_millis(1587) };
 
-/// What a voice is.
+/// A voice source's parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VoiceModel {
     /// Payload of a packet, RTP's header included.
     pub packet: Size,
-    /// From one packet to the next.
+    /// The packet interval.
     pub interval: Span,
-    /// With suppression of silence; without it packets come all the time.
+    /// Talk spurts, with silence suppression; `None`: packets are sent continuously.
     pub spurts: Option<Spurts>,
 }
 
@@ -30,22 +30,22 @@ pub struct Spurts {
     pub pause: Span,
 }
 
-/// A voice at work; it begins with a talk spurt.
+/// A voice source; it begins with a talk spurt.
 #[derive(Clone, Debug)]
 pub(crate) struct Voice {
     model: VoiceModel,
-    /// When the spurt began, how many packets of it have gone, and how many it has.
+    /// The spurt's start, the number of its packets sent, and their total number.
     spurt: (Time, u64, u64),
 }
 
 impl Voice {
-    /// Bits a second while somebody talks, and a packet.
+    /// The rate in bit/s during a talk spurt, and the packet size.
     pub(crate) fn pace(&self) -> (f64, Size) {
         let packet = self.model.packet;
         (8.0 * packet.bytes() as f64 / self.model.interval.as_secs_f64(), packet)
     }
 
-    /// It begins at `start`.
+    /// A source that begins at `start`.
     pub(crate) fn new(model: VoiceModel, start: Time) -> Voice {
         let all = if model.spurts.is_some() { 0 } else { u64::MAX };
         Voice { model, spurt: (start, 0, all) }
@@ -57,7 +57,7 @@ impl Voice {
         if let Some(Spurts { talk, pause }) = self.model.spurts
             && gone == all
         {
-            // The last packet ends with its interval; before the first spurt there is no pause.
+            // The spurt ends after the interval of its last packet; before the first spurt there is no pause.
             let ended = began + Span(interval.0.saturating_mul(all));
             let silent = if all == 0 { Span::ZERO } else { pause.mul_f64(draws.exponential()) };
             let packets = (talk.mul_f64(draws.exponential()).0.div_ceil(interval.0.max(1))).max(1);
@@ -98,7 +98,7 @@ mod tests {
         let spurts = pauses.len() as f64;
         let talk = (packets.len() as f64 * 0.02) / spurts;
         let pause = pauses.iter().sum::<f64>() / spurts;
-        // Rounded up to whole packets, half an interval longer in the mean; pauses below 0.1 ms are not seen as such.
+        // Rounded up to whole packets, on average half an interval longer; pauses below 0.1 ms are not detected.
         // Exponential: a standard error of 0.8 % at 15,000 of them.
         assert!((talk / 1.014 - 1.0).abs() < 0.035, "{talk}");
         assert!((pause / 1.587 - 1.0).abs() < 0.035, "{pause}");

@@ -5,29 +5,29 @@ use paceline_random::{Sequence, Stream};
 use paceline_units::{Size, Span, Time};
 use std::collections::VecDeque;
 
-/// The largest transfer, whatever the law says: 10^15 bytes.
+/// The maximum size of a transfer, a cut of the distribution: 10^15 bytes.
 const LARGEST: f64 = 1e15;
 
-/// The longest gap, whatever the law says: 30 years.
+/// The maximum gap, a cut of the distribution: 30 years.
 const LONGEST: Span = Span::from_secs(1_000_000_000);
 
-/// What a gap lies between.
+/// What the gaps lie between.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WebArrivals {
-    /// From the acknowledgement of the last byte to the next transfer, each on a fresh connection.
+    /// From the acknowledgement of the last byte to the next transfer, each on a new connection.
     #[default]
     Think,
     /// The same on one connection, which keeps its state.
     ThinkPersistent,
-    /// From one arrival to the next, whatever is still on its way; all on one connection.
+    /// From one arrival to the next, whatever is still in progress; all on one connection.
     Open,
 }
 
-/// The Pareto law of transfer sizes: P(size > x) = (least / x)^shape for x >= least.
+/// The Pareto distribution of transfer sizes: P(size > x) = (min / x)^shape for x >= min.
 ///
-/// Its mean is least * shape / (shape - 1), infinite for shapes up to 1; its median is least * 2^(1/shape). For shape
-/// 1.2 and a mean of 50 kB the least size is 8.33 kB and the median 14.8 kB; for a median of 50 kB they are 28.1 kB
-/// and a mean of 168 kB.
+/// Its mean is min * shape / (shape - 1), infinite for shapes up to 1; its median is min * 2^(1/shape). For shape 1.2
+/// and a mean of 50 kB the minimum is 8.33 kB and the median 14.8 kB; for a median of 50 kB they are 28.1 kB and a mean
+/// of 168 kB.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pareto {
     min_size: f64,
@@ -36,60 +36,60 @@ pub struct Pareto {
 }
 
 impl Pareto {
-    /// The law with this mean; `None` if the shape is not above 1.
+    /// The distribution with this mean; `None` if the shape is not above 1.
     #[must_use]
     pub fn with_mean(mean: Size, shape: f64) -> Option<Pareto> {
         (shape > 1.0).then(|| Pareto { min_size: mean.0 as f64 * (shape - 1.0) / shape, shape, greatest: LARGEST })
     }
 
-    /// The law with this median; `None` if the shape is not above 0.
+    /// The distribution with this median; `None` if the shape is not above 0.
     #[must_use]
     pub fn with_median(median: Size, shape: f64) -> Option<Pareto> {
         let min = median.0 as f64 / libm::pow(2.0, 1.0 / shape);
         (shape > 0.0).then_some(Pareto { min_size: min, shape, greatest: LARGEST })
     }
 
-    /// The same law, larger draws cut to `max`.
+    /// The same distribution, with larger draws cut to `max`.
     #[must_use]
     pub fn cut_at(self, max: Size) -> Pareto {
         Pareto { greatest: LARGEST.min(max.0 as f64), ..self }
     }
 
-    /// The least size that it gives, in bytes.
+    /// The minimum size, in bytes.
     #[must_use]
     pub fn min_size(&self) -> f64 {
         self.min_size
     }
 
-    /// The draw number `index`, rounded up to the byte, at least 1 B.
+    /// Draw number `index`, rounded up to the byte, at least 1 B.
     fn draw(&self, from: Stream, index: u64) -> Size {
         let bytes = (self.min_size * from.pareto(index, self.shape)).min(self.greatest);
         Size((libm::ceil(bytes) as u64).max(1))
     }
 }
 
-/// What a web source is.
+/// A web source's parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WebModel {
     /// Mean of the gaps.
     pub gap: Span,
-    /// Shape of their Pareto law, above 1; none: they are exponential.
+    /// Shape of the gaps' Pareto distribution, above 1; `None`: exponential.
     pub gap_shape: Option<f64>,
-    /// What they lie between.
+    /// What the gaps lie between.
     pub arrivals: WebArrivals,
-    /// Sizes.
+    /// The distribution of sizes.
     pub sizes: Pareto,
     /// Whether sizes are rounded up to whole segments.
     pub rounding: Rounding,
 }
 
 impl WebModel {
-    /// Sizes and gaps have streams of their own, so that those of a source stay what they are with and without requests.
+    /// Sizes and gaps have separate streams, so that a source's draws are the same with and without requests.
     pub(crate) const fn streams(stream: Stream) -> (Stream, Sequence) {
         (stream.fork(0), Sequence::new(stream.fork(1)))
     }
 
-    /// The size of the transfer number `index`, of those drawn from `sizes`.
+    /// The size of transfer number `index`, drawn from `sizes`.
     #[must_use]
     pub(crate) fn size(&self, sizes: Stream, index: u64) -> Size {
         self.rounding.up(self.sizes.draw(sizes, index))
@@ -99,7 +99,7 @@ impl WebModel {
     pub(crate) fn gap(&self, gaps: &mut Sequence) -> Span {
         let of_mean = match self.gap_shape {
             None => gaps.exponential(),
-            // The least value of the law whose mean is 1 is (shape - 1) / shape.
+            // The minimum of the distribution with mean 1 is (shape - 1) / shape.
             Some(shape) => gaps.pareto(shape) * (shape - 1.0) / shape,
         };
         self.gap.mul_f64(of_mean).min(LONGEST)
@@ -113,11 +113,11 @@ pub struct Web {
     period: Period,
     sizes: Stream,
     gaps: Sequence,
-    /// Transfers so far.
+    /// The number of transfers so far.
     count: u64,
     /// When the next transfer arrives; `None` while a thinking client waits for its page.
     next: Option<Time>,
-    /// Transfers on their way: where each ends in the sequence of all bytes, and when it began.
+    /// Transfers in progress: the offset of each one's end among all bytes, and when it began.
     under_way: VecDeque<(u64, Time)>,
     handed: u64,
     stopped: bool,
@@ -125,7 +125,7 @@ pub struct Web {
 }
 
 impl Web {
-    /// The first transfer arrives at the period's start.
+    /// A source whose first transfer arrives at the period's start.
     #[must_use]
     pub fn new(model: WebModel, stream: Stream, period: Period) -> Web {
         let (sizes, gaps) = WebModel::streams(stream);
@@ -180,12 +180,12 @@ impl Web {
         [self.next, stop].into_iter().flatten().min()
     }
 
-    /// Transfers count from now on.
+    /// Starts the measurement: transfers count from now on.
     pub fn measure_from_here(&mut self) {
         self.tally.restart();
     }
 
-    /// How the transfers went.
+    /// Statistics of the transfers.
     #[must_use]
     pub fn transfers(&self) -> Transfers {
         self.tally.read(self.under_way.len() as u64)
@@ -196,7 +196,7 @@ impl Web {
 mod tests {
     use super::*;
 
-    /// A page that is acknowledged after the stop is no reason to wake again: a time that is past would be due without end.
+    /// A page acknowledged after the stop must not schedule another wake-up: a time in the past would be due forever.
     #[test]
     fn a_page_that_is_acknowledged_after_the_stop_is_followed_by_none() {
         for arrivals in [WebArrivals::Think, WebArrivals::ThinkPersistent] {

@@ -1,6 +1,6 @@
-//! A hierarchical bit set: the next member is found without a scan of all words.
+//! A hierarchical bit set: finds the next member without a scan over all words.
 
-/// A bit for each number, and a summary bit for each word that is not zero.
+/// One bit per number, and a summary bit per nonzero word.
 #[derive(Debug)]
 pub(crate) struct BitSet {
     words: Vec<u64>,
@@ -10,7 +10,7 @@ pub(crate) struct BitSet {
 const BITS: usize = u64::BITS as usize;
 
 impl BitSet {
-    /// An empty set of numbers below `numbers`.
+    /// An empty set for numbers below `numbers`.
     pub(crate) fn new(numbers: usize) -> BitSet {
         let words = numbers.div_ceil(BITS);
         BitSet { words: vec![0; words], summary: vec![0; words.div_ceil(BITS)] }
@@ -29,7 +29,7 @@ impl BitSet {
         self.summary.iter().all(|&held| held == 0)
     }
 
-    /// Empties it.
+    /// Removes all members.
     pub(crate) fn clear(&mut self) {
         self.words.fill(0);
         self.summary.fill(0);
@@ -53,7 +53,7 @@ impl BitSet {
     }
 }
 
-/// The number of the first bit from `from` on that is set.
+/// The index of the first set bit from `from` on.
 #[inline(always)]
 fn next_bit(words: &[u64], from: usize) -> Option<usize> {
     let mut word = from / BITS;

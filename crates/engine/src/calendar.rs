@@ -1,44 +1,44 @@
-//! Elements by when they are due, for those that are not due yet: what finds the next few of thousands.
+//! Elements by due time, for those not due yet: finds the next few among thousands.
 //!
-//! Instants are told apart by their first six bits that differ from `base`, which no instant here lies before: the higher
-//! those bits, the further ahead. For each such digit there is a row with a list for each of its 64 values; so the first
-//! list of the lowest row has what comes first. When its time comes it is taken apart: an element that is not due yet
-//! goes to a lower row, and is moved no more often than there are rows between it and then.
+//! Times are classified by the first six-bit digit in which they differ from `base`, a lower bound of all times here:
+//! the higher the digit, the further ahead. Each digit has a row with a list for each of its 64 values, so the first
+//! list of the lowest row has the earliest times. When a list's time comes it is split: an element that is not due yet
+//! moves to a lower row, at most once per row.
 
-/// Bits of a digit.
+/// Bits per digit.
 const DIGIT: u32 = 6;
 const VALUES: usize = 1 << DIGIT;
-/// Digits of an instant.
+/// Digits of a time.
 const ROWS: usize = u64::BITS.div_ceil(DIGIT) as usize;
 
-/// One place of a list that closes to a ring: an element's, or the list's own.
+/// A node of a circular doubly linked list: an element, or the list's sentinel.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     next: u32,
     before: u32,
 }
 
-/// Instants, and who is due then. They themselves lie with the caller, who tells them again where they are asked for.
+/// Elements by due time. The caller stores the times and passes them in again where they are needed.
 #[derive(Debug)]
 pub(crate) struct Calendar {
-    /// Of each element, then of each list.
+    /// The nodes of the elements, then those of the lists.
     places: Vec<Place>,
     elements: usize,
     base: u64,
-    /// Which lists of a row hold elements, and which rows have such lists.
+    /// Which lists of each row hold elements, and which rows have such lists.
     lists: [u64; ROWS],
     rows: u32,
 }
 
 impl Calendar {
-    /// Without an entry, for so many elements.
+    /// An empty calendar for this number of elements.
     pub(crate) fn new(elements: usize) -> Calendar {
         let mut places = vec![Place { next: 0, before: 0 }; elements];
         places.extend((elements..elements + ROWS * VALUES).map(|own| Place { next: own as u32, before: own as u32 }));
         Calendar { places, elements, base: 0, lists: [0; ROWS], rows: 0 }
     }
 
-    /// Takes everything out. Nothing will come before `base`.
+    /// Removes all entries. Later entries must not be before `base`.
     pub(crate) fn clear(&mut self, base: u64) {
         while let Some((row, value)) = self.first_list() {
             self.detach(row, value);
@@ -46,11 +46,11 @@ impl Calendar {
         self.base = base;
     }
 
-    /// Puts in an element that is not here, due at `time`.
+    /// Inserts an element that is not here, due at `time`.
     #[inline]
     pub(crate) fn put(&mut self, element: usize, time: u64) {
         debug_assert!(time >= self.base, "an instant that is over");
-        // A digit more than needed is none, so that there is a highest bit.
+        // Setting the lowest bit does not change the digit, and ensures that there is a highest bit.
         let row = ((time ^ self.base) | 1).ilog2() / DIGIT;
         let value = (time >> (row * DIGIT)) as usize % VALUES;
         self.lists[row as usize] |= 1 << value;
@@ -61,7 +61,7 @@ impl Calendar {
         self.places[element] = Place { next, before: list as u32 };
     }
 
-    /// Takes out an element that is here.
+    /// Removes an element that is here.
     #[inline]
     pub(crate) fn take(&mut self, element: usize) {
         let Place { next, before } = self.places[element];
@@ -72,7 +72,7 @@ impl Calendar {
         }
     }
 
-    /// The list of this number has nothing in it any more.
+    /// Records that this list has become empty.
     #[inline(always)]
     fn emptied(&mut self, list: usize) {
         let (row, value) = (list / VALUES, list % VALUES);
@@ -82,7 +82,7 @@ impl Calendar {
         }
     }
 
-    /// Row and value of the list that comes first.
+    /// Row and value of the earliest list.
     #[inline(always)]
     fn first_list(&self) -> Option<(usize, usize)> {
         let row = self.rows.trailing_zeros() as usize;
@@ -90,7 +90,7 @@ impl Calendar {
         Some((row, held.trailing_zeros() as usize))
     }
 
-    /// Empties a list, and gives its first place; the others hang together still.
+    /// Empties a list and returns its first node; the nodes stay linked to each other.
     #[inline(always)]
     fn detach(&mut self, row: usize, value: usize) -> u32 {
         let list = self.elements + row * VALUES + value;
@@ -99,7 +99,7 @@ impl Calendar {
         std::mem::replace(&mut self.places[list], own).next
     }
 
-    /// Takes out everything before `until`. Nothing here is, and nothing will come, before `from`.
+    /// Removes everything before `until`. All times here, now and later, are at least `from`.
     #[inline]
     pub(crate) fn take_until(&mut self, from: u64, until: u64, times: &[u64], mut due: impl FnMut(usize)) {
         while let Some((row, value)) = self.first_list() {
@@ -109,7 +109,7 @@ impl Calendar {
                 return;
             }
             let mut place = self.detach(row, value) as usize;
-            // Within what this list covers: the lower rows are empty, and what the others tell apart stays as it is.
+            // Within this list's range: the lower rows are empty, and the digits of the other entries do not change.
             self.base = begins.max(from);
             while place < self.elements {
                 let next = self.places[place].next as usize;
@@ -124,7 +124,7 @@ impl Calendar {
         }
     }
 
-    /// The earliest instant; `u64::MAX` if there is none.
+    /// The earliest time; `u64::MAX` if there is none.
     #[inline]
     pub(crate) fn first(&self, times: &[u64]) -> u64 {
         let Some((row, value)) = self.first_list() else { return u64::MAX };

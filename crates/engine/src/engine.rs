@@ -1,4 +1,4 @@
-//! The schedule: every element once per window, over its whole batch; or, for comparison, one event after the other.
+//! The scheduler: each element once per window, over its whole batch; or, for comparison, event by event.
 
 use crate::inbox::Inbox;
 use crate::network::{Hop, Network};
@@ -7,14 +7,14 @@ use paceline_units::{Span, Time};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// A host, a link that is not folded, a shared medium: a function from a time-ordered batch to a time-ordered batch.
+/// A host, a link that is not folded, a shared medium: maps a time-ordered batch of packets to another.
 pub trait Element {
-    /// What a folded link is.
+    /// The type of folded links.
     type Hop: Hop;
-    /// Handles everything before `until`: arrivals in `inbox` and timers of its own, in order of time; at one instant
+    /// Handles everything before `until`: arrivals in `inbox` and its own timers, in order of time; at one instant,
     /// timers come first.
     fn run(&mut self, until: Time, inbox: &mut Inbox, network: &mut Network<Self::Hop>);
-    /// When it has something to do of itself; [`Time::NEVER`] if it waits for packets.
+    /// The time of its next timer; [`Time::NEVER`] if it only waits for packets.
     fn next_wake(&self) -> Time;
 }
 
@@ -22,14 +22,14 @@ pub trait Element {
 #[derive(Debug)]
 pub struct Engine<E: Element> {
     elements: Vec<E>,
-    /// The network; elements get it while they run.
+    /// The network; elements access it while they run.
     pub network: Network<E::Hop>,
     window: Span,
     now: Time,
 }
 
 impl<E: Element> Engine<E> {
-    /// An engine at time zero. Within `window`, nothing that an element sends may reach an element before it (or itself).
+    /// An engine at time zero. Within `window`, nothing that an element sends may reach that element or one before it.
     #[must_use]
     pub fn new(elements: Vec<E>, mut network: Network<E::Hop>, window: Span) -> Engine<E> {
         for (number, element) in elements.iter().enumerate() {
@@ -38,7 +38,7 @@ impl<E: Element> Engine<E> {
         Engine { elements, network, window: Span(window.0.max(1)), now: Time::ZERO }
     }
 
-    /// Everything before `end` happens, window by window.
+    /// Runs everything before `end`, window by window.
     pub fn run(&mut self, end: Time) {
         while self.now < end {
             let until = (self.now + self.window).min(end);
@@ -62,12 +62,12 @@ impl<E: Element> Engine<E> {
         let element = &mut self.elements[i];
         element.run(until, &mut inbox, &mut self.network);
         self.network.wake_queue.set(i, inbox.settle().min(element.next_wake()));
-        // Nothing is in what stood in its place, and nothing need be looked for there.
+        // The placeholder is an empty inbox: skip its drop.
         std::mem::forget(std::mem::replace(&mut self.network.inboxes[i], inbox));
     }
 
-    /// Everything before `end` happens, one event at a time from one global queue ordered by (time, element, delivering
-    /// link, emission). Slow; it is here so that tests can hold the windows against it.
+    /// Runs everything before `end`, one event at a time from one global queue ordered by (time, element, delivering
+    /// link, emission). Slow; tests compare the windowed run with it.
     pub fn run_by_events(&mut self, end: Time) {
         let mut queue: BinaryHeap<Reverse<(Time, usize, u32, u64)>> = BinaryHeap::new();
         let mut packets: Vec<Option<Packet>> = Vec::new();
@@ -110,17 +110,17 @@ impl<E: Element> Engine<E> {
         &self.elements
     }
 
-    /// The elements, to change.
+    /// The elements, mutably.
     pub fn elements_mut(&mut self) -> &mut [E] {
         &mut self.elements
     }
 
-    /// The elements and the network, to change both.
+    /// The elements and the network, both mutably.
     pub fn parts_mut(&mut self) -> (&mut [E], &mut Network<E::Hop>) {
         (&mut self.elements, &mut self.network)
     }
 
-    /// Everything before this instant has happened.
+    /// The current time: everything before it has happened.
     #[must_use]
     pub fn now(&self) -> Time {
         self.now

@@ -1,61 +1,61 @@
-//! Fan-in: what an inbox needs for an element with several sources, or for one whose source reorders.
+//! Fan-in: sorts packets of an inbox with several sources, or with one that reorders.
 //!
-//! Sources hand over their packets one after the other, each in order, for this window and for later ones. The inbox
-//! itself keeps what lies before the horizon, where the next window is expected to end; the rest waits in time slots of
-//! about a window, what is later in blocks of slots, what is later still in blocks of blocks, and so on. A packet is moved
-//! once for each of these, and each of them reaches 32 times as far: five for what is a million windows away.
+//! Sources run one after the other; each pushes its packets in order, for this window and for later ones. The inbox
+//! itself holds the packets before the horizon, which is where the next window is expected to end. Later ones wait in
+//! time slots of about a window, still later ones in blocks of slots, then in blocks of blocks, and so on. A packet
+//! moves once per level, and each level reaches 32 times as far: a million windows ahead are five levels.
 //!
-//! While few packets wait none of this pays: they all lie in one place, and a look at each finds what is due.
+//! While few packets wait this does not pay: all are in one vector, which is scanned for those that are due.
 
 use crate::routes::Routes;
 use crate::wheel::{BLOCK, BLOCK_BITS, Level, SLOTS, end_from};
 use paceline_packet::Packet;
 use paceline_units::Time;
 
-/// The most buckets that a batch is sorted into.
+/// The maximum number of buckets for sorting a batch.
 const BUCKETS: usize = 4096;
 
-/// A batch not larger than this is sorted by insertion alone, and so many may lie in one place.
+/// A batch of up to this size is sorted by insertion alone; as many packets may be in the single vector.
 const FEW: usize = 24;
 
-/// After a window that took or left no more than this they do.
+/// After a window that took and left no more than this together, all packets go into the single vector.
 const QUIET: usize = 4;
 
-/// What an inbox for several sources has beside its packets before the horizon: those later, and the sorting.
+/// An inbox's extension for several sources: the packets beyond the horizon, and the sorting.
 #[derive(Debug)]
 pub(crate) struct Fanin {
     /// Everything before this instant has been taken.
     until: Time,
     /// The expected length of a window.
     window: u64,
-    /// All packets are `ahead`, and no slot is in use; from which instant on the slots were, before.
+    /// Whether all packets are in `ahead`, with no slot in use; and the horizon when that began.
     few: bool,
     slots_from: Time,
-    /// What was taken last, in order, and so many of them; what lies behind is left over.
+    /// The batch taken last, in order, and its length; the rest of the vector is unused.
     sorted: Vec<Packet>,
     taken: usize,
-    /// Room for what a window that was cut short leaves.
+    /// Buffer for packets left over by a window that was cut short.
     later: Vec<Packet>,
-    /// Packets in no order, but for those of the same source, in slots of 2^shift nanoseconds, about a window.
+    /// Slots of 2^shift nanoseconds, about a window; packets are unordered, except those of the same source.
     slots: [Vec<Packet>; SLOTS as usize],
-    /// Number of the first slot that may hold packets; and of the first beyond them, a whole number of blocks.
+    /// The number of the first slot that may hold packets, and of the first beyond all slots, a whole number of blocks.
     current: u64,
     end: u64,
     shift: u32,
     /// Which slots hold packets: bit `number % 64`.
     slots_held: u64,
-    /// Packets beyond the slots that have not been put into blocks yet, and the earliest time of them.
+    /// Packets beyond the slots that are not in blocks yet, and their earliest time.
     ahead: Vec<Packet>,
     ahead_first: Time,
     /// Packets of the slots from `end` on, by block of slots.
     blocks: Level,
-    /// Those beyond these, by block of blocks, and so on: as many as were needed.
+    /// Packets beyond `blocks`, by block of blocks, and so on: as many levels as were needed.
     beyond: Vec<Level>,
     counts: Box<[u32; BUCKETS]>,
 }
 
 impl Fanin {
-    /// Before the first window of this length.
+    /// A fan-in before its first window, which ends at `window`.
     pub(crate) fn new(window: Time) -> Fanin {
         let shift = 63 - window.0.max(2).leading_zeros();
         Fanin {
@@ -85,7 +85,7 @@ impl Fanin {
         self.until
     }
 
-    /// What was taken last, in order of (time, delivering link, emission).
+    /// The batch taken last, in order of (time, delivering link, emission).
     #[inline]
     pub(crate) fn taken_packets(&mut self) -> &mut [Packet] {
         &mut self.sorted[..self.taken]
@@ -96,7 +96,7 @@ impl Fanin {
     pub(crate) fn push(&mut self, time: Time, put: impl FnOnce(&mut Vec<Packet>)) {
         let slot = time.0 >> self.shift;
         debug_assert!(self.few || slot >= self.current, "a packet for a window that is over");
-        // Not in a function of its own: that would take the packet's address, and keep it in memory for all.
+        // Inline: a function call would take the packet's address, and so force it into memory on all paths.
         if slot < self.end {
             self.slots_held |= 1 << (slot % SLOTS);
             put(&mut self.slots[(slot % SLOTS) as usize]);
@@ -106,7 +106,7 @@ impl Fanin {
         }
     }
 
-    /// Puts what was pushed beyond the slots into blocks.
+    /// Moves packets from `ahead` into blocks.
     fn place_ahead(&mut self) {
         let mut ahead = std::mem::take(&mut self.ahead);
         for packet in ahead.drain(..) {
@@ -115,7 +115,7 @@ impl Fanin {
         (self.ahead, self.ahead_first) = (ahead, Time::NEVER);
     }
 
-    /// Where a packet goes that lies beyond the slots.
+    /// The block for a packet of this time, which lies beyond the slots.
     fn place_later(&mut self, time: Time) -> &mut Vec<Packet> {
         if time.0 >> self.shift >> BLOCK_BITS < self.blocks.end {
             return self.blocks.place(time.0 >> self.shift >> BLOCK_BITS, time);
@@ -130,14 +130,14 @@ impl Fanin {
         blocks.place(time.0 >> blocks.shift, time)
     }
 
-    /// How many packets are here.
+    /// The number of packets here.
     pub(crate) fn len(&self) -> usize {
         let blocks = std::iter::once(&self.blocks).chain(&self.beyond).flat_map(|blocks| &blocks.packets);
         self.slots.iter().chain(blocks).map(Vec::len).sum::<usize>() + self.ahead.len()
     }
 
-    /// Takes everything before `until`, of which `due` has what lies before `horizon`, and leaves there what lies before
-    /// the next horizon, which it gives.
+    /// Takes everything before `until`. `due` holds the packets before `horizon`; afterwards, those before the next
+    /// horizon, which is returned.
     #[inline]
     pub(crate) fn take(&mut self, until: Time, horizon: Time, due: &mut Vec<Packet>, routes: &Routes) -> Time {
         if self.few && self.ahead.len() <= FEW {
@@ -192,7 +192,7 @@ impl Fanin {
         horizon
     }
 
-    /// Many wait from now on: `due` has what comes before `horizon`, which is given back.
+    /// Switches to slots: moves packets before `horizon` to `due`, and returns it.
     fn spread(&mut self, horizon: Time, due: &mut Vec<Packet>) -> Time {
         self.few = false;
         self.current = horizon.0 >> self.shift;
@@ -218,7 +218,7 @@ impl Fanin {
         self.few
     }
 
-    /// Moves what lies before `to` to `due`, if that is beyond the horizon; gives the horizon then.
+    /// Moves packets before `to` to `due`, if that is beyond the horizon; returns the new horizon.
     fn collect(&mut self, horizon: Time, to: Time, due: &mut Vec<Packet>) -> Time {
         if to <= horizon {
             return horizon;
@@ -257,14 +257,14 @@ impl Fanin {
         to
     }
 
-    /// Fills the slots of the blocks that begin, those blocks from the blocks above that begin, and so on. Packets of one
-    /// slot lie in one place, so those of a source stay in order.
+    /// Fills the slots from the blocks that begin, those blocks from the level above, and so on. Packets of a slot are
+    /// in one vector, so those of a source stay in order.
     fn advance(&mut self, to: Time, due: &mut Vec<Packet>) {
         self.end = end_from(self.current);
         let mut first = self.end >> BLOCK_BITS;
         for height in 0..=self.beyond.len() {
             let blocks = self.height(height);
-            // What is moved from here lies before `first`, so it goes below, where the ends have moved.
+            // Packets moved from here lie before `first`, so they go to lower levels, whose ends have advanced.
             let whence = std::mem::replace(&mut blocks.first, first);
             if first + BLOCK < blocks.end {
                 self.empty(height, whence, to, due);
@@ -276,12 +276,12 @@ impl Fanin {
         }
     }
 
-    /// The blocks of slots, or the `height`th above them.
+    /// The level at this height: 0 is the blocks of slots.
     fn height(&mut self, height: usize) -> &mut Level {
         if height == 0 { &mut self.blocks } else { &mut self.beyond[height - 1] }
     }
 
-    /// Moves what lies in blocks that have begun, of which `whence` is the first, to where it belongs now.
+    /// Moves packets from blocks that have begun, from number `whence` on, to lower levels.
     fn empty(&mut self, height: usize, whence: u64, to: Time, due: &mut Vec<Packet>) {
         let blocks = self.height(height);
         let many = (blocks.first - whence).min(SLOTS);
@@ -304,13 +304,13 @@ impl Fanin {
                     self.place_later(packet.time).push(packet);
                 }
             }
-            // Its room is kept.
+            // Keeps the vector's capacity.
             self.height(height).packets[at] = packets;
         }
     }
 
-    /// Copies `due`, all of which comes before `to`, in order of (time, delivering link, emission): one counting pass over
-    /// the leading bits of the time, then insertion.
+    /// Copies `due`, all before `to`, in order of (time, delivering link, emission): one counting pass over the leading
+    /// bits of the time, then insertion sort.
     fn sort(&mut self, due: &[Packet], to: Time, routes: &Routes) {
         let n = due.len();
         self.taken = n;
@@ -321,7 +321,7 @@ impl Fanin {
         }
         let mut from = self.until;
         if to.since(from).0 > self.window.saturating_mul(2) {
-            // Nothing came for a while; buckets that cover all of it would be too wide.
+            // No packets came for a while; buckets over the whole time would be too wide.
             from = due.iter().map(|packet| packet.time).min().unwrap_or(from);
         }
         let bits = (usize::BITS - n.leading_zeros()).min(BUCKETS.ilog2());
@@ -347,7 +347,7 @@ impl Fanin {
         insertion_sort(sorted, routes);
     }
 
-    /// When the first packet here comes.
+    /// The time of the first packet here.
     pub(crate) fn first(&self) -> Time {
         if self.few {
             return self.ahead_first;
@@ -363,7 +363,7 @@ impl Fanin {
         first.unwrap_or(Time::NEVER).min(self.ahead_first)
     }
 
-    /// Empties it into `to`, in order of emission within a source.
+    /// Moves all packets to `to`, in order of emission within a source.
     pub(crate) fn drain_into(&mut self, to: &mut Vec<Packet>) {
         for number in self.current..self.end {
             to.append(&mut self.slots[(number % SLOTS) as usize]);
@@ -380,7 +380,7 @@ impl Fanin {
     }
 }
 
-/// Stable, and cheap where little is out of place.
+/// Stable, and fast if few packets are out of order.
 fn insertion_sort(packets: &mut [Packet], routes: &Routes) {
     let Some(first) = packets.first() else { return };
     let mut before = first.time;
@@ -394,7 +394,7 @@ fn insertion_sort(packets: &mut [Packet], routes: &Routes) {
     }
 }
 
-/// Moves the last of `packets` to where it belongs among the others, which are in order.
+/// Moves the last of `packets` to its position among the others, which are in order.
 fn insert(packets: &mut [Packet], routes: &Routes) {
     let after = |a: &Packet, b: &Packet| {
         a.time > b.time || (a.time == b.time && routes.delivered_by(a) > routes.delivered_by(b))
@@ -415,8 +415,8 @@ mod tests {
     use paceline_random::{Sequence, Stream};
     use paceline_units::Time;
 
-    /// Whatever the windows, the gaps and the delays: packets come out sorted by (time, link, emission), each in the first
-    /// window that ends after it.
+    /// For any windows, gaps and delays: packets are taken in order of (time, link, emission), each in the first window
+    /// that ends after it.
     #[test]
     fn takes_what_is_due_in_order() {
         let (mut few, mut many) = (0, 0);
@@ -451,7 +451,7 @@ mod tests {
                     assert!(wake.is_none_or(|wake| wake <= packet.time));
                     waiting.push((time, routes.delivered_by(&packet), packet.seq));
                 }
-                // Mostly whole windows; some are cut short, and some of the clock's steps are long ones.
+                // Mostly whole windows; some are cut short, and some steps of the clock are long.
                 now += [window, window, window, 1 + below(window), window * (1 + below(50))][below(5) as usize];
                 waiting.sort_unstable();
                 let due = waiting.partition_point(|&(time, ..)| time < now);

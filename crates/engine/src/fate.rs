@@ -1,50 +1,50 @@
-//! What becomes of packets at links, and how that is counted.
+//! Fates of packets at links, and drop counts.
 
 use core::ops::{Index, IndexMut};
 use paceline_units::Time;
 
-/// What a link did with a packet.
+/// A link's verdict on a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
 pub enum Fate {
-    /// The packet's time now is its arrival at the far end.
+    /// It passes: its time is now its arrival at the far end.
     Pass,
-    /// It does not get across; its time is unchanged.
+    /// It is dropped; its time is unchanged.
     Drop(DropReason),
-    /// As `Pass`, and a copy arrives at this time.
+    /// It passes, and a copy arrives at this time.
     Twice(Time),
-    /// The link never sends again: the packet stays in its queue, in flight for ever.
+    /// The link never sends again: the packet stays in its queue, in flight forever.
     Held,
 }
 
-/// Why a packet did not get across.
+/// Why a packet was dropped.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum DropReason {
     /// The queue was full.
     Overflow,
-    /// RED or PIE drew it (a probabilistic drop).
+    /// A probabilistic drop of the AQM (such as RED or PIE).
     Early,
     /// RED's average queue was above the maximum threshold (twice that when gentle).
     Forced,
-    /// The loss model took it, after it had used the link.
+    /// The loss model dropped it, after it had used the link.
     Loss,
     /// It left the queue while the link was down.
     Outage,
-    /// Damaged on the way and refused by the receiving host (no link reports this one).
+    /// It arrived damaged, and the receiving host refused it (no link reports this one).
     Corrupt,
-    /// CoDel dropped it: packets had waited in the queue for too long.
+    /// CoDel dropped it: the queue's sojourn time was too long.
     Delay,
-    /// Given up after as many attempts as the medium's rules allow (IEEE 802.11's retry limits).
+    /// Given up after the medium's maximum number of attempts (IEEE 802.11's retry limits).
     Retries,
     /// It found a policer's token bucket empty.
     Policed,
 }
 
 impl DropReason {
-    /// How many reasons there are.
+    /// The number of reasons.
     pub const COUNT: usize = 9;
-    /// All of them, in the order of [`DropReason::index`].
+    /// All reasons, in the order of [`DropReason::index`].
     pub const ALL: [DropReason; DropReason::COUNT] = [
         DropReason::Overflow,
         DropReason::Early,
@@ -57,7 +57,7 @@ impl DropReason {
         DropReason::Policed,
     ];
 
-    /// Its place in [`DropReason::ALL`].
+    /// Its index in [`DropReason::ALL`].
     #[inline]
     #[must_use]
     pub const fn index(self) -> usize {
@@ -81,12 +81,12 @@ impl DropReason {
     }
 }
 
-/// A number of packets for each [`DropReason`].
+/// The number of packets for each [`DropReason`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Drops([u64; DropReason::COUNT]);
 
 impl Drops {
-    /// Of all reasons together.
+    /// The total over all reasons.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.0.iter().sum()

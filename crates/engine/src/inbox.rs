@@ -1,42 +1,42 @@
-//! Inboxes: what has been sent to an element and not yet been handled.
+//! Inboxes: packets that were sent to an element and are not handled yet.
 //!
-//! An element that one source feeds in order gets its packets as they are pushed. Fan-in needs sorting ([`Fanin`]): by
-//! time, then by the scenario's id of the delivering link, then in order of emission.
+//! An element with one source that sends in order gets its packets as they are pushed. Fan-in needs sorting
+//! ([`Fanin`]): by time, then by the scenario's id of the delivering link, then in order of emission.
 
 use crate::fanin::Fanin;
 use crate::routes::Routes;
 use paceline_packet::Packet;
 use paceline_units::Time;
 
-/// The packets on their way to one element; they may lie beyond the present window.
+/// The packets on their way to one element; they may lie beyond the current window.
 #[derive(Debug)]
 pub struct Inbox {
-    /// Those before `horizon`: in order if there is no `fanin`, else as they came.
+    /// Packets before `horizon`: in order without `fanin`, else in order of arrival.
     packets: Vec<Packet>,
-    /// So many of them have been taken.
+    /// The number of packets taken.
     head: usize,
-    /// Where the next window is expected to end if there is a `fanin`, which has what comes later; while few wait it has all,
-    /// and this is the beginning of the clock.
+    /// With `fanin`: the expected end of the next window; `fanin` holds later packets. While few packets wait, `fanin`
+    /// holds all of them, and this is zero.
     horizon: Time,
     /// For several sources, or one that reorders.
     fanin: Option<Box<Fanin>>,
 }
 
 impl Inbox {
-    /// For one source whose emissions never go back in time.
+    /// An inbox for one source whose emission times never decrease.
     #[must_use]
     pub const fn in_order() -> Inbox {
         Inbox { packets: Vec::new(), head: 0, horizon: Time::NEVER, fanin: None }
     }
 
-    /// For several sources; `window` is the expected length of a window and only matters for speed.
+    /// An inbox for several sources; `window` is the expected length of a window and only affects speed.
     #[must_use]
     pub fn fan_in(window: Time) -> Inbox {
         Inbox { packets: Vec::new(), head: 0, horizon: Time::ZERO, fanin: Some(Box::new(Fanin::new(window))) }
     }
 
-    /// Adds a packet of this time: `put` puts it at the end of a vector. In the in-order form, times must not go back.
-    /// Gives when to look here again (a lower bound), unless a packet that came before has told that.
+    /// Adds a packet of this time; `put` appends it to a vector. In the in-order form, times must not decrease. Returns
+    /// when to check this inbox (a lower bound), unless an earlier packet has already determined it.
     #[inline(always)]
     pub(crate) fn push(&mut self, time: Time, put: impl FnOnce(&mut Vec<Packet>)) -> Option<Time> {
         debug_assert!(
@@ -70,7 +70,7 @@ impl Inbox {
         }
     }
 
-    /// After [`Inbox::take`]: frees what was taken, and tells when the next packet comes (a lower bound).
+    /// After [`Inbox::take`]: frees the packets taken, and returns when the next packet arrives (a lower bound).
     #[inline(always)]
     pub fn settle(&mut self) -> Time {
         if self.head == self.packets.len() {
@@ -82,7 +82,7 @@ impl Inbox {
             return fanin.taken_until();
         }
         if self.head * 2 >= self.packets.len() {
-            // Moved to the front early: a vector that is filled further and further takes the cache from the others.
+            // Compact early: a vector that keeps growing would displace others from the cache.
             self.packets.drain(..self.head);
             self.head = 0;
         }
@@ -94,19 +94,19 @@ impl Inbox {
         self.fanin.as_ref().is_some_and(|fanin| fanin.keeps_few())
     }
 
-    /// How many packets wait here, not counting what was taken.
+    /// The number of waiting packets, without those taken.
     #[must_use]
     pub fn len(&self) -> usize {
         self.packets.len() - self.head + self.fanin.as_ref().map_or(0, |fanin| fanin.len())
     }
 
-    /// Whether nothing waits here.
+    /// Whether no packet waits here.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Empties the inbox into `to`, in no particular order across sources but in order of emission within one.
+    /// Moves all packets to `to`, in no particular order across sources but in order of emission within one.
     pub fn drain_into(&mut self, to: &mut Vec<Packet>) {
         to.extend(self.packets.drain(..).skip(self.head));
         self.head = 0;

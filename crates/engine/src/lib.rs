@@ -1,10 +1,10 @@
 //! The engine: elements, time windows and inboxes. It has no event queue.
 //!
-//! An [`Element`] is a host, a link, or a shared medium: a function from a time-ordered batch of packets to a
-//! time-ordered batch. Time advances in windows so short that no packet crosses a cut edge and comes back within one
-//! ([`schedule`]); each element runs once a window over its whole batch. A link that one source feeds in order is
-//! *folded*: evaluated at the moment a packet is emitted ([`Network::emit`]). The result does not depend on the window.
-//! Uses packet and units. Look first at [`Element`], then at [`Engine::run`].
+//! An [`Element`] is a host, a link, or a shared medium: it maps a time-ordered batch of packets to another. Time
+//! advances in windows so short that no packet crosses a cut edge and comes back within one ([`schedule`]); each
+//! element runs once per window, over its whole batch. A link that one source feeds in order is *folded*: evaluated at
+//! the moment a packet is emitted ([`Network::emit`]). The result does not depend on the window. The crate uses packet
+//! and units. Start with [`Element`], then [`Engine::run`].
 
 mod bit_set;
 mod calendar;

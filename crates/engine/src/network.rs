@@ -1,4 +1,4 @@
-//! What an element sees of the network: compiled paths, folded links, and the inboxes of the others.
+//! The network as elements see it: compiled paths, folded links, and the inboxes of other elements.
 
 use crate::fate::{DropReason, Drops, Fate};
 use crate::inbox::Inbox;
@@ -7,7 +7,7 @@ use crate::wake_queue::WakeQueue;
 use paceline_packet::{Extras, Flags, FlowId, Packet};
 use paceline_units::Time;
 
-/// A link as the engine sees it: something that a packet passes.
+/// A link that a packet passes through.
 pub trait Hop {
     /// A packet reaches the link at `packet.time`; `extras` has its side record.
     fn pass(&mut self, packet: &mut Packet, extras: &Extras) -> Fate;
@@ -16,13 +16,13 @@ pub trait Hop {
 /// Counts of a whole run, for the identity: sent + duplicated = delivered + dropped + in flight.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub struct Totals {
-    /// Emitted by hosts.
+    /// Packets emitted by hosts.
     pub sent: u64,
-    /// Copies that impairments made.
+    /// Copies made by impairments.
     pub duplicated: u64,
-    /// Handled by the host they were for.
+    /// Packets handled by their destination host.
     pub delivered: u64,
-    /// Dropped, by reason.
+    /// Packets dropped, by reason.
     pub dropped: Drops,
 }
 
@@ -38,9 +38,9 @@ pub struct FlowDrops {
 /// The network between the elements.
 #[derive(Debug)]
 pub struct Network<H> {
-    /// Where packets for each element go in.
+    /// The inbox of each element.
     pub(crate) inboxes: Vec<Inbox>,
-    /// When each element next has something to do.
+    /// The wake-up time of each element.
     pub(crate) wake_queue: WakeQueue,
     hops: Vec<H>,
     routes: Routes,
@@ -48,16 +48,16 @@ pub struct Network<H> {
     pub extras: Extras,
     totals: Totals,
     drops: Vec<FlowDrops>,
-    /// Drops before this instant are not counted for their flow.
+    /// Drops before this instant do not count for their flow.
     measured_from: Time,
-    /// When the run ends. Folded links are evaluated ahead of the clock; what they do from then on does not count.
+    /// The end of the run. Folded links are evaluated ahead of the clock; their events from then on do not count.
     end: Time,
     beyond: Beyond,
     /// Packets that wait at a link that never sends again.
     held: u64,
 }
 
-/// What folded links have done to packets after the end of the run.
+/// Counts of folded links after the end of the run.
 #[derive(Clone, Copy, Default, Debug)]
 struct Beyond {
     dropped: u64,
@@ -65,7 +65,7 @@ struct Beyond {
 }
 
 impl<H: Hop> Network<H> {
-    /// A network of these inboxes (one an element), folded links and paths, for `flows` flows.
+    /// A network with these inboxes (one per element), folded links and paths, for `flows` flows.
     #[must_use]
     pub fn new(inboxes: Vec<Inbox>, hops: Vec<H>, routes: Routes, flows: usize) -> Network<H> {
         Network {
@@ -83,24 +83,23 @@ impl<H: Hop> Network<H> {
         }
     }
 
-    /// Leaves out what happens at links before `from` in what [`Network::drops`] tells, and what happens there from
-    /// `end` on in all counts.
+    /// Excludes events at links before `from` from [`Network::drops`], and events from `end` on from all counts.
     pub fn measure(&mut self, from: Time, end: Time) {
         self.measured_from = from;
         self.end = end;
     }
 
-    /// A host emits a packet: it passes the folded links ahead of it and lands in the inbox behind them. Gives when it
-    /// arrives behind the first of them that takes time; the packet's own time if that is not folded, or does not
-    /// just let it pass.
+    /// Emits a packet from a host: it passes the folded links on its path and lands in the next inbox. Returns its
+    /// arrival behind the first folded link that takes time; the packet's own time if there is none before the next
+    /// element, or if that link does not simply pass it.
     #[inline(always)]
     pub fn emit(&mut self, packet: Packet) -> Time {
         self.totals.sent += 1;
-        // Its fields are in registers still, and are written where they belong one by one.
+        // Its fields are still in registers; write each one directly to its destination.
         self.send(&packet, |(time, cursor, flags), to| to.push(Packet { time, cursor, flags, ..packet }))
     }
 
-    /// Sends a packet on along its path; one whose cursor is [`Packet::NOWHERE`] is left behind.
+    /// Sends a packet on along its path; one whose cursor is [`Packet::NOWHERE`] is discarded.
     #[inline(always)]
     pub fn forward(&mut self, packet: &Packet) {
         self.pass_on(packet);
@@ -108,7 +107,7 @@ impl<H: Hop> Network<H> {
 
     #[inline(always)]
     fn pass_on(&mut self, packet: &Packet) -> Time {
-        // Copied as a whole and then changed: less than half of what it takes to move it field by field.
+        // Copied as a whole and then changed: this takes less than half the time of a copy field by field.
         self.send(packet, |changed, to| {
             to.push(*packet);
             if let Some(packet) = to.last_mut() {
@@ -117,13 +116,13 @@ impl<H: Hop> Network<H> {
         })
     }
 
-    /// `put` puts the packet into the inbox at the end of its way, with what the way has changed. Gives what
+    /// `put` puts the packet into the inbox at the end of its path, with the fields that changed. Returns what
     /// [`Network::emit`] does.
     #[inline(always)]
     fn send(&mut self, packet: &Packet, put: impl FnOnce((Time, u32, Flags), &mut Vec<Packet>)) -> Time {
         let Some(&step) = self.routes.steps.get(packet.cursor as usize) else { return packet.time };
-        // What changes on the way is kept apart, so that the packet is written once. It must not go through memory in
-        // between: read in large pieces just after it was written in small ones, it would stall the processor.
+        // Changed fields are kept apart, so that the packet is written once. It must not go through memory in between:
+        // a wide read just after narrow writes would stall the processor.
         let (mut time, cursor, mut flags) = (packet.time, packet.cursor + 1, packet.flags);
         if let Some(hop) = self.hops.get_mut(step.hop as usize) {
             let mut passing = Packet { time, cursor, flags, ..*packet };
@@ -150,21 +149,21 @@ impl<H: Hop> Network<H> {
         }
     }
 
-    /// Another folded link comes first. Not a loop in [`Network::send`]: ways of one folded link between two elements are
-    /// the most common, and cheaper without.
+    /// Another folded link follows. Not a loop in [`Network::send`]: paths with one folded link between two elements
+    /// are the most common, and faster without one.
     #[inline(never)]
     fn send_on(&mut self, packet: Packet) -> Time {
         self.pass_on(&packet)
     }
 
-    /// Carries out a link's verdict on a packet that reached it `at` that time; what is left of it goes on.
+    /// Applies a link's verdict on a packet that reached it at `at`; what remains of the packet goes on.
     #[cold]
     #[inline(never)]
     pub fn settle(&mut self, fate: Fate, packet: Packet, at: Time) {
         self.carry_out(fate, packet, at, Network::forward);
     }
 
-    /// The same for a folded link: what is left has the second half of its step ahead.
+    /// The same for a folded link: what remains still has the second half of its step ahead.
     #[cold]
     #[inline(never)]
     fn settle_folded(&mut self, fate: Fate, packet: Packet, at: Time) {
@@ -198,7 +197,7 @@ impl<H: Hop> Network<H> {
         }
     }
 
-    /// A packet ends `at` that time, undelivered.
+    /// Drops a packet at `at`.
     #[cold]
     pub fn drop(&mut self, packet: Packet, reason: DropReason, at: Time) {
         self.extras.take(packet.extra);
@@ -214,7 +213,7 @@ impl<H: Hop> Network<H> {
         }
     }
 
-    /// A host handles so many packets.
+    /// A host handles this number of packets.
     #[inline(always)]
     pub fn delivered(&mut self, packets: u64) {
         self.totals.delivered += packets;
@@ -241,13 +240,13 @@ impl<H: Hop> Network<H> {
         self.totals
     }
 
-    /// What flow number `flow` has lost in the measured interval.
+    /// The losses of flow number `flow` in the measured interval.
     #[must_use]
     pub fn drops(&self, flow: usize) -> FlowDrops {
         self.drops[flow]
     }
 
-    /// Packets on their way.
+    /// Packets in flight.
     #[must_use]
     pub fn in_flight(&self) -> u64 {
         let waiting: u64 = self.inboxes.iter().map(|inbox| inbox.len() as u64).sum();

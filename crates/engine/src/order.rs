@@ -1,19 +1,19 @@
-//! The longest window and the order of elements that go with it.
+//! The longest window, and the matching order of elements.
 
 use paceline_units::Span;
 
-/// A way from one element to another: nothing sent over it arrives sooner than after `delay`.
+/// A path from one element to another: nothing sent over it arrives before `delay` has passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge {
     /// The sending element.
     pub from: usize,
     /// The receiving element.
     pub to: usize,
-    /// The least time between.
+    /// The minimum delay.
     pub delay: Span,
 }
 
-/// A window length and the elements in the order in which to run them within it.
+/// A window length, and the order in which to run the elements within it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunOrder {
     /// The window: the largest delay such that cutting every edge of at least that delay leaves no loop.
@@ -22,15 +22,15 @@ pub struct RunOrder {
     pub order: Vec<usize>,
 }
 
-/// The schedule of `n` elements; `limit` shortens the window (for tests).
+/// The run order of `n` elements; `limit` shortens the window (for tests).
 ///
 /// # Errors
-/// The elements of a loop whose edges all have no delay: time could not advance in it.
+/// The elements of a loop in which no edge has a delay: time could not advance in it.
 pub fn schedule(n: usize, edges: &[Edge], limit: Option<Span>) -> Result<RunOrder, Vec<usize>> {
     let mut delays: Vec<Span> = edges.iter().map(|edge| edge.delay).filter(|delay| *delay > Span::ZERO).collect();
     delays.sort_unstable();
     delays.dedup();
-    // Cutting less (a longer window) can only add loops, so the longest window is found by bisection.
+    // Fewer cuts (a longer window) can only add loops, so bisection finds the longest window.
     let feasible = delays.partition_point(|delay| sort(n, edges, *delay).is_ok());
     let longest = match feasible.checked_sub(1) {
         Some(i) => delays[i],
@@ -43,7 +43,7 @@ pub fn schedule(n: usize, edges: &[Edge], limit: Option<Span>) -> Result<RunOrde
     Ok(RunOrder { window, order: sort(n, edges, window)? })
 }
 
-/// Kahn's algorithm over the edges shorter than `window`; the elements left over if there is a loop.
+/// Kahn's algorithm over the edges shorter than `window`; if there is a loop, returns the elements left over.
 fn sort(n: usize, edges: &[Edge], window: Span) -> Result<Vec<usize>, Vec<usize>> {
     let mut indegree = vec![0usize; n];
     let mut successors = vec![Vec::new(); n];

@@ -2,7 +2,7 @@
 
 use paceline_packet::Packet;
 
-/// One step of a route, before it is compiled.
+/// One step of a route, before compilation.
 #[derive(Clone, Copy, Debug)]
 pub struct RouteStep {
     place: Place,
@@ -17,25 +17,25 @@ enum Place {
 }
 
 impl RouteStep {
-    /// Through a folded link.
+    /// A step through a folded link.
     #[must_use]
     pub const fn folded(index: u32, id: u32) -> RouteStep {
         RouteStep { place: Place::Folded(index), id }
     }
 
-    /// Into an element.
+    /// A step into an element.
     #[must_use]
     pub const fn element(index: u32, id: u32) -> RouteStep {
         RouteStep { place: Place::Element(index), id }
     }
 }
 
-/// Through a folded link, or none, and then into an element, or on to the next step.
+/// A compiled step: through an optional folded link, then into an element or on to the next step.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Step {
-    /// Number of the folded link; [`Step::NONE`], which is beyond all numbers, for none.
+    /// The index of the folded link; [`Step::NONE`], above all indices, for none.
     pub(crate) hop: u32,
-    /// Number of the element; [`Step::NONE`] if there is another folded link first.
+    /// The index of the element; [`Step::NONE`] if another folded link follows.
     pub(crate) element: u32,
     /// The id of the link that delivers to the element.
     delivered_by: u32,
@@ -47,7 +47,7 @@ impl Step {
     const NONE: u32 = u32::MAX;
 }
 
-/// All compiled paths of a run, one behind the other. A path is an origin (so that what a host sends has a "delivering
+/// All compiled paths of a run, one after the other. A path is an origin (so that a host's packets have a "delivering
 /// link" too), its links, and the element at its end.
 #[derive(Default, Debug)]
 pub struct Routes {
@@ -55,8 +55,8 @@ pub struct Routes {
 }
 
 impl Routes {
-    /// Adds a path; returns the cursor with which packets start on it. `origin` takes part in the order of packets
-    /// that arrive at one instant, as the ids of links do.
+    /// Adds a path; returns the cursor at which packets start on it. `origin` takes part in the order of simultaneous
+    /// arrivals, as link ids do.
     pub fn add(&mut self, origin: u32, path: &[RouteStep]) -> u32 {
         let start = self.steps.len() as u32;
         let (mut hop, mut delivered_by) = (Step::NONE, origin);
@@ -78,21 +78,21 @@ impl Routes {
         start
     }
 
-    /// The id of the link that brought this packet to where it is.
+    /// The id of the link that delivered this packet to where it is.
     #[inline]
     #[must_use]
     pub fn delivered_by(&self, packet: &Packet) -> u32 {
         self.steps[packet.cursor as usize - 1].delivered_by
     }
 
-    /// The endpoint that this packet, now at its last host, is for.
+    /// The destination endpoint of this packet, which is at its last host.
     #[inline]
     #[must_use]
     pub fn endpoint(&self, packet: &Packet) -> u32 {
         self.steps[packet.cursor as usize - 1].id
     }
 
-    /// The element that this packet, on its way from where it is, comes to next without a folded link between.
+    /// The element that this packet reaches next, if there is no folded link before it.
     #[must_use]
     pub fn next_element(&self, packet: &Packet) -> Option<u32> {
         let step = self.steps.get(packet.cursor as usize)?;

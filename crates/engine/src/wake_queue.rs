@@ -1,20 +1,20 @@
-//! The wake-up time of each element: a dense array, and while few elements are due in a window, an index of it.
+//! The wake-up time of each element: a dense array, indexed while few elements are due per window.
 //!
-//! Where many elements are due in a window, a scan of the array is the cheapest way to find them; where few are, as with short
-//! windows and many elements, the scan would be most of the cost. Then the array is indexed: who is due in this window is in a
-//! [`BitSet`], who is due later is in a [`Calendar`].
+//! If many elements are due in a window, a scan of the array is the cheapest way to find them. If few are, as with
+//! short windows and many elements, the scan would dominate the cost. Then the array is indexed: a [`BitSet`] has the
+//! elements due in this window, a [`Calendar`] those due later.
 
 use crate::bit_set::BitSet;
 use crate::calendar::Calendar;
 use paceline_units::Time;
 
-/// Indexing costs as much per due element as scanning about this many others.
+/// The cost of indexing per due element, in elements scanned.
 const SCAN_COST: usize = 32;
 
 /// Below this number of elements a scan is cheaper than the index.
 const MANY: usize = 64;
 
-/// Indexing begins after this many sparse windows in a row: to begin costs about as much as that many scans.
+/// Indexing begins after this many sparse windows in a row: starting it costs about as much as that many scans.
 const SPARSE: u32 = 8;
 
 /// The next wake-up time of each element.
@@ -22,19 +22,19 @@ const SPARSE: u32 = 8;
 pub(crate) struct WakeQueue {
     /// In nanoseconds, by element.
     times: Vec<u64>,
-    /// The present window ends here.
+    /// The end of the current window.
     until: u64,
-    /// Whether what follows is kept up to date: who is due before `until` is marked, but for one that is being visited;
-    /// who is due later is in the calendar.
+    /// Whether `due` and `later` are in use: elements due before `until` are in `due`, except the one being visited;
+    /// those due later are in the calendar.
     indexed: bool,
     due: BitSet,
     later: Calendar,
-    /// Windows in a row, not tended, that had something for few.
+    /// The number of sparse windows in a row without the index.
     sparse: u32,
 }
 
 impl WakeQueue {
-    /// No element is due.
+    /// A queue in which no element is due.
     pub(crate) fn new(elements: usize) -> WakeQueue {
         WakeQueue {
             times: vec![Time::NEVER.0; elements],
@@ -46,7 +46,7 @@ impl WakeQueue {
         }
     }
 
-    /// A window begins.
+    /// Begins a window.
     #[inline(always)]
     pub(crate) fn begin_window(&mut self, from: Time, until: Time) {
         self.until = until.0;
@@ -56,7 +56,7 @@ impl WakeQueue {
         }
     }
 
-    /// The first element from `from` on that is due in this window. It is to be visited.
+    /// The first element from `from` on that is due in this window. The caller must visit it.
     #[inline(always)]
     pub(crate) fn first_due(&mut self, from: usize) -> Option<usize> {
         if self.indexed {
@@ -66,7 +66,7 @@ impl WakeQueue {
         rest.iter().position(|&time| time < self.until).map(|ahead| from + ahead)
     }
 
-    /// Something comes to the element at `time`, or later.
+    /// An arrival at the element is possible from `time` on.
     #[inline(always)]
     pub(crate) fn wake(&mut self, element: usize, time: Time) {
         let next = &mut self.times[element];
@@ -78,7 +78,7 @@ impl WakeQueue {
         }
     }
 
-    /// The element is due earlier than it was.
+    /// The element is due earlier than before.
     #[inline(never)]
     fn bring_forward(&mut self, element: usize, time: u64) {
         let before = std::mem::replace(&mut self.times[element], time);
@@ -91,7 +91,7 @@ impl WakeQueue {
         self.enter(element, time);
     }
 
-    /// Of an element that is neither marked nor in the calendar.
+    /// Indexes an element that is neither in `due` nor in the calendar.
     #[inline(always)]
     fn enter(&mut self, element: usize, time: u64) {
         if time < self.until {
@@ -110,13 +110,13 @@ impl WakeQueue {
         }
     }
 
-    /// A window is over, in which so many were due. When the next one is, if few were: there may then be none in the
-    /// next windows.
+    /// Ends a window in which `busy` elements were due. If those were few, the next windows may have none: returns when
+    /// the next element is due.
     #[inline]
     pub(crate) fn after_window(&mut self, busy: usize) -> Option<Time> {
         let all = self.times.len();
         if self.indexed {
-            // Not at the bound at which tending begins: it should not begin and end with every window.
+            // Above the bound at which indexing begins, so that it does not start and stop with every window.
             if busy * SCAN_COST > 2 * all {
                 self.end_tending();
                 return None;
@@ -148,11 +148,10 @@ impl WakeQueue {
         self.indexed = false;
     }
 
-    /// The earliest instant, by a look at all of them.
+    /// The earliest time, by a scan.
     fn first(&self) -> Time {
         let (mut first, mut rest) = (u64::MAX, &self.times[..]);
-        // Instant by instant: made into vectors, which processors have no comparison of such numbers for, it takes twice
-        // as long.
+        // A scalar loop: vectorized it takes twice as long, since processors lack a vector comparison of such integers.
         while let Some(at) = rest.iter().position(|&time| time < first) {
             first = rest[at];
             rest = &rest[at + 1..];
@@ -166,8 +165,8 @@ mod tests {
     use super::*;
     use paceline_random::{Sequence, Stream};
 
-    /// Whatever is woken, before and while the elements of a window are visited: those due are found in order, each once,
-    /// and no instant is told to be next that lies after the first; with few that are due, with many, and in turns.
+    /// For any wake-ups, before and during the visits of a window: the due elements are found in order, each once, and
+    /// the reported next time is never after the earliest one; with few due elements, with many, and alternating.
     #[test]
     fn finds_who_is_due() {
         let (mut began, mut ended, mut skipped) = (0, 0, 0);
@@ -185,7 +184,7 @@ mod tests {
                 }
                 let ahead = |below: &mut dyn FnMut(u64) -> u64| window * [0, 1, 2, 100, 1 << 20][below(5) as usize];
                 for _ in 0..below(many) {
-                    // A lower bound may lie before now: then it is for this window, or the next.
+                    // A lower bound may lie in the past: then it belongs to this window, or the next.
                     let (element, by) = (below(n as u64) as usize, ahead(&mut below));
                     let time = (now + by + below(window)).saturating_sub(below(2) * window);
                     agenda.wake(element, Time(time));
@@ -199,7 +198,7 @@ mod tests {
                     assert_eq!(agenda.first_due(from), expected, "seed {seed}, round {round}");
                     let Some(element) = expected else { break };
                     busy += 1;
-                    // It sends to others, also in this window, and waits for something itself, or for nothing.
+                    // It sends to others, also in this window, and has a timer or none.
                     for _ in 0..below(3) {
                         let (other, time) = (below(n as u64) as usize, now + ahead(&mut below) + below(window));
                         if other != element {

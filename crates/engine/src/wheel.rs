@@ -1,25 +1,26 @@
-//! A level of a hierarchical timing wheel (Varghese and Lauck 1987), where packets wait that lie far ahead of
+//! A level of a hierarchical timing wheel (Varghese and Lauck 1987), for packets far beyond
 //! [`Fanin`](crate::fanin::Fanin)'s slots: blocks of slots, blocks of blocks, and so on.
 
 use paceline_packet::Packet;
 use paceline_units::Time;
 
-/// Slots of a block, a power of two.
+/// Slots per block, a power of two.
 pub(crate) const BLOCK: u64 = 1 << BLOCK_BITS;
 pub(crate) const BLOCK_BITS: u32 = 5;
-/// The slots of this block and the next: a bit each in a word.
+/// The slots of this block and the next: one bit each in a word.
 pub(crate) const SLOTS: u64 = 2 * BLOCK;
 
-/// Blocks of the level below: of slots, or of blocks.
+/// A level of blocks, which consist of slots or of blocks of the level below.
 #[derive(Debug)]
 pub(crate) struct Level {
-    /// Packets by block, in the order of slots.
+    /// Packets by block, indexed like slots.
     pub(crate) packets: [Vec<Packet>; SLOTS as usize],
-    /// The earliest time in each block that holds packets, kept so that repeated looks do not search it.
+    /// The earliest time in each block that holds packets, stored so that repeated lookups need no search.
     pub(crate) earliest: [Time; SLOTS as usize],
-    /// Which hold packets: bit `number % 64`.
+    /// Which blocks hold packets: bit `number % 64`.
     pub(crate) occupied: u64,
-    /// Number of the first block that may hold packets; and of the first beyond these, a whole number of what lies above.
+    /// The number of the first block that may hold packets, and of the first beyond them, a multiple of the next
+    /// level's block.
     pub(crate) first: u64,
     pub(crate) end: u64,
     /// A block is 2^shift nanoseconds.
@@ -27,7 +28,7 @@ pub(crate) struct Level {
 }
 
 impl Level {
-    /// Of what is 2^`shift` nanoseconds and ends with number `below`.
+    /// The level above units of 2^`shift` nanoseconds that end at number `below`.
     pub(crate) fn over(shift: u32, below: u64) -> Level {
         let first = below >> BLOCK_BITS;
         Level {
@@ -40,7 +41,7 @@ impl Level {
         }
     }
 
-    /// Where a packet of this time goes, which is in the block of this number.
+    /// The vector for a packet of this time, which is in block `number`.
     #[inline(always)]
     pub(crate) fn place(&mut self, number: u64, time: Time) -> &mut Vec<Packet> {
         let at = (number % SLOTS) as usize;
@@ -58,7 +59,7 @@ impl Level {
     }
 }
 
-/// The end of a row of slots or blocks that begins within one: that one's block, and the next.
+/// The end of a row of slots or blocks that begins with `first`: that one's block, and the next.
 pub(crate) fn end_from(first: u64) -> u64 {
     first - first % BLOCK + SLOTS
 }

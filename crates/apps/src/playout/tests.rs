@@ -8,7 +8,7 @@ fn ms(n: u64) -> Time {
     Time(n * 1_000_000)
 }
 
-/// Frames of three packets each 40 ms; packet `n` comes at `now`. Frames of `keys` are key frames.
+/// Frames of three packets every 40 ms; packet `n` arrives at `now`. Frames in `keys` are key frames.
 fn come(buffer: &mut FrameBuffer, n: u64, now: Time, keys: &[u64]) {
     let frame = n / 3;
     let part = if keys.contains(&frame) { Part::Key } else { Part::Delta };
@@ -17,7 +17,7 @@ fn come(buffer: &mut FrameBuffer, n: u64, now: Time, keys: &[u64]) {
     buffer.on_packet(now, &packet);
 }
 
-/// All packets of frames, but for those lost, each 50 ms after its capture.
+/// All packets of `frames` frames, except those lost, each 50 ms after its capture.
 fn play(frames: u64, lost: &[u64], keys: &[u64]) -> FrameBuffer {
     let mut buffer = FrameBuffer::new(MODEL, Time::ZERO);
     for n in (0..frames * 3).filter(|n| !lost.contains(n)) {
@@ -50,7 +50,7 @@ fn a_sample_tells_of_what_was_shown_by_then() {
     for n in 0..30 {
         come(&mut buffer, n, ms(n / 3 * 40 + 50), &[0]);
     }
-    // all have come at 410 ms; frame n is shown at 150 + 40 n ms
+    // all have arrived at 410 ms; frame n is shown at 150 + 40 n ms
     let untouched = buffer.clone();
     let [frames, mean, most, stands] = buffer.sample(ms(420));
     let near = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-6, "{found} {expected}");
@@ -76,7 +76,8 @@ fn a_frame_is_decoded_when_the_one_before_is() {
     come(&mut buffer, 12, ms(600), &[0]);
     let after = counts(&buffer, ms(5000));
     assert_eq!((after.shown, after.waiting, buffer.next_wake()), (10, 0, Time::NEVER));
-    // due at 160 + 50 ms; then the mean is 128 ms and the deviation 62.4 ms: at 200 + 377.6 ms; from then on after 600 ms
+    // due at 160 + 50 ms; then the mean is 128 ms and the deviation 62.4 ms: at 200 + 377.6 ms; from then on after 600
+    // ms
     assert_eq!(after.late, 2);
     let came: u64 = (0..6).map(|frame| 600 - (210 + frame * 40)).sum();
     assert!(after.buffered > Span::from_millis(came));
@@ -86,7 +87,7 @@ fn a_frame_is_decoded_when_the_one_before_is() {
 fn a_whole_key_frame_ends_the_wait() {
     let buffer = play(20, &[12, 22], &[0, 12]);
     let counts = counts(&buffer, ms(5000));
-    // 0 to 3; 4 and 7 lost; 5, 6 and 8 to 11 cannot be decoded; 12 to 19
+    // 0 to 3 shown; 4 and 7 lost; 5, 6 and 8 to 11 undecodable; 12 to 19 shown
     assert_eq!((counts.shown, counts.undecodable, counts.waiting, counts.keys), (12, 6, 0, 2));
     assert_eq!(buffer.next_wake(), Time::NEVER);
 }
@@ -111,7 +112,7 @@ fn a_key_frame_is_asked_for_again_each_200_ms_until_one_comes() {
     assert_eq!(counts(&buffer, ms(5000)).shown, 2);
 }
 
-/// Delays of 50 and 70 ms in turn: a mean of 60 and a deviation of 10, so that frames are shown 100 ms old.
+/// Delays alternate between 50 and 70 ms: a mean of 60 and a deviation of 10, so frames are shown 100 ms after capture.
 #[test]
 fn the_margin_is_four_times_the_mean_deviation() {
     let mut buffer = FrameBuffer::new(MODEL, Time::ZERO);
@@ -134,8 +135,9 @@ fn the_margin_is_four_times_the_mean_deviation() {
     assert_eq!((bounded(60, 10_000), bounded(0, 15)), (120.0, 75.0));
 }
 
-/// The sender's clock may be ahead or behind by any time, so that a frame comes before it is captured: what is shown, when, and
-/// what is late is the same, also where the first frame was slow and all others are faster.
+/// The sender's clock may be ahead or behind by any offset, so that a frame arrives before its capture: the frames
+/// shown, their times and which ones are late stay the same, also if the first frame was slow and all others are
+/// faster.
 #[test]
 fn another_clock_changes_no_play_out() {
     let report = |ahead: i64| {
@@ -151,7 +153,7 @@ fn another_clock_changes_no_play_out() {
     };
     let (one, least) = report(0);
     assert_eq!(least, Offset(50_000_000));
-    // what is decided is the same, and times are but for rounding
+    // decisions are the same, and so are times except for rounding
     let near = |a: i64, b: i64| (a - b).abs() < 100;
     for ahead in [-1i64 << 40, -450_000_000, 450_000_000, 1 << 40] {
         let (other, of_other) = report(ahead);
@@ -182,7 +184,8 @@ fn fillers_between_frames_are_passed_over() {
     assert_eq!((counts.shown, counts.keys), (2, 1));
 }
 
-/// Frames of two packets each 40 ms, captured at these; of the second one only the first packet was sent, and no number is missing.
+/// Frames of two packets every 40 ms, with these capture times; of the second one only the first packet was sent, and
+/// no sequence number is missing.
 #[test]
 fn what_its_sender_gave_up_is_no_part_of_the_next_frame() {
     let play = |next: Part| {
@@ -214,8 +217,8 @@ fn what_its_sender_gave_up_is_no_part_of_the_next_frame() {
 }
 
 proptest! {
-    /// Whatever is lost, comes late, twice or in another order: a frame of which all came is shown, undecodable or waiting, none
-    /// is shown before it came or out of order, and what is shown had what it needs.
+    /// For any loss, delay, duplication and reordering: every complete frame is shown, undecodable or waiting; none is
+    /// shown before it arrived or out of order, or without its dependency.
     #[test]
     fn every_frames_fate_is_known(
         packets in prop::collection::vec((0u64..3, 0u64..400, 0u32..100), 30..400),
@@ -227,7 +230,7 @@ proptest! {
         keys.push(0);
         let mut arrivals = Vec::new();
         for (n, &(copies, late, lot)) in (0u64..frames * 3).zip(&packets) {
-            // the first packet of all comes first: where the sequence begins is known by it
+            // the very first packet arrives first: it determines where the sequence begins
             let late = if n == 0 || lot < 70 { 0 } else { late };
             let copies = if n == 0 || lot >= 10 { copies.max(1) } else { 0 };
             arrivals.extend((0..copies).map(|copy| (n / 3 * 40 + 50 + late + copy * 30, n)));
@@ -245,7 +248,7 @@ proptest! {
         let report = buffer.report(ms(end));
         let counts = report.playout.unwrap();
         prop_assert!(report.complete == counts.shown + counts.undecodable + counts.waiting);
-        // of a frame that was given up the rest may still come
+        // the rest of a frame that was given up may still arrive
         prop_assert!(report.complete <= whole, "{report:?} of {whole}");
         prop_assert!(counts.shown as usize == report.delays.len() && counts.late <= counts.shown);
         prop_assert!(report.delays.iter().all(|delay| *delay >= Offset(50_000_000)));
