@@ -4,7 +4,7 @@
 //! fraction of the length) has arrived: that is the fill time. Then packets leave the buffer at the media rate: packet
 //! i begins to play at fill + i * packet time.
 //!
-//! `clock`: a packet that arrives after its play-out time is late and discarded. A packet that has not arrived when
+//! `clock`: a packet that arrives after its play-out time is late and not stored. A packet that has not arrived when
 //! watching ends, and is due by then, is late too. `stall`: when the next packet is missing at its play-out time,
 //! play-out stops; it resumes when as much is buffered as at the beginning, or everything has arrived, and all later
 //! play-out times shift. If a stream never begins to play, all of it is late, or the whole wait is one stall. A finite

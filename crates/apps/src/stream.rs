@@ -32,7 +32,7 @@ pub struct StreamModel {
 /// What a player does when data arrive too late.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Playout {
-    /// It plays on by the clock; a packet that arrives after its play-out time is late and discarded.
+    /// It plays on by the clock; a packet that arrives after its play-out time is late and not stored.
     #[default]
     Clock,
     /// It stops and waits until as much is buffered as at the beginning.

@@ -1,5 +1,5 @@
-//! Side records of packets: what only some carry (SACK blocks, a lowered window, TFRC's reports, RTP and RTCP), kept in
-//! one arena a run.
+//! Side records of packets: fields that only some carry (SACK blocks, a lowered window, TFRC's reports, RTP and RTCP),
+//! in one arena per run.
 
 use crate::Stamp;
 use crate::quic::{AckRange, Frame, StreamPiece};
@@ -17,30 +17,31 @@ pub struct Block {
     pub end: u32,
 }
 
-/// What a receiver that acknowledges each packet says of those before it: its last hole (Rejaie, Handley and Estrin,
-/// INFOCOM 1999, section 2.1). The number of the packet answered, and the echo of its stamp, are the acknowledgement's
-/// own. `hole_start <= hole_end <= received_end`.
+/// A receiver's report on earlier packets when it acknowledges each packet: its last hole (Rejaie, Handley and Estrin,
+/// INFOCOM 1999, section 2.1). The acknowledgement itself has the number of the acknowledged packet and the echo of its
+/// stamp. `hole_start <= hole_end <= received_end`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LastHole {
-    /// One past the highest number that has come.
+    /// One past the highest number received.
     pub received_end: u32,
-    /// From here on all have come.
+    /// All packets from here on have been received.
     pub hole_end: u32,
-    /// From here to `hole_end` none has come; the one before has. Zero if none before is known to have.
+    /// No packet from here to `hole_end` has been received; the one before has. Zero if none before is known to have
+    /// been.
     pub hole_start: u32,
 }
 
-/// What a TCP acknowledgement says beside its number.
+/// Options of a TCP acknowledgement, beside its number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TcpOptions {
-    /// SACK blocks, the most recently changed first; empty ones (`start == end`) fill up.
+    /// SACK blocks, the most recently changed first; unused ones are empty (`start == end`).
     pub sack: [Block; 3],
-    /// The receiver's advertised window in segments, if it is not the flow's standing one.
+    /// The receiver's advertised window in segments, if it differs from the flow's default.
     pub window: Option<NonZeroU32>,
 }
 
 impl TcpOptions {
-    /// No block, no window.
+    /// No blocks, no window.
     pub const NONE: TcpOptions = TcpOptions { sack: [Block { start: 0, end: 0 }; 3], window: None };
 
     /// The blocks in use.
@@ -49,45 +50,45 @@ impl TcpOptions {
     }
 }
 
-/// Which of a flow's TFRC connections a packet is of, where a flow opens several (MULTFRC).
+/// The TFRC connection that a packet belongs to, in a flow that opens several (MULTFRC).
 ///
-/// A connection that opens takes the least place that is free; one that opened there before is told apart by the count
-/// of openings, so that what is late of it is not taken for the new one's.
+/// A new connection takes the lowest free place. The count of openings distinguishes it from an earlier one at the same
+/// place, so that late packets are not attributed to the new one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Subflow {
     /// Its place: 0 for the first.
     pub place: u16,
-    /// How many connections opened at this place before, modulo 2^16.
+    /// The number of earlier connections at this place, modulo 2^16.
     pub opening: u16,
 }
 
 impl Subflow {
-    /// The only connection of a flow that has no more.
+    /// The only connection of a flow with a single one.
     pub const ONLY: Subflow = Subflow { place: 0, opening: 0 };
 }
 
-/// What a TFRC data packet says beside its number and its sender's clock (RFC 5348 section 3.2.1).
+/// Fields of a TFRC data packet beside its number and its sender's clock (RFC 5348 section 3.2.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TfrcData {
-    /// The sender's round-trip time; zero before it has one.
+    /// The sender's round-trip time; zero before the first sample.
     pub rtt: Span,
-    /// What else.
+    /// Optional fields.
     pub more: TfrcMore,
 }
 
-/// What a TFRC data packet says beside what each says.
+/// Optional fields of a TFRC data packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TfrcMore {
-    /// Nothing.
+    /// None.
     Nothing,
-    /// What ns-2's header carries; it is nothing on a real wire.
+    /// The fields of ns-2's header; they have no encoding on a real wire.
     Ns2(Ns2Data),
-    /// Of a flow that carries video: which part of a frame it is.
+    /// For a flow that carries video: the part of a frame.
     Frame(FramePart),
 }
 
 impl TfrcMore {
-    /// Which part of a video frame it is, if it says so.
+    /// The part of a video frame, if present.
     #[must_use]
     pub const fn frame(self) -> Option<FramePart> {
         match self {
@@ -97,33 +98,33 @@ impl TfrcMore {
     }
 }
 
-/// A packet's place in a video frame.
+/// A packet's position in a video frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FramePart {
-    /// When the frame was captured, by the clock that stamps the packet.
+    /// When the frame was captured, on the clock that stamps the packet.
     pub captured: Stamp,
-    /// It is the frame's last packet.
+    /// Whether it is the frame's last packet.
     pub last: bool,
 }
 
-/// What ns-2's TFRC sender tells its receiver beside the round-trip time (`hdr_tfrc` of ns-2.35).
+/// Fields that ns-2's TFRC sender sends to its receiver beside the round-trip time (`hdr_tfrc` of ns-2.35).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ns2Data {
     /// Retransmission timeout of a TCP with the same samples (`tzero`).
     pub timeout: Span,
-    /// Reports received and nofeedback timers expired so far (`round_id`).
+    /// The number of reports received and nofeedback timers expired so far (`round_id`).
     pub round: u32,
-    /// To be answered at once (`UrgentFlag`).
+    /// Whether the receiver must respond at once (`UrgentFlag`).
     pub urgent: bool,
 }
 
-/// What a TFRC report says (RFC 5348 section 3.2.2). The echo of the time stamp is the packet's own; its number is one
-/// past the highest that has come.
+/// A TFRC report (RFC 5348 section 3.2.2). The packet itself has the echo of the time stamp, and as its number one past
+/// the highest received.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TfrcReport {
     /// From the arrival of the last data packet to this report (t_delay).
     pub delay: Span,
-    /// The rate at which data came since the last report, in bytes a second (X_recv).
+    /// The rate of received data since the last report, in bytes per second (X_recv).
     pub receive_rate: f64,
     /// The loss event rate (p), from 0 to 1.
     pub loss_event_rate: f64,
@@ -132,30 +133,30 @@ pub struct TfrcReport {
 /// The side record of one packet.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Extra {
-    /// Of an acknowledgement of one packet.
+    /// For an acknowledgement of one packet.
     Ack(LastHole),
-    /// Of a QUIC packet, in either direction: its frames.
+    /// For a QUIC packet, in either direction: its frames.
     Quic(Box<[Frame]>),
-    /// Of a QUIC packet that has nothing but an acknowledgement of two ranges at most.
+    /// For a QUIC packet with only an acknowledgement of at most two ranges.
     QuicAck(AckRange),
-    /// Of a QUIC packet that has nothing but data of a stream.
+    /// For a QUIC packet with only data of one stream.
     QuicStream(StreamPiece),
-    /// Of an RTCP packet, in either direction.
+    /// For an RTCP packet, in either direction.
     Rtcp(Box<Compound>),
-    /// Of an RTP data packet.
+    /// For an RTP data packet.
     Rtp(RtpData),
-    /// Of a TCP acknowledgement.
+    /// For a TCP acknowledgement.
     Tcp(TcpOptions),
-    /// Of a TFRC data packet.
+    /// For a TFRC data packet.
     TfrcData(Subflow, TfrcData),
-    /// Of a TFRC report.
+    /// For a TFRC report.
     TfrcReport(Subflow, TfrcReport),
 }
 
 const _: () = assert!(size_of::<Option<Extra>>() == 32, "a side record must stay two to a cache line");
 
 impl Extra {
-    /// TCP's options, if it is a TCP packet's.
+    /// TCP's options, if it belongs to a TCP packet.
     #[inline]
     #[must_use]
     pub const fn tcp(&self) -> Option<&TcpOptions> {
@@ -166,7 +167,7 @@ impl Extra {
     }
 }
 
-/// Names a record in [`Extras`]; [`ExtraId::NONE`] says that the packet has none.
+/// Identifies a record in [`Extras`]; [`ExtraId::NONE`] means that the packet has none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(transparent)]
 pub struct ExtraId(u32);
@@ -176,7 +177,7 @@ impl ExtraId {
     pub const NONE: ExtraId = ExtraId(u32::MAX);
 }
 
-/// The arena of side records. Whoever ends a packet (delivers or drops it) gives its record back.
+/// The arena of side records. The code that delivers or drops a packet must free its record.
 #[derive(Default, Debug)]
 pub struct Extras {
     records: Vec<Option<Extra>>,
@@ -184,17 +185,17 @@ pub struct Extras {
 }
 
 impl Extras {
-    /// Keeps `extra` until [`Extras::take`].
+    /// Stores `extra` until [`Extras::take`].
     #[inline(always)]
     pub fn put(&mut self, extra: Extra) -> ExtraId {
         let Some(i) = self.free.pop() else { return self.add(extra) };
         let Some(place) = self.records.get_mut(i as usize) else { return self.add(extra) };
-        // The place is empty: to drop what was in it would ask once more what it is.
+        // The slot is empty: skip its drop, which would check the variant.
         core::mem::forget(place.replace(extra));
         ExtraId(i)
     }
 
-    /// Keeps it in a place of its own.
+    /// Appends a new slot.
     #[cold]
     #[inline(never)]
     fn add(&mut self, extra: Extra) -> ExtraId {
@@ -202,7 +203,7 @@ impl Extras {
         ExtraId((self.records.len() - 1) as u32)
     }
 
-    /// The record, which is freed; `None` for [`ExtraId::NONE`].
+    /// Frees and returns the record; `None` for [`ExtraId::NONE`].
     #[inline]
     pub fn take(&mut self, id: ExtraId) -> Option<Extra> {
         if id == ExtraId::NONE {
@@ -212,7 +213,8 @@ impl Extras {
         self.records[id.0 as usize].take()
     }
 
-    /// Frees the record, which is known to hold nothing of the heap: [`Extras::take`] would move it, and ask what it is.
+    /// Frees the record, which must own no heap memory: unlike [`Extras::take`] it neither moves it nor checks its
+    /// variant.
     #[inline]
     pub fn release(&mut self, id: ExtraId) {
         debug_assert!(matches!(self.get(id), Some(Extra::QuicStream(_) | Extra::QuicAck(_))));
@@ -220,14 +222,14 @@ impl Extras {
         self.free.push(id.0);
     }
 
-    /// The record, which stays; `None` for [`ExtraId::NONE`].
+    /// The record, without freeing it; `None` for [`ExtraId::NONE`].
     #[inline]
     #[must_use]
     pub fn get(&self, id: ExtraId) -> Option<&Extra> {
         self.records.get(id.0 as usize)?.as_ref()
     }
 
-    /// A copy of the record under a name of its own.
+    /// Copies the record; returns the copy's id.
     pub fn duplicate(&mut self, id: ExtraId) -> ExtraId {
         if id == ExtraId::NONE {
             return id;
@@ -235,7 +237,7 @@ impl Extras {
         self.records[id.0 as usize].clone().map_or(ExtraId::NONE, |extra| self.put(extra))
     }
 
-    /// How many records are in use: zero when no packet that has one is in flight.
+    /// The number of records in use: zero when no packet with a record is in flight.
     #[must_use]
     pub fn in_use(&self) -> usize {
         self.records.len() - self.free.len()

@@ -1,8 +1,8 @@
-//! The packet as the simulator moves it: 32 bytes by value, with rare fields beside it.
+//! The packet as the simulator moves it: 32 bytes by value, with rare fields in a side record.
 //!
-//! What lives here: [`Packet`], its [`Flags`], the side records ([`Extra`]) and the wire codecs ([`wire`]). Uses units.
-//! A packet in flight is copied from inbox to inbox; its way through the network is compiled (see `cursor`), never
-//! looked up. Look first at [`Packet`].
+//! Contents: [`Packet`], its [`Flags`], the side records ([`Extra`]) and the wire codecs ([`wire`]). The crate uses
+//! units. A packet in flight is copied from inbox to inbox; its path through the network is compiled (see `cursor`),
+//! never looked up. Start with [`Packet`].
 
 mod extra;
 mod ntp;
@@ -24,16 +24,16 @@ pub use transit::Transit;
 #[repr(transparent)]
 pub struct FlowId(pub u32);
 
-/// A sender's clock as it travels in a packet and comes back in its acknowledgement: units of 256 ns, modulo 2^32
-/// (18 minutes, far beyond any round trip; of what may be older than that see [`Transit`]).
+/// A sender's clock in a packet, which its acknowledgement echoes: units of 256 ns, modulo 2^32 (18 minutes, far beyond
+/// any round-trip time; for packets that may be older see [`Transit`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(transparent)]
 pub struct Stamp(pub u32);
 
 impl Stamp {
-    /// Ticks a second.
+    /// Ticks per second.
     pub const HZ: u32 = 3_906_250;
-    /// A tick has so many bits of nanoseconds: 256.
+    /// The number of nanosecond bits in a tick of 256 ns.
     const TICK_BITS: u32 = 8;
 
     /// The stamp for `now`.
@@ -43,7 +43,7 @@ impl Stamp {
         Stamp((now.0 >> Stamp::TICK_BITS) as u32)
     }
 
-    /// The time from this stamp to `now`, to 256 ns.
+    /// The time from this stamp to `now`, with a resolution of 256 ns.
     #[inline]
     #[must_use]
     pub const fn elapsed(self, now: Time) -> Span {
@@ -57,36 +57,37 @@ impl Stamp {
 pub struct Flags(pub u16);
 
 impl Flags {
-    /// Nothing set.
+    /// No flags.
     pub const NONE: Flags = Flags(0);
-    /// Goes from receiver to sender: an acknowledgement, a report.
+    /// From receiver to sender: an acknowledgement or a report.
     pub const ACK: Flags = Flags(1);
-    /// Opens a connection (and its acknowledgement, with `ACK`).
+    /// Opens a connection; with `ACK`, acknowledges the opening.
     pub const SYN: Flags = Flags(1 << 1);
     /// ECN-capable transport (RFC 3168): ECT(0) alone, ECT(1) with `L4S`.
     pub const ECT: Flags = Flags(1 << 2);
     /// Congestion experienced (RFC 3168).
     pub const CE: Flags = Flags(1 << 3);
-    /// ECN echo: the receiver tells the sender of a mark (RFC 3168).
+    /// ECN echo: the receiver reports a mark to the sender (RFC 3168).
     pub const ECE: Flags = Flags(1 << 4);
-    /// Congestion window reduced: the sender answers the echo (RFC 3168).
+    /// Congestion window reduced: the sender responds to the echo (RFC 3168).
     pub const CWR: Flags = Flags(1 << 5);
-    /// A retransmission. No header has this bit: it is for the counters.
+    /// A retransmission. No header has this bit; it is for counters.
     pub const RETRANSMISSION: Flags = Flags(1 << 6);
-    /// Damaged on the way: the receiving host's checksum will refuse it.
+    /// Damaged in transit: the receiving host's checksum will reject it.
     pub const CORRUPT: Flags = Flags(1 << 7);
-    /// A copy that an impairment made.
+    /// A copy made by an impairment.
     pub const DUPLICATE: Flags = Flags(1 << 8);
-    /// The last segment of what the application handed over at once (TCP's PSH).
+    /// The last segment of an application's write (TCP's PSH).
     pub const PUSH: Flags = Flags(1 << 9);
-    /// ECT(1) rather than ECT(0), always beside `ECT`: the sender is scalable (L4S, RFC 9331 section 4.1). It stays when `CE` is set,
-    /// so that counters tell the classes apart; in an IP header a mark hides it (RFC 3168 section 5).
+    /// ECT(1) rather than ECT(0), always together with `ECT`: the sender is scalable (L4S, RFC 9331 section 4.1). It
+    /// stays set with `CE`, so that counters can distinguish the classes; in an IP header, a mark hides it (RFC 3168
+    /// section 5).
     pub const L4S: Flags = Flags(1 << 10);
 
     /// The third bit of accurate ECN's count of marks, beside `CWR` and `ECE` (RFC 9768).
     pub const AE: Flags = Flags(1 << 11);
-    /// Of the half of a TCP connection that carries requests: `ACK` says which way it goes, and its data go back. No header has this
-    /// bit: a TCP segment is of both halves.
+    /// Belongs to the half of a TCP connection that carries requests: `ACK` gives its direction, and its data go in the
+    /// reverse direction. No header has this bit: a TCP segment belongs to both halves.
     pub const REQUESTS: Flags = Flags(1 << 12);
 
     /// An acknowledgement's count of marked segments, modulo 8 (RFC 9768 section 3.2.2: ACE, of AE, CWR and ECE).
@@ -95,7 +96,7 @@ impl Flags {
         (self.has(Flags::AE) as u32) << 2 | (self.has(Flags::CWR) as u32) << 1 | self.has(Flags::ECE) as u32
     }
 
-    /// With the three bits of this count.
+    /// Sets the three bits to this count.
     #[must_use]
     pub const fn with_ace(self, count: u32) -> Flags {
         const OF: [u16; 8] = {
@@ -112,14 +113,14 @@ impl Flags {
         self.0 & other.0 == other.0
     }
 
-    /// With the bits of `other` set too.
+    /// Sets the bits of `other`.
     #[inline]
     #[must_use]
     pub const fn with(self, other: Flags) -> Flags {
         Flags(self.0 | other.0)
     }
 
-    /// With the bits of `other` cleared.
+    /// Clears the bits of `other`.
     #[inline]
     #[must_use]
     pub const fn without(self, other: Flags) -> Flags {
@@ -136,32 +137,33 @@ impl core::fmt::Debug for Flags {
     }
 }
 
-/// What accurate ECN's count begins with, lest a peer that clears the bits look like one that counts (RFC 9768 section 3.2.2.1).
+/// The initial value of accurate ECN's count, so that a peer that clears the bits does not look like one that counts
+/// (RFC 9768 section 3.2.2.1).
 pub const ACE_OFFSET: u32 = 5;
 
 /// A packet in flight.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Packet {
-    /// When it is (or will be) at the place where it is now.
+    /// When it is (or will be) at its current place.
     pub time: Time,
-    /// Where it goes next: an index into the run's compiled paths.
+    /// Its next step: an index into the run's compiled paths.
     pub cursor: u32,
     /// Bytes on the wire.
     pub size: u16,
-    /// Header bits. From here on nothing changes on the way: it is copied as one piece.
+    /// Header bits. Fields from here on do not change in transit and are copied as one piece.
     pub flags: Flags,
-    /// Whose it is.
+    /// Its flow.
     pub flow: FlowId,
     /// Data: the segment's number. Acknowledgement: the next segment expected (cumulative).
     pub seq: u32,
-    /// Data: the sender's clock. Acknowledgement: the echo of the data packet's.
+    /// Data: the sender's clock. Acknowledgement: the echo of the data packet's stamp.
     pub stamp: Stamp,
-    /// Fields that few packets carry.
+    /// The side record, for fields that few packets carry.
     pub extra: ExtraId,
 }
 
-/// Bytes of the headers of IPv4 (without options) and UDP.
+/// Bytes of the IPv4 (without options) and UDP headers.
 pub const UDP_IPV4: usize = 28;
 
 impl Packet {

@@ -1,27 +1,27 @@
-//! Clocks as RTCP carries them: NTP timestamps and their middle 32 bits (RFC 3550 section 4).
+//! RTCP's clocks: NTP timestamps and their middle 32 bits (RFC 3550 section 4).
 
 use paceline_units::{Span, Time};
 
-/// An instant as NTP writes it (RFC 3550 section 4): seconds since 1 January 1900 in the upper 32 bits, in the lower ones
-/// fractions of a second, in units of 2^-32 s.
+/// An NTP timestamp (RFC 3550 section 4): seconds since 1 January 1900 in the upper 32 bits, and the fraction in units
+/// of 2^-32 s in the lower 32.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 #[repr(transparent)]
 pub struct Ntp(pub u64);
 
 impl Ntp {
-    /// What the clock of a run shows at its start: the beginning of 1970, so that it agrees with the time stamps of a
-    /// capture. Zero would not do: an LSR of zero says that no sender report has come (RFC 3550 section 6.4.1).
+    /// The time at the start of a run's clock: the beginning of 1970, which agrees with the timestamps of a capture.
+    /// Zero is not possible: an LSR of zero means that no sender report has arrived (RFC 3550 section 6.4.1).
     pub const START: Ntp = Ntp(2_208_988_800 << 32);
 
-    /// The instant `now` of a clock that shows [`Ntp::START`] at [`Time::ZERO`], rounded down to 2^-32 s.
+    /// The time `now` of a clock that shows [`Ntp::START`] at [`Time::ZERO`], rounded down to 2^-32 s.
     #[must_use]
     pub const fn at(now: Time) -> Ntp {
         let (seconds, nanos) = (now.0 / NANOS, now.0 % NANOS);
         Ntp(Ntp::START.0.wrapping_add((seconds << 32) + (nanos << 32) / NANOS))
     }
 
-    /// The instant on a run's clock, to the nearest nanosecond: [`Ntp::at`] undone. What lies before the start of that
-    /// clock is taken as of the era of NTP after 1900's.
+    /// The time on a run's clock, to the nearest nanosecond: the inverse of [`Ntp::at`]. Timestamps before the clock's
+    /// start count as in the next NTP era.
     #[must_use]
     pub const fn time(self) -> Time {
         let since = self.0.wrapping_sub(Ntp::START.0);
@@ -43,16 +43,16 @@ const NANOS: u64 = 1_000_000_000;
 pub struct NtpMiddle(pub u32);
 
 impl NtpMiddle {
-    /// As LSR: no sender report has come (RFC 3550 section 6.4.1).
+    /// As LSR: no sender report has arrived (RFC 3550 section 6.4.1).
     pub const NONE: NtpMiddle = NtpMiddle(0);
 
-    /// The instant `now` of a run's clock.
+    /// The time `now` on a run's clock.
     #[must_use]
     pub const fn at(now: Time) -> NtpMiddle {
         Ntp::at(now).middle()
     }
 
-    /// The time from `earlier` to this, if they lie less than 9.1 hours apart; zero if `earlier` is the later one.
+    /// The time from `earlier` to this, if they are less than 9.1 hours apart; zero if `earlier` is the later one.
     #[must_use]
     pub const fn since(self, earlier: NtpMiddle) -> NtpSpan {
         let ticks = self.0.wrapping_sub(earlier.0);
@@ -60,20 +60,20 @@ impl NtpMiddle {
     }
 }
 
-/// A length of time in units of 2^-16 s, as DLSR carries it; at most 18.2 hours.
+/// A duration in units of 2^-16 s, as in DLSR; at most 18.2 hours.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 #[repr(transparent)]
 pub struct NtpSpan(pub u32);
 
 impl NtpSpan {
-    /// The nearest number of units; what is longer than the field holds becomes the longest.
+    /// The nearest number of units; a duration beyond the field's range becomes its maximum.
     #[must_use]
     pub const fn nearest(span: Span) -> NtpSpan {
         let units = (((span.0 as u128) << 16) + NANOS as u128 / 2) / NANOS as u128;
         NtpSpan(if units > u32::MAX as u128 { u32::MAX } else { units as u32 })
     }
 
-    /// The length of time, to the nearest nanosecond.
+    /// The duration, to the nearest nanosecond.
     #[must_use]
     pub const fn span(self) -> Span {
         Span((self.0 as u64 * NANOS + (1 << 15)) >> 16)

@@ -1,26 +1,26 @@
-//! QUIC's frames (RFC 9000 section 19, RFC 9221, draft-ietf-quic-ack-frequency) as the simulator carries them, and what each
-//! takes on the wire.
+//! QUIC's frames (RFC 9000 section 19, RFC 9221, draft-ietf-quic-ack-frequency) as the simulator carries them, and
+//! their size on the wire.
 
 use crate::{Block, Stamp};
 
-/// A run of a stream's bytes (RFC 9000 section 19.8), and of which media frame they are.
+/// A range of a stream's bytes (RFC 9000 section 19.8), and the media frame that it belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StreamPiece {
-    /// Where in the stream it begins.
+    /// The offset of its first byte in the stream.
     pub offset: u64,
     /// The stream.
     pub stream: u32,
-    /// When what it is a part of was captured, by its sender's clock: of an application's frame, of which its header tells.
+    /// When its media frame was captured, on the sender's clock; an application's frame header would carry it.
     pub captured: Stamp,
-    /// Bytes.
+    /// The number of bytes.
     pub length: u16,
-    /// The stream ends with it.
+    /// Whether the stream ends with it.
     pub fin: bool,
-    /// It is of a key frame.
+    /// Whether it is part of a key frame.
     pub key: bool,
-    /// A frame ends with it.
+    /// Whether a media frame ends with it.
     pub last: bool,
-    /// Which of the connection's tracks the stream is of, as its first bytes say (MoQ's track alias).
+    /// The stream's track in the connection, as its first bytes would say (MoQ's track alias).
     pub track: u8,
 }
 
@@ -31,7 +31,7 @@ impl StreamPiece {
         self.offset + self.length as u64
     }
 
-    /// Bytes that the frame takes beside its data, if it is the `last` of its packet or not: then it says how long it is.
+    /// Bytes of the frame's header. A frame that is not the `last` of its packet includes its length.
     #[inline]
     #[must_use]
     pub const fn header(stream: u32, offset: u64, last: bool) -> u16 {
@@ -40,28 +40,28 @@ impl StreamPiece {
     }
 }
 
-/// What is acknowledged by two ranges at most (RFC 9000 section 19.3); further ranges are the frame's.
+/// An acknowledgement of at most two ranges (RFC 9000 section 19.3); [`Frame::Ack`] has more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct AckRange {
-    /// The greatest number that has come.
+    /// The largest packet number received.
     pub largest: u32,
-    /// All from here to it have.
+    /// The first packet number of the range that ends at `largest`.
     pub smallest: u32,
-    /// From the arrival of the greatest to this, in microseconds.
+    /// From the arrival of `largest` to this acknowledgement, in microseconds.
     pub delay: u32,
-    /// Packets that came with ECT(0) or ECT(1), and with CE; zero and zero: the receiver cannot tell.
+    /// Packets received with ECT(0) or ECT(1). If this and `ce` are zero, the receiver cannot see ECN.
     pub ect: u32,
-    /// Packets that came with CE.
+    /// Packets received with CE.
     pub ce: u32,
-    /// The range before that, empty if there is none.
+    /// The next older range, empty if there is none.
     pub older: Block,
 }
 
-/// Bytes of the acknowledgement's delay as 3 is its exponent (RFC 9000 section 18.2).
+/// The exponent of the ACK delay field (RFC 9000 section 18.2).
 const ACK_DELAY_EXPONENT: u32 = 3;
 
 impl AckRange {
-    /// Bytes of an ACK frame of this and `more`, newest first.
+    /// Bytes of an ACK frame with these ranges and `more`, newest first.
     #[inline]
     #[must_use]
     pub fn size(&self, more: &[Block]) -> u16 {
@@ -78,7 +78,7 @@ impl AckRange {
         let mut len = varint(more.len() as u64 + 1);
         let mut lowest = self.smallest;
         for block in core::iter::once(&self.older).chain(more) {
-            // a gap counts what lies between, less one (section 19.3.1)
+            // the gap field is the number of packets in the gap, less one (section 19.3.1)
             let gap = lowest.saturating_sub(block.end + 1);
             len += varint(gap.into()) + varint(u64::from(block.end - block.start - 1));
             lowest = block.start;
@@ -90,96 +90,97 @@ impl AckRange {
 /// A frame.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Frame {
-    /// Packets that have come: two ranges, and more of them, newest first.
+    /// Received packets: two ranges, and more of them, newest first.
     Ack(AckRange, Box<[Block]>),
-    /// The receiver is to acknowledge after so many packets, or after so many microseconds (draft-ietf-quic-ack-frequency).
+    /// Asks the receiver to acknowledge after this many packets, or this many microseconds
+    /// (draft-ietf-quic-ack-frequency).
     AckFrequency {
         /// Packets that may wait for an acknowledgement.
         threshold: u16,
         /// How long they may wait, in microseconds.
         delay: u32,
     },
-    /// The connection is over (section 19.19).
+    /// Closes the connection (section 19.19).
     Close {
-        /// The error, 0 for none.
+        /// The error code, 0 for none.
         code: u32,
     },
-    /// A run of the handshake's bytes (section 19.6).
+    /// A range of the handshake's bytes (section 19.6).
     Crypto {
-        /// The number of the first packet of the connection that is being opened, which tells it from others of the flow: what the
-        /// packet's connection identifiers are for.
+        /// The first packet number of the connection that is being opened. It distinguishes the flow's connections, in
+        /// place of connection IDs.
         connection: u32,
-        /// Where it begins.
+        /// The offset of its first byte.
         offset: u32,
-        /// Bytes.
+        /// The number of bytes.
         length: u16,
     },
-    /// The sender would send more, if the connection's limit let it (section 19.12).
+    /// The sender has more data, but is at the connection's flow control limit (section 19.12).
     DataBlocked(u64),
-    /// Data without a stream (RFC 9221): a part of what was captured then.
+    /// Data without a stream (RFC 9221): part of a captured frame.
     Datagram {
-        /// Bytes.
+        /// The number of bytes.
         length: u16,
-        /// The number of its frame among the connection's.
+        /// The number of its frame in the connection.
         number: u32,
-        /// Where in its frame it begins.
+        /// Its offset in its frame.
         offset: u32,
-        /// When it was captured.
+        /// When its frame was captured.
         captured: Stamp,
-        /// It is the last of its frame.
+        /// Whether it is the last of its frame.
         last: bool,
-        /// Its frame is a key frame.
+        /// Whether its frame is a key frame.
         key: bool,
-        /// Which of the connection's tracks it is of.
+        /// Its track in the connection.
         track: u8,
     },
-    /// The packet is one of the first of a connection, of which the handshake says nothing that the other end has heard: in a header
-    /// the connection identifier says so.
+    /// Marks one of the first packets of a connection, for which the other end has no handshake data yet. On the wire,
+    /// the header's connection ID conveys this.
     Early {
-        /// The connection's first number.
+        /// The connection's first packet number.
         connection: u32,
-        /// It is a 0-RTT packet (section 17.2.3), whose header is longer than another's.
+        /// Whether it is a 0-RTT packet (section 17.2.3), whose header is longer.
         zero_rtt: bool,
     },
     /// The handshake is confirmed (section 19.20).
     HandshakeDone,
-    /// So many bytes may be sent on all streams together (section 19.9).
+    /// The limit in bytes of all streams together (section 19.9).
     MaxData(u64),
-    /// So many bytes may be sent on a stream (section 19.10).
+    /// The limit in bytes of a stream (section 19.10).
     MaxStreamData {
         /// The stream.
         stream: u32,
-        /// Bytes from its beginning.
+        /// In bytes from the stream's beginning.
         limit: u64,
     },
-    /// So many streams may be opened (section 19.11).
+    /// The maximum number of streams (section 19.11).
     MaxStreams(u32),
-    /// So many bytes that mean nothing.
+    /// Padding of this many bytes.
     Padding(u16),
-    /// An answer is wanted (section 19.2).
+    /// Requests an acknowledgement (section 19.2).
     Ping,
-    /// The rest of a stream will not come (section 19.4).
+    /// Abandons the rest of a stream (section 19.4).
     ResetStream {
         /// The stream.
         stream: u32,
-        /// How many of its bytes have been sent.
+        /// The stream's final size in bytes.
         size: u64,
     },
     /// Data of a stream.
     Stream(StreamPiece),
-    /// A stream would send more, if its limit let it (section 19.13).
+    /// A stream has more data, but is at its flow control limit (section 19.13).
     StreamDataBlocked {
         /// The stream.
         stream: u32,
         /// Its limit.
         limit: u64,
     },
-    /// More streams would be opened than may be (section 19.14).
+    /// More streams are needed than the limit allows (section 19.14).
     StreamsBlocked(u32),
 }
 
 impl Frame {
-    /// Bytes that it takes in a packet; a stream's or a datagram's as one that says how long it is.
+    /// Bytes that it takes in a packet; a stream's or a datagram's frame includes its length field.
     #[must_use]
     pub fn size(&self) -> u16 {
         match self {
@@ -207,7 +208,7 @@ impl Frame {
         }
     }
 
-    /// Whether it brings data of the application.
+    /// Whether it carries application data.
     #[must_use]
     pub const fn has_data(&self) -> bool {
         match self {
@@ -217,14 +218,14 @@ impl Frame {
         }
     }
 
-    /// Whether the peer is to acknowledge it (RFC 9002 section 2).
+    /// Whether it is ack-eliciting (RFC 9002 section 2).
     #[must_use]
     pub const fn elicits_ack(&self) -> bool {
         !matches!(self, Frame::Ack(..) | Frame::Close { .. } | Frame::Early { .. } | Frame::Padding(_))
     }
 }
 
-/// Bytes of a number (RFC 9000 section 16).
+/// Bytes of a variable-length integer (RFC 9000 section 16).
 #[inline]
 #[must_use]
 pub const fn varint(value: u64) -> u16 {
@@ -236,21 +237,22 @@ pub const fn varint(value: u64) -> u16 {
     }
 }
 
-/// The least number that takes more bytes than this one: two bits of them say how many they are.
+/// The lowest number that takes more bytes than this one; two bits of the encoding give its length.
 #[must_use]
 pub const fn varint_end(value: u64) -> u64 {
     1 << (8 * varint(value) - 2)
 }
 
-/// Bytes of a connection's identifier, either way: what most of today's servers take (quinn, picoquic).
+/// Bytes of a connection ID, in both directions: the length that most current servers use (quinn, picoquic).
 pub const CONNECTION_ID: u16 = 8;
-/// Bytes of the tag that authenticates a packet (RFC 9001 section 5.3).
+/// Bytes of a packet's authentication tag (RFC 9001 section 5.3).
 pub const TAG: u16 = 16;
-/// Bytes of a datagram that every path of QUIC takes, up to which one with an Initial packet is filled (RFC 9000 section 14).
+/// The datagram size that every QUIC path supports, and to which datagrams with an Initial packet are padded (RFC 9000
+/// section 14).
 pub const INITIAL_DATAGRAM: u16 = 1200;
 
-/// Bytes of a packet of the number space in use beside its frames (RFC 9000 section 17.3.1), with its number in as few bytes as tell
-/// it from `unacknowledged` others (appendix A.2).
+/// Bytes of a 1-RTT packet beside its frames (RFC 9000 section 17.3.1). Its packet number is as short as
+/// `unacknowledged` earlier packets allow (appendix A.2).
 #[inline]
 #[must_use]
 pub const fn short_header(unacknowledged: u32) -> u16 {
@@ -263,7 +265,7 @@ pub const fn short_header(unacknowledged: u32) -> u16 {
     1 + CONNECTION_ID + number + TAG
 }
 
-/// The same of a packet of the handshake (section 17.2): version, both identifiers, the length, no token.
+/// Bytes of a handshake packet beside its frames (section 17.2): version, both connection IDs, the length, no token.
 pub const LONG_HEADER: u16 = 1 + 4 + 1 + CONNECTION_ID + 1 + CONNECTION_ID + 1 + 2 + 2 + TAG;
 
 #[cfg(test)]
@@ -278,7 +280,7 @@ mod tests {
         assert_eq!([15_293, 494_878_333, 151_288_809_941_952_652, 37].map(varint), [2, 4, 8, 1]);
     }
 
-    /// Appendix A.2: 29,519 packets back take 2 bytes, 65,000 take 3.
+    /// Appendix A.2: with 29,519 packets unacknowledged a number takes 2 bytes, with 65,000 it takes 3.
     #[test]
     fn packet_numbers_are_as_short_as_what_is_unacknowledged_allows() {
         assert_eq!(short_header(1) - short_header(0), 0);

@@ -1,5 +1,5 @@
-//! What an RTCP compound packet says (RFC 3550 section 6, RFC 8888, RFC 6679, RFC 4585, RFC 5506), as plain values; [`crate::wire::rtcp`] writes
-//! and reads them.
+//! The content of RTCP compound packets (RFC 3550 section 6, RFC 8888, RFC 6679, RFC 4585, RFC 5506), as plain values;
+//! [`crate::wire::rtcp`] writes and reads them.
 
 mod ecn;
 mod repair;
@@ -15,94 +15,94 @@ use crate::wire::rtcp::transport_len;
 use paceline_units::{Rate, Ratio, Span};
 use std::sync::Arc;
 
-/// A compound packet (RFC 3550 section 6.1), or one of reduced size (RFC 5506): what one participant sends at once.
+/// A compound packet (RFC 3550 section 6.1), or one of reduced size (RFC 5506), from one participant.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Compound {
-    /// Who reports.
+    /// The reporting participant.
     pub ssrc: Ssrc,
-    /// What a sender says of its own stream, which makes the report a sender report (SR); without it, it is a receiver
-    /// report (RR).
+    /// A sender's information on its own stream, which makes this a sender report (SR); without it, a receiver report
+    /// (RR).
     pub sender: Option<SenderInfo>,
-    /// A block for each source heard since the last report. The first packet holds 31; receiver reports that follow it,
-    /// the rest.
+    /// A block for each source received since the last report. The first packet holds 31; the rest go into further
+    /// receiver reports.
     pub reports: Vec<ReportBlock>,
     /// The canonical name, which every compound packet carries (SDES CNAME, section 6.5.1): at most 255 bytes.
     pub cname: Arc<str>,
     /// Application-defined packets (APP, section 6.7).
     pub apps: Vec<App>,
-    /// Arrivals of single packets (RFC 8888).
+    /// Arrivals of individual packets (RFC 8888).
     pub arrivals: Option<ArrivalFeedback>,
-    /// The same by transport-wide numbers, in the order of their sending.
+    /// Arrivals by transport-wide sequence numbers, in the order of sending.
     pub transport: Vec<TransportFeedback>,
-    /// What the participant has counted of the ECN field of sources' packets (RFC 6679 section 5.1), to be told at once.
+    /// The participant's ECN counts of sources, as immediate feedback (RFC 6679 section 5.1).
     pub ecn: Vec<EcnFeedback>,
-    /// The same beside its report blocks (section 5.2).
+    /// The ECN counts that accompany its report blocks (section 5.2).
     pub ecn_summary: Vec<EcnSummary>,
-    /// What the participant would have sent again, or anew (RFC 4585).
+    /// Requests for retransmissions or key frames (RFC 4585).
     pub repair: Vec<Repair>,
-    /// That the participant leaves (BYE, section 6.6).
+    /// The participant leaves (BYE, section 6.6).
     pub bye: Option<Bye>,
-    /// Feedback stands alone, without a report and a CNAME (RFC 5506 section 4.1): there is some, and nothing else but
-    /// `ssrc`.
+    /// Whether feedback is sent alone, without a report and a CNAME (RFC 5506 section 4.1); then there is nothing else
+    /// but `ssrc`.
     pub reduced: bool,
 }
 
-/// What a sender says of its own stream (RFC 3550 section 6.4.1).
+/// A sender's information on its own stream (RFC 3550 section 6.4.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SenderInfo {
     /// When the report was sent.
     pub ntp: Ntp,
-    /// The same instant on the clock of its data's timestamps.
+    /// The same instant, on the clock of its data's timestamps.
     pub rtp: u32,
     /// Data packets sent so far, modulo 2^32.
     pub packets: u32,
-    /// Bytes of their payloads, modulo 2^32.
+    /// Payload bytes sent so far, modulo 2^32.
     pub octets: u32,
 }
 
-/// What a receiver says of one source (RFC 3550 section 6.4.1).
+/// A receiver's report on one source (RFC 3550 section 6.4.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReportBlock {
     /// The source.
     pub ssrc: Ssrc,
-    /// Of the packets expected since the last report, the share lost, in units of 1/256, rounded down.
+    /// The fraction lost of the packets expected since the last report, in units of 1/256, rounded down.
     pub fraction_lost: u8,
-    /// Packets expected less packets received, from the start; below zero if there were more duplicates than losses. It
-    /// has 24 bits: what does not fit is sent as the nearest that does ([`ReportBlock::CUMULATIVE_MIN`],
+    /// Packets expected less packets received, from the start; negative if there were more duplicates than losses. The
+    /// field has 24 bits: values out of range are clamped ([`ReportBlock::CUMULATIVE_MIN`],
     /// [`ReportBlock::CUMULATIVE_MAX`]).
     pub cumulative_lost: i32,
-    /// The highest sequence number received, with the number of its wraps in the upper 16 bits.
+    /// The highest sequence number received, with the number of its cycles in the upper 16 bits.
     pub extended_highest: u32,
     /// Interarrival jitter in ticks of the data's timestamps (section 6.4.1 and appendix A.8).
     pub jitter: u32,
-    /// LSR: the middle of the NTP timestamp of the last sender report; [`NtpMiddle::NONE`] if none has come.
+    /// LSR: the middle of the NTP timestamp of the last sender report; [`NtpMiddle::NONE`] if none has arrived.
     pub lsr: NtpMiddle,
-    /// DLSR: from its arrival to this report; zero if none has come.
+    /// DLSR: from the arrival of that sender report to this report; zero if none has arrived.
     pub dlsr: NtpSpan,
 }
 
 impl ReportBlock {
-    /// The least cumulative loss that the field holds.
+    /// The minimum cumulative loss that the field holds.
     pub const CUMULATIVE_MIN: i32 = -0x80_0000;
-    /// The largest.
+    /// The maximum.
     pub const CUMULATIVE_MAX: i32 = 0x7f_ffff;
 
-    /// The share lost in the units of the field, rounded down (RFC 3550 appendix A.3), from the packets expected and
-    /// received since the last report: zero without a loss; all lost would be 256 and is sent as 255.
+    /// The fraction lost in the field's units, rounded down (RFC 3550 appendix A.3), from the packets expected and
+    /// received since the last report: zero without a loss; a loss of all, which would be 256, is sent as 255.
     #[must_use]
     pub const fn fraction_of(expected: u32, received: u32) -> u8 {
         (Loss::fraction_of(expected, received) >> 24) as u8
     }
 
-    /// The share lost.
+    /// The fraction lost.
     #[must_use]
     pub fn fraction(&self) -> Ratio {
         Ratio(f64::from(self.fraction_lost) / 256.0)
     }
 
-    /// The round-trip time that a block received at `now` by the source that it is about gives: now - LSR - DLSR
-    /// (section 6.4.1); `None` if the receiver had no sender report. The rounding of the fields can put it up to 30 us off;
-    /// it is never below zero.
+    /// The round-trip time from a block that the source it reports on receives at `now`: now - LSR - DLSR (section
+    /// 6.4.1); `None` if the receiver had no sender report. Rounding of the fields can cause an error of up to 30 us;
+    /// the result is never negative.
     #[must_use]
     pub const fn round_trip(&self, now: Ntp) -> Option<Span> {
         if self.lsr.0 == NtpMiddle::NONE.0 {
@@ -113,55 +113,55 @@ impl ReportBlock {
     }
 }
 
-/// What an APP packet says (RFC 3550 section 6.7). Those of this project have the name [`App::NAME`], told apart by
-/// their subtypes; `docs/wire/rtcp.md` draws them.
+/// An APP packet (RFC 3550 section 6.7). Paceline's have the name [`App::NAME`] and differ by subtype;
+/// `docs/wire/rtcp.md` shows their formats.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum App {
-    /// Sender to receiver: which packets are a probe.
+    /// Sender to receiver: which packets form a probe.
     Probe(Probe),
     /// Receiver to sender: the bottleneck's rate.
     Bottleneck(Bottleneck),
-    /// Receiver to sender: the loss in finer units than the report block's.
+    /// Receiver to sender: the loss, in finer units than the report block's.
     Loss(Loss),
-    /// Somebody else's.
+    /// Another application's packet.
     Other(OtherApp),
 }
 
 impl App {
-    /// The name of this project's.
+    /// The name of Paceline's packets.
     pub const NAME: [u8; 4] = *b"PCLN";
 }
 
-/// A burst of data packets sent back to back, which a packet-pair estimator measures.
+/// A burst of back-to-back data packets, which a packet-pair estimator measures.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Probe {
     /// The sequence number of the burst's first packet.
     pub first: u16,
-    /// How many packets, the first included.
+    /// The number of packets.
     pub count: u16,
 }
 
-/// The rate of the bottleneck as a receiver estimates it.
+/// A receiver's estimate of the bottleneck rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bottleneck {
     /// The source whose packets were measured.
     pub ssrc: Ssrc,
-    /// The estimate.
+    /// The estimated rate.
     pub rate: Rate,
 }
 
-/// The share of packets lost since the last report in units of 2^-32, which a report block has in units of 1/256.
+/// The fraction of packets lost since the last report in units of 2^-32; a report block has units of 1/256.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Loss {
     /// The source.
     pub ssrc: Ssrc,
-    /// The share, rounded down.
+    /// The fraction, rounded down.
     pub fraction: u32,
 }
 
 impl Loss {
-    /// The share in the units of the field, rounded down, from the packets expected and received since the last report:
-    /// zero without a loss; all lost would be 2^32 and is sent as one less.
+    /// The fraction in the field's units, rounded down, from the packets expected and received since the last report:
+    /// zero without a loss; a loss of all, which would be 2^32, is sent as one less.
     #[must_use]
     pub const fn fraction_of(expected: u32, received: u32) -> u32 {
         if expected <= received {
@@ -171,14 +171,14 @@ impl Loss {
         if fraction > u32::MAX as u64 { u32::MAX } else { fraction as u32 }
     }
 
-    /// The share lost.
+    /// The fraction lost.
     #[must_use]
     pub fn fraction(&self) -> Ratio {
         Ratio(f64::from(self.fraction) / 4_294_967_296.0)
     }
 }
 
-/// An APP packet whose meaning this project does not know.
+/// An APP packet that is not Paceline's.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OtherApp {
     /// Its name: ASCII letters, upper and lower case distinct.
@@ -189,21 +189,21 @@ pub struct OtherApp {
     pub data: Box<[u8]>,
 }
 
-/// That sources leave (RFC 3550 section 6.6).
+/// Sources that leave (RFC 3550 section 6.6).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Bye {
-    /// Who: at most 31.
+    /// The sources that leave: at most 31.
     pub sources: Vec<Ssrc>,
-    /// Why, in at most 255 bytes.
+    /// The reason, at most 255 bytes.
     pub reason: Option<Arc<str>>,
 }
 
-/// When single packets arrived (RFC 8888 section 3.1).
+/// Arrival times of individual packets (RFC 8888 section 3.1).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ArrivalFeedback {
     /// When the report was made; the offsets count back from it.
     pub reported: NtpMiddle,
-    /// For each source.
+    /// The arrivals of each source.
     pub streams: Vec<StreamArrivals>,
 }
 
@@ -219,20 +219,20 @@ pub struct StreamArrivals {
 }
 
 impl StreamArrivals {
-    /// How many packets a report may cover for each source (RFC 8888 section 3.1).
+    /// The maximum number of packets in a report on one source (RFC 8888 section 3.1).
     pub const MAX: usize = 16_384;
 }
 
-/// What has become of one packet.
+/// The arrival of one packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Arrival {
-    /// It has not arrived so far.
+    /// It has not arrived yet.
     Missing,
-    /// It has arrived. Of copies, the first counts, but for the mark: CE if any copy had it.
+    /// It has arrived. Of duplicates, the first counts, except for the mark: CE if any copy had it.
     Received {
         /// The ECN field of its IP header.
         ecn: Ecn,
-        /// How long before the report.
+        /// How long before the report it arrived.
         offset: ArrivalOffset,
     },
 }
@@ -241,9 +241,9 @@ pub enum Arrival {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Ecn {
-    /// The transport does not know ECN.
+    /// Not ECN-capable.
     NotEct = 0b00,
-    /// ECN-capable, and in L4S the identifier of its flows (RFC 9331).
+    /// ECN-capable; in L4S the identifier of its flows (RFC 9331).
     Ect1 = 0b01,
     /// ECN-capable.
     Ect0 = 0b10,
@@ -257,12 +257,12 @@ pub enum Ecn {
 pub struct ArrivalOffset(u16);
 
 impl ArrivalOffset {
-    /// Longer ago than the field holds: more than 8189/1024 s.
+    /// Longer ago than the field can hold: more than 8189/1024 s.
     pub const TOO_LONG: ArrivalOffset = ArrivalOffset(0x1ffe);
     /// Not measured, or after the report's timestamp.
     pub const UNAVAILABLE: ArrivalOffset = ArrivalOffset(0x1fff);
 
-    /// The field's 13 bits; higher ones are left out.
+    /// An offset from the field's 13 bits; higher bits are ignored.
     #[must_use]
     pub const fn from_bits(bits: u16) -> ArrivalOffset {
         ArrivalOffset(bits & 0x1fff)
@@ -274,14 +274,14 @@ impl ArrivalOffset {
         self.0
     }
 
-    /// The nearest offset for a packet that arrived so long before the report.
+    /// The nearest offset for a packet that arrived this long before the report.
     #[must_use]
     pub const fn nearest(ago: Span) -> ArrivalOffset {
         let units = (ago.0 as u128 * 1024 + 500_000_000) / 1_000_000_000;
         if units >= ArrivalOffset::TOO_LONG.0 as u128 { ArrivalOffset::TOO_LONG } else { ArrivalOffset(units as u16) }
     }
 
-    /// How long before the report; `None` if the field does not tell.
+    /// How long before the report; `None` for the two special values.
     #[must_use]
     pub const fn span(self) -> Option<Span> {
         if self.0 >= ArrivalOffset::TOO_LONG.0 {
@@ -293,13 +293,13 @@ impl ArrivalOffset {
 }
 
 impl Compound {
-    /// Bytes of the compound packet: what the encoder writes, UDP's and IP's headers left out.
+    /// Bytes of the compound packet as encoded, without UDP and IP headers.
     #[must_use]
     pub fn wire_len(&self) -> usize {
         let padded = |bytes: usize| bytes.next_multiple_of(4);
         let more = self.reports.len().saturating_sub(31).div_ceil(31);
         let report = 8 + 20 * usize::from(self.sender.is_some()) + 24 * self.reports.len() + 8 * more;
-        // one chunk: SSRC, item header, text, and at least one zero byte to a boundary of four (section 6.5)
+        // one chunk: SSRC, item header, text, and at least one zero byte up to a multiple of four (section 6.5)
         let sdes = 4 + padded(4 + 2 + self.cname.len() + 1);
         let head = if self.reduced { 0 } else { report + sdes };
         let apps = self.apps.iter().map(|app| {
@@ -337,7 +337,7 @@ mod tests {
 
     #[test]
     fn loss_is_rounded_down_in_both_units() {
-        // a loss of 0.002, the paper's Fig. 11: nothing in 8 bits, 1/500 in 32
+        // a loss of 0.002, the paper's Fig. 11: zero in 8 bits, 1/500 in 32
         assert_eq!(ReportBlock::fraction_of(1000, 998), 0);
         assert_eq!(Loss::fraction_of(1000, 998), 8_589_934);
         assert_eq!(ReportBlock::fraction_of(256, 255), 1);

@@ -1,34 +1,36 @@
-//! How old what packets carry is, by stamps that go round.
+//! The age of packets, from stamps that wrap around.
 
 use crate::Stamp;
 use paceline_units::{Offset, Time};
 
-/// Ticks in a round of stamps: 18 minutes.
+/// Ticks until stamps wrap around: 18 minutes.
 const ROUND: i64 = 1 << 32;
-/// What was written so much before the newest may still come: 4.6 minutes.
+/// How much older than the newest stamp a packet may be: 4.6 minutes.
 const LATE: i64 = ROUND / 4;
 
-/// Counts on where stamps go round, as they come one after another: each is that of about the time of the newest before it, or later.
+/// Unwraps stamps in order of arrival: each is from about the time of the newest one before it, or later.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Transit {
-    /// When the last came, and when the newest was written, in ticks of who counts.
+    /// When the last packet arrived, and when the newest was sent, in ticks of the receiver's clock.
     last_arrival: i64,
     newest: i64,
 }
 
 impl Transit {
-    /// Of stamps that begin about `start`.
+    /// For stamps that begin at about `start`.
     #[must_use]
     pub const fn since(start: Time) -> Transit {
         let start = ticks(start);
         Transit { last_arrival: start, newest: start }
     }
 
-    /// From when `stamp` was written to `now`, to 256 ns: less than nothing if its clock is ahead of that of `now`.
+    /// The time from the writing of `stamp` to `now`, with a resolution of 256 ns; negative if its clock is ahead of
+    /// that of `now`.
     ///
-    /// A stamp says when it was written but for rounds of 18 minutes. It is next to the newest one: up to 4.6 minutes before it, or
-    /// else after it. If nothing has come for long, it may be the writer that was silent, not the path that stood still: then it
-    /// took about as long as the newest would say of one that is written now. What is nearer to being so, is.
+    /// A stamp is ambiguous by multiples of 18 minutes. The result is closest to the newest stamp: up to 4.6 minutes
+    /// before it, otherwise after it. After a long silence, either the sender was silent or the path was blocked. If
+    /// the sender was silent, the packet took about as long as the newest one did. The interpretation with the smaller
+    /// deviation wins.
     pub fn of(&mut self, stamp: Stamp, now: Time) -> Offset {
         let now = ticks(now);
         let mut step = i64::from(stamp.0.wrapping_sub(self.newest as u32));
@@ -48,7 +50,7 @@ impl Transit {
         Offset(now.saturating_sub(written).saturating_mul(1 << Stamp::TICK_BITS))
     }
 
-    /// When `stamp`, which comes `now`, was written, by the clock of `now`: as [`Transit::of`].
+    /// When `stamp`, which arrives at `now`, was written, on the clock of `now`; see [`Transit::of`].
     pub fn written(&mut self, stamp: Stamp, now: Time) -> Offset {
         Offset::at(now) - self.of(stamp, now)
     }
@@ -66,7 +68,7 @@ mod tests {
 
     const MINUTE: Span = Span::from_secs(60);
 
-    /// What comes of stamps that are written and come then, in minutes: to a thousandth.
+    /// The delays of stamps that are written and arrive at these times, all in minutes, to a thousandth.
     fn minutes(transit: &mut Transit, of: &[(f64, f64)]) -> Vec<f64> {
         let at = |minutes: f64| Time::ZERO + MINUTE.mul_f64(minutes);
         let delays =
@@ -76,12 +78,12 @@ mod tests {
 
     #[test]
     fn what_waits_for_long_is_as_old_as_it_is() {
-        // a queue that grows by a minute each two, for three hours; and then is gone
+        // a queue that grows by a minute every two, for three hours; then it is gone
         let mut of: Vec<_> = (0..180).map(|n| (f64::from(n), f64::from(2 * n))).collect();
         let mut transit = Transit::default();
         assert_eq!(minutes(&mut transit, &of), (0..180).map(f64::from).collect::<Vec<_>>());
         assert_eq!(minutes(&mut transit, &[(188.0, 359.0), (189.0, 359.0)]), [171.0, 170.0]);
-        // to 256 ns, as a stamp says
+        // to 256 ns, the resolution of a stamp
         of = vec![(0.0, 0.000_01)];
         assert_eq!(minutes(&mut Transit::default(), &of), [0.0]);
         let now = Time(1_234_567_890);
@@ -94,7 +96,7 @@ mod tests {
         for rounds in [1.0, 2.0, 7.0] {
             let wraps = round * rounds;
             let mut transit = Transit::since(Time::ZERO + MINUTE.mul_f64(wraps - 1.0));
-            // written before and after stamps go round, and come in another order
+            // written before and after the wrap-around, and reordered
             let of = [(-0.5, 0.0), (0.25, 0.5), (-0.25, 0.5), (0.5, 0.75), (-4.0, 0.75), (1.0, 1.25)];
             let of = of.map(|(written, arrived)| (wraps + written, wraps + arrived));
             assert_eq!(minutes(&mut transit, &of), [0.5, 0.25, 0.75, 0.25, 4.75, 0.25], "{rounds}");
@@ -113,12 +115,12 @@ mod tests {
                 assert!((delays[0] - expected).abs() < 2e-3, "{long}: {delays:?}, not {expected}");
             }
         }
-        // the first of all may have been held for long too
+        // the very first packet may have been delayed for long too
         let mut transit = Transit::since(Time::ZERO + MINUTE * 70);
         assert_eq!(minutes(&mut transit, &[(70.01, 100.0)]), [29.99]);
     }
 
-    /// The clock that writes stamps may be ahead by more and more.
+    /// The clock that writes stamps may be ahead by a growing offset.
     #[test]
     fn what_was_faster_than_the_first_took_less_than_nothing() {
         let mut transit = Transit::since(Time::ZERO);

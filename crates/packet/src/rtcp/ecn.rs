@@ -1,41 +1,41 @@
-//! What a receiver counts of the ECN field of a source's packets (RFC 6679 section 5), as plain values.
+//! A receiver's counts of the ECN field of a source's packets (RFC 6679 section 5), as plain values.
 
 use crate::rtp::Ssrc;
 
-/// Packets of a source since the receiver joined, those of the last four modulo 2^16 (RFC 6679 section 5.1).
+/// Packets of a source since the receiver joined; the last four counts are modulo 2^16 (RFC 6679 section 5.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct EcnCounts {
-    /// With ECT(0).
+    /// Packets with ECT(0).
     pub ect0: u32,
-    /// With ECT(1).
+    /// Packets with ECT(1).
     pub ect1: u32,
-    /// With congestion experienced, copies included.
+    /// Packets with CE, duplicates included.
     pub ce: u16,
-    /// With none of them.
+    /// Packets that are not ECN-capable.
     pub not_ect: u16,
-    /// Expected and not come; what comes late is not lost.
+    /// Packets expected and not received; a late packet is not lost.
     pub lost: u16,
-    /// That had come before.
+    /// Packets that had been received before.
     pub duplicates: u16,
 }
 
-/// An ECN feedback report (section 5.1): what a receiver says of a source as soon as it has something to say.
+/// An ECN feedback report (section 5.1): a receiver's immediate report on a source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EcnFeedback {
     /// The source.
     pub ssrc: Ssrc,
-    /// The highest number that has come of it, with its cycles, as in a report block.
+    /// The highest sequence number received from it, with its cycles, as in a report block.
     pub extended_highest: u32,
-    /// What it counted up to there.
+    /// The counts up to there.
     pub counts: EcnCounts,
 }
 
-/// An ECN summary report (section 5.2): the same with each regular report, whose block has the number.
+/// An ECN summary report (section 5.2): it accompanies each regular report, whose block has the sequence number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EcnSummary {
     /// The source.
     pub ssrc: Ssrc,
-    /// What was counted of it.
+    /// The counts of the source.
     pub counts: EcnCounts,
 }
 

@@ -1,13 +1,13 @@
-//! What a receiver asks of a sender of media (RFC 4585), as plain values.
+//! Requests of a receiver to a media sender (RFC 4585), as plain values.
 
 use crate::rtp::Ssrc;
 
-/// What a receiver asks for.
+/// A receiver's request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Repair {
-    /// Packets that have not come (generic NACK, RFC 4585 section 6.2.1).
+    /// Retransmission of missing packets (generic NACK, RFC 4585 section 6.2.1).
     Nack(Nack),
-    /// A key frame of this source: a picture is lost (PLI, section 6.3.1).
+    /// A key frame of this source, because a picture is lost (PLI, section 6.3.1).
     Pli(Ssrc),
 }
 
@@ -15,7 +15,7 @@ impl Repair {
     /// Bytes of its packet.
     #[must_use]
     pub fn wire_len(&self) -> usize {
-        // the header and two sources, and four bytes for each item
+        // the header and two sources, and four bytes per item
         12 + match self {
             Repair::Nack(nack) => 4 * nack.items().count(),
             Repair::Pli(_) => 0,
@@ -23,20 +23,20 @@ impl Repair {
     }
 }
 
-/// Packets of a source that have not come.
+/// Missing packets of a source.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Nack {
     /// The source.
     pub ssrc: Ssrc,
-    /// Their sequence numbers, none twice, each ahead of the one before it.
+    /// Their sequence numbers, without duplicates, each ahead of the one before it.
     pub lost: Vec<u16>,
 }
 
 impl Nack {
-    /// So many packets after the first of an item does its bitmask reach.
+    /// The number of packets that an item's bitmask covers after its first.
     const REACH: u16 = 16;
 
-    /// The items of the packet: the number of a packet (PID), and which of the 16 after it are missing too (BLP).
+    /// The items of the packet: a sequence number (PID), and which of the next 16 packets are missing too (BLP).
     pub fn items(&self) -> impl Iterator<Item = (u16, u16)> + '_ {
         let mut rest = self.lost.as_slice();
         core::iter::from_fn(move || {
@@ -49,7 +49,7 @@ impl Nack {
         })
     }
 
-    /// The numbers that an item stands for.
+    /// The sequence numbers in an item.
     pub fn numbers((first, mask): (u16, u16)) -> impl Iterator<Item = u16> {
         let after = (0..Nack::REACH).filter(move |bit| mask >> bit & 1 == 1);
         core::iter::once(first).chain(after.map(move |bit| first.wrapping_add(bit + 1)))

@@ -1,42 +1,44 @@
-//! Feedback on arrivals by transport-wide numbers (draft-holmer-rmcat-transport-wide-cc-extensions-01), as plain values.
+//! Feedback on arrivals by transport-wide sequence numbers (draft-holmer-rmcat-transport-wide-cc-extensions-01), as
+//! plain values.
 
 use crate::rtp::Ssrc;
 use paceline_units::{Span, Time};
 
-/// When single packets arrived, by the numbers that their header extensions have (section 3.1 of the draft). It says nothing
-/// of ECN marks.
+/// Arrival times of individual packets, by the sequence numbers in their header extensions (section 3.1 of the draft).
+/// It has no ECN information.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TransportFeedback {
-    /// The source of the packets, or of one of them: the numbers run on over all that go the same way.
+    /// The source of one of the packets: the numbers are shared by all packets sent over the transport.
     pub ssrc: Ssrc,
     /// The number of the first packet reported on.
     pub base: u16,
-    /// What the first delta is added to.
+    /// The time that the first delta is relative to.
     pub reference: ReferenceTime,
-    /// One more with each such feedback sent, modulo 2^8: gaps tell of lost feedback.
+    /// Incremented with each such feedback sent, modulo 2^8: gaps reveal lost feedback.
     pub count: u8,
-    /// That packet and those after it: when each arrived, counted from the arrival before; `None` of one that has not. Of
-    /// all feedback of a compound packet there are at most [`TransportFeedback::MAX`], of each at least one.
+    /// That packet and those after it: the arrival time relative to the previous arrival, or `None` if it has not
+    /// arrived. Each feedback has at least one packet; all feedback of a compound packet together has at most
+    /// [`TransportFeedback::MAX`].
     pub packets: Vec<Option<ArrivalDelta>>,
 }
 
 impl TransportFeedback {
-    /// How many packets a feedback may cover: what its count of 16 bits holds. A compound packet may not cover more in all
-    /// its feedback, since two bytes can stand for 8191 packets.
+    /// The maximum number of packets in a feedback, given by its 16-bit count. It also limits all feedback of a
+    /// compound packet together, since two bytes can stand for 8191 packets.
     pub const MAX: usize = 65_535;
 }
 
-/// The receiver's clock, from any zero: 24 bits, units of 64 ms, which wrap after 12.4 days.
+/// The receiver's clock, with any origin: 24 bits, units of 64 ms; it wraps after 12.4 days.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(transparent)]
 pub struct ReferenceTime(u32);
 
 impl ReferenceTime {
-    /// Its unit.
+    /// The unit.
     pub const TICK: Span = Span::from_millis(64);
     const BITS: u32 = 24;
 
-    /// The field's 24 bits; higher ones are left out.
+    /// A time from the field's 24 bits; higher bits are ignored.
     #[must_use]
     pub const fn from_bits(bits: u32) -> ReferenceTime {
         ReferenceTime(bits & ((1 << ReferenceTime::BITS) - 1))
@@ -48,14 +50,14 @@ impl ReferenceTime {
         self.0
     }
 
-    /// The last one up to `now`, and the instant that it stands for.
+    /// The last tick at or before `now`, and its time.
     #[must_use]
     pub const fn before(now: Time) -> (ReferenceTime, Time) {
         let ticks = now.0 / ReferenceTime::TICK.0;
         (ReferenceTime::from_bits(ticks as u32), Time(ticks * ReferenceTime::TICK.0))
     }
 
-    /// Ticks from `earlier` to this: of those that the wrapping leaves open, the nearest to zero.
+    /// Ticks from `earlier` to this, modulo the wrap-around: the result nearest to zero.
     #[must_use]
     pub const fn since(self, earlier: ReferenceTime) -> i32 {
         let spare = 32 - ReferenceTime::BITS;
@@ -63,17 +65,18 @@ impl ReferenceTime {
     }
 }
 
-/// The time from one arrival to that of the next packet that has come, in the order of their numbers: units of 250 us, below
-/// zero where they came in another order.
+/// The time between the arrivals of two received packets that are adjacent by sequence number: units of 250 us,
+/// negative if they arrived in reverse order.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(transparent)]
 pub struct ArrivalDelta(pub i16);
 
 impl ArrivalDelta {
-    /// Its unit.
+    /// The unit.
     pub const TICK: Span = Span::from_micros(250);
 
-    /// The nearest to the time from `earlier` to `later`, which may lie before it; `None` if 16 bits do not hold it (8.19 s).
+    /// The delta nearest to the time from `earlier` to `later`, which may be before it; `None` if it does not fit into
+    /// 16 bits (8.19 s).
     #[must_use]
     pub fn nearest(earlier: Time, later: Time) -> Option<ArrivalDelta> {
         let ticks = |span: Span| (span.0 + ArrivalDelta::TICK.0 / 2) / ArrivalDelta::TICK.0;
@@ -85,13 +88,13 @@ impl ArrivalDelta {
         i16::try_from(signed).ok().map(ArrivalDelta)
     }
 
-    /// The instant so long after `earlier`; not before the clock's zero.
+    /// The time this long after `earlier`; not below zero.
     #[must_use]
     pub const fn after(self, earlier: Time) -> Time {
         Time(earlier.0.saturating_add_signed(self.0 as i64 * ArrivalDelta::TICK.0 as i64))
     }
 
-    /// Whether one byte holds it.
+    /// Whether it fits into one byte.
     #[must_use]
     pub const fn is_small(self) -> bool {
         self.0 >= 0 && self.0 <= 255

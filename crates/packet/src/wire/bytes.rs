@@ -1,6 +1,6 @@
-//! Numbers from the front of bytes, in network byte order.
+//! Reads integers from the front of a byte slice, in network byte order.
 
-/// What is left to read. Reading beyond the end gives `None` and takes nothing.
+/// The rest to read. Reading beyond the end returns `None` and consumes nothing.
 #[derive(Clone, Copy)]
 pub(super) struct Bytes<'a>(pub(super) &'a [u8]);
 

@@ -1,7 +1,7 @@
-//! Wire formats: what goes into a UDP datagram, and back. Codecs alone: no sockets, no clocks, no state.
+//! Wire formats: encoding and decoding of UDP payloads. Only codecs: no sockets, no clocks, no state.
 //!
-//! Decoding any bytes gives a value or an error. What is encoded and decoded is the same value; TFRC's format is
-//! canonical besides, so that what is decoded and encoded is the same bytes.
+//! Decoding any bytes returns a value or an error. Decoding an encoded value returns the same value; TFRC's format is
+//! also canonical, so that encoding a decoded message returns the same bytes.
 
 mod bytes;
 pub mod rtcp;

@@ -1,12 +1,12 @@
-//! RTCP compound packets (RFC 3550 section 6), with feedback on arrivals (RFC 8888, and by transport-wide numbers) and the
-//! APP packets of this project (`docs/wire/rtcp.md`).
+//! RTCP compound packets (RFC 3550 section 6), with feedback on arrivals (RFC 8888, and by transport-wide sequence
+//! numbers) and Paceline's APP packets (`docs/wire/rtcp.md`).
 //!
-//! [`encode`] writes a compound packet in one order: SR or RR, further RRs if there are more than 31 report blocks,
-//! SDES with the CNAME, the ECN summary (XR, RFC 6679), APP, RFC 8888's feedback, transport-wide feedback, ECN feedback (RFC 6679), NACK
-//! and PLI (RFC 4585), BYE. [`decode`] reads every order that RFC 3550
-//! allows, and leaves out what [`Compound`] has no place for: other packet types, other SDES items, profile-specific
-//! extensions, padding, and what a translator may have appended of other participants. Of packets of reduced size (RFC 5506)
-//! both know those that hold feedback on arrivals and on the ECN field, NACK and PLI alone.
+//! [`encode`] writes a compound packet in a fixed order: SR or RR, further RRs if there are more than 31 report blocks,
+//! SDES with the CNAME, the ECN summary (XR, RFC 6679), APP, RFC 8888's feedback, transport-wide feedback, ECN feedback
+//! (RFC 6679), NACK and PLI (RFC 4585), BYE. [`decode`] accepts every order that RFC 3550 allows. It ignores what
+//! [`Compound`] cannot hold: other packet types, other SDES items, profile-specific extensions, padding, and other
+//! participants' items that a translator may have appended. In reduced-size packets (RFC 5506) both support feedback on
+//! arrivals and on the ECN field, NACK and PLI.
 
 mod read;
 mod transport;
@@ -28,48 +28,49 @@ const APP: u8 = 204;
 const RTPFB: u8 = 205;
 /// Payload-specific feedback (section 6.3).
 const PSFB: u8 = 206;
-/// Of RTPFB: packets that have not come (section 6.2.1).
+/// RTPFB: generic NACK (section 6.2.1).
 const NACK: u8 = 1;
-/// Of PSFB: a lost picture (section 6.3.1).
+/// PSFB: picture loss indication (section 6.3.1).
 const PLI: u8 = 1;
-/// Of RTPFB: congestion control feedback (RFC 8888 section 3.1).
+/// RTPFB: congestion control feedback (RFC 8888 section 3.1).
 const CCFB: u8 = 11;
-/// Of RTPFB: what has been counted of the ECN field (RFC 6679 section 5.1).
+/// RTPFB: ECN feedback (RFC 6679 section 5.1).
 const ECN: u8 = 8;
-/// Extended reports (RFC 3611), and of them the ECN summary (RFC 6679 section 5.2).
+/// Extended reports (RFC 3611), and their ECN summary block (RFC 6679 section 5.2).
 const XR: u8 = 207;
 const ECN_SUMMARY: u8 = 13;
-/// Of RTPFB: transport-wide feedback (section 3.1 of its draft).
+/// RTPFB: transport-wide feedback (section 3.1 of its draft).
 const TWCC: u8 = 15;
 const CNAME: u8 = 1;
 const PROBE: u8 = 1;
 const BOTTLENECK: u8 = 2;
 const LOSS: u8 = 3;
-/// What a count of 5 bits holds.
+/// The maximum of a 5-bit count.
 const MAX_COUNT: usize = 31;
 
-/// Why a compound packet has no encoding.
+/// Why a compound packet cannot be encoded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EncodeError {
-    /// The CNAME has more than 255 bytes: so many.
+    /// The CNAME has more than 255 bytes: its length.
     Cname(usize),
-    /// BYE's reason has more than 255 bytes: so many.
+    /// BYE's reason has more than 255 bytes: its length.
     Reason(usize),
-    /// BYE names more than 31 sources: so many.
+    /// BYE names more than 31 sources: their number.
     Sources(usize),
     /// An APP packet's subtype is above 31.
     Subtype(u8),
-    /// An APP packet's data are no multiple of four bytes: so many.
+    /// The length of an APP packet's data is no multiple of four: its length.
     AppData(usize),
-    /// Arrivals of one source cover more than [`StreamArrivals::MAX`] packets: so many.
+    /// Arrivals of one source cover more than [`StreamArrivals::MAX`] packets: their number.
     Arrivals(usize),
-    /// Transport-wide feedback of no packet, or of more than [`TransportFeedback::MAX`] in all: so many.
+    /// A transport-wide feedback covers no packet, or all together cover more than [`TransportFeedback::MAX`]: the
+    /// number in this one.
     Statuses(usize),
-    /// A NACK that names no packet.
+    /// A NACK lists no packet.
     NoLoss,
-    /// It is to be of reduced size, and holds no feedback, or something else beside it.
+    /// A reduced-size packet has no feedback, or has something else too.
     Reduced,
-    /// One packet of the compound is longer than its length field can say, 262,144 bytes: so many.
+    /// One packet of the compound exceeds its length field's maximum, 262,144 bytes: its length.
     Length(usize),
 }
 
@@ -94,7 +95,7 @@ impl core::fmt::Display for EncodeError {
 
 impl core::error::Error for EncodeError {}
 
-/// What is wrong with this count of packets of transport-wide feedback.
+/// Displays an invalid number of packets in transport-wide feedback.
 struct Statuses(usize);
 
 impl core::fmt::Display for Statuses {
@@ -107,34 +108,34 @@ impl core::fmt::Display for Statuses {
 /// Why bytes are no RTCP compound packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DecodeError {
-    /// They end before a packet does that begins in them.
+    /// The bytes end within a packet.
     Truncated,
-    /// A version that is not 2.
+    /// The version is not 2.
     Version(u8),
-    /// The first packet is of this type: neither SR nor RR (RFC 3550 section 6.1), nor feedback, which may
-    /// stand alone (RFC 5506).
+    /// The first packet has this type: it is neither SR nor RR (RFC 3550 section 6.1), nor feedback, which may be alone
+    /// (RFC 5506).
     First(u8),
-    /// A packet of this type follows feedback that stands alone (RFC 5506), of which there is none but feedback.
+    /// A packet of this type follows feedback in a reduced-size packet (RFC 5506), which may only have feedback.
     Beside(u8),
-    /// Feedback stands alone, and none of it is of a kind that is known.
+    /// A reduced-size packet has no feedback of a known kind.
     Nothing,
-    /// A packet that is not the last is padded (section 6.4.1), or the padding is longer than its packet or, but for feedback, no
-    /// multiple of four.
+    /// A packet other than the last is padded (section 6.4.1), or the padding is longer than its packet or, except in
+    /// feedback, no multiple of four.
     Padding,
-    /// A packet of this type is too short for what it announces.
+    /// A packet of this type is too short for its content.
     Content(u8),
-    /// There is no CNAME of who reports (section 6.1).
+    /// There is no CNAME of the reporting participant (section 6.1).
     NoCname,
     /// A text is not UTF-8 (section 6.5).
     Text,
-    /// A second packet of this type, of which there can be one of each participant.
+    /// A second packet of this type, which may occur once per participant.
     Twice(u8),
-    /// Arrivals of one source cover so many packets, more than [`StreamArrivals::MAX`].
+    /// Arrivals of one source cover more than [`StreamArrivals::MAX`] packets: their number.
     Arrivals(usize),
-    /// Transport-wide feedback covers so many packets: none, or with the feedback before it in the compound packet more than
-    /// [`TransportFeedback::MAX`].
+    /// A transport-wide feedback covers no packet, or with earlier feedback in the compound packet more than
+    /// [`TransportFeedback::MAX`]: the number in this one.
     Statuses(usize),
-    /// A status of transport-wide feedback is the reserved one (section 3.1.1 of its draft).
+    /// A status in transport-wide feedback is the reserved one (section 3.1.1 of its draft).
     Symbol,
 }
 
@@ -162,10 +163,10 @@ impl core::fmt::Display for DecodeError {
 
 impl core::error::Error for DecodeError {}
 
-/// Appends the encoding: [`Compound::wire_len`] bytes.
+/// Appends the encoding of [`Compound::wire_len`] bytes.
 ///
 /// # Errors
-/// [`EncodeError`], if something is out of its field's range; nothing is appended then.
+/// [`EncodeError`], if a field is out of range; nothing is appended then.
 pub fn encode(compound: &Compound, to: &mut Vec<u8>) -> Result<(), EncodeError> {
     let before = to.len();
     let done = write(compound, to);
@@ -227,13 +228,13 @@ fn write(compound: &Compound, to: &mut Vec<u8>) -> Result<(), EncodeError> {
     compound.bye.as_ref().map_or(Ok(()), |bye| goodbye(bye, to))
 }
 
-/// Whether it has what may stand alone (RFC 5506).
+/// Whether it has feedback that may be sent alone (RFC 5506).
 fn has_feedback(compound: &Compound) -> bool {
     let Compound { arrivals, transport, ecn, repair, .. } = compound;
     arrivals.is_some() || !transport.is_empty() || !ecn.is_empty() || !repair.is_empty()
 }
 
-/// The ECN summary: one block of an extended report.
+/// Writes the ECN summary: one block of an extended report.
 fn summary(ssrc: u32, all: &[EcnSummary], to: &mut Vec<u8>) -> Result<(), EncodeError> {
     packet(to, XR, 0, |to| {
         put(to, ssrc);
@@ -257,7 +258,7 @@ fn counts(counts: &EcnCounts, to: &mut Vec<u8>) {
     }
 }
 
-/// NACK and PLI.
+/// Writes a NACK or PLI.
 fn ask(ssrc: u32, repair: &Repair, to: &mut Vec<u8>) -> Result<(), EncodeError> {
     match repair {
         Repair::Nack(nack) if nack.lost.is_empty() => Err(EncodeError::NoLoss),
@@ -277,7 +278,7 @@ fn ask(ssrc: u32, repair: &Repair, to: &mut Vec<u8>) -> Result<(), EncodeError> 
     }
 }
 
-/// What a compound packet begins with: reports, and the CNAME.
+/// Writes the beginning of a compound packet: reports, and the CNAME.
 fn reports(compound: &Compound, to: &mut Vec<u8>) -> Result<(), EncodeError> {
     let ssrc = compound.ssrc.0;
     let (first, rest) = compound.reports.split_at(compound.reports.len().min(MAX_COUNT));
@@ -301,13 +302,13 @@ fn reports(compound: &Compound, to: &mut Vec<u8>) -> Result<(), EncodeError> {
         put(to, ssrc);
         to.extend([CNAME, u8::try_from(name.len()).map_err(|_| EncodeError::Cname(name.len()))?]);
         to.extend_from_slice(name);
-        // ends the list of items; the zeros up to the boundary follow
+        // ends the list of items; zeros pad it to a multiple of four
         to.push(0);
         Ok(())
     })
 }
 
-/// A packet of the compound: its header, its content, zeros up to a boundary of four bytes.
+/// Writes a packet of the compound: header, content, and zeros up to a multiple of four bytes.
 fn packet(
     to: &mut Vec<u8>,
     kind: u8,

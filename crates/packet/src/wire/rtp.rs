@@ -1,15 +1,15 @@
-//! RTP data packets (RFC 3550 section 5.1), by the crate `rtp-types`; their transport-wide numbers in an extension of one-byte
-//! elements (RFC 8285 section 4.2).
+//! RTP data packets (RFC 3550 section 5.1), by the crate `rtp-types`; their transport-wide sequence numbers in a header
+//! extension with one-byte element headers (RFC 8285 section 4.2).
 
 use crate::rtp::{RtpData, Ssrc};
 use rtp_types::{RtpPacket, RtpPacketBuilder, RtpParseError};
 
-/// What an extension of one-byte elements begins with.
+/// The identifier of an extension with one-byte element headers.
 const ONE_BYTE: u16 = 0xbede;
-/// Bytes of the number, the element's content.
+/// Bytes of the sequence number, the element's content.
 const NUMBER: usize = 2;
 
-/// A payload type that has more than 7 bits.
+/// A payload type with more than 7 bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PayloadTypeError(pub u8);
 
@@ -24,10 +24,10 @@ impl core::error::Error for PayloadTypeError {}
 /// Why bytes are no RTP packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DecodeError {
-    /// A version that is not 2.
+    /// The version is not 2.
     Version(u8),
-    /// They end within the header, or padding, contributing sources or the extension are longer than they are, or a
-    /// retransmission has no number of an original.
+    /// The bytes end within the header, or padding, contributing sources or the extension exceed them, or a
+    /// retransmission has no original sequence number.
     Truncated,
     /// The padding bit is set, and the count of padding bytes is zero.
     Padding,
@@ -45,7 +45,7 @@ impl core::fmt::Display for DecodeError {
 
 impl core::error::Error for DecodeError {}
 
-/// Appends the header, and of a retransmission the original's number; the payload is the caller's to append after it.
+/// Appends the header, and for a retransmission the original sequence number; the caller appends the payload.
 ///
 /// # Errors
 /// If the payload type is above 127; nothing is appended then.
@@ -53,7 +53,7 @@ pub fn encode(data: &RtpData, to: &mut Vec<u8>) -> Result<(), PayloadTypeError> 
     encode_with(data, RtpData::TRANSPORT_ID, to)
 }
 
-/// The same where both ends have agreed on another ID of the extension, 1 to 14 (its lower four bits count).
+/// As [`encode`], with another negotiated ID of the extension, 1 to 14 (only the lower four bits are used).
 ///
 /// # Errors
 /// As [`encode`].
@@ -76,7 +76,8 @@ pub fn encode_with(data: &RtpData, transport_id: u8, to: &mut Vec<u8>) -> Result
     Ok(())
 }
 
-/// Reads a packet; gives the header and the payload, of a retransmission the original's. Contributing sources, other extensions and padding are left out.
+/// Reads a packet; returns the header and the payload, for a retransmission the original's payload. Contributing
+/// sources, other extensions and padding are ignored.
 ///
 /// # Errors
 /// [`DecodeError`].
@@ -89,8 +90,8 @@ pub fn decode(bytes: &[u8]) -> Result<(RtpData, &[u8]), DecodeError> {
     Ok((data, payload))
 }
 
-/// The same of a packet whose payload types mean nothing to us, with another ID of the extension, 1 to 14: none is a
-/// retransmission.
+/// As [`decode`], for a packet with unknown payload types, none of which counts as a retransmission, and another ID of
+/// the extension, 1 to 14.
 ///
 /// # Errors
 /// [`DecodeError`].
@@ -117,13 +118,13 @@ pub fn decode_with(bytes: &[u8], transport_id: u8) -> Result<(RtpData, &[u8]), D
     Ok((data, payload))
 }
 
-/// The transport-wide number among the elements of an extension, the first if there are several. What is no row of elements
-/// up to its end has those before (RFC 8285 section 4.2).
+/// The transport-wide sequence number among the elements of an extension, the first if there are several. If the
+/// elements are malformed, those before count (RFC 8285 section 4.2).
 fn number(mut elements: &[u8], transport_id: u8) -> Option<u16> {
     loop {
         let (&head, rest) = elements.split_first()?;
         if head == 0 {
-            // fills up
+            // padding
             elements = rest;
             continue;
         }

@@ -1,12 +1,12 @@
-//! TFRC over UDP, version 1: the header and feedback contents of RFC 5348 section 3.2, and the agreement that comes
-//! before them. `docs/wire/tfrc.md` draws every message and states the rules of the agreement, which all share; RAP's and
-//! TFRCP's packets, which are acknowledged one by one, are drawn by `docs/wire/acks.md`, the segments of TCP's machines and
-//! plain datagrams by `docs/wire/tcp.md`.
+//! TFRC over UDP, version 1: the header and feedback contents of RFC 5348 section 3.2, and the handshake before them.
+//! `docs/wire/tfrc.md` shows every message and the rules of the handshake, which all formats share. `docs/wire/acks.md`
+//! shows RAP's and TFRCP's packets, which are acknowledged individually; `docs/wire/tcp.md` the segments of TCP's
+//! machines and plain datagrams.
 //!
-//! RFC 5348 gives the contents of data and feedback packets and leaves the format to whoever uses it. This one is of a size
-//! that type and flags tell, in network byte order, and canonical: for each message there is one encoding, and [`decode`] refuses
-//! every other (reserved bits set, a wrong length, a number out of its range), so that decoding and encoding again
-//! gives the same bytes.
+//! RFC 5348 defines the contents of data and feedback packets and leaves their format open. In this format, type and
+//! flags determine the size, and byte order is network order. It is canonical: each message has one encoding, and
+//! [`decode`] rejects every other (reserved bits set, a wrong length, a number out of range), so that decoding and
+//! encoding again returns the same bytes.
 
 mod messages;
 mod tcp;
@@ -19,54 +19,56 @@ pub use tcp::{BLOCK_LEN, Plain, SEGMENT_ACK_LEN, SEGMENT_LEN, Segment, SegmentAc
 
 use crate::{FramePart, LastHole, Stamp, Subflow};
 
-/// The first two bytes of each datagram, "PT". Outside the ranges by which RFC 7983 tells STUN, DTLS and RTP apart.
+/// The first two bytes of each datagram, "PT". They are outside the ranges by which RFC 7983 distinguishes STUN, DTLS
+/// and RTP.
 pub const MAGIC: [u8; 2] = *b"PT";
 
-/// The version that this file reads and writes.
+/// The version that this module reads and writes.
 pub const VERSION: u8 = 1;
 
-/// Bytes of the agreement's messages and of a data message; what follows them in a data message is payload.
+/// Bytes of the handshake's messages and of a data message's header; the payload follows the latter.
 pub const SHORT_LEN: usize = 20;
 
 /// Bytes of a feedback message.
 pub const FEEDBACK_LEN: usize = 44;
 
-/// Bytes of the header of a packet that is acknowledged by itself; what follows them is payload.
+/// Bytes of the header of an individually acknowledged packet; the payload follows.
 pub const SINGLE_LEN: usize = 16;
 
 /// Bytes of an acknowledgement of one packet.
 pub const ACK_LEN: usize = 28;
 
-/// Bytes more of data and feedback that name a connection within the flow.
+/// Additional bytes of data and feedback that identify a connection within the flow.
 pub const SUBFLOW_LEN: usize = 4;
 
-/// Bytes more of data that say which part of a video frame they are.
+/// Additional bytes of data that identify a part of a video frame.
 pub const FRAME_LEN: usize = 4;
 
 /// Why bytes are not a message of this format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DecodeError {
-    /// They do not begin with [`MAGIC`].
+    /// The bytes do not begin with [`MAGIC`].
     NotOurs,
-    /// A version that is not [`VERSION`].
+    /// The version is not [`VERSION`].
     Version(u8),
-    /// A type without a meaning.
+    /// The type is unknown.
     Type(u8),
-    /// Another number of bytes than type and flags say (data: fewer than its header).
+    /// The length does not match type and flags (data: shorter than its header).
     Length(usize),
     /// A reserved flag or field is not zero.
     Reserved,
-    /// A receive rate that is infinite, negative (zero's sign included) or no number.
+    /// A receive rate is infinite, negative (including -0) or not a number.
     ReceiveRate,
-    /// A loss event rate outside 0 to 1 (zero's sign included).
+    /// A loss event rate is outside 0 to 1 (-0 included).
     LossEventRate,
-    /// A hole that ends before it begins, or not below what has come, or a packet acknowledged that has not come.
+    /// A hole ends before it begins or is not below the packets received, or the acknowledged packet has not been
+    /// received.
     Hole,
-    /// The number 2^32 - 1, which no packet has that is acknowledged by itself, and no segment.
+    /// The sequence number is 2^32 - 1, which individually acknowledged packets and segments never have.
     Sequence,
-    /// A block that ends before it begins, or is empty.
+    /// A block ends before it begins, or is empty.
     Block,
-    /// A window of zero segments.
+    /// The window is zero segments.
     Window,
 }
 
@@ -156,8 +158,8 @@ fn put_subflow(to: &mut Vec<u8>, subflow: Option<Subflow>) {
 }
 
 impl Datagram {
-    /// Appends the encoding; the payload of what has one is the caller's to append after it. Rates are written as they
-    /// are: out of their range (see [`Feedback`]) they make a message that [`decode`] refuses.
+    /// Appends the encoding; the caller appends the payload, if any. Rates are not checked: out of range (see
+    /// [`Feedback`]) they make a message that [`decode`] rejects.
     pub fn encode(&self, to: &mut Vec<u8>) {
         to.extend_from_slice(&MAGIC);
         to.extend_from_slice(&[VERSION << 4 | self.message.kind(), self.message.flags()]);
@@ -221,10 +223,10 @@ impl Datagram {
     }
 }
 
-/// Reads a datagram; gives the message and, of one with data, its payload (of any other, nothing).
+/// Reads a datagram; returns the message and its payload (empty for messages without one).
 ///
 /// # Errors
-/// [`DecodeError`], of which there is one for each way in which bytes can fail to be an encoding.
+/// [`DecodeError`], one for each way in which bytes can be invalid.
 pub fn decode(bytes: &[u8]) -> Result<(Datagram, &[u8]), DecodeError> {
     let ours = bytes.get(..2).ok_or(DecodeError::NotOurs)?;
     if ours != MAGIC {
@@ -331,7 +333,7 @@ pub fn decode(bytes: &[u8]) -> Result<(Datagram, &[u8]), DecodeError> {
     Ok((Datagram { connection, message }, payload))
 }
 
-/// Takes numbers from the front of a message whose length has been checked.
+/// Reads numbers from the front of a message whose length has been checked.
 struct Reader<'a>(&'a [u8]);
 
 impl Reader<'_> {
@@ -356,7 +358,7 @@ impl Reader<'_> {
         u64::from_be_bytes(self.take())
     }
 
-    /// A number from 0 (not minus 0) to `max`.
+    /// A number from 0 (not -0) to `max`.
     fn number(&mut self, max: f64) -> Option<f64> {
         let number = f64::from_be_bytes(self.take());
         (number.is_sign_positive() && number <= max).then_some(number)

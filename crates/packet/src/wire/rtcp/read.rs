@@ -14,18 +14,18 @@ use crate::wire::bytes::Bytes;
 use paceline_units::Rate;
 use std::sync::Arc;
 
-/// One packet of a compound, its padding left out.
+/// One packet of a compound, without its padding.
 struct Packet<'a> {
     kind: u8,
     count: u8,
     content: Bytes<'a>,
 }
 
-/// Reads a compound packet, after the checks of RFC 3550 appendix A.2: version 2 throughout, a report first, no padding
-/// but at the end, lengths that add up to the datagram's. Feedback may stand alone (RFC 5506 section 4.1).
+/// Reads a compound packet, after the checks of RFC 3550 appendix A.2: version 2 throughout, a report first, padding
+/// only at the end, lengths that add up to the datagram's. Feedback may be alone (RFC 5506 section 4.1).
 ///
 /// # Errors
-/// [`DecodeError`]; nothing of a compound packet that has an error counts.
+/// [`DecodeError`]; a compound packet with an error is discarded as a whole.
 pub fn decode(bytes: &[u8]) -> Result<Compound, DecodeError> {
     let (compound, cname) = read(bytes)?;
     if !compound.reduced && cname.is_none() {
@@ -34,16 +34,16 @@ pub fn decode(bytes: &[u8]) -> Result<Compound, DecodeError> {
     Ok(Compound { cname: cname.unwrap_or_default(), ..compound })
 }
 
-/// The same of a packet that a log has kept: libwebrtc's event logs leave SDES out. The CNAME is empty where there is none.
+/// As [`decode`], for a packet from a log: libwebrtc's event logs omit SDES. Without a CNAME it is empty.
 ///
 /// # Errors
-/// [`DecodeError`], but for [`DecodeError::NoCname`].
+/// [`DecodeError`], except [`DecodeError::NoCname`].
 pub fn decode_logged(bytes: &[u8]) -> Result<Compound, DecodeError> {
     let (compound, cname) = read(bytes)?;
     Ok(Compound { cname: cname.unwrap_or_default(), ..compound })
 }
 
-/// The compound packet without its CNAME, and that.
+/// The compound packet without its CNAME, and the CNAME.
 fn read(bytes: &[u8]) -> Result<(Compound, Option<Arc<str>>), DecodeError> {
     let mut rest = Bytes(bytes);
     let first = next(&mut rest)?;
@@ -148,7 +148,7 @@ fn text(bytes: &[u8]) -> Result<Arc<str>, DecodeError> {
     core::str::from_utf8(bytes).map(Arc::from).map_err(|_| DecodeError::Text)
 }
 
-/// SR and RR (RFC 3550 sections 6.4.1 and 6.4.2). `None`: too short.
+/// Reads SR and RR (RFC 3550 sections 6.4.1 and 6.4.2). `None`: too short.
 fn report(compound: &mut Compound, packet: Packet<'_>) -> Option<Result<(), DecodeError>> {
     let mut content = packet.content;
     let ours = Ssrc(content.u32()?) == compound.ssrc;
@@ -169,7 +169,7 @@ fn report(compound: &mut Compound, packet: Packet<'_>) -> Option<Result<(), Deco
         let block = ReportBlock {
             ssrc,
             fraction_lost: (loss >> 24) as u8,
-            // 24 bits with a sign
+            // 24 bits, signed
             cumulative_lost: ((loss << 8) as i32) >> 8,
             extended_highest: content.u32()?,
             jitter: content.u32()?,
@@ -207,7 +207,7 @@ fn name_of(ssrc: Ssrc, packet: Packet<'_>) -> Option<Option<&[u8]>> {
     Some(name)
 }
 
-/// BYE (RFC 3550 section 6.6). `None`: too short. An empty reason is none.
+/// Reads a BYE (RFC 3550 section 6.6). `None`: too short. An empty reason counts as none.
 fn goodbye(packet: Packet<'_>) -> Option<Result<Bye, DecodeError>> {
     let mut content = packet.content;
     let sources = (0..packet.count).map(|_| content.u32().map(Ssrc)).collect::<Option<Vec<_>>>()?;
@@ -218,7 +218,8 @@ fn goodbye(packet: Packet<'_>) -> Option<Result<Bye, DecodeError>> {
     Some(reason.map(text).transpose().map(|reason| Bye { sources, reason }))
 }
 
-/// APP (RFC 3550 section 6.7), if it is of `ssrc`. `None`: too short, or one of ours with a wrong length.
+/// Reads an APP packet (RFC 3550 section 6.7), if it is from `ssrc`. `None`: too short, or one of Paceline's with a
+/// wrong length.
 fn application(ssrc: Ssrc, packet: Packet<'_>) -> Option<Option<App>> {
     let mut content = packet.content;
     let ours = Ssrc(content.u32()?) == ssrc;
@@ -237,7 +238,7 @@ fn application(ssrc: Ssrc, packet: Packet<'_>) -> Option<Option<App>> {
     content.0.is_empty().then(|| ours.then_some(app))
 }
 
-/// RFC 8888's feedback, if it is of `ssrc`. `None`: too short.
+/// Reads RFC 8888's feedback, if it is from `ssrc`. `None`: too short.
 fn feedback(ssrc: Ssrc, packet: Packet<'_>) -> Option<Result<Option<ArrivalFeedback>, DecodeError>> {
     let mut content = packet.content;
     let ours = Ssrc(content.u32()?) == ssrc;
@@ -268,7 +269,7 @@ fn counts(content: &mut Bytes<'_>) -> Option<EcnCounts> {
     })
 }
 
-/// An ECN feedback report (RFC 6679 section 5.1), if it is of `ssrc`. `None`: too short.
+/// Reads an ECN feedback report (RFC 6679 section 5.1), if it is from `ssrc`. `None`: too short.
 fn counted(ssrc: Ssrc, packet: Packet<'_>) -> Option<Option<EcnFeedback>> {
     let mut content = packet.content;
     let ours = Ssrc(content.u32()?) == ssrc;
@@ -277,8 +278,8 @@ fn counted(ssrc: Ssrc, packet: Packet<'_>) -> Option<Option<EcnFeedback>> {
     Some(ours.then_some(EcnFeedback { ssrc: source, extended_highest, counts }))
 }
 
-/// The ECN summaries of an extended report (RFC 3611, RFC 6679 section 5.2). `None`: a block is too short. A block whose length
-/// is no multiple of a summary's says nothing.
+/// Reads the ECN summaries of an extended report (RFC 3611, RFC 6679 section 5.2). `None`: a block is too short. A
+/// block whose length is no multiple of a summary's is ignored.
 fn summaries(compound: &mut Compound, packet: Packet<'_>) -> Option<()> {
     let mut content = packet.content;
     let ours = Ssrc(content.u32()?) == compound.ssrc;
@@ -296,8 +297,8 @@ fn summaries(compound: &mut Compound, packet: Packet<'_>) -> Option<()> {
     Some(())
 }
 
-/// A generic NACK (RFC 4585 section 6.2.1), if it is of `ssrc`. `None`: too short. What is not ahead of the numbers before it, in an
-/// item that overlaps another, is left out.
+/// Reads a generic NACK (RFC 4585 section 6.2.1), if it is from `ssrc`. `None`: too short. Skips sequence numbers that
+/// are not ahead of the previous one, as in overlapping items.
 fn nack(ssrc: Ssrc, packet: Packet<'_>) -> Option<Option<Repair>> {
     let mut content = packet.content;
     let ours = Ssrc(content.u32()?) == ssrc;

@@ -1,4 +1,4 @@
-//! The content of transport-wide feedback: statuses in chunks, then the deltas of those that have arrived
+//! The content of transport-wide feedback: statuses in chunks, then the deltas of received packets
 //! (draft-holmer-rmcat-transport-wide-cc-extensions-01 sections 3.1.1 to 3.1.5).
 
 use super::{DecodeError, put};
@@ -6,19 +6,19 @@ use crate::rtcp::{ArrivalDelta, ReferenceTime, TransportFeedback};
 use crate::rtp::Ssrc;
 use crate::wire::bytes::Bytes;
 
-/// Symbols of two bits; in one bit there are the first two.
+/// Two-bit symbols; one-bit symbols are the first two.
 const MISSING: u16 = 0b00;
 const SMALL: u16 = 0b01;
 const LARGE: u16 = 0b10;
 
-/// What one chunk holds: a run in 13 bits, a vector of symbols in 14.
+/// Capacities of a chunk: a run length of 13 bits, a vector of symbols in 14 bits.
 const LONGEST_RUN: usize = 0x1fff;
 const OF_ONE_BIT: usize = 14;
 const OF_TWO_BITS: usize = 7;
 const VECTOR: u16 = 1 << 15;
 const TWO_BITS: u16 = 1 << 14;
 
-/// Bytes after the SSRC of who reports and before the chunks.
+/// Bytes between the reporter's SSRC and the chunks.
 const HEAD: usize = 12;
 
 fn symbol(packet: Option<ArrivalDelta>) -> u16 {
@@ -29,7 +29,7 @@ fn symbol(packet: Option<ArrivalDelta>) -> u16 {
     }
 }
 
-/// The chunk that tells of the most of `packets` from the first on, and of how many. There is one at least.
+/// The chunk that covers the most of `packets` from the first on, and their number. There must be at least one.
 fn chunk(packets: &[Option<ArrivalDelta>]) -> (u16, usize) {
     let first = packets.first().map_or(MISSING, |packet| symbol(*packet));
     let run = packets.iter().take(LONGEST_RUN).take_while(|packet| symbol(**packet) == first).count();
@@ -46,7 +46,7 @@ fn chunk(packets: &[Option<ArrivalDelta>]) -> (u16, usize) {
     }
 }
 
-/// The chunks that tell of all packets.
+/// The chunks that cover all packets.
 fn chunks(mut packets: &[Option<ArrivalDelta>]) -> impl Iterator<Item = u16> {
     core::iter::from_fn(move || {
         if packets.is_empty() {
@@ -58,7 +58,7 @@ fn chunks(mut packets: &[Option<ArrivalDelta>]) -> impl Iterator<Item = u16> {
     })
 }
 
-/// Bytes of the content after the SSRC of who reports, without what fills it up to a multiple of four.
+/// Bytes of the content after the reporter's SSRC, without padding to a multiple of four.
 pub(crate) fn len(feedback: &TransportFeedback) -> usize {
     let deltas = feedback.packets.iter().flatten().map(|delta| if delta.is_small() { 1 } else { 2 });
     HEAD + 2 * chunks(&feedback.packets).count() + deltas.sum::<usize>()
@@ -80,7 +80,7 @@ pub(super) fn write(feedback: &TransportFeedback, to: &mut Vec<u8>) {
     }
 }
 
-/// How many packets a chunk tells of.
+/// The number of packets that a chunk covers.
 fn chunk_len(word: u16) -> usize {
     match word {
         run if run & VECTOR == 0 => usize::from(run) & LONGEST_RUN,
@@ -89,7 +89,7 @@ fn chunk_len(word: u16) -> usize {
     }
 }
 
-/// The symbol of a chunk at this place.
+/// A chunk's symbol at this position.
 fn symbol_at(word: u16, place: usize) -> u16 {
     match word {
         run if run & VECTOR == 0 => run >> 13,
@@ -98,8 +98,8 @@ fn symbol_at(word: u16, place: usize) -> u16 {
     }
 }
 
-/// Reads the content after the SSRC of who reports. `left`: of how many packets the compound packet may still tell. `None`: it
-/// is too short.
+/// Reads the content after the reporter's SSRC. `left`: how many packets the compound packet may still cover. `None`:
+/// it is too short.
 pub(super) fn read(mut content: Bytes<'_>, left: &mut usize) -> Option<Result<TransportFeedback, DecodeError>> {
     let (ssrc, base, count) = (Ssrc(content.u32()?), content.u16()?, usize::from(content.u16()?));
     let times = content.u32()?;
@@ -114,7 +114,7 @@ pub(super) fn read(mut content: Bytes<'_>, left: &mut usize) -> Option<Result<Tr
     let mut packets = Vec::new();
     for word in content.take(content.0.len() - deltas.0.len())?.chunks_exact(2) {
         let word = word.iter().fold(0, |number: u16, &byte| number << 8 | u16::from(byte));
-        // the last chunk may tell of more than there are
+        // the last chunk may cover more packets than there are
         for place in 0..chunk_len(word).min(count - packets.len()) {
             packets.push(match symbol_at(word, place) {
                 MISSING => None,

@@ -1,20 +1,20 @@
-//! What the messages of TFRC over UDP say.
+//! The messages of TFRC over UDP.
 
 use super::tcp::{Plain, Segment, SegmentAck};
 use crate::{FramePart, LastHole, Stamp, Subflow};
 use paceline_units::Span;
 
-/// A length of time on the wire: units of 256 ns, as in [`Stamp`]; at most 1099.5 s.
+/// A duration on the wire: units of 256 ns, as in [`Stamp`]; at most 1099.5 s.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 #[repr(transparent)]
 pub struct Ticks(pub u32);
 
 impl Ticks {
-    /// Nanoseconds of a tick.
+    /// Nanoseconds per tick.
     pub const NANOS: u64 = 256;
 
-    /// The nearest number of ticks. What is longer than the field holds becomes the longest, and what is not zero stays
-    /// above zero, since a round-trip time of zero means that there is none yet.
+    /// The nearest number of ticks. A duration beyond the field's range becomes its maximum. A nonzero one stays above
+    /// zero, since a round-trip time of zero means that there is none yet.
     #[must_use]
     pub const fn nearest(span: Span) -> Ticks {
         let ticks = span.0 / Ticks::NANOS + (span.0 % Ticks::NANOS >= Ticks::NANOS / 2) as u64;
@@ -27,25 +27,26 @@ impl Ticks {
         }
     }
 
-    /// The length of time.
+    /// The duration.
     #[must_use]
     pub const fn span(self) -> Span {
         Span(self.0 as u64 * Ticks::NANOS)
     }
 }
 
-/// Names a flow between two addresses: chosen at random by the sender of data, in every message of both sides.
+/// Identifies a flow between two addresses: the data sender chooses it at random, and all messages of both sides have
+/// it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(transparent)]
 pub struct ConnectionId(pub u32);
 
-/// A secret of 64 random bits that the sender of data chooses for a request: the answer must repeat it, and only who
-/// received the request knows it.
+/// A secret of 64 random bits that the data sender chooses for a request: the response must repeat it, and only a
+/// recipient of the request knows it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(transparent)]
 pub struct Nonce(pub u64);
 
-/// Whether data are sent ECN-capable (RFC 3168; RFC 5348 section 3 lets a mark count as a loss).
+/// Whether data are sent ECN-capable (RFC 3168; RFC 5348 section 3 counts a mark as a loss).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ecn {
     /// Data packets are not ECN-capable.
@@ -54,10 +55,10 @@ pub enum Ecn {
     On,
 }
 
-/// Asks for the other side's agreement to receive.
+/// Requests the other side's consent to receive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Request {
-    /// What the answer must repeat.
+    /// The response must repeat this.
     pub nonce: Nonce,
     /// Bytes that each data packet carries after this format's header: s of RFC 5348, section 3.1.
     pub packet_size: u16,
@@ -65,25 +66,25 @@ pub struct Request {
     pub ecn: Ecn,
 }
 
-/// The most that a receiver agrees to receive.
+/// The maximum rate that a receiver accepts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RateLimit {
-    /// Whatever the congestion control allows.
+    /// No limit beyond congestion control.
     None,
-    /// At most so many bytes a second, headers left out (`u32::MAX` means none on the wire, and is sent as one less).
+    /// Bytes per second, without headers (`u32::MAX` means no limit on the wire, and is sent as one less).
     BytesPerSecond(u32),
 }
 
-/// Agrees to receive.
+/// Consents to receive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Accept {
-    /// The request's.
+    /// The request's nonce.
     pub nonce: Nonce,
-    /// The sender stays below it, whatever its congestion control allows.
+    /// The sender stays below this rate, whatever its congestion control allows.
     pub limit: RateLimit,
 }
 
-/// Why a request is refused or an agreement ends. Numbers without a name here are kept as they are.
+/// Why a request is refused or a connection closed. Unknown numbers are preserved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(transparent)]
 pub struct Reason(pub u16);
@@ -91,9 +92,9 @@ pub struct Reason(pub u16);
 impl Reason {
     /// No reason given.
     pub const UNSPECIFIED: Reason = Reason(0);
-    /// All data have been sent, or none is wanted any more.
+    /// All data have been sent, or no more are needed.
     pub const DONE: Reason = Reason(1);
-    /// The receiver takes no (further) flow.
+    /// The receiver accepts no (further) flow.
     pub const BUSY: Reason = Reason(2);
     /// The receiver does not know the connection.
     pub const UNKNOWN: Reason = Reason(3);
@@ -104,33 +105,33 @@ impl Reason {
 /// Refuses a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Refuse {
-    /// The request's.
+    /// The request's nonce.
     pub nonce: Nonce,
-    /// Why.
+    /// The reason.
     pub reason: Reason,
 }
 
-/// Ends an agreement; either side may, at any time.
+/// Closes a connection; either side may, at any time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Close {
-    /// The request's.
+    /// The request's nonce.
     pub nonce: Nonce,
-    /// Why.
+    /// The reason.
     pub reason: Reason,
 }
 
 /// The header of a data packet (RFC 5348 section 3.2.1). The payload follows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Data {
-    /// One more with each data packet, modulo 2^32.
+    /// Incremented with each data packet, modulo 2^32.
     pub sequence: u32,
     /// The sender's clock when it sent the packet.
     pub timestamp: Stamp,
-    /// The sender's round-trip time; zero before it has one.
+    /// The sender's round-trip time; zero before the first sample.
     pub rtt: Ticks,
-    /// Which connection it is of, in a flow that may have several. Numbers are each connection's own.
+    /// Its connection, in a flow that may have several. Each connection has its own sequence numbers.
     pub subflow: Option<Subflow>,
-    /// Which part of a video frame it is, in a flow that carries video.
+    /// The part of a video frame, in a flow that carries video.
     pub frame: Option<FramePart>,
 }
 
@@ -141,25 +142,25 @@ pub struct Feedback {
     pub received_end: u32,
     /// The timestamp of the last data packet received.
     pub echo: Stamp,
-    /// From the arrival of that packet to this one's sending: t_delay.
+    /// From the arrival of that packet to the sending of this one: t_delay.
     pub delay: Ticks,
     /// Data packets received so far, modulo 2^32.
     pub received: u32,
-    /// Of them, those marked "congestion experienced", modulo 2^32.
+    /// Those of them marked "congestion experienced", modulo 2^32.
     pub marked: u32,
-    /// The rate of arrival over a round-trip time or more (RFC 5348 section 6.2), in bytes a second: X_recv; finite and
+    /// The receive rate over a round-trip time or more (RFC 5348 section 6.2), in bytes per second: X_recv; finite and
     /// not negative.
     pub receive_rate: f64,
     /// The loss event rate p, from 0 to 1.
     pub loss_event_rate: f64,
-    /// Which connection it is of, in a flow that may have several; counts and rates are that connection's.
+    /// Its connection, in a flow that may have several; counts and rates are that connection's.
     pub subflow: Option<Subflow>,
 }
 
-/// The header of a data packet that wants an acknowledgement of its own. The payload follows.
+/// The header of an individually acknowledged data packet. The payload follows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Single {
-    /// One more with each data packet, from 0 to 2^32 - 2.
+    /// Incremented with each data packet, from 0 to 2^32 - 2.
     pub sequence: u32,
     /// The sender's clock when it sent the packet.
     pub timestamp: Stamp,
@@ -172,42 +173,42 @@ pub struct Ack {
     pub sequence: u32,
     /// Its timestamp.
     pub echo: Stamp,
-    /// What has come so far: `hole_start <= hole_end < received_end`.
+    /// What has been received so far: `hole_start <= hole_end < received_end`.
     pub hole: LastHole,
 }
 
-/// What a datagram says.
+/// The content of a datagram.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Message {
-    /// Sender of data to receiver: may I send?
+    /// Data sender to receiver: requests consent to send.
     Request(Request),
-    /// Receiver to sender: yes.
+    /// Receiver to sender: consents.
     Accept(Accept),
-    /// Receiver to sender: no.
+    /// Receiver to sender: refuses.
     Refuse(Refuse),
-    /// Either way: no more.
+    /// Either direction: closes.
     Close(Close),
-    /// Sender to receiver.
+    /// Sender to receiver: data.
     Data(Data),
-    /// Receiver to sender.
+    /// Receiver to sender: feedback.
     Feedback(Feedback),
-    /// Sender to receiver, where each packet is acknowledged.
+    /// Sender to receiver: individually acknowledged data.
     Single(Single),
-    /// Receiver to sender, where each packet is acknowledged.
+    /// Receiver to sender: acknowledgement of one packet.
     Ack(Ack),
-    /// Sender to receiver, of TCP's machines.
+    /// Sender to receiver: a segment of TCP's machines.
     Segment(Segment),
-    /// Receiver to sender, of TCP's machines.
+    /// Receiver to sender: an acknowledgement of TCP's machines.
     SegmentAck(SegmentAck),
-    /// Sender to receiver, where nothing comes back.
+    /// Sender to receiver: data without any acknowledgement.
     Plain(Plain),
 }
 
 /// A datagram without its payload.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Datagram {
-    /// Whose it is.
+    /// Its connection.
     pub connection: ConnectionId,
-    /// What it says.
+    /// Its message.
     pub message: Message,
 }

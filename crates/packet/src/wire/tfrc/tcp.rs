@@ -1,19 +1,19 @@
-//! The messages of TCP's machines in UDP, and plain numbered datagrams: what `docs/wire/tcp.md` draws.
+//! The messages of TCP's machines in UDP, and plain numbered datagrams; `docs/wire/tcp.md` shows their formats.
 
 use super::{DecodeError, Reader};
 use crate::{Block, Flags, Stamp, TcpOptions};
 use core::num::NonZeroU32;
 
-/// Bytes of a segment's header, and of a plain datagram's; what follows is payload.
+/// Bytes of a segment's header, and of a plain datagram's; the payload follows.
 pub const SEGMENT_LEN: usize = 16;
 
 /// Bytes of an acknowledgement of segments without a window and without blocks.
 pub const SEGMENT_ACK_LEN: usize = 16;
 
-/// Bytes more with a window.
+/// Additional bytes of a window.
 pub const WINDOW_LEN: usize = 4;
 
-/// Bytes more a block.
+/// Additional bytes per block.
 pub const BLOCK_LEN: usize = 8;
 
 pub(super) const FLAG_SYN: u8 = 0x04;
@@ -21,21 +21,22 @@ const FLAG_PUSH: u8 = 0x08;
 const FLAG_CWR: u8 = 0x10;
 const FLAG_ECE: u8 = 0x08;
 const FLAG_WINDOW: u8 = 0x10;
-/// With `FLAG_CWR` what a SYN asks for of ECN, and what a segment says of an answer (RFC 9768).
+/// With `FLAG_CWR`: the ECN request of a SYN; with accurate ECN, in other segments first how the SYN/ACK arrived, then a
+/// count (RFC 9768).
 const FLAG_SEGMENT_ECE: u8 = 0x20;
 const FLAG_SEGMENT_AE: u8 = 0x40;
-/// The other bits of accurate ECN's count, of an acknowledgement (RFC 9768); `FLAG_ECE` is the lowest.
+/// The upper bits of accurate ECN's count in an acknowledgement (RFC 9768); `FLAG_ECE` is the lowest.
 const FLAG_ACK_CWR: u8 = 0x20;
 const FLAG_AE: u8 = 0x40;
-/// The number of blocks of an acknowledgement.
+/// The number of blocks in an acknowledgement.
 const BLOCKS: u8 = 0x03;
 
-/// The flags of a segment that have a meaning.
+/// The valid flags of a segment.
 pub(super) const SEGMENT_FLAGS: u8 = FLAG_SYN | FLAG_PUSH | FLAG_CWR | FLAG_SEGMENT_ECE | FLAG_SEGMENT_AE;
-/// The flags of an acknowledgement that have a meaning.
+/// The valid flags of an acknowledgement.
 pub(super) const ACK_FLAGS: u8 = BLOCKS | FLAG_SYN | FLAG_ECE | FLAG_WINDOW | FLAG_ACK_CWR | FLAG_AE;
 
-/// A header bit beside its flag on the wire.
+/// A header bit and its flag on the wire.
 type Bit = (Flags, u8);
 const SEGMENT_BITS: [Bit; 5] = [
     (Flags::SYN, FLAG_SYN),
@@ -55,14 +56,14 @@ fn from_wire(wire: u8, bits: &[Bit]) -> Flags {
     bits.iter().filter(|(_, flag)| wire & flag != 0).fold(Flags::NONE, |flags, (bit, _)| flags.with(*bit))
 }
 
-/// The header of a segment. The payload follows, of a segment that is a SYN alone none.
+/// The header of a segment. The payload follows; a bare SYN has none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Segment {
     /// The segment's number, from 0 to 2^32 - 2: segments are counted, not bytes.
     pub sequence: u32,
     /// The sender's clock when it sent the segment.
     pub timestamp: Stamp,
-    /// Of SYN, PUSH, CWR, ECE and AE; no other is sent.
+    /// Any of SYN, PUSH, CWR, ECE and AE; no others are sent.
     pub flags: Flags,
 }
 
@@ -90,11 +91,11 @@ impl Segment {
 pub struct SegmentAck {
     /// The number of the next segment expected.
     pub next: u32,
-    /// The timestamp that RFC 7323 section 4.3 has the receiver echo.
+    /// The timestamp to echo under RFC 7323 section 4.3.
     pub echo: Stamp,
-    /// Of SYN and ECE; no other is sent.
+    /// Any of SYN, ECE, CWR and AE; no others are sent.
     pub flags: Flags,
-    /// Blocks, those in use first, each with `start < end`; the window, if it is not the standing one.
+    /// SACK blocks, used ones first, each with `start < end`; the window, if it differs from the default.
     pub options: TcpOptions,
 }
 
@@ -104,7 +105,7 @@ impl SegmentAck {
         to_wire(self.flags, &ACK_BITS) | window | self.options.blocks().count() as u8 & BLOCKS
     }
 
-    /// The length that these flags announce.
+    /// The length that these flags imply.
     pub(super) const fn len(flags: u8) -> usize {
         let window = if flags & FLAG_WINDOW != 0 { WINDOW_LEN } else { 0 };
         SEGMENT_ACK_LEN + window + BLOCK_LEN * (flags & BLOCKS) as usize
@@ -138,10 +139,10 @@ impl SegmentAck {
     }
 }
 
-/// The header of a datagram that nobody answers. The payload follows.
+/// The header of a datagram without any acknowledgement. The payload follows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Plain {
-    /// One more with each datagram, modulo 2^32.
+    /// Incremented with each datagram, modulo 2^32.
     pub sequence: u32,
     /// The sender's clock when it sent the datagram.
     pub timestamp: Stamp,
