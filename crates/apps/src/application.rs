@@ -11,7 +11,7 @@ use crate::timed::Timed;
 use crate::web::Web;
 use paceline_units::{Histogram, Rate, Size, Span, Time};
 
-/// What an application wants from its connection.
+/// An application's request to its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Nothing before [`Application::next_wake`], or before more is acknowledged.

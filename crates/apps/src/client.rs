@@ -7,7 +7,7 @@ use paceline_random::{Sequence, Stream};
 use paceline_units::{Size, Span, Time};
 use std::collections::VecDeque;
 
-/// What triggers a client's requests.
+/// The trigger of a client's requests.
 #[derive(Clone, Debug)]
 enum Law {
     /// A user: gaps after a page, or after a request.

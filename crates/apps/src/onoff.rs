@@ -78,7 +78,7 @@ impl OnOff {
         let ended = began + Span(self.interval.0.saturating_mul(packets));
         let drawn = (self.scales.0 * self.draws.pareto(self.model.shape)).min(MAX_BURST);
         let silence = (self.scales.1 * self.draws.pareto(self.model.shape)).min(LONGEST);
-        // the first packet's interval lies before that packet, since a packet is generated at the end of its interval
+        // the interval of the very first packet, which counts before the packet
         let lead = if packets == 0 { self.interval } else { Span::ZERO };
         self.burst = (ended + lead + Span::from_secs_f64(silence), 0, (libm::floor(drawn + 0.5) as u64).max(1));
     }

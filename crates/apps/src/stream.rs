@@ -19,7 +19,7 @@ pub struct StreamModel {
     pub heartbeat: Span,
     /// The fraction of the length that the player buffers before it plays.
     pub buffer: Ratio,
-    /// What the player does when data arrive too late.
+    /// The player's behaviour when data arrive too late.
     pub playout: Playout,
     /// The maximum that the player buffers; `None`: everything.
     pub client_buffer: Option<Size>,
@@ -29,7 +29,7 @@ pub struct StreamModel {
     pub rounding: Rounding,
 }
 
-/// What a player does when data arrive too late.
+/// A player's behaviour when data arrive too late.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Playout {
     /// It plays on by the clock; a packet that arrives after its play-out time is late and not stored.

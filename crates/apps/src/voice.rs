@@ -1,8 +1,8 @@
 //! One direction of a voice call: a codec's packets at its interval, continuously or in talk spurts.
 //!
-//! Payload types and packet intervals: RFC 3551 (G.711, G.722, G.723.1, G.729), RFC 4867 (AMR at 12.2 kbit/s, octet-aligned),
-//! RFC 7587 (Opus, here at 24 kbit/s). Talk spurts and pauses are exponential with the means of artificial conversational
-//! speech, ITU-T P.59 (1993): 1.004 s and 1.587 s.
+//! Payload types and packet intervals: RFC 3551 (G.711, G.722, G.723.1, G.729), RFC 4867 (AMR at 12.2 kbit/s,
+//! octet-aligned), RFC 7587 (Opus, here at 24 kbit/s). Talk spurts and pauses are exponential with the means of
+//! artificial conversational speech, ITU-T P.59 (1993): 1.004 s and 1.587 s.
 
 use paceline_random::Sequence;
 use paceline_units::{Size, Span, Time};

@@ -11,7 +11,7 @@ const LARGEST: f64 = 1e15;
 /// The maximum gap, a cut of the distribution: 30 years.
 const LONGEST: Span = Span::from_secs(1_000_000_000);
 
-/// What the gaps lie between.
+/// The events between which gaps lie.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WebArrivals {
     /// From the acknowledgement of the last byte to the next transfer, each on a new connection.
@@ -75,7 +75,7 @@ pub struct WebModel {
     pub gap: Span,
     /// Shape of the gaps' Pareto distribution, above 1; `None`: exponential.
     pub gap_shape: Option<f64>,
-    /// What the gaps lie between.
+    /// The events between which they lie.
     pub arrivals: WebArrivals,
     /// The distribution of sizes.
     pub sizes: Pareto,

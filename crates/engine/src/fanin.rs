@@ -55,7 +55,7 @@ pub(crate) struct Fanin {
 }
 
 impl Fanin {
-    /// A fan-in before its first window, which ends at `window`.
+    /// A fan-in before its first window; `window` is the expected length of a window.
     pub(crate) fn new(window: Time) -> Fanin {
         let shift = 63 - window.0.max(2).leading_zeros();
         Fanin {

@@ -39,7 +39,7 @@ pub(crate) struct Step {
     pub(crate) element: u32,
     /// The id of the link that delivers to the element.
     delivered_by: u32,
-    /// The id of the element.
+    /// The id of the element in the scenario; for the host at the end, the endpoint there.
     id: u32,
 }
 

@@ -165,8 +165,9 @@ mod tests {
     use super::*;
     use paceline_random::{Sequence, Stream};
 
-    /// For any wake-ups, before and during the visits of a window: the due elements are found in order, each once, and
-    /// the reported next time is never after the earliest one; with few due elements, with many, and alternating.
+    /// For any wake-ups, before and during the visits of a window: the due elements are found in order, each once. The
+    /// reported next time is never after the earliest one. This holds with few due elements, with many, and
+    /// alternating.
     #[test]
     fn finds_who_is_due() {
         let (mut began, mut ended, mut skipped) = (0, 0, 0);

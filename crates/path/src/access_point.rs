@@ -90,7 +90,7 @@ impl Law {
     }
 }
 
-/// What an access point has seen of a flow in an interval, in bytes of data.
+/// An access point's counts of a flow in an interval, in bytes of data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Passed {
     /// Bytes passed towards the receiver at any time and not acknowledged at the interval's end.

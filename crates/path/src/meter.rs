@@ -155,7 +155,8 @@ impl Snapshot {
         (self.gone.packets[0], self.gone.bytes[0], drops)
     }
 
-    /// What happened between `from` and `self`. `capacity`: the bytes that a link of varying rate could have carried.
+    /// The report on the time between `from` and `self`. `capacity`: the bytes that a link of varying rate could have
+    /// carried.
     pub(crate) fn report(&self, from: &Snapshot, capacity: Option<u128>, totals: Totals) -> LinkReport {
         let length = (self.time - from.time) as f64;
         let moments = |i: usize| {

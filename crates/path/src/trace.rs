@@ -16,7 +16,7 @@ pub const MAX_LINES: usize = 20_000_000;
 /// The latest time in a trace: about 115 days.
 pub const MAX_TIME: Span = Span::from_secs(10_000_000);
 
-/// What a schedule of `seconds Mbit/s` does after its last line.
+/// The behaviour of a schedule of `seconds Mbit/s` after its last line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum AtEnd {
     /// Repeats from the first line. The last line lasts as long as the one before it (one second if it is the only
@@ -36,7 +36,7 @@ pub enum TraceError {
     Line {
         /// Line number, from 1.
         line: usize,
-        /// What is wrong, and what is expected.
+        /// The problem, and the expected input.
         expected: String,
     },
     /// An entry of a list is invalid; its text is not quoted either.
@@ -44,7 +44,7 @@ pub enum TraceError {
     Entry {
         /// Entry number, from 1.
         entry: usize,
-        /// What is wrong, and what is expected.
+        /// The problem, and the expected input.
         expected: String,
     },
     /// The text is in no supported format.

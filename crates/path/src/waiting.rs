@@ -9,7 +9,7 @@
 use crate::level::{Integrals, Level};
 use crate::occupancy::Occupancy;
 
-/// What happens to a packet after it leaves the queue.
+/// The fate of a packet after it leaves the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(crate) enum Exit {

@@ -135,9 +135,8 @@ fn the_margin_is_four_times_the_mean_deviation() {
     assert_eq!((bounded(60, 10_000), bounded(0, 15)), (120.0, 75.0));
 }
 
-/// The sender's clock may be ahead or behind by any offset, so that a frame arrives before its capture: the frames
-/// shown, their times and which ones are late stay the same, also if the first frame was slow and all others are
-/// faster.
+/// The sender's clock may be ahead or behind by any offset, so that a frame arrives before its capture. The frames
+/// shown, their times and the late ones stay the same, even if the first frame was slow and all others are faster.
 #[test]
 fn another_clock_changes_no_play_out() {
     let report = |ahead: i64| {

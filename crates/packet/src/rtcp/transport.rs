@@ -8,7 +8,7 @@ use paceline_units::{Span, Time};
 /// It has no ECN information.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TransportFeedback {
-    /// The source of one of the packets: the numbers are shared by all packets sent over the transport.
+    /// The source of the packets, or of one of them: all packets sent over the transport share the numbers.
     pub ssrc: Ssrc,
     /// The number of the first packet reported on.
     pub base: u16,

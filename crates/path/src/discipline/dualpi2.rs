@@ -53,7 +53,7 @@ pub(super) struct DualPi2 {
     pub(super) classes: [ClassCounts; 2],
 }
 
-/// What to do with a packet that has been taken from its queue.
+/// The verdict on a packet that has been taken from its queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Law {
     Pass,

@@ -1,9 +1,9 @@
 //! Flow queues under CoDel.
 //!
 //! Hoeiland-Joergensen, McKenney, Taht, Gettys, Dumazet, RFC 8290: one queue per hash of a flow, deficit round robin
-//! with priority for queues that have just become active (section 4.2), CoDel on each. On overflow the queue with the
-//! most bytes loses packets from its head until half of its bytes are gone, at most a batch of packets (section 4.1;
-//! half of the bytes rather than of the packets, as in Linux).
+//! with priority for queues that have just become active (section 4.2), CoDel on each. On overflow, the queue with the
+//! most bytes drops from its head until half of its bytes are gone, at most a batch of packets (section 4.1). Half of
+//! the bytes rather than of the packets, as in Linux.
 
 use super::Keys;
 use super::codel::{CoDel, Settings};

@@ -50,18 +50,18 @@ pub(crate) fn mark(packet: &mut Packet) -> bool {
     fresh
 }
 
-/// What a discipline knows about the interface behind it.
+/// The properties of an interface that its discipline needs.
 #[derive(Clone, Debug)]
 pub struct Interface {
     /// Its nominal rate, for RED's automatic settings.
     pub rate: Rate,
     /// The propagation delay behind it, for the same.
     pub propagation: Span,
-    /// What defines a flow.
+    /// The definition of a flow.
     pub keys: Keys,
 }
 
-/// What defines a flow for a discipline with flow queues: the 5-tuple, with or without direction.
+/// The definition of a flow for a discipline with flow queues: the 5-tuple, with or without direction.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Keys {
     /// A packet's flow and its direction (`Flags::ACK`): a sender and its receiver share a flow number.

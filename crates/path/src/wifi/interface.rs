@@ -52,7 +52,7 @@ pub(super) struct Interface {
     pub(super) books: Counters,
 }
 
-/// What the transmitter sends next.
+/// The transmitter's next frame or frames.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hand {
     /// `None`: held packets, or a BlockAckReq.

@@ -1,7 +1,7 @@
 //! Slots, frame spaces and the duration of frames.
 //!
-//! IEEE Std 802.11-2016: clause 10.3.7 (DCF timing relations), clause 16 (HR/DSSS, "802.11b") with Table 16-4, clause 17
-//! (OFDM) with Tables 17-4 and 17-21, clause 18 (ERP, "802.11g") with Table 18-5.
+//! IEEE Std 802.11-2016: clause 10.3.7 (DCF timing relations), clause 16 (HR/DSSS, "802.11b") with Table 16-4, clause
+//! 17 (OFDM) with Tables 17-4 and 17-21, clause 18 (ERP, "802.11g") with Table 18-5.
 
 use paceline_units::{Rate, Span};
 

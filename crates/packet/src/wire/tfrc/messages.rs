@@ -173,7 +173,7 @@ pub struct Ack {
     pub sequence: u32,
     /// Its timestamp.
     pub echo: Stamp,
-    /// What has been received so far: `hole_start <= hole_end < received_end`.
+    /// The packets received so far: `hole_start <= hole_end < received_end`.
     pub hole: LastHole,
 }
 

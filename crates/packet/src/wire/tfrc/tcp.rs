@@ -21,8 +21,8 @@ const FLAG_PUSH: u8 = 0x08;
 const FLAG_CWR: u8 = 0x10;
 const FLAG_ECE: u8 = 0x08;
 const FLAG_WINDOW: u8 = 0x10;
-/// With `FLAG_CWR`: the ECN request of a SYN; with accurate ECN, in other segments first how the SYN/ACK arrived, then a
-/// count (RFC 9768).
+/// With `FLAG_CWR`: the ECN request of a SYN. With accurate ECN, in other segments: first how the SYN/ACK arrived, then
+/// a count (RFC 9768).
 const FLAG_SEGMENT_ECE: u8 = 0x20;
 const FLAG_SEGMENT_AE: u8 = 0x40;
 /// The upper bits of accurate ECN's count in an acknowledgement (RFC 9768); `FLAG_ECE` is the lowest.

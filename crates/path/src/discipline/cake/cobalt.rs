@@ -8,9 +8,9 @@
 //!
 //! Linux computes 1/sqrt(n) in 32 bits of fixed point, exact up to n = 15 and with a Newton step from there; here it is
 //! exact. In Linux a queue that is new, or has been empty for an interval, signals one packet after the delay exceeds
-//! the target: whether the next signal is overdue is decided with the `drop_next` from before it was set (and a new
-//! queue's factor 1/sqrt(count) starts at 0 where the comment says 1). Here the first signal always waits for an
-//! interval.
+//! the target. The cause: it compares with the `drop_next` from before it was set, to decide whether the next signal is
+//! overdue (and a new queue's factor 1/sqrt(count) starts at 0 where the comment says 1). Here the first signal always
+//! waits for an interval.
 
 use super::model::CakeModel;
 use crate::DropReason;
@@ -57,7 +57,7 @@ pub(super) struct Cobalt {
     blue: u32,
 }
 
-/// What to do with a packet that has left its queue.
+/// The verdict on a packet that has left its queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Verdict {
     pub(super) mark: bool,

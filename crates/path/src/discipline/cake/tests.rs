@@ -46,9 +46,9 @@ fn served(cake: &mut Cake, packets: u32) -> BTreeMap<u32, u64> {
     bytes
 }
 
-/// `sch_cake`'s `cake_set_rate`: 1514 bytes and no scaling without a bandwidth; 12.112 ms for a packet of 1514 bytes at
-/// 1 Mbit/s, so the target is 18.168 ms and the interval grows by as much; at 100 kbit/s the interval is twice the
-/// target.
+/// `sch_cake`'s `cake_set_rate`: 1514 bytes and no scaling without a bandwidth. At 1 Mbit/s a packet of 1514 bytes
+/// takes 12.112 ms, so the target is 18.168 ms and the interval grows by as much. At 100 kbit/s the interval is twice
+/// the target.
 #[test]
 fn settings_scale_with_the_bandwidth_and_the_round_trip() {
     let of = |kbps: u64, rtt: u64| {
@@ -69,8 +69,8 @@ fn settings_scale_with_the_bandwidth_and_the_round_trip() {
     }
 }
 
-/// One packet per millisecond, each with a wait of 10 ms: the first signal is an interval after the delay exceeds the
-/// target, the nth 100 ms / sqrt(n) after the one before, rounded up to the next packet: 1170.7, 1228.4, 1278.4,
+/// One packet per millisecond, each with a wait of 10 ms. The first signal comes an interval after the delay exceeds
+/// the target, the nth 100 ms / sqrt(n) after the one before, rounded up to the next packet: 1170.7, 1228.4, 1278.4,
 /// 1323.2, 1364.0.
 #[test]
 fn codel_signals_ever_faster_and_forgets_by_the_same_law() {
