@@ -20,7 +20,7 @@ use paceline_packet::{Flags, Packet};
 use paceline_random::Stream;
 use paceline_units::{Rate, Size, Span, Time};
 
-/// One direction of a link, without events of its own. See [`LinkModel`] for its parts.
+/// One direction of a link, evaluated without events. See [`LinkModel`] for its parts.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 pub struct Link {

@@ -5,7 +5,7 @@ use paceline_packet::Packet;
 use paceline_units::{Rate, Span, Time};
 
 /// A link of constant rate with an unlimited first-in-first-out queue, without loss and without measurements. Together
-/// with the tag that tells it from other links it fits a cache line.
+/// with the tag of its kind it fits a cache line.
 #[derive(Clone, Debug)]
 pub struct Pipe {
     server: Constant,
