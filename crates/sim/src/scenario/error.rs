@@ -118,7 +118,7 @@ impl fmt::Display for ScenarioError {
 }
 
 /// Words of other tools, and Paceline's for the same thing.
-const ALIASES: [(&str, &str); 26] = [
+const ALIASES: [(&str, &str); 27] = [
     ("algorithm", "cc"),
     ("bandwidth", "rate"),
     ("bbrv3", "bbr3"),
@@ -128,6 +128,7 @@ const ALIASES: [(&str, &str); 26] = [
     ("buffer-size", "limit"),
     ("bw", "rate"),
     ("capacity", "rate"),
+    ("congestion", "cc"),
     ("congestion-control", "cc"),
     ("controller", "cc"),
     ("end", "stop"),
@@ -150,7 +151,7 @@ const ALIASES: [(&str, &str); 26] = [
 /// Names that an error lists when there are many.
 const LISTED: usize = 5;
 /// Maximum number of names of which an error lists all.
-const FEW: usize = 8;
+const FEW: usize = 16;
 
 fn spelt(name: &str) -> String {
     name.to_lowercase().replace('_', "-")
@@ -165,6 +166,8 @@ pub(super) fn allowed(typed: &str, known: &[&str]) -> String {
     let alias = ALIASES.iter().find(|(word, _)| *word == typed).map(|(_, name)| *name);
     let likeness = |name: &&str| match alias {
         Some(meant) if meant == *name => 2.0,
+        // `interval` is a word of `report_interval`
+        _ if spelt(name).split('-').any(|word| word == typed) => 1.0,
         _ => strsim::jaro_winkler(&typed, &spelt(name)),
     };
     let mut near = known.to_vec();
