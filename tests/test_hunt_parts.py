@@ -105,7 +105,7 @@ def test_options_read_as_those_of_a_sweep() -> None:
         ({"a": "5 ms"}, "a range is LOW..HIGH"),
         ({"a": ["x"]}, "one value leaves nothing to search"),
         ({"a": 3}, "a range as"),
-        ({"seed": "1..9"}, "seed is not varied"),
+        ({"seed": "1..9"}, "seed cannot be varied"),
         ({"name": ["a", "b"]}, 'name": no result depends on it'),
         ({("link.x.delay", "description"): "1..9"}, 'description": no result depends on it'),
         ({"a.b": "1..9", "a": ["x", "y"]}, "is varied"),

@@ -229,10 +229,10 @@ class NoTimer(paceline.MediaController):
         (NoInterval, "lacks the method on_interval"),
         (OddUnit, r"gauges\['x'\] is 'furlongs': a unit is one of '', 'packets'"),
         (OddNeeds, "needs has 'delivery': a tuple of 'deliveries', 'pacing'"),
-        (OddRecovery, 'pacing is there with recovery = "rack" alone'),
+        (OddRecovery, 'pacing requires recovery = "rack"'),
         (OddEvery, "every is -1, and may be a number from 0.0001 to 100"),
         (NoTimer, "lacks the method on_timer"),
-        (int, "is none of paceline.WindowController"),
+        (int, "must derive from paceline.WindowController"),
     ],
 )
 def test_what_is_wrong_with_a_class_is_named(cls: type, said: str) -> None:

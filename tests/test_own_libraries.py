@@ -114,7 +114,7 @@ def test_a_library_that_has_changed_is_not_the_scenarios(libraries: Path, tmp_pa
     build(library.with_suffix(".new"), TWINS / "binomial.cc", "c++")
     library.with_suffix(".new").rename(library)
     with pytest.raises(
-        ScenarioError, match="is another library than the one that the scenario was loaded with"
+        ScenarioError, match="is not the library that the scenario was loaded with"
     ):
         pickle.loads(kept)
     with pytest.raises(ScenarioError, match="has changed, and this process has the one before it loaded"):

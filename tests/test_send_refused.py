@@ -31,10 +31,10 @@ START = r"(: |if so, )start one on that host with `paceline serve --port P`, .* 
         ({"cc": "gcc", "app": "encoder"}, r"^--cc: gcc sets no window" + CARRIED),
         ({"cc": "udp", "rate": "2 Mbit/s"}, r"^--cc: udp sets no window" + CARRIED),
         ({"cc": "kernel:cubic"}, r"^--cc: kernel:cubic is the kernel's TCP" + CARRIED),
-        ({"set": {"bundle.with": "x"}}, r"^--set bundle.with: in real time no flows share a connection"),
+        ({"set": {"bundle.with": "x"}}, r"^--set bundle.with: flows cannot share a QUIC connection in real time"),
         (
             {"set": {"bundle": {"priority": 2}}, "flows": 2},
-            r"^--set bundle: in real time no flows share a con",
+            r"^--set bundle: flows cannot share a QUIC con",
         ),
     ],
 )
@@ -276,7 +276,7 @@ def test_what_no_real_connection_has_is_refused_before_it_runs(tmp_path: Path, m
 
 def test_tracks_are_refused() -> None:
     made = paceline.load(Path(__file__).parent.parent / "examples" / "quic-tracks.toml")
-    said = "bundle: in real time no flows share a connection of QUIC; leave `bundle` out"
+    said = "bundle: flows cannot share a QUIC connection in real time; leave `bundle` out"
     with pytest.raises(PacelineError, match=said):
         realtime.flows(made, 1)
     with pytest.raises(PacelineError, match=said):
@@ -286,7 +286,7 @@ def test_tracks_are_refused() -> None:
 def test_a_relay_is_refused() -> None:
     relay = '[flow.b]\nfrom = "right"\nto = "left"\napp = { kind = "relay", of = "a" }\n'
     voice = f'transport = "quic"\napp = {{ kind = "voice" }}\n{relay}'
-    with pytest.raises(PacelineError, match=r"flow.b.app: a relay is simulated alone \(paceline run\)"):
+    with pytest.raises(PacelineError, match=r"flow.b.app: relays run only in the simulator \(paceline run\)"):
         realtime.flows(paceline.parse(BULK.replace("[flow.bulk]", "[flow.a]") + voice), 1)
 
 

@@ -5,9 +5,9 @@
     results.flows                  # a Polars table; units end the columns' names
     results.statistics("flows")    # mean, sd, 95 % interval
 
-What is imported by name lies here: `axes`, `campaign`, `conform`, `models`, `realtime`, `statistics`, `suite` and their
-like. The folders hold the rest, by subject: `simulate/run.py` has `paceline.run`, `sweeps/` `sweep`, `compare` and
-`merge`, `results/` what comes of them; `cli/` is the same from a shell. All simulation lies in the extension module
+What you import by name lies here: `axes`, `campaign`, `conform`, `models`, `realtime`, `statistics`, `suite` and
+others. The folders hold the rest by subject: `simulate/run.py` has `paceline.run`; `sweeps/` has `sweep`, `compare`
+and `merge`; `results/` has the results; `cli/` is the command line. All simulation is in the extension module
 `_core`.
 """
 
@@ -69,9 +69,9 @@ if TYPE_CHECKING:
     from paceline.sweeps.merge import merge
     from paceline.sweeps.sweep import sweep
 
-# Where the names above are, for those that are asked for: with Polars and NumPy they take a second to import, and
-# the command line's `--help` needs none of them. A name with "" is a module itself. No module and no folder here is
-# called as a function is: its import would hide it.
+# Where each public name is defined, for lazy imports: Polars and NumPy take a second to import, and `--help` of the
+# command line needs neither. A name with "" is itself a module. No module or folder here may have the name of a
+# public function, because importing it would hide the function.
 _LATER = {
     "Batched": "simulate.executors",
     "Comparison": "sweeps.compare",
@@ -133,7 +133,7 @@ def __dir__() -> list[str]:
 
 
 def controllers() -> list[dict[str, Any]]:
-    """The congestion controllers: name, summary, source, and parameters with default, range, unit and meaning."""
+    """Return the congestion controllers: name, summary, source, parameters (default, range, unit, meaning)."""
     found: list[dict[str, Any]] = json.loads(_core.schemes())
     return found
 

@@ -1,7 +1,7 @@
-"""What the arguments of Python's calls may be, said in one place: `checked` holds each call against it.
+"""The allowed arguments of the Python API, defined in one place: `checked` validates each call.
 
-The same name means the same in all functions; where it does not, the function says so in its `checked`. What only the
-function can know, such as a range or the names that are there, it checks itself.
+A name has the same meaning in all functions; a function with another meaning passes it to `checked`. A function itself
+checks what only it can know, such as a range or the available names.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Kind:
-    """What an argument may be, in words, whether a value is that, and what makes a number of NumPy's Python's."""
+    """What an argument may be: a description, a test, and a conversion from NumPy's numbers."""
 
     words: str
     holds: Callable[[Any], bool]
@@ -71,12 +71,12 @@ def _is_vary(value: Any) -> bool:
     def is_key(key: Any) -> bool:
         return isinstance(key, str) or (isinstance(key, tuple) and all(map(_is_text, key)))
 
-    # What is wrong with the values, `axes.read` can tell.
+    # `axes.read` reports what is wrong with the values.
     return isinstance(value, Mapping) and all(map(is_key, value))
 
 
 def plain(value: Any) -> Any:
-    """What NumPy, Polars and pandas make of numbers, texts and lists, as Python's own; other values as they are."""
+    """NumPy, Polars and pandas numbers, texts and lists as Python's own; other values unchanged."""
     for name in ("tolist", "to_list"):
         if callable(method := getattr(value, name, None)):
             return method()
@@ -227,18 +227,18 @@ KINDS: dict[str, Kind] = {
     "xlabel": TEXT,
     "y": TEXT.or_several(),
 }
-"""By the argument's name, in all functions but those that say something else. Where None is the default it may be None.
+"""By argument name, in all functions unless they override it. An argument whose default is None may also be None.
 """
 KINDS["set"] = KINDS["changes"]
 
 RENAMED = {"access_point": "algorithm"}
-"""What arguments were called once."""
+"""Former names of arguments."""
 
 
 def checked(**others: Kind) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Has a function refuse arguments that are not what they may be, with an ArgumentError: those of `KINDS`, or of
-    `others`, by name; a PacelineError that is no more than that becomes one. A function with an argument that neither
-    names cannot be defined."""
+    """Make a function raise ArgumentError for invalid arguments, by the kinds in `KINDS` or `others`; a plain
+    PacelineError from the function also becomes an ArgumentError. Defining a function with an argument that has no kind
+    fails."""
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
         signature = inspect.signature(function)
@@ -270,7 +270,7 @@ def checked(**others: Kind) -> Callable[[Callable[P, T]], Callable[P, T]]:
             except PacelineError as error:
                 if type(error) is not PacelineError:
                     raise
-                # A mistake of the request is one of the arguments.
+                # A mistake in the request is a mistake in the arguments.
                 raise ArgumentError(*error.args).with_traceback(error.__traceback__) from error.__cause__
 
         return call
@@ -279,17 +279,17 @@ def checked(**others: Kind) -> Callable[[Callable[P, T]], Callable[P, T]]:
 
 
 _UNCHECKED = frozenset(["runner", "stop", "timeout_term"])
-"""What nobody writes by hand, or has few values that its function tells."""
+"""Arguments that users do not write, or whose few values the function itself checks."""
 
 
 def _check_place(value: Any) -> None:
-    """Raises ArgumentError for a path that UTF-8 cannot write."""
+    """Raise ArgumentError for a path that UTF-8 cannot encode."""
     if isinstance(value, str | os.PathLike) and not is_encodable(os.fsdecode(value)):
         raise ArgumentError(not_text(os.fsdecode(value)))
 
 
 def _unfit(function: str, names: Sequence[str], given: Mapping[str, Any], why: str) -> str:
-    """What to say of a call with too few arguments, too many, or unknown ones."""
+    """The message for a call with too few, too many or unknown arguments."""
     for name in given:
         if name not in names:
             near = (

@@ -1,13 +1,13 @@
-"""What a sweep varies: paths over values, each by itself or several together.
+"""What a sweep varies: paths and their values, each path alone or several together.
 
-`vary` maps a TOML path to its values, and a tuple of paths that go together to tuples of as many values:
+`vary` maps a TOML path to its values, or a tuple of paths that vary together to tuples of the same length:
 
     vary = {
         "flow.film.cc": ["newreno", "vegas"],
         ("link.bottleneck.rate", "link.bottleneck.delay"): [("1 Mbit/s", "50 ms"), ("10 Mbit/s", "5 ms")],
     }
 
-On the command line and as keys of a TOML file the paths stand with commas between, the values with colons:
+On the command line and as keys of a TOML file, commas separate the paths and colons the values of a step:
 `--vary "link.bottleneck.rate,link.bottleneck.delay=1 Mbit/s:50 ms,10 Mbit/s:5 ms"`.
 """
 
@@ -26,20 +26,20 @@ from paceline.messages.argument_names import option
 from paceline.scenarios.scenario import assignment
 
 Vary = Mapping[Any, Any]
-"""Paths, or tuples of paths that go together, and their values, a list, a tuple or an array: see above. (Keys of a
-mapping are invariant: a type of both would refuse a mapping of one.)"""
+"""Paths, or tuples of paths that vary together, and their values: a list, tuple or array. (Mapping keys are invariant
+in type, so a precise key type would refuse valid mappings.)"""
 
 MOST_POINTS = 1_000_000
-"""Combinations of the values of a sweep."""
+"""The limit on a sweep's combinations."""
 MOST_LABEL = 2**63 - 1
-"""The greatest whole number that a column holds."""
+"""The largest integer that a column holds."""
 
 Axis = tuple[tuple[str, ...], list[tuple[Any, ...]]]
-"""Paths that go together, and for each step a value for each of them."""
+"""Paths that vary together, and for each step one value per path."""
 
 
 def split(text: str, separator: str) -> list[str]:
-    """The parts of a text; separators within brackets, braces or quotes are none."""
+    """Split a text at separators outside brackets, braces and quotes."""
     parts, depth, quote, start = [], 0, "", 0
     for i, char in enumerate(text):
         if quote:
@@ -57,7 +57,7 @@ def split(text: str, separator: str) -> list[str]:
 
 
 def axis(text: str) -> tuple[str | tuple[str, ...], list[Any]]:
-    """Reads "path=v1,v2,..." or "path1,path2=v1:w1,v2:w2,...". Raises PacelineError."""
+    """Read "path=v1,v2,..." or "path1,path2=v1:w1,v2:w2,...". Raises PacelineError."""
     names, values = assignment(text)
     paths, parts = tuple(split(names, ",")), split(values, ",")
     if not all(paths):
@@ -80,13 +80,13 @@ def axis(text: str) -> tuple[str | tuple[str, ...], list[Any]]:
 
 
 def named(vary: Mapping[str, Any]) -> dict[str | tuple[str, ...], Any]:
-    """What a TOML table varies: paths that go together stand in one key, with commas between."""
+    """What a TOML table varies: a key holds paths that vary together, separated by commas."""
     parts = {key: tuple(split(key, ",")) for key in vary}
     return {paths if len(paths) > 1 else key: vary[key] for key, paths in parts.items()}
 
 
 def axes(texts: Sequence[str]) -> dict[str | tuple[str, ...], list[Any]]:
-    """What repeated options vary. Raises PacelineError for a path given twice."""
+    """What repeated options vary. Raises PacelineError if a path is given twice."""
     found: dict[str | tuple[str, ...], list[Any]] = {}
     for text in texts:
         names, values = axis(text)
@@ -114,12 +114,12 @@ def _check_paths(paths: Sequence[str]) -> None:
             raise PacelineError(f"{path} is varied twice: give its values in one option")
         if path == "seed":
             raise PacelineError(
-                f"seed is not varied: {option('runs', 10)} takes 10 seeds, {option('seed', 1)} says from which on"
+                f"seed cannot be varied: {option('runs', 10)} runs 10 seeds, {option('seed', 1)} sets the first"
             )
 
 
 def _keys(path: str) -> list[str]:
-    """The keys of a path, in whatever spelling: `flow."a".cc` is `flow.a.cc`."""
+    """The keys of a path, without quotes: `flow."a".cc` is `flow.a.cc`."""
     try:
         table: Any = tomllib.loads(f"{path} = 0")
     except tomllib.TOMLDecodeError:
@@ -132,7 +132,7 @@ def _keys(path: str) -> list[str]:
 
 
 def check_set(changes: Mapping[str, Any], vary: Vary) -> None:
-    """Refuses a path that is set and would not stay so: it or a table around it is varied. Raises PacelineError."""
+    """Raise PacelineError if a path is set although it, or a table around it, is varied."""
     for path in changes:
         for varied in _paths(vary):
             if _keys(path)[: len(_keys(varied))] == _keys(varied):
@@ -142,7 +142,7 @@ def check_set(changes: Mapping[str, Any], vary: Vary) -> None:
 
 
 def read(vary: Vary) -> list[Axis]:
-    """What is varied, checked. Raises PacelineError."""
+    """What is varied, validated. Raises PacelineError."""
     _check_paths(_paths(vary))
     found: list[Axis] = []
     for names, values in vary.items():
@@ -156,20 +156,20 @@ def read(vary: Vary) -> list[Axis]:
         if not isinstance(listed, Sequence) or isinstance(listed, bytes):
             raise ArgumentError(f"the values of {what} are a list, as [1, 2], not {values!r}")
         if not listed:
-            raise PacelineError(f"{what} is varied over no value")
+            raise PacelineError(f"{what} is varied over no values: give at least one")
         own = map(plain, listed)
         steps = [(value,) if isinstance(names, str) else value for value in own]
         for step in steps:
             if not isinstance(step, list | tuple) or len(step) != len(paths):
                 raise PacelineError(
-                    f"{what} go together: each step has {len(paths)} values, a tuple, not {step!r}"
+                    f"{what} vary together: each step must be a tuple of {len(paths)} values, not {step!r}"
                 )
         found.append((paths, [tuple(step) for step in steps]))
     return found
 
 
 def number(text: str) -> int | float | str:
-    """Text as the number it is, or as it stands."""
+    """The number that a text is, or the text itself."""
     if re.fullmatch(r"[+-]?\d+", text):
         return int(text)
     if re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", text):
@@ -178,14 +178,14 @@ def number(text: str) -> int | float | str:
 
 
 def _labels(values: Sequence[Any]) -> list[Any]:
-    """Values as columns of tables hold them: numbers only if all of them are."""
+    """Values as table columns hold them: numbers only if all of them are."""
     plain = [number(v) if isinstance(v, str) else v for v in values]
     kinds = {type(v) for v in plain}
     words = [str(v) for v in values]
     if kinds <= {int, float} and (
         len(set(plain)) < len(set(words)) or any(abs(v) > MOST_LABEL for v in plain if isinstance(v, int))
     ):
-        # "1" and "01" may be two names, and columns hold no greater number
+        # "1" and "01" may be two names, and a column holds no larger integer.
         return words
     if kinds == {int, float}:
         return [float(v) for v in plain]
@@ -193,8 +193,8 @@ def _labels(values: Sequence[Any]) -> list[Any]:
 
 
 def combinations(vary: Vary) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """Every combination of the values, the last axis varying fastest, paths that go together in step: what to set, and
-    the labels that tell it from the others. Raises PacelineError."""
+    """Every combination of the values, the last axis varying fastest and paths of one axis in step: the settings and
+    the labels that identify it. Raises PacelineError."""
     steps: list[list[list[tuple[str, Any, Any]]]] = []
     for paths, values in read(vary):
         labels = [_labels([step[i] for step in values]) for i in range(len(paths))]
@@ -211,7 +211,7 @@ def combinations(vary: Vary) -> list[tuple[dict[str, Any], dict[str, Any]]]:
 
 
 def recorded(vary: Vary) -> dict[str, Any]:
-    """What a manifest says of it: `vary`, the values of each path, and `together`, what goes in step, if anything."""
+    """The manifest's record of the axes: `vary`, each path's values, and `together`, the paths that vary in step."""
     found = read(vary)
     values = {
         path: [str(step[i]) for step in steps] for paths, steps in found for i, path in enumerate(paths)
@@ -221,7 +221,7 @@ def recorded(vary: Vary) -> dict[str, Any]:
 
 
 def varied(manifest: Mapping[str, Any]) -> Vary:
-    """What a manifest says was varied: `recorded` the other way."""
+    """The axes that a manifest records: the inverse of `recorded`."""
     values: dict[str, list[Any]] = manifest["vary"]
     together = {path: tuple(paths) for paths in manifest.get("together", []) for path in paths}
     names = dict.fromkeys(together.get(path, path) for path in values)
@@ -234,7 +234,7 @@ def varied(manifest: Mapping[str, Any]) -> Vary:
 
 
 def short(paths: Sequence[str]) -> dict[str, str]:
-    """The ends of paths that tell them apart: "delay" for "link.bottleneck.delay"."""
+    """The shortest endings that tell paths apart: "delay" for "link.bottleneck.delay"."""
     found = {}
     for axis in paths:
         keys = axis.split(".")

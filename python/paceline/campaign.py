@@ -1,11 +1,11 @@
-"""Campaigns: schemes in alternation, case by case and test by test, over a simulated, an emulated, or a real path.
+"""Campaigns: schemes run in alternation, case by case and test by test, over a simulated, emulated or real path.
 
 A campaign file (TOML) names scenarios and what differs between schemes and between cases:
 
     name = "wide-area"
-    scenario = "wide-area.toml"        # of every case that names none of its own
+    scenario = "wide-area.toml"        # of every case that names no scenario
     tests = 12
-    rest = "5 s"                       # between two runs in real time
+    rest = "5 s"                       # pause between two runs in real time
 
     [scheme.tcp]
     set = { "flow.media.cc" = "newreno" }
@@ -15,11 +15,11 @@ A campaign file (TOML) names scenarios and what differs between schemes and betw
     [case.alone]
     [case.reverse]
     scenario = "wide-area-reverse.toml"
-    [case.rates]                       # a case for each step; of paths that go together the key names all
+    [case.rates]                       # a case for each step; paths that vary together share a key
     vary = { "link.bottleneck.rate,link.bottleneck.delay" = [["1 Mbit/s", "50 ms"], ["4 Mbit/s", "5 ms"]] }
 
-Test k runs every case with every scheme in turn, with seed k, so that what the path does in the meantime meets all of
-them; the results are those of a sweep over `case` and `scheme`.
+Test k runs every case with every scheme in turn, with seed k, so that changes of the path over time affect all schemes
+alike. The results are those of a sweep over `case` and `scheme`.
 """
 
 from __future__ import annotations
@@ -57,18 +57,18 @@ class Campaign:
     tests: int
     rest_s: float
     points: tuple[Point, ...]
-    """Case by case, and scheme by scheme within each; the labels tell which."""
+    """By case, then by scheme; the labels name both."""
 
     def seconds(self, tests: int | None = None) -> float:
-        """How long it takes in real time."""
+        """The campaign's duration in real time, in seconds."""
         once = sum(point.scenario.duration_s + self.rest_s for point in self.points)
         return once * (self.tests if tests is None else tests)
 
 
 @checked()
 def read(path: str | Path, changes: Mapping[str, Any] | None = None) -> Campaign:
-    """Reads a campaign and every scenario it names; `changes` are set in all of them, last. Raises ScenarioError, and
-    PacelineError that names the file and the key."""
+    """Read a campaign and every scenario it names; `changes` are set in all of them, last. Raises ScenarioError, and
+    PacelineError, which names the file and the key."""
     file = Path(find(str(path)))
     values = read_toml(file)
     if "scheme" not in values and "flow" in values:
@@ -93,7 +93,7 @@ def read(path: str | Path, changes: Mapping[str, Any] | None = None) -> Campaign
         scenario = entry.take("scenario", str, common)
         if scenario is None:
             raise PacelineError(
-                f"{file.name}: scenario is missing: of all cases, or of {key or 'a case'} alone"
+                f"{file.name}: scenario is missing: give one for all cases, or one for {key or 'each case'}"
             )
         sets, varied = settings(entry), entry.take("vary", dict, {})
         entry.end()
@@ -118,7 +118,7 @@ def _tables(table: Table, key: str, default: Any) -> list[tuple[str, Table]]:
 
 
 def _steps(where: str, vary: Mapping[str, Any]) -> list[tuple[Settings, Mapping[str, Any]]]:
-    """What a case varies: the settings of each of its steps, and their labels. Raises PacelineError."""
+    """The steps of a case: each step's settings and its labels. Raises PacelineError."""
     try:
         found = combinations(named(vary))
     except PacelineError as error:
@@ -148,11 +148,11 @@ def run(
     fresh: bool = False,
     progress: Progress | None = None,
 ) -> Results:
-    """Runs a campaign: in real time, one run after the other, if there is a `runner`, else simulated; `over` names
-    what it runs over.
+    """Run a campaign: with `runner` in real time, one run after the other, else simulated; `over` names what it runs
+    over.
 
-    With `out`, finished runs are kept there and a campaign that was stopped goes on where it was. Tables have the
-    columns `case` and `scheme`; the seed is the number of the test. Raises PacelineError, StorageError, Interrupted.
+    With `out`, finished runs are kept there, and an interrupted campaign resumes. Tables have the columns `case` and
+    `scheme`; the seed is the test's number. Raises PacelineError, StorageError, Interrupted.
     """
     seeds = seeds_from(1, campaign.tests if tests is None else tests)
     what = {

@@ -1,6 +1,6 @@
-"""The base classes of controllers of your own, which the package has too: `paceline.WindowController` and its kin.
+"""The base classes of your own controllers, re-exported by the package: `paceline.WindowController` and its kin.
 
-`events.py` has what each is given, `own_controllers.py` makes a scheme of a class: docs/your-own-controller.md.
+`events.py` lists what each receives; `own_controllers.py` makes a scheme of a class: docs/your-own-controller.md.
 """
 
 from paceline._core import MediaController, Random, RateController, WindowController

@@ -1,27 +1,27 @@
-"""What can go wrong, as a user should see it. Each message stands alone: what happened, where, what to do.
+"""The exceptions that users see. Each message is complete: what happened, where, and what to do.
 
-All are `PacelineError`s, but for Ctrl-C. The core raises those of these that its work can meet.
+All are `PacelineError`s, except for Ctrl-C. The core raises those that concern it.
 """
 
 from __future__ import annotations
 
 
 class PacelineError(Exception):
-    """A mistake of the request: a bad option, an unknown name, a directory that does not fit."""
+    """A mistake in the request: a bad option, an unknown name, a directory that does not fit."""
 
     exit_code = 2
 
 
 class ArgumentError(PacelineError, ValueError):
-    """A mistake in a Python call: the message names the argument, what it is, and what it may be."""
+    """A mistake in a Python call: the message gives the argument's name, its value, and the allowed values."""
 
 
 class PacelineWarning(UserWarning):
-    """What is said to no effect, or hardly the one that is meant; what is measured is sound."""
+    """A setting that has no effect, or hardly the intended one; the measurements are sound."""
 
 
 class CutShortWarning(PacelineWarning):
-    """A stream or a transfer that no run can wait for. Notices of the run say so too."""
+    """A stream or transfer that the end of every run cuts off. Notices of the run say so too."""
 
 
 class ScenarioError(PacelineError):
@@ -29,7 +29,7 @@ class ScenarioError(PacelineError):
 
 
 class ControllerError(PacelineError):
-    """A controller of your own failed: the message has its flow, the time, and what Python's traceback says."""
+    """Your own controller failed: the message has the flow, the time, and Python's traceback."""
 
     exit_code = 1
 
@@ -41,7 +41,7 @@ class StorageError(PacelineError):
 
 
 class UnwrittenError(StorageError):
-    """What was measured in real time could not be written. It is not lost: `ran` is what the call would have given."""
+    """Measurements made in real time could not be written. They are not lost: `ran` is the call's result."""
 
     def __init__(self, message: str, ran: object) -> None:
         super().__init__(message)
@@ -55,7 +55,7 @@ class LiveError(PacelineError):
 
 
 class PathError(PacelineError):
-    """A path could not be made, or its command not be run."""
+    """A path could not be set up, or its command could not be run."""
 
     def __init__(self, message: str, exit_code: int = 1) -> None:
         super().__init__(message)
@@ -63,17 +63,17 @@ class PathError(PacelineError):
 
 
 class InternalError(PacelineError):
-    """A defect of Paceline itself; the message asks to report it and gives scenario and seed."""
+    """A defect of Paceline itself; the message asks you to report it and gives scenario and seed."""
 
     exit_code = 1
 
 
-class Cancelled(PacelineError):  # noqa: N818 (not an error: somebody asked for it)
+class Cancelled(PacelineError):  # noqa: N818 (not an error: it was requested)
     """The run was stopped through its `Watch`."""
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C during several runs. What had finished is kept where there was a place to keep it."""
+    """Ctrl-C during several runs. Finished runs are kept if there was a directory to keep them in."""
 
     exit_code = 130
 
@@ -86,7 +86,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 class HuntStopped(Interrupted):
-    """Ctrl-C during a hunt. What it had found lies where it would have at the end, as far as it had come."""
+    """Ctrl-C during a hunt. Its finds so far are where they would be at the end, as far as they were processed."""
 
     def __init__(self, tries: int, finds: int, kept: str | None = None) -> None:
         found = f"{finds} {'find' if finds == 1 else 'finds'} so far, not yet run on other seeds to the end"

@@ -1,10 +1,10 @@
-"""What a controller of your own is told: typed objects with times in seconds, sizes in bytes, windows in segments.
+"""The events that your own controller receives: typed objects, times in seconds, sizes in bytes, windows in segments.
 
-Of TCP's machine (`WindowController`): `Established`, `Acked`, `Lost`, `EcnEcho`, `Timeout`, `Recovered`, `Undo`,
-`Idle`, `Deflate`, `Repaired`, `Duplicate`, `Resumed`; with `needs` also `Delivery` and `LostOne`; with `every` an
-`Interval` alone. Of TFRC's (`RateController`): `Started`, `RateReport`, `NoFeedback`. Of RTP's (`MediaController`):
-`SessionStarted`, `Arrivals` of `PacketFate`s, `MediaReport`, `Silence`, `FrameWritten`, `PacketSent`. A `PathView`
-comes with each.
+`WindowController` (TCP) receives `Established`, `Acked`, `Lost`, `EcnEcho`, `Timeout`, `Recovered`, `Undo`, `Idle`,
+`Deflate`, `Repaired`, `Duplicate`, `Resumed`; with `needs` also `Delivery` and `LostOne`; with `every` only `Interval`.
+`RateController` (TFRC) receives `Started`, `RateReport`, `NoFeedback`. `MediaController` (RTP) receives
+`SessionStarted`, `Arrivals` of `PacketFate`s, `MediaReport`, `Silence`, `FrameWritten`, `PacketSent`. Each comes with a
+`PathView`.
 """
 
 from paceline._core import (

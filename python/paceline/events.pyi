@@ -1,4 +1,4 @@
-"""What a controller of your own is told: see `events.py`."""
+"""The events that your own controller receives: see `events.py`."""
 
 from dataclasses import dataclass
 from typing import final
@@ -6,9 +6,9 @@ from typing import final
 @final
 @dataclass(frozen=True)
 class PathView:
-    """What a controller may see of its path: seconds, and segments of `segment_bytes` of payload. `srtt_s` is
-    zero before the first sample (RFC 6298), `rttvar_s` of TCP alone; `acked` is the next segment that the
-    receiver expects, `next` the next to send in order; `receive_window` is 2**32 - 1 where there is none.
+    """The state of the path: times in seconds, counts in segments of `segment_bytes` of payload. `srtt_s` is zero
+    before the first sample (RFC 6298); only TCP has `rttvar_s`. `acked` is the next segment that the receiver expects,
+    `next` the next to send in order; `receive_window` is 2**32 - 1 if there is none.
     """
 
     now_s: float
@@ -24,16 +24,16 @@ class PathView:
 @final
 @dataclass(frozen=True)
 class Established:
-    """The connection stands; `window` is the initial window in segments."""
+    """The connection is established; `window` is the initial window in segments."""
 
     window: float
 
 @final
 @dataclass(frozen=True)
 class Acked:
-    """New data are acknowledged, outside of recovery: how many segments, what was in flight before, and the
-    round-trip time of the newest of them, unless it is ambiguous (Karn). What the receiver delayed its acknowledgement
-    by is in it.
+    """An acknowledgement of new data outside recovery: `segments` acknowledged, `in_flight` before it, and the
+    round-trip time of the newest of them, None if it is ambiguous (Karn). It includes the receiver's acknowledgement
+    delay.
     """
 
     segments: int
@@ -43,7 +43,7 @@ class Acked:
 @final
 @dataclass(frozen=True)
 class Repaired:
-    """The same during recovery, under profiles ns2-linux and linux."""
+    """An acknowledgement of new data during recovery, under profiles ns2-linux and linux."""
 
     segments: int
     rtt_s: float | None
@@ -51,13 +51,13 @@ class Repaired:
 @final
 @dataclass(frozen=True)
 class Duplicate:
-    """One more duplicate in Vegas' recovery."""
+    """One more duplicate acknowledgement in Vegas' recovery."""
 
 @final
 @dataclass(frozen=True)
 class Lost:
-    """A loss, found without a timeout: at most once a window of data. `duplicates` is by how many the window is
-    to be inflated, zero where the machine does it; `again`: this loss is not the segment's first.
+    """A loss, detected without a timeout: at most once a window of data. `duplicates` is the number of segments by
+    which to inflate the window, zero if the sender does that; `again`: the segment was lost before.
     """
 
     duplicates: int
@@ -66,21 +66,21 @@ class Lost:
 @final
 @dataclass(frozen=True)
 class Deflate:
-    """A partial acknowledgement (RFC 6582, 3.2): the window is to shrink by so many segments."""
+    """A partial acknowledgement (RFC 6582, 3.2): shrink the window by `segments`."""
 
     segments: int
 
 @final
 @dataclass(frozen=True)
 class Recovered:
-    """Recovery is over; a window above `at_most` would let a burst out."""
+    """Recovery is over; a window above `at_most` would send a burst."""
 
     at_most: float
 
 @final
 @dataclass(frozen=True)
 class Undo:
-    """The last reduction was for nothing (RFC 4015), under profile linux: window and threshold before it."""
+    """The last reduction was spurious (RFC 4015), under profile linux: window and threshold before it."""
 
     window: float
     threshold: float
@@ -88,19 +88,19 @@ class Undo:
 @final
 @dataclass(frozen=True)
 class Timeout:
-    """The retransmission timer has expired; `cut`: the threshold is to be cut too."""
+    """The retransmission timer has expired; `cut`: reduce the threshold too."""
 
     cut: bool
 
 @final
 @dataclass(frozen=True)
 class EcnEcho:
-    """The receiver echoes a mark (RFC 3168), at most once a window of data."""
+    """The receiver echoes a CE mark (RFC 3168), at most once a window of data."""
 
 @final
 @dataclass(frozen=True)
 class Resumed:
-    """Sending begins again after nothing was in flight for so long, under profile linux."""
+    """Sending begins again after `idle_s` with nothing in flight, under profile linux."""
 
     idle_s: float
     app_limited: bool
@@ -108,14 +108,14 @@ class Resumed:
 @final
 @dataclass(frozen=True)
 class Idle:
-    """Nothing was sent for longer than the timeout (RFC 5681, 4.1); `window` is the restart window."""
+    """Nothing was sent for longer than the RTO (RFC 5681, 4.1); `window` is the restart window."""
 
     window: float
 
 @final
 @dataclass(frozen=True)
 class Delivery:
-    """A sample of the delivery rate (RS of draft-ietf-ccwg-bbr), with `needs` deliveries: volumes in bytes."""
+    """A delivery-rate sample (RS of draft-ietf-ccwg-bbr), with `needs` deliveries: volumes in bytes."""
 
     total: int
     newly_acked: int
@@ -135,8 +135,8 @@ class Delivery:
 @final
 @dataclass(frozen=True)
 class LostOne:
-    """A segment that was found lost, and what was known when it left, with `needs` deliveries: volumes in
-    bytes.
+    """A segment that was declared lost, and the connection's state when it was sent, with `needs` deliveries: volumes
+    in bytes.
     """
 
     seq: int
@@ -149,8 +149,8 @@ class LostOne:
 @final
 @dataclass(frozen=True)
 class Interval:
-    """What an interval was like, with `every`: bytes acknowledged, lost, and sent (again too), marks, timeouts, and
-    round-trip times: mean, least, greatest. `loss` is the share lost of what was acknowledged or lost.
+    """A summary of an interval, with `every`: bytes acknowledged, lost and sent (retransmissions included), CE marks,
+    timeouts, and mean, minimum and maximum round-trip time. `loss` is lost / (acknowledged + lost).
     """
 
     duration_s: float
@@ -169,12 +169,12 @@ class Interval:
 @final
 @dataclass(frozen=True)
 class Started:
-    """A sender on TFRC begins, without a round-trip sample yet."""
+    """A TFRC sender begins, without a round-trip sample yet."""
 
 @final
 @dataclass(frozen=True)
 class RateReport:
-    """A receiver's report on TFRC: R_sample, t_RTO, X_recv and p of RFC 5348."""
+    """A TFRC receiver's report: R_sample, t_RTO, X_recv and p of RFC 5348."""
 
     rtt_s: float
     timeout_s: float
@@ -192,7 +192,7 @@ class NoFeedback:
 @final
 @dataclass(frozen=True)
 class SessionStarted:
-    """A sender on RTP begins: bytes of a full packet on the wire, and the mean time between reports."""
+    """An RTP sender begins: size of a full packet on the wire, and the mean time between reports."""
 
     packet_bytes: int
     report_interval_s: float
@@ -200,8 +200,8 @@ class SessionStarted:
 @final
 @dataclass(frozen=True)
 class MediaReport:
-    """A receiver's report on RTP (RFC 3550): the share lost since the one before it, and the bottleneck's rate,
-    if the receiver measures it.
+    """An RTP receiver's report (RFC 3550): the share lost since the previous report, and the bottleneck's rate if the
+    receiver measures it.
     """
 
     loss: float
@@ -213,9 +213,8 @@ class MediaReport:
 @final
 @dataclass(frozen=True)
 class PacketFate:
-    """What has become of a packet of `size` bytes on the wire, of which the application wrote `payload`.
-    `arrived_s` is by the receiver's clock, None if it does not tell; neither `arrived` nor `lost`: its
-    feedback was lost itself.
+    """The fate of a packet of `size` bytes on the wire, `payload` of them the application's. `arrived_s` is on the
+    receiver's clock, None if it is not reported. If both `arrived` and `lost` are false, the feedback itself was lost.
     """
 
     number: int
@@ -232,8 +231,8 @@ class PacketFate:
 @final
 @dataclass(frozen=True)
 class Arrivals:
-    """Feedback on single packets (RFC 8888, or transport-wide): those whose fate is known now, the round-trip
-    time of the last one, what waits at the sender, how long its oldest frame has, and the bytes in flight.
+    """Feedback on single packets (RFC 8888, or transport-wide): the packets whose fate is now known, the round-trip
+    time of the last one, the sender's backlog, how long its oldest frame has waited, and the bytes in flight.
     """
 
     packets: list[PacketFate]
@@ -247,19 +246,19 @@ class Arrivals:
 @final
 @dataclass(frozen=True)
 class Silence:
-    """No feedback has come for `silence` intervals, or for one more."""
+    """No feedback has arrived for `silence` intervals, or for one more."""
 
 @final
 @dataclass(frozen=True)
 class FrameWritten:
-    """The application has written a frame of `size` bytes on the wire, with `tells_sending`."""
+    """The application has written a frame of `size` bytes on the wire; requires `tells_sending`."""
 
     size: int
 
 @final
 @dataclass(frozen=True)
 class PacketSent:
-    """A packet has left, with `tells_sending`; `in_flight` are bytes with it."""
+    """A packet has been sent; requires `tells_sending`. `in_flight` is in bytes and includes it."""
 
     number: int
     size: int

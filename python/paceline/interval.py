@@ -1,8 +1,7 @@
-"""What several runs say of a measure: an interval of the mean where that can be had, and what else where not.
+"""The summary of a measure over several runs: an interval of the mean where one is valid, else another statistic.
 
-Which of them is decided by what the measure is, not by how a few values look: ten values without the rare one that
-makes the mean look as good as normal ones, so that a test of their skewness keeps the worst samples
-(docs/decisions/intervals.md).
+The measure's kind decides, not the look of a few values: ten values without the rare one that dominates the mean look
+as good as normal ones, so a test of their skewness would pass the worst samples (docs/decisions/intervals.md).
 """
 
 from __future__ import annotations
@@ -22,84 +21,84 @@ from paceline.results.measures import measure
 from paceline.statistics import CONFIDENCE, Number, estimate, present, special_functions
 
 EXTREMES = frozenset(["max", "min", "p95", "p99"])
-"""Parts of the names of extremes and of what lies near them: their distributions have far outliers, as have those of
-measures that a few rare events make (`Measure.scatter` "rare")."""
+"""Name parts of extremes and near-extremes: their distributions have far outliers, as have measures that a few rare
+events dominate (`Measure.scatter` "rare")."""
 LEAST_RUNS = 10
-"""Fewer have no interval of the mean: of those of 5 runs by t every seventh held less than 90 %."""
+"""With fewer runs there is no interval of the mean: of the t intervals of 5 runs, one in seven covered below 90 %."""
 STRICTER = 0.2
-"""Bounds of the share of runs that differ miss in so much less of all cases than other intervals do: at 99 % for 95 %.
-They are printed of samples that are alike, which are more alike than all runs: those of 95 % held in 76 to 85 %."""
+"""The bounds on the share of differing runs miss this much less often than other intervals: 99 % for 95 %. They are
+printed for samples that are alike, which are more alike than all runs: bounds of 95 % covered 76 to 85 %."""
 RESOLUTION = 0.002
-"""Values of percentiles that differ by less are equal: so fine are the histograms that they come from."""
+"""Percentile values that differ by less are equal: this is the resolution of the histograms behind them."""
 
 
 class Kind(enum.StrEnum):
-    """What is known besides the mean."""
+    """The statistic given besides the mean."""
 
     T = "t"
-    """An interval of the mean: Student's t, longer where values are skewed, cut at what the measure cannot exceed."""
+    """An interval of the mean: Student's t, widened for skewed values, cut at the measure's bounds."""
     RUNS = "runs"
-    """Four runs of five or more have the same value: how many have another, and a bound on the share of such runs."""
+    """At least four runs in five have the same value: how many differ, and a bound on the share of such runs."""
     MEDIAN = "median"
     """No interval of the mean; one of the median, by order statistics."""
     NONE = "none"
-    """Nothing: too few runs."""
+    """None: too few runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Several runs' values of a measure, in its unit."""
+    """The summary of a measure over several runs, in its unit."""
 
     kind: Kind
     n: int
-    """How many values it rests on."""
+    """The number of values."""
     mean: float | None
     """None without values."""
     sd: float | None
     """Sample standard deviation (n - 1); None below two values."""
     low: float | None = None
-    """Lower end of the interval of the mean; None but for `Kind.T`."""
+    """Lower end of the interval of the mean; only with `Kind.T`."""
     high: float | None = None
     """Upper end."""
     half_width: float | None = None
-    """Half of it; None where it was cut, and is not symmetrical."""
+    """Half the interval's width; None if it was cut and so is not symmetrical."""
     median: float | None = None
     """None without values."""
     median_low: float | None = None
-    """Lower end of the interval of the median, whatever the distribution; None where there are too few values."""
+    """Lower end of the interval of the median, valid for any distribution; None with too few values."""
     median_high: float | None = None
     """Upper end."""
     usual: float | None = None
-    """`Kind.RUNS`: the value that most runs have."""
+    """With `Kind.RUNS`: the value that most runs have."""
     others: int | None = None
-    """How many runs have another."""
+    """The number of runs with another value."""
     others_low: float | None = None
-    """Lower end of Clopper and Pearson's interval of the share of such runs, of 99 % where others have 95 %."""
+    """Lower end of Clopper and Pearson's interval of the share of such runs; at 99 % where others have 95 %."""
     others_high: float | None = None
     """Upper end."""
 
     @property
     def apart(self) -> bool:
-        """Whether the mean lies outside the median's interval where that is all there is (`Kind.MEDIAN`)."""
+        """Whether the mean lies outside the median's interval, which is the only one there is (`Kind.MEDIAN`)."""
         if self.kind is not Kind.MEDIAN or self.mean is None:
             return False
         return not (self.median_low or 0.0) <= self.mean <= (self.median_high or 0.0)
 
 
 COLUMNS = tuple(f.name for f in fields(Interval) if f.name != "half_width")
-"""What tables and JSON have of an interval."""
+"""The fields of an interval in tables and JSON."""
 
 
 def steady(name: str) -> bool:
-    """Whether a measure is an average over many packets or a long time, and not what rare events make."""
+    """Whether a measure averages many packets or a long time, instead of being dominated by rare events."""
     found = measure(name)
     return (found is None or found.scatter != "rare") and not EXTREMES.intersection(name.split("_"))
 
 
 def averages(name: str) -> bool:
-    """Whether the mean of a measure over ten runs or more of transfers without an end has an interval that holds, as
-    tests/test_coverage.py measures it. What is at a bound in most runs has none; nor have medians within a run, which
-    stick to one of a few values."""
+    """Whether the interval of the mean of a measure is valid over at least ten runs of endless transfers, as
+    tests/test_coverage.py measures. It is not for measures at a bound in most runs, nor for medians within a run, which
+    take one of a few values."""
     found = measure(name)
     restless = (found is not None and found.scatter == "restless") or "p50" in name.split("_")
     return steady(name) and not restless
@@ -108,10 +107,10 @@ def averages(name: str) -> bool:
 def interval(
     name: str, values: Iterable[Number], endless: bool = True, confidence: float = CONFIDENCE
 ) -> Interval:
-    """What the values of independent runs say of a measure. Raises ArgumentError for an infinite value.
+    """Summarise a measure over independent runs. Raises ArgumentError for an infinite value.
 
-    `endless`: whether what sends is transfers without an end, as fast as they may. Of these alone, and of queues that
-    they fill, the mean has an interval: what an application sends is the same in most runs, or of sizes that differ by
+    `endless`: whether all traffic is endless transfers that send as fast as they may. Only their measures, and those of
+    queues that they fill, have an interval of the mean: an application's traffic is the same in most runs, or varies by
     orders of magnitude.
     """
     x = present(values)
@@ -140,11 +139,11 @@ def interval(
 
 
 def half_width(x: NDArray[np.float64], confidence: float = CONFIDENCE) -> float:
-    """Half of an interval of the mean of skewed values: the longer side of that by Hall's transformation of t (Journal
-    of the Royal Statistical Society B 54, 1992), and no less than Student's. Of two values or more.
+    """Half width of an interval of the mean of skewed values: the longer side of Hall's transformed t interval (Journal
+    of the Royal Statistical Society B 54, 1992), and at least Student's. Needs two values or more.
 
-    The transformation adds to t what the skewness g of n values moves it by, as a cubic that rises everywhere: with w
-    the mean's error by the standard deviation, w + g w^2 / 3 + g^2 w^3 / 27 + g / (6 n).
+    The transformation corrects t for the skewness g of n values by a monotonic cubic: with w the error of the mean over
+    the standard deviation, w + g w^2 / 3 + g^2 w^3 / 27 + g / (6 n).
     """
     e = estimate(x, confidence)
     if e.mean is None or not e.sd or e.half_width is None:
@@ -159,7 +158,7 @@ def half_width(x: NDArray[np.float64], confidence: float = CONFIDENCE) -> float:
 
 
 def _usual(name: str, x: NDArray[np.float64]) -> tuple[float, int]:
-    """The value that most runs have, and how many have another; of truths always 0."""
+    """The value that most runs have, and how many differ; for 0/1 values the value is always 0."""
     if _are_truths(x):
         return 0.0, int(x.sum())
     if name.startswith(("rtt_p", "owd_p", "interarrival_p", "transfer_time_p")):
@@ -171,12 +170,12 @@ def _usual(name: str, x: NDArray[np.float64]) -> tuple[float, int]:
 
 
 def _are_truths(x: NDArray[np.float64]) -> bool:
-    """Whether some are 0, some 1, and none is anything else."""
+    """Whether all values are 0 or 1, with at least one of each."""
     return bool(((x == 0) | (x == 1)).all()) and float(x.min()) < float(x.max())
 
 
 def share_interval(k: int, n: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """Bounds of a share of which k of n were seen: exact (Clopper and Pearson, Biometrika 26, 1934)."""
+    """Exact bounds of a share, k of n observed (Clopper and Pearson, Biometrika 26, 1934)."""
     tail = (1 - confidence) / 2
     low = 0.0 if k == 0 else special_functions.inverse(k, n - k + 1, tail)
     high = 1.0 if k == n else special_functions.inverse(k + 1, n - k, 1 - tail)
@@ -184,8 +183,8 @@ def share_interval(k: int, n: int, confidence: float = CONFIDENCE) -> tuple[floa
 
 
 def median_interval(x: NDArray[np.float64], confidence: float = CONFIDENCE) -> tuple[float, float] | None:
-    """Order statistics between which the median lies, whatever the distribution: of ten values the second and the
-    ninth, with 97.9 %. None where even the least and the greatest hold less than `confidence`, for 95 % below six."""
+    """The order statistics between which the median lies, for any distribution: of ten values the second and the ninth,
+    with 97.9 %. None if even minimum and maximum cover less than `confidence`: for 95 %, below six values."""
     rank = median_rank(len(x), confidence)
     if rank == 0:
         return None
@@ -194,19 +193,19 @@ def median_interval(x: NDArray[np.float64], confidence: float = CONFIDENCE) -> t
 
 
 _COUNTED = 100
-"""Up to so many values chances are counted in whole numbers."""
+"""Up to this number of values, probabilities are computed exactly in integers."""
 
 
 @functools.lru_cache(maxsize=4096)
 def median_rank(n: int, confidence: float = CONFIDENCE) -> int:
-    """The greatest k for which the median of what n values come from lies between the k-th least and the k-th greatest
-    of them with this chance; 0 if there is none.
+    """The largest k for which the distribution's median lies between the k-th smallest and the k-th largest of n values
+    with this confidence; 0 if there is none.
 
-    The median lies below the k-th value with the chance that fewer than k of n fall below it, of n tosses of a coin.
+    The median lies below the k-th value with the probability that n tosses of a coin give fewer than k heads.
     """
     tail = (1 - confidence) / 2
     if n <= _COUNTED:
-        # A float is a fraction: nothing is rounded, and where both sides are equal they are found equal.
+        # A float is a fraction of integers: nothing is rounded, and equal sides compare equal.
         parts, whole = tail.as_integer_ratio()
         rank, ways, fewer = 0, 1, 1
         while fewer * whole <= parts << n:
@@ -214,8 +213,8 @@ def median_rank(n: int, confidence: float = CONFIDENCE) -> int:
             ways = ways * (n - rank + 1) // rank
             fewer += ways
         return rank
-    # Sums of binomial coefficients are the incomplete beta function (DLMF 8.17.5), which errs by less than neighbours
-    # differ; the normal distribution's rank is off by one or two.
+    # The sum of binomial coefficients is the incomplete beta function (DLMF 8.17.5), whose error is smaller than the
+    # difference between neighbours; the normal approximation's rank is off by one or two.
     rank = max(1, math.floor((n + NormalDist().inv_cdf(tail) * math.sqrt(n)) / 2))
     while rank and _fewer_than(rank, n) > tail:
         rank -= 1
@@ -225,5 +224,5 @@ def median_rank(n: int, confidence: float = CONFIDENCE) -> int:
 
 
 def _fewer_than(k: int, n: int) -> float:
-    """The chance of fewer than k heads in n tosses, for k of 1 to n."""
+    """The probability of fewer than k heads in n tosses, for k from 1 to n."""
     return special_functions.incomplete(n - k + 1, k, 0.5)

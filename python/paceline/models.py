@@ -1,4 +1,4 @@
-"""Throughput models: what a controller should reach on a path, from the literature (docs/models.md).
+"""Throughput models from the literature: what a controller should reach on a path (docs/models.md).
 
     from paceline import models
     models.reno([0.001, 0.01, 0.1], rtt_s=0.05)                    # packets/s
@@ -6,11 +6,11 @@
     gamma = models.gamma(rtt_s=0.12, base_rtt_s=0.1, w_max_packets=30)
     models.veno(0.01, rtt_s=0.12, gamma=gamma)
 
-Every argument is a number or an array; they are broadcast against each other as NumPy does, and the result has the
-common shape, () if all are numbers. Of masked arrays the result is masked where any of them is, and what is masked
-there may be anything. An argument outside of its domain raises ArgumentError (a PacelineError, and a ValueError), which
-names it, its value and what is allowed. Times are in seconds, sizes in bytes, windows in packets. The functions are
-those of the simulator's core: TFRC's controllers use the same.
+Every argument is a number or an array. Arguments are broadcast as in NumPy, and the result has the common shape, () if
+all are numbers. With masked arrays, the result is masked wherever an argument is, and masked values are not checked. An
+argument outside its domain raises ArgumentError (a PacelineError and a ValueError), which gives its name, its value and
+the allowed range. Times are in seconds, sizes in bytes, windows in packets. The functions are those of the simulator's
+core: TFRC's controllers use them too.
 """
 
 from __future__ import annotations
@@ -49,18 +49,18 @@ ARRAYS = dict.fromkeys(
     ),
     ARRAY,
 )
-"""All arguments of models but words."""
+"""All numerical arguments of models."""
 
 
 class Equilibrium(NamedTuple):
-    """Where a flow of Vegas settles."""
+    """The equilibrium of a Vegas flow."""
 
     rate_packets_per_s: Array
     """Its share of the bottleneck."""
     window_packets: Array
-    """Its window: rate times base round-trip time, and its backlog."""
+    """Its window: rate times base round-trip time, plus its backlog."""
     queueing_delay_s: Array
-    """What the queue adds to the round-trip time; the same for all flows."""
+    """The queue's part of the round-trip time; the same for all flows."""
 
 
 @checked(**ARRAYS)
@@ -145,7 +145,7 @@ def veno_square_root(
 
 @checked(**ARRAYS)
 def veno_window(p: ArrayLike, gamma: ArrayLike, *, packets_per_ack: ArrayLike = 1) -> Array:
-    """Veno's mean window at a loss in packets, without timeouts and window limit: equation (11), repaired."""
+    """Veno's mean window at a loss in packets, without timeouts and window limit: equation (11), corrected."""
     return _one("veno-window", p, gamma, packets_per_ack)
 
 
@@ -159,11 +159,11 @@ def gamma(
     theta2: ArrayLike = 0.5,
     beta_packets: ArrayLike = 3,
 ) -> Array:
-    """The mean factor that a loss multiplies Veno's window by, from theta2 to theta1: equation (20).
+    """The mean factor by which a loss multiplies Veno's window, between theta2 and theta1: equation (20).
 
-    base_rtt_s: least round-trip time, at most rtt_s; equal to it gives theta1. w_max_packets: largest window, at
-    least 1. theta1: factor at a random loss (0.95 for TFRC Veno), in [theta2, 1). theta2: factor at a loss by
-    congestion. beta_packets: fewer than this in the queue tell of a random loss.
+    base_rtt_s: minimum round-trip time, at most rtt_s; equality gives theta1. w_max_packets: maximum window, at least
+    1. theta1: factor at a random loss (0.95 for TFRC Veno), in [theta2, 1). theta2: factor at a congestion loss.
+    beta_packets: a loss with fewer packets than this in the queue counts as random.
     Source: Zhou, Fu, Li, "TFRC Veno", equation (20). Raises ArgumentError outside of the domains.
     """
     return _one("gamma", rtt_s, base_rtt_s, w_max_packets, theta1, theta2, beta_packets)
@@ -183,7 +183,7 @@ def tfrc(
 
     p: loss event rate, in (0, 1]. rtt_s: R. segment_bytes: s. rto_s: t_RTO (default 4 R). packets_per_ack: b.
     timeout_term: "plain" as in the RFC, or "at-most-one": the share of losses that end in timeouts, 3 sqrt(3bp/8), is
-    at most 1, as in ns-2 and PFTK.
+    capped at 1, as in ns-2 and PFTK.
     Source: RFC 5348, section 3.1. Raises ArgumentError outside of the domains.
     """
     return _one(_tfrc("tfrc", timeout_term), p, rtt_s, segment_bytes, _timeout(rto_s, rtt_s), packets_per_ack)
@@ -219,10 +219,10 @@ def tfrc_loss_rate(
     packets_per_ack: ArrayLike = 1,
     timeout_term: TimeoutTerm = "plain",
 ) -> Array:
-    """The loss event rate at which `tfrc_veno` (with gamma 1/2: `tfrc`) gives the rate: the inverse, to 13 digits.
+    """The loss event rate at which `tfrc_veno` (with gamma 1/2: `tfrc`) gives the rate: its inverse, to 13 digits.
 
-    rate_bytes_per_s: above 0 and not below the equation's least value, that at p = 1. Other arguments: as `tfrc_veno`.
-    RFC 5348, section 6.3.1, makes TFRC's first loss interval from it. Raises ArgumentError outside of the domains.
+    rate_bytes_per_s: above 0 and at least the equation's minimum, its value at p = 1. Other arguments: as `tfrc_veno`.
+    RFC 5348, section 6.3.1, derives TFRC's first loss interval from it. Raises ArgumentError outside of the domains.
     """
     name = _tfrc("tfrc-veno", timeout_term)
     timeout = _timeout(rto_s, rtt_s)
@@ -237,11 +237,11 @@ def vegas(
     backlog_packets: ArrayLike,
     total_backlog_packets: ArrayLike,
 ) -> Equilibrium:
-    """Where a flow of Vegas settles at one bottleneck without loss.
+    """The equilibrium of a Vegas flow at one bottleneck without loss.
 
     capacity_packets_per_s: the bottleneck's rate. base_rtt_s: the flow's round-trip time without a queue.
-    backlog_packets: what it keeps in the queue, from its alpha to its beta. total_backlog_packets: what all flows
-    keep there, at least that; of N equal flows N times backlog_packets. Rates are in proportion to backlogs.
+    backlog_packets: the flow's packets in the queue, from its alpha to its beta. total_backlog_packets: those of all
+    flows, at least backlog_packets; for N equal flows N times backlog_packets. Rates are proportional to backlogs.
     Source: Low, Peterson, Wang, JACM 49(2), 2002. Raises ArgumentError outside of the domains.
     """
     columns = (capacity_packets_per_s, base_rtt_s, backlog_packets, total_backlog_packets)
@@ -254,7 +254,7 @@ def _timeout(rto_s: ArrayLike | None, rtt_s: ArrayLike) -> ArrayLike:
 
 def _tfrc(name: str, timeout_term: TimeoutTerm) -> str:
     suffixes = {"plain": "", "at-most-one": "-ns2"}
-    if timeout_term not in list(suffixes):  # which need not be hashed
+    if timeout_term not in list(suffixes):  # a list, since an unhashable value must not raise TypeError
         raise ArgumentError(f"timeout_term = {timeout_term!r}: it must be {' or '.join(suffixes)}")
     return name + suffixes[timeout_term]
 
@@ -289,7 +289,7 @@ def _mask(arguments: tuple[ArrayLike, ...], shape: tuple[int, ...]) -> NDArray[n
 
 
 def _masked(name: str, columns: Sequence[Array], mask: NDArray[np.bool_], *, inverse: bool) -> list[Array]:
-    """The model where nothing is masked; what is masked is not looked at, and stays masked."""
+    """Evaluate the model at unmasked places only; masked places stay masked."""
     found = _evaluate(name, tuple(column[~mask] for column in columns), inverse=inverse)
     results: list[Array] = []
     for values in found:

@@ -1,10 +1,10 @@
-"""Controllers of your own: classes of Python, and functions of shared libraries.
+"""Your own controllers: Python classes, and functions of shared libraries.
 
     class Mine(paceline.WindowController): ...           # in mine.py
     cc = "python:mine.py:Mine"                           # in a scenario beside it
     paceline.run("x.toml", schemes={"mine": Mine})       # or by a name of your choice
 
-`find` makes a scheme of what a flow's `cc` names; what a class may say of itself stands in docs/your-own-controller.md.
+`find` makes a scheme of what a flow's `cc` names; docs/your-own-controller.md lists a class's attributes.
 Naming a file runs its code.
 """
 
@@ -43,14 +43,14 @@ _UNITS = {"": "", "packets": "packets", "segments": "packets", "bytes": "bytes",
 
 _OPTIONAL = (("on_delivery", 2), ("on_lost", 2), ("on_marks", 3), ("on_timer", 1), ("on_begin", 1))
 ROUND_TRIP = "round trip"
-"""What `every` of a class is whose `on_interval` is called once a round trip; else it is seconds."""
+"""The value of a class's `every` for `on_interval` once a round trip; other values are seconds."""
 
 _MADE: dict[tuple[str, object], _core.Scheme] = {}
-"""What has been made of a name and a class: schemes stay as long as the process."""
+"""Schemes by name and class; they live as long as the process."""
 _LIBRARIES: dict[tuple[str, tuple[str, str, str]], _core.Scheme] = {}
-"""The same of a library's name, place, hash and controller."""
+"""Schemes by a library's name, and its path, hash and controller."""
 _MODULES: dict[tuple[str, str], types.ModuleType] = {}
-"""What has been made of a file and its text."""
+"""Modules by a file's path and text."""
 
 
 @checked(
@@ -70,15 +70,15 @@ def parameter(
     doc: str = "",
     choices: Sequence[str] | None = None,
 ) -> Any:
-    """A dataclass field that scenarios set (`params`): a number from `least` to `most` in `unit`, a whole number if
-    `default` is one, a switch (True or False), or one of `choices`. Raises ArgumentError."""
+    """A dataclass field that scenarios set (`params`): a number from `least` to `most` in `unit` (an integer if
+    `default` is one), a switch (True or False), or one of `choices`. Raises ArgumentError."""
     about: dict[str, Any] = {"doc": doc, "unit": unit or "1", "default": default}
     match default:
         case bool():
             about["kind"] = "switch"
         case str():
             if not choices or default not in choices:
-                raise ArgumentError(f"parameter({default!r}): give choices, the names that it may be")
+                raise ArgumentError(f"parameter({default!r}): give choices, the allowed names")
             about |= {"kind": "choice", "choices": list(choices)}
         case int() | float():
             if least is None or most is None or not least <= default <= most:
@@ -90,17 +90,19 @@ def parameter(
             whole = isinstance(default, int)
             about |= {"kind": "whole" if whole else "number", "least": least, "most": most}
         case _:
-            raise ArgumentError(f"parameter({default!r}): a number, True or False, or a name with choices")
+            raise ArgumentError(
+                f"parameter({default!r}): must be a number, True, False, or a name with choices"
+            )
     return dataclasses.field(default=default, metadata={"paceline": about})
 
 
 def find(
     cc: str, base: str, known: Mapping[str, str], given: type | None
 ) -> tuple[_core.Scheme, list[tuple[str, str]]]:
-    """The scheme of that name, and what it hangs on as names and texts, which go where the scenario goes.
+    """The scheme of that name, and the files it depends on as names and texts, which travel with the scenario.
 
-    `given` is the class, if there is one of that name; else the name says where it lies, files from `base` on. `known`
-    are texts that were read before. Raises ValueError that says what is wrong.
+    `given` is the class registered under that name, if any; otherwise the name says where the class lies, with files
+    relative to `base`. `known` are texts that were read before. Raises ValueError, which says what is wrong.
     """
     if given is not None:
         return scheme(cc, given), [(f"class of {cc}", _source(given))]
@@ -126,13 +128,13 @@ def load(cc: str, base: str = ".") -> _core.Scheme:
 
 
 def include() -> Path:
-    """The folder of paceline.h, the header of controllers in shared libraries."""
+    """The folder of paceline.h, the header for controllers in shared libraries."""
     return Path(__file__).resolve().parent / "include"
 
 
 def named(text: str) -> str:
-    """The name of a controller as a scenario has it, of FILE.py:CLASS, of FILE.py with one class, and of FILE.so too.
-    Raises ControllerError."""
+    """A controller's name as scenarios write it, also for FILE.py:CLASS, FILE.py with one class, and FILE.so. Raises
+    ControllerError."""
     if is_own(text):
         return text
     place, _, name = text.partition(":")
@@ -149,12 +151,12 @@ def named(text: str) -> str:
     classes = _classes(module)
     if len(classes) != 1:
         many = ", ".join(classes) or "none"
-        raise ControllerError(f"{text}: of its controllers name one, as {place}:CLASS; there is {many}")
+        raise ControllerError(f"{text}: name one of its controllers, as {place}:CLASS; it has {many}")
     return f"{PYTHON}{place}:{classes[0]}"
 
 
 def function(place: str, name: str) -> Any:
-    """What a file, FILE.py, or a module has by that name. Raises ValueError."""
+    """The object of that name in a file FILE.py or a module. Raises ValueError."""
     is_file = place.endswith(".py")
     module = _of_file(place, where(".", place))[0] if is_file else _imported(place, place)
     found = getattr(module, name, None)
@@ -164,29 +166,30 @@ def function(place: str, name: str) -> Any:
 
 
 def file_of(text: str) -> str:
-    """The file that the name of a controller of one's own has; another text as it is."""
+    """The file that the name of your own controller gives; another text unchanged."""
     found = _OF_FILE.match(text)
     return text if found is None else found[1] or found[2]
 
 
 def where(base: str, place: str) -> Path:
-    """A file that a scenario names: from its folder on, or else from the current directory, as commands name it."""
+    """A file that a scenario names: relative to the scenario's folder, else to the current directory, as commands
+    name it."""
     path = Path(base, place)
     return (path if path.exists() or not Path(place).exists() else Path(place)).absolute()
 
 
 def is_own(cc: str) -> bool:
-    """Whether the name says where a controller lies that is not compiled in."""
+    """Whether the name gives the place of a controller that is not compiled in."""
     return cc.startswith((PYTHON, LIBRARY))
 
 
 def short(cc: str) -> str:
-    """What a flow is named after: the class or the library of a controller of one's own, another name as it is."""
+    """The name that a flow takes from its controller: the class or library of your own, another name unchanged."""
     return Path(cc.rpartition(":")[2]).stem if is_own(cc) else cc
 
 
 def scheme(name: str, cls: type) -> _core.Scheme:
-    """A scheme of that name, whose controllers are objects of the class. Raises ValueError."""
+    """A scheme of that name whose controllers are objects of the class. Raises ValueError."""
     if (made := _MADE.get((name, cls))) is None:
         about = describe(name, cls)
         made = _MADE[name, cls] = _core.Scheme(cls, json.dumps(about))
@@ -194,14 +197,14 @@ def scheme(name: str, cls: type) -> _core.Scheme:
 
 
 def describe(name: str, cls: type) -> dict[str, Any]:
-    """What a scheme needs to know of a class before there is an object of it. Raises ValueError."""
+    """Describe a class as a scheme needs it, without creating an object. Raises ValueError."""
     who = f"`{name}`: class {getattr(cls, '__name__', cls)}"
     if not (isinstance(cls, type) and issubclass(cls, WindowController | RateController | MediaController)):
         raise ValueError(
-            f"{who} is none of paceline.WindowController, paceline.RateController and paceline.MediaController"
+            f"{who} must derive from paceline.WindowController, paceline.RateController or paceline.MediaController"
         )
     if name in {one["name"] for one in json.loads(_core.schemes())}:
-        raise ValueError(f"`{name}` is the name of a built-in controller: take another")
+        raise ValueError(f"`{name}` is the name of a built-in controller: choose another")
     about: dict[str, Any] = {
         "name": name,
         "summary": _summary(cls),
@@ -235,7 +238,7 @@ def _method(who: str, cls: type, name: str, many: int) -> None:
 
 def _summary(cls: type) -> str:
     doc = cls.__dict__.get("__doc__") or ""
-    # what `dataclass` writes for a class without words of its own is its signature
+    # `dataclass` sets the signature as the docstring of a class without one.
     first = "" if doc.startswith(f"{cls.__name__}(") else doc.strip().partition("\n\n")[0]
     return " ".join(first.split()).rstrip(".") or cls.__name__
 
@@ -253,11 +256,11 @@ def _parameters(who: str, cls: type) -> list[dict[str, Any]]:
         if about is None:
             raise ValueError(
                 f"{who}: field {field.name} has no range: write paceline.parameter(DEFAULT, LEAST, MOST), or "
-                "field(init=False) for what is no parameter"
+                "field(init=False) if it is not a parameter"
             )
         if hasattr(WindowController, field.name) or hasattr(MediaController, field.name):
             raise ValueError(
-                f"{who}: field {field.name} has the name of what a controller decides: take another"
+                f"{who}: field {field.name} has the name of a controller's output: choose another"
             )
         found.append({"name": field.name, **about})
     return found
@@ -300,12 +303,12 @@ def _of_window(who: str, cls: type) -> dict[str, Any]:
     every = getattr(cls, "every", None)
     if every is not None and every != ROUND_TRIP:
         every = _number(who, cls, "every", 0.0001, 100.0)
-    # What acknowledgements deliver is told by the machine that finds losses by time.
+    # Delivery-rate samples come from the sender that detects losses by time (RACK).
     needs = list(needs) + (["deliveries"] if every is not None else [])
     usual = "rack" if needs and needs != ["l4s"] else _RECOVERIES[0]
     recovery = _one_of(who, cls, "recovery", (usual, *(one for one in _RECOVERIES if one != usual)))
     if usual == "rack" and recovery != usual:
-        raise ValueError(f'{who}: {", ".join(needs)} is there with recovery = "rack" alone')
+        raise ValueError(f'{who}: {", ".join(needs)} requires recovery = "rack"')
     return {
         "recovery": recovery,
         "needs": needs,
@@ -341,25 +344,25 @@ def _read(cc: str, path: Path) -> str:
 
 
 def _of_file(cc: str, path: Path, text: str | None = None) -> tuple[types.ModuleType, str]:
-    """The module of a file, and its text, unless that was read before."""
+    """The module of a file, and its text, which is read unless it was before."""
     if text is None:
         text = _read(cc, path)
     return _module(cc, str(path), text), text
 
 
 def _module(cc: str, path: str, text: str) -> types.ModuleType:
-    """The module that a file's text makes; modules beside it can be imported from it."""
+    """The module that executes a file's text; it can import modules beside the file."""
     if (made := _MODULES.get((path, text))) is not None:
         return made
     known = hashlib.sha256(f"{path}:{text}".encode()).hexdigest()[:16]
     module = types.ModuleType(f"paceline_own_{known}")
     module.__file__ = path
-    # Tracebacks show the text that ran, whatever stands in the file by then.
+    # Tracebacks show the text that ran, even if the file has changed since.
     linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
     sys.modules[module.__name__] = module
     sys.path.insert(0, str(Path(path).parent))
     try:
-        with contextlib.redirect_stdout(sys.stderr):  # what it prints is no result
+        with contextlib.redirect_stdout(sys.stderr):  # keep what it prints out of the results
             exec(compile(text, path, "exec"), module.__dict__)  # noqa: S102 (the file is named to be run)
     except Exception as error:
         del sys.modules[module.__name__]
@@ -371,7 +374,7 @@ def _module(cc: str, path: str, text: str) -> types.ModuleType:
 
 
 def _told(error: Exception, path: str) -> str:
-    """An exception as Python shows it, from the file on."""
+    """An exception as Python prints it, from the file on."""
     frames = traceback.extract_tb(error.__traceback__)
     first = next((n for n, frame in enumerate(frames) if frame.filename == path), len(frames))
     lines = traceback.format_list(frames[first:]) + traceback.format_exception_only(error)
@@ -417,7 +420,7 @@ def _class_in(module: types.ModuleType, name: str, cc: str) -> type:
 
 
 def _source(cls: type) -> str:
-    """What tells a class from another of its name: the text of its module, or, of one that was typed in, its code."""
+    """What tells a class from another of the same name: its module's text, or the code of a class typed in."""
     module = sys.modules.get(cls.__module__)
     if module is not None and getattr(module, "__file__", None):
         return _text_of(module)
@@ -432,7 +435,7 @@ def _source(cls: type) -> str:
 
 
 def _of_library(cc: str, base: str, known: Mapping[str, str]) -> tuple[_core.Scheme, list[tuple[str, str]]]:
-    """The scheme of a shared library, and the file's hash in the place of its text: it stays where it is."""
+    """The scheme of a shared library, with the file's hash in place of a text: libraries are not copied."""
     place, _, name = cc.removeprefix(LIBRARY).partition(":")
     path = where(base, place)
     try:
@@ -441,13 +444,13 @@ def _of_library(cc: str, base: str, known: Mapping[str, str]) -> tuple[_core.Sch
     except OSError as error:
         raise ValueError(f"`{cc}`: {path} cannot be read: {error.strerror}") from None
     if known.get(place, digest) != digest:
-        raise ValueError(f"`{cc}`: {path} is another library than the one that the scenario was loaded with")
+        raise ValueError(f"`{cc}`: {path} is not the library that the scenario was loaded with")
     key = (str(path), digest, name)
     if (made := _LIBRARIES.get((cc, key))) is None:
         if any(other[:2] != key[:2] and other[0] == key[0] for _, other in _LIBRARIES):
             raise ValueError(
-                f"`{cc}`: {path} has changed, and this process has the one before it loaded, which it cannot let go: "
-                "start anew"
+                f"`{cc}`: {path} has changed, but this process has the old version loaded and cannot unload it: "
+                "restart"
             )
         made = _LIBRARIES[cc, key] = _core.Scheme.library(path, name or None, cc)
     return made, [(place, digest)]

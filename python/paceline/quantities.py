@@ -1,4 +1,4 @@
-"""Quantities: the values of a sweep's paths as numbers, and the units in which people read numbers."""
+"""Quantities: a sweep's values as numbers, and the units in which people read numbers."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ UNITS = {
     "_packets": "packets",
     "_bytes": "B",
 }
-"""Unit by the end of a column's name. Counts, shares, ratios and indices have none."""
+"""Unit by a column name's suffix. Counts, shares, ratios and indices have none."""
 
 SHARE = "_share"
-"""The end of columns that hold what was given in per cent."""
+"""The suffix of columns that hold percentages as shares."""
 
 _SCALES = {
     "bit/s": [(1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")],
@@ -29,12 +29,12 @@ _SCALES = {
 
 
 _SAID = ("packets", "frames", "share", "ratio")
-"""Units that go without saying where a number stands below its name."""
+"""Units that are not printed where a number stands below its name."""
 
 
 def unit_of(column: str) -> str:
-    """The unit of a column or measure: "goodput_bps" is in "bit/s"; "" for numbers without one. What is no measure has
-    that which its name ends with."""
+    """The unit of a column or measure: "goodput_bps" is in "bit/s"; "" for numbers without one. For other columns the
+    name's suffix decides."""
     found = measure(column)
     return found.unit if found else next((unit for end, unit in UNITS.items() if column.endswith(end)), "")
 
@@ -46,7 +46,7 @@ def is_share(column: str) -> bool:
 
 
 def scale(column: str, reach: float) -> tuple[float, str]:
-    """The factor and the name of the unit for values of a column up to `reach`: (1e6, "Mbit/s")."""
+    """The factor and the name of the unit for a column's values up to `reach`: (1e6, "Mbit/s")."""
     unit = unit_of(column)
     if (is_share(column) and column != "jain") or column.endswith(SHARE):
         return 0.01, "%"
@@ -58,7 +58,7 @@ def scale(column: str, reach: float) -> tuple[float, str]:
 
 
 def quantity(measure: str, mean: float | None, half_width: float | None = None) -> str:
-    """A value for people: ("goodput_bps", 3.948e6, 1.2e5) is "3.95 ± 0.12 Mbit/s". A missing one is "-"."""
+    """A value as people read it: ("goodput_bps", 3.948e6, 1.2e5) is "3.95 ± 0.12 Mbit/s". A missing one is "-"."""
     if mean is None or math.isnan(mean):
         return "-"
     factor, unit = scale(measure, max(abs(mean), half_width or 0.0))
@@ -70,19 +70,19 @@ _MOST_DECIMALS = 4
 
 
 def decimals_of(length: float) -> int:
-    """Digits after the point for a half width, or an interval's length, to have two; four at most, and of none."""
+    """The decimals that show two significant digits of a half width or interval length; at most four, also for 0."""
     return min(_MOST_DECIMALS, max(0, 1 - math.floor(math.log10(length)))) if length > 0 else _MOST_DECIMALS
 
 
 def outward(end: float, decimals: int) -> float:
-    """An end above the middle of its interval, where it may be left one digit or none: no interval is printed shorter
+    """An upper half width rounded up where only a digit or none would be left, so that no interval is printed shorter
     than it is."""
     place = 10.0**decimals
     return math.ceil(end * place - 1e-6) / place if decimals == _MOST_DECIMALS else end
 
 
 def digits(value: float, half: float | None = None) -> str:
-    """A number with three digits, or with those that its half width deserves."""
+    """A number with three significant digits, or with those that its half width justifies."""
     if half is None:
         return _alone(value)
     if half < 5e-5:
@@ -102,8 +102,8 @@ def _alone(value: float) -> str:
 
 
 def figures(value: float, count: int) -> str:
-    """A number with so many digits, and more before the point if it has them: never with an exponent, but for what no
-    reader would count the zeros of."""
+    """A number with `count` significant digits, or more if its integer part has more; without an exponent unless the
+    number is extremely large or small."""
     text = f"{value:.{count}g}"
     if "e" not in text or not 1e-9 <= abs(value) < 1e15:
         return text
@@ -111,8 +111,8 @@ def figures(value: float, count: int) -> str:
 
 
 def numbers(values: Sequence[Any]) -> tuple[str, dict[Any, float]] | None:
-    """Values of one path as numbers in a base unit, and the end of the name of a column that holds them: of "20 ms"
-    and "1 s" 0.02 and 1, and "_s". What is a number by itself has the end "". None unless all are quantities of a kind.
+    """A path's values as numbers in a base unit, with the suffix of a column that holds them: for "20 ms" and "1 s",
+    "_s" with 0.02 and 1. Plain numbers have the suffix "". None unless all are quantities of one kind.
     """
     if not values or any(isinstance(value, bool) for value in values):
         return None
@@ -151,4 +151,4 @@ def _refuse(text: str) -> float:
 
 
 _READ = {**{end: _of(unit) for end, unit in UNITS.items()}, "_packets": _packets, SHARE: _share}
-"""How a text is read as a number, by the end of the column's name. A ValueError says that it is none."""
+"""How a text is read as a number, by the column's suffix. A ValueError means that it is not one."""

@@ -1,10 +1,10 @@
-"""A scenario in real time: its flows on real sockets, over an emulated path made of its links.
+"""Runs a scenario in real time: its flows on real sockets, over an emulated path made of its links.
 
-The two ends are programs of their own in network namespaces of their own, a server as `paceline serve` and a client
-that asks it for the scenario's flows; between them lies what `paceline path` makes of the links. Senders, receivers,
-controllers, applications and players are those that are simulated; a flow with `kernel = true` is the kernel's TCP.
-Access links and the delay of hosts are left out: there are real hosts. A flow's own round trip is not: the path knows
-flows by their ports.
+The two ends are separate programs in separate network namespaces: a server as of `paceline serve`, and a client that
+requests the scenario's flows from it. Between them is the path that `paceline path` makes of the links. Senders,
+receivers, controllers, applications and players are the simulated ones; a flow with `kernel = true` is the kernel's
+TCP. Access links and host delays are left out, because the hosts are real. A flow's own round-trip time is emulated:
+the path tells flows apart by their ports.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ from paceline.simulate.points import Progress, check_recordings, seeds_from
 from paceline.simulate.run import of_one_run
 
 RECORD_EVERY_S = 0.1
-"""The interval of recordings, if nothing else is said; flows record at no longer ones, which rates in bins need."""
+"""Default recording interval. The flows themselves record at no longer intervals, since binned rates need that."""
 PATIENCE_S = 60.0
-"""What a run may take beyond its duration until it is ended."""
+"""How long a run may last beyond its duration before it is ended."""
 _FIRST_PORT = 20_000
-"""The client's port of the first flow; below those that the kernel gives."""
+"""The client's port of the first flow; below the kernel's ephemeral ports."""
 _STARTS_S = 20.0
 """How long the client waits for the server to listen."""
 
@@ -57,17 +57,17 @@ STARTED = 0.9
 """The share of its mean rate at which a flow's start-up is over, as in the simulator."""
 
 Flow = tuple[str, int, list[tuple[str, str]], int, int, bool, str | None, str | None]
-"""What a server is asked for: name, instance, settings, milliseconds, seed, whether it is sent from here, the kernel's
-congestion control, and what the flows of its bundle call it."""
+"""A flow as requested from a server: name, instance, settings, milliseconds, seed, whether the client sends it, the
+kernel's congestion control, and its name within its bundle."""
 
 _SCENARIO = "scenario.pickle"
 _BEGINNING = "beginning"
-"""The pipe in a run's folder by which the flows tell the path that they begin."""
+"""The pipe in a run's folder through which the flows tell the path that they have begun."""
 
 _OF_SCENARIO = ("count", "from", "to", "rtt", "group", "kernel", "stop", "name", "start", "bundle")
-"""Keys of a flow's table that one flow by itself does not have; `start` and `bundle` are each instance's own."""
+"""Keys of a scenario's flow table that a live flow does not have; `start` and `bundle` are set per instance."""
 _KERNELS = {"newreno": "reno", "sack": "reno"}
-"""Schemes of TCP that have another name in the kernel: its Reno has SACK, and what NewReno has."""
+"""TCP schemes that have another name in the kernel: its Reno includes SACK and NewReno's recovery."""
 
 
 def emulate(
@@ -80,12 +80,13 @@ def emulate(
     qlog: Path | None = None,
     stop: _core.PathStop | None = None,
 ) -> RunRecord:
-    """One run in real time. Its tables and recordings are those of a simulated run, null where a real run cannot know.
-    Flows are measured from the warm-up's end to the run's; the links as long as the path is there.
+    """Run a scenario once in real time. Tables and recordings are those of a simulated run, with nulls where a real run
+    cannot measure. Flows are measured from the end of the warm-up to the end of the run; links as long as the path
+    exists.
 
-    `qlog` is a folder for both ends' logs of connections over QUIC. With `stop`, which ends it from another thread,
-    signals are left alone meanwhile. Raises PathError if the system refuses what a path needs, PacelineError for a
-    scenario that no real path has and if the flows fail, ScenarioError.
+    `qlog` is a folder for both ends' QUIC logs. With `stop`, which ends the run from another thread, signals are not
+    handled here. Raises PathError if the system refuses what a path needs, PacelineError if no real path can carry the
+    scenario or if the flows fail, ScenarioError.
     """
     check(scenario, seed)
     with tempfile.TemporaryDirectory(prefix="paceline-") as name:
@@ -95,12 +96,12 @@ def emulate(
         for trace, text in scenario.traces():
             target = where / trace
             if not target.is_relative_to(where) or ".." in Path(trace).parts:
-                continue  # it is named by where it lies, and lies there
+                continue  # the path names it from outside this folder, and it is there already
             files.make_directory(target.parent)
             files.write_whole(target, text)
         if qlog is not None:
             quic_logs.prepare(where)
-        # Ctrl-C in a terminal is theirs too, and they have nothing to say then.
+        # Ctrl-C in a terminal also reaches the ends, which should exit without a traceback.
         call = (
             "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL);"
             " from paceline import realtime; getattr(realtime, sys.argv[1])(*sys.argv[2:])"
@@ -127,7 +128,7 @@ def emulate(
         if ran.status != 0 or kept is None:
             said = _said(where / "near.txt") or _said(where / "far.txt")
             raise PacelineError(f"{scenario.name}, in real time: {said or 'the flows did not end'}")
-        # Its files go with the directory.
+        # Its recordings are files in the temporary directory: read them before it is removed.
         kept = replace(kept, series=dict(kept.series))
         far_said = _said(where / "far.txt")
     try:
@@ -145,7 +146,7 @@ class Emulator(OverPaths):
     """Runs scenarios as `emulate` does."""
 
     def __init__(self, qlog: Path | None = None) -> None:
-        """`qlog` is a folder for the logs of connections over QUIC, of one run."""
+        """`qlog` is a folder for the QUIC logs of one run."""
         linux.needed("a run in real time")
         super().__init__(functools.partial(emulate, qlog=qlog))
 
@@ -164,10 +165,10 @@ def run(
     schemes: Schemes | None = None,
     progress: Progress | None = None,
 ) -> Results:
-    """`paceline.emulate`: runs a scenario in real time, with seeds seed, seed + 1, ..., one run after the other.
+    """`paceline.emulate`: run a scenario in real time, with seeds seed, seed + 1, ..., one run after the other.
 
-    As `paceline.run`, whose tables the results have, and with its `qlog` and `out`; runs that had all ended are made
-    anew by the same call. Raises PathError, PacelineError, ScenarioError, StorageError, Interrupted.
+    Tables, `qlog` and `out` are as in `paceline.run`. If the runs in `out` had all finished, the same call runs them
+    again. Raises PathError, PacelineError, ScenarioError, StorageError, Interrupted.
     """
     of_one_run(runs, qlog=qlog)
     loaded = load(scenario, set, schemes)
@@ -196,8 +197,8 @@ def run(
 
 
 class Host:
-    """Runs a scenario's flows to and from `paceline serve` on a host, over whatever path lies between: the scenario's
-    links are not used."""
+    """Runs a scenario's flows to and from `paceline serve` on a host, over the real path between: the scenario's links
+    are not used."""
 
     def __init__(self, host: str, port: int = PORT, key: bytes | None = None) -> None:
         self._to = (host, port, key)
@@ -206,19 +207,19 @@ class Host:
     def __call__(
         self, scenario: _core.Scenario, seed: int, record: Sequence[str], record_every_s: float
     ) -> RunRecord:
-        """One run. Raises PacelineError if the server refuses."""
+        """Run once. Raises PacelineError if the server refuses."""
         host, port, key = self._to
         kept = _asked(host, port, scenario, seed, record_every_s, key=key, watch=self._watch)
         check_moved(kept, scenario.name)
         return _measured(kept, {**kept.summary, "seed": seed}, scenario, record, record_every_s)
 
     def stop(self) -> None:
-        """Ends what runs, for good."""
+        """Stop the current run; no further run can start."""
         self._watch.stop()
 
 
 def unwell(notes: Mapping[str, Any]) -> list[tuple[str, int, str]]:
-    """Of the flows whose ends `notes` tell of, those that did not end well: name, instance, and what each end said."""
+    """The flows in `notes` that did not end well: name, instance, and what each end reported."""
     return [
         (
             flow["flow"],
@@ -231,7 +232,7 @@ def unwell(notes: Mapping[str, Any]) -> list[tuple[str, int, str]]:
 
 
 def check_moved(kept: RunRecord, name: str) -> None:
-    """Raises PacelineError if a flow failed before anything of it arrived: its rate of zero would say nothing."""
+    """Raise PacelineError if a flow failed before any of it arrived: its rate of zero would mean nothing."""
     came = {(flow["flow"], flow["instance"]): flow["bytes_delivered"] for flow in kept.summary["flows"]}
     for flow, instance, said in unwell(kept.summary["notes"]):
         if not came.get((flow, instance)):
@@ -239,7 +240,7 @@ def check_moved(kept: RunRecord, name: str) -> None:
 
 
 def to_host(host: str, port: int = PORT, key: bytes | None = None) -> Runner:
-    """What runs a scenario's flows to and from a host: a `Host`."""
+    """Return a `Host`, which runs a scenario's flows to and from a host."""
     linux.needed("a run in real time")
     return Host(host, port, key)
 
@@ -258,8 +259,8 @@ def _asked(
     beginning: Path | None = None,
     qlogs: str | None = None,
 ) -> RunRecord:
-    """What came of the flows of a scenario that the server was asked for; `ports` is the first flow's port here,
-    `beginning` the pipe at which the path below waits for them to begin. Raises LiveError and ScenarioError."""
+    """Run a scenario's flows with the server. `ports` is the first flow's port here, `beginning` the pipe at which the
+    path below waits for the flows to begin. Raises LiveError and ScenarioError."""
     every_us = round(min(record_every_s, RECORD_EVERY_S) * 1e6)
     measure = (round(warmup_s(scenario) * 1000), round(scenario.duration_s * 1000), every_us)
     asked = flows(scenario, seed)
@@ -284,7 +285,7 @@ def _asked(
 
 
 def warmup_s(scenario: _core.Scenario) -> float:
-    """What is left out of a scenario's measures at the beginning."""
+    """The time at the beginning that a scenario's measures leave out."""
     return _core.quantity(_table(scenario).get("warmup", "0 s"), "s")
 
 
@@ -293,7 +294,7 @@ def _table(scenario: _core.Scenario) -> dict[str, Any]:
 
 
 def refused() -> str | None:
-    """Why this system lets nothing run over an emulated path; None if it does."""
+    """Why this system cannot run anything over an emulated path; None if it can."""
     try:
         paths.path("wide-area", ["true"])
     except (PathError, linux.NeedsLinux) as error:
@@ -302,7 +303,7 @@ def refused() -> str | None:
 
 
 def check(scenario: _core.Scenario, seed: int) -> None:
-    """Raises PacelineError for what no real path or no live flow can be, NeedsLinux where there is none."""
+    """Raise PacelineError for what no real path or live flow supports, NeedsLinux on another system."""
     linux.needed("a run in real time")
     try:
         check_flows(flows(scenario, seed), scenario.schemes)
@@ -313,7 +314,7 @@ def check(scenario: _core.Scenario, seed: int) -> None:
 
 
 def flows(scenario: _core.Scenario, seed: int) -> list[Flow]:
-    """The flows of a scenario as a server is asked for them. Raises PacelineError for what a live flow cannot be."""
+    """A scenario's flows as requested from a server. Raises PacelineError for what a live flow does not support."""
     found: list[Flow] = []
     table = _table(scenario)
     lasts, ends = table["duration"], scenario.ends
@@ -324,18 +325,18 @@ def flows(scenario: _core.Scenario, seed: int) -> list[Flow]:
     for name, flow in table["flow"].items():
         if flow.get("app", {}).get("kind") == "relay":
             raise PacelineError(
-                f"flow.{name}.app: a relay is simulated alone (paceline run); in real time leave flow {name} out"
+                f"flow.{name}.app: relays run only in the simulator (paceline run); in real time leave flow {name} out"
             )
         here, there = flow.get("from", ends[0]), flow.get("to", ends[1])
         if {here, there} != set(ends):
             raise PacelineError(
-                f"flow.{name}: in real time flows go from {ends[0]} to {ends[1]} or back, not from {here} to {there}"
+                f"flow.{name}: in real time flows run between {ends[0]} and {ends[1]}, not from {here} to {there}"
             )
         if "access" in flow:
             raise PacelineError(f"flow.{name}.access: in real time there are no access links; leave it out")
         if "bundle" in flow and table["flow"][flow["bundle"].get("with", name)].get("transport") == "quic":
             raise PacelineError(
-                f"flow.{name}.bundle: in real time no flows share a connection of QUIC; leave `bundle` out, and give "
+                f"flow.{name}.bundle: flows cannot share a QUIC connection in real time; leave `bundle` out and give "
                 "each flow its own `cc` and `transport`, or use `paceline run`"
             )
         settings = [(key, toml_value(v)) for key, v in flow.items() if key not in _OF_SCENARIO]
@@ -364,7 +365,7 @@ def _whole(
     record: Sequence[str],
     record_every_s: float,
 ) -> RunRecord:
-    """Flows and path together, as one run."""
+    """Merge the measurements of flows and path into one run."""
     (path,) = ran.results.summaries
     summary = {**path, **kept.summary, "queues": path["queues"], "seed": kept.seed}
     measured = warmup_s(scenario), scenario.duration_s
@@ -387,7 +388,7 @@ def _lost(
     ran: paths.PathRun,
     measured: tuple[float, float],
 ) -> dict[str, float | None]:
-    """What the path dropped of a flow meanwhile; nothing is known of one that never began."""
+    """The path's drops of a flow within the measured interval; empty for a flow that never began."""
     began = notes.get("began_s")
     if began is None:
         return {}
@@ -402,10 +403,10 @@ def _measured(
     record: Sequence[str],
     record_every_s: float,
 ) -> RunRecord:
-    """The run with what the scenario's `rate_bin` asks for, and the recordings that were asked for."""
+    """The run with the measures that `rate_bin` defines, and only the requested recordings."""
     table, warm = _table(scenario), warmup_s(scenario)
     notes = summary["notes"]
-    # an instant of a clock that says nothing to anybody else
+    # `began_s` is on this machine's monotonic clock, which means nothing elsewhere.
     ends = [{key: value for key, value in flow.items() if key != "began_s"} for flow in notes["flows"]]
     summary |= {
         "notes": notes | {"flows": ends},
@@ -435,12 +436,12 @@ def _measured(
 
 
 def _thinned(kind: str, frame: pl.DataFrame, every_s: float) -> pl.DataFrame:
-    """A recording at longer intervals than the flows': of rates the mean of each, of counts the sum (`losses`,
-    `frames`), of all else the last value."""
+    """A recording at longer intervals than the flows': the mean of rates, the sum of counts (`losses`, `frames`), the
+    last value of everything else."""
     of = [name for name in ("flow", "instance", "direction") if name in frame.columns]
     rest = [name for name in frame.columns if name not in (*of, "time_s")]
     number = (pl.col("time_s") / every_s - 1e-6).ceil().alias("interval")
-    # A rate is that of the time since the value before it, which a busy host makes shorter or longer.
+    # A rate covers the time since the previous value, and that time varies on a busy host.
     length = pl.col("time_s").diff().over(of).fill_null(pl.col("time_s")).alias("length")
     moved = [
         (
@@ -466,7 +467,7 @@ def _thinned(kind: str, frame: pl.DataFrame, every_s: float) -> pl.DataFrame:
 
 
 def _counted(name: str) -> pl.Expr:
-    """A column of `losses` over several of its intervals: counts together, means by their samples, the last window."""
+    """A column of `losses` over several intervals: sums of counts, means weighted by samples, the last window."""
     if name == "cwnd_packets":
         return pl.last(name)
     if not name.endswith("_mean_s"):
@@ -478,8 +479,8 @@ def _counted(name: str) -> pl.Expr:
 
 
 def _framed(name: str) -> pl.Expr:
-    """A column of `frames` over several of its intervals: frames together, their mean and greatest delay, and how long
-    the picture has stood at last."""
+    """A column of `frames` over several intervals: frames are summed; mean and maximum delay; how long the
+    picture has been frozen at the end."""
     frames = pl.col("frames")
     known = frames.filter(pl.col("frame_delay_s").is_not_null())
     of = {
@@ -497,8 +498,8 @@ def _stop_s(table: dict[str, Any], flow: str) -> float:
 def _of_rates(
     rates: pl.DataFrame, bin_s: float, warm_s: float, active: Mapping[tuple[str, int], tuple[float, float]]
 ) -> dict[tuple[str, int], dict[str, float | None]]:
-    """`goodput_cov`, `startup_s` and `send_rate_cov` of each flow, from the rates that its ends recorded at whatever
-    instants, in the whole bins after the warm-up between its start and its stop, `active`."""
+    """Each flow's `goodput_cov`, `startup_s` and `send_rate_cov`, from rates that the ends recorded at arbitrary times,
+    over the whole bins after the warm-up between its start and its stop (`active`)."""
     found: dict[tuple[str, int], dict[str, float | None]] = {}
     for (flow, instance), own in rates.group_by("flow", "instance", maintain_order=True):
         start_s, to_s = active[flow, instance]
@@ -518,8 +519,8 @@ def _of_rates(
 
 
 def _in_bins(rates: pl.DataFrame, column: str, edges: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """What was moved between the edges, of rates that each stand for the interval that ends at its time; nothing if
-    there are no two bins, or no such rates."""
+    """The amount moved between the edges, each rate covering the interval that ends at its time; empty with fewer than
+    two bins or without such rates."""
     known = rates[column].is_not_nan() & rates[column].is_not_null()
     if len(edges) < 3 or not known.any():
         return np.empty(0)
@@ -535,8 +536,8 @@ def _cov(bins: npt.NDArray[np.float64]) -> float | None:
 
 
 def near(folder: str, number: str, every_s: str) -> None:
-    """The client at the near end of the path: asks the server for the flows of the scenario in `folder`, with the seed
-    `number` and recordings every `every_s`, and leaves there what came of them."""
+    """The client at the near end of the path: requests the flows of the scenario in `folder` from the server, with seed
+    `number` and recordings every `every_s`, and stores the results there."""
     where, seed = Path(folder), int(number)
     scenario = handed(where)
     until = time.monotonic() + _STARTS_S
@@ -555,7 +556,7 @@ def near(folder: str, number: str, every_s: str) -> None:
             )
             break
         except (ControllerError, LiveError, ScenarioError) as error:
-            # On a busy machine the server may need longer to be there than a path waits for it.
+            # On a busy machine the server may start later than the path waits for it.
             if "does `paceline serve` run there" in str(error) and time.monotonic() < until:
                 time.sleep(0.1)
                 continue
@@ -565,15 +566,15 @@ def near(folder: str, number: str, every_s: str) -> None:
 
 
 def hand(where: Path, scenario: _core.Scenario) -> None:
-    """Leaves for `near` and `far` what they run: with controllers of the user's own, also those of a script. Raises
+    """Write what `near` and `far` run, including the user's own controllers, also those defined in a script. Raises
     StorageError."""
     files.write_whole(where / _SCENARIO, pickle.dumps((sys.path, cloudpickle.dumps(scenario))))
 
 
 def handed(where: Path) -> _core.Scenario:
-    """What `hand` left."""
+    """Read what `hand` wrote."""
     path, kept = pickle.loads((where / _SCENARIO).read_bytes())  # noqa: S301 (this program wrote it)
-    # modules of controllers lie where the script that brought them found them
+    # Controller modules must be found where the calling script found them.
     sys.path += [place for place in path if place not in sys.path]
     scenario = pickle.loads(kept)  # noqa: S301
     assert isinstance(scenario, _core.Scenario)
@@ -581,11 +582,11 @@ def handed(where: Path) -> _core.Scenario:
 
 
 def far(folder: str) -> None:
-    """The server at the far end, until it is killed. What it measures it leaves in `folder`: over the path it would
-    take as long as a flow, and be in others' way."""
+    """The server at the far end, until it is killed. It leaves its measurements in `folder`: sending them over the path
+    would take as long as a flow and disturb others."""
     results = Path(folder) / "far"
     files.make_directory(results)
-    # in a network of its own, where there is nobody else
+    # in its own network namespace, which nobody else can reach
     schemes = handed(Path(folder)).schemes
     logs = quic_logs.of(Path(folder), "far")
     bounds = (None, PORT, 10**12, 864_000, 64, None, str(results))
