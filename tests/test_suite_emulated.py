@@ -57,7 +57,7 @@ def test_what_cannot_run_in_real_time_is_undecided_with_the_reason(tmp_path: Pat
     (where / "web.toml").write_text(home)
     suite = loading.load(str(where))
     _, refused = compiled.paper(suite, running.subjects_of(suite, []), World.EMULATED)
-    assert refused["windows", "newreno"].reason.startswith("in real time no second run is the first")
+    assert refused["windows", "newreno"].reason.startswith("a change at an instant of the run needs")
     assert "not a graph" in refused["pages", "newreno"].reason
     assert set(refused) == {("windows", "newreno"), ("pages", "newreno")}
     _, simulated = compiled.paper(suite, running.subjects_of(suite, []))

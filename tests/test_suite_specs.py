@@ -227,9 +227,9 @@ def test_a_mistake_names_file_line_key_and_range(key: str, value: str, said: str
     ("text", "said"),
     [
         ("", "x.txt: needs main_cc_algo"),
-        ("main_cc_algo", "x.txt, line 1: KEY: VALUE"),
-        ("\n: c4", "x.txt, line 2: KEY: VALUE"),
-        (f"{ONE}\nlatency: 1", "x.txt, line 11: latency: stands there already, in line 7"),
+        ("main_cc_algo", "x.txt, line 1: must be KEY: VALUE"),
+        ("\n: c4", "x.txt, line 2: must be KEY: VALUE"),
+        (f"{ONE}\nlatency: 1", "x.txt, line 11: latency is given twice, first in line 7"),
         (ONE.replace("nb_connections: 1", "nb_connections: 2"), "x.txt: needs background_cc_algo"),
     ],
 )
@@ -275,7 +275,7 @@ def test_folders_that_hold_no_specifications(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"#" * 70_000)
     with pytest.raises(SuiteError, match="more than 65536 bytes"):
         loading.load("c4", tmp_path)
-    with pytest.raises(SuiteError, match="has cases of its own"):
+    with pytest.raises(SuiteError, match="has its own cases"):
         loading.load("bbr", tmp_path)
 
 
@@ -304,7 +304,7 @@ def test_the_command_runs_judges_and_says_what_it_could_not(tmp_path: Path) -> N
         "interval",
         "easy.txt: main_target_time",
     )
-    assert "law is the normal one" in cases["normal"]["cannot_run"]
+    assert "jitter is normally distributed" in cases["normal"]["cannot_run"]
     assert f"--specs {specs}" in cases["easy"]["command"]
 
 
@@ -332,7 +332,7 @@ def test_a_folder_of_which_none_can_be_carried_is_undecided(tmp_path: Path) -> N
     (specs / "normal.txt").write_text(changed("jitter", "999"))
     done = CliRunner().invoke(app, ["suite", "c4", "--specs", str(specs), "--out", str(tmp_path / "out")])
     assert done.exit_code == 3, done.output
-    assert "law is the normal one" in " ".join(done.stdout.split())
+    assert "jitter is normally distributed" in " ".join(done.stdout.split())
 
 
 MEDIA = changed(
@@ -405,7 +405,7 @@ def test_four_streams_have_a_scenario_of_their_own() -> None:
     ]
     assert "key_size = 8.0" in found["flow.test.app"]
     five = four.replace("=high:", "=higher:s30:p9:S:n9:80:G3:I90;=high:")
-    assert "5 streams of media; three or four are carried" in read(five).refused
+    assert "5 streams of media; only three or four are supported" in read(five).refused
 
 
 def test_letters_that_c4_does_not_read_change_nothing() -> None:

@@ -1,9 +1,9 @@
-"""`paceline.conform`: what every controller must bear, built in or your own, in Python, C or Rust.
+"""`paceline.conform`: checks that every controller must pass, built in or your own, in Python, C or Rust.
 
-Each check is a scenario that any controller of its kind can be expected to come through (loss, reordering, idle times,
-tiny and huge paths, marks, a path that falls silent, ...) and a modest thing that is asked of it; one tells it events
-with extreme numbers. What fails leaves its scenario as a file that anyone can run. The bounds are ours: far below what
-the built-in controllers do.
+Each check is a scenario that any controller of its kind should survive (loss, reordering, idle times, tiny and huge
+paths, marks, a path that goes silent, ...) with a modest requirement; one sends it events with extreme numbers. A
+failure leaves its scenario as a file that anyone can run. The bounds are Paceline's: far below what the built-in
+controllers achieve.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from paceline.scenarios.scenario import Schemes
 from paceline.simulate.points import Progress
 
 EVENTS = 3000
-"""Events of the check `extremes`."""
+"""The number of events in the check `extremes`."""
 RATE_EVERY_S = 0.5
 LIMIT_S = 60.0
-"""How long a check of one seed may take: the built-in controllers take some seconds at most."""
+"""The time limit for one seed of a check; the built-in controllers take a few seconds at most."""
 
 _BY_KEY = {check.key: check for check in CHECKS}
 
@@ -45,27 +45,27 @@ _OTHERS = {
 
 
 def checks() -> dict[str, str]:
-    """What is checked: the checks' names and what they ask."""
+    """The checks: names and requirements."""
     return {check.key: check.asks for check in CHECKS} | _OTHERS
 
 
 @dataclass(frozen=True)
 class Found:
-    """What a check came to: what was wrong, seed by seed; nothing: it passes."""
+    """The result of a check: what was wrong, by seed; nothing: it passes."""
 
     check: str
     asks: str
     wrong: Mapping[int, str] = field(default_factory=dict)
     slow: Mapping[int, str] = field(default_factory=dict)
-    """The seeds that were given up at the limit in time: how far they were."""
+    """The seeds that exceeded the time limit, and how far they were."""
     skipped: str = ""
     """Why it does not apply."""
     scenario: str = ""
-    """The text of the scenario that shows it."""
+    """The text of the scenario that shows the failure."""
 
     @property
     def passes(self) -> bool:
-        """Whether nothing was wrong, nor too slow to tell."""
+        """Whether nothing was wrong or too slow."""
         return not self.wrong and not self.slow
 
 
@@ -82,19 +82,19 @@ def run(
     each: Callable[[Found], None] | None = None,
     progress: Progress | None = None,
 ) -> list[Found]:
-    """Holds a controller to what every one must bear, each check with `runs` seeds from `seed` on.
+    """Run the conformance checks on a controller, each check with `runs` seeds from `seed` on.
 
-    A seed that takes longer than `limit_s` seconds is given up: its check is slow, and no further seeds are tried.
+    A seed that takes longer than `limit_s` seconds is stopped: its check is slow, and no further seeds are tried.
 
     `cc` is a built-in controller, "python:FILE:CLASS", "library:FILE", or a name in `schemes`; `checks` names some of
-    `paceline.conform.checks()`, by default all. `each` is called with what a check came to once it is over. Raises
-    ControllerError for what is no controller, PacelineError for an unknown check, KeyboardInterrupt on Ctrl-C.
+    `paceline.conform.checks()`, by default all. `each` is called with each check's result. Raises ControllerError for
+    what is not a controller, PacelineError for an unknown check, KeyboardInterrupt on Ctrl-C.
     """
     known = _all_checks()
     if unknown := [name for name in checks if name not in known]:
         raise PacelineError(f"there is no check {unknown[0]}; there are {', '.join(known)}")
     if not limit_s > 0:
-        raise PacelineError(f"limit_s is {limit_s:g}: a check may take more than 0 s")
+        raise PacelineError(f"limit_s is {limit_s:g}: it must be more than 0 s")
     subject = Subject.of(cc, params or {}, schemes or {})
     wanted = list(checks) or list(known)
     found: list[Found] = []
@@ -117,18 +117,18 @@ _all_checks = checks
 
 @dataclass(frozen=True)
 class Subject:
-    """A controller that is held to it."""
+    """A controller under test."""
 
     cc: str
     about: Mapping[str, Any]
-    """What `paceline.controllers()` says of one."""
+    """Its entry in `paceline.controllers()`."""
     own: _core.Scheme | None
     params: Mapping[str, Any]
     schemes: Schemes
 
     @classmethod
     def of(cls, cc: str, params: Mapping[str, Any], schemes: Schemes) -> Subject:
-        """Of its name. Raises ControllerError, PacelineError."""
+        """The controller of this name. Raises ControllerError, PacelineError."""
         own = None
         if cc in schemes:
             try:
@@ -145,11 +145,11 @@ class Subject:
             )
         about = built_in[cc] if own is None else json.loads(own.json())
         if about["machine"] == "udp":
-            raise PacelineError(f"{cc} controls nothing: there is nothing to hold it to")
+            raise PacelineError(f"{cc} controls nothing, so no check applies to it")
         return cls(cc, about, own, params, schemes)
 
     def check(self, name: str, seeds: Seeds) -> Found:
-        """What a check comes to."""
+        """The result of a check."""
         if name == EXTREMES:
             return self._extremes(seeds)
         if name == SAME:
@@ -178,7 +178,7 @@ class Subject:
         return Found(check.key, check.asks, *seeds.each(judged), scenario=text)
 
     def _load(self, text: str) -> _core.Scenario:
-        """The scenario, without a word on what has no effect with this controller."""
+        """The scenario, without warnings about settings that have no effect with this controller."""
         return _core.Scenario.parse(text, ".", "conform", [], list(self.schemes.items()))
 
     def _text(self, check: Check, params: Mapping[str, Any] | None = None) -> str:
@@ -230,7 +230,7 @@ class Subject:
                     shown.append(text)
                     raise
                 except PacelineError:
-                    continue  # a value that goes with others alone
+                    continue  # a value that is valid only together with others
             return "; ".join(said)
 
         skipped = "" if self.about["params"] else "it has no parameters"
@@ -239,20 +239,20 @@ class Subject:
 
 
 Spend = Callable[[Callable[[_core.Watch], Any]], Any]
-"""Does a piece of work within the time that its seed has."""
+"""Runs a piece of work within its seed's time limit."""
 
 
 @dataclass(frozen=True)
 class Seeds:
-    """The seeds of a check, each of which may take so long."""
+    """The seeds of a check, each with a time limit."""
 
     seeds: Sequence[int]
     limit_s: float
     waiting: Callable[[float], None]
-    """Told now and then which share of the check is done."""
+    """Called now and then with the share of the check that is done."""
 
     def each(self, judged: Callable[[int, Spend], str]) -> tuple[dict[int, str], dict[int, str]]:
-        """What is wrong, and what is too slow, by seed. The first that is too slow is the last."""
+        """The failures and the timeouts, by seed. It stops at the first timeout."""
         wrong: dict[int, str] = {}
         for tried, seed in enumerate(self.seeds):
             allowance = Allowance(self.limit_s)
@@ -274,7 +274,7 @@ class Seeds:
 
 
 def _words(error: Exception, seed: int) -> str:
-    """What a run says, without its name and seed."""
+    """The message of a run, without its name and seed."""
     text = str(error).strip()
     return text.partition(f", seed {seed}: ")[2] or text
 
@@ -292,7 +292,7 @@ def _extreme(parameter: Mapping[str, Any]) -> list[Any]:
 
 
 def write(found: Sequence[Found], out: str | Path) -> list[Path]:
-    """Writes the scenario of each check that does not pass, DIR/CHECK.toml; what was written. Raises StorageError."""
+    """Write the scenario of each check that does not pass to DIR/CHECK.toml; returns the files. Raises StorageError."""
     written = []
     for one in found:
         if not one.passes and one.scenario:

@@ -1,7 +1,7 @@
-"""Statistics that hold up: means with t intervals, paired differences, Holm's correction, Jain's index, trends.
+"""Statistics of runs: means with t intervals, paired differences, Holm's correction, Jain's index, trends.
 
 Pure functions of numbers. A missing value (None or NaN: a measure that had no value in a run) is left out, and every
-result says from how many values it comes (`n`). An infinite value is an error.
+result gives the number of values it is based on (`n`). An infinite value is an error.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from paceline.statistics import special_functions
 Number = float | int | None
 
 CONFIDENCE = 0.95
-"""The confidence of intervals unless a caller says otherwise."""
+"""The default confidence of intervals."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean and what is known about it; in the unit of the values."""
+    """A mean and its uncertainty, in the unit of the values."""
 
     n: int
-    """How many values it rests on."""
+    """The number of values."""
     mean: float | None
     """None without values."""
     sd: float | None
@@ -38,7 +38,7 @@ class Estimate:
 
     @classmethod
     def of(cls, n: int, mean: float | None, sd: float | None, confidence: float = CONFIDENCE) -> Estimate:
-        """Of n values with that mean and standard deviation: their interval is Student's."""
+        """Estimate of n values with that mean and standard deviation: the interval is Student's."""
         if sd is None or n < 2:
             return cls(n, mean, None, None, confidence)
         return cls(n, mean, sd, t_quantile(confidence, n - 1) * sd / math.sqrt(n), confidence)
@@ -92,15 +92,15 @@ class Trend:
 
 
 def present(values: Iterable[Number]) -> NDArray[np.float64]:
-    """The values that are there, in order. Raises ArgumentError for an infinite one."""
+    """The values that are not missing, in order. Raises ArgumentError for an infinite one."""
     array = np.array([math.nan if v is None else float(v) for v in values], dtype=np.float64)
     if np.isinf(array).any():
-        raise ArgumentError("an infinite value has no place in a mean")
+        raise ArgumentError("a mean needs finite values, and one is infinite")
     return array[~np.isnan(array)]
 
 
 def t_quantile(confidence: float, degrees: float) -> float:
-    """The two-sided quantile of Student's t: a t-distributed value lies within plus or minus it with `confidence`."""
+    """The two-sided quantile of Student's t: t lies within plus or minus it with probability `confidence`."""
     if not 0 < confidence < 1:
         raise ArgumentError(f"confidence must lie between 0 and 1, not {confidence}")
     if degrees < 1:
@@ -125,12 +125,12 @@ def estimate(values: Iterable[Number], confidence: float = CONFIDENCE) -> Estima
 
 
 def _mean(x: NDArray[np.float64]) -> float:
-    # fsum is exact, so that equal values have exactly their own value as mean, whatever their order.
+    # fsum is exact, so the mean of equal values is exactly their value, in any order.
     return min(max(math.fsum(x) / len(x), float(x.min())), float(x.max()))
 
 
 def _sd(x: NDArray[np.float64], mean: float) -> float:
-    # Scaled, so that squares neither overflow nor vanish.
+    # Scaled, so that squares neither overflow nor underflow.
     deviations = x - mean
     scale = float(np.abs(deviations).max())
     if scale == 0:
@@ -143,10 +143,10 @@ def paired_difference(
 ) -> Difference:
     """Mean of second - first over pairs (runs with a common seed), with a t interval and a t test.
 
-    A pair with a missing value is left out whole. Raises ArgumentError if the lengths differ.
+    A pair with a missing value is left out. Raises ArgumentError if the lengths differ.
     """
     if len(first) != len(second):
-        raise ArgumentError(f"pairs need two lists of one length, not {len(first)} and {len(second)}")
+        raise ArgumentError(f"pairs need two lists of equal length, not {len(first)} and {len(second)}")
     pairs = [
         (float(a), float(b))
         for a, b in zip(first, second, strict=True)
@@ -162,7 +162,7 @@ def paired_difference(
 
 
 def welch_degrees(a: float, m: int, b: float, n: int) -> float:
-    """Degrees of freedom of a difference of two means, of m and n values, whose squared errors are a and b, not both 0
+    """Degrees of freedom of the difference of two means of m and n values, whose squared errors are a and b, not both 0
     (Welch, Biometrika 34, 1947)."""
     return (a + b) ** 2 / (a**2 / (m - 1) + b**2 / (n - 1))
 
@@ -170,8 +170,8 @@ def welch_degrees(a: float, m: int, b: float, n: int) -> float:
 def independent_difference(
     first: Iterable[Number], second: Iterable[Number], confidence: float = CONFIDENCE
 ) -> Estimate:
-    """Mean of the second values less that of the first, where nothing pairs them, with Welch's interval (Biometrika 34,
-    1947): the variances need not be the same. No interval below two values on a side."""
+    """Mean of the second values minus the mean of the first, unpaired, with Welch's interval (Biometrika 34, 1947): the
+    variances may differ. There is no interval if a side has fewer than two values."""
     a, b = estimate(first, confidence), estimate(second, confidence)
     n = min(a.n, b.n)
     if a.mean is None or b.mean is None:
@@ -187,7 +187,7 @@ def independent_difference(
 
 
 def welch_p_value(first: Estimate, second: Estimate) -> float | None:
-    """Two-sided p of "both means are the same", by Welch's test; None where a side has fewer than two values."""
+    """Two-sided p of "both means are equal", by Welch's test; None if a side has fewer than two values."""
     if first.mean is None or first.sd is None or second.mean is None or second.sd is None:
         return None
     of_first, of_second = first.sd**2 / first.n, second.sd**2 / second.n
@@ -201,11 +201,11 @@ class Ratio:
     """A ratio of two means, second by first, over pairs."""
 
     n: int
-    """How many pairs it rests on."""
+    """The number of pairs."""
     ratio: float | None
     """None without pairs, or if the first mean is zero."""
     low: float | None
-    """Lower end of Fieller's interval; None below two pairs, and where the first mean is too uncertain for a bound."""
+    """Lower end of Fieller's interval; None below two pairs, and if the first mean is too uncertain for a bound."""
     high: float | None
     """Upper end."""
     first: Estimate
@@ -218,11 +218,11 @@ def ratio_of_means(
 ) -> Ratio:
     """mean(second) / mean(first) over pairs (runs with a common seed), with Fieller's interval (JRSS B 16, 1954).
 
-    The interval holds the ratios r for which the mean of second - r first does not differ from zero at the confidence,
-    by a paired t test; unlike the delta method it holds for few and noisy pairs too. TCP friendliness is this ratio: of
-    the throughput T2 that flows have beside others by T1, what they have among their own.
+    The interval contains the ratios r for which the mean of second - r first does not differ from zero at this
+    confidence, by a paired t test. Unlike the delta method, it is valid for few and noisy pairs too. TCP friendliness
+    is this ratio: throughput T2 of flows beside others, over T1, their throughput among themselves.
 
-    A pair with a missing value is left out whole. Raises ArgumentError if the lengths differ.
+    A pair with a missing value is left out. Raises ArgumentError if the lengths differ.
     """
     difference = paired_difference(first, second, confidence)
     a, b, n = difference.first, difference.second, difference.estimate.n
@@ -249,8 +249,8 @@ def ratio_of_means(
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
     """Holm's step-down correction (Holm 1979): adjusted p values in the given order.
 
-    Declaring real what has an adjusted p below q keeps the chance of even one false declaration below q, whatever the
-    dependence among the tests. A None (a test that could not be made) stays None and is not counted.
+    If you reject every hypothesis with an adjusted p below q, the probability of even one false rejection is below q,
+    for any dependence among the tests. None (a test that could not be made) stays None and is not counted.
     """
     order = sorted((p, i) for i, p in enumerate(p_values) if p is not None)
     adjusted: list[float | None] = [None] * len(p_values)
@@ -270,7 +270,7 @@ def jain(values: Iterable[Number]) -> float | None:
     if len(x) == 0 or (float(x.max(initial=0.0)) == 0 and float(x.min(initial=0.0)) == 0):
         return None
     if float(x.min()) < 0:
-        raise ArgumentError("Jain's index is of shares, which are not negative")
+        raise ArgumentError("Jain's index needs shares, which cannot be negative")
     x = x / x.max()
     return min(1.0, math.fsum(x) ** 2 / (len(x) * math.fsum(x * x)))
 
@@ -281,7 +281,7 @@ def trend(x: Sequence[Number], y: Sequence[Number], confidence: float = CONFIDEN
     Raises ArgumentError if the lengths differ.
     """
     if len(x) != len(y):
-        raise ArgumentError(f"points need two lists of one length, not {len(x)} and {len(y)}")
+        raise ArgumentError(f"points need two lists of equal length, not {len(x)} and {len(y)}")
     points = [
         (float(a), float(b))
         for a, b in zip(x, y, strict=True)

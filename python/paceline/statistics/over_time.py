@@ -1,4 +1,4 @@
-"""Recorded rates over time: how much one varies, and how equal several are, over bins of any width."""
+"""Recorded rates over time: one flow's variation and several flows' fairness, in bins of any width."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def cov(
     from_s: float = 0.0,
     to_s: float | None = None,
 ) -> pl.DataFrame:
-    """Coefficient of variation (standard deviation by n, over the mean) of each flow's rate in bins of `bin_s` seconds.
+    """Coefficient of variation (standard deviation with divisor n, over the mean) of each flow's binned rate.
 
-    `rates` is a recording of the kind `rate`, as `results.series("rate")` gives it; `bin_s` a whole multiple of the
-    interval at which it was recorded. Bins begin at multiples of `bin_s`, and those wholly between `from_s` and `to_s`
-    (by default all) count. A row per run and flow: the columns that tell them apart, `bins`, `mean_bps`, and `cov`,
-    which is null below two bins and if the mean is zero. Raises PacelineError for a width that does not fit.
+    `rates` is a recording of the kind `rate`, as `results.series("rate")` returns it; `bin_s` is an integer multiple of
+    its recording interval. Bins begin at multiples of `bin_s`, and those wholly between `from_s` and `to_s` (by default
+    all) count. A row per run and flow: the identifying columns, `bins`, `mean_bps`, and `cov`, which is null below two
+    bins and if the mean is zero. Raises PacelineError for a width that does not fit.
     """
     whole, keys = _binned(rates, bin_s, column)
     whole = whole.filter(pl.col("bin") * bin_s >= from_s - 1e-9)
@@ -44,12 +44,12 @@ def cov(
 def jain_over_time(rates: pl.DataFrame, bin_s: float, flows: Sequence[str] | None = None) -> pl.DataFrame:
     """Jain's index (sum x)^2 / (n sum x^2) of the flows' goodputs in bins of `bin_s` seconds.
 
-    `rates` and `bin_s` as for `cov`; `flows` names those that count, by default all. One counts from the first bin in
-    which it sent or was delivered something to the last such bin, also where it got nothing: one that is starved from
-    the beginning, or to the end, counts while it tries. Where sending was not recorded, deliveries alone say it. A row
-    per run and bin in which a flow counts: the columns that tell runs apart, `time_s` (the bin's end), `flows` (how
-    many count) and `jain`, null if none of them got anything. Raises PacelineError for a width that does not fit, an
-    unknown flow.
+    `rates` and `bin_s` as for `cov`; `flows` names the flows that count, by default all. A flow counts from the first
+    to the last bin in which it sent or received something, including bins between in which it received nothing: a flow
+    that is starved from the beginning, or until the end, counts while it sends. If sending was not recorded, only
+    deliveries decide. A row per run and bin in which a flow counts: the columns that identify the run, `time_s` (the
+    bin's end), `flows` (how many count) and `jain`, null if none of them received anything. Raises PacelineError for a
+    width that does not fit or an unknown flow.
     """
     whole, keys = _binned(rates, bin_s, "goodput_bps")
     if flows is not None:
@@ -80,19 +80,19 @@ def jain_over_time(rates: pl.DataFrame, bin_s: float, flows: Sequence[str] | Non
 
 
 def _binned(rates: pl.DataFrame, bin_s: float, column: str) -> tuple[pl.DataFrame, list[str]]:
-    """Mean rates (`rate`) over the bins (`bin`, by number) that were recorded whole, and the columns that tell flows
-    and runs apart. Raises PacelineError."""
+    """Mean rates (`rate`) over the bins (`bin`, by number) that were recorded completely, and the columns that identify
+    flows and runs. Raises PacelineError."""
     if column not in rates.columns or "time_s" not in rates.columns:
-        raise PacelineError(f"there is no column {column}; a recording of the kind rate has one")
+        raise PacelineError(f"there is no column {column}: give a recording of the kind rate, which has one")
     times = rates["time_s"].unique().sort()
     if len(times) < 2:
-        raise PacelineError("a recording of one sample has no variation")
+        raise PacelineError("a recording of one sample has no variation: record at a shorter interval")
     every = float((times[-1] - times[0]) / (len(times) - 1))
     many = round(bin_s / every) if math.isfinite(bin_s) else 0
     if many < 1 or abs(bin_s / every - many) > 1e-6 * many:
-        raise PacelineError(f"bins of {bin_s:g} s are no multiple of the interval of recording, {every:g} s")
+        raise PacelineError(f"bins of {bin_s:g} s must be a multiple of the recording interval, {every:g} s")
     keys = [name for name in rates.columns if name not in _OF_A_BIN]
-    # A value stands for the interval that ends at its time.
+    # A value covers the interval that ends at its time.
     number = (pl.col("time_s") / every).round().cast(pl.Int64) - 1
     whole = (
         rates.select(*keys, (number // many).alias("bin"), pl.col(column).alias("rate"))

@@ -1,17 +1,17 @@
-"""How sure a mean over runs is: an interval that holds for what the runs are, or none.
+"""The uncertainty of a mean over runs: an interval suited to the sample, or none.
 
-Verdicts and comparisons go by it; what tables print of a measure is `paceline.interval`.
+Verdicts and comparisons use it; tables print `paceline.interval`.
 
-The measure and the values decide together which one (docs/measures.md has how often each errs):
+The measure and the values decide together which one (docs/measures.md gives the error rates):
 
-- **certain**: a steady measure with the same value in every run. Nothing random acts on it.
-- **counts**: nearly all runs of a measure that is not steady have one value, or each run says yes or no. Clopper and
-  Pearson's bounds of the share of the others, times how far one of them can lie away.
-- **t**: Student's t. At 95 % of a steady measure whose values are not skewed; below ten runs at 99 %, and at 99.9 % of
-  all that is not so.
-- **bootstrap**: what is skewed, from ten runs on. The studentised bootstrap (Efron 1982; Hall 1988), whose ends follow
+- **certain**: a steady measure with the same value in every run. No randomness affects it.
+- **counts**: nearly all runs of an unsteady measure have one value, or each run is yes or no. Clopper and Pearson's
+  bounds of the share of the other runs, times how far one of them can lie away.
+- **t**: Student's t. At 95 % for a steady measure whose values are not skewed; with fewer than ten runs at 99 %, and at
+  99.9 % if the measure is unsteady or skewed.
+- **bootstrap**: skewed values, from ten runs on. The studentised bootstrap (Efron 1982; Hall 1988), whose ends follow
   the skew, at 99 %.
-- **few**: below five runs there is none.
+- **few**: with fewer than five runs there is no interval.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ Array = NDArray[np.float64]
 Ends = tuple[float, float]
 
 LEAST_RUNS = 5
-"""Below, nothing is judged."""
+"""Below this, nothing is judged."""
 FEW_RUNS = 10
-"""Below, Student's t is asked for `STRICT`, and of what is skewed for `STRICTEST`: nothing else is known of it."""
+"""Below this, Student's t is taken at `STRICT`, for skewed measures at `STRICTEST`: there is no better method."""
 SURE_SKEW_RUNS = 20
-"""Below, a sample hides its skew: see `SKEW`."""
+"""Below this, a sample can hide its skew: see `SKEW`."""
 SKEW = (0.7, 1.0)
-"""Student's t is taken where the sample's skewness is less: below `SURE_SKEW_RUNS`, and from there on."""
+"""Student's t is used if the sample's skewness is below the first value, or the second from `SURE_SKEW_RUNS` on."""
 RARE_RUNS = 40
-"""Fewer runs may well lack what one run in ten has: see `Sample.may_lack`."""
+"""Fewer runs may easily miss what one run in ten has: see `Sample.may_lack`."""
 STRICT = 0.99
-"""The bootstrap's confidence, and that of t for few runs: so each errs in 5 % of cases at most, skewed or not."""
+"""Confidence of the bootstrap, and of t with few runs: at it each errs in at most 5 % of cases, skewed or not."""
 STRICTEST = 0.999
 RARE = 5
-"""Fewer runs with another value than all the others are counted, not averaged."""
+"""If fewer runs than this differ from the common value, they are counted, not averaged."""
 RESAMPLES = 2000
 
 
 class Basis(StrEnum):
-    """What an interval rests on: see the module's text."""
+    """The method of an interval: see the module's docstring."""
 
     CERTAIN = "certain"
     T = "t"
@@ -64,54 +64,54 @@ class Sample:
     """The values of independent runs, in the unit of what is measured."""
 
     values: tuple[float, ...]
-    """Run by run; of an expression over runs the jackknife's pseudo-values."""
+    """Run by run; for an expression over runs the jackknife's pseudo-values."""
     steady: bool = True
     """Whether the measure is an average over many packets or a long time: see `interval.steady`."""
     least: float = -math.inf
-    """What no run can fall below."""
+    """The minimum that a run can have."""
     most: float = math.inf
-    """What no run can exceed."""
+    """The maximum that a run can have."""
     about: float | None = None
-    """The value over all runs, where it is not the mean of the values (a ratio of means, say)."""
+    """The value over all runs, if it is not the mean of the values (for a ratio of means, for example)."""
     yes_no: bool = False
     """Whether each run says no (`least`) or yes (`most`), and the mean is a share of the runs."""
     lacking: bool = False
-    """Whether without one of the runs there is no value: then there is no interval either."""
+    """Whether leaving out one of the runs leaves no value: then there is no interval either."""
     own: tuple[float, ...] = ()
-    """The value of each run by itself, where `values` has others; nan where it has none."""
+    """Each run's separate value, if `values` holds something else; nan if it has none."""
 
     @property
     def n(self) -> int:
-        """How many runs."""
+        """The number of runs."""
         return len(self.values)
 
     @property
     def each(self) -> tuple[float, ...]:
-        """The value of each run by itself."""
+        """Each run's separate value."""
         return self.own or self.values
 
     @functools.cached_property
     def mean(self) -> float:
-        """The value over all runs; it has no sense without runs."""
+        """The value over all runs; meaningless without runs."""
         return math.fsum(self.values) / self.n if self.about is None else self.about
 
     @functools.cached_property
     def sd(self) -> float:
-        """Sample standard deviation (n - 1); 0 of one run, and of equal ones."""
+        """Sample standard deviation (n - 1); 0 for one run, and for equal ones."""
         if self.n < 2 or min(self.values) == max(self.values):
             return 0.0
         return float(np.std(self.values, ddof=1))
 
     @functools.cached_property
     def skewness(self) -> float:
-        """The sample's skewness: the mean cube of the deviations, in standard deviations."""
+        """The sample's skewness: the mean cubed deviation in standard deviations."""
         x = np.asarray(self.values)
         spread = float(x.std())
         return float((((x - x.mean()) / spread) ** 3).mean()) if spread > 0 else 0.0
 
     @functools.cached_property
     def usual(self) -> tuple[float, int]:
-        """The value that most runs have, and how many have another."""
+        """The value that most runs have, and how many differ."""
         value, times = max(sorted(Counter(self.values).items()), key=lambda item: item[1])
         return value, self.n - times
 
@@ -124,12 +124,12 @@ class Sample:
 
     @property
     def yes(self) -> int:
-        """Of yes or no: how many runs say yes."""
+        """For yes/no runs: how many are yes."""
         return sum(value == self.most for value in self.values)
 
     @functools.cached_property
     def basis(self) -> Basis:
-        """What an interval rests on."""
+        """The method of the interval."""
         if self.n < LEAST_RUNS or self.lacking:
             return Basis.FEW
         others = self.usual[1]
@@ -146,20 +146,20 @@ class Sample:
 
     @property
     def may_lack(self) -> bool:
-        """Whether a few rare runs make the measure and these are few: their mean may have an interval, and all the same
-        lie far from that of many runs."""
+        """Whether rare runs dominate the measure and the sample is small: the mean may have an interval and still lie
+        far from that of many runs."""
         return not self.steady and self.n < RARE_RUNS and self.basis in (Basis.T, Basis.BOOTSTRAP)
 
     @property
     def confidence(self) -> float:
-        """Of the interval by t."""
+        """The confidence of the t interval."""
         if self.n >= FEW_RUNS:
             return CONFIDENCE
         return STRICT if self.calm else STRICTEST
 
     @functools.cached_property
     def interval(self) -> Ends | None:
-        """Where the mean lies; None where nothing can be said. Infinite where counts have no bound."""
+        """The interval of the mean; None if there is none. Infinite ends if counts have no bound."""
         match self.basis:
             case Basis.FEW:
                 return None
@@ -189,8 +189,8 @@ class Sample:
         return end(self.least), end(self.most)
 
     def _studentised(self, runs: int | None) -> Ends:
-        """Between which the deviation of a resampled mean lies, by its own standard error: of the sample's mean, or of
-        that of so many `runs` from it."""
+        """The interval of the deviation of a resampled mean in its own standard errors: from the sample's mean, or from
+        the mean of `runs` runs drawn from it."""
         x = np.asarray(self.values) - math.fsum(self.values) / self.n
         draw = np.random.default_rng(1)
         ours = x[draw.integers(0, self.n, (RESAMPLES, self.n))]
@@ -202,20 +202,20 @@ class Sample:
         with np.errstate(divide="ignore", invalid="ignore"):
             found = np.where(error > 0, away / error, np.sign(away) * np.inf)
         below, above = _ends(np.where(np.isnan(found), 0.0, found), STRICT)
-        # Where one run lies far from the others, resamples without it have next to no error.
+        # If one run lies far from the others, resamples without it have almost no standard error.
         most = t_quantile(STRICTEST, self.n - 1)
         return max(below, -most), min(above, most)
 
     def of_others(self, runs: int, sd: float | None = None) -> Ends:
-        """How far the mean of so many `runs` of somebody else lies from ours where both are of one distribution: below
-        and above. `sd`: theirs, if it is known. Not of `COUNTS` and `FEW`."""
+        """How far the mean of `runs` foreign runs lies from this one if both have the same distribution: below and
+        above. `sd`: the foreign runs' standard deviation, if known. Not for `COUNTS` and `FEW`."""
         if sd is not None:
             theirs, ours = sd**2 / runs, self.sd**2 / self.n
             degrees = _welch(theirs, runs, ours, self.n)
             half = t_quantile(self.confidence, degrees) * math.sqrt(theirs + ours)
             if self.basis is not Basis.BOOTSTRAP:
                 return -half, half
-            # The paper's few runs may lack the rare one too, and show too little scatter.
+            # The paper's few runs may miss the rare one too, and so show too little scatter.
             below, above = self.of_others(runs)
             return min(-half, below), max(half, above)
         spread = self.sd * math.sqrt(1 / runs + 1 / self.n)
@@ -226,7 +226,7 @@ class Sample:
         return -half, half
 
     def scatter(self, runs: int, sd: float | None = None) -> Ends:
-        """How far the mean of so many runs lies from what it is the mean of, with 95 %: below and above."""
+        """How far the mean of `runs` runs lies from its expectation, with 95 %: below and above."""
         if sd is not None:
             theirs, ours = sd**2 / runs, self.sd**2 / self.n
             half = t_quantile(CONFIDENCE, _welch(theirs, runs, ours, self.n)) * sd / math.sqrt(runs)
@@ -240,20 +240,20 @@ class Sample:
 
 
 def _ends(values: Array, confidence: float) -> Ends:
-    """The values between which so many lie."""
+    """The values between which the central share `confidence` lies."""
     ordered = np.sort(values)
     outside = int(len(ordered) * (1 - confidence) / 2)
     return float(ordered[outside]), float(ordered[-1 - outside])
 
 
 def _welch(a: float, m: int, b: float, n: int) -> float:
-    """Welch's degrees of freedom; of no scatter at all those of the larger sample."""
+    """Welch's degrees of freedom; without any scatter, those of the larger sample."""
     return welch_degrees(a, m, b, n) if a + b else max(m, n) - 1.0
 
 
 def fisher(least: int, runs: int, others: int, n: int) -> float:
-    """The chance that at least `least` of the others fall into the first `runs` of `runs` + `n` runs, where that many
-    and `others` more are such (Fisher's exact test)."""
+    """The probability that at least `least` of the marked runs are among the first `runs` of `runs` + `n`, given
+    `least` + `others` marked ones in all (Fisher's exact test)."""
     total, all_runs = least + others, runs + n
     ways = math.comb(all_runs, total)
     if ways == 0:

@@ -1,4 +1,4 @@
-"""A suite and its subjects as what the runner of papers takes: a study for each case, a series for each subject."""
+"""A suite and its subjects as input for the runner of papers: a study per case, a series per subject."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from paceline.suite.suite_folders import SUITE
 
 
 def study(case: Case, subjects: Sequence[Subject], world: World) -> Study:
-    """The case with its subjects and what is run beside them, in this world."""
+    """The case with its subjects and comparisons, in this world."""
     series = [Series(s.text, s.text, case.settings_of(s), world=world) for s in subjects]
     beside = [Series(s.key, s.label, case.settings + s.settings, s.dashed, world) for s in case.beside]
     return Study(
@@ -43,7 +43,7 @@ def study(case: Case, subjects: Sequence[Subject], world: World) -> Study:
 
 
 def claims(case: Case, subjects: Sequence[Subject]) -> list[Claim]:
-    """The checks in the form in which the runner measures them; the verdicts are the suite's own."""
+    """The checks in the form in which the runner measures them; the suite judges them itself."""
     return [
         Claim(
             key=claim_key(case, check.key, subject),
@@ -64,7 +64,7 @@ def claims(case: Case, subjects: Sequence[Subject]) -> list[Claim]:
 
 
 def claim_key(case: Case, check: str, subject: Subject) -> str:
-    """What a check of a subject is called."""
+    """The key of a subject's check."""
     return f"{case.key}/{check}/{subject.text}"
 
 
@@ -74,7 +74,7 @@ class Refusal:
 
     reason: str
     applies: bool = True
-    """Whether its question is one to the subject: then it cannot run, and else it is not applicable."""
+    """False if the case does not concern the subject ("not applicable"); True if it does but cannot run."""
 
     def __str__(self) -> str:
         return f"it cannot run: {self.reason}" if self.applies else f"not applicable: {self.reason}"
@@ -85,8 +85,8 @@ Refused = dict[tuple[str, str], Refusal]
 
 
 def paper(suite: Suite, subjects: Sequence[Subject], world: World = World.SIMULATED) -> tuple[Paper, Refused]:
-    """All cases with the subjects that can run in them in this world, and why others cannot. Raises PaperError if what
-    a case runs beside its subjects cannot: that is the suite's mistake."""
+    """All cases with the subjects that can run in this world, and why others cannot. Raises PaperError if a case's
+    comparison cannot run: that is a mistake in the suite."""
     studies, found = {}, []
     refused: Refused = {}
     for case in suite.cases:
@@ -136,7 +136,7 @@ def _refusal(suite: Suite, whole: Study, subject: Subject) -> str | None:
     for level in whole.levels:
         try:
             with warnings.catch_warnings():
-                # What is to be warned of is said as the runs are planned.
+                # Warnings appear when the runs are planned.
                 warnings.simplefilter("ignore", PacelineWarning)
                 place = Place(whole.key, subject.text, level.label)
                 point = points.point(empty, whole, place)
@@ -144,7 +144,7 @@ def _refusal(suite: Suite, whole: Study, subject: Subject) -> str | None:
                 if whole.is_emulated:
                     _check_real(whole, point)
         except PaperError as error:
-            # The scenario's own words; the point is known.
+            # Use the scenario's own message: the caller knows the point.
             return str(error.__context__ or error).replace(
                 f"{suite.folder}{os.sep}", f"{suite.place.as_posix()}/"
             )
@@ -154,9 +154,9 @@ def _refusal(suite: Suite, whole: Study, subject: Subject) -> str | None:
 
 
 def _check_real(whole: Study, point: Point) -> None:
-    """Raises PacelineError for what no run in real time can be."""
+    """Raise PacelineError if a point cannot run in real time."""
     if whole.change:
         raise PacelineError(
-            "in real time no second run is the first up to an instant, so that what changes then stays open"
+            "a change at an instant of the run needs a second run that repeats the first; real time cannot repeat one"
         )
     realtime.check(point.scenario, points.FIRST_SEED)

@@ -1,8 +1,8 @@
-"""A suite's verdicts as JUnit XML, which Jenkins, GitLab, GitHub's actions and others read.
+"""A suite's verdicts as JUnit XML, which Jenkins, GitLab, GitHub Actions and others read.
 
-There is a `testsuite` for each scheme or queue, and in it a `testcase` for each check. What fails has a `failure`. What
-is undecided has `skipped` with the reason: it neither passed nor failed, and a CI that reads the exit code knows it by
-3. The checks of a case that cannot run have an `error`. A number without a threshold passes, with itself as output.
+Each scheme or queue has a `testsuite`, and each check a `testcase` in it. A failed check has a `failure`. An undecided
+one has `skipped` with the reason: it neither passed nor failed, and exit code 3 tells a CI so. The checks of a case
+that cannot run have an `error`. A number without a threshold passes, with its value as output.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def xml(result: Result) -> str:
             "time": f"{result.seconds / len(result.subjects):.3f}",
             "timestamp": str(result.made.provenance["time"])[:19],
         }
-    # Of `skipped` the schema of Jenkins knows in a testsuite alone.
+    # Jenkins' schema has `skipped` only in a testsuite.
     for name in ("tests", "failures", "errors"):
         root.set(name, str(sum(int(part.attrib[name]) for part in root)))
     root.set("time", f"{result.seconds:.3f}")
@@ -74,5 +74,5 @@ def _testcase(parts: Tree.Element, result: Result, answer: Answer, checked: Chec
 
 
 def _text(text: str) -> str:
-    """Without what XML cannot hold."""
+    """The text without characters that XML cannot hold."""
     return _NO_XML.sub("?", text)

@@ -1,4 +1,4 @@
-"""Reading a suite's file, strictly: what is unknown, missing or of the wrong kind is an error that names its place."""
+"""Reads a suite's file strictly: anything unknown, missing or of the wrong kind is an error that names its place."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ Word = TypeVar("Word", Kind, Rule)
 
 
 def load(name_or_path: str, specs: Path | None = None) -> Suite:
-    """Reads a suite, by its key or the path of its folder, with the cases of a folder of specifications if it is
-    made of such (without one it has no cases). Raises SuiteError for an unknown one or a mistake in its files."""
+    """Read a suite by its key or folder; a suite of specifications takes its cases from the folder `specs`, and has
+    none without it. Raises SuiteError for an unknown suite or a mistake in its files."""
     folder, place = find(name_or_path)
     name = f"{place if place == folder else folder.name}/{SUITE}"
     top = Table(name, read_toml(folder / SUITE))
@@ -44,7 +44,7 @@ def load(name_or_path: str, specs: Path | None = None) -> Suite:
     )
     from_specs = about.take("specs", bool, False)
     if specs is not None and not from_specs:
-        raise SuiteError(f"--specs {specs}: {name} has cases of its own, and takes none")
+        raise SuiteError(f"--specs {specs}: {name} has its own cases and takes no specifications")
     if from_specs and specs is not None:
         cases += sim_specs.cases(specs, next(iter(sections), ""))
     top.end()
@@ -66,11 +66,11 @@ def load(name_or_path: str, specs: Path | None = None) -> Suite:
     )
     about.end()
     if from_specs and len(sections) != 1:
-        raise SuiteError(f"{name}: one section, for the cases of the specifications")
+        raise SuiteError(f"{name}: needs exactly one section, for the cases of the specifications")
     if not cases and not from_specs:
         raise SuiteError(f"{name}: needs at least one [[case]]")
     if not 1 <= suite.runs <= MOST_RUNS:
-        raise SuiteError(f"{about.where}.runs: 1 to {MOST_RUNS}, not {suite.runs}")
+        raise SuiteError(f"{about.where}.runs: must be 1 to {MOST_RUNS}, not {suite.runs}")
     if not suite.default:
         raise SuiteError(f"{about.where}.default: needs at least one {kind}")
     check_distinct(name, "case", [case.key for case in cases])
@@ -94,7 +94,7 @@ def _word(table: Table, key: str, known: Sequence[Word], default: Word | None = 
     for one in known:
         if one == word:
             return one
-    raise SuiteError(f"{table.where}.{key}: {' or '.join(known)}, not {word!r}")
+    raise SuiteError(f"{table.where}.{key}: must be {' or '.join(known)}, not {word!r}")
 
 
 def _section(where: str, key: str, value: Any) -> Section:
@@ -117,7 +117,7 @@ def _case(
     table = Table(where, value)
     key = table.take("key", str)
     if not re.fullmatch(r"[\w.-]+", key):
-        raise SuiteError(f"{where}.key: letters, digits, '-', '_' and '.', not {key!r}")
+        raise SuiteError(f"{where}.key: may contain letters, digits, '-', '_' and '.', not {key!r}")
     table.where = where = f"{where.rpartition(': ')[0]}: case {key}"
     section = table.take("section", str)
     if section not in sections:
@@ -156,7 +156,9 @@ def _change(where: str, table: Table, kind: Kind, metrics: Mapping[str, Metric])
     if at is None and not then:
         return None
     if at is None or not then:
-        raise SuiteError(f"{where}: `at` says when, `then` what is set from then on: give both, or neither")
+        raise SuiteError(
+            f"{where}: `at` is an instant and `then` the settings from then on: give both or neither"
+        )
     if at not in metrics:
         raise SuiteError(f"{where}.at: no metric {at!r}; there are {', '.join(metrics)}")
     change = Change(at, then, str(kind))
@@ -178,11 +180,11 @@ def _check_case(where: str, case: Case, metrics: Mapping[str, Metric]) -> None:
     check_distinct(f"{where}.axis", "level", [level.label for level in case.levels])
     check_distinct(f"{where}.record", "recording", case.record)
     if unknown := [kind for kind in case.record if kind not in SERIES]:
-        raise SuiteError(f"{where}.record: {', '.join(SERIES)}, not {unknown[0]!r}")
+        raise SuiteError(f"{where}.record: must be of {', '.join(SERIES)}, not {unknown[0]!r}")
     if case.change and metrics[case.change.metric].table in SERIES and not case.record:
-        raise SuiteError(f"{where}.at: {case.change.metric} is of a recording, and `record` names none")
+        raise SuiteError(f"{where}.at: {case.change.metric} is measured in a recording: name one in `record`")
     if not case.record and any(plot.kind == "trace" for plot in case.plots):
-        raise SuiteError(f"{where}: a trace needs `record`")
+        raise SuiteError(f"{where}: a trace needs a recording: name one in `record`")
     worlds = {series.world for series in case.beside} | {level.world for level in case.levels}
     if World.EMULATED in worlds:
         raise SuiteError(f"{where}: suites run in the simulator; leave out `world`")
@@ -213,15 +215,15 @@ def _check(where: str, value: Any) -> Check:
     table.end()
     if threshold is None and (rule is Rule.WORST or check.source):
         raise SuiteError(
-            f"{where}: a rule and a source are of a threshold: give least or most, or leave them out"
+            f"{where}: a rule and a source need a threshold: give least or most, or leave them out"
         )
     if threshold is not None and not threshold.least <= threshold.most:
-        raise SuiteError(f"{where}: least {least} is more than most {most}")
+        raise SuiteError(f"{where}: least {least} must not exceed most {most}")
     return check
 
 
 def _check_expressions(where: str, case: Case, subject: Subject, suite: Suite) -> None:
-    """Every check names metrics, series and levels that there are."""
+    """Raise SuiteError if a check names an unknown metric, series or level."""
     compiled = study(case, [subject], World.SIMULATED)
     for check in case.checks:
         at = f"{where}, check {check.key}"

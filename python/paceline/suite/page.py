@@ -1,4 +1,4 @@
-"""The page of a suite: one HTML file, made of the parts that a reproduction's is made of."""
+"""The page of a suite: one HTML file, built like a reproduction's."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _TEMPLATES = Path(__file__).parent / "templates"
 
 
 def render(result: Result, pictures: dict[str, Picture] | None = None, *, opened: bool = False) -> str:
-    """The whole page, with figures that are drawn already or drawn for it; with links into the playground if that lies
-    beside it (`opened`)."""
+    """The whole page, with the given figures or newly drawn ones; with links to the playground if it lies beside the
+    page (`opened`)."""
     suite, made = result.suite, result.made
     drawn = figures.draw_all(made) if pictures is None else pictures
     names, styles = parts.row_names(made), inline.Styles()
@@ -97,7 +97,7 @@ def _case(
 
 
 def _rows(answers: list[Answer]) -> list[dict[str, Any]]:
-    """A row for each check, and in it what was found of each subject."""
+    """A row per check, with each subject's finding."""
     found = []
     for i, check in enumerate(answers[0].case.checks):
         of_each = [(answer.subject.text, answer.checks[i]) for answer in answers]

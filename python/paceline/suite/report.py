@@ -1,4 +1,4 @@
-"""The report in Markdown: what the source asks, section by section, and what was measured."""
+"""The report in Markdown: the source's requirements, section by section, and the measurements."""
 
 from __future__ import annotations
 

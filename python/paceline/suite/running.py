@@ -1,4 +1,4 @@
-"""Running a suite for some schemes or queues, and judging what came out."""
+"""Runs a suite for some schemes or queues, and judges the results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from paceline.suite.verdict import Outcome, Verdict, judge, together
 
 @dataclass(frozen=True)
 class Checked:
-    """A check of a subject: what was measured (None: nothing), run by run too, and the verdict."""
+    """A subject's check: the measurement (None: nothing), also run by run, and the verdict."""
 
     check: Check
     ours: Estimate | None
@@ -33,7 +33,7 @@ class Checked:
 
 @dataclass(frozen=True)
 class Answer:
-    """A case of a subject: its checks, and the command that runs it alone."""
+    """A subject's case: its checks, and the command that runs it alone."""
 
     case: Case
     subject: Subject
@@ -44,27 +44,27 @@ class Answer:
 
     @property
     def outcome(self) -> Outcome:
-        """That of its checks together."""
+        """The combined outcome of its checks."""
         return together([checked.verdict.outcome for checked in self.checks])
 
 
 @dataclass
 class Result:
-    """What came out of a suite."""
+    """The results of a suite."""
 
     suite: Suite
     subjects: list[Subject]
     runs: int
     answers: list[Answer]
     made: Reproduction
-    """The runs themselves: values, recordings, how they were made."""
+    """The runs themselves: values, recordings, provenance."""
     seconds: float = 0.0
     chosen: list[str] = field(default_factory=list)
-    """The cases that were asked for; none: all."""
+    """The requested cases; empty: all."""
     world: World = World.SIMULATED
 
     def counts(self) -> dict[Outcome, int]:
-        """How many cases came out how."""
+        """The number of cases by outcome."""
         found = [answer.outcome for answer in self.answers]
         return {outcome: found.count(outcome) for outcome in Outcome}
 
@@ -76,7 +76,7 @@ class Result:
 
     @property
     def over(self) -> str:
-        """Where it ran, in the words of `--over`."""
+        """Where it ran, as `--over` names it."""
         return OVER[self.world]
 
     @property
@@ -94,19 +94,19 @@ FAILED, UNDECIDED = 1, 3
 
 
 def subjects_of(suite: Suite, named: Sequence[str]) -> list[Subject]:
-    """The schemes or queues of these words, or the suite's own. Raises SuiteError."""
+    """The named schemes or queues, or the suite's own. Raises SuiteError."""
     return [Subject.parse(suite.kind, text) for text in dict.fromkeys(named or suite.default)]
 
 
 OVER = {World.SIMULATED: "simulator", World.EMULATED: "emulator"}
-"""What `--over` calls the worlds."""
+"""The names of worlds in `--over`."""
 
 REAL_RUNS = 5
-"""Runs of each point over the emulator, if none are asked for: they take as long as they last."""
+"""Default runs of each point over the emulator, where a run takes its full duration."""
 
 
 def runs_of(suite: Suite, world: World) -> int:
-    """How often each point runs if nothing else is asked for."""
+    """The default number of runs of each point."""
     return suite.runs if world is World.SIMULATED else min(suite.runs, REAL_RUNS)
 
 
@@ -123,8 +123,8 @@ def command(suite: Suite, subjects: Sequence[Subject], cases: Sequence[str], run
 
 
 def plan(suite: Suite, subjects: Sequence[Subject], world: World = World.SIMULATED) -> tuple[Paper, Refused]:
-    """What is to run, and what cannot. Raises SuiteError for a subject that can run in no case, PaperError for a
-    mistake in the suite."""
+    """The runs, and the cases that cannot run. Raises SuiteError for a subject that can run in no case, PaperError for
+    a mistake in the suite."""
     compiled, refused = paper(suite, subjects, world)
     for subject in subjects:
         open_to_it = [case for case in suite.cases if not case.refused]
@@ -146,10 +146,10 @@ def run(
     progress: Progress | None = None,
     real_time: Runner | None = None,
 ) -> Result:
-    """Runs a suite for these subjects and judges each case: with `real_time` (`realtime.Emulator()`) over emulated
-    paths, and `progress` is told seconds. Finished runs in `store` are used again.
+    """Run a suite for these subjects and judge each case; with `real_time` (`realtime.Emulator()`) over emulated paths,
+    where `progress` counts seconds. Finished runs in `store` are used again.
 
-    Raises SuiteError and PaperError before anything runs, Interrupted on Ctrl-C (what had finished is in the store),
+    Raises SuiteError and PaperError before anything runs, Interrupted on Ctrl-C (finished runs are in the store),
     StorageError. A case whose runs fail is undecided, with the reason.
     """
     world = World.SIMULATED if real_time is None else World.EMULATED
@@ -171,7 +171,7 @@ def run(
     try:
         made = made_of(compiled)
     except InternalError:
-        # One run's defect is no other case's: again case by case, of which what has finished is there.
+        # A defect in one run must not affect other cases: run case by case, using the runs that have finished.
         made, broken = _case_by_case(compiled, made_of)
     answers = [
         _answer(made, case, subject, command(suite, [subject], [case.key], runs, world), refused, broken)
@@ -184,7 +184,7 @@ def run(
 def _case_by_case(
     compiled: Paper, made_of: Callable[[Paper], Reproduction]
 ) -> tuple[Reproduction, dict[str, Refusal]]:
-    """All cases that run, as one, and of the others why they do not."""
+    """All cases that run, as one reproduction, and the reasons why others do not."""
     whole: Reproduction | None = None
     broken: dict[str, Refusal] = {}
     for key, study in compiled.studies.items():

@@ -1,4 +1,4 @@
-"""The lines of a specification of picoquic's simulator, by key; what stands wrongly names file, line, key and range."""
+"""The lines of a picoquic simulator specification, by key; errors name file, line, key and range."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Entries:
         if not self.text(key):
             return default
         value = self.text(key)
-        # int() takes other scripts' digits, and more of them than it likes
+        # int() also accepts other scripts' digits, and has a limit on their number
         if not re.fullmatch(r"[0-9]{1,18}", value) or not least <= int(value) <= most:
             raise self.error(key, f"a whole number from {least} to {most}, not {value[:60]!r}")
         return int(value)

@@ -1,4 +1,4 @@
-"""The link of a specification of picoquic's simulator: phases, one after the other, again and again.
+"""The link of a picoquic simulator specification: phases in sequence, repeated.
 
 Source: private-octopus/picoquic, `picohttp/picoquic_ns.c` (the named scenarios, and what a phase changes) and
 `picoquictest/sim_link.c` (what a link does with a packet).
@@ -16,13 +16,13 @@ from paceline.suite.sim_entries import MINUTE_US, Entries, rate_of
 MOST_STEPS, MOST_IN_BURST = 1000, 1_000_000
 _FOR_EVER = 10**18
 _SUSPENDED = "1 bit/s"
-"""A rate of 0 suspends a link there."""
+"""Picoquic suspends a link at rate 0."""
 _LINK, _BACK = "link.bottleneck", "link.bottleneck.backward"
 
 
 @dataclass(frozen=True)
 class Phase:
-    """What a link is for a time, both ways but for the rates; times in microseconds."""
+    """The state of a link for a time, the same both ways except for the rates; times in microseconds."""
 
     us: int
     up_gbps: float
@@ -32,22 +32,23 @@ class Phase:
     jitter_us: int
     wifi: bool
     lost: int = 0
-    """Packets of a burst of losses, after each `between` and one more that pass."""
+    """Packets in a burst of losses; `between` + 1 packets pass before each burst."""
     between: int = 0
 
 
 def rate_down(entries: Entries) -> float:
-    """Towards the client, in Gbit/s; 0.01 unless it is said."""
+    """Rate towards the client, in Gbit/s; 0.01 by default."""
     return entries.rate("data_rate_in_gbps") or 0.01
 
 
 def settings(entries: Entries, horizon_us: int, why: list[str]) -> Settings:
-    """What it sets of a scenario, up to an instant; `why` is told what it cannot be. Raises SuiteError."""
+    """The scenario settings of the link, up to an instant; appends to `why` what cannot be modelled. Raises
+    SuiteError."""
     phases = _phases(entries, why)
     if any(phase.latency_us == 0 for phase in phases):
-        why.append("latency: 0, or none: a path without delay is not here")
+        why.append("latency: 0 or missing; a path without delay is not supported")
     if entries.whole("l4s_max", 0, MINUTE_US) > 0:
-        why.append("l4s_max: the simulator's DualPI2 is not that of RFC 9332")
+        why.append("l4s_max: picoquic's DualPI2 differs from that of RFC 9332")
     course = _Course(entries, phases, horizon_us)
     made: Settings = (
         (f"{_LINK}.delay_schedule", course.said("delay", lambda p: f'"{p.latency_us} us"')),
@@ -70,7 +71,7 @@ def latency_us(entries: Entries, at_us: int) -> int:
 
 @dataclass(frozen=True)
 class _Course:
-    """The phases in turn, up to a horizon."""
+    """The phases in sequence, up to a horizon."""
 
     entries: Entries
     phases: list[Phase]
@@ -88,7 +89,7 @@ class _Course:
                 )
 
     def steps(self, of: Callable[[Phase], str]) -> list[tuple[int, str]]:
-        """From when on it is what."""
+        """The values over time: from which instant, which value."""
         steps: list[tuple[int, str]] = []
         for at_us, phase in self.all():
             if not steps or steps[-1][1] != of(phase):
@@ -96,7 +97,7 @@ class _Course:
         return steps
 
     def said(self, key: str, of: Callable[[Phase], str]) -> str:
-        """The same as a schedule; an empty value leaves the key out."""
+        """The same as a schedule; an empty value omits the key."""
         return _schedule(key, self.steps(of))
 
 
@@ -113,7 +114,7 @@ def _queue(link: str, course: _Course, gbps: Callable[[Phase], float]) -> Settin
     if not any(phase.queue_us for phase in course.phases):
         return ((f"{link}.queue", '{ kind = "unlimited" }'),)
     suspended = any(gbps(phase) == 0 for phase in course.phases)
-    # While it is suspended, what its rate sends in that time still has room.
+    # While the link is suspended, the queue keeps room for what its rate would send in that time.
     fastest = max(gbps(phase) for phase in course.phases)
 
     def limit(phase: Phase) -> str:
@@ -131,7 +132,9 @@ def _queue(link: str, course: _Course, gbps: Callable[[Phase], float]) -> Settin
 def _jitter(course: _Course, why: list[str]) -> Settings:
     if any(phase.jitter_us and not phase.wifi for phase in course.phases):
         key = "jitter" if course.entries.text("jitter") else "link_scenario"
-        why.append(f"{key}: without wifi_jitter (W) a jitter's law is the normal one, which is not here")
+        why.append(
+            f"{key}: without wifi_jitter (W) the jitter is normally distributed, which is not supported"
+        )
     steps = course.steps(
         lambda p: f'{{ kind = "bad-wifi", average = "{p.jitter_us} us" }}' if p.jitter_us else ""
     )
@@ -142,8 +145,8 @@ def _jitter(course: _Course, why: list[str]) -> Settings:
 
 
 def _losses(course: _Course, why: list[str]) -> Settings:
-    """Bursts of losses, counted anew in each phase that has them. One burst's packets come within the time in which
-    the link sends so many packets of 1536 bytes, by its count of a megabit, which is 2^20."""
+    """Bursts of losses, counted separately in each phase that has them. A burst's packets fall within the time in which
+    the link sends as many packets of 1536 bytes, at picoquic's megabit of 2^20 bits."""
     made: Settings = ()
     ways: list[tuple[str, Callable[[Phase], float]]] = [
         (_LINK, lambda p: p.down_gbps),
@@ -152,7 +155,7 @@ def _losses(course: _Course, why: list[str]) -> Settings:
     for link, gbps in ways:
         kinds = {(p.lost, p.between, gbps(p)) for p in course.phases if p.lost}
         if len(kinds) > 1:
-            why.append("link_scenario: losses in bursts (B, P) that differ from phase to phase are not here")
+            why.append("link_scenario: loss bursts (B, P) that differ between phases are not supported")
             return ()
         for lost, between, rate in kinds:
             within = round(lost * 1536 * 8 / rate * 1.048576)
@@ -190,7 +193,7 @@ def _phases(entries: Entries, why: list[str]) -> list[Phase]:
         "black_hole": [times(2_000_000, 1), times(2_000_000, 0), whole],
         "drop_and_back": [times(1_500_000, 1), times(2_000_000, 0.5), whole],
         "low_and_up": [times(2_500_000, 0.5), whole],
-        # its text has a tenth of the rate in the middle, the code nine
+        # picoquic's text says a tenth of the rate in the middle, its code nine tenths
         "wifi_fade": [
             replace(fair, us=1_000_000),
             replace(times(2_000_000, 0.9), jitter_us=12_000, wifi=True),
@@ -202,7 +205,7 @@ def _phases(entries: Entries, why: list[str]) -> list[Phase]:
 
 
 def _list(entries: Entries, text: str, named: list[str], whole: Phase, why: list[str]) -> list[Phase]:
-    """Phases of its own; what the file says of the link beside its rates has then no meaning."""
+    """Phases listed in the file; the file's other link entries, except for its rates, then have no effect."""
     phases = []
     for part in filter(None, (part.strip() for part in text.split(";"))):
         first, *words = part.split(":")
@@ -210,7 +213,7 @@ def _list(entries: Entries, text: str, named: list[str], whole: Phase, why: list
             known = ", ".join(named)
             raise entries.error(
                 "link_scenario",
-                f"{known}, or phases MICROSECONDS:U0.01:D0.01:L15000:Q100000;..., not {part[:60]!r}",
+                f"must be {known}, or phases MICROSECONDS:U0.01:D0.01:L15000:Q100000;..., not {part[:60]!r}",
             )
         rates, numbers = {"U": 0.0, "D": whole.down_gbps}, dict.fromkeys("LQJSBPW", 0)
         for word in words:
@@ -229,10 +232,10 @@ def _list(entries: Entries, text: str, named: list[str], whole: Phase, why: list
                     "link_scenario",
                     f"U and D (Gbit/s, 0 to 1000), L, Q and J (us), S, B, P (whole numbers) and W, not {word[:40]!r}",
                 )
-        # without a rate up it is the file's, and without that one the phase's own down
+        # Without an up rate, use the file's, and without that the phase's own down rate.
         up = rates["U"] or (whole.up_gbps if entries.text("data_rate_up_in_gbps") else rates["D"])
         if numbers["S"]:
-            why.append("link_scenario: S: the simulator's DualPI2 is not that of RFC 9332")
+            why.append("link_scenario: S: picoquic's DualPI2 differs from that of RFC 9332")
         latency, queue, jitter = (numbers[letter] for letter in "LQJ")
         wifi = bool(numbers["W"])
         phase = Phase(int(first), up, rates["D"], latency, queue, jitter, wifi, numbers["B"], numbers["P"])

@@ -1,8 +1,8 @@
-"""The streams of media of a specification of picoquic's simulator: tracks of one QUIC connection.
+"""The media streams of a picoquic simulator specification: tracks of one QUIC connection.
 
 Source: private-octopus/picoquic, `picohttp/quicperf.c`. A stream is
-`=ID:KIND RATE:pPRIORITY:S:nFRAMES:BYTES:GGROUP:IBYTES:DMICROSECONDS;` without the blank: `d` datagrams,
-`s` a stream for each group.
+`=ID:KIND RATE:pPRIORITY:S:nFRAMES:BYTES:GGROUP:IBYTES:DMICROSECONDS;` without the blank: `d` sends datagrams, `s` a
+stream per group.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ _STREAM = re.compile(
     r"(?::G(?P<group>[0-9]{1,6}):I(?P<key>[0-9]{1,8}))?(?::D(?P<drop>[0-9]{1,9}))?"
 )
 _RTP_HEADER = 12
-"""Of what `voice` writes."""
+"""Bytes of the RTP header that `voice` writes."""
 LEADER = "test"
-"""The flow that has the connection, and into which schemes are put: the stream that lasts longest."""
+"""The flow that owns the connection and takes the scheme under test: the stream that lasts longest."""
 OTHERS = ("second", "third", "fourth")
-"""Those that go with it, in the order of the specification."""
+"""The other streams, in the order of the specification."""
 SCENARIOS = {3: "media.toml", 4: "media-four.toml"}
-"""By how many there are."""
+"""By the number of streams."""
 
 
 @dataclass(frozen=True)
 class Media:
-    """A stream: so many frames a second."""
+    """A stream: frames at a constant rate."""
 
     name: str
     datagrams: bool
@@ -40,10 +40,10 @@ class Media:
     frames: int
     size: int
     group: int
-    """A stream each; 0: all in one group."""
+    """Frames per group, each group one stream; 0: all in one group."""
     key_size: int
     drop_us: int
-    """A group whose frames are so late is given up; 0: none is."""
+    """A group whose frames are this late is dropped; 0: never."""
 
     @property
     def seconds(self) -> float:
@@ -51,7 +51,7 @@ class Media:
 
 
 def read(text: str) -> Media | None:
-    """A part of `main_scenario_text`; None if it is no stream of media that can be carried."""
+    """Read a part of `main_scenario_text`; None if it is not a media stream that the scenario can carry."""
     found = _STREAM.fullmatch(text.removeprefix("="))
     if found is None:
         return None
@@ -79,11 +79,11 @@ def read(text: str) -> Media | None:
 
 
 def settings(entries: Entries, streams: list[Media], scheme: str, target_us: int) -> Settings:
-    """What they set of their scenario."""
+    """The streams' settings of their scenario."""
     excluded = {name.strip() for name in entries.text("media_excluded").split(",")}
     leader = max(streams, key=lambda media: media.seconds)
     others = iter(OTHERS)
-    # hello, answer and request cross the path before the first frame leaves
+    # ClientHello, its answer and the request cross the path before the first frame leaves
     start_us = 3 * entries.whole("latency", 0, 60 * 10**6)
     counts_from_us = entries.whole("media_stats_start", 0, target_us - 1)
     found: Settings = (
@@ -127,4 +127,4 @@ def _carriage(media: Media) -> str:
 
 
 _CONNECTION = ('handshake = "done"', 'max_ack_delay = "10 ms"')
-"""Media begin when the handshake is over; acknowledgements wait as picoquic's do."""
+"""Media begin when the handshake is complete; acknowledgements are delayed as in picoquic."""

@@ -1,8 +1,8 @@
 """The specifications of picoquic's simulator (`sim_specs`), each read into a case.
 
-Source: the format of private-octopus/picoquic (`picohttp/picoquic_ns.c`, its `pico_sim`), a key, a colon and a value a
-line; times are microseconds, rates Gbit/s. What stands wrongly is an error that names file, line, key and range. What
-is right but cannot be carried here makes a case that is not run, with the reason.
+Source: the format of private-octopus/picoquic (`picohttp/picoquic_ns.c`, its `pico_sim`): a key, a colon and a value
+per line; times in microseconds, rates in Gbit/s. An invalid entry is an error that names file, line, key and range. A
+valid but unsupported one makes a case that does not run, with the reason.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SCHEMES = {
     "newreno": "newreno",
     "prague": "prague",
 }
-"""What picoquic's controllers are called here."""
+"""Paceline's names of picoquic's controllers."""
 
 
 _KNOWN = frozenset(
@@ -68,7 +68,7 @@ _NEEDED = ("main_cc_algo", "main_scenario_text", "main_target_time")
 
 
 def cases(folder: Path, section: str) -> tuple[Case, ...]:
-    """A case for each file `*.txt` of a folder, in the order of their names. Raises SuiteError."""
+    """A case for each file `*.txt` of a folder, sorted by name. Raises SuiteError."""
     if not folder.is_dir():
         raise SuiteError(f"--specs {folder}: no such folder")
     paths = sorted(path for path in folder.iterdir() if path.suffix == ".txt" and path.is_file())
@@ -80,7 +80,9 @@ def cases(folder: Path, section: str) -> tuple[Case, ...]:
 def case(path: Path, section: str) -> Case:
     """Reads a specification. Raises SuiteError."""
     if not re.fullmatch(r"[A-Za-z0-9_.-]+", path.stem):
-        raise SuiteError(f"{path}: its name is the case's: letters, digits, '-', '_' and '.'")
+        raise SuiteError(
+            f"{path}: the file name becomes the case's key: use letters, digits, '-', '_' and '.'"
+        )
     try:
         with files.opened(path) as file:
             data = file.read(MOST_BYTES + 1)
@@ -96,7 +98,7 @@ def case(path: Path, section: str) -> Case:
 
 
 def read(text: str, name: str, key: str, section: str) -> Case:
-    """The case that a specification's text makes. Raises SuiteError that names `name` and the line."""
+    """The case of a specification's text. Raises SuiteError, which names `name` and the line."""
     entries = _entries(text, name)
     target_us = entries.whole("main_target_time", 1, _HOUR_US)
     why: list[str] = []
@@ -150,7 +152,7 @@ def _made(
     checks: tuple[Check, ...],
     why: list[str],
 ) -> Case:
-    """The case of a specification, refused for what it says and the simulator has not."""
+    """The case of a specification; it is refused for what the simulator does not support."""
     return Case(
         key=key,
         section=section,
@@ -173,7 +175,7 @@ def _made(
 
 
 def _media(entries: Entries) -> list[sim_media.Media]:
-    """The streams of media of the main connection, if it has nothing else."""
+    """The media streams of the main connection; empty if it carries anything else."""
     parts = [part.strip() for part in entries.text("main_scenario_text").split(";") if part.strip()]
     found = [sim_media.read(part) for part in parts]
     streams = [media for media in found if media is not None]
@@ -186,10 +188,10 @@ def _media_case(
     why: list[str] = []
     _known(entries, why)
     if entries.whole("nb_connections", 1, 5, 1) > 1:
-        why.append("nb_connections: media beside another connection are not here")
+        why.append("nb_connections: media beside another connection are not supported")
     scenario = sim_media.SCENARIOS.get(len(media), "")
     if not scenario:
-        why.append(f"main_scenario_text: {len(media)} streams of media; three or four are carried")
+        why.append(f"main_scenario_text: {len(media)} streams of media; only three or four are supported")
         media, scenario = media[:3], sim_media.SCENARIOS[3]
     scheme = _scheme(entries, "main", why)
     settings = sim_media.settings(entries, media, scheme, target_us) + sim_link.settings(
@@ -241,11 +243,9 @@ def _entries(text: str, name: str) -> Entries:
             continue
         key, colon, value = (part.strip() for part in line.partition(":"))
         if not colon or not re.fullmatch(r"[a-z0-9_]{1,60}", key):
-            raise SuiteError(f"{name}, line {n}: KEY: VALUE, not {line[:60]!r}")
+            raise SuiteError(f"{name}, line {n}: must be KEY: VALUE, not {line[:60]!r}")
         if key in entries.found:
-            raise SuiteError(
-                f"{name}, line {n}: {key}: stands there already, in line {entries.found[key][0]}"
-            )
+            raise SuiteError(f"{name}, line {n}: {key} is given twice, first in line {entries.found[key][0]}")
         entries.found[key] = (n, value)
     for key in _NEEDED:
         if not entries.text(key):
@@ -257,18 +257,18 @@ def _entries(text: str, name: str) -> Entries:
 
 
 def _known(entries: Entries, why: list[str]) -> None:
-    """Tells `why` of keys that are not known, and of what no connection can have here."""
+    """Append to `why` the unknown keys and what connections do not support."""
     why += [f"{key}: not known here" for key in entries.found if key not in _KNOWN]
     for key in ("seed_cwin", "seed_rtt"):
         if entries.whole(key, 0, 10**12) > 0:
-            why.append(f"{key}: careful resume, a window remembered, is not here")
+            why.append(f"{key}: careful resume (a remembered window) is not supported")
 
 
 def _flows(entries: Entries, why: list[str]) -> Settings:
     _known(entries, why)
     connections = entries.whole("nb_connections", 1, 5, 1)
     if connections > 2:
-        why.append(f"nb_connections: {connections}; one background connection at most")
+        why.append(f"nb_connections: {connections}; at most one background connection is supported")
     settings = _flow(entries, "main", "test", why)
     if connections > 1:
         for key in ("background_cc_algo", "background_scenario_text"):
@@ -281,20 +281,16 @@ def _flows(entries: Entries, why: list[str]) -> Settings:
 
 
 def _scheme(entries: Entries, who: str, why: list[str]) -> str:
-    """The controller of a connection; `why` is told if it is not here."""
+    """The controller of a connection; appends to `why` if it is unsupported."""
     algorithm = entries.text(f"{who}_cc_algo")
     if not re.fullmatch(r"[\w.+-]{1,40}", algorithm):
         raise entries.error(f"{who}_cc_algo", f"the name of a controller, not {algorithm[:60]!r}")
     if algorithm not in SCHEMES:
-        why.append(
-            f"{who}_cc_algo: {algorithm}: there is no such controller here; there are {', '.join(SCHEMES)}"
-        )
+        why.append(f"{who}_cc_algo: {algorithm}: no such controller; there are {', '.join(SCHEMES)}")
     options = entries.text(f"{who}_cc_options")
-    # those of its C4 meant something to versions before the draft's; its code reads none now
+    # C4 options had a meaning in versions before the draft's; picoquic's current C4 reads none.
     if options and not (algorithm == "c4" and re.fullmatch(r"[A-Za-z]{1,40}", options)):
-        why.append(
-            f"{who}_cc_options: {options[:40]}: what it means to picoquic's controller is not known here"
-        )
+        why.append(f"{who}_cc_options: {options[:40]}: unknown option of picoquic's controller")
     return SCHEMES.get(algorithm, "")
 
 
@@ -303,7 +299,7 @@ def _flow(entries: Entries, who: str, flow: str, why: list[str]) -> Settings:
     start_us = entries.whole(f"{who}_start_time", 0, _HOUR_US)
     ends_us = _duration_s(entries.whole("main_target_time", 1, _HOUR_US)) * 10**6
     if start_us >= ends_us:
-        why.append(f"{who}_start_time: {start_us} us is after the end of the run here, {ends_us} us")
+        why.append(f"{who}_start_time: {start_us} us is after the end of the run, {ends_us} us")
     size = _transfer(entries, f"{who}_scenario_text", why)
     return (
         (f"flow.{flow}.cc", scheme),
@@ -313,7 +309,7 @@ def _flow(entries: Entries, who: str, flow: str, why: list[str]) -> Settings:
 
 
 def _transfer(entries: Entries, key: str, why: list[str]) -> int:
-    """The bytes of the one transfer of a connection: `=b1:*1:397:10000000;`, a request of 397 bytes for the rest."""
+    """The bytes of a connection's single transfer: `=b1:*1:397:10000000;` is a 397-byte request for the rest."""
     parts = [part.strip() for part in entries.text(key).split(";") if part.strip()]
     media, size = [], 0
     for part in parts:
@@ -322,23 +318,23 @@ def _transfer(entries: Entries, key: str, why: list[str]) -> int:
         if batch and len(parts) == 1:
             size = int(batch[3])
         elif batch or re.fullmatch(r"\*[0-9]{1,9}", words[1] if len(words) > 1 else ""):
-            why.append(f"{key}: {part[:40]}: one transfer alone is carried")
+            why.append(f"{key}: {part[:40]}: only one transfer is supported")
         elif len(words) > 2 and re.fullmatch(r"[ads][0-9]{1,5}", words[1]):
             media.append(words[0][:20])
         else:
             raise entries.error(
-                key, f"a transfer (=b1:*1:397:10000000;) or streams of media, not {part[:60]!r}"
+                key, f"must be a transfer (=b1:*1:397:10000000;) or streams of media, not {part[:60]!r}"
             )
     if not parts or (size == 0 and not media and not why):
         raise entries.error(key, "a transfer of 1 byte or more")
     if media:
         why.append(
-            f"{key}: {', '.join(media)}: streams of media of different priority in one connection, and their delays "
-            "frame by frame, are not here"
+            f"{key}: {', '.join(media)}: media streams of different priority in one connection, with delays per "
+            "frame, are not supported"
         )
     return max(size, 1)
 
 
 def _duration_s(target_us: int) -> int:
-    """Long enough for one that comes far too late."""
+    """Long enough for a run that finishes far too late."""
     return math.ceil(3 * target_us / 1e6 + 10)

@@ -1,4 +1,4 @@
-"""A suite as data: sections of what its source asks, cases that answer, and the thresholds they are held against."""
+"""A suite as data: its source's requirements by section, cases that test them, and thresholds."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Subject:
-    """A scheme or a queue under test, with values of its own: "cubic", "vegas:alpha=2,beta=4", "codel:target=10 ms"."""
+    """A scheme or queue under test, with settings: "cubic", "vegas:alpha=2,beta=4", "codel:target=10 ms"."""
 
     kind: Kind
     text: str
@@ -39,14 +39,14 @@ class Subject:
             name, values = named_parameters.read(text)
         except ValueError:
             raise SuiteError(
-                f"--{kind} {text}: after the name and a colon KEY=VALUE,..., as in {_EXAMPLE[kind]}"
+                f"--{kind} {text}: after the name and a colon write KEY=VALUE,..., as in {_EXAMPLE[kind]}"
             ) from None
         if not re.fullmatch(r"[\w.+-]+", name) or '"' in text:
             raise SuiteError(f"--{kind} {text}: not the name of a {kind}, as in {_EXAMPLE[kind]}")
         return cls(kind, text, name, values)
 
     def settings(self, tables: tuple[str, ...]) -> Settings:
-        """What it sets in these tables of a scenario: `flow.test`, or `link.bottleneck`."""
+        """Its settings in these tables of a scenario: `flow.test`, or `link.bottleneck`."""
         if self.name == AS_SPECIFIED:
             return ()
         found = []
@@ -65,38 +65,38 @@ class Subject:
 
 
 MOST_RUNS = 1000
-"""Of a point."""
+"""The limit on runs of a point."""
 AS_SPECIFIED = "as-specified"
-"""The subject of a suite from specifications that leaves each its own controller."""
+"""The subject of a suite from specifications that keeps each one's controller."""
 _OF_FLOWS = frozenset(["profile", "ecn", "recovery", "segment", "initial_window", "delayed_ack", "min_rto"])
-"""Keys of a flow, not parameters of its controller, that may stand after a scheme's name."""
+"""Keys of a flow, not parameters of its controller, that may follow a scheme's name."""
 _EXAMPLE = {Kind.SCHEME: "cubic or vegas:alpha=2,beta=4", Kind.QUEUE: "pie or codel:target=10 ms"}
 
 
 @dataclass(frozen=True)
 class Check:
-    """One number of a case, and what it is held against."""
+    """One number of a case, and its threshold."""
 
     key: str
     label: str
     """In a few words, for tables: "delay, 95 %"."""
     says: str
-    """The statement that is tested, or what the number is."""
+    """The statement that is tested, or a description of the number."""
     ours: str
-    """An expression, with the subject's name where `{scheme}` or `{queue}` stands."""
+    """An expression, in which `{scheme}` or `{queue}` stands for the subject's name."""
     unit: str
     threshold: Threshold | None
     source: str
-    """Where the threshold is from: a section, or "ours:" and the reason."""
+    """The source of the threshold: a section, or "ours:" and the reason."""
 
     def expression(self, subject: Subject) -> Expression:
-        """What is measured of a subject."""
+        """The expression for a subject."""
         return Expression(self.ours.replace(f"{{{subject.kind}}}", subject.text))
 
 
 @dataclass(frozen=True)
 class Case:
-    """Runs that answer a question, and what is asked of them."""
+    """Runs that answer a question, and its checks."""
 
     key: str
     section: str
@@ -104,30 +104,30 @@ class Case:
     text: str
     scenario: str
     settings: Settings
-    """Of all its points."""
+    """The settings of all its points."""
     change: Change | None
-    """What changes at an instant that each run itself makes."""
+    """A change at an instant that each run determines itself."""
     tables: tuple[str, ...]
-    """The tables of the scenario that the subject is put into."""
+    """The scenario tables that the subject is put into."""
     beside: tuple[Series, ...]
-    """What is run for comparison."""
+    """The series that run for comparison."""
     levels: tuple[Level, ...]
     axis_label: str
     axis_unit: str
     plots: tuple[Plot, ...]
     checks: tuple[Check, ...]
     record: tuple[str, ...]
-    """What is recorded over time; the first of them is what traces draw."""
+    """The recordings; traces draw the first of them."""
     record_every_s: float
     own: Mapping[str, Settings] = field(default_factory=dict)
-    """Of subjects by their names, with values or without: what each sets in its tables, unless the case does."""
+    """Settings by subject, with or without values: each goes into the subject's tables unless the case sets it."""
     not_for: Mapping[str, str] = field(default_factory=dict)
-    """Subjects, by their names, of which it does not ask, and why."""
+    """Subjects to which the case does not apply, and why."""
     refused: str = ""
-    """Why it cannot run, with whatever scheme."""
+    """Why it cannot run with any scheme."""
 
     def settings_of(self, subject: Subject) -> Settings:
-        """All that it sets for a subject: for all, then what the suite has of this one, then the subject's values."""
+        """All settings for a subject: the case's, the suite's for this subject, then the subject's own values."""
         own = self.own.get(subject.text, self.own.get(subject.name, ()))
         of_tables = tuple((f"{table}.{key}", value) for table in self.tables for key, value in own)
         return self.settings + of_tables + subject.settings(self.tables)
@@ -135,18 +135,18 @@ class Case:
 
 @dataclass(frozen=True)
 class Section:
-    """What the source asks, in our words."""
+    """A requirement of the source, in Paceline's words."""
 
     key: str
     title: str
     asks: str
     later: str = ""
-    """Why no run answers it."""
+    """Why no run tests it."""
 
 
 @dataclass(frozen=True)
 class Suite:
-    """Everything about one suite."""
+    """A suite."""
 
     key: str
     folder: Path
@@ -154,27 +154,27 @@ class Suite:
     """The folder as commands name it."""
     title: str
     source: str
-    """What it follows, as a page cites it."""
+    """The document that it follows, as a page cites it."""
     summary: str
     kind: Kind
     default: tuple[str, ...]
-    """The subjects that are tested if none are named."""
+    """The default subjects."""
     runs: int
     metrics: Mapping[str, Metric]
     sections: Mapping[str, Section]
     cases: tuple[Case, ...]
     from_specs: bool = False
-    """Its cases are read from files of the user's (`sim_specs`)."""
+    """Whether its cases are read from the user's files (`sim_specs`)."""
     given: tuple[str, ...] = ()
-    """Where from, as the command line has it."""
+    """The option that names those files, as on the command line."""
 
     @property
     def name(self) -> str:
-        """What `paceline suite` takes for it."""
+        """The suite's name in `paceline suite`."""
         return str(self.place) if self.place == self.folder else self.key
 
     def only(self, wanted: list[str]) -> Suite:
-        """The suite with these cases alone. Raises SuiteError for one that is not there."""
+        """The suite with only these cases. Raises SuiteError for an unknown one."""
         there = [case.key for case in self.cases]
         for key in wanted:
             if key not in there:

@@ -1,4 +1,4 @@
-"""Which suites there are."""
+"""The available suites."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ SUITE = "suite.toml"
 
 
 class SuiteError(PaperError):
-    """A mistake in a suite's files, or in what is asked of it; the message names file and entry."""
+    """A mistake in a suite's files, or in a request for it; the message names file and entry."""
 
 
 _SUITES = package_data.Shelf("suites", SUITE, "suite", SuiteError)
 
 
 def keys() -> list[str]:
-    """The suites that the package carries."""
+    """The suites in the package."""
     return _SUITES.keys()
 
 
 def find(name: str) -> tuple[Path, Path]:
-    """The folder of a suite, and how commands name it: see `package_data.Shelf.find`. Raises SuiteError."""
+    """A suite's folder, and its name in commands: see `package_data.Shelf.find`. Raises SuiteError."""
     return _SUITES.find(name)

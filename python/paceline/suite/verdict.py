@@ -1,14 +1,14 @@
-"""Whether what was measured lies within a threshold.
+"""Whether a measurement lies within a threshold.
 
-By the interval (`Rule.INTERVAL`): the whole interval within the threshold passes, wholly beyond it fails, and what
-lies on both sides is undecided: more runs would tell. What it rests on is in `paceline.statistics.sample_intervals`:
-below five runs there is none. Where nearly all runs have one value a mean has no interval worth its name, and every
-run within the threshold passes. Of what a few rare runs make, below forty runs each run must lie where the interval
-does. By the worst of the runs (`Rule.WORST`), for authorities that ask for it: every run within passes, any run beyond
-fails; the interval is shown beside it. A bound itself is within.
+`Rule.INTERVAL`: passes if the whole interval lies within the threshold, fails if it lies wholly beyond, and is
+undecided if it overlaps: more runs would decide. `paceline.statistics.sample_intervals` makes the interval; below five
+runs there is none. If nearly all runs have one value, the mean has no useful interval, and every run within the
+threshold passes. If a few rare runs dominate the measure, with fewer than forty runs each run must also lie where the
+interval does. `Rule.WORST`, for authorities that require it: passes if every run is within, fails if any run is beyond;
+the interval is shown beside it. The bound itself is within.
 
-What has no threshold is a number: reported, and not judged. What could not be run, or has no value, is undecided with
-the reason; nothing passes that was not measured.
+A number without a threshold is reported, not judged. What could not run, or has no value, is undecided with the
+reason; nothing passes without a measurement.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from paceline.statistics.sample_intervals import RARE_RUNS, Basis, Sample
 
 
 class Outcome(StrEnum):
-    """What came out."""
+    """The outcome of a check or case."""
 
     PASS = "pass"  # noqa: S105 (no password)
     FAIL = "fail"
@@ -32,7 +32,7 @@ class Outcome(StrEnum):
 
 
 class Rule(StrEnum):
-    """How several runs are held against a threshold."""
+    """How several runs are compared with a threshold."""
 
     INTERVAL = "interval"
     WORST = "worst"
@@ -40,7 +40,7 @@ class Rule(StrEnum):
 
 @dataclass(frozen=True)
 class Threshold:
-    """What is allowed: from `least` to `most`, in the unit of what is measured."""
+    """The allowed range, `least` to `most`, in the measure's unit."""
 
     least: float = -math.inf
     most: float = math.inf
@@ -60,25 +60,24 @@ class Threshold:
         return self.is_reached(value) and self.is_kept(value)
 
     def is_reached(self, value: float) -> bool:
-        """Whether a value is not below what is allowed; what is equal but for rounding is equal."""
+        """Whether a value is at least `least`; equality up to rounding counts."""
         return value >= self.least or math.isclose(value, self.least)
 
     def is_kept(self, value: float) -> bool:
-        """Whether a value is not above what is allowed."""
+        """Whether a value is at most `most`; equality up to rounding counts."""
         return value <= self.most or math.isclose(value, self.most)
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """An outcome and the sentence that says how it came about."""
+    """An outcome and the sentence that explains it."""
 
     outcome: Outcome
     because: str
 
 
 def judge(threshold: Threshold | None, ours: Sample | None) -> Verdict:
-    """Holds what was measured (None: not run; without values: nothing came out) against a threshold (None: there is
-    none)."""
+    """Compare a measurement (None: not run; without values: no result) with a threshold (None: none)."""
     if ours is None or not ours.values:
         missing = "it was not run" if ours is None else "the runs give no value for it"
         return Verdict(Outcome.UNDECIDED, missing)
@@ -101,9 +100,7 @@ def _interval(threshold: Threshold, ours: Sample) -> Verdict:
             Outcome.PASS, f"each of {ours.n} runs is {threshold.said}; at most {most:.0f} % of all are not"
         )
     if ours.may_lack and (well if beyond else within):
-        says = (
-            f"{well} of {ours.n} runs are {threshold.said}; a few rare runs make it, and it takes {RARE_RUNS}"
-        )
+        says = f"{well} of {ours.n} runs are {threshold.said}; a few rare runs dominate it, so it needs {RARE_RUNS}"
         return Verdict(Outcome.UNDECIDED, says)
     if within:
         return Verdict(Outcome.PASS, f"the whole interval is {threshold.said}")
@@ -120,12 +117,12 @@ def _worst(threshold: Threshold, ours: Sample) -> Verdict:
     if beyond:
         return Verdict(Outcome.FAIL, f"{beyond} of {len(each)} runs are not {threshold.said}")
     if missing:
-        return Verdict(Outcome.UNDECIDED, f"{missing} of {len(each)} runs give no value for it")
+        return Verdict(Outcome.UNDECIDED, f"{missing} of {len(each)} runs have no value for it")
     return Verdict(Outcome.PASS, f"the worst of {len(each)} runs is {threshold.said}")
 
 
 def together(outcomes: Sequence[Outcome]) -> Outcome:
-    """What a case is of what its checks are: what fails weighs most, then what is undecided."""
+    """The outcome of a case from those of its checks: a failure dominates, then undecided."""
     for outcome in (Outcome.FAIL, Outcome.UNDECIDED, Outcome.PASS):
         if outcome in outcomes:
             return outcome

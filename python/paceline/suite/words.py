@@ -1,4 +1,4 @@
-"""What a suite's results are called in tables and reports."""
+"""The words for a suite's results in tables and reports."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ SAID = {
     Outcome.UNDECIDED: "undecided",
     Outcome.NUMBER: "not judged",
 }
-"""What is said of several cases."""
+"""The verbs for several cases."""
 
 
 def ours(checked: Checked) -> str:
-    """What was measured, with its interval and unit."""
+    """The measurement, with its interval and unit."""
     value, unit = plus_minus(checked.ours), checked.check.unit
     if not unit or checked.ours is None or checked.ours.mean is None:
         return value
@@ -25,7 +25,7 @@ def ours(checked: Checked) -> str:
 
 
 def asked(checked: Checked) -> str:
-    """The threshold, with its unit and rule; nothing where there is none."""
+    """The threshold, with its unit and rule; empty without one."""
     threshold = checked.check.threshold
     if threshold is None:
         return ""
@@ -34,14 +34,14 @@ def asked(checked: Checked) -> str:
 
 
 def sourced(source: str) -> str:
-    """Where a threshold is from, as a sentence begins: "Ours: ...", or "From RFC ..."."""
+    """The source of a threshold, as a sentence begins: "Ours: ...", or "From RFC ..."."""
     if not source:
         return ""
     return f"Ours{source.removeprefix('ours')}" if source.startswith("ours") else f"From {source}"
 
 
 def summed(result: Result) -> str:
-    """How many cases came out how: "21 of 24 cases pass, 1 fails, 2 are undecided"."""
+    """The number of cases by outcome: "21 of 24 cases pass, 1 fails, 2 are undecided"."""
     counts, of = result.counts(), len(result.answers)
     passes = "passes" if 1 in (of, counts[Outcome.PASS]) else "pass"
     said = [f"{counts[Outcome.PASS]} of {of} case{'s' if of != 1 else ''} {passes}"]
@@ -58,7 +58,7 @@ def summed(result: Result) -> str:
 
 
 def why(answer: Answer) -> list[str]:
-    """For each check that does not pass, a sentence."""
+    """A sentence for each check that does not pass."""
     if answer.refused:
         return [str(answer.refused)]
     bad = (Outcome.FAIL, Outcome.UNDECIDED)

@@ -1,4 +1,4 @@
-"""Everything that is written about a suite, in one folder."""
+"""Writes a suite's results into a folder."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from paceline.suite.suite import Subject, Suite
 from paceline.suite.verdict import Threshold
 
 KIND = "suite"
-"""What the manifest of such a folder says."""
+"""The kind in the manifest of such a folder."""
 
 
 def begin(suite: Suite, subjects: Sequence[Subject], runs: int, out: Path) -> None:
-    """Writes what the folder is of, before anything runs: one that was stopped is known by it. Raises StorageError."""
+    """Write the folder's manifest before anything runs, so that a stopped one is recognised. Raises StorageError."""
     files.write_json(out / "manifest.json", _manifest(suite, subjects, runs) | files.provenance())
 
 
@@ -35,8 +35,8 @@ def _manifest(suite: Suite, subjects: Sequence[Subject], runs: int) -> dict[str,
 
 
 def write(result: Result, out: Path) -> Path:
-    """Writes figures, tables, report.md, junit.xml, verdicts.json, manifest.json and the page, with the playground
-    beside it where that was built; returns the page's path. Raises StorageError."""
+    """Write figures, tables, report.md, junit.xml, verdicts.json, manifest.json and the page, with the playground
+    beside it if that was built; returns the page's path. Raises StorageError."""
     for folder in ("figures", "tables"):
         files.make_directory(out / folder)
     tables.write(result.made, out / "tables")
@@ -57,7 +57,7 @@ def write(result: Result, out: Path) -> Path:
 
 
 def verdicts(result: Result) -> dict[str, Any]:
-    """The verdicts as JSON has them."""
+    """The verdicts as JSON."""
     return {
         "suite": result.suite.key,
         "source": result.suite.source,
