@@ -168,8 +168,8 @@ def refusal(directory: Path) -> str:
     [
         ('{"seeds": ["one"]}', r"`seeds\[0\]`: Expected `int`, got `str`"),
         ('{"vary": ["x"]}', r"`vary`: Expected `object`, got `array`"),
-        ('{"vary": {"a": [1]}, "together": [["a", "b"]]}', '`together` names "b", which `vary` has not'),
-        ('{"vary": {"a": [1], "b": [1, 2]}, "together": [["a", "b"]]}', "as many values each"),
+        ('{"vary": {"a": [1]}, "together": [["a", "b"]]}', '`together` names "b", which is not in `vary`'),
+        ('{"vary": {"a": [1], "b": [1, 2]}, "together": [["a", "b"]]}', "equally many values"),
         ("[" * 100_000, "it is nested too deeply"),
         (
             json.dumps({"vary": {f"flow.a.x{n}": list(range(10)) for n in range(24)}}),
@@ -199,10 +199,10 @@ def test_points_are_not_pooled_by_a_manifest_that_does_not_name_their_axis(
         vary = {name: values for name, values in manifest["vary"].items() if name != axis}
         together = [names for names in manifest["together"] if axis not in names]
         (place / "manifest.json").write_text(json.dumps(manifest | {"vary": vary, "together": together}))
-        assert f'manifest.json is damaged: `vary` has no "{axis}"' in refusal(place)
+        assert f'manifest.json is damaged: `vary` lacks "{axis}"' in refusal(place)
     del manifest["vary"], manifest["together"]
     (place / "manifest.json").write_text(json.dumps(manifest))
-    assert "manifest.json is damaged: `vary` has no " in refusal(place)
+    assert "manifest.json is damaged: `vary` lacks " in refusal(place)
 
 
 def test_a_sweep_that_does_not_say_which_runs_it_has_is_not_merged(whole: Path, tmp_path: Path) -> None:

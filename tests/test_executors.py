@@ -174,11 +174,11 @@ def test_batches_of_a_time_of_ones_own() -> None:
     assert [len(batch.jobs) for batch in executor.batches] == [100], "the first is made here"
     assert many.flows.equals(paceline.run(LINK.format(1), runs=101).flows)
 
-    with pytest.raises(PacelineError, match="a batch takes more than 0 seconds, not 0"):
+    with pytest.raises(PacelineError, match="a batch must take more than 0 seconds, not 0"):
         Batched("processes", 0.0)
     with pytest.raises(PacelineError, match="more than 0 seconds, not '10'"):
         Batched("processes", "10")  # type: ignore[arg-type]
-    with pytest.raises(PacelineError, match="batches are an executor's"):
+    with pytest.raises(PacelineError, match="batches need an executor"):
         Batched(Batched("processes", 1.0), 2.0)  # type: ignore[arg-type]
     with pytest.raises(PacelineError, match="threads take one run at a time"):
         paceline.run(SHORT, executor=Batched("threads", 1.0))
@@ -211,7 +211,7 @@ def test_a_controllers_error_comes_back(tmp_path: Path) -> None:
     ("name", "said"),
     [
         ("nothing", "there is no executor nothing: threads, processes, dask=ADDRESS, mpi"),
-        ("os:getpid", r"getpid\(\) gives \d+, and not a concurrent.futures.Executor"),
+        ("os:getpid", r"getpid\(\) returns \d+, not a concurrent.futures.Executor"),
         ("os:nothing", "there is no function nothing in it"),
         ("nowhere.py:make", "nowhere.py cannot be read"),
         ("no.such:make", "there is no module no.such"),

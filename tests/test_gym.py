@@ -341,11 +341,11 @@ def test_own_controllers_are_baselines_too() -> None:
 def test_what_is_measured_is_there_once() -> None:
     env = FlowEnv(action="rate", changes=SHORT)
     env.reset(seed=1)
-    with pytest.raises(ValueError, match="environment 0 has no run that is over"):
+    with pytest.raises(ValueError, match="environment 0 has no results now"):
         env.results()
     acted(env, 5e6)
     assert env.results().flows["goodput_bps"][0] == pytest.approx(5e6, rel=0.05)
-    with pytest.raises(ValueError, match="once, from its last step to the next reset"):
+    with pytest.raises(ValueError, match=r"once, after a run.s last step and before the next reset"):
         env.results()
     many = FlowVectorEnv(2, action="rate", step_s=1.0, changes=SHORT)
     many.reset(seed=7)
@@ -398,5 +398,5 @@ def test_returns_hold_a_policy_against_a_baseline() -> None:
     assert float(ours) == pytest.approx(sum(ours.each.values()) / 3)
     both: dict[str, Any] = {"policy": half, "baseline": "cubic"}
     for wrong in ({}, both):
-        with pytest.raises(ValueError, match="give one of both"):
+        with pytest.raises(ValueError, match="give exactly one"):
             returns(**wrong)

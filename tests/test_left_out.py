@@ -228,4 +228,4 @@ def test_results_of_an_older_version_are_read_and_told_of(tmp_path: Path) -> Non
     assert "older" not in "".join(paceline.run(path).notices["kind"])
     text = printed(summaries.tables(read))
     assert "1 of 2 streams never began to play" in text, "their fill time says it"
-    assert any("counted late packets by the whole medium" in note for note in summaries.notices(read))
+    assert any("related late packets to the whole medium" in note for note in summaries.notices(read))

@@ -188,7 +188,7 @@ def test_a_directory_of_results_has_no_name_of_a_file(
     scenario: paceline.Scenario, tmp_path: Path, name: str, said: str
 ) -> None:
     for runs in (1, 2):
-        with pytest.raises(PacelineError, match=f"{name}: results are a directory.*{said}"):
+        with pytest.raises(PacelineError, match=f"{name}: results need a directory.*{said}"):
             paceline.run(scenario, runs=runs, out=tmp_path / name)
     assert not list(tmp_path.iterdir())
     (tmp_path / name).mkdir()
@@ -198,7 +198,7 @@ def test_a_directory_of_results_has_no_name_of_a_file(
 def test_a_missing_or_foreign_shard_is_named(scenario: paceline.Scenario, tmp_path: Path) -> None:
     first, second, other = (tmp_path / name for name in ("first", "second", "other"))
     paceline.sweep(scenario, VARY, runs=2, out=first, shard=(1, 2))
-    with pytest.raises(PacelineError, match=r"first holds shard 1 of 2 of a sweep: `paceline merge DIR1"):
+    with pytest.raises(PacelineError, match=r"first holds shard 1 of 2 of a sweep: when all shards are done"):
         paceline.Results.read(first)
     with pytest.raises(Interrupted):
         paceline.sweep(scenario, VARY, runs=2, out=second, shard=(2, 2), workers=1, progress=stop_at(2))

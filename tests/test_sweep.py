@@ -227,7 +227,7 @@ def test_absurd_seeds_are_refused(first: int, runs: int, what: str) -> None:
 def test_absurd_requests_are_refused(scenario: _core.Scenario) -> None:
     with pytest.raises(PacelineError, match='cannot record "speed"'):
         paceline.run(scenario, record=["speed"])  # type: ignore[list-item]
-    with pytest.raises(PacelineError, match="interval of recordings"):
+    with pytest.raises(PacelineError, match="recording interval"):
         paceline.run(scenario, record=["cwnd"], record_every_s=0)
     with pytest.raises(PacelineError, match="workers"):
         paceline.run(scenario, workers=0)

@@ -35,11 +35,11 @@ cc = "cubic"
         ("goodput_bps", "a measure and a precision"),
         ("goodputs_bps 1 %", 'no metric "goodputs_bps"; did you mean goodput_bps'),
         ("queues.goodput_bps 1 %", "no metric"),
-        ("goodput_bps 0 %", "a precision is more than 0"),
-        ("goodput_bps -1 %", "a precision is more than 0"),
+        ("goodput_bps 0 %", "the precision must be more than 0"),
+        ("goodput_bps -1 %", "the precision must be more than 0"),
         ("rtt_mean_s 1 Mbit/s", "1 Mbit/s is no precision of rtt_mean_s"),
         ("timeouts 1ee", "1ee is no precision of timeouts"),
-        ("goodput_bps 50 %furlongs", "nothing comes after %"),
+        ("goodput_bps 50 %furlongs", "remove furlongs after the %"),
     ],
 )
 def test_mistakes_are_said_before_anything_runs(text: str, said: str) -> None:
@@ -85,7 +85,7 @@ def test_runs_are_added_until_it_is_there(tmp_path: Path) -> None:
 
 def test_a_cap_is_said() -> None:
     with pytest.warns(
-        PacelineWarning, match=r"of a, .* times as wide after 30 runs; about .*, and 30 are the most"
+        PacelineWarning, match=r"of a, .* times as wide after 30 runs; about .*, and the limit is 30 runs"
     ):
         results = paceline.run(LINK, until="goodput_bps of a 0.1 %", most=30)
     assert len(results.seeds) == 30

@@ -1,4 +1,4 @@
-"""The scenarios that every controller is held to, and what is asked of it in each."""
+"""The scenarios of the conformance checks, and the requirement of each."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from paceline.results.results import RunRecord
 from paceline.scenarios.scenario import toml_value
 
 _APPS = {"rtp": '{ kind = "encoder", frame_rate = 30, max_rate = "4 Mbit/s" }'}
-"""What a flow of a machine carries; the others' is endless."""
+"""The application of a machine's flows; flows of other machines have endless data."""
 
 Judge = Callable[["Run"], str | None]
-"""What is wrong with a run, in words, or nothing."""
+"""Returns what is wrong with a run, in words, or nothing."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """One run of a check, as it is judged."""
+    """One run of a check, for judging."""
 
     machine: str
     record: RunRecord
 
     @property
     def flow(self) -> Mapping[str, Any]:
-        """The row of the controller's flow, the first of several."""
+        """The row of the controller's flow, or of its first instance."""
         return next(row for row in self.record.summary["flows"] if row["flow"] == "own")
 
     def sent_bps(self, from_s: float, to_s: float) -> float:
-        """The mean rate at which it sent between two instants, of payload."""
+        """The mean sending rate between two instants, of payload."""
         return self._mean("send_rate_bps", from_s, to_s)
 
     def came_bps(self, from_s: float, to_s: float) -> float:
-        """The mean rate at which its data were delivered between two instants."""
+        """The mean delivery rate between two instants."""
         return self._mean("goodput_bps", from_s, to_s)
 
     def _mean(self, column: str, from_s: float, to_s: float) -> float:
@@ -54,7 +54,7 @@ def _rate(bps: float) -> str:
 
 
 def moves(least_bps: float, media_bps: float | None = None) -> Judge:
-    """At least this goodput; of media at least `media_bps`."""
+    """Requires at least this goodput; for media at least `media_bps`."""
 
     def judge(run: Run) -> str | None:
         least = media_bps if run.machine == "rtp" and media_bps is not None else least_bps
@@ -65,7 +65,7 @@ def moves(least_bps: float, media_bps: float | None = None) -> Judge:
 
 
 def loses_less_than(share: float) -> Judge:
-    """Less than this share of its packets lost."""
+    """Requires that less than this share of packets is lost."""
 
     def judge(run: Run) -> str | None:
         lost = run.flow["loss_rate"] or 0.0
@@ -75,7 +75,7 @@ def loses_less_than(share: float) -> Judge:
 
 
 def recovers(before: tuple[float, float], after: tuple[float, float], share: float) -> Judge:
-    """Delivers after something at least this share of what it did before."""
+    """Requires a delivery rate after an event of at least this share of the rate before it."""
 
     def judge(run: Run) -> str | None:
         was, now = run.came_bps(*before), run.came_bps(*after)
@@ -87,7 +87,7 @@ def recovers(before: tuple[float, float], after: tuple[float, float], share: flo
 
 
 def slows_down(before: tuple[float, float], during: tuple[float, float], share: float) -> Judge:
-    """Sends at most this share of what it did before, when nothing comes back."""
+    """Requires at most this share of the previous sending rate while no feedback arrives."""
 
     def judge(run: Run) -> str | None:
         was, now = run.sent_bps(*before), run.sent_bps(*during)
@@ -101,7 +101,7 @@ def slows_down(before: tuple[float, float], during: tuple[float, float], share: 
 
 
 def both_move(least_bps: float) -> Judge:
-    """Of two flows alike each has at least this."""
+    """Requires at least this rate of each of two equal flows."""
 
     def judge(run: Run) -> str | None:
         got = [row["goodput_bps"] or 0.0 for row in run.record.summary["flows"] if row["flow"] == "own"]
@@ -115,7 +115,7 @@ def both_move(least_bps: float) -> Judge:
 
 
 def waits_less_than(seconds: float, rate_bps: float) -> Judge:
-    """The mean queue of the bottleneck, in time at its rate."""
+    """Requires a shorter mean queue at the bottleneck, as time at its rate."""
 
     def judge(run: Run) -> str | None:
         waits = max(row["mean_bytes"] for row in run.record.summary["queues"]) * 8 / rate_bps
@@ -128,7 +128,7 @@ def waits_less_than(seconds: float, rate_bps: float) -> Judge:
 
 @dataclass(frozen=True)
 class Check:
-    """A scenario, and what is asked of a controller in it."""
+    """A scenario and its requirements of a controller."""
 
     key: str
     asks: str
@@ -136,17 +136,17 @@ class Check:
     rate: str = "10 Mbit/s"
     delay: str = "20 ms"
     link: str = 'queue = { kind = "droptail", limit = "50 ms" }'
-    """Keys of the link beside these two."""
+    """Further keys of the link."""
     flow: str = ""
     """Keys of the flow."""
     more: str = ""
-    """Tables beside."""
+    """Further tables."""
     judges: Sequence[Judge] = ()
     machines: frozenset[str] = frozenset(["tcp", "tfrc", "rtp", "acks"])
     warmup_s: float = 0.0
 
     def text(self, cc: str, machine: str, params: Mapping[str, Any]) -> str:
-        """Its scenario."""
+        """The scenario's text."""
         app = _APPS.get(machine)
         own = [f"cc = {json.dumps(cc)}", self.flow]
         if app and "app =" not in self.flow:

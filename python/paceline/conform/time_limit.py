@@ -1,4 +1,4 @@
-"""Work in a thread that is given up after a time, and at once on Ctrl-C: what it calls may be a user's code."""
+"""Work in a thread that is abandoned after a time limit, or at once on Ctrl-C: it may call a user's code."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ T = TypeVar("T")
 
 _LOOK_EVERY_S = 0.1
 _GRACE_S = 5.0
-"""Python code ends at its next instruction, a run at its next look at its watch; a library's call may never return."""
+"""Python code ends at its next instruction, a run when it next checks its watch; a library's call may never return."""
 
 
 class TimeLimitError(PacelineError):
-    """Work was given up at its limit."""
+    """Work exceeded its time limit."""
 
 
 class _Ended(BaseException):
-    """What is raised in the thread to end it. Not an Exception, so that a controller's own handlers let it pass."""
+    """Raised in the thread to end it. Not an Exception, so that a controller's own handlers let it pass."""
 
 
 class Allowance:
@@ -35,9 +35,9 @@ class Allowance:
         self._until = time.monotonic() + limit_s
 
     def spend(self, work: Callable[[_core.Watch], T], waiting: Callable[[float], None] | None = None) -> T:
-        """What the work gives. `waiting` is called some times a second with the share of its run that is done.
+        """Return the work's result. `waiting` is called some times a second with the finished share of the run.
 
-        Raises TimeLimitError when the time is over, what the work raises, KeyboardInterrupt on Ctrl-C.
+        Raises TimeLimitError at the limit, the work's own exceptions, KeyboardInterrupt on Ctrl-C.
         """
         one = _Work(work)
         try:
@@ -59,7 +59,7 @@ class _Work(Generic[T]):
         self._work = work
         self._made: list[T] = []
         self._raised: BaseException | None = None
-        # a daemon: a call that never returns does not keep the process
+        # a daemon thread: a call that never returns does not keep the process alive
         self._thread = threading.Thread(target=self._run, name=f"{THREADS}-bounded", daemon=True)
         self._thread.start()
 

@@ -3,9 +3,9 @@
     import gymnasium, paceline.gym
     env = gymnasium.make("paceline/Scenario-v0", scenario="x.toml", flow="mine", reward={"goodput": 1, "delay": 5})
 
-Needs the extra: `pip install "paceline[gym]"`, in a clone `.venv/bin/python -m pip install gymnasium`. Look first at
-`environment.py`; `pieces.py` has what an agent may see, do and be paid for, `evaluation.py` what policies and baselines
-are paid over whole runs, `checks.py` what callers may ask for.
+Needs the extra: `pip install "paceline[gym]"`, in a clone `.venv/bin/python -m pip install gymnasium`. Start with
+`environment.py`. `pieces.py` has observations, actions and rewards; `evaluation.py` has the returns of policies and
+baselines over whole runs; `checks.py` validates arguments.
 """
 
 from __future__ import annotations

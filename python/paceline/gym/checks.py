@@ -1,4 +1,4 @@
-"""What callers give to environments, checked: each mistake names the argument, its value, and what may be there."""
+"""Validates the arguments of environments: each error names the argument, its value, and the allowed values."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from numpy.typing import ArrayLike
 from paceline.gym.pieces import Array
 
 MOST = 2**32 - 1
-"""The greatest count that the core takes."""
+"""The largest count that the core takes."""
 MOST_SEED = 2**64 - 1
-"""The greatest seed of a run."""
+"""The largest seed of a run."""
 
 
 def whole(name: str, value: Any, least: int = 1, most: int = MOST) -> int:
-    """A whole number in these bounds. Raises ValueError."""
+    """An integer within these bounds. Raises ValueError."""
     if not isinstance(value, (int, np.integer)) or not least <= value <= most:
         raise ValueError(f"{name} = {value!r}: a whole number from {least} to {most}")
     return int(value)
@@ -31,16 +31,16 @@ def seed(value: Any) -> int:
 
 
 def no_options(options: Any) -> None:
-    """Refuses options of a reset, of which there are none. Raises ValueError."""
+    """Raise ValueError for options of a reset, of which there are none."""
     if options:
         raise ValueError(
-            f"options = {options!r}: a reset has none; what differs from run to run are draws of the scenario by "
-            "`seed`, and `changes` are given where the environment is made"
+            f"options = {options!r}: a reset has no options; `seed` sets the scenario's random draws, and `changes` "
+            "are given when the environment is made"
         )
 
 
 def seeds(given: Any, many: int) -> list[int | None]:
-    """A seed for each of `many` environments: of a number that and those after it, of a list its own. Raises
+    """A seed for each of `many` environments: a number means it and its successors, a list its items. Raises
     ValueError."""
     if given is None:
         return [None] * many
@@ -53,7 +53,7 @@ def seeds(given: Any, many: int) -> list[int | None]:
 
 
 def distinct(given: Sequence[Any]) -> list[int]:
-    """Seeds of runs that an interval may be made of. Raises ValueError."""
+    """The seeds of independent runs. Raises ValueError."""
     if not given:
         raise ValueError("seeds = []: one or more, each a run")
     own: dict[int, None] = {}
@@ -64,21 +64,21 @@ def distinct(given: Sequence[Any]) -> list[int]:
             )
         if seed(one) in own:
             raise ValueError(
-                f"seeds has {one} more than once: of one run twice the interval would be too narrow"
+                f"seeds has {one} more than once: counting one run twice makes the interval too narrow"
             )
         own[seed(one)] = None
     return list(own)
 
 
 def step_s(value: Any) -> float:
-    """How long a step is. Raises ValueError."""
+    """The length of a step in seconds. Raises ValueError."""
     if not isinstance(value, Real) or not 1e-5 <= float(value) <= 1e4:
         raise ValueError(f"step_s = {value!r}: seconds, as 0.03; a step is of 10 us to 10000 s")
     return float(value)
 
 
 def weights(reward: Any) -> dict[Any, float]:
-    """Pieces of a reward by their weights; of a piece alone that with 1. Raises ValueError."""
+    """The pieces of a reward and their weights; a single piece has weight 1. Raises ValueError."""
     if not isinstance(reward, Mapping):
         return {reward: 1.0}
     if not reward:
@@ -91,14 +91,14 @@ def weights(reward: Any) -> dict[Any, float]:
 
 def pieces(observation: Any) -> list[Any]:
     """The pieces of an observation. Raises ValueError."""
-    # a string is a sequence too, of names with one letter each
+    # A string is a sequence too, and would be read as names of one letter each.
     if isinstance(observation, str) or not len(observation):
         raise ValueError(f"observation = {observation!r}: a list of one piece or more")
     return list(observation)
 
 
 def numbers(given: ArrayLike | None, many: int, places: Sequence[int], what: str = "actions") -> Array:
-    """A number for each of `many` environments, of which those at `places` need theirs. Raises ValueError."""
+    """A number for each of `many` environments, required of those at `places`. Raises ValueError."""
     if given is None:  # a policy that returns nothing
         given = np.full(many, np.nan)
     whole_batch = np.asarray(given, dtype=np.float64)
@@ -107,7 +107,7 @@ def numbers(given: ArrayLike | None, many: int, places: Sequence[int], what: str
             f"{what} of the shape {whole_batch.shape}: it must be ({many}, 1), a number for each environment"
         )
     flat = whole_batch.reshape(many)
-    # not a number is the core's mark of an environment that is left out: its run would stand still for ever
+    # The core skips environments whose action is NaN, so such a run would never advance.
     if np.isnan(flat).any():
         for place in places:
             if math.isnan(flat[place]):

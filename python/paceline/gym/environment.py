@@ -1,4 +1,4 @@
-"""Any scenario as a Gymnasium environment, alone or many at once: one flow is the agent's."""
+"""Any scenario as a Gymnasium environment, single or vectorised: the agent controls one flow."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _SEEDS = 2**62
 
 
 class _Batch:
-    """Some environments of one scenario, as both kinds of Gymnasium's stand on them."""
+    """Some environments of one scenario, the base of both kinds of Gymnasium environment."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class _Batch:
         )
 
     def reset(self, which: Sequence[int], seeds: Sequence[int]) -> None:
-        """Begins runs in these with these seeds."""
+        """Begin runs in these environments with these seeds."""
         self._core.reset(list(which), list(seeds), self.rows)
         places = list(which)
         for place, seed in zip(which, seeds, strict=True):
@@ -111,7 +111,7 @@ class _Batch:
         self._observe(places)
 
     def step(self, actions: ArrayLike | None, which: Sequence[int]) -> None:
-        """Takes a decision in each of these. Raises ValueError, before any has taken one."""
+        """Take one step in each of these environments. Raises ValueError, before any step."""
         decisions = np.full(self.many, np.nan)
         places = list(which)
         if self._baseline is None:
@@ -120,7 +120,7 @@ class _Batch:
             meant = self.action.of(bounded, Told(self.rows))
             decisions[places] = checks.numbers(meant, self.many, places, "what the actions mean,")[places]
         else:
-            decisions[places] = 0.0  # a number, so that there is a step: it is of no effect
+            decisions[places] = 0.0  # any number makes the core step; the baseline ignores it
         self._before[places] = self.rows[places]
         self._core.step(decisions, self.rows, self._ends)
         self._observe(places)
@@ -133,17 +133,17 @@ class _Batch:
         self._history[places, -1] = np.clip(now[places], *bounds)
 
     def close(self) -> None:
-        """Lets go of the environments and the threads that step them; there is no step and no reset after it."""
+        """Release the environments and their threads; no step or reset may follow."""
         self._core.close()
 
     @property
     def observations(self) -> NDArray[np.float32]:
-        """What each agent sees: the oldest step of its history first."""
+        """Each agent's observation: the oldest step of its history first."""
         return self._history.reshape(self.many, -1).copy()
 
     @property
     def rewards(self) -> Array:
-        """What each is paid for the last step."""
+        """Each environment's reward for the last step."""
         told = Told(self.rows, self._before)
         paid = np.zeros(self.many)
         for reward, weight in self._paid:
@@ -152,26 +152,26 @@ class _Batch:
 
     @property
     def done(self) -> NDArray[np.bool_]:
-        """Whether each flow has sent all that it had to."""
+        """Whether each flow has sent all its data."""
         return self._ends[:, 0].astype(bool)
 
     @property
     def over(self) -> NDArray[np.bool_]:
-        """Whether each run has come to the scenario's end."""
+        """Whether each run has reached the scenario's end."""
         return self._ends[:, 1].astype(bool)
 
     def told(self, place: int) -> dict[str, float]:
-        """What the last step told of one, by feature, as far as it is known."""
+        """The last step's features of one environment, as far as they are known."""
         told = zip(FEATURES, self.rows[place].tolist(), strict=True)
         return {name: value for name, value in told if not math.isnan(value)}
 
     def results(self, place: int) -> Results:
-        """What was measured of a run that is over; it ends the run."""
+        """The results of a run that is over; this ends the run."""
         summary = self._core.summary_json(place)
         if summary is None:
             raise ValueError(
-                f"environment {place} has no run that is over: its results are there once, from its last step to "
-                "the next reset"
+                f"environment {place} has no results now: read them once, after a run's last step and before the next "
+                "reset"
             )
         return Results([RunRecord(self._seeds[place], json.loads(summary))], {})
 
@@ -179,19 +179,19 @@ class _Batch:
 class FlowEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]], EzPickle):
     """One environment: `gymnasium.make("paceline/Scenario-v0", scenario="x.toml", flow="mine")`.
 
-    The flow's own controller is left out, and the agent decides each `step_s` seconds, or each `step_segments`
-    acknowledged segments. `action`, `observation` and `reward` name pieces of `paceline.gym.pieces`; an observation is
-    of the last `history` steps. A run is truncated at the scenario's end, and terminated where the flow has sent all.
-    `info` has what the step told, by feature. The same seed gives the same bits.
+    The agent replaces the flow's own controller, and decides every `step_s` seconds, or every `step_segments`
+    acknowledged segments. `action`, `observation` and `reward` name pieces of `paceline.gym.pieces`; an observation
+    covers the last `history` steps. A run is truncated at the scenario's end, and terminated when the flow has sent
+    all its data. `info` has the step's features. The same seed gives the same bits.
 
-    A flow on RTP, and any `encoder`, is a call: the agent sets the rate that its encoder aims at (`action` "rate" or
+    A flow over RTP, and any `encoder`, is a call: the agent sets its encoder's target rate (`action` "rate" or
     "rate_factor").
 
-    With a `baseline`, the name of a controller, that one drives the flow and actions are of no effect: observations,
-    rewards and `info` are those of the same pieces. The flow's `params` hold where its `cc`, after `changes`, is the
-    baseline; another has its defaults. Each bit is that of `paceline.run` with the same `cc` and `params`.
+    With a `baseline`, the name of a controller, that one drives the flow and actions have no effect: observations,
+    rewards and `info` are computed as for an agent. The flow's `params` apply if its `cc`, after `changes`, is the
+    baseline; otherwise defaults do. Each bit equals `paceline.run` with the same `cc` and `params`.
 
-    A copy, and what is pickled, is an environment of the same arguments that is to be reset first.
+    A copied or unpickled environment has the same arguments and must be reset first.
 
     Raises ScenarioError, ValueError.
     """
@@ -235,8 +235,8 @@ class FlowEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]], EzPickle)
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[np.float32], dict[str, Any]]:
-        """Begins a run with the scenario's draws of `seed`, or of one drawn by the environment's generator, which is
-        made from the last seed given. Raises ValueError, ControllerError."""
+        """Begin a run with random draws of `seed`, or of a seed from the environment's generator, which is initialised
+        by the last seed given. Raises ValueError, ControllerError."""
         checks.no_options(options)
         given = None if seed is None else checks.seed(seed)
         super().reset(seed=given)
@@ -248,7 +248,7 @@ class FlowEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]], EzPickle)
     def step(
         self, action: NDArray[np.float32]
     ) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
-        """A decision, and what came of it. Raises ValueError, after the run's end too; ControllerError."""
+        """Take one step. Raises ValueError, also after the run's end; ControllerError."""
         if self._ended:
             raise ValueError("the run of environment 0 has ended: reset it first")
         batch = self._batch
@@ -258,19 +258,19 @@ class FlowEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]], EzPickle)
         return batch.observations[0], float(batch.rewards[0]), terminated, truncated, batch.told(0)
 
     def results(self) -> Results:
-        """What was measured of a run that is over, of all its flows, as `paceline.run` has it (where the scenario does
-        not end with a flow): once, from the last step to the next reset. Where the flow is done the others go on to the
-        scenario's end first. Raises ValueError, ControllerError."""
+        """The results of a finished run, of all its flows, as `paceline.run` returns them (unless the scenario ends
+        with a flow). They can be read once, between the last step and the next reset. If the agent's flow is done, the
+        other flows first run to the scenario's end. Raises ValueError, ControllerError."""
         return self._batch.results(0)
 
 
 class FlowVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.float32], Any], EzPickle):
-    """Many environments at once, stepped by `workers` threads without the interpreter lock; other arguments as
-    `FlowEnv` has. Each thread keeps its environments until `close`, and sleeps between steps; results do not depend on
-    `workers`. In a process that was forked from this one the threads are not: make the environments there.
+    """Many environments at once, stepped by `workers` threads without the interpreter lock; other arguments as in
+    `FlowEnv`. Each thread keeps its environments until `close`, and sleeps between steps; results do not depend on
+    `workers`. A forked process does not have the threads: make the environments there.
 
-    `gymnasium.make_vec("paceline/Scenario-v0", num_envs=64, ...)`. One that has ended begins anew at the next step,
-    with the next seed of its own; that step's action is of no effect (Gymnasium's next-step autoreset).
+    `gymnasium.make_vec("paceline/Scenario-v0", num_envs=64, ...)`. An environment that has ended restarts at the next
+    step, with its next seed; that step's action has no effect (Gymnasium's next-step autoreset).
     """
 
     metadata: dict[str, Any] = {"autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012 (Gymnasium's)
@@ -319,12 +319,12 @@ class FlowVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.float32], Any], Ez
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[np.float32], dict[str, Any]]:
-        """Begins a run in each: with seeds seed, seed + 1, ..., or those of a list; where there is none, with one drawn
-        by that environment's own generator, which is made from the last seed that it was given. So each has the runs of
-        a `FlowEnv` with its seed. Raises ValueError, ControllerError."""
+        """Begin a run in each environment: with seeds seed, seed + 1, ..., or those of a list; without one, with a seed
+        from the environment's own generator, which is initialised by the last seed given to it. So each environment has
+        the runs of a `FlowEnv` with its seed. Raises ValueError, ControllerError."""
         checks.no_options(options)
         given = checks.seeds(seed, self.num_envs)
-        # Gymnasium's own generator takes one number; here it is of use for environments that never had a seed
+        # Gymnasium's own generator takes one number; it seeds environments that never had a seed.
         super().reset(seed=given[0] if isinstance(seed, (int, np.integer)) else None)
         if not self._generators:
             drawn = self.np_random.integers(_SEEDS, size=self.num_envs)
@@ -340,7 +340,7 @@ class FlowVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.float32], Any], Ez
     def step(
         self, actions: NDArray[np.float32]
     ) -> tuple[NDArray[np.float32], Array, NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
-        """A decision in each, and what came of them. Raises ValueError, ControllerError."""
+        """Take one step in each environment. Raises ValueError, ControllerError."""
         ended = self._ended.copy()
         going = np.flatnonzero(~ended)
         self._batch.step(actions, going.tolist())
@@ -354,12 +354,12 @@ class FlowVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.float32], Any], Ez
         return self._batch.observations, rewards, terminated, truncated, self._infos()
 
     def results(self, place: int) -> Results:
-        """What was measured of the run of this environment that has just ended, as `FlowEnv.results`. Raises
-        ValueError, ControllerError."""
+        """The results of this environment's run that has just ended, as `FlowEnv.results`. Raises ValueError,
+        ControllerError."""
         return self._batch.results(place)
 
     def close_extras(self, **kwargs: Any) -> None:
-        """Ends the threads; without it they end when nobody refers to the environment any more."""
+        """End the threads; otherwise they end when the environment is no longer referenced."""
         if hasattr(self, "_batch"):  # Gymnasium closes what could not be made, too
             self._batch.close()
 

@@ -1,4 +1,4 @@
-"""What a policy, or a baseline in its place, is paid over whole runs."""
+"""The returns of a policy, or of a baseline, over whole runs."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from paceline.gym.environment import FlowVectorEnv
 from paceline.statistics import Estimate, estimate
 
 Policy = Callable[[NDArray[np.float32]], Any]
-"""Actions for observations, a row for each run."""
+"""Maps observations to actions, a row per run."""
 
 
 @dataclass(frozen=True)
 class Returns:
-    """The sums of the rewards of whole runs, without discount."""
+    """The undiscounted returns of whole runs."""
 
     each: dict[int, float]
     """By seed."""
@@ -36,17 +36,17 @@ class Returns:
 
 
 def returns(policy: Policy | None = None, *, seeds: Iterable[int] = range(10), **arguments: Any) -> Returns:
-    """Runs each seed to its end under `policy`, or under the `baseline` among `arguments`, which are `FlowVectorEnv`'s.
+    """Run each seed to its end under `policy`, or under the `baseline` among `arguments`, which are `FlowVectorEnv`'s.
 
         returns(mine, scenario="x.toml", reward="power").estimate
         returns(baseline="cubic", scenario="x.toml", reward="power").estimate
 
-    With the same seeds both meet the same draws. A run's return is the sum of its rewards: let steps be as long on both
-    sides. Raises ValueError without a policy and a baseline, or with both, without seeds, or with one more than once;
-    ScenarioError.
+    With the same seeds both have the same random draws. A run's return is the sum of its rewards, so use the same step
+    length on both sides. Raises ValueError unless exactly one of policy and baseline is given, without seeds, or for a
+    repeated seed; ScenarioError.
     """
     if (policy is None) == (arguments.get("baseline") is None):
-        raise ValueError("returns are of a policy or of a baseline: give one of both")
+        raise ValueError("returns need a policy or a baseline: give exactly one")
     own = checks.distinct(list(seeds))
     env = FlowVectorEnv(len(own), **arguments)
     observations, _ = env.reset(seed=own)
@@ -55,7 +55,7 @@ def returns(policy: Policy | None = None, *, seeds: Iterable[int] = range(10), *
     while going.any():
         actions = idle if policy is None else policy(observations)
         observations, rewards, terminated, truncated, _ = env.step(actions)
-        sums += np.where(going, rewards, 0.0)  # one that has ended begins anew, and is paid no more
+        sums += np.where(going, rewards, 0.0)  # a run that has ended restarts, and no longer counts
         going &= ~(terminated | truncated)
     each = dict(zip(own, sums.tolist(), strict=True))
     return Returns(each, estimate(sums.tolist()))

@@ -1,8 +1,8 @@
-"""What an agent may see, do, and be paid for: named pieces, each a function of what a step tells.
+"""Observations, actions and rewards: named pieces, each a function of a step's features.
 
-What a step tells is an array with a row for each environment and a column for each of `FEATURES`; see `Told`. A piece
-gives one number for each environment. Your own: `OBSERVATIONS["name"] = Observation(...)`, or pass the object in place
-of a name.
+A step's features are an array with a row per environment and a column per item of `FEATURES`; see `Told`. A piece
+gives one number per environment. For your own, set `OBSERVATIONS["name"] = Observation(...)`, or pass the object
+instead of a name.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ _PLACE = {name: place for place, name in enumerate(FEATURES)}
 
 
 class Told:
-    """What the last step told, and the one before it: `told["rtt_s"]`, `told.before["rtt_s"]`, a number for each
+    """The features of the last step and the one before: `told["rtt_s"]`, `told.before["rtt_s"]`, a number per
     environment.
 
-    Seconds, bytes, segments and bits a second, as the names end: `time_s`, `duration_s` of the step, `acked_bytes`,
-    `lost_bytes`, `sent_bytes`, `marked_segments`, `timeouts`, `rtt_s` (the mean; not a number where nothing was
-    acknowledged), `rtt_least_s`, `rtt_most_s`, `srtt_s`, `rtt_min_s` (the least of the run), `in_flight_segments`,
-    `window_segments`, `rate_bps`, `app_limited`, `segment_bytes`, `begun`.
+    Units are in the names' suffixes: `time_s`, `duration_s` of the step, `acked_bytes`, `lost_bytes`, `sent_bytes`,
+    `marked_segments`, `timeouts`, `rtt_s` (mean; NaN if nothing was acknowledged), `rtt_least_s`, `rtt_most_s`,
+    `srtt_s`, `rtt_min_s` (minimum of the run), `in_flight_segments`, `window_segments`, `rate_bps`, `app_limited`,
+    `segment_bytes`, `begun`.
 
-    On RTP they are what its receiver's feedback told in the step, of payload: `rate_bps` is what the encoder is to aim
-    at, on the wire; `window_segments` what the pace sends in a round trip; `timeouts` how often feedback stayed out.
-    Of calls alone are `one_way_queueing_s`, the mean one-way delay of the packets that arrived beyond the least of the
-    run (the two clocks need not agree), `sender_queue_s`, how long what waits at the sender takes to leave, and
-    `encoder_bps`, the encoder's rate with headers; the last two need an `encoder`.
+    Over RTP they come from the receiver's feedback in the step, in payload: `rate_bps` is the encoder's target, on the
+    wire; `window_segments` what pacing sends in a round trip; `timeouts` how often feedback was missing. Only calls
+    have `one_way_queueing_s`, the mean one-way delay of arrived packets beyond the run's minimum (the two clocks need
+    not agree), `sender_queue_s`, how long the sender's queue takes to leave, and `encoder_bps`, the encoder's rate
+    with headers; the last two need an `encoder`.
 
-    Of a baseline on TCP they are its sender's counts, to whom nothing more is told than in any run: `lost_bytes` is
-    what was sent again; `app_limited` whether all that was written had been sent at the step's end; `rtt_least_s` and
-    `rtt_most_s` are known to 0.2 %; without SACK what came after a hole counts when that is filled.
+    For a TCP baseline they are the sender's own counts, which know no more than in any run: `lost_bytes` is
+    retransmitted data; `app_limited` is whether everything written had been sent at the step's end; `rtt_least_s` and
+    `rtt_most_s` are known to 0.2 %; without SACK, data after a hole counts when the hole is filled.
     """
 
     def __init__(self, rows: Array, before: Array | None = None) -> None:
@@ -51,7 +51,7 @@ class Told:
 
     @property
     def before(self) -> Told:
-        """That of the step before; at a run's first step the same."""
+        """The features of the previous step; at a run's first step the same as now."""
         return self if self._before is None else Told(self._before)
 
     @property
@@ -66,17 +66,17 @@ class Told:
 
     @property
     def loss(self) -> Array:
-        """The share that was lost of what was acknowledged or lost."""
+        """Lost / (acknowledged + lost)."""
         return _share(self["lost_bytes"], self["acked_bytes"] + self["lost_bytes"])
 
     @property
     def rtt(self) -> Array:
-        """The mean round-trip time in seconds; where nothing was acknowledged the smoothed one; 0 before any."""
+        """The mean round-trip time in seconds; the smoothed one if nothing was acknowledged; 0 before any sample."""
         return np.nan_to_num(np.where(np.isnan(self["rtt_s"]), self["srtt_s"], self["rtt_s"]))
 
     @property
     def queueing_s(self) -> Array:
-        """What of it is beyond the least of the run; of a call, that of the way there, where it is known."""
+        """The round-trip time beyond the run's minimum; for a call the one-way delay's, if known."""
         there = self["one_way_queueing_s"]
         both = np.maximum(self.rtt - np.nan_to_num(self["rtt_min_s"]), 0.0)
         waited: Array = np.where(np.isnan(there), both, there)
@@ -84,7 +84,7 @@ class Told:
 
     @property
     def waiting_s(self) -> Array:
-        """The queueing delay with that at a call's sender."""
+        """The queueing delay plus that at a call's sender."""
         return self.queueing_s + np.nan_to_num(self["sender_queue_s"])
 
 
@@ -94,7 +94,7 @@ def _share(part: Array, whole: Array) -> Array:
 
 @dataclass(frozen=True)
 class Observation:
-    """Something that an agent sees: a function of what was told, its bounds, and what it is."""
+    """An observation: a function of the features, its bounds, and a description."""
 
     of: Callable[[Told], Array]
     low: float
@@ -156,12 +156,12 @@ OBSERVATIONS: dict[str, Observation] = {
 """The pieces of observations, by name."""
 
 AURORA = ("rtt_gradient", "rtt_ratio", "send_ratio")
-"""What Aurora sees of each of its last ten steps (Jay and others, ICML 2019)."""
+"""Aurora's observation of each of its last ten steps (Jay and others, ICML 2019)."""
 
 
 @dataclass(frozen=True)
 class Reward:
-    """What an agent is paid for a step: a function of what was told, and what it is."""
+    """A reward for a step: a function of the features, and a description."""
 
     of: Callable[[Told], Array]
     doc: str
@@ -187,24 +187,24 @@ REWARDS: dict[str, Reward] = {
         "10 goodput in packets a second - 1000 round-trip time in s - 2000 loss (Jay and others, ICML 2019)",
     ),
 }
-"""The pieces of rewards, by name; several are added up by their weights: {"goodput": 1, "delay": 5}."""
+"""The pieces of rewards, by name; several are summed with their weights: {"goodput": 1, "delay": 5}."""
 
 
 @dataclass(frozen=True)
 class Action:
-    """What an agent does: what its flow acts by, bounds of the number that it gives, and what that means."""
+    """An action: what the flow sets, the bounds of the agent's number, and its meaning."""
 
     acts: str
     """"window" or "rate"."""
     low: float
     high: float
     of: Callable[[Array, Told], Array]
-    """The window in segments or the rate in bit/s that it means."""
+    """The window in segments or the rate in bit/s that the action means."""
     doc: str
 
 
 def _factor(action: Array, now: Array) -> Array:
-    """As Aurora's: up by a share of the action, or down by it; a tenth at most."""
+    """Aurora's: multiplies by 1 + action/10, or divides by 1 - action/10 if negative."""
     step = 0.1 * action
     return np.where(action >= 0, now * (1 + step), now / (1 - step))
 
@@ -233,11 +233,11 @@ ACTIONS: dict[str, Action] = {
         "the rate likewise",
     ),
 }
-"""What an agent may do, by name."""
+"""The actions, by name."""
 
 
 def named(of: Any, known: Mapping[str, Any], what: str) -> Any:
-    """A piece by its name, or itself. Raises ValueError."""
+    """A piece by name, or the piece itself. Raises ValueError."""
     if not isinstance(of, str):
         return of
     if of not in known:

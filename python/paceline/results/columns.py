@@ -21,11 +21,11 @@ IDENTITY: dict[str, tuple[str, ...]] = {
     "groups": ("group",),
     "runs": (),
 }
-"""The tables, and which columns say what a row is of; the others are measures."""
+"""The tables, and the columns that identify a row; the others are measures."""
 
 TABLES = tuple(IDENTITY)
 _COUNTED = frozenset(["seed", "instance"])
-"""What tells rows apart and is a number."""
+"""Identifying columns that are numbers."""
 
 
 _DTYPES: dict[str, type[pl.DataType]] = {
@@ -37,7 +37,7 @@ _DTYPES: dict[str, type[pl.DataType]] = {
 
 
 def dtype(table: str, column: str) -> type[pl.DataType]:
-    """The type of a column of one of `TABLES`."""
+    """The type of a column in one of `TABLES`."""
     if column in _COUNTED:
         return pl.Int64
     if column in IDENTITY[table]:
@@ -53,15 +53,15 @@ def measures_by_table() -> dict[str, list[str]]:
 
 
 def check_metrics(metrics: Sequence[str]) -> None:
-    """Raises PacelineError for a metric that no scenario has."""
+    """Raise PacelineError for a metric that no scenario has."""
     known = measures_by_table()
     for name in metrics:
         matching(name, known)
 
 
 def matching(name: str, there: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
-    """Each table with a metric, given as TABLE.MEASURE or MEASURE, and the measure. Raises PacelineError if there is
-    none."""
+    """Each table that has a metric, given as TABLE.MEASURE or MEASURE, and the measure. Raises PacelineError if none
+    does."""
     pairs = [(table, measure) for table, measures in there.items() for measure in measures]
     found = [(table, measure) for table, measure in pairs if name in (measure, f"{table}.{measure}")]
     if not found:

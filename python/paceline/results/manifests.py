@@ -1,7 +1,7 @@
-"""What a directory of results says of itself: its manifest, and each finished run. Both are files that anybody may have
-written, and are held against one model before anything is made of them.
+"""The manifest of a results directory, and each finished run. Anybody may have written these files, so they are
+validated against one model first.
 
-What is not named here is for readers, and may be anything.
+Entries not named here are for readers, and may have any value.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MOST_SEEDS = 1_000_000
 
 Whole = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 Count = Whole | Annotated[float, msgspec.Meta(ge=-(2.0**63), lt=2.0**63)] | None
-"""What becomes a whole number; counts that were measured on real paths may have a point."""
+"""Read as an integer; counts measured on real paths may have a decimal point."""
 Seed = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 Seeds = Annotated[list[Seed], msgspec.Meta(max_length=MOST_SEEDS)]
 Label = bool | Whole | float | str
@@ -36,7 +36,7 @@ Row = dict[str, Cell | list[Any] | dict[str, Cell]]
 
 
 class Manifest(TypedDict, total=False):
-    """Of every kind of directory."""
+    """The entries of every kind of directory."""
 
     kind: str
     name: str
@@ -55,7 +55,7 @@ class Manifest(TypedDict, total=False):
 
 
 class Sweep(TypedDict):
-    """What the manifest of a sweep must have beside, so that its parts can be merged."""
+    """The further entries of a sweep, needed to merge its parts."""
 
     vary: dict[str, list[Label]]
     seeds: Seeds
@@ -81,7 +81,7 @@ class Run(TypedDict):
 
 
 def manifest(path: Path) -> dict[str, Any]:
-    """A directory's manifest. Raises StorageError, with the key and what it may be, for one that is none."""
+    """A directory's manifest. Raises StorageError, with the key and its allowed values, if it is invalid."""
     found = files.read_json(path)
     _check(path, found, Manifest)
     _check_axes(path, found.get("vary", {}), found.get("together", []))
@@ -91,23 +91,23 @@ def manifest(path: Path) -> dict[str, Any]:
 
 
 def check_sweep(path: Path, found: Mapping[str, Any]) -> None:
-    """Raises StorageError for a sweep's manifest that does not say which runs it has."""
+    """Raise StorageError if a sweep's manifest does not say which runs it has."""
     _check(path, found, Sweep)
 
 
 def check_varied(path: Path, varied: Collection[str], columns: Sequence[str]) -> None:
-    """Raises StorageError for a manifest that does not name a path which the table of runs has as varied: before its
-    seed. The points of the sweep would be taken for runs of one."""
+    """Raise StorageError if the runs table has a varied path (a column before the seed) that the manifest lacks: the
+    sweep's points would be taken for runs of one."""
     before = columns[: columns.index("seed")]
     unknown = [name for name in before if name not in varied]
     if unknown:
         raise StorageError(
-            f"{path} is damaged: `vary` has no {json.dumps(unknown[0])}, which tells the points of its tables apart"
+            f"{path} is damaged: `vary` lacks {json.dumps(unknown[0])}, which its tables have as a varied path"
         )
 
 
 def run(path: Path) -> dict[str, Any]:
-    """A finished run as it is kept. Raises StorageError, with the key and what it may be, for one that is none."""
+    """A finished run as stored. Raises StorageError, with the key and its allowed values, if it is invalid."""
     found = files.read_json(path)
     _check(path, found, Run)
     for kind in (Rows, _summary()):
@@ -127,20 +127,20 @@ def _check(path: Path, value: object, kind: Any, before: str = "") -> None:
 
 
 def _check_axes(path: Path, vary: Mapping[str, list[Any]], together: list[list[str]]) -> None:
-    """Raises StorageError for paths that cannot go together, and for more points than a sweep has."""
+    """Raise StorageError for paths that cannot vary together, and for too many points."""
     named = [name for names in together for name in names]
     for names in together:
         unknown = [name for name in names if name not in vary]
         if unknown or not names or any(named.count(name) > 1 for name in names):
             said = (
-                f"`together` names {json.dumps(unknown[0])}, which `vary` has not"
+                f"`together` names {json.dumps(unknown[0])}, which is not in `vary`"
                 if unknown
                 else ("`together` must name paths of `vary`, each once")
             )
             raise StorageError(f"{path} is damaged: {said}")
         if len({len(vary[name]) for name in names}) > 1:
             raise StorageError(
-                f"{path} is damaged: paths that go together must have as many values each in `vary`"
+                f"{path} is damaged: paths that vary together must have equally many values in `vary`"
             )
     steps = [len(vary[names[0]]) for names in together] + [
         len(vary[name]) for name in vary if name not in named
@@ -171,7 +171,7 @@ def _row(table: str, columns: list[str]) -> Any:
 
 @functools.cache
 def _summary() -> Any:
-    """The type of a run's summary: its values are what the columns of tables hold."""
+    """The type of a run's summary, whose values fill the tables' columns."""
     rows = {table: _row(table, columns) for table, columns in json.loads(_core.columns_json()).items()}
     runs = rows.pop("runs")
     lists = {table: list[row] for table, row in rows.items()}  # type: ignore[valid-type]
@@ -180,7 +180,7 @@ def _summary() -> Any:
 
 
 class Rows(TypedDict, total=False):
-    """Of a summary what becomes tables, whatever the names of columns: those of other versions have others."""
+    """The parts of a summary that become tables, with any column names: other versions have other columns."""
 
     flows: list[Row]
     streams: list[Row]

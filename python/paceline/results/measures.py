@@ -1,7 +1,7 @@
-"""The measures, as the core's one table has them: units, types, and how they scatter from run to run.
+"""The measures from the core's table: units, types, and their scatter between runs.
 
-`crates/sim/src/measures` has the table, docs/measures.md prints it. What a column of a recording holds is not here: its
-name ends with its unit.
+The table is in `crates/sim/src/measures`, and docs/measures.md prints it. Columns of recordings are not in it: their
+names end with the unit.
 """
 
 from __future__ import annotations
@@ -15,23 +15,24 @@ from paceline import _core
 
 @dataclass(frozen=True)
 class Measure:
-    """What is known of a measure, whatever table it stands in."""
+    """A measure, in whatever table it is."""
 
     unit: str
-    """As "s", "bit/s", "packets", "frames", "B"; "share" of what lies between 0 and 1, "ratio" of what may be more."""
+    """As "s", "bit/s", "packets", "frames", "B"; "share" for values between 0 and 1, "ratio" for values that may exceed
+    1."""
     dtype: str
     """One of "whole", "number", "truth" and "word"."""
     scatter: str
-    """One of "steady", "rare" and "restless": what `paceline.interval` makes of runs depends on it."""
+    """One of "steady", "rare" and "restless": it decides the interval of `paceline.interval`."""
 
     @property
     def is_share(self) -> bool:
-        """Whether values lie between 0 and 1; of truths those of several runs do."""
+        """Whether values lie between 0 and 1; the mean of 0/1 values over runs also does."""
         return self.unit == "share" or self.dtype == "truth"
 
 
 def _entries() -> dict[str, dict[str, Measure]]:
-    """By table, the fields of its rows."""
+    """The fields of the rows, by table."""
     return {
         table: {
             name: Measure(entry["unit"], dtype, entry["scatter"])
@@ -44,7 +45,7 @@ def _entries() -> dict[str, dict[str, Measure]]:
 
 @functools.cache
 def measures() -> dict[str, Measure]:
-    """All by the names of their columns: those of a map, and of a class of packets, begin with the field's name."""
+    """All measures by column name: for a map, and a class of packets, the name begins with the field's name."""
     tables = _entries()
     classes = tables.pop("classes")
     fields = {name: measure for table in tables.values() for name, measure in table.items()}
@@ -60,5 +61,5 @@ def measures() -> dict[str, Measure]:
 
 
 def measure(name: str) -> Measure | None:
-    """That of a column; None if it is none, as a label, or a column of a recording."""
+    """The measure of a column; None for a label or a column of a recording."""
     return measures().get(name)

@@ -1,4 +1,4 @@
-"""Notices: what a reader of results should know, and no number says."""
+"""Notices: what a reader of results should know and no number shows."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ SCHEMA: dict[str, Any] = {
 }
 OLDER = (
     "older-measures",
-    "These results are of a version of Paceline that counted late packets by the whole medium, whatever was due, and "
-    "gave streams that never began to play no late packets: late_share and stall_s mean something "
-    "else in them than now. Run them again.",
+    "These results come from a version of Paceline that related late packets to the whole medium instead of the "
+    "packets due so far, and counted no late packets of streams that never began to play: late_share and stall_s have another "
+    "meaning now. Run them again.",
 )
 
 
 _COUNTED = {"streams-cut": "streams", "transfers-cut": "flows"}
-"""The table of a run that has a row for each of what a kind of notice counts, of the flow that it names first."""
+"""The table that has a row for each item that this kind of notice counts, of the flow that it names first."""
 
 
 def noticed(summaries: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
-    """The table of notices of these runs: equal texts are one. Cases are summed up, and are of those of all runs."""
+    """The table of these runs' notices: equal texts are merged, and their cases are summed over all runs."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
     told: dict[tuple[str, str], set[int]] = {}
     for k, summary in enumerate(summaries):
@@ -49,7 +49,7 @@ def noticed(summaries: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
 
 
 def _there(kind: str, text: str, summary: Mapping[str, Any]) -> int:
-    """How many of what a notice counts a run has that does not say it."""
+    """How many items of the kind that a notice counts are in a run without that notice."""
     name = re.search(r"`([^`]+)`", text)
     rows = summary.get(_COUNTED.get(kind, ""), [])
     return sum(row["flow"] == name[1] for row in rows) if name else 0

@@ -1,5 +1,5 @@
-"""What can be recorded over time, and what the options of runs are by default. The command line's help and a shell's
-completion read it: it imports nothing."""
+"""The recordings over time, and the default values of run options. The command line's help and shell completion read
+this module, so it imports nothing."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ Recording = Literal[
     "airtime",
     "windows",
 ]
-"""What can be recorded over time."""
+"""The kinds of recordings."""
 SERIES: tuple[Recording, ...] = get_args(Recording)
 GAUGES = ("cwnd", "acks", "tfrc", "rtcp")
-"""Those whose columns are the gauges of controllers and machines; null in the rows of a flow that has no such gauge."""
+"""Kinds whose columns are gauges of controllers and senders; null in the rows of a flow that has no such gauge."""
 REAL_SERIES = (*SERIES, "kernel", "delay")
-"""Also what only the kernel's TCP on real paths tells, and the delays of an emulated path."""
+"""With the kernel's TCP on real paths, and the delays of an emulated path."""
 ALL_SERIES = (*REAL_SERIES, "feedback", "reports", "qlog")
-"""Also what the logs of others' calls and QUIC connections tell."""
+"""With the logs of other programs' calls and QUIC connections."""
 
 RECORD_EVERY_S = 0.02
-"""Default interval of recordings, in seconds."""
+"""Default recording interval, in seconds."""
 MOST = 1000
-"""Runs of a point at most where a precision is asked for, unless told otherwise."""
+"""Default limit on a point's runs if a precision is requested."""
 PORT = 5050
-"""Where a server of `paceline serve` listens, over TCP and UDP."""
+"""Port on which `paceline serve` listens, over TCP and UDP."""

@@ -1,4 +1,4 @@
-"""Results of runs as Polars tables: a row per run and flow, stream, queue, interface, ...; units end columns."""
+"""Results of runs as Polars tables: a row per run and flow, stream, queue, interface, ...; names end in units."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
 
 
 class OnDisk(Mapping[str, pl.DataFrame]):
-    """Recordings of a run that lie in files: each is read whenever it is asked for. Raises StorageError."""
+    """A run's recordings on disk: each is read on access. Raises StorageError."""
 
     def __init__(self, paths: Mapping[str, Path]) -> None:
-        """The file of each kind."""
+        """`paths` are the files by kind."""
         self.paths = dict(paths)
 
     def __getitem__(self, kind: str) -> pl.DataFrame:
         return table_files.read_parquet(self.paths[kind])
 
     def scan(self, kind: str) -> pl.LazyFrame:
-        """One that is read when it is needed."""
+        """A recording that is read when it is needed."""
         return table_files.scan_parquet(self.paths[kind])
 
     def __iter__(self) -> Iterator[str]:
@@ -52,7 +52,7 @@ class OnDisk(Mapping[str, pl.DataFrame]):
 
 @dataclass(frozen=True)
 class RunRecord:
-    """One finished run: its summary as the core gave it, and what it recorded."""
+    """One finished run: its summary from the core, and its recordings."""
 
     seed: int
     summary: dict[str, Any]
@@ -93,7 +93,7 @@ def _flat(entry: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def tabulate(table: str, records: Sequence[RunRecord]) -> pl.DataFrame:
-    """One of TABLES over some runs: varied paths, seed, what the row is of, measures. A missing value is null."""
+    """One of TABLES over some runs: varied paths, seed, identity, measures. A missing value is null."""
     labels = list(dict.fromkeys(name for record in records for name in record.labels))
     rows: list[Mapping[str, Any]] = []
     of: list[RunRecord] = []
@@ -101,7 +101,7 @@ def tabulate(table: str, records: Sequence[RunRecord]) -> pl.DataFrame:
         found = _rows(table, record.summary)
         rows += found
         of += [record] * len(found)
-    # Most rows have the columns of the one before them.
+    # Most rows have the columns of the previous row.
     columns = dict.fromkeys(name for names in dict.fromkeys(map(tuple, rows)) for name in names)
     if not rows:
         columns = dict.fromkeys(IDENTITY[table])
@@ -124,17 +124,17 @@ def _label_dtype(name: str, records: Sequence[RunRecord]) -> Any:
 
 
 def is_measure(kind: pl.DataType) -> bool:
-    """Whether a column of this type has means: numbers, and what is true or false, whose mean is a share."""
+    """Whether a column of this type has means: numbers, and booleans, whose mean is a share."""
     return kind.is_numeric() or kind == pl.Boolean
 
 
 def endless_in(rows: pl.DataFrame) -> bool:
-    """Whether flows of these rows are transfers without an end, as far as their columns tell."""
+    """Whether all flows of these rows are endless transfers, as far as their columns show."""
     return bool(rows.select(_endless(rows).all()).item())
 
 
 def _endless(rows: pl.DataFrame) -> pl.Expr:
-    """Of each row; what has neither column, or no value there, may be one."""
+    """Whether each row may be an endless transfer; true if it has neither column, or no value there."""
     found = [pl.col("app") == "ftp"] if "app" in rows.columns else []
     if "transfers_started" in rows.columns:
         found.append(pl.col("transfers_started") == 0)
@@ -149,13 +149,13 @@ def summarise(
     confidence: float = CONFIDENCE,
     endless: Callable[[pl.DataFrame], bool] = endless_in,
 ) -> pl.DataFrame:
-    """What the rows that agree in the columns `by` say of each measure: see `paceline.interval`.
+    """Summarise each measure over the rows that agree in the columns `by`: see `paceline.interval`.
 
     Long form: `by`, measure, unit, n, mean, sd, low, high, values, rows, kind, and the other columns of an interval;
-    groups in order of first appearance. `low` and `high` are of the mean, and null where `kind` is not "t". `n` counts
-    the values that were there, of so many `rows`; it is for the caller to see that they are independent, and to say by
-    `endless` whether some rows are of transfers without an end, where they have no columns that tell. Measures are by
-    default all columns of numbers and truths except `by` and the seed.
+    groups in order of first appearance. `low` and `high` bound the mean, and are null unless `kind` is "t". `n` counts
+    the values among the `rows`. You must make sure that the values are independent. If the rows have no columns that
+    show endless transfers, pass `endless`, which decides it for some rows. By default the measures are all numerical
+    and boolean columns except `by` and the seed.
     """
     unknown = [name for name in (*by, *(measures or ())) if name not in table.columns]
     if unknown:
@@ -163,7 +163,7 @@ def summarise(
     if measures is None:
         measures = [c for c in table.columns if c not in by and c != "seed" and is_measure(table.schema[c])]
     if words := [name for name in measures if not is_measure(table.schema[name])]:
-        raise PacelineError(f"measures: {', '.join(words)} has no numbers, of which there are means")
+        raise PacelineError(f"measures: {', '.join(words)} is not numerical, so it has no mean")
     if not 0 < confidence < 1:
         raise PacelineError(f"confidence = {confidence}: it must lie between 0 and 1")
     rows: list[dict[str, Any]] = []
@@ -186,10 +186,10 @@ def summarise(
 
 
 class Results:
-    """The results of one or more runs. Tables are Polars data frames in order of point, seed and scenario."""
+    """The results of one or more runs. Tables are Polars data frames, ordered by point, seed and scenario."""
 
     def __init__(self, records: Sequence[RunRecord], manifest: Mapping[str, Any]) -> None:
-        """`manifest` as `paceline.run` and `sweep` make it; its "vary" names the axes."""
+        """`manifest` is that of `paceline.run` or `sweep`; its "vary" names the axes."""
         self.records = list(records)
         self.manifest = dict(manifest)
         """Scenario as resolved TOML, seeds, versions, host, time."""
@@ -201,9 +201,9 @@ class Results:
     @classmethod
     @checked()
     def read(cls, directory: str | Path) -> Results:
-        """The results in a run directory or a finished sweep's, as `write` left them; without `records`.
+        """Read the results from the directory of a run or a finished sweep, as `write` left them; without `records`.
 
-        Raises PacelineError if it is not one, StorageError for a damaged one.
+        Raises PacelineError if it is no such directory, StorageError for a damaged one.
         """
         path = Path(directory)
         if not (path / "manifest.json").is_file():
@@ -214,23 +214,23 @@ class Results:
         if not (path / "runs.parquet").is_file():
             if shard := results.manifest.get("shard"):
                 raise PacelineError(
-                    f"{path} holds shard {shard[0]} of {shard[1]} of a sweep: `paceline merge DIR1 DIR2 ... --out DIR` "
-                    "or paceline.merge makes one sweep of all when they are done"
+                    f"{path} holds shard {shard[0]} of {shard[1]} of a sweep: when all shards are done, combine them "
+                    "by `paceline merge DIR1 DIR2 ... --out DIR` or paceline.merge"
                 )
             raise PacelineError(
-                f"{path} holds no results yet: tables are written when all runs are done; what began it, command or "
-                "call, goes on there when it is given again"
+                f"{path} holds no results yet: tables are written when all runs are done; repeat the command or call "
+                "that began it to resume"
             )
         for name in TABLES:
-            # Directories of versions that did not know them have no such tables.
+            # Directories of older versions lack these tables.
             if name not in ("interfaces", "link_flows") or (path / f"{name}.parquet").is_file():
                 results._tables[name] = results._read(path / f"{name}.parquet", *IDENTITY[name][:1])
-        # Older ones have the text of varied values alone.
+        # Older versions have only the texts of varied values.
         results._tables = {name: results._with_numbers(table) for name, table in results._tables.items()}
         manifests.check_varied(path / "manifest.json", results.varied, results._tables["runs"].columns)
         results._notices = noticed([])
         if (path / "notices.parquet").is_file():
-            # Older ones count no cases.
+            # Older versions count no cases.
             kept = table_files.read_parquet(path / "notices.parquet")
             results._notices = pl.concat([results._notices, kept], how="diagonal")
         streams = results._tables["streams"]
@@ -244,7 +244,7 @@ class Results:
         return results
 
     def _read(self, path: Path, *names: str) -> pl.DataFrame:
-        """A table with a seed, a value of each varied path, and these columns in each row. Raises StorageError."""
+        """A table whose rows have a seed, each varied path, and these columns. Raises StorageError."""
         table = table_files.read_parquet(path)
         for column in ("seed", *self.axes, *names):
             if column not in table.columns:
@@ -252,7 +252,7 @@ class Results:
             kind = table.schema[column]
             if not (kind.is_integer() if column == "seed" else is_measure(kind) or kind == pl.String):
                 allowed = "whole numbers" if column == "seed" else "numbers or texts"
-                raise StorageError(f"{path} is damaged: the column {column} has {kind} in place of {allowed}")
+                raise StorageError(f"{path} is damaged: the column {column} has {kind} instead of {allowed}")
         return table
 
     @property
@@ -263,7 +263,7 @@ class Results:
 
     @functools.cached_property
     def _numbers(self) -> dict[str, tuple[str, dict[Any, float]]]:
-        """Of each varied path with quantities for values the column of their numbers, and the number of each value."""
+        """For each varied path whose values are quantities: its numerical column, and each value's number."""
         found = {}
         measures = {name for names in json.loads(_core.columns_json()).values() for name in names}
         for axis in self.axes:
@@ -273,19 +273,19 @@ class Results:
             read = quantities.numbers([value for value in dict.fromkeys(values) if value is not None])
             if read is not None:
                 column = f"{axis}{read[0]}"
-                # The `duration` that is set is not how long a stream lasts.
+                # The scenario's `duration` is another thing than a stream's measured duration.
                 found[axis] = (f"set_{column}" if column in measures else column, read[1])
         return found
 
     @property
     def numbers(self) -> dict[str, str]:
-        """The columns with the values of varied paths as numbers: "link.bottleneck.delay_s", in seconds, beside the
-        texts of "link.bottleneck.delay". A path whose values are plain numbers is its own; one of words has none."""
+        """The numerical columns of varied paths: "link.bottleneck.delay_s", in seconds, for the texts of
+        "link.bottleneck.delay". A path of plain numbers is its own column; one of words has none."""
         return {axis: column for axis, (column, _) in self._numbers.items()}
 
     @property
     def varied(self) -> list[str]:
-        """The columns that tell the points of a sweep apart: each varied path, and its numbers beside it."""
+        """The columns that identify a sweep's points: each varied path, with its numerical column."""
         return list(dict.fromkeys(c for axis in self.axes for c in (axis, self.numbers.get(axis, axis))))
 
     def _with_numbers(self, table: pl.DataFrame) -> pl.DataFrame:
@@ -302,12 +302,12 @@ class Results:
 
     @property
     def summaries(self) -> list[dict[str, Any]]:
-        """Each run's summary as the core gave it; empty for results read from a directory."""
+        """Each run's summary from the core; empty for results read from a directory."""
         return [record.summary for record in self.records]
 
     @checked()
     def table(self, name: str) -> pl.DataFrame:
-        """The table of that name, one of flows, streams, queues, link_flows, interfaces, groups, runs."""
+        """One of the tables flows, streams, queues, link_flows, interfaces, groups, runs."""
         if name not in IDENTITY:
             raise PacelineError(f'no table "{name}"; there are {", ".join(TABLES)}')
         if name not in self._tables:
@@ -327,7 +327,7 @@ class Results:
     @property
     def queues(self) -> pl.DataFrame:
         """A row per run and limited queue: time-weighted mean_packets and sd_packets, utilisation, drops by reason;
-        where asked for, occupancy_0 to occupancy_9; of DualPI2 what each class had: l4s_marks, ..."""
+        if requested, occupancy_0 to occupancy_9; for DualPI2 the values of each class: l4s_marks, ..."""
         return self.table("queues")
 
     @property
@@ -348,10 +348,10 @@ class Results:
 
     @checked()
     def friendliness(self, of: str, to: str) -> pl.DataFrame:
-        """F of one group of flows toward another: the mean goodput of a flow of `of` by that of a flow of `to`.
+        """Friendliness F of one group of flows toward another: mean goodput of a flow of `of` over one of `to`.
 
-        A row per run: varied paths, seed, friendliness (null where `to` delivered nothing, than which nothing is less
-        friendly: a mean without those runs flatters). Raises PacelineError for a group that is not there.
+        A row per run: varied paths, seed, friendliness. It is null if `to` delivered nothing, which is the least
+        friendly outcome: a mean without those runs flatters. Raises PacelineError for an unknown group.
         """
         rate = "flow_goodput_mean_bps"
         known = self.groups["group"].unique(maintain_order=True).to_list()
@@ -374,20 +374,20 @@ class Results:
 
     @property
     def runs(self) -> pl.DataFrame:
-        """A row per run: simulated times and the engine's account of packets."""
+        """A row per run: simulated times and the engine's packet counts."""
         return self.table("runs")
 
     @property
     def notices(self) -> pl.DataFrame:
-        """What a reader of the numbers should know and none of them says, each once: kind, text, how many runs say it
-        (runs), and of what is counted in all runs how many it is true of (cases, of)."""
+        """What a reader should know and no number shows, each once: kind, text, how many runs have it (runs), and how
+        many of the counted items in all runs it applies to (cases, of)."""
         if self._notices is None:
             self._notices = noticed([record.summary for record in self.records])
         return self._notices
 
     @checked()
     def series(self, kind: str) -> pl.DataFrame:
-        """What was recorded over time, one of `ALL_SERIES`; varied paths and seed first."""
+        """A recording over time, one of `ALL_SERIES`; varied paths and seed first."""
         if kind not in ALL_SERIES:
             raise PacelineError(f'no recording "{kind}"; there are {", ".join(ALL_SERIES)}')
         if kind not in self._series:
@@ -399,7 +399,7 @@ class Results:
         return self._series[kind]
 
     def _lazy(self, kind: str) -> pl.LazyFrame:
-        """A recording of all runs; what lies on disk is not read yet."""
+        """A recording of all runs, lazily read from disk."""
         if kind in self._series:
             return self._series[kind].lazy()
         parts = []
@@ -414,8 +414,8 @@ class Results:
         return pl.concat(parts, how="diagonal")
 
     def write_series(self, directory: Path) -> None:
-        """Writes each recording as series-KIND.parquet, and removes those that an earlier run left there. What lies on
-        disk passes through in parts: memory does not hold it. Raises StorageError."""
+        """Write each recording as series-KIND.parquet, and remove those of an earlier run. Recordings on disk are
+        copied in parts, so that they need not fit into memory. Raises StorageError."""
         for kind in ALL_SERIES:
             path = directory / f"series-{kind}.parquet"
             if kind in self.recorded():
@@ -424,7 +424,7 @@ class Results:
                 files.remove(path)
 
     def recorded(self) -> list[str]:
-        """The kinds of time series that are there."""
+        """The kinds of recordings that exist."""
         there = set(self._series).union(*(record.series for record in self.records))
         return [kind for kind in ALL_SERIES if kind in there]
 
@@ -434,9 +434,8 @@ class Results:
     ) -> pl.DataFrame:
         """Mean, sd and intervals over the seeds: see `summarise`. By default by the axes and the rows' identity.
 
-        Where several rows of a seed fall into one group (the instances of a flow, say), their mean counts once: runs
-        are independent of each other, what shares a run is not. `values` says how many rows had a value, of how many
-        (`rows`).
+        If several rows of a seed are in one group (a flow's instances, for example), their mean counts once: runs are
+        independent, rows within a run are not. `values` is how many of the `rows` had a value.
         """
         whole = self.table(table)
         if by is None:
@@ -447,14 +446,14 @@ class Results:
         keys = [*by, "seed"]
         if not all(c in whole.columns for c in keys) or len(whole) == whole.select(keys).n_unique():
             return summarise(whole, by, measures, endless=self.endless)
-        # How many values there were is a matter of the rows, not of their means. (An unknown column is refused here.)
+        # Count values over the rows, not over their means. (An unknown column is refused here.)
         counted = summarise(whole, by, measures).select("values", "rows")
         means = whole.group_by(keys, maintain_order=True).agg(pl.col(measures).cast(pl.Float64).mean())
         return summarise(means, by, measures, endless=self.endless).with_columns(counted)
 
     def endless(self, rows: pl.DataFrame) -> bool:
-        """Whether these rows are of transfers without an end, by the flows' names or groups; of what has none of them,
-        as a queue, whether some such flow is there at each point of a sweep that the rows are of."""
+        """Whether these rows are of endless transfers, by the flows' names or groups; for other rows, such as queues,
+        whether each of their sweep points has such a flow."""
         for name in ("flow", "group"):
             if name in rows.columns:
                 if name not in self._endless:
@@ -480,16 +479,15 @@ class Results:
         width: str = "column",
         seed: int | None = None,
     ) -> Figure:
-        """What was recorded as `y` ("cwnd", "queue", "gauges") over time, in the run with `seed`, by default the first;
-        or of a sweep the measure `y` ("goodput_bps", "queues.mean_packets") with its intervals.
+        """Plot a recording `y` ("cwnd", "queue", "gauges") over time, in the run with `seed`, by default the first; or
+        a sweep's measure `y` ("goodput_bps", "queues.mean_packets") with its intervals.
 
-        Of a sweep `x` lies along the axis, each value of `by` has a curve: varied paths, or as much of their ends as
-        tells them apart, or what rows are of (flow, link, group). What is left has a panel each, unless `flow` names
-        one of several. By default `x` is the first path with quantities, `by` the other paths. Several measures in
-        `y` have a panel each. `labels` says what to print in place of values, flows, measures and paths ({"vegas":
-        "TCP Vegas"}), `xlabel` what to print along the axis. `width` is a column of a paper (3.5 in), both ("page",
-        7.16 in), or a length ("4in", "10cm"). `paceline.plots.save` writes the figure. Raises PacelineError for what
-        is not there.
+        For a sweep, `x` is the axis and each value of `by` has a curve: varied paths, or endings that identify them, or
+        identity columns (flow, link, group). The remaining ones have a panel each, unless `flow` selects one. By
+        default `x` is the first path with quantities, `by` the other paths. Several measures in `y` have a panel each.
+        `labels` replaces values, flows, measures and paths ({"vegas": "TCP Vegas"}), `xlabel` the axis label. `width`
+        is a column of a paper (3.5 in), both ("page", 7.16 in), or a length ("4in", "10cm"). `paceline.plots.save`
+        writes the figure. Raises PacelineError for unknown names.
         """
         from paceline.plots import recorded  # noqa: PLC0415 (matplotlib, which few calls need)
 
@@ -498,8 +496,8 @@ class Results:
 
     @checked()
     def write(self, directory: str | Path) -> None:
-        """Writes a run directory: manifest.json, then recordings and tables as Parquet, of which `runs` is the last.
-        What an earlier run left there is removed. Raises StorageError."""
+        """Write a run directory: manifest.json, then recordings and tables as Parquet, `runs` last. An earlier run's
+        files are removed. Raises StorageError."""
         from paceline.results import store  # noqa: PLC0415 (it stands on this module)
 
         path = Path(directory)
@@ -509,14 +507,14 @@ class Results:
 
     @checked()
     def to_pandas(self, name: str) -> Any:
-        """The table of that name as a pandas.DataFrame, for which pandas alone is needed. A missing number is NaN, a
-        missing word None. Raises PacelineError without pandas."""
+        """The table of that name as a pandas.DataFrame; only pandas is needed. A missing number is NaN, a missing word
+        None. Raises PacelineError without pandas."""
         try:
             pandas: Any = importlib.import_module("pandas")
         except ImportError:
             raise PacelineError("pandas is not installed: pip install pandas") from None
         table = self.table(name)
-        # Polars' own way takes pyarrow too.
+        # Polars' own conversion needs pyarrow too.
         return pandas.DataFrame({column: table[column].to_numpy() for column in table.columns})
 
     def _repr_html_(self) -> str:

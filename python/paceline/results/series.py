@@ -1,4 +1,4 @@
-"""Recordings over time as tables: out of the core, and made sparser."""
+"""Recordings over time as tables: read from the core, and thinned."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import polars as pl
 
 from paceline import _core
 
-# Polars imports NumPy when it first meets an array, and threads that meet there fail: what stands for NumPy until then
-# takes NumPy's `_globals` for its own. Threads make and write the tables below; here one does it for all of them,
-# whoever started them, while others wait for this module.
+# Polars imports NumPy when it first sees an array, and fails if several threads do so at once: its stand-in for NumPy
+# then takes NumPy's `_globals` for its own. Threads make and write the tables below, so this import does it once, while
+# other threads wait for this module.
 pl.DataFrame({"time_s": np.zeros(1)}).write_parquet(io.BytesIO(), metadata={})
 
 
 def series_tables(series: Iterable[_core.Series]) -> dict[str, pl.DataFrame]:
-    """One table per kind of recording; labels and columns side by side, null where a flow has no such column."""
+    """One table per kind of recording; labels and columns side by side, null if a flow lacks the column."""
     frames: dict[str, list[pl.DataFrame]] = {}
     for one in series:
         columns = {
@@ -40,13 +40,13 @@ def _instance_as_integer(literals: list[pl.Expr], labels: Mapping[str, str]) -> 
 
 
 def sparse(kind: str, table: pl.DataFrame, every_s: float) -> pl.DataFrame:
-    """A recording of a run with a row every `every_s` seconds at most: of `rate` the mean over that time, of others the
-    last state. Columns are as before, times the ends of the intervals; the last is left out if less than half of it was
-    recorded."""
+    """A run's recording with at most one row every `every_s` seconds: for `rate` the mean over that time, otherwise the
+    last state. Columns are unchanged, times are the ends of the intervals; the last interval is left out if less than
+    half of it was recorded."""
     labels = [name for name in ("flow", "instance", "link", "direction") if name in table.columns]
     values = [name for name in table.columns if name not in (*labels, "time_s")]
     end = ((pl.col("time_s") / every_s - 1e-9).ceil() * every_s).alias("time_s")
-    # A value of `rate` stands for the interval that ends at its time.
+    # A value of `rate` covers the interval that ends at its time.
     lasts = pl.col("time_s").diff().fill_null(pl.col("time_s"))
     thin = []
     for own in table.partition_by(labels, maintain_order=True):
@@ -63,5 +63,5 @@ def sparse(kind: str, table: pl.DataFrame, every_s: float) -> pl.DataFrame:
 
 
 def _where(column: str, other: str) -> pl.Expr:
-    """`other` in the rows in which `column` has a value."""
+    """`other` in the rows where `column` has a value."""
     return pl.col(other).filter(pl.col(column).is_not_null())

@@ -1,7 +1,7 @@
-"""Directories of results: who is at work in one, and the finished runs that it keeps, each whole.
+"""Directories of results: exclusive access, and storage of complete finished runs.
 
-A directory of several runs has manifest.json (what makes them), runs/ (each finished one, named by a hash of all that
-its result depends on), and, when all are there, a table of each kind.
+A directory of several runs has manifest.json (what makes them), runs/ (finished runs, each named by a hash of
+everything that its result depends on), and, when all have finished, a table of each kind.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _LOCK = ".lock"
 
 @contextmanager
 def alone_in(directory: Path, kind: str | None = None) -> Iterator[None]:
-    """Makes the directory, and has it to itself until the end. Raises PacelineError if it holds something else than
-    results of this kind, and while another command writes there; StorageError."""
+    """Create the directory and lock it until the block ends. Raises PacelineError if it holds something other than
+    results of this kind, or if another command writes there; StorageError."""
     from filelock import FileLock, Timeout  # noqa: PLC0415 (only where there is a directory)
 
     if kind is not None:
@@ -42,11 +42,11 @@ def alone_in(directory: Path, kind: str | None = None) -> Iterator[None]:
         lock.acquire(timeout=0)
     except Timeout:
         raise PacelineError(
-            f"{directory} is in use: another paceline command writes there. Wait until it has ended, or give another "
+            f"{directory} is in use: another paceline command writes there. Wait until it ends, or give another "
             f"{option('out')}"
         ) from None
     except NotImplementedError:
-        # A file system without locks: nothing can be known there.
+        # A file system without locks cannot tell.
         pass
     except OSError as error:
         raise files.refused(directory / _LOCK, error) from error
@@ -58,7 +58,7 @@ def alone_in(directory: Path, kind: str | None = None) -> Iterator[None]:
 
 
 def _clear_parts(directory: Path) -> None:
-    """Removes what commands that were killed had begun to write."""
+    """Remove partial files of commands that were killed."""
     for folder in (directory, directory / "runs"):
         for path in folder.iterdir() if folder.is_dir() else ():
             if files.is_part(path):
@@ -70,7 +70,7 @@ _TABLES = (".csv", ".json", ".parquet")
 
 
 def _refuse_file(directory: Path) -> None:
-    """Raises PacelineError for a directory that is not there yet and has the name of a figure, or of a table."""
+    """Raise PacelineError for a directory that does not exist and has the name of a figure or table."""
     ending = directory.suffix.lower()
     if directory.is_dir() or ending not in (*_FIGURES, *_TABLES):
         return
@@ -79,14 +79,14 @@ def _refuse_file(directory: Path) -> None:
         if ending in _FIGURES
         else "in it are all tables (Parquet); `--json > FILE` makes one JSON document"
     )
-    raise PacelineError(f"{directory}: results are a directory, and this is the name of a file: {instead}")
+    raise PacelineError(f"{directory}: results need a directory, and this is a file name: {instead}")
 
 
 @contextmanager
 def claim(directory: str | Path | None, kind: str) -> Iterator[None]:
-    """Makes a directory of results, or takes over that of earlier ones of its kind ("run", "watch", ...), and has it
-    alone until the end; of None nothing. Raises PacelineError if it holds something else, or another command writes
-    there."""
+    """Create a directory of results, or take over an earlier one of the same kind ("run", "watch", ...), and lock it
+    until the block ends; does nothing for None. Raises PacelineError if it holds something else, or if another command
+    writes there."""
     if directory is None:
         yield
         return
@@ -95,7 +95,7 @@ def claim(directory: str | Path | None, kind: str) -> Iterator[None]:
 
 
 def check_kind(directory: Path, kind: str) -> dict[str, Any] | None:
-    """The manifest of a directory of results of this kind; None of an empty one. Raises PacelineError if it holds
+    """The manifest of a directory of results of this kind; None for an empty one. Raises PacelineError if it holds
     something else."""
     path = directory / "manifest.json"
     if path.exists():
@@ -112,17 +112,17 @@ def check_kind(directory: Path, kind: str) -> dict[str, Any] | None:
 
 
 def kept_in(directory: Path) -> set[str]:
-    """The names of the finished runs in a store's directory, which need not be there."""
+    """The names of the finished runs in a store's directory, which need not exist."""
     return {path.stem for path in (directory / "runs").glob("*.json")}
 
 
 def is_whole(directory: str | Path | None) -> bool:
-    """Whether the runs of a directory have all finished, so that there are tables of them; False of None."""
+    """Whether all runs of a directory have finished, so that it has tables; False for None."""
     return directory is not None and (Path(directory) / _WHOLE).exists()
 
 
 class Store:
-    """A directory that keeps finished runs, each named by what made it: scenario, seed, recording, version."""
+    """A directory of finished runs, each named by what made it: scenario, seed, recording, version."""
 
     def __init__(self, directory: str | Path, *, to_write: bool = True) -> None:
         self.directory = Path(directory)
@@ -137,7 +137,7 @@ class Store:
         return hashlib.sha256(what.encode()).hexdigest()[:24]
 
     def get(self, key: str, seed: int, record: Sequence[str]) -> RunRecord | None:
-        """The finished run of that name, or None. A damaged file counts as not there."""
+        """The finished run of that name, or None. A damaged file counts as missing."""
         path = self.runs / f"{key}.json"
         if not path.exists():
             return None
@@ -153,8 +153,8 @@ class Store:
         return RunRecord(seed, kept["summary"], series, kept.get("labels", {}))
 
     def put(self, key: str, run: RunRecord) -> RunRecord:
-        """Keeps a finished run, whose recordings are then on disk alone. The summary comes last: a run is there when
-        it is. Raises StorageError."""
+        """Store a finished run, whose recordings are then only on disk. The summary is written last: it marks the run
+        as finished. Raises StorageError."""
         series = self.series(key, list(run.series))
         for kind, path in series.paths.items():
             table_files.write_parquet(path, run.series[kind])
@@ -162,8 +162,8 @@ class Store:
         return RunRecord(run.seed, run.summary, series, run.labels)
 
     def relabel(self, key: str, run: RunRecord) -> None:
-        """Keeps a run that is there under the labels that it has now: one more value may make numbers of another kind
-        of them, or words. Raises StorageError."""
+        """Store a run again under its current labels: a further value can change the labels' type, to other numbers or
+        to words. Raises StorageError."""
         kept = {"seed": run.seed, "labels": run.labels, "series": list(run.series), "summary": run.summary}
         files.write_whole(self.runs / f"{key}.json", json.dumps(kept))
 
@@ -172,24 +172,24 @@ class Store:
         return OnDisk({kind: self.runs / f"{key}-{kind}.parquet" for kind in kinds})
 
     def clear(self) -> None:
-        """Forgets all runs."""
-        # What says that a run is there goes first.
+        """Remove all runs."""
+        # Remove the files that mark runs as finished first.
         for path in sorted(self.runs.iterdir(), key=lambda path: path.suffix != ".json"):
             files.remove(path)
 
 
 class Kept:
-    """What several runs are remembered by, and with `out` the directory where the finished ones are, which is this
-    command's alone until the `with` block ends.
+    """The manifest of several runs, and with `out` the directory of the finished ones, which is locked until the `with`
+    block ends.
 
     The same scenario may be resumed with more runs or other values of the same paths: finished runs are used again.
-    Entering raises PacelineError if the directory holds others (unless `fresh`), or other things; StorageError.
+    Entering raises PacelineError if the directory holds other runs (unless `fresh`) or other files; StorageError.
     """
 
     def __init__(
         self, what: Mapping[str, Any], out: str | Path | None, *, fresh: bool = False, over: bool = False
     ) -> None:
-        """`fresh`: finished runs are deleted; `over`: they are if they are not of this scenario, without a word."""
+        """`fresh`: finished runs are deleted; `over`: they are deleted silently if they are of another scenario."""
         self.manifest = {**what, "version": _core.version(), "build": _core.build(), **files.provenance()}
         self.store: Store | None = None
         self._directory = None if out is None else Path(out)
@@ -225,8 +225,7 @@ class Kept:
         return store
 
     def results(self, records: Sequence[RunRecord]) -> Results:
-        """The results of all runs, whose tables are written too, with a manifest that may say more since. Raises
-        StorageError."""
+        """The results of all runs; also writes their tables, with the final manifest. Raises StorageError."""
         results = Results(records, self.manifest)
         if self.store is not None:
             files.write_json(self.store.directory / "manifest.json", self.manifest)
@@ -235,10 +234,10 @@ class Kept:
 
 
 def unlike(old: Mapping[str, Any], new: Mapping[str, Any]) -> str | None:
-    """Why runs of the one manifest are of no use to the other; None if they are."""
+    """Why runs of one manifest cannot be used for the other; None if they can."""
     what = {
         "identity": "the scenario has changed",
-        "build": "Paceline is another version, or was built anew from changed sources",
+        "build": "Paceline is another version, or was rebuilt from changed sources",
         "record": "other recordings are asked for",
         "record_every_s": "recordings are at another interval",
         "over": "it runs over something else",
@@ -251,7 +250,7 @@ def unlike(old: Mapping[str, Any], new: Mapping[str, Any]) -> str | None:
 
 
 _WHOLE = "runs.parquet"
-"""The table that is there when all are."""
+"""The table that is written when all runs have finished."""
 _OURS = frozenset(
     ["differences", "notices", *TABLES]
     + [f"{name}-statistics" for name in TABLES]
@@ -261,8 +260,8 @@ _OURS = frozenset(
 
 
 def begin(directory: Path, manifest: Mapping[str, Any]) -> None:
-    """Says in a directory what it is of, before anything of it is there: what is stopped in the middle, by a full disk
-    say, is known by that. Tables of the one before this, which would be mistaken for this one's, go. Raises
+    """Write a directory's manifest before anything else, so that an interrupted one (by a full disk, for example) is
+    recognised. Tables of an earlier content, which would be mistaken for the new one's, are removed. Raises
     StorageError."""
     files.remove(directory / _WHOLE)
     for path in sorted(directory.iterdir()):
@@ -272,8 +271,8 @@ def begin(directory: Path, manifest: Mapping[str, Any]) -> None:
 
 
 def write_tables(results: Results, directory: Path, *, statistics: bool = True) -> None:
-    """Writes the recordings, the notices and every table as Parquet; with `statistics` also as CSV, with those over the
-    seeds. The table of runs comes last. Raises StorageError."""
+    """Write the recordings, the notices and every table as Parquet; with `statistics` also as CSV, with statistics over
+    the seeds. The table of runs is written last. Raises StorageError."""
     results.write_series(directory)
     tables = [("notices", results.notices)]
     for name in sorted(TABLES, key=lambda name: name == "runs"):

@@ -1,8 +1,8 @@
-"""Runs in the simulator: `paceline.run`, and who makes the runs.
+"""Runs in the simulator: `paceline.run`, and its workers.
 
-`run` is one scenario with one or more seeds, `points` the engine under it and under sweeps, `until` adds runs until a
-number is as precise as was asked. `workers` are threads, processes or machines, and `executors` finds them by name;
-`memory` says whether runs fit before they begin.
+`run` runs one scenario with one or more seeds; `points` is the engine below it and below sweeps; `until` adds runs
+until a number is as precise as requested. `workers` are threads, processes or machines, and `executors` finds them by
+name; `memory` checks beforehand whether runs fit into memory.
 """
 
 from __future__ import annotations

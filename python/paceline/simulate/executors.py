@@ -1,7 +1,7 @@
-"""Executors by name: who makes runs instead of this process' threads.
+"""Executors by name: they make runs instead of this process' threads.
 
-`paceline.run`, `sweep`, `compare` and their kin take any `concurrent.futures.Executor` as `executor`; the command line
-takes what `opened` knows by name.
+`paceline.run`, `sweep`, `compare` and others take any `concurrent.futures.Executor` as `executor`; the command line
+takes the names that `opened` knows.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from paceline.messages.argument_names import meant
 from paceline.messages.warn import warn
 
 _ASK_S = 1.0
-"""How often a cluster is asked for its workers."""
+"""How often a cluster is queried for its workers."""
 THREADS, PROCESSES, DASK, MPI = "threads", "processes", "dask", "mpi"
 NAMES = (
     f"{THREADS}, {PROCESSES}, {DASK}=ADDRESS, {MPI}, or MODULE:FUNCTION of your own that returns an Executor"
@@ -30,31 +30,31 @@ NAMES = (
 
 @dataclass(frozen=True)
 class Opened:
-    """An executor that takes runs."""
+    """An executor that runs simulations."""
 
     executor: Executor
     workers: int | Callable[[], int]
-    """How many runs it makes at a time; of a cluster that grows and shrinks, now."""
+    """The number of concurrent runs; for a cluster that grows and shrinks, now."""
     grows: bool = False
-    """Whether workers come where work is queued, so that more of it is queued than they need."""
+    """Whether queued work makes the cluster add workers, so that more than the current workers need is queued."""
     batch_s: float | None = None
-    """Simulation in a batch, in seconds; None for `workers.BATCH_S`."""
+    """Target duration of a batch, in seconds of simulation; None for `workers.BATCH_S`."""
 
     def busy(self) -> int:
-        """Runs that it makes at a time now: 0 while a cluster's first worker is waited for."""
+        """The number of concurrent runs now: 0 while waiting for a cluster's first worker."""
         return self.workers if isinstance(self.workers, int) else self.workers()
 
     def queue(self) -> int:
-        """Batches that it should have, those that its workers are at among them."""
+        """The number of batches that it should have, including those being run."""
         return 4 * self.busy() + 16 if self.grows else 2 * self.busy()
 
 
 @dataclass(frozen=True)
 class Batched:
-    """An executor, or its name, whose batches take a time of your own: `Batched("slurm.py:Slurm", 600.0)`.
+    """An executor, or its name, with your own batch duration: `Batched("slurm.py:Slurm", 600.0)`.
 
-    `batch_s` are seconds of simulation on one worker, above 0. The first run is made by this process, to see how long
-    one takes. Raises PacelineError for another time.
+    `batch_s` are seconds of simulation on one worker, above 0. This process makes the first run to measure the time
+    that one takes. Raises PacelineError for an invalid duration.
     """
 
     executor: Executor | str
@@ -62,22 +62,22 @@ class Batched:
 
     def __post_init__(self) -> None:
         if not isinstance(self.executor, Executor | str):
-            raise PacelineError(f"batches are an executor's, or of one by name, not of {self.executor!r}")
+            raise PacelineError(f"batches need an executor, or its name, not {self.executor!r}")
         if not isinstance(self.batch_s, int | float) or not 0 < self.batch_s < math.inf:
-            raise PacelineError(f"a batch takes more than 0 seconds, not {self.batch_s!r}")
+            raise PacelineError(f"a batch must take more than 0 seconds, not {self.batch_s!r}")
 
 
 ExecutorLike = Executor | str | Batched | Opened
-"""An executor, its name, one with batches of a time, or one that is open already: see `opened`."""
+"""An executor, its name, one with a batch duration, or one that is already open: see `opened`."""
 
 
 @contextlib.contextmanager
 def opened(of: ExecutorLike | None, workers: int) -> Iterator[Opened | None]:
-    """The executor of that name for as long as the block lasts; None for this process' threads.
+    """The executor of that name for the duration of the block; None for this process' threads.
 
     "processes" are `workers` of this machine; "dask=ADDRESS" is a cluster of Dask's `distributed`; "mpi" are the ranks
-    of `mpi4py`'s pool; "MODULE:FUNCTION", or "FILE.py:FUNCTION", is called and returns one. One that was made before,
-    or opened for several calls, stays open. Raises PacelineError for what there is not.
+    of `mpi4py`'s pool; "MODULE:FUNCTION", or "FILE.py:FUNCTION", is called and returns one. An executor that you pass,
+    or that is open for several calls, stays open. Raises PacelineError for an unknown one.
     """
     if of is None or of == THREADS:
         yield None
@@ -115,7 +115,7 @@ def opened(of: ExecutorLike | None, workers: int) -> Iterator[Opened | None]:
 
 
 def _workers(executor: Executor, usual: int) -> int:
-    """How many runs an executor makes at a time, as far as it tells."""
+    """The number of concurrent runs of an executor, as far as it is known."""
     for name in ("_max_workers", "num_workers"):
         many = getattr(executor, name, None)
         if isinstance(many, int) and many > 0:
@@ -127,7 +127,7 @@ def _module(name: str, package: str, of: str) -> Any:
     try:
         return importlib.import_module(name)
     except (ImportError, RuntimeError) as error:
-        # mpi4py without an MPI beside it is a RuntimeError
+        # mpi4py without an MPI library raises RuntimeError
         raise PacelineError(
             f"the executor {of} needs {package}: {sys.executable} -m pip install {package} ({error})"
         ) from None
@@ -146,12 +146,12 @@ def _dask(address: str, held: contextlib.ExitStack) -> Opened:
         warn(
             f"{DASK}={address}: the cluster has no workers yet, and the runs wait for the first; Ctrl-C ends this"
         )
-    # A simulation is no function of its arguments' names alone: nothing is taken from Dask's memory of results.
+    # A simulation also depends on the build, so Dask must not reuse cached results.
     return Opened(held.enter_context(client.get_executor(pure=False)), threads, grows=True)
 
 
 class _Threads:
-    """How many threads a cluster of Dask's has. Batch systems start its workers late, and adaptive ones as they are
+    """The number of threads of a Dask cluster. Batch systems start its workers late, and adaptive clusters as they are
     needed."""
 
     def __init__(self, client: Any) -> None:
@@ -159,7 +159,7 @@ class _Threads:
 
     def __call__(self) -> int:
         if time.monotonic() - self._asked > _ASK_S:
-            # A scheduler that does not answer is the runs' matter, whose ends say so.
+            # If the scheduler does not answer, the runs themselves fail and say so.
             with contextlib.suppress(OSError):
                 self._many = sum(self._client.nthreads().values())
             self._asked = time.monotonic()
@@ -177,5 +177,5 @@ def _own(of: str) -> Executor:
     except (ValueError, ImportError) as error:
         raise PacelineError(f"executor {of}: {error}") from None
     if not isinstance(made, Executor):
-        raise PacelineError(f"executor {of}: {name}() gives {made!r}, and not a concurrent.futures.Executor")
+        raise PacelineError(f"executor {of}: {name}() returns {made!r}, not a concurrent.futures.Executor")
     return made

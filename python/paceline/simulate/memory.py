@@ -1,5 +1,5 @@
-"""Whether runs fit into memory, before they are built: where memory runs out in the core, the whole process ends, and a
-notebook with it."""
+"""Checks whether runs fit into memory before they are built: if the core runs out of memory, the whole process ends,
+and a notebook with it."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from paceline.errors import PacelineError
 from paceline.messages.argument_names import option
 
 _FLOW = 24_000
-"""Bytes that a flow takes at least, with its links and its row of results: of 20,000 flows one of TCP takes 26 kB, and
-one of GCC 40 kB."""
+"""Minimum bytes of a flow with its links and its row of results: among 20,000 flows, one of TCP takes 26 kB, one of
+GCC 40 kB."""
 _FREE = 256 << 20
-"""What so few flows take is not asked about."""
+"""Fewer flows than take this many bytes are not checked."""
 _CGROUP = Path("/sys/fs/cgroup")
 
 
 def check(scenarios: Sequence[_core.Scenario], at_once: int) -> None:
-    """Raises PacelineError if the largest of these scenarios, so many of them at once, take more than this process may
+    """Raise PacelineError if `at_once` runs of the largest of these scenarios need more memory than this process may
     have."""
     flows = max((scenario.instances for scenario in scenarios), default=0)
     if flows * _FLOW * at_once <= _FREE or (free := free_bytes()) is None or flows * _FLOW * at_once <= free:
@@ -29,14 +29,14 @@ def check(scenarios: Sequence[_core.Scenario], at_once: int) -> None:
     fewer = f", or {option('workers', max(1, free // least))}" if at_once > 1 and least <= free else ""
     many = f"{at_once} runs at once of " if at_once > 1 else ""
     raise PacelineError(
-        f"{many}{flows:,} flows take {least * at_once / 1e9:.1f} GB at least, and there are {free / 1e9:.1f} GB for "
-        f"this process: fewer flows (`count`){fewer}"
+        f"{many}{flows:,} flows need at least {least * at_once / 1e9:.1f} GB, and this process may have "
+        f"{free / 1e9:.1f} GB: use fewer flows (`count`){fewer}"
     )
 
 
 def free_bytes() -> int | None:
-    """Bytes that this process may take yet: what the machine, its control group and its own limit leave; None where
-    nothing tells."""
+    """Bytes that this process may still allocate: what the machine, its control group and its own limit leave; None if
+    none of them is known."""
     found = [free for free in (_of_machine(), _of_group(), _of_limit()) if free is not None]
     return max(0, min(found)) if found else None
 
@@ -52,7 +52,7 @@ def _of_group() -> int | None:
     most, used = ("".join(_lines(_CGROUP / name)) for name in ("memory.max", "memory.current"))
     if not (most.isdigit() and used.isdigit()):
         return None
-    # What it keeps of files that nobody uses is given back.
+    # The kernel frees cached files that are not in use.
     kept = [line.split()[1] for line in _lines(_CGROUP / "memory.stat") if line.startswith("inactive_file ")]
     return int(most) - int(used) + sum(map(int, kept))
 

@@ -1,8 +1,8 @@
-"""Runs of points times seeds on all cores, each finished run kept at once and whole, resumed where stopped.
+"""Runs points times seeds on all cores; each finished run is stored at once, and stopped ones resume.
 
-`run_points` is the engine under `paceline run --runs`, `sweep`, `compare` and `reproduce`. Threads do: the core runs
-without the interpreter lock. A run's result depends on its scenario and seed alone, and results are put together in
-the order of the request, so that the number of workers changes nothing.
+`run_points` is the engine under `paceline run --runs`, `sweep`, `compare` and `reproduce`. It uses threads, since the
+core runs without the interpreter lock. A run's result depends only on its scenario and seed, and results are in the
+order of the request, so the number of workers changes nothing.
 """
 
 from __future__ import annotations
@@ -34,33 +34,33 @@ MOST_RUNS = 1_000_000
 
 _LOOK_S = 0.1
 _WORTH_PROCESSES_S = 4.0
-"""Runs of controllers in Python that take less in all are not worth the second that processes take to start."""
+"""Runs of Python controllers that take less in total are not worth the second that starting processes takes."""
 
 Job = TypeVar("Job")
 
 Progress = Callable[[float, float], None]
-"""Told some times a second, in the calling thread: runs done (with the running ones' shares), runs in all; in real time
-seconds of runs."""
+"""Called some times a second, in the calling thread, with the runs done (including shares of running ones) and the
+runs in all; in real time with seconds of runs."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """A scenario to run with each seed, and the values that tell it from the other points."""
+    """A scenario to run with each seed, and the values that identify it among the points."""
 
     scenario: _core.Scenario
     labels: dict[str, Any] = field(default_factory=dict)
     seeds: tuple[int, ...] | None = None
-    """Its own seeds, in place of those that all points share."""
+    """Its own seeds, instead of the common ones."""
 
     @cached_property
     def identity(self) -> str:
-        """That of its scenario, made once: it hashes the traces."""
+        """The identity of its scenario, computed once: it hashes the traces."""
         return identity(self.scenario)
 
 
 @dataclass(frozen=True)
 class Shard:
-    """Part `part` of `parts` of the runs, each of them in one. Raises PacelineError for a part that is none."""
+    """Part `part` of `parts` disjoint parts of the runs. Raises PacelineError for an invalid part."""
 
     part: int
     parts: int
@@ -70,7 +70,7 @@ class Shard:
             raise PacelineError(f"there is no shard {self.part} of {self.parts}: the first of four is 1/4")
 
     def of(self, jobs: Sequence[Job]) -> list[Job]:
-        """Every `parts`-th one, so that each part has runs of all points."""
+        """Every `parts`-th job, so that each part has runs of all points."""
         return list(jobs[self.part - 1 :: self.parts])
 
 
@@ -78,7 +78,7 @@ ALL = Shard(1, 1)
 
 
 def left_out(seed: int, labels: Mapping[str, Any] | None = None) -> RunRecord:
-    """The record of a run that failed: no table has a row of it."""
+    """The record of a run that failed: no table has a row for it."""
     return RunRecord(seed, {table: [] for table in TABLES if table != "runs"}, {}, dict(labels or {}))
 
 
@@ -93,11 +93,9 @@ def workers_of_machine() -> int:
 def check_recordings(
     record: Sequence[str], every_s: float = RECORD_EVERY_S, known: Sequence[str] = SERIES
 ) -> list[str]:
-    """The recordings asked for, each once. Raises PacelineError for an unknown one, or an interval out of range."""
+    """The requested recordings, each once. Raises PacelineError for an unknown one, or an interval out of range."""
     if not 1e-6 <= every_s <= 1e6:
-        raise PacelineError(
-            f"the interval of recordings must lie between 1e-6 and 1e6 seconds, not at {every_s}"
-        )
+        raise PacelineError(f"the recording interval must lie between 1e-6 and 1e6 seconds, not {every_s}")
     unknown = [kind for kind in record if kind not in known]
     if unknown:
         raise PacelineError(f'cannot record "{unknown[0]}"; there are {", ".join(known)}')
@@ -105,7 +103,7 @@ def check_recordings(
 
 
 def check_recorded(scenarios: Sequence[_core.Scenario], record: Sequence[str], every_s: float) -> None:
-    """Warns of what none of these scenarios can record. Raises PacelineError if one ends before the first sample."""
+    """Warn of recordings that none of these scenarios has. Raises PacelineError if one ends before the first sample."""
     shortest = min((scenario.duration_s for scenario in scenarios), default=every_s)
     if record and every_s > shortest:
         raise PacelineError(
@@ -129,7 +127,7 @@ NEEDS = {
     "airtime": "a cell",
     "windows": "a cell with `windows`",
 }
-"""What a scenario must have that there is something to record of a kind; the others are always there."""
+"""What a scenario must have for a kind of recording; the other kinds always exist."""
 
 
 def seeds_from(first: int, runs: int) -> list[int]:
@@ -144,7 +142,7 @@ def seeds_from(first: int, runs: int) -> list[int]:
 
 @dataclass(frozen=True)
 class Captured:
-    """What is written of a run while it goes: a capture at the named hosts (none: all), and a folder of logs (qlog)."""
+    """Files written during a run: a packet capture at the named hosts (none: all), and a folder of logs (qlog)."""
 
     pcap: Path | None = None
     hosts: Sequence[str] = ()
@@ -159,7 +157,7 @@ def simulate(
     watch: _core.Watch,
     captured: Captured | None,
 ) -> _core.RunOutput:
-    """One run. Raises what `_core.run` raises; of a capture StorageError and PacelineError."""
+    """Run once. Raises what `_core.run` raises; for a capture StorageError and PacelineError."""
     if captured is None:
         return _core.run(scenario, seed, list(record), record_every_s, watch)
     try:
@@ -186,12 +184,12 @@ def run_points(
     executor: ExecutorLike | None = None,
     failures: dict[int, ControllerError] | None = None,
 ) -> list[RunRecord]:
-    """Runs every point with every seed, or its own; records in the order of points, then seeds. Of those `shard`
-    takes its part. `executor` makes them in place of this process' threads. Where `failures` are given, the errors of
-    runs whose controller failed go there, by their places in that order, and nothing is warned of or raised for them.
+    """Run every point with every seed, or its own; records in the order of points, then seeds. `shard` selects its part
+    of them. `executor` replaces this process' threads. If `failures` is given, the errors of runs whose controller
+    failed go there, by their position in that order, and cause no warning or exception.
 
-    Runs that `store` has are taken from it, others are kept there as they finish. Raises Interrupted on Ctrl-C (running
-    ones are cancelled, and waited for some seconds), and whatever a run raises (the others are cancelled likewise).
+    Runs in `store` are reused, and others are stored there as they finish. Raises Interrupted on Ctrl-C (after running
+    ones are cancelled, with a wait of some seconds), and any exception of a run (the others are cancelled too).
     """
     record = check_recordings(record, record_every_s)
     check_recorded([point.scenario for point in points], record, record_every_s)
@@ -205,7 +203,7 @@ def run_points(
         jobs, record, record_every_s, store, captured, progress or notebook_progress.progress("runs")
     )
     if captured is not None and executor is not None:
-        raise PacelineError("a capture is written by this process: leave out the executor")
+        raise PacelineError("this process writes the capture: leave out the executor")
     with opened(executor, workers) as who:
         return _made(making, making.crew(workers, who), workers, failures)
 
@@ -213,7 +211,7 @@ def run_points(
 def _made(
     making: _Making, crew: Crew, workers: int, failures: dict[int, ControllerError] | None
 ) -> list[RunRecord]:
-    """Has a crew make the runs. Raises what `run_points` does."""
+    """Let a crew make the runs. Raises what `run_points` does."""
     try:
         while making.waiting or not crew.is_idle():
             making.report(crew)
@@ -233,7 +231,7 @@ def _made(
 
 
 class _Making:
-    """Runs under way: those that wait, those that are done, those whose controller failed, by their numbers."""
+    """Runs in progress by number: waiting, done, and those whose controller failed."""
 
     def __init__(
         self,
@@ -256,7 +254,7 @@ class _Making:
                 if kept := store.get(self._keys[i], seed, record):
                     summary = kept.summary | {"name": point.scenario.name}
                     self.done[i] = RunRecord(seed, summary, kept.series, point.labels)
-                    # 1 and 1.0 are equal, and no equal words of a file
+                    # 1 and 1.0 are equal, but their texts in a file differ
                     if json.dumps(kept.labels) != json.dumps(point.labels):
                         store.relabel(self._keys[i], self.done[i])
         self.waiting = [i for i in range(len(jobs)) if i not in self.done]
@@ -264,14 +262,14 @@ class _Making:
         self._on_trial: Callable[[float], Crew | None] | None = None
 
     def interrupted(self) -> Interrupted:
-        """What is to be said after Ctrl-C."""
+        """The exception after Ctrl-C."""
         return Interrupted(
             len(self.done), len(self._jobs), str(self._store.directory) if self._store else None
         )
 
     def crew(self, workers: int, executor: Opened | None) -> Crew:
-        """Who makes them. Controllers in Python take turns in one process: what is long of them goes to several, and
-        how long it is the first run tells."""
+        """The crew for the runs. Controllers in Python run one at a time in a process, so long runs of them go to
+        several processes; the first run measures how long they take."""
         if executor is not None:
             if executor.batch_s is None:
                 return self._batches(executor)
@@ -283,11 +281,11 @@ class _Making:
         return Threads(1 if in_python else workers, self._make)
 
     def wanted(self, crew: Crew) -> int:
-        """How many more jobs to hand over: one, while that is to tell how long they take."""
+        """How many more jobs to hand over: one, while it measures the time that a run takes."""
         return int(crew.is_idle()) if self._on_trial else crew.wants()
 
     def next_crew(self, crew: Crew) -> Crew:
-        """Who makes the others, once the first is done."""
+        """The crew for the other runs, once the first is done."""
         if not self._on_trial or not crew.is_idle() or not self.waiting:
             return crew
         successor = self._on_trial(time.monotonic() - self._began)
@@ -321,7 +319,7 @@ class _Making:
         return self._keep(i, RunRecord.of(seed, output, point.labels))
 
     def take(self, made: Sequence[Made]) -> None:
-        """Takes in what has ended."""
+        """Accept finished runs."""
         for one in made:
             if isinstance(one.record, ControllerError):
                 self._failed[one.number] = one.record
@@ -329,23 +327,23 @@ class _Making:
                 self.done[one.number] = one.record
 
     def report(self, crew: Crew) -> None:
-        """Says how far it is."""
+        """Report the progress."""
         if self._progress:
-            # A sum of the same shares in another order can be a bit less.
+            # Summing the same shares in another order can give slightly less.
             over = len(self.done) + len(self._failed) + crew.share()
             self._reported = max(self._reported, min(len(self._jobs), over))
             self._progress(self._reported, len(self._jobs))
 
     def records(self, failures: dict[int, ControllerError] | None) -> list[RunRecord]:
-        """All of them, those that failed without rows in any table. Unless their errors are taken: raises
-        ControllerError if all did."""
+        """All records; failed runs have no rows in any table. If `failures` is None, raises ControllerError if all
+        failed."""
         if failures is not None:
             failures.update(self._failed)
         elif self._failed:
             first = self._failed[min(self._failed)]
             if not self.done:
                 raise first
-            warn(f"{first}\n{len(self._failed)} of {len(self._jobs)} runs failed, and are left out")
+            warn(f"{first}\n{len(self._failed)} of {len(self._jobs)} runs failed and are left out")
         return [
             self.done[i] if i in self.done else left_out(seed, point.labels)
             for i, (point, seed) in enumerate(self._jobs)

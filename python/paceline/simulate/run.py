@@ -39,24 +39,24 @@ def run(
     schemes: Schemes | None = None,
     progress: Progress | None = None,
 ) -> Results:
-    """Runs a scenario (a TOML file's path, or a loaded one) with seeds seed, seed + 1, ..., seed + runs - 1.
+    """Run a scenario (a TOML file's path, or a loaded one) with seeds seed, seed + 1, ..., seed + runs - 1.
 
-    `seed` is by default the scenario's; `set` replaces values at TOML paths; `record` names what to record over time
+    `seed` defaults to the scenario's; `set` replaces values at TOML paths; `record` names what to record over time
     (cwnd, queue, rate, rtcp, sequence, losses, acks, tfrc, playout, arrivals, frames, airtime, windows), every
-    `record_every_s` seconds. With `out` the results are also written there; of several runs each is kept there as it
-    ends, and when they were stopped the same call goes on. With `pcap`, a file, the one run's packets are written to it
-    as pcapng, as they leave and reach hosts: those named in `pcap_at`, or all. With `qlog`, a new or empty folder, the
-    one run's connections over QUIC are logged there, a file for each and each end, which `paceline.qlog` reads.
-    `schemes` maps names that flows have in
-    `cc` to classes of yours. `executor`, any `concurrent.futures.Executor` or a name as "dask=ADDRESS"
-    (`paceline.simulate.executors.opened`), makes the runs elsewhere.
-    With `until`, as "goodput_bps 1 %" or several, seeds are added until the 95 % intervals of those measures are that
-    narrow, `most` runs at most (`paceline.simulate.until`).
+    `record_every_s` seconds. With `out` the results are also written there; of several runs, each is stored as it ends,
+    and the same call resumes interrupted ones. `pcap` is a file for the packets of a single run as pcapng, as they
+    leave and reach hosts: those named in `pcap_at`, or all. `qlog` is a new or empty folder for the QUIC logs of a
+    single run, one file per connection and end, which `paceline.qlog` reads. `schemes` maps names that flows have in
+    `cc` to your classes. `executor`, any `concurrent.futures.Executor` or a name as "dask=ADDRESS"
+    (`paceline.simulate.executors.opened`), makes the runs elsewhere. With `until`, as "goodput_bps 1 %" or several,
+    seeds are added until the 95 % intervals of those measures are that narrow, with at most `most` runs
+    (`paceline.simulate.until`).
+
     Raises ScenarioError, ControllerError, PacelineError, StorageError, Interrupted.
     """
     of_one_run(runs, until, pcap=pcap, qlog=qlog)
     if pcap is None and pcap_at:
-        raise PacelineError("pcap_at without pcap: name the capture's file")
+        raise PacelineError("pcap_at needs pcap: give the capture's file")
     untils = parsed(until)
     loaded = load(scenario, set, schemes)
     if qlog is not None:
@@ -71,7 +71,7 @@ def run(
         "record_every_s": record_every_s,
         **({"until": [one.text for one in untils], "most": most} if untils else {}),
     }
-    # Several are kept as they end; of one the results of the run before it stay until its own are there.
+    # Several runs are stored as they end; for a single run the old results stay until the new ones exist.
     several = runs > 1 or bool(untils)
     with Kept(what, out if several else None, over=True) as kept, claim(None if several else out, "run"):
         how: dict[str, Any] = {
@@ -98,8 +98,8 @@ def run(
 
 
 def of_one_run(runs: int, until: str | Sequence[str] = (), **places: str | Path | None) -> None:
-    """Raises PacelineError if something is to be written to one of these `places` of a run as it goes, and there are
-    several."""
+    """Raise PacelineError if one of these `places`, which are written during a run, is set and there are several
+    runs."""
     for word, where in places.items():
         if where is not None and runs != 1:
             raise PacelineError(f"{word}: a capture holds one run, not {runs}: leave out {word}, or runs")

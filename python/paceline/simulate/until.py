@@ -1,8 +1,8 @@
-"""As many runs as a number needs: `--until "goodput_bps 1 %"` adds seeds until its 95 % interval is that narrow.
+"""Runs until a number is precise: `--until "goodput_bps 1 %"` adds seeds until its 95 % interval is that narrow.
 
-Who looks at an interval until it is narrow stops, more often than not, where the scatter happened to look small. So
-there are `LEAST` runs before the first look, and looks are few: from one to the next the runs grow by a tenth at least.
-What the intervals hold then was measured: docs/measures.md.
+Stopping at the first narrow interval often stops where the scatter happened to look small. Therefore there are `LEAST`
+runs before the first check, and few checks: between two of them the number of runs grows by at least a tenth. The
+coverage of these intervals was measured: docs/measures.md.
 """
 
 from __future__ import annotations
@@ -24,41 +24,41 @@ from paceline.results.results import Results, RunRecord
 from paceline.simulate.points import Point, Progress, run_points, seeds_from
 
 LEAST = 20
-"""Runs before the first look."""
+"""Runs before the first check."""
 _UNITS = ("s", "B", "bit/s")
 _STEP = (1.1, 1.5)
-"""From one look to the next the runs grow by this much at least, and at most."""
+"""Minimum and maximum factor by which the number of runs grows between two checks."""
 
 
 @dataclass(frozen=True)
 class Gap:
-    """How far a number is from being as precise as was asked: the widest of its rows."""
+    """How far a number is from the requested precision: the widest of its rows."""
 
     asked: str
     runs: int
     of: str
-    """What the row is of: "film", "bottleneck forward"; empty where there is one."""
+    """The row: "film", "bottleneck forward"; empty if there is only one."""
     ratio: float
-    """The half width of the interval by what was asked: at most 1 where it is there, infinite without an interval."""
+    """The interval's half width over the requested one: at most 1 if reached, infinite without an interval."""
 
     @property
     def is_closed(self) -> bool:
-        """Whether it is as precise as was asked."""
+        """Whether it has the requested precision."""
         return self.ratio <= 1.0
 
     @property
     def wanted(self) -> int:
-        """How many runs it wants in all, about: the half width shrinks with the root of their number."""
+        """About how many runs it needs in all: the half width shrinks with the square root of their number."""
         least, most = (math.ceil(self.runs * step) for step in _STEP)
         return most if math.isinf(self.ratio) else max(math.ceil(self.runs * self.ratio**2), least)
 
     @property
     def more(self) -> int:
-        """How many runs to make before the next look."""
+        """How many runs to make before the next check."""
         return 0 if self.is_closed else min(self.wanted, math.ceil(self.runs * _STEP[1])) - self.runs
 
     def words(self) -> str:
-        """How it stands, in words."""
+        """The state, in words."""
         of = f", of {self.of}," if self.of else ""
         if math.isinf(self.ratio):
             return f'"{self.asked}"{of} has no interval after {self.runs} runs'
@@ -70,7 +70,7 @@ class Gap:
 
 @dataclass(frozen=True)
 class Until:
-    """A measure and how precise it is to be: "goodput_bps 1 %", "flows.rtt_mean_s of film 0.5 ms"."""
+    """A measure and its requested precision: "goodput_bps 1 %", "flows.rtt_mean_s of film 0.5 ms"."""
 
     text: str
     tables: tuple[str, ...]
@@ -82,31 +82,31 @@ class Until:
 
     @classmethod
     def parse(cls, text: str) -> Until:
-        """Reads [TABLE.]MEASURE [of NAME] PRECISION, the precision in per cent of the mean or in the measure's unit.
+        """Read [TABLE.]MEASURE [of NAME] PRECISION, the precision in per cent of the mean or in the measure's unit.
         NAME is a flow, link, group or the like, or COLUMN=NAME. Raises PacelineError."""
         found = re.fullmatch(r"(?:(\w+)\.)?(\w+)(?:\s+of\s+(\S+))?\s+([\d.eE+-]+\s*\S*)", text.strip())
         if found is None:
             raise PacelineError(
-                f'until "{text}": a measure and a precision, as "goodput_bps 1 %" or "rtt_mean_s of film 0.5 ms"'
+                f'until "{text}": give a measure and a precision, as "goodput_bps 1 %" or "rtt_mean_s of film 0.5 ms"'
             )
         table, measure, of, precision = found.groups()
         check_metrics([f"{table}.{measure}" if table else measure])
         number, percent, more = precision.partition("%")
         try:
             if more:
-                raise ValueError(f"nothing comes after %, and not {more}")
+                raise ValueError(f"remove {more} after the %")
             bound = _bound(number, precision, unit_of(measure), percent=bool(percent))
         except ValueError as error:
             raise PacelineError(
                 f'until "{text}": {precision} is no precision of {measure}: {error}'
             ) from None
         if not 0 < bound < math.inf:
-            raise PacelineError(f'until "{text}": a precision is more than 0')
+            raise PacelineError(f'until "{text}": the precision must be more than 0')
         return cls(text, (table,) if table else TABLES, measure, of, bound, bool(percent))
 
     def gap(self, records: Sequence[RunRecord]) -> Gap:
-        """How far these runs are from it. Raises PacelineError if none of them has the measure, or if its NAME is that
-        of different rows in two columns."""
+        """How far these runs are from it. Raises PacelineError if none of them has the measure, or if NAME matches
+        different rows in two columns."""
         results = Results(records, {})
         runs = len({record.seed for record in records})
         gaps = []
@@ -124,7 +124,7 @@ class Until:
         return max(gaps, key=lambda gap: gap.ratio)
 
     def _rows(self, rows: list[dict[str, Any]], by: Sequence[str]) -> list[dict[str, Any]]:
-        """The rows that are of NAME."""
+        """The rows that match NAME."""
         if self.of is None:
             return rows
         column, _, name = self.of.partition("=")
@@ -144,7 +144,7 @@ class Until:
     def _ratio(self, row: dict[str, float | None]) -> float:
         mean, low, high = row["mean"], row["low"], row["high"]
         if low is None:
-            # what rare events make has no interval of the mean, but one of the median
+            # Measures dominated by rare events have an interval of the median instead of the mean.
             mean, low, high = row["median"], row["median_low"], row["median_high"]
         if mean is None or low is None or high is None or not math.isfinite(high - low):
             return math.inf
@@ -160,7 +160,7 @@ def _bound(number: str, precision: str, unit: str, *, percent: bool) -> float:
 
 
 def parsed(texts: str | Sequence[str | Until]) -> list[Until]:
-    """What was asked for, of texts. Raises PacelineError."""
+    """The requested precisions, read from texts. Raises PacelineError."""
     several = [texts] if isinstance(texts, str) else texts
     return [text if isinstance(text, Until) else Until.parse(text) for text in several]
 
@@ -180,15 +180,15 @@ def run_until(
     progress: Progress | None = None,
     **how: Any,
 ) -> list[RunRecord]:
-    """Runs each point until its numbers are as precise as was asked, with seeds seed, seed + 1, ...: at least `least`
-    runs (and `LEAST`), at most `most`. Records in the order of points, then seeds. Warns of what is not that precise at
-    `most`. `progress` is told how many runs it takes in all, as far as the scatter so far tells. Further arguments are
-    those of `points.run_points`. Raises what that does.
+    """Run each point until its numbers have the requested precision, with seeds seed, seed + 1, ...: at least `least`
+    runs (and `LEAST`), at most `most`. Records in the order of points, then seeds. Warns of numbers that lack the
+    precision at `most`. `progress` receives an estimate of the total number of runs from the scatter so far. Further
+    arguments are those of `points.run_points`, whose exceptions it raises.
     """
     if least > most:
         raise PacelineError(
-            f"{least} runs, and {most} at most: {option('until')} adds runs to the first {option('runs')}; raise "
-            f"{option('most')}, or ask for fewer"
+            f"{least} runs exceed the limit of {most}: {option('until')} adds runs to the first {option('runs')}; "
+            f"raise {option('most')}, or ask for fewer"
         )
     if most < LEAST:
         raise PacelineError(f"at most {most} runs: precision needs {LEAST} at least, before the first look")
@@ -212,7 +212,7 @@ def run_until(
         gaps = {i: widest(untils, made[i]) for i in wanted}
         short = {i: gap for i, gap in gaps.items() if not gap.is_closed and len(made[i]) >= most}
         for gap in short.values():
-            warn(f"{gap.words()}, and {most} are the most that may be made")
+            warn(f"{gap.words()}, and the limit is {most} runs")
         wanted = {
             i: min(gap.more, most - len(made[i]))
             for i, gap in gaps.items()

@@ -1,8 +1,8 @@
-"""Who makes runs: the threads of this process, or an executor's workers, which may be elsewhere.
+"""Makes runs: in threads of this process, or in an executor's workers, which may be elsewhere.
 
-`points.run_points` hands jobs to a crew as it wants them and takes what is done. Threads do for controllers that are
-compiled in, for the core runs without the interpreter lock. Controllers in Python hold that lock, so several runs of
-them go to processes. An executor is handed batches of some seconds, whose results come back as Arrow.
+`points.run_points` hands jobs to a crew on demand and takes what is done. Threads suffice for compiled-in controllers,
+because the core runs without the interpreter lock. Controllers in Python hold that lock, so several runs of them go to
+processes. An executor receives batches of some seconds, whose results come back as Arrow.
 """
 
 from __future__ import annotations
@@ -29,49 +29,49 @@ from paceline.simulate.executors import Opened
 from paceline.threads import THREADS
 
 _GRACE_S = 10.0
-"""A cancelled run that has not ended after this is left to itself: it looks at its watch many times a second."""
+"""A cancelled run checks its watch many times a second; one that has not ended after this time is abandoned."""
 
 BATCH_S = 2.0
-"""How long a batch should take: handing it over then costs little, and little is lost with it."""
+"""Target duration of a batch: long enough that handing it over costs little, short enough that losing it does too."""
 _MOST_BATCH = 10_000
-"""What comes back of a run takes some kilobytes: of a batch, some ten megabytes."""
+"""A run returns some kilobytes, so a batch returns some ten megabytes."""
 _AHEAD = 2
-"""Runs that each thread has, the one that it is at among them."""
+"""Runs queued per thread, including the one that it executes."""
 _TRIES = 3
-"""How often a batch is handed over whose worker was lost."""
+"""How often a batch is submitted again after its worker was lost."""
 
 
 @dataclass(frozen=True)
 class Made:
-    """What came of a job: its number, and its record or the error of its controller."""
+    """The result of a job: its number, and its record or its controller's error."""
 
     number: int
     record: RunRecord | ControllerError
 
 
 class Crew(Protocol):
-    """Who makes runs, which are known by their numbers."""
+    """Workers that make runs, which are identified by their numbers."""
 
     def wants(self) -> int:
-        """How many more jobs it would take now."""
+        """How many more jobs it can take now."""
 
     def hand(self, numbers: Sequence[int]) -> None:
-        """Takes those jobs."""
+        """Accept those jobs."""
 
     def is_idle(self) -> bool:
-        """Whether it has none."""
+        """Whether it has no jobs."""
 
     def made(self, timeout_s: float) -> list[Made]:
-        """What has ended, after this time at the latest. Raises what stops all."""
+        """The finished jobs, after this time at the latest. Raises what stops all."""
 
     def share(self) -> float:
-        """How much is done of what has not ended, in runs."""
+        """The finished share of unfinished jobs, in runs."""
 
     def stop(self) -> list[Made]:
-        """Ends all, and gives what had ended by then."""
+        """End all jobs; returns those that had finished by then."""
 
     def close(self) -> None:
-        """Lets go of what it has, once it is idle."""
+        """Release its resources, once it is idle."""
 
 
 class Threads:
@@ -83,7 +83,7 @@ class Threads:
         self._running: dict[Future[Made], tuple[int, _core.Watch]] = {}
 
     def wants(self) -> int:
-        # one more than each worker is at: none waits for the next
+        # one more than each worker runs, so that none waits for the next
         return _AHEAD * self._workers - len(self._running)
 
     def hand(self, numbers: Sequence[int]) -> None:
@@ -128,18 +128,18 @@ class Batch:
     """Some runs for a worker elsewhere."""
 
     build: str
-    """The core that asks: another one's results would not be the same bits."""
+    """The requesting core: results of another build would not be the same bits."""
     scenarios: Sequence[_core.Scenario]
     jobs: Sequence[tuple[int, int, int]]
-    """Each one's number, the place of its scenario, and its seed."""
+    """The number of each job, the index of its scenario, and its seed."""
     record: Sequence[str]
     record_every_s: float
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What came of a batch: of each job its number, its summary as JSON and its recordings as Arrow, or the words of
-    its controller's error; or why nothing did."""
+    """The result of a batch: for each job its number, its summary as JSON and its recordings as Arrow, or its
+    controller's error message; or the reason why there is none."""
 
     jobs: Sequence[tuple[int, str | None, Mapping[str, bytes], str | None]] = ()
     seconds: float = 0.0
@@ -147,7 +147,7 @@ class Answer:
 
 
 def make(batch: Batch) -> Answer:
-    """What a worker does: makes the runs of a batch, one after the other."""
+    """Make the runs of a batch, one after the other, in a worker."""
     if batch.build != _core.build():
         where = f"{platform.node()}, process {os.getpid()}"
         return Answer(refused=f"a worker ({where}) has Paceline {_core.build()}, and this is {batch.build}")
@@ -155,7 +155,7 @@ def make(batch: Batch) -> Answer:
     done: list[tuple[int, str | None, Mapping[str, bytes], str | None]] = []
     for number, place, seed in batch.jobs:
         try:
-            # what a controller prints is no result
+            # keep a controller's output out of the results
             with contextlib.redirect_stdout(sys.stderr):
                 output = _core.run(batch.scenarios[place], seed, list(batch.record), batch.record_every_s)
         except ControllerError as error:
@@ -174,7 +174,7 @@ def _arrow(table: pl.DataFrame) -> bytes:
 
 @dataclass
 class _Handed:
-    """A batch that is under way."""
+    """A batch in progress."""
 
     numbers: list[int]
     tries: int = 1
@@ -182,7 +182,7 @@ class _Handed:
 
 
 class Batches:
-    """The workers of an executor. `jobs` gives a number's scenario, seed and labels; `keep` takes each record in."""
+    """An executor's workers. `jobs` gives a number's scenario, seed and labels; `keep` accepts each record."""
 
     def __init__(
         self,
@@ -195,15 +195,14 @@ class Batches:
         renew: Callable[[], Executor] | None = None,
         run_s: float | None = None,
     ) -> None:
-        """`renew` makes another executor where one breaks that has lost a worker. `run_s` is how long a run takes, if
-        that is known."""
+        """`renew` replaces an executor that broke when it lost a worker. `run_s` is the duration of a run, if known."""
         self._opened, self._executor, self._jobs, self._renew = opened, opened.executor, jobs, renew
         self._keep, self._record, self._every_s = keep, record, record_every_s
         self._running: dict[Future[Answer], _Handed] = {}
         self._run_s = run_s
 
     def _size(self) -> int:
-        """Runs in a batch: one until it is known how long they take."""
+        """Runs in a batch: one until their duration is known."""
         if self._run_s is None:
             return 1
         batch_s = self._opened.batch_s or BATCH_S
@@ -216,7 +215,7 @@ class Batches:
     def hand(self, numbers: Sequence[int]) -> None:
         size = self._size()
         if self._opened.batch_s is None:
-            # What is left is shared by all: the last batches are smaller.
+            # Divide what is left among all workers: the last batches are smaller.
             free = max(1, self._opened.queue() - len(self._running))
             size = max(1, min(size, -(-len(numbers) // free)))
         for first in range(0, len(numbers), size):
@@ -236,11 +235,11 @@ class Batches:
         try:
             future = self._executor.submit(make, batch)
         except BrokenExecutor as error:
-            # Pools of processes take nothing more once one of them has died.
+            # A process pool accepts nothing more once one of its processes has died.
             why = str(error).partition("\n")[0]
             raise PacelineError(
-                f"the executor has lost a worker and makes no more runs ({why}): it may be out of memory. The same "
-                "call with out goes on where this one was"
+                f"the executor has lost a worker and makes no more runs ({why}): it may be out of memory. Repeat the "
+                "call with out to resume"
             ) from error
         self._running[future] = handed
 
@@ -270,7 +269,7 @@ class Batches:
                     ) from error
                 lost.append(_Handed(handed.numbers, handed.tries + 1))
         if lost and self._renew is not None:
-            # All that a broken executor had is lost with it.
+            # All jobs of a broken executor are lost.
             lost += [_Handed(handed.numbers, handed.tries + 1) for handed in self._running.values()]
             self._running.clear()
             self._executor = self._renew()
@@ -296,9 +295,9 @@ class Batches:
         if self._run_s is None:
             return 0.0
         now = time.monotonic()
-        # a batch that takes longer than the last did is not done for it
+        # A batch that takes longer than the last one is not yet done.
         done = sum(min((now - h.since) / self._run_s, 0.9 * len(h.numbers)) for h in self._running.values())
-        # the others wait
+        # Only as many batches as there are busy workers make progress.
         return done * min(1.0, self._opened.busy() / max(1, len(self._running)))
 
     def close(self) -> None:
@@ -318,12 +317,12 @@ class Batches:
 
 
 def _lost_a_worker(error: Exception) -> bool:
-    """Whether it was not the runs that failed but who made them. Dask has an error of its own."""
+    """Whether the worker failed, not the runs. Dask has its own exception."""
     return isinstance(error, BrokenExecutor) or type(error).__name__ in {"KilledWorker", "CommClosedError"}
 
 
 def processes(workers: int) -> Executor:
-    """Processes of this machine, which import nothing of the caller's script."""
+    """Processes on this machine, which import nothing of the caller's script."""
     from loky import ProcessPoolExecutor  # noqa: PLC0415 (only for controllers in Python)
 
     pool: Executor = ProcessPoolExecutor(workers)

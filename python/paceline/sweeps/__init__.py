@@ -1,3 +1,3 @@
-"""Many points: `paceline.sweep`, `compare` and `merge`. Their engine is `simulate/points.py`."""
+"""Many points: `paceline.sweep`, `compare` and `merge`, run by `simulate/points.py`."""
 
 from __future__ import annotations

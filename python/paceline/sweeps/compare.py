@@ -1,4 +1,4 @@
-"""`paceline.compare`: alternatives under common seeds, and which of their differences are real."""
+"""`paceline.compare`: alternatives under common seeds, and which of their differences are significant."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ DEFAULT_METRICS = (
     "groups.jain",
     "groups.friendliness",
 )
-"""What is compared unless a caller says otherwise: TABLE.MEASURE."""
+"""The default metrics: TABLE.MEASURE."""
 
 KIND = "comparison"
-"""What the manifest of such a directory says."""
+"""The kind in the manifest of such a directory."""
 _ROWS, _VALUES = "rows of all", "rows with a value"
 _COUNTS = ("first_values", "first_rows", "second_values", "second_rows")
 _NOTHING_LOST = {"began": 1.0, "complete_share": 1.0, "undelivered_share": 0.0}
-"""What measures of what is lost are where nothing is."""
+"""Values of loss-like measures when nothing is lost."""
 
 SUBJECT = {
     "flows": ("flow",),
@@ -65,21 +65,21 @@ SUBJECT = {
     "groups": ("group",),
     "runs": (),
 }
-"""What a row of each table is of once the instances of a flow are averaged."""
+"""The identity of a table's rows once a flow's instances are averaged."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The differences, a row per pair of alternatives, metric and subject, and the runs that they come from."""
+    """The differences, a row per pair of alternatives, metric and subject, and the runs behind them."""
 
     table: pl.DataFrame
     """first, second, metric, subject, unit, n, first_mean, second_mean, difference, low, high, p, p_holm, real,
     first_values, first_rows, second_values, second_rows, kind.
 
-    difference = second - first, its mean over the seeds, low to high its 95 % interval; real: p_holm < 0.05, null below
-    five runs, where coarse values differ by the same in all of them by chance. The four that follow say how many rows
-    (flows, streams, ...) of all runs of a side had a value, of how many. kind: "t", of Student's t; "runs", the
-    difference is the same in all n runs; "none", there are too few.
+    difference = second - first, its mean over the seeds, low to high its 95 % interval. real: p_holm < 0.05; null below
+    five runs, where coarse values can differ equally in all runs by chance. The value and row counts say how many rows
+    (flows, streams, ...) of a side's runs had a value, and how many there are. kind: "t", by Student's t; "runs", the
+    difference is the same in all n runs; "none", too few runs.
     """
     results: Results
 
@@ -91,7 +91,7 @@ class Comparison:
 
 
 def metrics_in(results: Results, metrics: Sequence[str] | None) -> list[tuple[str, str]]:
-    """Table and measure of each metric, given as TABLE.MEASURE, or MEASURE of the first table that has it. Raises
+    """Table and measure of each metric, given as TABLE.MEASURE, or MEASURE in the first table that has it. Raises
     PacelineError for an unknown one."""
     there = {
         table: [
@@ -106,7 +106,7 @@ def metrics_in(results: Results, metrics: Sequence[str] | None) -> list[tuple[st
     if metrics is None:
         pairs = [tuple(name.split(".", 1)) for name in DEFAULT_METRICS]
         return [(table, measure) for table, measure in pairs if measure in there.get(table, [])]
-    # As `plot --y`: a measure that several tables have is that of the first.
+    # As in `plot --y`, the first table that has a measure is taken.
     return list(dict.fromkeys(matching(name, there)[0] for name in metrics))
 
 
@@ -115,9 +115,9 @@ def differences(
 ) -> pl.DataFrame:
     """The table of `Comparison` from a sweep's results: every pair of its points, seed by seed.
 
-    Instances of a flow are averaged within a run first, so that a comparison is of flows by name. A seed where a
-    measure has no value on either side is left out of that comparison: see `n`. An instance that has none is left out
-    of that mean: see `first_values`.
+    A flow's instances are averaged within a run first, so that flows are compared by name. A seed in which a side has
+    no value is left out of that comparison: see `n`. An instance without a value is left out of that mean: see
+    `first_values`.
     """
     axes = results.axes
     points = results.runs.select(axes).unique(maintain_order=True).rows()
@@ -135,11 +135,11 @@ def differences(
             )
         )
         if table in ("flows", "streams"):
-            # A flow that never has the measure, such as the frames of a download, is no subject unless none has it.
+            # Leave out flows that never have the measure, such as the frames of a download, unless none has it.
             having = means.filter(pl.col(measure).is_not_null().any().over(subject))
             means = having if metrics is None or len(having) else means
         if table == "groups" and ("flows", measure) in pairs:
-            # What is of a group of one flow is that flow's: counted twice, it would make the correction stricter.
+            # A group of one flow repeats that flow; counting it twice would make the correction stricter.
             means = means.filter(~pl.col("group").is_in(alone(results)))
         if metrics is None:
             means = _worth_comparing(results, table, measure, means)
@@ -169,7 +169,7 @@ def differences(
                     "difference": d.estimate.mean,
                     "low": d.estimate.low,
                     "high": d.estimate.high,
-                    # What is the same seed by seed needs no test, and would only make the correction stricter.
+                    # A difference that is equal for all seeds needs no test, which would make the correction stricter.
                     "p": None
                     if d.estimate.low == d.estimate.high == 0 or d.estimate.n < LEAST_RUNS
                     else d.p_value,
@@ -191,15 +191,15 @@ def differences(
 
 
 def _kind(difference: Estimate) -> Kind:
-    """A t interval is the test's other side, whatever the measure; of equal differences there is none."""
+    """The interval's kind: t, whatever the measure, because it matches the t test; none for equal differences."""
     if difference.sd is None:
         return Kind.NONE
     return Kind.T if difference.sd > 0 else Kind.RUNS
 
 
 def _worth_comparing(results: Results, table: str, measure: str, means: pl.DataFrame) -> pl.DataFrame:
-    """Without what nobody asked for and what would only make Holm's correction stricter: queues of the way back, the
-    Jain index of groups of one flow, and what is lost of flows of which nothing ever is."""
+    """The rows without those that would only make Holm's correction stricter: queues of the way back, the Jain index of
+    groups of one flow, and losses of flows that never lose anything."""
     if table == "queues":
         return means.filter(pl.col("direction") == "forward")
     if measure in _NOTHING_LOST:
@@ -209,7 +209,7 @@ def _worth_comparing(results: Results, table: str, measure: str, means: pl.DataF
 
 
 def alone(results: Results) -> list[str]:
-    """The groups of one flow, whose Jain index says nothing."""
+    """The groups of one flow, whose Jain index is meaningless."""
     most = results.groups.group_by("group").agg(pl.col("flows").max())
     return most.filter(pl.col("flows") < 2)["group"].to_list()
 
@@ -235,12 +235,13 @@ def compare(
     schemes: Schemes | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Runs alternatives with the same seeds and compares them pair by pair: see `Comparison`.
+    """Run alternatives with the same seeds and compare them pairwise: see `Comparison`.
 
-    `metrics` are TABLE.MEASURE, or MEASURE of the first table that has it. Holm's correction covers all comparisons of
-    the table; a group of one flow has none beside that flow. With `out`, finished runs are kept there, one that
-    was stopped goes on where it was, and at the end the directory holds the tables too, `differences` among them; what
-    another comparison left there goes. Raises as `sweep` does, and PacelineError if there is nothing to compare.
+    `metrics` are TABLE.MEASURE, or MEASURE in the first table that has it. Holm's correction covers all comparisons in
+    the table; a group of one flow is not compared besides that flow. With `out`, finished runs are stored there, an
+    interrupted comparison resumes, and at the end the directory also holds the tables, `differences` among them;
+    another comparison's files there are removed. Raises as `sweep` does, and PacelineError if there is nothing to
+    compare.
     """
     if runs < 2:
         raise PacelineError(f"a comparison needs at least 2 runs, not {runs}: one run has no interval")
