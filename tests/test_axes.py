@@ -212,5 +212,5 @@ def test_no_point_is_another_under_other_labels(scenario: _core.Scenario) -> Non
         grid(scenario, {inner: limits, outer: queues})
     assert len(grid(scenario, {outer: queues, inner: limits})) == 4
     rate = "link.bottleneck.rate"
-    with pytest.raises(PacelineError, match=rf"^{rate}=1 Mbit/s and {rate}=1000 kbit/s are one and the same"):
+    with pytest.raises(PacelineError, match=rf"^{rate}=1 Mbit/s and {rate}=1000 kbit/s give the same"):
         grid(scenario, {"link.bottleneck.delay": ["5 ms"], rate: ["1 Mbit/s", "1000 kbit/s"]})

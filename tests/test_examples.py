@@ -132,7 +132,7 @@ def test_a_copy_goes_where_its_name_says_and_replaces_nothing(installed: Install
     scenario.write_text("mine")
     copy.unlink()
     failed = installed("examples", "campaigns/wide-area.toml", code=2)
-    assert failed.stderr == "paceline: campaigns/one-flow.toml is there already: --force replaces it\n"
+    assert failed.stderr == "paceline: campaigns/one-flow.toml exists already: --force replaces it\n"
     assert not copy.exists()
     assert scenario.read_text() == "mine"
     installed("examples", "campaigns/wide-area", "--force")
@@ -156,7 +156,7 @@ def test_a_scenario_to_begin_with_runs_as_it_is_and_as_it_could_be(installed: In
     ran = installed(*first.split()).stdout
     assert {"film", "download"} <= set(ran.split())
     again = installed("init", "sofa.toml", code=2)
-    assert again.stderr == "paceline: sofa.toml is there already: --force replaces it\n"
+    assert again.stderr == "paceline: sofa.toml exists already: --force replaces it\n"
     file.write_text("mine")
     installed("init", "sofa", "--force")
     assert file.read_text() == text

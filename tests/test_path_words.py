@@ -101,7 +101,7 @@ def test_a_fitted_path_replaces_nothing(tmp_path: Path) -> None:
     out.write_text("mine")
     code, said = _said("--fit", ping, "--out", out)
     assert code == 2
-    assert "is there already: --force replaces it" in said
+    assert "exists already: --force replaces it" in said
     assert out.read_text() == "mine"
     assert _said("--fit", ping, "--out", out, "--force")[0] == 0
     assert "[link." in out.read_text()

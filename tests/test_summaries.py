@@ -80,7 +80,7 @@ def test_what_a_cell_means_stands_below() -> None:
     shares = [interval("late_share", values) for values in ([0.0] * 10, [0.0] * 8 + [0.1, 0.3], [0.1, 0.2])]
     assert explained(shares) == [
         "runs that differ from most (exact, 99 %): none of 10 seen, 0 to 41 % of all; 2 of 10 seen, 1.1 to 65 % of all",
-        "no interval: too few runs; 6 or more bound the median, 10 or more the mean of what is not skewed",
+        "no interval: too few runs; 6 or more give one of the median, 10 or more one of an unskewed mean",
     ]
     assert explained([interval("goodput_bps", [1e6 + 1e5 * k for k in range(10)])]) == []
 

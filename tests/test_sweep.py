@@ -439,7 +439,7 @@ def test_seeds_that_were_added_are_in_the_manifest_and_no_shard(tmp_path: Path) 
     back = Results.read(tmp_path / "x")
     assert back.manifest["seeds"] == found.manifest["seeds"] == list(range(1, 23))
     assert back.seeds == found.seeds
-    with pytest.raises(PacelineError, match="no shard is so"):
+    with pytest.raises(PacelineError, match="is no shard: with"):
         paceline.merge([tmp_path / "x"], out=tmp_path / "y")
 
 

@@ -18,8 +18,8 @@ SCHEMA: dict[str, Any] = {
 OLDER = (
     "older-measures",
     "These results come from a version of Paceline that related late packets to the whole medium instead of the "
-    "packets due so far, and counted no late packets of streams that never began to play: late_share and stall_s have another "
-    "meaning now. Run them again.",
+    "packets due so far, and counted no late packets of streams that never began to play: late_share and "
+    "stall_s have another meaning now. Run them again.",
 )
 
 

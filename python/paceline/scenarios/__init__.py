@@ -1,7 +1,7 @@
-"""Scenarios as text: read, checked against their schema, given by name, made to stand elsewhere.
+"""Scenarios as text: reading, validating by schema, finding by name, moving to another directory.
 
-`scenario` reads one (`paceline.load`, `parse`); `schemas` are those of all files; `examples` are those of the package;
-`rate_traces` reads what a link carried over time.
+`scenario` reads one (`paceline.load`, `parse`); `schemas` has the schemas of all files; `examples` those of the
+package; `rate_traces` reads a link's rate over time.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The package's examples, by name, and a scenario to begin with."""
+"""The package's examples, by name, and a template scenario."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from paceline.messages.argument_names import option
 
 
 def examples() -> dict[str, str]:
-    """What each example shows: the first sentence of its file. Names are paths without ".toml"."""
+    """The first sentence of each example's file, by name. Names are paths without ".toml"."""
     root = folder("examples")
     names = [path.relative_to(root).with_suffix("").as_posix() for path in root.rglob("*.toml")]
-    # Those that lie in a folder come last.
+    # Examples in a folder come last.
     names.sort(key=lambda name: (name.count("/"), name))
     return {name: sentence(files.read_text(root / f"{name}.toml")) for name in names}
 
@@ -36,9 +36,9 @@ def sentence(text: str) -> str:
 
 
 def copy_example(name: str, out: Path | None = None, *, force: bool = False) -> list[Path]:
-    """Copies an example to `out`, by default NAME.toml, and beside it the files that it names; what is written.
+    """Copy an example to `out`, by default NAME.toml, with the files that it names; returns the written files.
 
-    Only with `force` are files replaced. Raises PacelineError, StorageError.
+    Replaces existing files only with `force`. Raises PacelineError, StorageError.
     """
     known = examples()
     wanted = name.removeprefix("examples/").removesuffix(".toml")
@@ -58,7 +58,7 @@ def copy_example(name: str, out: Path | None = None, *, force: bool = False) -> 
 
 
 def named(path: Path) -> list[str]:
-    """The files beside it that a scenario or a campaign names, and those that these name."""
+    """The files beside it that a scenario or a campaign names, recursively."""
     found = []
     for text in map(own_controllers.file_of, _texts(tomllib.loads(files.read_text(path)))):
         if (path.parent / text).is_file():
@@ -77,8 +77,8 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def begin(name: str, *, force: bool = False) -> Path:
-    """Writes a commented scenario of two flows as NAME.toml. Raises PacelineError if such a file is there and `force`
-    is not given, StorageError."""
+    """Write a commented scenario of two flows as NAME.toml. Raises PacelineError if the file exists and `force` is not
+    given, StorageError."""
     path = Path(f"{name.removesuffix('.toml')}.toml")
     free(path, force=force)
     files.make_directory(path.parent)
@@ -87,11 +87,11 @@ def begin(name: str, *, force: bool = False) -> Path:
 
 
 def free(path: Path, *, force: bool) -> None:
-    """Raises PacelineError if a file is there that is not to be replaced."""
+    """Raise PacelineError if the file exists and may not be replaced."""
     if path.exists() and not force:
-        raise PacelineError(f"{path} is there already: {option('force', True)} replaces it")
+        raise PacelineError(f"{path} exists already: {option('force', True)} replaces it")
 
 
 def dissector() -> str:
-    """Wireshark's dissector of TFRC over UDP, in Lua. Raises StorageError."""
+    """Wireshark's dissector for TFRC over UDP, in Lua. Raises StorageError."""
     return files.read_text(folder("tools") / "wireshark" / "paceline_tfrc.lua")

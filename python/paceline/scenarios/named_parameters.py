@@ -1,4 +1,4 @@
-"""NAME[:KEY=VALUE,...]: how a controller or a queue is named on the command line with values of its own."""
+"""NAME[:KEY=VALUE,...]: the notation of a controller or queue with parameters on the command line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SWITCH = {"true": 1.0, "false": 0.0}
 
 
 def read(text: str) -> tuple[str, Values]:
-    """The name and the values of it. Raises ValueError where a key or a value is missing."""
+    """The name and the values. Raises ValueError if a key or a value is missing."""
     name, colon, rest = text.partition(":")
     values = []
     for part in rest.split(",") if colon else ():
@@ -27,9 +27,9 @@ def read(text: str) -> tuple[str, Values]:
 
 
 def numbers(controller: str, values: Values) -> list[tuple[str, float]]:
-    """A controller's parameters as the core has them: of a switch 0 or 1, of a choice its place among the names.
+    """A controller's parameters as the core takes them: a switch is 0 or 1, a choice its index among the names.
 
-    Raises ValueError for a text that is none of these.
+    Raises ValueError for any other text.
     """
     of = _parameters(controller, dict(values).get("variant"))
     return [(key, _number(of.get(key, ()), value)) for key, value in values]
@@ -43,7 +43,7 @@ def _number(names: Sequence[str], value: str) -> float:
 
 
 def _parameters(controller: str, variant: str | None) -> dict[str, Sequence[str]]:
-    """The names that each parameter may be, of the variant that is meant."""
+    """The allowed names of each parameter, in the chosen variant."""
     schemes: list[dict[str, Any]] = json.loads(_core.schemes())
     chosen = {"name": controller, "variant": variant}
     found = [one for one in schemes if one["name"] == controller]

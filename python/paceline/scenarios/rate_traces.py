@@ -1,4 +1,4 @@
-"""Traces of rates: what a file says of a link over time, in each format that `rate_trace` reads."""
+"""Rate traces: a link's rate over time, in each file format that `rate_trace` reads."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from paceline.arguments import TEXT, checked
 from paceline.errors import PacelineError
 
 FORMATS = ("mahimahi", "seconds-mbit", "csv", "json", "iperf3")
-"""How traces are written, by the names that `rate_trace` has for them."""
+"""The file formats, by their names in `rate_trace`."""
 WRITTEN = ("csv", "mahimahi")
-"""Formats that traces are converted to."""
+"""Formats that traces can be converted to."""
 OPPORTUNITY_BITS = 1500 * 8
-"""What an opportunity of mahimahi's carries."""
+"""The bits of one mahimahi delivery opportunity."""
 MOST_OPPORTUNITIES = 20_000_000
-"""Lines of mahimahi's that are written at most, as many as are read."""
+"""The limit on mahimahi lines, for writing as for reading."""
 
 
 @dataclass(frozen=True)
 class Trace:
-    """A link's rate over time, which begins again at its end."""
+    """A link's rate over time, which repeats after its end."""
 
     format: str
     """One of `FORMATS`."""
@@ -33,12 +33,12 @@ class Trace:
     times_s: NDArray[np.float64]
     """Instants, from 0 on."""
     values: NDArray[np.float64]
-    """Of mahimahi's opportunities their bytes, else the rate from each instant to the next one (bit/s)."""
+    """For mahimahi, the bytes of each instant's opportunities; otherwise the rate until the next instant (bit/s)."""
     latencies_s: NDArray[np.float64]
-    """How long the network took to answer, where the trace says."""
+    """The network's response times, if the trace has them."""
 
     def _until(self, at_s: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Bits that the link could have carried by these instants within the first round."""
+        """Bits that the link can have carried by these instants within the first period."""
         if self.format == "mahimahi":
             sums = np.concatenate([[0.0], np.cumsum(self.values * 8)])
             return np.asarray(sums[np.searchsorted(self.times_s, at_s, side="right")])
@@ -52,35 +52,35 @@ class Trace:
         return float(self._until(np.array([self.lasts_s]))[0]) / self.lasts_s
 
     def mean_between_bps(self, begins_s: float, ends_s: float) -> float:
-        """The mean rate between two instants, of all rounds."""
+        """The mean rate between two instants, over all periods."""
         rounds, rest = np.divmod(np.array([begins_s, ends_s]), self.lasts_s)
         whole = self._until(np.array([self.lasts_s]))[0]
         first, last = rounds * whole + self._until(rest)
         return float(last - first) / (ends_s - begins_s)
 
     def rates_bps(self, every_s: float) -> NDArray[np.float64]:
-        """The mean rate of each interval of this length; the last one may be shorter."""
+        """The mean rate of each interval of this length; the last interval may be shorter."""
         edges = np.arange(0.0, self.lasts_s, every_s)
         edges = np.append(edges[self.lasts_s - edges > 1e-9], self.lasts_s)
         bits = self._until(edges)
         if self.format == "mahimahi":
-            bits[0] = 0.0  # what stands at 0 ms belongs to the first interval
+            bits[0] = 0.0  # opportunities at 0 ms belong to the first interval
         return np.diff(bits) / np.diff(edges)
 
     def step_s(self) -> float:
-        """Intervals of this length show it: a second, or what a sixtieth of it takes if that is more."""
+        """The interval length to show the trace with: a second, or a sixtieth of its duration if that is longer."""
         return max(1.0, self.lasts_s / 60) if self.lasts_s > 2 else self.lasts_s / 10
 
 
 @checked(trace_format=TEXT)
 def read(path: str | Path, trace_format: str | None = None) -> Trace:
-    """The trace in a file, in the format of this name or the one that it looks like. Raises PacelineError,
+    """Read the trace in a file, in the named format or the one that it looks like. Raises PacelineError,
     StorageError."""
     return of_text(files.read_text(Path(path)), str(path), trace_format)
 
 
 def of_text(text: str, name: str, trace_format: str | None = None) -> Trace:
-    """The same of a text; `name` is its file's. Raises PacelineError."""
+    """Read a trace from text; `name` is its file's. Raises PacelineError."""
     try:
         found, lasts_s, times, values, latencies = _core.trace(text, trace_format)
     except ValueError as error:
@@ -89,8 +89,8 @@ def of_text(text: str, name: str, trace_format: str | None = None) -> Trace:
 
 
 def as_csv(trace: Trace, every_s: float | None = None) -> str:
-    """The trace as a table with a header, `duration_s,rate_bps`: its own steps or, of opportunities and with `every_s`,
-    the means of intervals."""
+    """The trace as a table with a header, `duration_s,rate_bps`: its own steps or, for opportunities and with
+    `every_s`, the means of intervals."""
     if every_s is None and trace.format != "mahimahi":
         lasting = np.diff(np.append(trace.times_s, trace.lasts_s))
         rows = zip(lasting, trace.values, strict=True)
@@ -103,19 +103,19 @@ def as_csv(trace: Trace, every_s: float | None = None) -> str:
 
 
 def as_mahimahi(trace: Trace) -> str:
-    """The trace as opportunities to send 1500 bytes, a millisecond each line. What is left of one at the end is its
-    last, at which it begins again. Raises PacelineError for a trace without any, or with too many."""
+    """The trace as opportunities to send 1500 bytes, a millisecond per line. A remainder at the end counts as one more
+    opportunity, after which the trace repeats. Raises PacelineError if it has none, or too many."""
     if trace.format == "mahimahi":
         counts = np.round(trace.values * 8 / OPPORTUNITY_BITS).astype(int)
         instants = np.repeat(np.round(trace.times_s * 1e3).astype(int), counts)
         return "".join(f"{at}\n" for at in instants)
     last_ms = math.ceil(trace.lasts_s * 1e3 - 1e-9)
     if last_ms * max(1.0, trace.mean_bps / 1e3 / OPPORTUNITY_BITS) > MOST_OPPORTUNITIES:
-        raise PacelineError(f"it would have more than {MOST_OPPORTUNITIES} lines: take a part of it")
+        raise PacelineError(f"it would have more than {MOST_OPPORTUNITIES} lines: use a part of the trace")
     edges = np.minimum(np.arange(last_ms + 1) / 1e3, trace.lasts_s)
     whole = np.floor(trace._until(edges) / OPPORTUNITY_BITS + 1e-9).astype(int)
     counts = np.diff(whole)
     if counts[-1] == 0:
-        # without a line there it would begin again too early
+        # without a last line at its end, the trace would repeat too early
         counts[-1] = 1
     return "".join(f"{at}\n" * count for at, count in enumerate(counts, 1))

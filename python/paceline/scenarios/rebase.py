@@ -1,7 +1,7 @@
-"""Scenarios as text for another directory: what names a file there names it from that directory on.
+"""Scenarios as text for another directory: the files that they name get paths relative to that directory.
 
-A name is told by where it stands, not by what it says: a queue's kind may well be the name of a file beside the
-scenario.
+The place of a text decides whether it is a file name, not its value: a queue's kind may equal the name of a file beside
+the scenario.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _FILES = (
     ("flow", "*", "app", "file"),
     ("flow", "*", "app", "traces", "*", "file"),
 )
-"""Where a scenario names files (docs/scenario.md), beside the controllers of flows; `*` is any name or place."""
+"""Where a scenario names files (docs/scenario.md), besides the controllers of flows; `*` is any name or index."""
 _CONTROLLERS = ("flow", "*", "cc")
 
 
 def text_from(scenario: _core.Scenario, directory: Path) -> str:
-    """The scenario's text for a file in that directory: the files that it names are named from there, those with an
-    absolute path as they are. What was loaded from a dict or from text names files from the current directory on."""
+    """The scenario's text for a file in that directory: its file names become relative to it, absolute paths stay. File
+    names in a dict or a text are relative to the current directory."""
     text, base, _, _, classes = scenario.__getnewargs__()
     table = tomllib.loads(text)
     given = {name for name, _ in classes}
@@ -35,7 +35,7 @@ def text_from(scenario: _core.Scenario, directory: Path) -> str:
     for holder, key in _places(table, _CONTROLLERS):
         cc = holder[key]
         file = own_controllers.file_of(cc)
-        # a module's name, and that of a class that was handed over, are no file's
+        # the name of a module, or of a registered class, is no file
         if file == cc or cc in given or Path(file).is_absolute():
             continue
         head = cc.index(":") + 1
@@ -50,7 +50,7 @@ def text_from(scenario: _core.Scenario, directory: Path) -> str:
 
 
 def _places(value: Any, path: tuple[str, ...]) -> Iterator[tuple[Any, str]]:
-    """What holds a text at such a path, and its key there."""
+    """The containers that hold a text at such a path, and its key there."""
     key, *rest = path
     if rest and key == "*":
         for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
@@ -63,8 +63,8 @@ def _places(value: Any, path: tuple[str, ...]) -> Iterator[tuple[Any, str]]:
 
 
 def _from(file: Path, directory: Path) -> str:
-    # links among the folders are followed, as `..` after one leads elsewhere; the file's own is not: beside it lies
-    # what a controller imports
+    # Resolve links among the folders, since `..` after one leads elsewhere, but not the file itself: a controller
+    # imports modules that lie beside it.
     whole = file.parent.resolve() / file.name
     try:
         return Path(os.path.relpath(whole, directory.resolve())).as_posix()

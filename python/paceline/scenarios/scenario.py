@@ -20,24 +20,23 @@ from paceline.files.paper_folders import FIGURES, PUBLISHED, READINGS
 from paceline.messages.warn import warn
 
 ScenarioLike = Scenario | str | Path | Mapping[str, Any]
-"""A loaded one, a file, TOML text (of more than one line), or the same as a dict."""
+"""A loaded scenario, a file, TOML text (of more than one line), or the same as a dict."""
 
 Schemes = Mapping[str, type]
-"""Classes of controllers by the names that flows have for them."""
+"""Controller classes by the names that flows use for them."""
 
 
 @checked()
 def load(
     scenario: ScenarioLike, changes: Mapping[str, Any] | None = None, schemes: Schemes | None = None
 ) -> Scenario:
-    """The scenario of a TOML file (or one already loaded, or TOML text, or a dict of it) with the values at some TOML
-    paths replaced.
+    """Load a scenario (a TOML file, TOML text, a dict of it, or a loaded one), with some values replaced.
 
-    `changes` maps paths such as "flow.media.cc" to values: text as it would stand in the file ("50 ms"), numbers,
-    booleans, lists or tables; a file is checked when all are in place. "examples/NAME.toml" and
-    "papers/KEY/NAME.toml" are the package's where there is no such file. `schemes` maps names that flows have in `cc`
-    to classes of yours (`paceline.WindowController` and its kin). Raises ScenarioError for a mistake, and warns
-    (PacelineWarning) of what has no effect.
+    `changes` maps TOML paths such as "flow.media.cc" to values: text as in a file ("50 ms"), numbers, booleans, lists
+    or tables; the result is validated as a whole. "examples/NAME.toml" and "papers/KEY/NAME.toml" name the package's
+    files unless such a file exists. `schemes` maps names that flows use in `cc` to your classes
+    (`paceline.WindowController` and its kin). Raises ScenarioError for a mistake, and warns (PacelineWarning) about
+    settings without effect.
     """
     values = toml_values(changes or {})
     try:
@@ -73,16 +72,16 @@ def _loaded(
             ) from None
         if is_path(path):
             raise PacelineError(
-                f"{scenario}: this is a path, which has no flows: `paceline path {scenario} -- COMMAND...` runs a "
-                "program over it; a scenario has `duration` and `flow` too"
+                f"{scenario}: this is a path without flows: `paceline path {scenario} -- COMMAND...` runs a "
+                "program over it; a scenario also needs `duration` and `flow`"
             ) from None
         if is_of_a_paper(path):
             raise PacelineError(
-                f"{scenario}: this is of a paper: `paceline reproduce {Path(path).parent}` runs its figures"
+                f"{scenario}: this file belongs to a paper: `paceline reproduce {Path(path).parent}` runs its figures"
             ) from None
         if is_class(path):
             raise PacelineError(
-                f"{scenario}: this is a class of leagues, which draws scenarios: `paceline league --classes "
+                f"{scenario}: this is a league's scenario class: `paceline league --classes "
                 f"{scenario}` plays it"
             ) from None
         if is_suite(path):
@@ -93,19 +92,19 @@ def _loaded(
 
 
 def is_campaign(path: str | Path) -> bool:
-    """Whether a file is a campaign, not a scenario: an example of the package's too, where no such file is here."""
+    """Whether a file is a campaign, not a scenario; also finds the package's examples if no such file exists."""
     keys = _keys(path)
     return "scheme" in keys and "flow" not in keys
 
 
 def is_path(path: str | Path) -> bool:
-    """Whether a file is a path alone, which `paceline path` takes: it has links, and neither flows nor a duration."""
+    """Whether a file is only a path, for `paceline path`: it has links, but neither flows nor a duration."""
     keys = _keys(path)
     return "link" in keys and not keys & {"flow", "duration"}
 
 
 def is_of_a_paper(path: str | Path) -> bool:
-    """Whether a file has the name of those that make a folder a paper, and is no scenario."""
+    """Whether a file has the name of one of a paper's files, and is not a scenario."""
     return Path(path).name in {FIGURES, PUBLISHED, READINGS} and not _keys(path) & {"flow", "link"}
 
 
@@ -116,12 +115,12 @@ def is_suite(path: str | Path) -> bool:
 
 
 def is_class(path: str | Path) -> bool:
-    """Whether a file is a class of leagues, not a scenario."""
+    """Whether a file is a league's class, not a scenario."""
     return _keys(path) >= {"class", "draw", "flow"}
 
 
 def _keys(path: str | Path) -> set[str]:
-    """The keys of a TOML file; none if it cannot be read as such."""
+    """The keys of a TOML file; empty if it cannot be read."""
     file = Path(find(str(path)))
     if not file.is_file():
         return set()
@@ -140,13 +139,13 @@ def _warned(scenario: Scenario) -> Scenario:
 
 
 def identity(scenario: Scenario) -> str:
-    """What a run's result depends on beside its seed: the scenario with every default but its name, and the traces'
-    contents."""
+    """Everything besides its seed that a run's result depends on: the scenario with defaults and without its name, and
+    the traces' contents."""
     return "\n".join([scenario.identity(), *_traces(scenario)])
 
 
 def written(scenario: Scenario) -> dict[str, str]:
-    """What a manifest says of a scenario: all of it, `scenario`, and a hash of its `identity`."""
+    """A manifest's entries for a scenario: its full text, `scenario`, and a hash of its `identity`."""
     whole = "\n".join([scenario.to_toml(), *_traces(scenario)])
     return {"scenario": whole, "identity": hashlib.sha256(identity(scenario).encode()).hexdigest()}
 
@@ -159,18 +158,18 @@ def _traces(scenario: Scenario) -> list[str]:
 
 @checked()
 def parse(text: str, base_dir: str | Path = ".", name: str = "scenario") -> Scenario:
-    """The scenario of TOML text; trace files are looked up from `base_dir`. Raises ScenarioError, and
-    warns as `load` does."""
+    """Load a scenario from TOML text; trace files are looked up from `base_dir`. Raises ScenarioError, and warns as
+    `load` does."""
     return _warned(Scenario.parse(text, str(base_dir), name))
 
 
 def toml_value(value: Any) -> str:
-    """A value in the notation of files: TOML, or bare text. Raises ArgumentError."""
+    """A value in a file's notation: TOML, or bare text. Raises ArgumentError."""
     return value if isinstance(value, str) else _toml(value)
 
 
 def toml_values(changes: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> list[tuple[str, str]]:
-    """TOML paths and values, as `toml_value` has them. Raises ArgumentError that names the path."""
+    """TOML paths and values, in the notation of `toml_value`. Raises ArgumentError, which names the path."""
     found = []
     for path, value in changes.items() if isinstance(changes, Mapping) else changes:
         try:
@@ -198,13 +197,13 @@ def _toml(value: Any) -> str:
             return "{ " + ", ".join(f"{json.dumps(str(k))} = {_toml(v)}" for k, v in value.items()) + " }"
         case _:
             raise ArgumentError(
-                f'{value!r} is not a value that a scenario can hold: write text, as "50 ms", a number, True or False, '
+                f'{value!r} is not a value for a scenario: write text, as "50 ms", a number, True or False, '
                 "a list or a dict"
             )
 
 
 def toml_text(table: Mapping[str, Any], *above: str) -> str:
-    """A table as the text of a file: its values, then a head and the same for each table in it, below those `above`.
+    """A table as the text of a file: its values, then a header and the same for each nested table, below those `above`.
     Raises ArgumentError."""
     values = {key: value for key, value in table.items() if not isinstance(value, Mapping)}
     parts = ["".join(f"{_key(key)} = {_toml(value)}\n" for key, value in values.items())]
@@ -222,7 +221,7 @@ def assignment(text: str) -> tuple[str, str]:
     """Splits "path=value". Raises PacelineError."""
     path, equals, value = text.partition("=")
     if not equals or not path.strip() or not value.strip():
-        raise PacelineError(f'"{text}" is not of the form path=value, as in flow.media.cc=vegas')
+        raise PacelineError(f'"{text}" must have the form path=value, as in flow.media.cc=vegas')
     return path.strip(), value.strip()
 
 
@@ -231,7 +230,7 @@ def assignments(texts: list[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for text in texts:
         path, value = assignment(text)
-        # what was set since its first value, a table around it say, comes before it too
+        # move the path behind what was set since its first value, such as a table around it
         found.pop(path, None)
         found[path] = value
     return found

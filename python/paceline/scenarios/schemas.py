@@ -1,4 +1,4 @@
-"""The JSON Schemas of files: scenarios, as the core has it, and campaigns and paths, made of that."""
+"""The JSON Schemas of files: scenarios (from the core), and campaigns and paths, derived from it."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from paceline.arguments import checked
 from paceline.errors import PacelineError
 
 KINDS = ("scenario", "campaign", "path")
-"""What there is a schema of."""
+"""The kinds of files with a schema."""
 
 MOST_TESTS = 10_000
-"""The most tests of a campaign."""
+"""The limit on a campaign's tests."""
 
 
 @checked()
 def schema(of: str = "scenario") -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of scenario files; of campaigns ("campaign") and of the files of `paceline path`
-    ("path") likewise. Raises PacelineError."""
+    """The JSON Schema (draft 2020-12) of scenario files, of campaigns ("campaign"), or of files for `paceline path`
+    ("path"). Raises PacelineError."""
     scenario: dict[str, Any] = json.loads(_core.schema_json())
     match of:
         case "scenario":
@@ -32,7 +32,7 @@ def schema(of: str = "scenario") -> dict[str, Any]:
 
 
 def _named(scenario: dict[str, Any], kind: str) -> dict[str, Any]:
-    """How the schema of a kind begins."""
+    """The head of a kind's schema."""
     number = scenario["$id"].rsplit(":", 1)[1]
     return {
         "$schema": scenario["$schema"],
@@ -42,7 +42,7 @@ def _named(scenario: dict[str, Any], kind: str) -> dict[str, Any]:
 
 
 def _path(scenario: dict[str, Any]) -> dict[str, Any]:
-    """A scenario that may lack a duration and flows."""
+    """A scenario's schema without the requirement of a duration and flows."""
     required = [key for key in scenario["required"] if key not in ("duration", "flow")]
     return {
         **scenario,
@@ -68,8 +68,8 @@ def _campaign(scenario: dict[str, Any]) -> dict[str, Any]:
     }
     file = {"description": "A scenario file, relative to the campaign's.", "type": "string"}
     vary = {
-        "description": "Paths of keys, each with its values; of paths that go together one key names all, with commas "
-        "between, and each step is a list of as many values.",
+        "description": "Paths of keys, each with its values; paths that vary together share a key, separated by "
+        "commas, and each step is a list with a value for each.",
         "type": "object",
         "propertyNames": {"not": {"const": "seed"}},
         "additionalProperties": {"type": "array", "minItems": 1},
@@ -81,7 +81,7 @@ def _campaign(scenario: dict[str, Any]) -> dict[str, Any]:
         "properties": {
             "name": {"description": "Its name. Default: the file's.", "type": "string"},
             "description": {"description": "What it is for.", "type": "string", "default": ""},
-            "scenario": {**file, "description": "The scenario of every case that names none of its own."},
+            "scenario": {**file, "description": "The scenario of every case that names no other."},
             "tests": {
                 "description": "How often each case runs with each scheme.",
                 "type": "integer",
@@ -105,7 +105,7 @@ def _campaign(scenario: dict[str, Any]) -> dict[str, Any]:
                 },
             },
             "case": {
-                "description": "What it is compared under, by name. Default: the scenario as it is.",
+                "description": "The conditions of the comparison, by name. Default: the scenario unchanged.",
                 "type": "object",
                 "minProperties": 1,
                 "additionalProperties": {

@@ -1,7 +1,7 @@
-"""Changes at an instant that the run itself makes: when a flow's state machine gets somewhere, say.
+"""Changes at an instant that the run itself determines, for example when a flow's state machine reaches a state.
 
-Each run is made twice. The first is recorded, and a metric of it is the instant; the second has settings that name that
-instant. Up to there both are the same to the bit, as the same scenario and seed are.
+Each run is made twice. The first run is recorded, and one of its metrics is the instant; the second run's settings name
+that instant. Up to it both runs are identical to the bit, because scenario and seed are the same.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ _MEANT = re.compile(r"\{at\b[^}=]*\}")
 
 @dataclass(frozen=True)
 class Change:
-    """What changes, and when."""
+    """A change and its instant."""
 
     metric: str
-    """A number of each run: the instant, in seconds."""
+    """A metric of each run: the instant, in seconds."""
     settings: tuple[tuple[str, str], ...]
-    """What the second run sets besides (TOML path, value): "{at}" in a value is the instant, "{at + 0.5}" half a second
-    later."""
+    """Additional settings of the second run (TOML path, value): "{at}" in a value is the instant, "{at + 0.5}" half a
+    second later."""
     tests: str
-    """The option of `paceline suite` that names what the study's series are: scheme or queue."""
+    """The option of `paceline suite` for which the study's series stand: scheme or queue."""
 
     @property
     def mistake(self) -> str | None:
-        """What is wrong with the settings, in words."""
+        """The mistake in the settings, in words."""
         named = [text for _, value in self.settings for text in _MEANT.findall(value)]
         for text in named:
             if not _NAMED.fullmatch(text):

@@ -1,14 +1,14 @@
-"""The expressions in which a paper's claims are written, over the points of its studies.
+"""The expressions of a paper's claims, over the points of its studies.
 
     late["vegas", "10 ms"]                              the mean over the runs of one point
     throughput["vegas", "4:10"] / throughput["vegas", "1:3"]
-    slope(throughput["newreno"], x)                     over all levels of the study; x: where they lie on its axis
+    slope(throughput["newreno"], x)                     over all levels of the study; x: their positions on its axis
     queue["vegas", "4:10":"8:20"]                       a range of levels, both ends included
     runs_above(goodput["tcp"] - goodput["tfrc"])        the share of the runs in which it is more than zero
 
-Python's arithmetic, comparison-free; the functions are those of `FUNCTIONS`, and `runs_above`. Whatever an expression
-says, its 95 % interval is the jackknife's over seeds (one seed left out at a time, t distribution): all points of a
-study share their seeds, so a difference or a ratio of two points is paired. For a mean it is the ordinary t interval.
+Python's arithmetic without comparisons, the functions in `FUNCTIONS`, and `runs_above`. The 95 % interval of any
+expression is the jackknife's over seeds (one seed left out at a time, t distribution): all points of a study share
+their seeds, so a difference or ratio of two points is paired. For a mean it is the ordinary t interval.
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ Array = npt.NDArray[np.float64]
 
 
 class ExpressionError(ValueError):
-    """An expression that cannot be read, or names something that is not there; the message quotes it."""
+    """An expression with a syntax error, or with an unknown name; the message quotes it."""
 
 
 @dataclass(frozen=True)
 class Valued:
-    """What an expression comes to."""
+    """The value of an expression."""
 
     value: float
     """Over all runs; nan if there is none."""
     each: list[float]
-    """Of each run by itself; nan where it has none."""
+    """Of each run separately; nan if it has none."""
     mean_of: list[float] | None
-    """What the value is the mean of, run by run: `each` where it is linear in the runs, else the jackknife's
-    pseudo-values (Quenouille 1956). None where leaving a run out leaves no value, and of a single run."""
+    """The values whose mean is the value, run by run: `each` if the expression is linear in the runs, else the
+    jackknife's pseudo-values (Quenouille 1956). None if leaving a run out leaves no value, and for a single run."""
     grain: float
-    """What is less than this is rounding."""
+    """Differences below this are rounding."""
 
 
 class Column(Protocol):
-    """A metric as an expression sees it: `late["vegas", "10 ms"]`."""
+    """A metric as a name in an expression: `late["vegas", "10 ms"]`."""
 
     def select(self, series: str, levels: str | tuple[str | None, str | None] | None, seeds: Array) -> Array:
         """Means over the seeds with weight 1 of one level (0-d), a range of levels, or all (1-d)."""
@@ -67,7 +67,7 @@ def _slope(y: Array, x: Array) -> Array:
 
 
 def _crossing(y: Array, x: Array, level: Array) -> Array:
-    """The x at which a falling y (isotonic least squares) comes down to `level`; nan if it never does."""
+    """The x at which a falling y (isotonic least squares) reaches `level`; nan if it never does."""
     y, x = np.ravel(np.asarray(y, float)), np.ravel(np.asarray(x, float))
     keep = np.isfinite(y) & np.isfinite(x)
     y, x = y[keep], x[keep]
@@ -93,7 +93,7 @@ def _coalesce(y: Array, other: Array) -> Array:
 
 
 def _between(y: Array, low: Array, high: Array) -> Array:
-    """1 where y lies between the others or on one of them, else 0; nan where one of the three has no value."""
+    """1 where y lies between the bounds, inclusive, else 0; nan if any of the three has no value."""
     inside = (low <= y) & (y <= high)
     return np.asarray(
         np.where(np.isfinite(y) & np.isfinite(low) & np.isfinite(high), inside, math.nan), float
@@ -101,18 +101,18 @@ def _between(y: Array, low: Array, high: Array) -> Array:
 
 
 def _mean_known(y: Array) -> Array:
-    """The mean of what has a value; nan if nothing has."""
+    """The mean of the values that exist; nan if there is none."""
     known = np.ravel(y)[np.isfinite(np.ravel(y))]
     return np.asarray(known.mean() if known.size else math.nan)
 
 
 def _share_above(runs: Array) -> Array:
-    """The share of the runs above zero; nan if one has no value."""
+    """The share of the runs above zero; nan if any has no value."""
     return np.asarray(np.where(np.isfinite(runs), runs > 0, math.nan).mean())
 
 
 def _modelled(model: Callable[..., Array]) -> Callable[..., Array]:
-    """A throughput model, element by element: nan where an argument lies outside of its domain."""
+    """A throughput model, elementwise: nan where an argument lies outside its domain."""
 
     def one(*arguments: float) -> float:
         try:
@@ -151,16 +151,16 @@ FUNCTIONS: dict[str, Callable[..., Array]] = {
 }
 """Name -> function of the expressions: slope(y, x), crossing(y, x, level), mean, least, most, abs, log2;
 coalesce(y, other): other where y has no value; between(y, low, high): 1 where y lies there, else 0; lower(y, other)
-and greater(y, other); mean_known, of what has a value; and of
-`paceline.models` veno_gamma(rtt, base_rtt, w_max) and veno_rate(p, rtt, gamma, rto, w_max), the paper's equations (20)
-and (16), in seconds, packets and packets/s."""
+and greater(y, other); mean_known(y): over existing values; and, from `paceline.models`,
+veno_gamma(rtt, base_rtt, w_max) and veno_rate(p, rtt, gamma, rto, w_max), the paper's equations (20) and (16), in
+seconds, packets and packets/s."""
 
 RUNS_ABOVE = "runs_above"
-"""The one function that looks at each run by itself: the share of the runs in which its argument is more than zero."""
+"""The one function that evaluates each run separately: the share of the runs in which its argument is above zero."""
 
 
 def _arguments(name: str) -> list[str]:
-    """The arguments of a function of the expressions."""
+    """The arguments of an expression function."""
     parameters = inspect.signature(_share_above if name == RUNS_ABOVE else FUNCTIONS[name]).parameters
     return [key for key, one in parameters.items() if one.kind is one.POSITIONAL_OR_KEYWORD]
 
@@ -175,11 +175,11 @@ _OPERATORS: dict[type[ast.operator], Callable[[Array, Array], Array]] = {
 
 
 ROUNDING = 1e-12
-"""What rounding may make of a sum, as a share of all that is added up and subtracted in it; generously."""
+"""A generous bound on a sum's rounding error, as a share of the absolute values of its terms."""
 
 
 class _Sums(ast.NodeTransformer):
-    """Adds up what an expression subtracts: its size before the most of it goes away."""
+    """Turns subtractions into additions, to get the size of an expression before cancellation."""
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)
@@ -231,7 +231,7 @@ class Expression:
                 self.selections.append((name, *self._key(key)))
             case _:
                 raise self._fail(
-                    f"{ast.unparse(node)!r} is neither arithmetic, a name, a selection nor a function"
+                    f"{ast.unparse(node)!r} must be arithmetic, a name, a selection or a function"
                 )
 
     def _key(self, key: ast.expr) -> tuple[str, str | tuple[str | None, str | None] | None]:
@@ -256,7 +256,7 @@ class Expression:
         )
 
     def value(self, names: Mapping[str, Column | Array], seeds: Array) -> Array:
-        """The value with the runs of those seeds whose weight is 1."""
+        """The value over the runs whose seeds have weight 1."""
         return self._value(self.body, names, seeds)
 
     def _value(self, node: ast.expr, names: Mapping[str, Column | Array], seeds: Array) -> Array:
@@ -292,12 +292,12 @@ class Expression:
     def _single(self, value: Array) -> float:
         if np.size(value) != 1:
             raise self._fail(
-                f"has {np.size(value)} values, one for each level: say which, or take their mean"
+                f"has {np.size(value)} values, one for each level: select one, or take their mean"
             )
         return float(np.ravel(value)[0])
 
     def valued(self, names: Mapping[str, Column | Array], runs: int) -> Valued:
-        """The value over so many runs, and run by run."""
+        """The value over `runs` runs, and run by run."""
         everything, ones = np.ones(runs), np.eye(runs)
         added = float(np.max(np.abs(self._value(self._sums, names, everything)), initial=0.0))
         grain = ROUNDING * added if math.isfinite(added) else 0.0
@@ -317,8 +317,8 @@ class Expression:
         return Valued(value, each.tolist(), (runs * value - (runs - 1) * without).tolist(), grain)
 
     def estimate(self, names: Mapping[str, Column | Array], runs: int) -> Estimate:
-        """The value over all `runs` seeds with its jackknife interval (see the module's text); without a value, and
-        without an interval below two runs or where leaving one out leaves no value."""
+        """The value over all `runs` seeds with its jackknife interval (see the module's docstring); without a value or
+        interval below two runs, or if leaving one out leaves no value."""
         found = self.valued(names, runs)
         value, runs_of = found.value if math.isfinite(found.value) else None, found.mean_of
         if runs_of is None:

@@ -1,4 +1,4 @@
-"""A paper's metrics out of the summaries of runs, as its claims and plots ask for them."""
+"""A paper's metrics from the summaries of runs, for its claims and plots."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from paceline.studies.sample import sample
 from paceline.studies.verdict import Outcome, Verdict, judge
 
 Values = dict[Place, dict[str, list[float]]]
-"""Metric by metric the value of each run of a point, in the order of the seeds; nan where a run has none."""
+"""By metric, the value of each run of a point, in the order of the seeds; nan if a run has none."""
 
 
 def _value(row: Mapping[str, Any], field: str) -> Any:
-    """A value of a row: "goodput_bps", or "drops.early" of a table in it; None if it is not there."""
+    """A value of a row: "goodput_bps", or "drops.early" of a nested table; None if it is missing."""
     outer, _, inner = field.partition(".")
     value = row.get(outer)
     if inner:
@@ -62,8 +62,8 @@ def _field(metric: Metric, summary: Mapping[str, Any], recordings: Recordings) -
 
 
 def check_found(where: str, metric: Metric, summaries: Sequence[Mapping[str, Any]]) -> None:
-    """Refuses a metric whose rows or field none of these summaries has, where they have its table: it would be missing
-    throughout, and nothing would say why. Raises PaperError."""
+    """Raise PaperError if none of these summaries has a metric's rows or field, although they have its table: the
+    metric would silently be missing everywhere."""
     if metric.table in (None, INTERVALS, *SERIES):
         return
     rows = [
@@ -100,7 +100,7 @@ def _all_of_run(
         else:
             value = metric.expression.value(names, np.ones(1))
         if value.ndim and metric.rows != EACH:
-            raise PaperError(f'metric {key}: has many values in a run; with rows = "{EACH}" it may')
+            raise PaperError(f'metric {key}: has many values in a run; that needs rows = "{EACH}"')
         names[key] = found[key] = value
     return found
 
@@ -108,13 +108,13 @@ def _all_of_run(
 def of_run(
     metrics: Mapping[str, Metric], summary: Mapping[str, Any], series: _Series = _NOTHING
 ) -> dict[str, float]:
-    """Every metric of one run that is one number, of its summary and what it recorded; nan where the run has none."""
+    """Every metric of one run that is a single number, from its summary and recordings; nan if the run has none."""
     found = _all_of_run(metrics, summary, series)
     return {key: float(value) for key, value in found.items() if metrics[key].rows != EACH}
 
 
 def each_of_run(metrics: Mapping[str, Metric], summary: Mapping[str, Any]) -> dict[str, list[float]]:
-    """Every metric of one run that has a number for each interval; those with as many as there are intervals."""
+    """Every metric of one run with a number for each interval; those with as many values as intervals."""
     found = _all_of_run(metrics, summary)
     several = (key for key, value in found.items() if metrics[key].rows == EACH and value.ndim)
     return {key: found[key].tolist() for key in several}
@@ -125,8 +125,8 @@ def of_point(
     summaries: Sequence[Mapping[str, Any]],
     series: Sequence[_Series] | None = None,
 ) -> dict[str, list[float]]:
-    """Every metric of every run of a point, of its summaries and of what the runs recorded. Raises PaperError for a
-    metric of a table that no summary has."""
+    """Every metric of every run of a point, from its summaries and recordings. Raises PaperError for a metric of a
+    table that no summary has."""
     runs = [of_run(metrics, *run) for run in zip(summaries, series or [{}] * len(summaries), strict=True)]
     found = {key: [run[key] for run in runs] for key in metrics if metrics[key].rows != EACH}
     for key, metric in metrics.items():
@@ -148,7 +148,7 @@ class _Swept:
     values: Values
 
     def mean(self, series: str, level: str, seeds: Array) -> float:
-        """The mean over the kept seeds; raises LookupError where the point was not run."""
+        """The mean over the kept seeds; raises LookupError if the point was not run."""
         runs = self.values.get(Place(self.study.key, series, level), {}).get(self.metric)
         if runs is None or len(runs) < len(seeds):
             raise LookupError(f"{self.study.key} at {level}, {series}")
@@ -169,7 +169,7 @@ class _Swept:
 
 @dataclass(frozen=True)
 class _Pooled:
-    """A metric over all points of several studies: the mean of each point is a value of its own."""
+    """A metric over all points of several studies, each point's mean being one value."""
 
     studies: Sequence[Study]
     metric: str
@@ -185,7 +185,7 @@ class _Pooled:
 
 
 def columns(paper: Paper, study: Study, values: Values) -> dict[str, Column | Array]:
-    """The names that a claim about the study may use: every metric, and x, where the levels lie on the axis."""
+    """The names that a claim about the study may use: every metric, and x, the levels' positions on the axis."""
     if study.pool:
         pooled = [paper.studies[key] for key in study.pool]
         return {key: _Pooled(pooled, key, values) for key in paper.metrics}
@@ -196,17 +196,17 @@ def columns(paper: Paper, study: Study, values: Values) -> dict[str, Column | Ar
 
 @dataclass(frozen=True)
 class Result:
-    """A claim, our side of it (None: not run), and the verdict."""
+    """A claim, our value (None: not run), and the verdict."""
 
     claim: Claim
     ours: Estimate | None
     verdict: Verdict
     sample: Sample | None = None
-    """The runs themselves; None where ours is."""
+    """The runs themselves; None if `ours` is."""
 
     @property
     def off_share(self) -> float | None:
-        """How far ours lies from a published number, as a share of it; None of a zero and of what is no number."""
+        """Our value's relative deviation from a published number; None for zero and for claims without a number."""
         value = self.claim.published.value
         if not value or self.ours is None or self.ours.mean is None:
             return None
@@ -214,7 +214,7 @@ class Result:
 
 
 def results(paper: Paper, values: Values) -> list[Result]:
-    """Every claim of the paper held against the runs."""
+    """Every claim of the paper compared with the runs."""
     found = []
     for claim in paper.claims:
         study = paper.studies[claim.study]
@@ -234,19 +234,19 @@ def results(paper: Paper, values: Values) -> list[Result]:
 
 
 def _shown(ours: Sample, runs: int) -> Estimate:
-    """Mean and 95 % interval by t, as tables show them."""
+    """Mean and 95 % t interval, as tables show them."""
     if not ours.values:
         return Estimate.of(runs, None, None)
     return Estimate.of(runs, ours.mean, ours.sd if ours.n > 1 else None)
 
 
 def _runs(paper: Paper, claim: Claim, values: Values) -> int:
-    """How many runs all points have that the claim looks at."""
+    """The number of runs that all points in the claim have."""
     study = paper.studies[claim.study]
     keys = {s.key for s in [paper.studies[key] for key in study.pool] or [study]}
     chosen = claim.ours.selections if claim.ours and not study.pool else []
     named = {(series, level) for _, series, level in chosen if isinstance(level, str)}
-    # With a range or all levels, all points of the series count.
+    # A range, or all levels, includes all points of the series.
     whole = {series for _, series, level in chosen if not isinstance(level, str)}
     counts = [
         len(next(iter(v.values()), []))
@@ -257,7 +257,7 @@ def _runs(paper: Paper, claim: Claim, values: Values) -> int:
 
 
 def too_short(paper: Paper, claim: Claim) -> Verdict | None:
-    """The verdict on a claim that takes longer runs in real time than there are; None if there are none such."""
+    """The verdict on a claim that needs longer real-time runs than there are; None if it does not."""
     study = paper.studies[claim.study]
     if claim.ours is None:
         return None
@@ -266,17 +266,17 @@ def too_short(paper: Paper, claim: Claim) -> Verdict | None:
         wanted = {(place.series, level.label), (place.series, None)} & chosen
         if wanted and points.world(study, place) is World.EMULATED:
             if points.is_left_out(study, place):
-                return Verdict(Outcome.OPEN, "it is run in real time in the full form alone (--full)")
+                return Verdict(Outcome.OPEN, "it runs in real time only in the full form (--full)")
             lasts = points.point(paper, study, place).scenario.duration_s if claim.needs_s else 0.0
             if lasts < claim.needs_s:
-                says = f"runs of {lasts:g} s are too short to test it: it takes {claim.needs_s:g} s (--full)"
+                says = f"runs of {lasts:g} s are too short to test it: it needs {claim.needs_s:g} s (--full)"
                 return Verdict(Outcome.OPEN, says)
     return None
 
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """A point of a curve: its level's index, where it lies, and its value."""
+    """A point of a curve: its level's index, its position, and its value."""
 
     level: int
     x: float
@@ -284,7 +284,7 @@ class CurvePoint:
 
 
 def curve_points(paper: Paper, study: Study, curve: Curve, values: Values) -> list[CurvePoint]:
-    """The points of a curve whose runs are there and that have a value, from left to right."""
+    """The points of a curve that were run and have a value, from left to right."""
     names = columns(paper, study, values)
     runs = min(
         (len(next(iter(v.values()), [])) for p, v in values.items() if p.study == study.key), default=0
@@ -302,5 +302,5 @@ def curve_points(paper: Paper, study: Study, curve: Curve, values: Values) -> li
 
 
 def mean(values: Sequence[float]) -> Estimate:
-    """Mean and 95 % interval of the runs of a point that have a value."""
+    """Mean and 95 % interval of a point's runs that have a value."""
     return estimate(values)

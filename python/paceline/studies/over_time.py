@@ -1,4 +1,4 @@
-"""Metrics of recordings: what becomes of a column over time, and of when something held."""
+"""Metrics of recordings: reductions of a column over time, and of the times at which a condition holds."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ REDUCTIONS: dict[str, Callable[[Array], float]] = {
     "jain": _jain,
     "last": lambda values: float(values[-1]),
 }
-"""What several rows of a summary, or of a recording, may become: name -> function of their values."""
+"""Reductions of several rows of a summary or recording: name -> function of their values."""
 
 
 def _lasts(times: Array, held: Truths) -> float:
-    """Seconds in which it holds: each row stands for the time until the next."""
+    """Seconds in which the condition holds: each row covers the time until the next."""
     return float(np.diff(times)[held[:-1]].sum()) if len(times) else 0.0
 
 
 def _settles(times: Array, held: Truths) -> float:
-    """From when on it holds to the end; the end itself where it does not hold there."""
+    """The instant from which the condition holds to the end; the end itself if it does not hold there."""
     if not len(times):
         return math.nan
     broken = np.flatnonzero(~held)
@@ -47,7 +47,7 @@ def _settles(times: Array, held: Truths) -> float:
 
 
 def _episodes(held: Truths) -> float:
-    """How often it began, at the first row too."""
+    """How often the condition began to hold, including at the first row."""
     return float((held & ~_before(held)).sum())
 
 
@@ -58,23 +58,23 @@ RECORDED: dict[str, Callable[[Array, Truths], float]] = {
     "returns": lambda _, held: max(0.0, _episodes(held) - 1),
     "settles": _settles,
 }
-"""What may be said of when something held in a recording: name -> function of its rows' times and of whether it held
-there. lasts: for how many seconds; share: in which share of the rows; episodes: how often it began; returns: how often
-it held again after it had not; settles: from which instant on it holds to the last row, whose instant it is if it does
-not hold there. To register one more is a line here; it is then a word of `rows`."""
+"""Reductions of a condition over a recording: name -> function of the rows' times and of whether it holds in each.
+lasts: for how many seconds; share: in which share of the rows; episodes: how often it began; returns: how often it held
+again after it had not; settles: the instant from which it holds to the last row, whose instant it is if it does not
+hold there. A further entry here becomes a word of `rows`."""
 
 
 def _before(held: Truths) -> Truths:
-    """Whether it held in the row before."""
+    """Whether the condition held in the previous row."""
     return np.concatenate((np.zeros(min(1, len(held)), dtype=bool), held[:-1]))
 
 
 def _held(column: Array, during: Episode) -> Truths:
-    """In which rows the episode was; none of a value that was not known."""
+    """The rows in which the episode is; none where the value is unknown."""
     tests = {"is": np.equal, "above": np.greater, "below": np.less}
     held: Truths = np.asarray(tests[during.test](column, during.bound), dtype=bool)
     if during.until_below is not None:
-        # Between the watermarks it is as it was when one was last crossed.
+        # Between the watermarks the state is that of the last crossing.
         known = held | (column < during.until_below)
         last = np.maximum.accumulate(np.where(known, np.arange(len(column)), -1))
         held = (last >= 0) & held[last]
@@ -86,8 +86,8 @@ def _held(column: Array, during: Episode) -> Truths:
 
 
 def _averaged(times: Array, values: Array, metric: Metric, every_s: float) -> Array:
-    """Means over intervals of `every_s` from the metric's beginning on; a row is of the time before it, and an
-    interval that is not over at the end is left out. nan where an interval has no value."""
+    """Means over intervals of `every_s` from the metric's beginning; a row covers the time before it, and an incomplete
+    last interval is left out. nan if an interval has no value."""
     end = min(metric.to_s, float(times.max(initial=metric.from_s)))
     count = int((end - metric.from_s) / every_s + 1e-6)
     place = np.ceil((times - metric.from_s) / every_s - 1e-6).astype(int) - 1
@@ -99,17 +99,17 @@ def _averaged(times: Array, values: Array, metric: Metric, every_s: float) -> Ar
 
 
 def _alike(ours: Array, others: Array) -> Array:
-    """The lesser of two over the greater, row by row; nan where both are zero."""
+    """min / max of two values, row by row; nan if both are zero."""
     least, most = np.minimum(ours, others), np.maximum(ours, others)
     ratio: Array = np.divide(least, most, out=np.full(len(most), np.nan), where=most > 0)
     return ratio
 
 
 class Rows:
-    """The rows of a recording that match, by column."""
+    """The matching rows of a recording, by column."""
 
     def __init__(self, table: pl.DataFrame) -> None:
-        """Those of `table`."""
+        """The rows of `table`."""
         self.table = table
         self._columns: dict[str, Array] = {}
 
@@ -122,16 +122,16 @@ class Rows:
 
 
 class Recordings:
-    """The recordings of a run, each read once however many metrics look at it."""
+    """The recordings of a run, each read once for all metrics."""
 
     def __init__(self, series: Mapping[str, pl.DataFrame]) -> None:
-        """Those of these kinds; they may lie on disk."""
+        """`series` are the recordings by kind; they may be on disk."""
         self._series = series
         self._tables: dict[str, pl.DataFrame | None] = {}
         self._rows: dict[tuple[str, tuple[tuple[str, str], ...]], Rows] = {}
 
     def value(self, metric: Metric) -> float:
-        """What becomes of a recorded column; nan where it was not recorded or has no value. Raises PaperError."""
+        """The reduction of a recorded column; nan if it was not recorded or has no value. Raises PaperError."""
         rows = self._matching(metric, metric.match)
         if rows is None:
             return math.nan

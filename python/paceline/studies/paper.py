@@ -1,10 +1,10 @@
-"""A paper as data: what it studied (`figures.toml`), what it published (`published.toml`), and where these files lie.
+"""A paper as data: its studies (`figures.toml`), its published results (`published.toml`), and where the files lie.
 
 A **study** is a scenario swept along one axis: its *levels*, each a handful of `path = value` settings, times its
 *series* (the lines of a plot, such as the two TCP variants). A **plot** shows one metric of a study, or curves of
-expressions over its points. A **claim** is one published statement with an expression for our side of it. Everything is
-read strictly: an unknown key, a claim about a level that no study has, or a metric that does not exist is an error that
-names the file and the entry (`loading`).
+expressions over its points. A **claim** is one published statement with an expression for our value. Everything is read
+strictly (`loading`): an unknown key, a claim about a level that no study has, or a metric that does not exist is an
+error that names the file and the entry.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from paceline.studies.readings import Abstract, Cause, Part, Reading
 from paceline.studies.verdict import Kind, Published
 
 Settings = tuple[tuple[str, str], ...]
-"""(TOML path, value as text) in the order in which they are made."""
+"""(TOML path, value as text) in the order in which they are set."""
 
 
 class World(StrEnum):
@@ -43,25 +43,25 @@ class Series:
     settings: Settings
     dashed: bool = False
     world: World = World.SIMULATED
-    """Where its points run; those at levels that are emulated run in real time too."""
+    """Where its points run; levels that are emulated make points run in real time too."""
 
 
 @dataclass(frozen=True)
 class Level:
-    """One stop on a study's axis: its label, where it lies on the axis, what it sets, and where it runs."""
+    """One stop on a study's axis: its label, position, settings, and where it runs."""
 
     label: str
     x: float
     settings: Settings
     world: World = World.SIMULATED
     cut_s: float | None = None
-    """Length of the intervals that its runs are cut into, in the short form, if not the study's."""
+    """Length of the intervals that its runs are cut into, in the short form, if it differs from the study's."""
     full: bool = False
-    """Whether its points in real time run in the full form alone."""
+    """Whether its points in real time run only in the full form."""
 
 
 EACH = "each"
-"""`Metric.rows` of a number of each interval that a run is cut into."""
+"""`Metric.rows` of a metric with a number for each interval that a run is cut into."""
 
 
 @dataclass(frozen=True)
@@ -72,17 +72,17 @@ class Episode:
     test: str
     bound: float
     nth: int = 0
-    """Which of the unbroken times in which that holds, from 1; 0: all of them."""
+    """Which of the contiguous periods in which that holds, from 1; 0: all of them."""
     until_below: float | None = None
-    """What lies `above` lasts until the column falls below this (a low watermark); None: below `bound`."""
+    """A period `above` lasts until the column falls below this (a low watermark); None: below `bound`."""
 
 
 @dataclass(frozen=True)
 class Metric:
     """A number of each run: a field of the summary's rows that match, times a scale; or an expression over others.
 
-    `rows` says what becomes of several rows: "first" takes the first, the others are those of `over_time.REDUCTIONS`;
-    "each" keeps all, in order: such a metric is for traces and for expressions that make one number of it.
+    `rows` says how several rows are reduced: "first" takes the first, the others are in `over_time.REDUCTIONS`; "each"
+    keeps all, in order: such a metric is for traces and for expressions that reduce it to one number.
     """
 
     key: str
@@ -96,19 +96,19 @@ class Metric:
     expression: Expression | None = None
     rows: str = "first"
     from_s: float = 0.0
-    """Of a recording: rows before this instant do not count."""
+    """For a recording: rows before this instant do not count."""
     to_s: float = math.inf
-    """Nor rows after this one."""
+    """For a recording: rows after this instant do not count."""
     during: Episode | None = None
-    """Of a recording: what part of it counts."""
+    """For a recording: the part that counts."""
     every_s: float | None = None
-    """Of a recording: its rows are averaged over intervals of so many seconds from `from_s` on; None: as recorded."""
+    """For a recording: average its rows over intervals of this many seconds from `from_s` on; None: as recorded."""
     against: Mapping[str, str] | None = None
-    """Of a recording: each value and that of these rows become the lesser over the greater: 1 if they are alike."""
+    """For a recording: each value becomes min / max of itself and that of these rows: 1 if they are equal."""
 
     def reach(self, ours: Estimate) -> tuple[float, float]:
-        """How far an interval reaches below and above its mean where it is drawn: what is measured has no negative
-        values, and a share (unit %) none above 100 %."""
+        """How far an interval is drawn below and above its mean: measures are not negative, and a share (unit %) does
+        not exceed 100 %."""
         mean, half = ours.mean or 0.0, ours.half_width or 0.0
         if self.field is None:
             return half, half
@@ -118,14 +118,13 @@ class Metric:
 
 @dataclass(frozen=True)
 class Curve:
-    """A line of a plot of kind `curves`: an expression for each level, where it lies on the x axis, and how it is
-    drawn."""
+    """A line of a plot of kind `curves`: an expression for each level, its x position, and its style."""
 
     key: str
     label: str
     y: tuple[Expression, ...]
     x: tuple[Expression, ...] | None
-    """None: where the level lies on the study's axis."""
+    """None: the level's position on the study's axis."""
     colour: int
     dashed: bool = False
     marked: bool = True
@@ -134,25 +133,24 @@ class Curve:
 
 @dataclass(frozen=True)
 class Trace:
-    """What a plot of kind `trace` shows of a recorded table: a column times a scale, of the flows so named (None: of
-    all)."""
+    """The recorded data of a plot of kind `trace`: a column times a scale, for the named flows (None: all)."""
 
     columns: tuple[str, ...]
     scale: float
     flows: tuple[str, ...] | None = None
     labels: tuple[str, ...] = ()
-    """Of the columns, if there are several: all but the first are drawn dashed."""
+    """The columns' labels, if there are several: all but the first are dashed."""
     jain_s: float | None = None
     """Instead of a column: Jain's index of the flows' goodputs, in bins of that length."""
     from_s: float = 0.0
-    """What was before this instant is not shown."""
+    """The trace before this instant is not shown."""
 
 
 @dataclass(frozen=True)
 class Plot:
-    """A picture of a study's metric; `kind`: line, bars, trace (over time), scatter (`over` another metric: of a study
-    each of its points with intervals, of a pool a cloud), ellipses
-    (`over` another metric, of the runs of each point), or curves (expressions over the points)."""
+    """A picture of a study's metric; `kind`: line, bars, trace (over time), scatter (`over` another metric: a study's
+    points with intervals, or a pool's as a cloud), ellipses (`over` another metric, of each point's runs), or curves
+    (expressions over the points)."""
 
     key: str
     title: str
@@ -163,23 +161,23 @@ class Plot:
     lines_at: tuple[float, ...] = ()
     log_y: bool = False
     label: str = ""
-    """Of the y axis, instead of the metric's."""
+    """The y axis' label, instead of the metric's."""
     x_label: str = ""
-    """Of the x axis, instead of the study's."""
+    """The x axis' label, instead of the study's."""
     curves: tuple[Curve, ...] = ()
     trace: Trace | None = None
     y_from: float = 0.0
-    """Where the y axis of a line plot begins."""
+    """The start of a line plot's y axis."""
 
 
 SHORT = ("duration", "rate_bin")
-"""What a study that runs in real time sets for its short form alone."""
+"""What a study that runs in real time sets only in its short form."""
 
 
 @dataclass(frozen=True)
 class Study:
-    """A scenario swept along one axis; or a pool: all points of other studies taken together; or what cannot be run
-    yet, with the reason (`later`)."""
+    """A scenario swept along one axis; or a pool: all points of other studies together; or a study that cannot run yet,
+    with the reason (`later`)."""
 
     key: str
     figure: str
@@ -193,20 +191,20 @@ class Study:
     plots: tuple[Plot, ...]
     pool: tuple[str, ...] = ()
     record: str | None = None
-    """What is recorded over time, for plots of kind trace."""
+    """The recording for plots of kind trace."""
     record_every_s: float = 0.5
     """The interval of the recording."""
     record_also: tuple[str, ...] = ()
-    """What is recorded besides, for metrics."""
+    """Further recordings for metrics."""
     cut_s: float | None = None
-    """Length of the intervals that its runs are cut into: see `time_slices`. What is recorded is then `losses`."""
+    """Length of the intervals that its runs are cut into: see `time_slices`. The recording is then `losses`."""
     later: str = ""
     change: Change | None = None
-    """What changes at an instant that each run itself makes."""
+    """A change at an instant that each run determines itself."""
     seconds: float | None = None
-    """Core seconds of a run, on average, on the machine of the paper's README; None: reckoned for each point."""
+    """Mean core seconds of a run on the machine of the paper's README; None: estimated for each point."""
     parts: tuple[Part, ...] = ()
-    """What a reading sets in it."""
+    """A reading's settings in it."""
 
     @property
     def drawn(self) -> set[str]:
@@ -224,15 +222,15 @@ class Study:
         return World.EMULATED in worlds
 
     def world(self, series: Series, level: Level) -> World:
-        """Where the points of a series at a level run."""
+        """Where a series' points at a level run."""
         return World.EMULATED if World.EMULATED in (series.world, level.world) else World.SIMULATED
 
     def cut_at(self, level: Level) -> float | None:
-        """Length of the intervals that runs at the level are cut into; None: they are not."""
+        """Length of the intervals that runs at the level are cut into; None: they are not cut."""
         return level.cut_s or self.cut_s
 
     def full(self) -> Study:
-        """The study with all its points, and with runs and intervals as long as its scenario and itself have them."""
+        """The study with all its points, with runs and intervals of the full length."""
 
         def kept(settings: Settings) -> Settings:
             return tuple(s for s in settings if s[0] not in SHORT)
@@ -242,7 +240,7 @@ class Study:
         return replace(self, levels=tuple(levels), series=tuple(series))
 
     def level(self, label: str) -> int:
-        """The index of the level so labelled. Raises KeyError."""
+        """The index of the level with this label. Raises KeyError."""
         for i, level in enumerate(self.levels):
             if level.label == label:
                 return i
@@ -262,7 +260,7 @@ class Show:
 
 @dataclass(frozen=True)
 class Claim:
-    """One published statement and what it is held against."""
+    """One published statement and its comparison."""
 
     key: str
     figure: str
@@ -270,20 +268,20 @@ class Claim:
     says: str
     study: str
     ours: Expression | None
-    """None where the study cannot be run yet."""
+    """None if the study cannot run yet."""
     published: Published
     unit: str
     shows: tuple[Show, ...]
     if_differs: str
     bound: float | None
     needs_s: float = 0.0
-    """The least duration of a run in real time that can say something of it."""
+    """The shortest real-time run that can test it, in seconds."""
     beside: str = ""
-    """Why it is shown and not counted: set by construction, fitted to what it is held against, another reading."""
+    """Why it is shown but not counted: set by construction, fitted to the compared value, another reading."""
 
     @property
     def printed(self) -> str:
-        """What was published, in words: "about 8", "above 0.6", "falls"."""
+        """The published statement, in words: "about 8", "above 0.6", "falls"."""
         published, sign = self.published, self.published.sign or 1
         if published.value is not None:
             words = {Kind.ABOUT: "about ", Kind.SAME: "the same: "}.get(published.kind, "")
@@ -297,7 +295,7 @@ _ROMAN = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X")
 
 
 def _plain(figure: str) -> str:
-    """A figure's name as files have it: "Figure 4" is "4", "Table II" and "II" are "table-2"."""
+    """A figure's name in files: "Figure 4" is "4", "Table II" and "II" are "table-2"."""
     word, _, name = figure.strip().rpartition(" ")
     if name.upper() in _ROMAN:
         return f"table-{_ROMAN.index(name.upper()) + 1}"
@@ -306,7 +304,7 @@ def _plain(figure: str) -> str:
 
 @dataclass(frozen=True)
 class Finding:
-    """A paragraph of the page: what a difference comes from, as far as it is known."""
+    """A paragraph of the page: the reason for a difference, as far as it is known."""
 
     title: str
     text: str
@@ -314,13 +312,13 @@ class Finding:
 
 @dataclass(frozen=True)
 class Paper:
-    """Everything about one paper."""
+    """A paper."""
 
     key: str
     """The folder's name."""
     folder: Path
     place: Path
-    """The folder as commands name it: papers/KEY of an installed paper, else as it was given."""
+    """The folder as commands name it: papers/KEY of an installed paper, else the given path."""
     title: str
     authors: str
     published_in: str
@@ -330,23 +328,23 @@ class Paper:
     claims: tuple[Claim, ...]
     findings: tuple[Finding, ...]
     runs: int = 10
-    """Runs of each point, unless more or fewer are asked for: as many as the paper made, if it says."""
+    """Default runs of each point: as many as the paper made, if it says."""
     emulated_runs: int = 3
     """Runs of each point in real time, in the short form."""
     real_record: tuple[str, ...] = ("rate", "rtcp")
-    """What is recorded of every run in real time, so that each figure alone finds the runs of the others."""
+    """The recordings of every run in real time, so that each figure alone can reuse the runs of the others."""
     abstract: tuple[Abstract, ...] = ()
-    """What its abstract found, with our answers."""
+    """The abstract's findings, with our answers."""
     readings: tuple[Reading, ...] = ()
     causes: tuple[Cause, ...] = ()
     key_figure: str = ""
-    """The plot that shows it best."""
+    """The plot that shows the paper's result best."""
     file: str = FIGURES
-    """The file that says what is run, as messages name it."""
+    """The file that describes the studies, as messages name it."""
 
     @property
     def name(self) -> str:
-        """What `paceline reproduce` takes for it."""
+        """The paper's name in `paceline reproduce`."""
         return str(self.place) if self.place == self.folder else self.key
 
     def figures(self) -> list[str]:
@@ -354,12 +352,12 @@ class Paper:
         return list(dict.fromkeys(study.figure for study in self.studies.values()))
 
     def has(self, figure: str) -> bool:
-        """Whether there is such a figure, by any of its names."""
+        """Whether there is such a figure, under any of its names."""
         return bool(self._named(figure))
 
     def _named(self, figure: str) -> set[str]:
-        """The figures that a name means: "4" and "Figure 4", "4c" by one of its plots, "Table I" and "I"; and of one
-        whose plots or claims stand in others, those."""
+        """The figures that a name means: "4" and "Figure 4", "4c" by one of its plots, "Table I" and "I"; and for one
+        whose plots or claims are in other figures, those."""
         name = _plain(figure)
         if name in self.figures():
             return {name}
@@ -370,8 +368,8 @@ class Paper:
         return exact or begins | claimed
 
     def only(self, figure: str) -> Paper:
-        """The paper with one figure's studies and claims alone, by any of its names. Raises PaperError if it
-        is not there."""
+        """The paper with only one figure's studies and claims, by any of the figure's names. Raises PaperError for an
+        unknown one."""
         wanted = self._named(figure)
         studies = {k: s for k, s in self.studies.items() if s.figure in wanted}
         if not studies:
@@ -383,12 +381,12 @@ class Paper:
             c for c in self.claims if c.study in studies and self.studies[c.study].figure in wanted
         )
         if (name := _plain(figure)) not in self.figures():
-            # its claims stand among those of other figures
+            # the figure's claims are among those of other figures
             claims = tuple(c for c in claims if c.figure == name) or claims
         return replace(self, studies=studies, claims=claims)
 
     def full(self) -> Paper:
-        """The paper with runs in real time as long and as many as its own: where some of a study's points run in real
-        time, all have the duration that its scenario gives."""
+        """The paper with real-time runs of the paper's own length and number: if some of a study's points run in real
+        time, all have the duration of its scenario."""
         studies = {k: s.full() if s.is_emulated else s for k, s in self.studies.items()}
         return replace(self, studies=studies, emulated_runs=self.runs)

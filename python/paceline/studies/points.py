@@ -1,4 +1,4 @@
-"""From a paper's studies to points to run, and the command that runs one of them again."""
+"""The points to run of a paper's studies, and the command that repeats one of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FIRST_SEED = 1
 
 @dataclass(frozen=True)
 class Place:
-    """Where a point stands: a study, and one of its series at one of its levels."""
+    """A point's place: a study, and one of its series at one of its levels."""
 
     study: str
     series: str
@@ -28,14 +28,14 @@ class Place:
 
 
 def places(study: Study) -> Iterator[tuple[Place, Series, Level]]:
-    """The points of a study, level by level; none of a pool or of what cannot be run yet."""
+    """The points of a study, level by level; none for a pool or a study that cannot run yet."""
     for level in study.levels:
         for series in study.series:
             yield Place(study.key, series.key, level.label), series, level
 
 
 def settings(study: Study, place: Place) -> Settings:
-    """What the point sets in its study's scenario: the series' settings, then the level's, then a reading's."""
+    """The point's settings in its study's scenario: the series', then the level's, then a reading's."""
     series = next(s for s in study.series if s.key == place.series)
     own = series.settings + study.levels[study.level(place.level)].settings
     return own + tuple(
@@ -46,10 +46,10 @@ def settings(study: Study, place: Place) -> Settings:
 def point(
     paper: Paper, study: Study, place: Place, *, at_s: float | None = None, seed: int | None = None
 ) -> Point:
-    """The point, ready to run; with what its study changes `at_s`, and for this seed alone, if they are given. Raises
-    PaperError that names the point, around what is wrong with its scenario.
+    """The point, ready to run; with its study's change `at_s`, and only for this seed, if they are given. Raises
+    PaperError, which names the point and the mistake in its scenario.
 
-    Name and description are the paper's in every point, so that the same point in two studies is one run.
+    Name and description are the paper's in every point, so that equal points of two studies are one run.
     """
     then = study.change.settled(at_s) if study.change and at_s is not None else ()
     try:
@@ -68,7 +68,7 @@ def point(
 
 
 def check_change(paper: Paper, study: Study, place: Place, first: Point) -> None:
-    """Refuses a study whose change makes no scenario, by an instant in the midst of the run. Raises PaperError."""
+    """Raise PaperError if a study's change gives an invalid scenario, tested with an instant in mid-run."""
     if study.change:
         point(paper, study, place, at_s=first.scenario.duration_s / 2)
 
@@ -80,22 +80,22 @@ def world(study: Study, place: Place) -> World:
 
 
 def is_left_out(study: Study, place: Place) -> bool:
-    """Whether the point is one that runs in the full form alone, and this is not that."""
+    """Whether the point runs only in the full form, and this is the short one."""
     return study.levels[study.level(place.level)].full and world(study, place) is World.EMULATED
 
 
 def runs_of(paper: Paper, where: World, runs: int) -> int:
-    """How many runs a point has of `runs` that were asked for: in real time as many as the paper allows."""
+    """The number of a point's runs if `runs` were requested: in real time the paper's limit applies."""
     return runs if where is World.SIMULATED else min(runs, paper.emulated_runs)
 
 
 def command(paper: Paper, study: Study, place: Place, runs: int) -> str:
-    """The command line that runs the point again, with the same seeds: in the simulator that gives the same numbers."""
+    """The command line that repeats the point with the same seeds: in the simulator it gives the same numbers."""
     path = paper.place / str(study.scenario)
     where = world(study, place)
     runs = runs_of(paper, where, runs)
     if study.change:
-        # Each seed has a scenario of its own.
+        # Each seed has its own scenario.
         of = [f"--{study.change.tests}", place.series, "--case", study.key, "--runs", str(runs)]
         return shlex.join(["paceline", "suite", paper.name, *of])
     words = ["paceline", "run" if where is World.SIMULATED else "emulate", path.as_posix()]

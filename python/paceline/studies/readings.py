@@ -1,10 +1,10 @@
-"""What a paper's text leaves open, and what statements that differ from it are put down to.
+"""What a paper's text leaves open, and the causes of statements that differ from it.
 
-A **reading** takes something that the text leaves open otherwise than the paper's scenarios do: other settings, or
-another way of counting. Run whole it has verdicts of its own, so that a page shows them side by side and nobody has to
-ask whether the one that was taken was picked by its score. A **cause** says why statements differ. It counts for those
-alone that agree once it is removed: under a reading, within some per cent, or held against what the paper says of the
-same thing elsewhere.
+A **reading** resolves an open question differently from the paper's scenarios: with other settings, or another way of
+counting. Run as a whole, it has its own verdicts. Pages show readings side by side, so that readers can see that the
+chosen one was not picked by its score. A **cause** explains why statements differ. It counts only for statements that
+agree once it is removed: under a reading, within some per cent, or compared with the paper's own statement on the same
+thing elsewhere.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Part:
-    """What a reading sets, and where: after what series and levels set."""
+    """A reading's settings, and where they apply: after those of series and levels."""
 
     studies: tuple[str, ...]
     series: tuple[str, ...]
-    """Of these studies; empty: all."""
+    """Only for these series; empty: all."""
     levels: tuple[str, ...]
-    """The same."""
+    """Only for these levels; empty: all."""
     settings: Settings
     scenario: str | None
-    """The file that the studies run instead of theirs, if they do."""
+    """The file that the studies run instead of their own, if any."""
 
     def is_of(self, series: str, level: str) -> bool:
-        """Whether a point of its studies is one of its own."""
+        """Whether it applies to a point of its studies."""
         return series in (self.series or (series,)) and level in (self.levels or (level,))
 
 
@@ -47,18 +47,18 @@ class Reading:
     key: str
     title: str
     where: str
-    """In the paper."""
+    """The place in the paper."""
     text: str
     """What the text leaves open there."""
     taken: str
-    """What the paper's scenarios have."""
+    """The choice in the paper's scenarios."""
     parts: tuple[Part, ...]
     counted: Mapping[str, Expression]
-    """Claims whose side of ours is counted otherwise."""
+    """Claims whose value on our side is counted otherwise."""
 
 
 class CauseKind(StrEnum):
-    """Whose a difference is."""
+    """The origin of a difference."""
 
     DIGITS = "digits"
     UNSAID = "unsaid"
@@ -67,7 +67,7 @@ class CauseKind(StrEnum):
 
     @property
     def words(self) -> str:
-        """As pages say it."""
+        """The kind as pages name it."""
         return {
             CauseKind.DIGITS: "printed digits missed by a little",
             CauseKind.UNSAID: "a setting that the paper does not give",
@@ -77,28 +77,28 @@ class CauseKind(StrEnum):
 
 
 MOST_DIGITS = 0.05
-"""The largest share of a published number that its digits are said to be missed by."""
+"""The largest relative error that may be put down to printed digits."""
 
 
 @dataclass(frozen=True)
 class Cause:
-    """Why some statements differ, and how that is removed: by exactly one of `reading`, `within` and `instead`."""
+    """Why some statements differ, and how the cause is removed: by exactly one of `reading`, `within`, `instead`."""
 
     key: str
     says: str
     kind: CauseKind
     claims: tuple[str, ...]
     reading: str | None = None
-    """The reading that has it not."""
+    """The reading without the cause."""
     within: float | None = None
-    """The share of the published number that ours may be off by, at most `MOST_DIGITS`."""
+    """The allowed relative deviation of our value from the published number, at most `MOST_DIGITS`."""
     instead: Mapping[str, str] | None = None
-    """Claim -> the claim that holds what the paper says of the same thing elsewhere."""
+    """Claim -> the claim for the paper's statement on the same thing elsewhere."""
 
 
 @dataclass(frozen=True)
 class Abstract:
-    """A finding of the paper's abstract, and our answer, in whose text {KEY} is what came out of that claim."""
+    """A finding of the abstract, and our answer, in whose text {KEY} is that claim's value."""
 
     says: str
     answer: str
@@ -107,14 +107,14 @@ class Abstract:
 
 @dataclass(frozen=True)
 class Trial:
-    """A cause taken away from a statement that differs; `outcome` is None where nothing was run without it."""
+    """A cause removed from a statement that differs; `outcome` is None if nothing was run without it."""
 
     cause: Cause
     outcome: Outcome | None
 
 
 def under(paper: Paper, reading: Reading) -> Paper:
-    """The paper so read."""
+    """The paper under this reading."""
     studies = dict(paper.studies)
     for part in reading.parts:
         for key in part.studies:
@@ -129,8 +129,8 @@ def under(paper: Paper, reading: Reading) -> Paper:
 
 
 def touched(paper: Paper, reading: Reading) -> Paper | None:
-    """The paper so read, with those statements alone that it may change, and the studies that they look at; None if
-    there are none (of one figure, say)."""
+    """The paper under this reading, with only the statements that it may change and their studies; None if there are
+    none (for a single figure, for example)."""
     changed = {key for part in reading.parts for key in part.studies}
     changed |= {key for key, study in paper.studies.items() if changed & set(study.pool)}
     claims = [c.key for c in paper.claims if c.study in changed or c.key in reading.counted]
@@ -144,8 +144,8 @@ def touched(paper: Paper, reading: Reading) -> Paper | None:
 
 
 def merged(taken: list[Result], other: list[Result]) -> list[Result]:
-    """All verdicts under a reading: where it has none, because it changes nothing there or what it takes runs in real
-    time, those of the reading that was taken."""
+    """All verdicts under a reading; those of the chosen reading where it changes nothing, or where it would have to run
+    in real time."""
     by_key = {r.claim.key: r for r in other if r.verdict.outcome is not Outcome.OPEN}
     return [by_key.get(r.claim.key, r) for r in taken]
 
@@ -153,7 +153,7 @@ def merged(taken: list[Result], other: list[Result]) -> list[Result]:
 def trials(
     result: Result, causes: tuple[Cause, ...], taken: list[Result], readings: Mapping[str, list[Result]]
 ) -> list[Trial]:
-    """Each cause that is named for a statement, and what comes out without it."""
+    """Each cause that is named for a statement, and the outcome without it."""
     found = []
     for cause in causes:
         if result.claim.key in (cause.instead or cause.claims):

@@ -1,4 +1,4 @@
-"""A paper run from beginning to end: points, runs, metrics, verdicts."""
+"""Runs a paper from beginning to end: points, runs, metrics, verdicts."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ from paceline.studies.second_runs import SecondRuns
 from paceline.studies.verdict import Outcome
 
 REAL_EVERY_S = 0.5
-"""How often runs in real time are recorded; more often where a study wants it."""
+"""Recording interval of runs in real time; shorter if a study needs it."""
 
 
 @dataclass(frozen=True)
 class RealTime:
-    """How exact runs in real time were: of each the median and the 99th percentile of its emulator's lag (s), and the
-    share of the processors' time that others took meanwhile."""
+    """The accuracy of runs in real time: each run's median and 99th percentile of its emulator's lag (s), and the share
+    of processor time that others took meanwhile."""
 
     budget: Budget
     lag_p50_s: tuple[float, ...]
     lag_p99_s: tuple[float, ...]
     steal: tuple[float, ...]
     disturbed: int
-    """Runs that were disturbed each time that they were made."""
+    """Runs that were disturbed at every attempt."""
 
     @staticmethod
     def of(records: Sequence[RunRecord], budget: Budget) -> RealTime | None:
-        """Of these runs; None if none says how exact it was."""
+        """The accuracy of these runs; None if no run recorded it."""
         found = [said for record in records if (said := disturbance(record))]
         if not found:
             return None
@@ -55,28 +55,28 @@ class RealTime:
 
 @dataclass
 class Reproduction:
-    """What came out: values of every metric, recordings, verdicts, and how it was made."""
+    """The result: values of every metric, recordings, verdicts, and provenance."""
 
     paper: Paper
     runs: int
     values: measure.Values
     recorded: dict[Place, pl.DataFrame]
-    """What the points of studies that record recorded: seed, flow, instance, time_s, and the recording's columns."""
+    """The recordings of points in studies that record: seed, flow, instance, time_s, and the recording's columns."""
     results: list[measure.Result]
     provenance: dict[str, Any]
     figure: str | None = None
     reading: Reading | None = None
-    """The reading that its paper is read by, if not as the scenarios have it."""
+    """The reading, if it is not that of the paper's scenarios."""
     full: bool = False
-    """Whether runs in real time were as long and as many as the paper's."""
+    """Whether runs in real time had the paper's length and number."""
     seconds: float = 0.0
     workers: int = 1
     real: RealTime | None = None
-    """How the runs in real time were made, if there were any."""
+    """The accuracy of the runs in real time, if there were any."""
     scenarios: dict[str, str] = field(default_factory=dict)
     """Scenario file -> its text with every default filled in."""
     readings: dict[str, list[measure.Result]] = field(default_factory=dict)
-    """Reading -> the verdicts on the claims that it may change; of those that were run."""
+    """Reading -> the verdicts on the claims that it may change, for those that were run."""
 
     @property
     def seeds(self) -> list[int]:
@@ -88,12 +88,12 @@ class Reproduction:
         return list(self.paper.studies.values())
 
     def counts(self) -> dict[str, int]:
-        """How many claims have each outcome; without those that are shown beside them."""
+        """The number of claims by outcome, without those that are only shown."""
         return {str(outcome): sum(r.verdict.outcome is outcome for r in self.counted) for outcome in Outcome}
 
     def near(self) -> dict[str, int]:
-        """Whatever the intervals say: of how many counted numbers ours is there, and of how many it is within 5 and
-        15 % of the published one. Keys: numbers, within_5, within_15."""
+        """Counts of relative deviations, regardless of intervals: the counted numbers for which we have a value, and
+        those within 5 and 15 % of the published one. Keys: numbers, within_5, within_15."""
         off = [share for result in self.counted if (share := result.off_share) is not None]
         return {
             "numbers": len(off),
@@ -103,25 +103,25 @@ class Reproduction:
 
     @property
     def counted(self) -> list[measure.Result]:
-        """The claims that verdicts are counted of."""
+        """The claims that count for verdicts."""
         return [result for result in self.results if not result.claim.beside]
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """What is recorded, how often, and the flows that are kept of it (None: all)."""
+    """What is recorded, at what interval, and the flows that are kept (None: all)."""
 
     kind: str
     every_s: float
     flows: tuple[str, ...] | None
     cut_s: float | None = None
-    """The length of the intervals that the runs are cut into, of which the metrics are kept instead."""
+    """The length of the intervals that the runs are cut into; their metrics are then kept instead."""
     also: tuple[str, ...] = ()
-    """What is recorded besides, for metrics alone."""
+    """Further recordings, only for metrics."""
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """All that is recorded."""
+        """All kinds of recordings."""
         return (self.kind, *self.also)
 
     def summaries(self, records: Sequence[RunRecord]) -> list[dict[str, Any]]:
@@ -136,7 +136,7 @@ class Recorded:
     def table(
         self, metrics: Mapping[str, Metric], records: Sequence[RunRecord], world: World
     ) -> pl.DataFrame | None:
-        """What is kept of the recordings: themselves, or the metrics of each interval of the flow in question."""
+        """The kept part of the recordings: themselves, or the flow's metrics for each interval."""
         if self.cut_s is None:
             return self.kept(records, world)
         rows: list[dict[str, Any]] = []
@@ -150,8 +150,8 @@ class Recorded:
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def kept(self, records: Sequence[RunRecord], world: World = World.SIMULATED) -> pl.DataFrame | None:
-        """The recording of the runs, with their seeds; None if no run has it. What was recorded in real time, more
-        often than it is wanted, is made as sparse."""
+        """The recording of the runs, with their seeds; None if no run has it. Real-time recordings, which may be
+        denser, are thinned to the requested interval."""
         parts = []
         for record in records:
             table = record.series.get(self.kind)
@@ -166,7 +166,7 @@ class Recorded:
 
 
 def recording(study: Study, level: Level | None = None) -> Recorded | None:
-    """What the study records at the level: of the flows that its traces show, if they name them."""
+    """The study's recording at the level, of the flows in its traces if they name some."""
     if study.record is None:
         return None
     if cut_s := study.cut_at(level) if level else study.cut_s:
@@ -180,29 +180,29 @@ def recording(study: Study, level: Level | None = None) -> Recorded | None:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a reproduction will run: each distinct point once, with all the places where it is shown."""
+    """The plan of a reproduction: each distinct point once, with all the places that show it."""
 
     points: list[Point]
     places: list[list[Place]]
     recorded: list[Recorded | None]
-    """What is recorded of each simulated point."""
+    """The recording of each simulated point."""
     worlds: list[World]
     """Where each point runs."""
     runs: int
     each_s: list[float]
-    """Core seconds that a run of each simulated point takes on the machine of the paper's README."""
+    """Core seconds of a run of each simulated point on the machine of the paper's README."""
     real_runs: int
-    """How often each point in real time runs."""
+    """Number of runs of each point in real time."""
     kinds: tuple[str, ...]
-    """What is recorded of each of them."""
+    """Their recordings."""
     real_every_s: float
-    """How often."""
+    """Their recording interval."""
     again: tuple[tuple[str, float], ...] = ()
     """The study of each place whose runs are made twice (see `changes`), and the core seconds of a second run."""
 
     @property
     def runs_in_all(self) -> int:
-        """How many runs there are, in the simulator and in real time."""
+        """The number of runs, in the simulator and in real time."""
         return (len(self.points) + len(self.again)) * self.runs
 
     @property
@@ -211,7 +211,7 @@ class Plan:
         return (sum(self.each_s) + sum(seconds for _, seconds in self.again)) * self.runs
 
     def of(self, studies: Collection[str]) -> Plan:
-        """The part of it that these studies show."""
+        """The part of the plan that these studies show."""
         shown = [any(place.study in studies for place in where) for where in self.places]
         return replace(
             self,
@@ -224,7 +224,7 @@ class Plan:
         )
 
     def kept(self, directory: Path) -> tuple[int, float]:
-        """How many of the simulated runs are kept in a store's directory, and the core seconds that they take."""
+        """How many of the simulated runs are in a store's directory, and their core seconds."""
         many, seconds = 0, 0.0
         names = kept_in(directory)
         if not names:
@@ -240,19 +240,19 @@ class Plan:
         return many, seconds
 
     def real_seconds(self, budget: Budget) -> float:
-        """How long the points in real time take."""
+        """The time that the points in real time take."""
         pairs = zip(self.points, self.worlds, strict=True)
         return budget.seconds([point for point, world in pairs if world is World.EMULATED] * self.real_runs)
 
     def chosen(self, recorded: Recorded | None, world: World) -> list[int]:
-        """The points of which this is recorded, in that world."""
+        """The points with this recording, in that world."""
         where = zip(self.recorded, self.worlds, strict=True)
         return [i for i, (r, w) in enumerate(where) if r == recorded and w is world]
 
 
 def plan(paper: Paper, runs: int) -> Plan:
-    """The points of all studies, those that are the same run merged. Raises PaperError for a bad scenario: nothing
-    starts unless every point is valid."""
+    """The points of all studies, equal runs merged. Raises PaperError for a bad scenario: nothing starts unless every
+    point is valid."""
     found: dict[tuple[str, Recorded | None, World], tuple[Point, list[Place], float]] = {}
     kinds, real_every_s = dict.fromkeys(paper.real_record), REAL_EVERY_S
     again = []
@@ -267,7 +267,7 @@ def plan(paper: Paper, runs: int) -> Plan:
                 points.check_change(paper, study, place, point)
                 again.append((study.key, _run_s(study, point, recorded)))
             if world is World.EMULATED and recorded:
-                # A run in real time is worth more than a recording: one run serves all that is to be shown of it.
+                # A run in real time is expensive: a single run makes all recordings.
                 kinds |= dict.fromkeys(recorded.kinds)
                 real_every_s = min(real_every_s, recorded.every_s)
                 recorded = None
@@ -291,11 +291,11 @@ def plan(paper: Paper, runs: int) -> Plan:
 
 RUN_S = 2e-3
 ROW_S = 0.25e-6
-"""What a run takes beside its packets, and for each row of a flow that is recorded: core seconds on an Intel Xeon."""
+"""Core seconds on an Intel Xeon that a run takes besides its packets, for each recorded row of a flow."""
 
 
 def _run_s(study: Study, point: Point, recorded: Recorded | None) -> float:
-    """Core seconds of a run of the point, about: what the study says of all of its own, else by packets and rows."""
+    """Estimated core seconds of a run of the point: the study's figure if it has one, else by packets and rows."""
     if study.seconds is not None:
         return study.seconds
     scenario = point.scenario
@@ -304,7 +304,7 @@ def _run_s(study: Study, point: Point, recorded: Recorded | None) -> float:
 
 
 def seconds_on(core_seconds: float, workers: int) -> float:
-    """Wall time of so many core seconds with so many workers, on as many cores."""
+    """Wall time of this many core seconds with `workers` workers on as many cores."""
     return core_seconds / max(1, min(workers, workers_of_machine()))
 
 
@@ -319,11 +319,11 @@ def run(
     runner: Callable[..., list[RunRecord]] = run_points,
     real_time: Runner | None = None,
 ) -> Reproduction:
-    """Runs a paper; what is to run in real time with `real_time`, or not at all without it, as many runs side by side
-    as the machine carries and `workers` allows; `executor` makes the simulated ones. Finished runs in `store` are used
-    again. `progress` is told runs, with `real_time` seconds.
+    """Run a paper; its real-time points with `real_time`, or not at all without it, as many runs side by side as the
+    machine can carry and `workers` allows; `executor` makes the simulated ones. Finished runs in `store` are used
+    again. `progress` counts runs, with `real_time` seconds.
 
-    Raises PaperError before anything runs, Interrupted on Ctrl-C (what had finished is in the store), StorageError.
+    Raises PaperError before anything runs, Interrupted on Ctrl-C (finished runs are in the store), StorageError.
     """
     with opened(executor, workers or workers_of_machine()) as who:
         return _run(
@@ -347,7 +347,7 @@ def _run(
     runner: Callable[..., list[RunRecord]],
     real_time: Runner | None,
 ) -> Reproduction:
-    """What `run` does, once it is known who makes the runs."""
+    """The body of `run`, after the executor is opened."""
     began = time.monotonic()
     seeds = seeds_from(points.FIRST_SEED, runs)
     planned = plan(paper, runs)
@@ -356,7 +356,7 @@ def _run(
     budget = Budget.of_machine(workers)
     kept: list[RunRecord] = []
     firsts: dict[str, list[dict[str, Any]]] = {}
-    # What a progress of one means: a run, or the seconds that it takes.
+    # The unit of progress: a run, or the seconds that it takes.
     worth = dict.fromkeys(World, 1.0)
     counts = {world: planned.worlds.count(world) * points.runs_of(paper, world, runs) for world in World}
     counts[World.SIMULATED] += len(planned.again) * runs
@@ -371,7 +371,7 @@ def _run(
     def made(
         what: Sequence[Point], own_seeds: Sequence[int], recorded: Recorded | None, world: World
     ) -> list[RunRecord]:
-        """Runs these points, as the next part of the whole."""
+        """Run these points, as the next part of the whole."""
         nonlocal before, ended
         whole = sum(len(point.seeds or own_seeds) for point in what) * worth[world]
 
@@ -401,7 +401,7 @@ def _run(
         before, ended = before + whole, ended + len(records)
         return records
 
-    # What runs in real time comes last: what is simulated takes moments, and is kept.
+    # Real-time runs come last: simulated ones take little time, and are stored.
     for world, recorded in itertools.product(World, dict.fromkeys(sorted(planned.recorded, key=str))):
         chosen = planned.chosen(recorded, world)
         if not chosen or (world is World.EMULATED and real_time is None):
@@ -448,9 +448,9 @@ def _take(
     values: measure.Values,
     tables: dict[Place, pl.DataFrame],
 ) -> None:
-    """Takes the metrics and recordings of a point's runs to all of its places."""
+    """Assign the metrics and recordings of a point's runs to all of its places."""
     series = [record.series for record in own]
-    # The intervals that a study cuts the runs into are its own.
+    # Studies cut the runs into different intervals.
     by_cut: dict[float | None, dict[str, list[float]]] = {}
     for place in places:
         study = paper.studies[place.study]
@@ -472,7 +472,7 @@ def _take_seconds(
     values: measure.Values,
     tables: dict[Place, pl.DataFrame],
 ) -> None:
-    """Makes second runs, and takes theirs."""
+    """Make the second runs, and assign their results."""
     what = [point for second in again for point in second.points(paper)]
     records = iter(make(what) if what else ())
     for second in again:
@@ -485,8 +485,8 @@ def _take_seconds(
 
 
 def _check_found(paper: Paper, firsts: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
-    """Refuses a metric that a study shows and that no run of it has. `firsts` are summaries of simulated runs by study:
-    real ones lack what cannot be known there."""
+    """Raise PaperError for a metric that a study shows and that none of its runs has. `firsts` are summaries of
+    simulated runs by study: real ones lack what cannot be measured there."""
     for key, summaries in firsts.items():
         study = paper.studies[key]
         wanted = set(study.drawn)
@@ -494,7 +494,7 @@ def _check_found(paper: Paper, firsts: Mapping[str, Sequence[Mapping[str, Any]]]
             name for claim in paper.claims if claim.study == key and claim.ours for name in claim.ours.names
         }
         for metric in reversed(list(paper.metrics.values())):
-            # Expressions are of metrics above them.
+            # Expressions use metrics above them.
             if metric.key in wanted:
                 measure.check_found(f"{paper.name}/{paper.file}: metric.{metric.key}", metric, summaries)
                 wanted |= metric.expression.names if metric.expression else set()

@@ -1,4 +1,4 @@
-"""Our side of a claim: its runs as a sample, with what is known of the metrics that it is made of."""
+"""Our value of a claim: its runs as a sample, with the properties of its metrics."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from paceline.studies.paper import Metric
 
 ANYTHING = (-math.inf, math.inf)
 AVERAGED = ("first", "mean", "sum", "jain")
-"""What may become of several rows, without the rare ones telling more than the others."""
+"""Reductions of several rows in which rare rows do not dominate."""
 INSIDE = ("mean", "least", "most", "mean_known")
-"""Functions that stay between the ends of what they are of."""
+"""Functions whose value stays within the range of their argument."""
 
 
 def sample(
     expression: Expression, metrics: Mapping[str, Metric], names: Mapping[str, Column | Array], runs: int
 ) -> Sample | None:
-    """The runs of an expression; without values where it has none over all runs, and one where it has no interval.
-    Raises LookupError where not all points were run."""
+    """The runs of an expression; without values if it has none over all runs, and with one if it has no interval.
+    Raises LookupError if not all points were run."""
     found = expression.valued(names, runs)
     value, values, each = found.value, found.mean_of, tuple(found.each)
     if not math.isfinite(value):
@@ -40,7 +40,7 @@ def sample(
 
 
 def _snapped(values: list[float], value: float, grain: float) -> list[float]:
-    """Without what rounding alone makes different: pseudo-values differ by as much as the value times the runs."""
+    """The values without rounding differences, which in pseudo-values are as large as the value times the runs."""
     grain = len(values) * max(grain, 1e-10 * max(abs(value), *map(abs, values)))
     return [value] * len(values) if max(values) - min(values) <= grain else values
 
@@ -56,8 +56,8 @@ def is_share(node: ast.expr) -> bool:
 
 
 def is_steady(metric: Metric, metrics: Mapping[str, Metric]) -> bool:
-    """Whether means of few runs of a metric have an interval by t: see `interval.steady`. What is made of others is as
-    steady as they are."""
+    """Whether few runs' means of a metric have a t interval: see `interval.steady`. A metric made of others is steady
+    if they all are."""
     if metric.expression is not None:
         names = metric.expression.names
         return all(is_steady(metrics[name], metrics) for name in names if name in metrics)
@@ -78,7 +78,7 @@ def _of_metric(metric: Metric) -> Ends:
 
 
 def reach(node: ast.expr, metrics: Mapping[str, Metric]) -> Ends:
-    """Between which an expression lies, as far as it follows from what its metrics cannot leave."""
+    """The range of an expression, as far as its metrics' ranges determine it."""
     found = ANYTHING
     match node:
         case ast.Constant(value=int() | float() as value):

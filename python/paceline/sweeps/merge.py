@@ -1,4 +1,4 @@
-"""One sweep of the runs that several directories hold: shards that several machines made, say."""
+"""Merges a sweep's runs from several directories, for example shards run on several machines."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from paceline.results.results import Results, RunRecord
 from paceline.results.store import Kept, Store, check_kind, unlike
 
 _Runs = dict[tuple[str, int], tuple[Store, str]]
-"""Of each point, its labels as JSON, and seed: where the finished run is, and its key."""
+"""By point (its labels as JSON) and seed: the store of the finished run, and its key."""
 
 
 @checked()
 def merge(directories: Sequence[str | Path], out: str | Path, *, fresh: bool = False) -> Results:
-    """Makes one sweep in `out` of directories of the same sweep, with all its tables; they stay as they are.
+    """Merge directories of the same sweep into one sweep in `out`, with all its tables; they stay unchanged.
 
-    They must be of one scenario, one version of Paceline, the same values and seeds. Raises PacelineError if they are
-    not, or if a run is in none of them; StorageError.
+    They must have the same scenario, Paceline version, values and seeds. Raises PacelineError if they do not, or if a
+    run is missing from all of them; StorageError.
     """
     if not directories:
         raise PacelineError("there is nothing to merge: name the directories of the shards")
     places = [Path(one) for one in directories]
     if any(place.resolve() == Path(out).resolve() for place in places):
         raise PacelineError(
-            f"{out} is one of the shards, which stay as they are: give another directory for the whole sweep"
+            f"{out} is one of the shards, which merging leaves unchanged: give another directory for the whole sweep"
         )
     manifest, runs = _read(places[0])
     for place in places[1:]:
@@ -47,7 +47,7 @@ def merge(directories: Sequence[str | Path], out: str | Path, *, fresh: bool = F
         first = ", ".join(f"{names[path]}={value}" for path, value in missing[0][0].items())
         raise PacelineError(
             f"{len(missing)} of {len(wanted)} runs are in none of these directories, the first of {first}, seed "
-            f"{missing[0][1]}: run the shards that lack, or go on with those that were stopped"
+            f"{missing[0][1]}: run the missing shards, or resume those that were stopped"
         )
     what = {key: value for key, value in manifest.items() if key != "shard"}
     with Kept(what, out, fresh=fresh) as kept:
@@ -66,7 +66,7 @@ def _read(directory: Path) -> tuple[dict[str, Any], _Runs]:
     manifests.check_sweep(directory / "manifest.json", manifest)
     if "until" in manifest:
         raise PacelineError(
-            f"{directory} is whole: with {option('until')} each point has the seeds that it needed, and no shard is so"
+            f"{directory} is no shard: with {option('until')} each point gets the seeds that it needs, in one sweep"
         )
     store = Store(directory, to_write=False)
     runs = {}
@@ -87,19 +87,19 @@ def _check_same(first: Path, one: Mapping[str, Any], second: Path, other: Mappin
         if why is None and one.get(key) != other.get(key):
             why = f"`{key}` of their manifests differ"
     if why:
-        raise PacelineError(f"{first} and {second} are no parts of one sweep: {why}")
+        raise PacelineError(f"{first} and {second} are not parts of one sweep: {why}")
 
 
 def _take(
     store: Store, key: str, to: Store, manifest: Mapping[str, Any], labels: Mapping[str, Any], seed: int
 ) -> RunRecord:
-    """A run, of which there is a copy in `to` then. Raises PacelineError if it is damaged."""
+    """Copy a run to `to`. Raises PacelineError if it is damaged."""
     run = store.get(key, seed, manifest["record"])
     if run is None:
         raise PacelineError(
-            f"{store.runs / key}.json is damaged: remove it, and give the command of its shard again"
+            f"{store.runs / key}.json is damaged: remove it, and repeat the command of its shard"
         )
-    # The summary comes last: a run is there when it is.
+    # Write the summary last: it marks the run as finished.
     for path in [*store.series(key, list(run.series)).paths.values(), store.runs / f"{key}.json"]:
         files.copy_whole(path, to.runs / path.name)
     kept = to.get(key, seed, manifest["record"])

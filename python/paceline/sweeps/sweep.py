@@ -1,4 +1,4 @@
-"""`paceline.sweep`: a scenario at every combination of some values, with the same seeds at each."""
+"""`paceline.sweep`: a scenario at every combination of values, with the same seeds at each."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from paceline.simulate.points import Point, Progress, Shard, check_recordings, r
 
 def grid(scenario: ScenarioLike, vary: Vary) -> list[Point]:
     """The points of a sweep: see `axes.combinations`. Raises PacelineError, and ScenarioError: nothing starts unless
-    every point is valid, and none is another one under other labels."""
+    every point is valid and differs from all others."""
     base = load(scenario)
     points = [Point(load(base, changes), labels) for changes, labels in combinations(vary)]
     known: dict[str, Point] = {}
@@ -27,14 +27,14 @@ def grid(scenario: ScenarioLike, vary: Vary) -> list[Point]:
         first = known.setdefault(point.identity, point)
         if first is not point:
             raise PacelineError(
-                f"{_words(first.labels, point.labels)} and {_words(point.labels, first.labels)} are one and the same "
+                f"{_words(first.labels, point.labels)} and {_words(point.labels, first.labels)} give the same "
                 "scenario: leave one out"
             )
     return points
 
 
 def _words(labels: Mapping[str, Any], other: Mapping[str, Any]) -> str:
-    """The labels that another point has not."""
+    """The labels in which a point differs from another."""
     return ", ".join(f"{path}={value}" for path, value in labels.items() if other[path] != value)
 
 
@@ -58,27 +58,25 @@ def sweep(
     schemes: Schemes | None = None,
     progress: Progress | None = None,
 ) -> Results:
-    """Runs a scenario at every combination of the values in `vary`, each with the same `runs` seeds.
+    """Run a scenario at every combination of the values in `vary`, each with the same `runs` seeds.
 
-    `vary` maps TOML paths to values, and tuples of paths that go together to tuples of values (see `paceline.axes`);
-    every table of the results has a column per path. With `out`, finished runs are kept there and a sweep that was
-    stopped goes on where it was; at the end the directory holds the tables too. `shard` (k, n) makes part k of n of the
-    runs, as one of n machines does: `out` then has no tables, and `merge` makes one sweep of the parts. `executor`, any
+    `vary` maps TOML paths to values, and tuples of paths that vary together to tuples of values (see `paceline.axes`);
+    every table of the results has a column per path. With `out`, finished runs are stored there and an interrupted
+    sweep resumes; at the end the directory holds the tables too. `shard` (k, n) makes part k of n of the runs, for one
+    of n machines: `out` then has no tables, and `merge` combines the parts. `executor`, any
     `concurrent.futures.Executor` or a name as "dask=ADDRESS" (`paceline.simulate.executors.opened`), makes the runs
-    elsewhere.
-    With `until`, as "goodput_bps 1 %" or several, each point gets seeds until the 95 % intervals of those measures are
-    that narrow, `most` at most: those that scatter more get more (`paceline.simulate.until`).
+    elsewhere. With `until`, as "goodput_bps 1 %" or several, each point gets seeds until the 95 % intervals of those
+    measures are that narrow, at most `most`: points with more scatter get more (`paceline.simulate.until`).
+
     Raises ScenarioError, PacelineError, StorageError, Interrupted.
     """
     from paceline.simulate.until import parsed, run_until  # noqa: PLC0415 (it stands on this module)
 
     part, untils = Shard(*shard), parsed(until)
     if untils and part.parts > 1:
-        raise PacelineError("a shard has the runs that it was given: leave out until, or shard")
+        raise PacelineError("a shard has a fixed number of runs: leave out until, or shard")
     if part.parts > 1 and out is None:
-        raise PacelineError(
-            "a shard's runs are for others to merge: give out, the directory where they are kept"
-        )
+        raise PacelineError("a shard's runs are merged later: give out, the directory that stores them")
     check_set(set or {}, vary)
     base = load(scenario, set, schemes)
     points = grid(base, vary)

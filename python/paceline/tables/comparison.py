@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from paceline.sweeps.compare import Comparison
 
 LONGEST_HEAD = 12
-"""The longest name of an alternative that stands over a column."""
+"""The longest name of an alternative that is a column's heading."""
 
 _LABELS = {
     "flows.goodput_bps": "goodput",
@@ -37,7 +37,7 @@ _LABELS = {
 
 
 def tables(comparison: Comparison, width: int) -> list[Layout]:
-    """A table per pair of alternatives, a row per metric and what it is of. p stands there if the width has room."""
+    """A table per pair of alternatives, a row per metric and subject. p is shown if the width allows it."""
     pairs = comparison.table.partition_by("first", "second", maintain_order=True)
     wide = [_table(pair, len(comparison.results.seeds), with_p=True) for pair in pairs]
     if all(fits(table, width) for table in wide):
@@ -47,11 +47,11 @@ def tables(comparison: Comparison, width: int) -> list[Layout]:
 
 def _table(pair: pl.DataFrame, runs: int, *, with_p: bool) -> Layout:
     first, second = pair["first"][0], pair["second"][0]
-    # The alternatives stand over their columns unless their names are too long for it.
+    # The alternatives' names are the headings, unless they are too long.
     heads = (first, second) if max(len(first), len(second)) <= LONGEST_HEAD else ("first", "second")
     rows = [_row(row, runs) for row in pair.iter_rows(named=True)]
     metrics, subjects, befores, afters, changes, units, ps, answers = zip(*rows, strict=True)
-    # A metric is named once, over the rows that follow.
+    # A metric is named once, in the first of its rows.
     named = ["" if n and metrics[n - 1] == metric else metric for n, metric in enumerate(metrics)]
     columns = [
         Column("metric", named, right=False, repeat=True),
@@ -98,7 +98,7 @@ def _label(metric: str) -> str:
 
 
 def left_out(comparison: Comparison) -> list[str]:
-    """What means leave out, a sentence each: rows without a value, and transfers that had not ended."""
+    """What means leave out, a sentence each: rows without a value, and unfinished transfers."""
     said = []
     for part in comparison.table.partition_by("metric", "subject", maintain_order=True):
         counts: dict[str, tuple[int, int]] = {}
@@ -108,26 +108,24 @@ def left_out(comparison: Comparison) -> list[str]:
         if any(there < rows for there, rows in counts.values()):
             each = ", ".join(f"{there} of {rows} ({name})" for name, (there, rows) in counts.items())
             what = f"{_label(part['metric'][0])} of {part['subject'][0]}"
-            said.append(f"Note: {what} is a mean over those that have one: {each}.")
+            said.append(f"Note: {what} is a mean over the rows that have a value: {each}.")
     flows = comparison.results.flows
     if "flows.transfer_time_mean_s" in comparison.table["metric"] and "transfers_unfinished" in flows.columns:
         ended, open_ = (int(flows[f"transfers_{c}"].sum()) for c in ("completed", "unfinished"))
         if open_:
             said.append(
-                f"Note: transfer_time_mean_s leaves out transfers that had not ended with the runs, {open_} beside "
-                f"{ended} that had: compare transfers_unfinished with it."
+                f"Note: transfer_time_mean_s leaves out {open_} transfers that had not finished when the runs ended, "
+                f"and covers {ended}: also compare transfers_unfinished."
             )
     return said
 
 
 def verdict(comparison: Comparison) -> str:
-    """What the tables say, in words."""
+    """The tables' conclusion, in words."""
     rows, runs = comparison.table, len(comparison.results.seeds)
     if runs < LEAST_RUNS:
-        return (
-            f"{runs} runs are too few to say which differences are more than chance: it takes {LEAST_RUNS}."
-        )
-    # what is the same in every run has no test, and is not of those that are corrected for
+        return f"{runs} runs are too few to tell differences from chance: at least {LEAST_RUNS} are needed."
+    # A measure that is equal in every run has no test, and does not count for the correction.
     tested, real = rows["p_holm"].drop_nulls().len(), int(rows["real"].sum() or 0)
     same = rows["real"].drop_nulls().len() - tested
     what = "difference is" if tested == 1 else "differences are"

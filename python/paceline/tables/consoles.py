@@ -1,4 +1,4 @@
-"""The consoles of the command: `layout.stdout` and `layout.stderr` make them."""
+"""The consoles of the command, made by `layout.stdout` and `layout.stderr`."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from paceline.messages.streams import Door
 
 
 class Plain(Console):
-    """A console that escapes what a terminal would obey in the text that it is given; colours are its own."""
+    """A console that escapes control characters in printed text; it emits only its own colours."""
 
     @property
     def file(self) -> Any:
-        """Where it writes."""
+        """The output stream."""
         file = super().file
         return file.stream if isinstance(file, Door) else file
 
@@ -26,14 +26,14 @@ class Plain(Console):
         self._file = to
 
     def render(self, renderable: Any, options: Any = None) -> Iterable[Segment]:
-        """What is printed, in pieces."""
+        """The printed segments."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else Segment(plain(segment.text), segment.style)
 
 
 class Piped(Plain):
-    """One whose reader may have had enough."""
+    """A console whose reader may close the pipe."""
 
     def on_broken_pipe(self) -> None:
-        """Leaves it to the command, which then ends as others do; rich would end it with exit code 1."""
+        """Let the command handle it and exit as others do; rich would exit with code 1."""
         raise BrokenPipeError

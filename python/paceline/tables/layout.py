@@ -1,8 +1,8 @@
-"""How text and tables are laid out: whole within the width of the terminal, 80 columns where there is none.
+"""Lays out text and tables within the terminal's width, or 80 columns without a terminal.
 
-A table that is too wide becomes several, one below the other, each with the columns that say what a row is of. Nothing
-is ever cut: a word that does not fit goes on in the next line. Rich is imported by what prints: every command has this
-module, and its help does without Rich.
+A table that is too wide is split into several, one below the other, each with the columns that identify a row. Nothing
+is ever cut: a word that does not fit continues in the next line. Functions import Rich only when they print: every
+command imports this module, and help does not need Rich.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 WIDTH = 80
-"""Columns of a line where no terminal says how many it has."""
+"""Columns of a line if no terminal gives its width."""
 
 _GAP = 2
 
 
 def stdout() -> Console:
-    """The console of everything for people. Into a pipe or a file lines are as long as COLUMNS says, or 80."""
+    """The console for output to people. Into a pipe or a file, lines have COLUMNS columns, or 80."""
     from paceline.tables.consoles import Piped
 
     console = Piped(highlight=False)
@@ -39,14 +39,14 @@ def stdout() -> Console:
 
 
 def stderr(width: int | None = None) -> Console:
-    """The console of what is said beside the results."""
+    """The console for everything beside the results."""
     from paceline.tables.consoles import Plain
 
     return Plain(stderr=True, highlight=False, width=width)
 
 
 def say(console: Console, text: str) -> None:
-    """Prints sentences, broken between words; a path or a command that is longer than a line stays whole."""
+    """Print sentences, broken between words; a path or command longer than a line stays whole."""
     for one in plain_text(text).splitlines():
         broken = textwrap.wrap(one, console.width, break_long_words=False, break_on_hyphens=False)
         for piece in broken or [""]:
@@ -54,13 +54,13 @@ def say(console: Console, text: str) -> None:
 
 
 def note(console: Console, notices: Iterable[str]) -> None:
-    """Prints what a reader of the tables above should know, each notice in a paragraph of its own."""
+    """Print each notice on the tables above as a separate paragraph."""
     for notice in notices:
         say(console, "\n" + notice)
 
 
 def _printed(text: str) -> str:
-    """Text of a cell as a terminal shows it that lacks some characters: "+-" for a plus-minus sign. It is one line."""
+    """A cell's text in one line, as the output encoding can show it: "+-" for a plus-minus sign."""
     text = line(text)
     encoding, errors = getattr(sys.stdout, "encoding", None) or "utf-8", getattr(sys.stdout, "errors", None)
     return text if text.isascii() else text.encode(encoding, errors or "replace").decode(encoding)
@@ -73,18 +73,18 @@ class Column:
     head: str
     cells: Sequence[str]
     right: bool = True
-    """Numbers stand at the right."""
+    """Whether the text is aligned right, as numbers are."""
     repeat: bool = False
-    """It says what a row is of, and stands in each of the tables that a wide one is split into."""
+    """Whether the column identifies a row, and so is in each of the tables that a wide one is split into."""
 
     def __post_init__(self) -> None:
-        # measured as it will be printed
+        # measure the text as it will be printed
         object.__setattr__(self, "head", _printed(self.head))
         object.__setattr__(self, "cells", [_printed(cell) for cell in self.cells])
 
     @property
     def width(self) -> int:
-        """Of its widest cell or head."""
+        """The width of the widest cell or the heading."""
         from rich.cells import cell_len
 
         return max(cell_len(text) for text in (self.head, *self.cells))
@@ -92,12 +92,12 @@ class Column:
 
 @dataclass(frozen=True)
 class Layout:
-    """A table before it is known how wide it may be."""
+    """A table before its width is decided."""
 
     title: str
     columns: Sequence[Column]
     blocks: Sequence[int] = field(default=())
-    """Rows before which a block begins: an empty line stands there."""
+    """Rows that begin a block, after an empty line."""
     note: str = ""
 
     def fitted(self, width: int) -> RenderableType:
@@ -116,7 +116,7 @@ class Layout:
 
 
 def split(columns: Sequence[Column], width: int) -> list[list[Column]]:
-    """The columns of each of the tables that stand one below the other."""
+    """The columns of each of the tables that are printed one below the other."""
     if _width(columns) <= width:
         return [list(columns)]
     repeated = [c for c in columns if c.repeat]
@@ -131,7 +131,7 @@ def split(columns: Sequence[Column], width: int) -> list[list[Column]]:
 
 
 def fits(layout: Layout, width: int) -> bool:
-    """Whether a table needs no splitting in this width."""
+    """Whether a table fits this width without splitting."""
     return _width(layout.columns) <= width
 
 
@@ -154,7 +154,7 @@ def _table(columns: Sequence[Column], blocks: Sequence[int]) -> Table:
 
 
 def plain() -> Table:
-    """An empty table as all of them look: a line under the heads, two spaces between columns."""
+    """An empty table in the common style: a line under the headings, two spaces between columns."""
     from rich import box
     from rich.table import Table
 
@@ -162,7 +162,7 @@ def plain() -> Table:
 
 
 def show(console: Console, layouts: Sequence[Layout]) -> None:
-    """Prints tables with an empty line between them."""
+    """Print tables with an empty line between them."""
     for n, layout in enumerate(layouts):
         if n:
             console.print()

@@ -13,7 +13,7 @@ _STYLE = "text-align:{};padding:0.1em 0.8em;white-space:nowrap"
 
 
 def tables(layouts: Sequence[Layout], notices: Sequence[str] = ()) -> str:
-    """The tables that the command line prints, as HTML, and what a reader of them should know."""
+    """The tables that the command line prints, and their notices, as HTML."""
     parts = [_table(layout) for layout in layouts]
     parts += [f"<p>{html.escape(notice)}</p>" for notice in notices]
     return "\n".join(parts)

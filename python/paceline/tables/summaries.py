@@ -1,4 +1,4 @@
-"""Results as tables for people: quantities with units, and with their 95 % half width where there are several runs."""
+"""Results as tables for people: quantities with units, and with 95 % half widths for several runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from paceline.tables.layout import Column, Layout
 
 MOST_ROWS = 30
 MOST_NOTICES = 4
-"""Of one kind."""
+"""The limit on notices of one kind."""
 
 _DROPS = [
     ("drops_overflow", "overflow"),
@@ -107,11 +107,11 @@ _COLUMNS: dict[str, list[tuple[str, str]]] = {
         ("flow_goodput_sd_bps", "sd of flows"),
     ],
 }
-"""Measures and their heads; in a narrow terminal the first stand in the first table."""
+"""Measures and their headings; in a narrow terminal the first stand in the first table."""
 _OF_ONE_RUN = {"packets_sent", "late_packets", "frames_sent"}
-"""Counts that shares say better where they are means over several runs."""
+"""Counts that are shown for a single run; for means over several runs shares are clearer."""
 _IF_THERE = {"late_share", "stall_share"}
-"""Shown wherever they have a value, be it zero: a stream has one of the two."""
+"""Shown whenever they have a value, even zero: a stream has one of the two."""
 _ALWAYS = {
     "goodput_bps",
     "rtt_mean_s",
@@ -144,19 +144,19 @@ def tables(results: Results) -> list[Layout]:
 
 
 def notices(results: Results) -> list[str]:
-    """What a reader of the tables should know, a paragraph each; of several runs also of how many it is true."""
+    """The notices on the tables, a paragraph each; for several runs also how many each applies to."""
     total, columns = len(results.runs), ["text", "runs", "cases", "of"]
     said = []
     for alike in results.notices.partition_by("kind", maintain_order=True):
         for text, runs, cases, of in alike.head(MOST_NOTICES).select(columns).iter_rows():
             said.append(f"Note: {text}{_how_many(runs, total, cases, of)}")
         if len(alike) > MOST_NOTICES:
-            said.append(f"Note: {len(alike) - MOST_NOTICES} more are like this one; --out writes all.")
+            said.append(f"Note: {len(alike) - MOST_NOTICES} more notices of this kind; --out writes all.")
     return said
 
 
 def _how_many(runs: int, total: int, cases: int | None, of: int | None) -> str:
-    """Of how many runs, and of how many of what is named in them, a notice is true."""
+    """How many runs, and how many of the named items in them, a notice applies to."""
     parts = [] if cases is None else [f"counted: {cases}" if of is None else f"{cases} of {of}"]
     if runs < total:
         parts.append(f"in {runs} of {total} runs" if parts else f"{runs} of {total} runs")
@@ -165,7 +165,7 @@ def _how_many(runs: int, total: int, cases: int | None, of: int | None) -> str:
 
 def rows(results: Results, name: str) -> pl.DataFrame:
     """The rows of a table for people: "frames" are the flows with an encoder; "arrivals" those whose delays were
-    measured; any other is the results' own. What older results lack and others of their columns say is put in."""
+    measured; any other is the results' own. Columns that older results lack are derived from others if possible."""
     if name == "streams":
         streams = results.streams
         known = "began" in streams.columns or "fill_s" not in streams.columns
@@ -174,11 +174,11 @@ def rows(results: Results, name: str) -> pl.DataFrame:
         return results.table(name)
     flows = results.table("flows")
     if name == "arrivals":
-        # Of real flows the jitter alone: their ends have clocks of their own. Of one that nothing came of the silence.
+        # Real flows have only jitter, since their ends' clocks differ. A flow without arrivals has only the silence.
         kinds = ("owd_p50_s", "jitter_s", "interarrival_max_s")
         there = [measure for measure in kinds if measure in flows.columns]
         return flows.filter(pl.any_horizontal(pl.col(there).is_not_null())) if there else flows.clear()
-    # Of a flow whose sender is gone, what its receiver knows alone.
+    # For a flow whose sender is gone, only what its receiver measures.
     there = [measure for measure in ("frames_sent", "frames_complete") if measure in flows.columns]
     if not there:
         return flows.clear()
@@ -192,7 +192,7 @@ def rows(results: Results, name: str) -> pl.DataFrame:
 def _table(results: Results, name: str, title: str) -> Layout | None:
     data = rows(results, name)
     if name == "groups" and "flows" in data.columns and "friendliness" not in data.columns:
-        # A group of one flow says what the table of flows says already.
+        # A group of one flow repeats the table of flows.
         data = data.filter(pl.col("flows").max().over("group") > 1)
     if data.is_empty():
         return None
@@ -220,7 +220,7 @@ def _table(results: Results, name: str, title: str) -> Layout | None:
     for measure, head in measures:
         cells = []
         for part in shown:
-            # How many flows a group has is not measured.
+            # The number of a group's flows is fixed, not measured.
             if several and measure != "flows":
                 met.append(interval(measure, part[measure].to_list(), results.endless(part)))
                 cells.append(said(measure, met[-1]) + of_how_many(met[-1].n, len(part)))
@@ -236,20 +236,20 @@ def _table(results: Results, name: str, title: str) -> Layout | None:
 
 
 def never_began(streams: pl.DataFrame) -> list[str]:
-    """A line that says how many streams of all rows, shown or not, never began to play; none if all did."""
+    """A line with the number of streams, shown or not, that never began to play; none if all did."""
     never = 0 if "began" not in streams.columns else int((~streams["began"]).sum())
     return [f"{never} of {len(streams)} streams never began to play"] if never else []
 
 
 def worth(data: pl.DataFrame, measure: str) -> bool:
-    """Whether a column says something: rarely used ones are left out while they are all zero or missing, and that all
-    streams began while they did."""
+    """Whether a column is informative: rarely used ones are left out while all values are zero or missing, and `began`
+    while all streams began."""
     if measure not in data.columns:
         return False
     if measure == "began":
         return not data[measure].all()
     if measure == "frames_complete":
-        # the share says it better, where it is known
+        # the share is clearer, if it is known
         return _some_unknown(data, "frames_sent") and data[measure].null_count() < len(data)
     if measure in _IF_THERE:
         return data[measure].null_count() < len(data)
@@ -261,7 +261,7 @@ def _some_unknown(data: pl.DataFrame, measure: str) -> bool:
 
 
 def _lonely(data: pl.DataFrame) -> set[str]:
-    """Flows that have one instance, which then needs no number."""
+    """Flows that have a single instance, which then needs no number."""
     counts = data.group_by("flow").agg(pl.col("instance").n_unique())
     return {flow for flow, n in counts.iter_rows() if n == 1}
 
@@ -287,7 +287,7 @@ def _of_one(measure: str, rows: pl.DataFrame) -> str:
 
 
 def said(measure: str, found: Interval) -> str:
-    """What several runs say of a measure, for people; `explained` says what it means."""
+    """The summary of a measure over several runs, for people; `explained` explains the notation."""
     if found.kind is Kind.T:
         if found.half_width is not None:
             return quantity(measure, found.mean, found.half_width)
@@ -303,7 +303,7 @@ def said(measure: str, found: Interval) -> str:
 
 
 def _of_runs(measure: str, found: Interval) -> str:
-    """How many runs differ from most."""
+    """How many runs differ from the usual value."""
     others = found.others or 0
     if others == 0:
         return f"all {found.n}"
@@ -315,19 +315,19 @@ def _of_runs(measure: str, found: Interval) -> str:
 
 
 def _between(measure: str, middle: float | None, low: float | None, high: float | None, brackets: str) -> str:
-    """A mean or a median beside its interval, in the middle of which it is not: "0.52 (0 to 1.30) %"."""
+    """A mean or a median with its interval, which it need not be in the middle of: "0.52 (0 to 1.30) %"."""
     middle, low, high = (value or 0.0 for value in (middle, low, high))
     factor, unit = scale(measure, max(abs(middle), abs(high)))
     middle, low, high = middle / factor, low / factor, high / factor
     decimals = decimals_of(high - low)
-    # what is above 0 does not begin there
+    # Keep a lower end above 0 from being rounded to 0.
     low, high = -outward(-low, decimals) or low, outward(high, decimals)
     between, first, last = (_rounded(value, decimals) for value in (middle, low, high))
     return f"{between} {brackets[0]}{first} to {last}{brackets[1]} {unit}".rstrip()
 
 
 def _rounded(value: float, decimals: int) -> str:
-    """A number that does not read as zero if it is none."""
+    """A number rounded so that a nonzero value is not shown as zero."""
     text = f"{value:.{decimals}f}"
     if value == 0:
         return "0"
@@ -335,7 +335,7 @@ def _rounded(value: float, decimals: int) -> str:
 
 
 def explained(found: Sequence[Interval]) -> list[str]:
-    """What is to be known to read the cells of a table beyond mean ± half width, a line for each kind that is there."""
+    """Explanations of cells other than mean ± half width, a line for each kind that occurs."""
     lines = []
     counted = sorted({(i.n, i.others, i.others_low, i.others_high) for i in found if i.kind is Kind.RUNS})
     if counted:
@@ -352,11 +352,11 @@ def explained(found: Sequence[Interval]) -> list[str]:
         )
     if any(i.kind is Kind.NONE and i.n > 1 for i in found):
         lines.append(
-            "no interval: too few runs; 6 or more bound the median, 10 or more the mean of what is not skewed"
+            "no interval: too few runs; 6 or more give one of the median, 10 or more one of an unskewed mean"
         )
     return lines
 
 
 def of_how_many(there: int, rows: int) -> str:
-    """A mean over fewer values than there are rows says so: 12.3 ± 0.4 s (8 of 10)."""
+    """The count that a mean over fewer values than rows shows: 12.3 ± 0.4 s (8 of 10)."""
     return f" ({there} of {rows})" if 0 < there < rows else ""

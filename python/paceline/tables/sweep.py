@@ -46,7 +46,7 @@ _SHOWN = {
     ),
 }
 _IF_ANY = {"began", "stall_share", "undelivered_share"}
-"""Shown where they say something; the others wherever they have a value."""
+"""Shown only if informative; the others whenever they have a value."""
 _NAMED_BY = {
     "flows": "flow",
     "frames": "flow",
@@ -57,11 +57,11 @@ _NAMED_BY = {
 }
 
 Shown = Mapping[str, tuple[str, tuple[tuple[str, str], ...]]]
-"""Table, as `summaries.rows` has it -> its title, and the measures shown of it with their heads."""
+"""Table, as in `summaries.rows` -> its title, and the shown measures with their headings."""
 
 
 def tables(results: Results, shown: Shown = _SHOWN) -> list[Layout]:
-    """A table each of flows, frames, streams and queues by name: a row per point and name, points apart."""
+    """A table each of flows, frames, streams and queues by name: a row per point and name, blocks by point."""
     return [
         table
         for name, (title, measures) in shown.items()
@@ -72,7 +72,7 @@ def tables(results: Results, shown: Shown = _SHOWN) -> list[Layout]:
 def _table(results: Results, name: str, title: str, measures: Sequence[tuple[str, str]]) -> Layout | None:
     data = summaries.rows(results, name)
     if name == "queues":
-        # The other way is of interest in few scenarios; --out has it.
+        # The backward direction matters in few scenarios; --out has it.
         data = data.filter(pl.col("direction") == "forward")
     shown = [
         (m, head)
@@ -84,7 +84,7 @@ def _table(results: Results, name: str, title: str, measures: Sequence[tuple[str
     if data.is_empty() or not shown:
         return None
     who = _NAMED_BY[name]
-    # Instances of a flow are averaged within a run: runs are what is independent. How many had a value is told.
+    # Average a flow's instances within a run, because only runs are independent. Count the rows with a value.
     means = data.group_by([*results.axes, who, "seed"], maintain_order=True).agg(
         *(pl.col(measure).cast(pl.Float64).mean() for measure, _ in shown),
         *(pl.col(measure).count().alias(f"{measure} there") for measure, _ in shown),
@@ -107,11 +107,11 @@ def _table(results: Results, name: str, title: str, measures: Sequence[tuple[str
     columns = [Column(h, c, right=False, repeat=True) for h, c in zip(heads, texts, strict=False)]
     columns += [Column(head, c) for (_, head), c in zip(shown, texts[len(heads) :], strict=True)]
     note = "\n".join([*(summaries.never_began(data) if name == "streams" else []), *summaries.explained(met)])
-    # Where a point is one row there is nothing to hold apart.
+    # Points of a single row need no separation.
     return Layout(title, columns, blocks=blocks if len(blocks) < len(rows) else (), note=note)
 
 
 def _cell(part: pl.DataFrame, measure: str, found: Interval) -> str:
-    """What the runs of a point say, and over how many rows it is if some have no value."""
+    """A point's summary over its runs, with the number of rows if some have no value."""
     there, rows = int(part[f"{measure} there"].sum()), int(part["rows"].sum())
     return summaries.said(measure, found) + summaries.of_how_many(there, rows)
